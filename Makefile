@@ -1,0 +1,48 @@
+# Sluice: `make` lists the commands. Everything is cached outside the checkout, in SLUICE_CACHE.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export SLUICE_CACHE ?= $(shell [ "$$(id -u)" = 0 ] && echo /var/cache/sluice || echo "$$HOME/.cache/sluice")
+BUILD := build
+PYTHON := $(SLUICE_CACHE)/venv/bin/python
+
+.PHONY: help
+help: ## list the commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: toolchain
+toolchain: ## install what building needs (Debian packages, a Python environment in the cache)
+	@toolchain/install.sh build
+	@toolchain/python.sh
+
+.PHONY: build
+build: toolchain ## compile all programs into build/
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo > $(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@ninja -C $(BUILD)
+
+.PHONY: bundle
+bundle: build ## the relocatable bundle of feeder, worker and operator, in build/bundle
+	@worker-image/bundle.sh $(BUILD)
+
+.PHONY: try
+try: bundle ## ten seconds, no Kubernetes: our DataLoader beside PyTorch's on this machine
+	@e2e/demo/try.sh $(BUILD)
+
+.PHONY: demo
+demo: ## a real local Kubernetes, three training jobs, fed by Sluice (KEEP=1 leaves it up; KUBECONFIG=... uses your cluster)
+	@e2e/demo/demo.sh
+
+.PHONY: demo-down
+demo-down: ## remove the demo's cluster and everything it made
+	@e2e/cluster/cluster.sh down
+
+.PHONY: test
+test: ## all tests: unit, sanitizers, Python, end to end on a real cluster
+	@tests/run.sh
+
+.PHONY: check
+check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, chart, CRDs
+	@tools/check.sh
+
+.PHONY: bench-data-plane
+bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and whole local path against PyTorch, same run
+	@bench/data-plane.sh $(BUILD)

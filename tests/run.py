@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Builds and runs every test of Sluice and prints `N passed, M failed` as the last line.
+
+A stage is a command with a log file and a way to count its tests. Stages that do not need each other overlap: the Go parts of
+the local cluster build at low priority beside the C++ code. A stage that cannot run is a failure, never a silent skip.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+CACHE = pathlib.Path(os.environ.get("SLUICE_CACHE", "/var/cache/sluice" if os.getuid() == 0 else "~/.cache/sluice")).expanduser()
+PYTHON = str(CACHE / "venv/bin/python")
+LOGS = ROOT / "build/test-logs"
+# The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
+THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_prom_test", "sluice_transport_test",
+                  "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
+
+
+@dataclasses.dataclass
+class Tally:
+    passed: int = 0
+    failed: int = 0
+    skipped: list = dataclasses.field(default_factory=list)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+
+def say(text):
+    print(f"[{time.monotonic() - START:7.1f}s] {text}", flush=True)
+
+
+def tail(log, lines=60):
+    return "\n".join("    " + line for line in log.read_text(errors="replace").split("\n")[-lines:])
+
+
+def run(name, command, timeout_seconds=1800, environment=None):
+    """Runs one command with its output in a log. Returns True on exit status 0, else prints the end of the log."""
+    log = LOGS / f"{name}.log"
+    began = time.monotonic()
+    with log.open("w") as output:
+        try:
+            status = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                    env={**os.environ, **(environment or {})}, timeout=timeout_seconds).returncode
+        except subprocess.TimeoutExpired:
+            status = f"none after {timeout_seconds} s"
+    say(f"{name}: {'ok' if status == 0 else f'FAILED (exit status {status})'} in {time.monotonic() - began:.0f} s")
+    if status != 0:
+        print(tail(log), flush=True)
+    return status == 0
+
+
+def build(directory, targets, *options):
+    name = "build-" + directory.rsplit("/", 1)[-1]
+    configured = run(name + "-configure", ["cmake", "-S", ".", "-B", directory, "-G", "Ninja", *options])
+    return configured and run(name, ["ninja", "-C", directory, *targets])
+
+
+def catch_tests(directory, only=None, environment=None):
+    """Runs the Catch2 programs that ctest knows of in a build directory; counts their test cases."""
+    listing = subprocess.run(["ctest", "--test-dir", directory, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
+    tests = json.loads(listing.stdout).get("tests", []) if listing.returncode == 0 else []
+    tally = Tally()
+    ran = set()
+    for test in tests:
+        if "command" not in test or (only is not None and test["name"] not in only):
+            continue
+        ran.add(test["name"])
+        label = f"{directory.rsplit('/', 1)[-1]}-{test['name']}"
+        report = LOGS / f"{label}.xml"
+        report.unlink(missing_ok=True)
+        ok = run(label, [*test["command"], "-r", "xml", "-o", str(report)], 600, environment)
+        tally.add(count_catch(label, report, ok))
+    if not ran or (only is not None and ran != set(only)):
+        say(f"{directory}: missing test programs {sorted(set(only or ['any']) - ran)}")
+        tally.failed += 1
+    return tally
+
+
+def count_catch(label, report, ok):
+    try:
+        cases = ElementTree.parse(report).getroot().find(".//OverallResultsCases")
+        passed, failed = int(cases.get("successes")), int(cases.get("failures"))
+    except (OSError, ElementTree.ParseError, AttributeError):
+        passed, failed = 0, 1
+        say(f"{label}: no report: it ended before its tests did")
+    if report.exists() and failed and "FAILED" not in label:
+        for case in ElementTree.parse(report).getroot().iter("TestCase"):
+            if case.find("OverallResult") is not None and case.find("OverallResult").get("success") == "false":
+                say(f"{label}: FAILED: {case.get('name')}")
+    return Tally(passed, failed if failed else int(not ok))
+
+
+def pytest(name, paths, environment=None, timeout_seconds=1800):
+    report = LOGS / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    ok = run(name, [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *paths], timeout_seconds, environment)
+    tally = Tally()
+    if not report.exists():
+        return Tally(failed=1)
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            tally.failed += 1
+        elif case.find("skipped") is not None:
+            tally.skipped.append(f"{case.get('classname')}.{case.get('name')}: {case.find('skipped').get('message')}")
+        else:
+            tally.passed += 1
+    if not ok and not tally.failed:
+        tally.failed += 1
+    return tally
+
+
+def existing(*paths):
+    return [p for p in paths if (ROOT / p).exists()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["unit", "threads", "python", "e2e"], action="append",
+                        help="run only these stages (default: all)")
+    options = parser.parse_args()
+    stages = options.only or ["unit", "threads", "python", "e2e"]
+    LOGS.mkdir(parents=True, exist_ok=True)
+    total = Tally()
+
+    def required(ok):
+        total.add(Tally(passed=int(ok), failed=int(not ok)))
+        return ok
+
+    # The Go parts and the data sets take minutes on a bare machine and nothing after the first time.
+    background = None
+    if "e2e" in stages:
+        with (LOGS / "cluster-binaries.log").open("w") as output:
+            background = subprocess.Popen(["nice", "-n", "10", "e2e/cluster/build-binaries.sh"], cwd=ROOT, stdout=output,
+                                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    required(build("build", [], "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF") and
+             run("bundle", ["worker-image/bundle.sh", "build"]))
+    if "unit" in stages:
+        if required(build("build/asan", [], "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address")):
+            total.add(catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+                                                             "LSAN_OPTIONS": "suppressions=" + str(ROOT / "tools/sanitizers/lsan.supp"),
+                                                             "UBSAN_OPTIONS": "print_stacktrace=1"}))
+    if "threads" in stages:
+        if required(build("build/tsan", THREADED_TESTS, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_SANITIZE=thread")):
+            suppressions = ROOT / "tools/sanitizers/tsan.supp"
+            total.add(catch_tests("build/tsan", THREADED_TESTS, {"TSAN_OPTIONS": f"suppressions={suppressions}:halt_on_error=0"}))
+    if "python" in stages:
+        feeder = {"SLUICE_FEEDER_BINARY": str(ROOT / "build/worker-image/sluice-feeder"), "PYTHONPATH": str(ROOT / "python"),
+                  "SLUICE_BUILD": str(ROOT / "build")}
+        total.add(pytest("pytest", existing("tools/tidy", "python/tests", "src/pipeline", "e2e/cluster", "e2e/datasets", "e2e/demo"), feeder))
+    if background is not None:
+        ok = background.wait() == 0
+        say("cluster binaries: " + ("ok" if ok else "FAILED\n" + tail(LOGS / "cluster-binaries.log")))
+        if required(ok):
+            total.add(pytest("e2e", ["e2e/scenarios"], timeout_seconds=2400))
+
+    for name in total.skipped:
+        print(f"skipped: {name}")
+    line = f"{total.passed} passed, {total.failed} failed"
+    print(line + (f", {len(total.skipped)} skipped" if total.skipped else ""), flush=True)
+    return 1 if total.failed else 0
+
+
+START = time.monotonic()
+
+if __name__ == "__main__":
+    sys.exit(main())

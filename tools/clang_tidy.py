@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""clang-tidy over every compiled file, remembering what was clean: a file runs again only when it or a header it includes changed.
+
+usage: tools/clang_tidy.py BUILD_DIRECTORY
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+CLEAN = pathlib.Path(os.environ.get("SLUICE_CACHE", "~/.cache/sluice")).expanduser() / "clang-tidy"
+
+
+def fingerprint(entry):
+    """Hash of the configuration, the command and every project file that the translation unit reads."""
+    words = shlex.split(entry["command"])
+    if words[0].endswith("ccache"):
+        words = words[1:]
+    words = [w for i, w in enumerate(words) if w not in ("-o", "-c") and (i == 0 or words[i - 1] != "-o")]
+    listing = subprocess.run([*words, "-MM"], cwd=entry["directory"], capture_output=True, text=True)
+    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes() + entry["command"].encode())
+    for name in sorted(listing.stdout.replace("\\\n", " ").split()[1:]):
+        path = pathlib.Path(entry["directory"], name)
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def examine(entry, build):
+    stamp = CLEAN / fingerprint(entry)
+    if stamp.exists():
+        return ""
+    result = subprocess.run(["clang-tidy", "-p", build, "--quiet", entry["file"]], cwd=ROOT, capture_output=True, text=True)
+    if result.returncode == 0:
+        stamp.touch()
+        return ""
+    return result.stdout
+
+
+def main():
+    build = sys.argv[1]
+    CLEAN.mkdir(parents=True, exist_ok=True)
+    entries = [e for e in json.loads((ROOT / build / "compile_commands.json").read_text())
+               if e["file"].endswith(".cc") and not e["file"].startswith(str(ROOT / build)) and not e["file"].endswith("testing/main.cc")]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        findings = [f for f in pool.map(lambda e: examine(e, build), entries) if f]
+    print("\n".join(findings))
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
