@@ -1,0 +1,35 @@
+// Parameters of the default policy. The defaults are those of docs/scheduling.md and are meant to be left alone;
+// the operator's configuration exposes them so that a surprising cluster does not need a new build.
+#pragma once
+
+namespace sluice::scheduler {
+
+struct Config {
+  // --- which measurements count ---
+  double max_age_seconds = 90;     // an older measurement is stale: the last allocation is held
+  double min_window_seconds = 10;  // shorter windows are dominated by the edges of batches
+  double min_batches = 20;
+
+  // --- estimation ---
+  double remote_efficiency = 0.77;     // remote rate / local rate per core, until both are measured
+  double smoothing = 0.2;              // weight of a new measurement
+  double publish_threshold = 0.10;     // the knee moves only when the smoothed one has moved by more than this fraction
+  double starved_above = 0.05;         // wait share over which the trainer is starved
+  double sated_below = 0.01;           // wait share under which supply may shrink
+  double feedback_raise = 1.10;        // starved although supply looked sufficient
+  double feedback_lower = 0.97;        // sated with supply to spare
+  double feedback_limit = 8;           // the correction stays within [1/limit, limit]
+  double feedback_raise_above = 0.95;  // supply ratio from which "looked sufficient" holds
+  double feedback_lower_above = 1 / 0.9;
+  double local_extrapolation = 2;    // idle feeder CPU counts up to this multiple of its observed use: hosts saturate
+  double remote_extrapolation = 20;  // remote cores wanted, as a multiple of all cores observed at work
+
+  // --- allocation ---
+  double headroom = 1.2;          // remote supply / the demand it has to cover
+  double softmin_exponent = 6;    // q of progress = (1 + x^-q)^(-1/q); published curves fit 3..60
+  double min_slope = 0.1;         // no new worker once d progress / d supply ratio is below
+  double held_bonus = 0.10;       // hysteresis: workers that exist are worth this fraction more than new ones
+  double shortest_remaining_seconds = 60;  // a job about to end does not outbid everybody
+};
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,31 @@
+// The default policy: from a snapshot of the cluster to a number of data workers for every job.
+//
+// Model (docs/scheduling.md; glossary of symbols)
+//   D      demand: samples/s the trainers would consume if they never waited
+//   mu_L   samples/s per core of local work (the feeder's CPU);   mu_R   the same for remote workers
+//   K      knee D / mu_L: local-equivalent cores at which supply meets demand
+//   x      supply / demand = (mu_L l + mu_R r) / D with l local and r remote cores
+//   f(x)   progress (1 + x^-q)^(-1/q): the share of full speed that the job reaches
+//   v      value of a worker = weight sqrt(g) (df / core) / sqrt(remaining hours); g = GPUs of the job
+//
+// Guarantees (each is a property test in decide_property_test.cc)
+//   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers in it.
+//   2. No node is given more than it has free; workers that are starting count, workers that are draining do not.
+//   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless capacity (for min) or placement
+//      Local (for min) forbids.
+//   4. A job without usable metrics keeps its workers, and no other job's growth takes them.
+//   5. A job that hardly waits never gets additional workers.
+//   6. Raising a job's priority never lowers its workers.
+//   7. Stable: applying a plan and deciding again on the same measurements changes nothing.
+#pragma once
+
+#include "scheduler/config.h"
+#include "scheduler/plan.h"
+#include "scheduler/snapshot.h"
+
+namespace sluice::scheduler {
+
+// Thread safety: may be called from any thread. Cost: O(W log J + W N) for W workers granted, J jobs, N nodes.
+Plan decide(const ClusterSnapshot& snapshot, const Config& config);
+
+}  // namespace sluice::scheduler

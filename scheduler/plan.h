@@ -1,0 +1,97 @@
+// What the scheduler wants, and why: the result of decide().
+//
+// Thread safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/snapshot.h"
+
+namespace sluice::scheduler {
+
+// How far the figures of an Estimate can be trusted.
+enum class Confidence {
+  kNone,      // nothing measured yet
+  kAssumed,   // one of the service rates is not measured but derived from the other with Config::remote_efficiency
+  kMeasured,  // demand and both service rates were measured (or no remote worker is wanted, and the local one was)
+};
+
+// The job's demand and supply as the decision saw them. Zero rates mean unknown only where `confidence` is kNone.
+struct Estimate {
+  double demand_samples_per_second = 0;  // what the trainer would consume if it never waited
+  double local_rate_per_core = 0;        // samples/s per busy core of the feeder
+  double remote_rate_per_core = 0;       // samples/s per busy core of a remote worker
+  std::int64_t knee_millicores = 0;      // local-equivalent CPU at which supply meets demand
+  double supply_ratio = 0;               // supply / demand with the workers that are ready now
+  double planned_supply_ratio = 0;       // the same once `JobPlan::workers` are ready (Recommend: `recommended`)
+  double wait_share = 0;                 // data wait / (data wait + compute), 0..1
+  Confidence confidence = Confidence::kNone;
+};
+
+// What limits the job's training speed now.
+enum class Bottleneck {
+  kUnknown,       // no usable metrics
+  kNotDataBound,  // the trainer hardly waits: the accelerator, not the data, sets the pace
+  kDataBoundCpu,  // the trainer waits, and the CPU that prepares its data is used up
+  kDataBoundOther,  // the trainer waits although the executors leave CPU unused: storage, network or the source's latency
+};
+
+// What determined the number of workers: the one constraint that binds.
+enum class Reason {
+  kNotRunning,        // not started, suspended or finished: no workers
+  kModeOff,           // mode Off: the number is not touched
+  kPlacementLocal,    // placement Local: no remote workers
+  kNoMetrics,         // metrics missing, stale or not numbers: the last allocation is held
+  kTooFewBatches,     // the window holds too few batches to estimate from: held
+  kProbing,           // starved, and no service rate is known yet: one worker, to measure with
+  kNotDataBound,      // the feeders' own CPU covers the demand
+  kNeedMet,           // workers for the knee plus headroom: more would bring next to nothing
+  kSated,             // the trainer hardly waits with what it has: held
+  kExtrapolation,     // the need is far above anything observed: a bounded first step, the next measurement decides further
+  kMin,               // min_workers, above what is needed
+  kMax,               // max_workers, below what is needed
+  kCpu,               // no node has room for another worker
+};
+
+std::string_view to_string(Confidence confidence);  // "None", "Assumed", "Measured"
+std::string_view to_string(Bottleneck bottleneck);  // "Unknown", "NotDataBound", "DataBoundCpu", "DataBoundOther"
+std::string_view to_string(Reason reason);          // the enumerator without its k: "NoMetrics"
+
+struct JobPlan {
+  JobId id;
+
+  // The number of workers to set. Equal to Job::allocated_workers in modes Recommend and Off.
+  int workers = 0;
+  // The number the model wants. Differs from `workers` only in modes Recommend and Off.
+  int recommended = 0;
+  // When workers < the job's live workers: which to stop, first to go first. Exactly the surplus, by name.
+  std::vector<std::string> victims;
+  // Nodes on which room was found for each worker that does not exist yet. A hint: the cluster's own scheduler binds pods.
+  std::vector<std::string> new_worker_nodes;
+
+  Estimate estimate;
+  Bottleneck bottleneck = Bottleneck::kUnknown;
+  Reason reason = Reason::kNotRunning;
+  std::string explanation;  // one sentence for people, with the numbers
+
+  // How much faster the job would step with one worker more than `recommended`; percent, >= 0.
+  double next_worker_gain_percent = 0;
+
+  bool metrics_usable = false;
+  std::string metrics_problem;  // why not; empty when usable
+
+  std::optional<EstimatorMemory> memory;  // to be handed back as Job::memory in the next snapshot
+};
+
+struct Plan {
+  std::vector<JobPlan> jobs;  // one per job of the snapshot, ordered by id
+  // Over all nodes: CPU that data workers may use, and CPU this plan gives to them (mode Recommend and Off: what they hold).
+  std::int64_t capacity_millicores = 0;
+  std::int64_t granted_millicores = 0;
+};
+
+}  // namespace sluice::scheduler

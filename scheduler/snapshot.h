@@ -1,0 +1,138 @@
+// What the scheduler sees: one immutable picture of the cluster, built by the operator's observe step.
+//
+// Conventions
+//   CPU        integer millicores, so that capacity sums are exact. Measured rates are doubles.
+//   times      unix seconds. The scheduler reads no clock: "now" is ClusterSnapshot::taken_at_seconds, and ages are differences.
+//   unknown    std::optional. Nothing unknown is ever written as zero.
+//   order      the order of nodes, jobs and workers carries no meaning; decide() gives the same plan for every permutation.
+//
+// Thread safety: plain values.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::scheduler {
+
+struct JobId {
+  std::string job_namespace;
+  std::string name;
+
+  friend auto operator<=>(const JobId&, const JobId&) = default;
+};
+
+// A cluster node, reduced to what data workers can use of it.
+struct Node {
+  std::string name;
+  std::int64_t allocatable_millicores = 0;
+  // Requests of every pod that is bound to the node and has not finished, except data workers: trainers, feeders, system pods.
+  std::int64_t requested_by_others_millicores = 0;
+  // False: cordoned, not ready, or tainted against data workers. Workers that are there stay; none is added.
+  bool schedulable = true;
+};
+
+// A data-worker pod of a job.
+struct Worker {
+  std::string name;
+  std::string node;  // empty while the pod is not bound to a node
+  bool ready = false;
+  double created_at_seconds = 0;
+  double ready_since_seconds = 0;  // meaningful only when ready
+  // Told to stop. It answers what it has and leaves, so it is neither supply nor an obstacle: its room counts as free.
+  bool draining = false;
+};
+
+// Work done by one kind of executor during an observation window.
+struct SourceRate {
+  double samples_per_second = 0;
+  double busy_cores = 0;  // CPU seconds that executor threads spent, per second of wall time
+};
+
+// What the metrics say about a job over one window, taken from counters by rate().
+struct Measurement {
+  double window_end_seconds = 0;  // unix time at which the queries were evaluated; tells a new measurement from an old one
+  double window_seconds = 0;      // how far the queries look back
+  double samples_per_second = 0;  // consumed by the training loops of all ranks
+  // The training loops' own accounting, as a mean over ranks: seconds per second of wall time. Their sum may be below 1:
+  // evaluation, checkpoints and the time before the first step belong to neither.
+  double compute_share = 0;
+  double wait_share = 0;
+  double batches_in_window = 0;  // of all ranks
+  // Per executor placement; none when the series does not exist (for example: no remote worker has worked yet).
+  std::optional<SourceRate> local;
+  std::optional<SourceRate> remote;
+  // Prefetch queue, batches over all ranks: ready, and asked for. An alarm for people; no decision is taken from it.
+  double queue_depth = 0;
+  double queue_capacity = 0;
+};
+
+// A measurement, or why there is none.
+struct Observation {
+  std::optional<Measurement> measurement;
+  std::string missing_reason;  // one sentence for people; empty when measurement is set
+};
+
+// What the estimator carries from one decision to the next. The caller stores JobPlan::memory and hands it back in the next
+// snapshot; without it (operator restart, new job) estimation starts again from the next measurement. See estimator.h.
+struct EstimatorMemory {
+  double demand_samples_per_second = 0;
+  std::optional<double> local_rate_per_core;   // samples/s per busy core, smoothed; none: never measured
+  std::optional<double> remote_rate_per_core;
+  std::optional<double> smoothed_knee_cores;   // local-equivalent cores that saturate the job
+  std::optional<double> published_knee_cores;  // follows the smoothed one in moves of more than 10 %
+  double feedback = 1;                         // correction of the knee by its effect, in [1/8, 8]
+  double folded_through_seconds = 0;           // window_end_seconds of the newest measurement taken in
+  double corrected_at_seconds = 0;             // window_end_seconds of the last change of `feedback`
+
+  friend bool operator==(const EstimatorMemory&, const EstimatorMemory&) = default;
+};
+
+enum class Placement {
+  kAuto,    // the feeder's own CPU first, remote workers for the rest
+  kLocal,   // never remote workers
+  kRemote,  // the feeder's CPU is not counted on
+};
+
+enum class Mode {
+  kAuto,       // the plan sets the number of workers
+  kRecommend,  // the plan only recommends; somebody else sets the number
+  kOff,        // the number stays as it is
+};
+
+struct Job {
+  JobId id;
+  bool running = false;  // the trainer has started, has not finished and is not suspended
+
+  int ranks = 1;
+  int gpus = 0;
+  int weight = 100;  // 1..10000; 100 is normal
+  int priority = 0;  // higher first, strictly
+  std::optional<double> remaining_seconds;  // to completion at full speed, when known
+
+  Mode mode = Mode::kAuto;
+  Placement placement = Placement::kAuto;
+  int min_workers = 0;
+  int max_workers = 0;
+  std::int64_t worker_millicores = 1000;  // CPU request of one worker, > 0
+  std::int64_t local_millicores = 0;      // CPU the feeders of all trainer pods may use together
+
+  // The number of workers in force: spec.replicas of the job's DataWorkerPool. Pods that are lost or not created yet make
+  // `workers` differ from it for a while; decisions build on this number.
+  int allocated_workers = 0;
+  std::vector<Worker> workers;
+
+  Observation observation;
+  std::optional<EstimatorMemory> memory;
+};
+
+// REQUIRES: job ids, node names, and worker names within a job are unique.
+struct ClusterSnapshot {
+  double taken_at_seconds = 0;
+  std::vector<Node> nodes;
+  std::vector<Job> jobs;
+};
+
+}  // namespace sluice::scheduler
