@@ -1,0 +1,51 @@
+// A small HTTP/1.1 server for /metrics, /healthz and /readyz: GET and HEAD of fixed paths, nothing else.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "src/base/result.h"
+
+namespace sluice::http {
+
+struct Page {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+// Path ("/healthz") to the function that makes its page. A query string is ignored.
+// Pages are made on the server's one thread, one at a time; they must not block and must not throw.
+using Routes = std::map<std::string, std::function<Page()>>;
+
+struct ServerLimits {
+  std::size_t max_connections = 64;            // further ones are closed at once
+  std::size_t max_request_bytes = 16u << 10;   // line and headers
+  std::chrono::milliseconds read_time{10000};  // to send a request, and to keep an idle connection
+  std::chrono::milliseconds write_time{10000};
+};
+
+// Thread safety: all methods may be called from any thread; the destructor from one, last.
+class Server {
+ public:
+  // Listens on "IP:PORT" or "[IPv6]:PORT" and serves until destroyed. Port 0 takes a free one.
+  // Errors: InvalidArgument for the address, Unavailable when it cannot be bound (with the system's reason).
+  static Result<std::unique_ptr<Server>> start(const std::string& address, Routes routes, ServerLimits limits = {});
+
+  // Closes every connection and joins the thread.
+  ~Server();
+
+  std::uint16_t port() const;
+
+ private:
+  class Implementation;
+  explicit Server(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace sluice::http

@@ -1,0 +1,123 @@
+// Requests to the Kubernetes API: one method per thing that can be done, one way to do it.
+//
+//   create       POST, for names that must be new
+//   apply        server-side apply (PATCH application/apply-patch+yaml), for what we own
+//   merge_patch  JSON merge patch; with metadata.resourceVersion in the patch it is a compare-and-swap
+//   remove       DELETE with preconditions
+// There is no PUT: apply and merge_patch say which fields are ours.
+//
+// Errors, by code (the message holds "verb kind key: " and the server's own text):
+//   NotFound 404, AlreadyExists and Conflict 409 (by the Status' reason), Gone 410 (or a resourceVersion too large to
+//   serve: list again), InvalidArgument 400, 413, 422 (with each cause's field) and 405, 415, Unauthenticated 401,
+//   PermissionDenied 403, ResourceExhausted 429, Unavailable 502, 503 and every transport failure, DeadlineExceeded
+//   504 and time-outs (the outcome is unknown), Internal otherwise (500), DataLoss for an answer that is no JSON.
+// Retries: only what the server asks for, 429 or 5xx with Retry-After, at most ClientOptions::max_retries times and
+// never longer than max_retry_wait each. Everything else is the caller's decision.
+//
+// Thread safety: all methods may be called from any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/result.h"
+#include "src/http/transport.h"
+#include "src/kube/resource.h"
+
+namespace sluice::kube {
+
+struct ClientOptions {
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);  // of one try
+  int max_retries = 5;
+  std::chrono::seconds max_retry_wait{30};
+  std::string user_agent = "sluice";
+};
+
+struct ListOptions {
+  std::string namespace_;  // empty: all namespaces
+  std::string label_selector;
+  std::string field_selector;
+  std::string resource_version;  // "0": from the server's cache; empty: the most recent
+  int page_size = 500;           // objects per request; 0: one request. A list from the cache comes in one anyway.
+};
+
+struct ObjectList {
+  std::vector<Json> items;       // each with apiVersion and kind
+  std::string resource_version;  // of the list, to watch from
+};
+
+enum class Propagation { kBackground, kForeground, kOrphan };
+
+struct RemoveOptions {
+  std::string uid;               // not empty: only this incarnation
+  std::string resource_version;  // not empty: only if unchanged since
+  Propagation propagation = Propagation::kBackground;
+  std::optional<std::int64_t> grace_period_seconds;  // absent: the object's own
+};
+
+enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark };
+
+struct WatchEvent;  // watch.h
+using WatchHandler = std::function<void(WatchEvent&&)>;
+
+struct WatchOptions {
+  std::string namespace_;  // empty: all namespaces
+  std::string label_selector;
+  std::string field_selector;
+  std::string resource_version;                 // REQUIRES: of a list or an earlier event
+  std::chrono::seconds timeout{300};            // the server ends the watch cleanly after this long
+  std::chrono::seconds silence_allowance{30};   // beyond `timeout`, before a silent connection counts as lost
+};
+
+class Client {
+ public:
+  // REQUIRES: `clock` outlives the client.
+  Client(std::shared_ptr<http::Transport> transport, const Clock& clock, ClientOptions options = {});
+
+  // All pages of the collection. Gone when the continuation expired between pages: start again.
+  Result<ObjectList> list(const Resource& resource, const ListOptions& options, std::stop_token stop = {}) const;
+
+  Result<Json> get(const Resource& resource, const ObjectKey& key, std::stop_token stop = {}) const;
+
+  // Returns the object as stored. The namespace is the argument's, the name (or generateName) the object's own.
+  Result<Json> create(const Resource& resource, std::string_view namespace_, const Json& object,
+                      std::string_view field_manager, std::stop_token stop = {}) const;
+
+  // Server-side apply with force: `object` holds exactly the fields that `field_manager` wants to own; what it no
+  // longer mentions is dropped. apiVersion, kind and metadata name are filled in. `subresource`: empty or "status".
+  // metadata.uid in the object makes it a precondition (Conflict, and nothing is created).
+  Result<Json> apply(const Resource& resource, const ObjectKey& key, const Json& object, std::string_view field_manager,
+                     std::string_view subresource = "", std::stop_token stop = {}) const;
+
+  // JSON merge patch (RFC 7396). metadata.resourceVersion or metadata.uid in the patch are preconditions.
+  Result<Json> merge_patch(const Resource& resource, const ObjectKey& key, const Json& patch,
+                           std::string_view field_manager, std::string_view subresource = "",
+                           std::stop_token stop = {}) const;
+
+  // Ok when the server accepted the deletion (a finalizer or grace period may keep the object for a while).
+  Result<void> remove(const Resource& resource, const ObjectKey& key, const RemoveOptions& options = {},
+                      std::stop_token stop = {}) const;
+
+  // Blocks and calls `handler` for every event, on this thread, until the watch ends: ok when the server ended it,
+  // else the error; an ERROR event of the server is an error here (Gone for 410). Never retried.
+  Result<void> watch(const Resource& resource, const WatchOptions& options, const WatchHandler& handler,
+                     std::stop_token stop) const;
+
+ private:
+  Result<http::Response> send(http::Request request, std::stop_token stop) const;
+  Result<Json> exchange(http::Request request, std::string_view what, std::stop_token stop) const;
+
+  std::shared_ptr<http::Transport> transport_;
+  const Clock& clock_;
+  ClientOptions options_;
+};
+
+}  // namespace sluice::kube

@@ -1,0 +1,57 @@
+// Events (events.k8s.io/v1): what `kubectl describe` shows a person about an object.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/base/clock.h"
+#include "src/kube/client.h"
+#include "src/kube/resource.h"
+
+namespace sluice::kube {
+
+enum class EventType { kNormal, kWarning };
+
+struct Event {
+  Resource resource;  // what it is about
+  ObjectKey key;
+  std::string uid;
+  EventType type = EventType::kNormal;
+  std::string reason;  // short, CamelCase, one per category: "ScaledUp"
+  std::string action;  // what was done or tried: "Scale"
+  std::string note;    // one sentence, at most 1 KiB (the rest is cut)
+};
+
+struct EventRecorderOptions {
+  std::string controller = "sluice.dev/operator";  // reportingController
+  std::string instance;                            // reportingInstance: the pod's name
+  std::size_t queue_capacity = 1000;
+  std::chrono::seconds series_idle = std::chrono::minutes(6);  // a repetition later than this is a new event
+};
+
+// The first event of a kind (type, reason, action, object) is created; repetitions become its series: the second is
+// written, later ones are counted and written with the next one that is at least a minute younger.
+// Events are best effort: record() never blocks and drops when the queue is full; a failed write is logged, not retried
+// (but for the client's own retries).
+// Thread safety: all methods may be called from any thread.
+class EventRecorder {
+ public:
+  // REQUIRES: client and clock outlive the recorder.
+  EventRecorder(const Client& client, const Clock& clock, EventRecorderOptions options);
+
+  // Stops at once; what is still queued is lost.
+  ~EventRecorder();
+
+  void record(Event event);
+
+  std::uint64_t dropped() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace sluice::kube

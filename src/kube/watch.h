@@ -1,0 +1,47 @@
+// The wire format of a watch: JSON objects, one per line, split over reads wherever the network likes.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/result.h"
+#include "src/http/transport.h"
+#include "src/kube/client.h"
+
+namespace sluice::kube {
+
+struct WatchEvent {
+  WatchEventType type = WatchEventType::kAdded;
+  Json object;  // of a bookmark only metadata.resourceVersion matters
+};
+
+// Cuts a byte stream into lines. Work and memory are linear in the bytes: what was searched is not searched again.
+// Thread safety: none. Invariant: holds at most one unfinished line, never longer than max_line_bytes.
+class LineFramer final : public http::ByteSink {
+ public:
+  // `on_line` gets each line without its end ("\n" or "\r\n"); empty lines are skipped. Its error ends the stream.
+  LineFramer(std::size_t max_line_bytes, std::function<Result<void>(std::string_view)> on_line);
+
+  // Errors: ResourceExhausted for a line beyond the bound; on_line's own.
+  Result<void> on_bytes(std::string_view bytes) override;
+
+  // Whether the stream stopped in the middle of a line.
+  bool has_partial_line() const { return !partial_.empty(); }
+
+ private:
+  Result<void> emit(std::string_view line);
+
+  std::size_t max_line_bytes_;
+  std::function<Result<void>(std::string_view)> on_line_;
+  std::string partial_;
+};
+
+// One line of a watch. An ERROR event is the error of its Status (Gone for 410).
+// Errors: DataLoss for a line that is no event.
+Result<WatchEvent> parse_watch_event(std::string_view line);
+
+}  // namespace sluice::kube
