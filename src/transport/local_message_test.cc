@@ -1,0 +1,88 @@
+#include "src/transport/local_message.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::transport {
+namespace {
+
+TEST_CASE("a request is read with its numbers intact") {
+  const auto message = parse_client_message(
+      R"({"type":"request","stream":3,"seq":18446744073709551615,"position":5,"indices":[1,-2,9223372036854775807],"later":1})");
+  REQUIRE(message.ok());
+  const auto& request = std::get<RequestMessage>(*message);
+  CHECK(request.stream == 3);
+  CHECK(request.seq == 18446744073709551615ULL);
+  CHECK(request.indices == std::vector<std::int64_t>{1, -2, 9223372036854775807LL});
+}
+
+TEST_CASE("a wrong client is told the field") {
+  struct Case {
+    const char* name;
+    const char* json;
+    const char* want;
+  };
+  const Case cases[] = {
+      {"not JSON", "{", "not an object"},
+      {"not an object", "[1]", "not an object"},
+      {"no type", "{}", "frame.type: is missing"},
+      {"unknown type", R"({"type":"dance"})", "unknown type 'dance'"},
+      {"missing field", R"({"type":"open","stream":1})", "open.pipeline: is missing"},
+      {"text for a number", R"({"type":"close","stream":"1"})", "close.stream: must be a whole number"},
+      {"negative", R"({"type":"close","stream":-1})", "close.stream: must be a whole number, not negative"},
+      {"fraction", R"({"type":"close","stream":1.5})", "close.stream: must be a whole number"},
+      {"index too large", R"({"type":"request","stream":1,"seq":0,"position":0,"indices":[0,18446744073709551615]})",
+       "request.indices[1]"},
+      {"index no number", R"({"type":"request","stream":1,"seq":0,"position":0,"indices":["a"]})", "request.indices[0]"},
+      {"executor unknown", R"({"type":"pipeline","id":1,"executor":"lua"})", "pipeline.executor: must be native or python"},
+      {"python without interpreter", R"({"type":"pipeline","id":1,"executor":"python"})", "pipeline.python"},
+      {"slots no list", R"({"type":"release","slots":7})", "release.slots: must be a list"},
+      {"progress no number", R"({"type":"progress","stream":0,"batches":0,"samples":0,"compute_seconds":"x","wait_seconds":0})",
+       "progress.compute_seconds"},
+  };
+  for (const Case& test : cases) {
+    INFO(test.name);
+    const auto message = parse_client_message(test.json);
+    REQUIRE(!message.ok());
+    CHECK(message.error().code() == ErrorCode::kInvalidArgument);
+    CHECK_THAT(message.error().message(), Catch::Contains(test.want));
+  }
+}
+
+TEST_CASE("a batch names its slot, its tensors and where it was made") {
+  const BatchMessage message{.stream = 1,
+                             .seq = 2,
+                             .slot = 3,
+                             .copy = true,
+                             .tensors = {{"float32", {64, 3, 224, 224}, 4096, 38535168}},
+                             .seconds = 0.5,
+                             .placement = "remote"};
+  const auto object = nlohmann::json::parse(to_json(message));
+  CHECK(object == nlohmann::json::parse(R"({"type":"batch","stream":1,"seq":2,"slot":3,"copy":true,"seconds":0.5,"placement":"remote",
+      "tensors":[{"dtype":"float32","shape":[64,3,224,224],"offset":4096,"nbytes":38535168}]})"));
+}
+
+TEST_CASE("an error is sent even if its text is not UTF-8") {
+  const ErrorMessage message{.stream = 1, .failure = {"OSError", "bad \xff name", ""}};
+  const auto object = nlohmann::json::parse(to_json(message));
+  CHECK(object["exception_type"] == "OSError");
+  CHECK(!object.contains("seq"));
+}
+
+TEST_CASE("a child's messages are read") {
+  CHECK(std::get<LoadedMessage>(*parse_child_message(R"({"type":"loaded","pipeline":4})")).pipeline == 4);
+  CHECK(std::get<AllocMessage>(*parse_child_message(R"({"type":"alloc","id":1,"bytes":99})")).bytes == 99);
+  const auto done = parse_child_message(
+      R"({"type":"done","id":1,"seconds":0.25,"tensors":[{"dtype":"int64","shape":[],"offset":64,"nbytes":8}]})");
+  REQUIRE(done.ok());
+  CHECK(std::get<DoneMessage>(*done).tensors.at(0).offset == 64);
+  const auto error = parse_child_message(R"({"type":"error","id":1,"exception_type":"KeyError","message":"'x'","traceback":"..."})");
+  REQUIRE(error.ok());
+  CHECK(std::get<ChildErrorMessage>(*error).failure.exception_type == "KeyError");
+  CHECK(!parse_child_message(R"({"type":"done","id":1,"seconds":0.25,"tensors":[{"dtype":"int64"}]})").ok());
+  CHECK(!parse_child_message(R"({"type":"welcome"})").ok());
+}
+
+}  // namespace
+}  // namespace sluice::transport
