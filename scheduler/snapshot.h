@@ -84,6 +84,7 @@ struct EstimatorMemory {
   std::optional<double> smoothed_knee_cores;   // local-equivalent cores that saturate the job
   std::optional<double> published_knee_cores;  // follows the smoothed one in moves of more than 10 %
   double feedback = 1;                         // correction of the knee by its effect, in [1/8, 8]
+  double feedback_floor = 0;                   // a correction below this was tried, and starved the job
   double folded_through_seconds = 0;           // window_end_seconds of the newest measurement taken in
   double corrected_at_seconds = 0;             // window_end_seconds of the last change of `feedback`
 

@@ -1,0 +1,195 @@
+#include "scheduler/estimator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <initializer_list>
+
+namespace sluice::scheduler {
+namespace {
+
+// Less CPU time than this in a window is mostly clock granularity: no rate is taken from it.
+constexpr double kLeastBusySeconds = 0.1;
+
+double worker_cores(const Job& job) { return static_cast<double>(job.worker_millicores) / 1000; }
+
+bool all_valid(std::initializer_list<double> values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value >= 0; });
+}
+
+bool all_valid(const std::optional<SourceRate>& rate) { return !rate || all_valid({rate->samples_per_second, rate->busy_cores}); }
+
+// Why a measurement must not be used, or nothing. A missing metric is never zero: whatever this refuses holds the allocation.
+std::string problem_of(const Observation& observation, double now_seconds, const Config& config) {
+  if (!observation.measurement) return observation.missing_reason.empty() ? "no metrics" : observation.missing_reason;
+  const Measurement& m = *observation.measurement;
+  if (!all_valid({m.window_end_seconds, m.window_seconds, m.samples_per_second, m.compute_share, m.wait_share, m.batches_in_window}) ||
+      !all_valid(m.local) || !all_valid(m.remote)) {
+    return "the metrics contain values that are not numbers";
+  }
+  char text[128];
+  if (const double age = now_seconds - m.window_end_seconds; age > config.max_age_seconds) {
+    std::snprintf(text, sizeof text, "the metrics are %.0f s old (limit %.0f s)", age, config.max_age_seconds);
+    return text;
+  }
+  if (m.window_seconds < config.min_window_seconds) {
+    std::snprintf(text, sizeof text, "the metrics window of %.0f s is shorter than %.0f s", m.window_seconds, config.min_window_seconds);
+    return text;
+  }
+  if (m.compute_share + m.wait_share <= 0) return "the trainer reported no training step in the metrics window";
+  return {};
+}
+
+std::optional<double> rate_per_core(const std::optional<SourceRate>& rate, double window_seconds) {
+  if (!rate || rate->samples_per_second <= 0 || rate->busy_cores * window_seconds < kLeastBusySeconds) return std::nullopt;
+  return rate->samples_per_second / rate->busy_cores;
+}
+
+void smooth(std::optional<double>& smoothed, const std::optional<double>& measured, const Config& config) {
+  if (!measured) return;
+  smoothed = smoothed ? *smoothed + config.smoothing * (*measured - *smoothed) : *measured;
+}
+
+// mu_L as measured, or derived from mu_R; none when neither is known.
+std::optional<double> local_basis(const EstimatorMemory& memory, const Config& config) {
+  if (memory.local_rate_per_core) return memory.local_rate_per_core;
+  if (memory.remote_rate_per_core) return *memory.remote_rate_per_core / config.remote_efficiency;
+  return std::nullopt;
+}
+
+// Takes one new measurement into the memory.
+void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
+  memory.folded_through_seconds = m.window_end_seconds;
+  memory.demand_samples_per_second = m.samples_per_second / m.compute_share;
+
+  const std::optional<double> basis_before = local_basis(memory, config);
+  const bool local_was_known = memory.local_rate_per_core.has_value();
+  const std::optional<double> local = rate_per_core(m.local, m.window_seconds);
+  smooth(memory.local_rate_per_core, local, config);
+  smooth(memory.remote_rate_per_core, rate_per_core(m.remote, m.window_seconds), config);
+
+  // The knee is counted in local cores. Its unit changes when the assumed local rate is replaced by the first measured one.
+  if (!local_was_known && memory.local_rate_per_core && memory.smoothed_knee_cores) {
+    const double unit = *basis_before / *memory.local_rate_per_core;
+    memory.smoothed_knee_cores = *memory.smoothed_knee_cores * unit;
+    memory.published_knee_cores = *memory.published_knee_cores * unit;
+  }
+  const std::optional<double> basis = local ? local : local_basis(memory, config);
+  if (!basis) return;
+  smooth(memory.smoothed_knee_cores, memory.demand_samples_per_second / *basis, config);
+  const double published = memory.published_knee_cores.value_or(0);
+  if (std::abs(*memory.smoothed_knee_cores - published) > config.publish_threshold * published) {
+    memory.published_knee_cores = memory.smoothed_knee_cores;
+    memory.feedback_floor = 0;  // another demand: what starved the old one says nothing
+  }
+}
+
+// Local cores that the plan may count on. A starved feeder gives what it gives, whatever its CPU limit promises (receiving from
+// remote workers costs it CPU, too); an idle one can give more, but hosts saturate, so not arbitrarily more.
+double counted_local_cores(const Job& job, const Belief& belief, const Config& config) {
+  if (job.placement == Placement::kRemote) return 0;
+  const double limit_cores = static_cast<double>(job.local_millicores) / 1000;
+  if (!belief.metrics_problem.empty()) return limit_cores;
+  const std::optional<SourceRate>& local = job.observation.measurement->local;
+  const double busy_cores = local ? local->busy_cores : 0;
+  if (belief.starved) return busy_cores;
+  return std::min(std::max(limit_cores, busy_cores), config.local_extrapolation * busy_cores);
+}
+
+// Demand and rates from the memory, with the unmeasured derived.
+void recall(const Job& job, const Config& config, Belief& belief) {
+  const EstimatorMemory& memory = *belief.memory;
+  if (!memory.published_knee_cores) return;
+  belief.known = true;
+  belief.demand_samples_per_second = memory.demand_samples_per_second;
+  belief.local_rate_per_core = *local_basis(memory, config);
+  belief.remote_rate_per_core = memory.remote_rate_per_core.value_or(belief.local_rate_per_core * config.remote_efficiency);
+  belief.measured_knee_cores = *memory.published_knee_cores;
+  belief.knee_cores = belief.measured_knee_cores * memory.feedback;
+  belief.local_cores = counted_local_cores(job, belief, config);
+  const bool remote_matters = belief.knee_cores > belief.local_cores;
+  const bool measured = memory.local_rate_per_core && (memory.remote_rate_per_core || !remote_matters);
+  belief.confidence = measured ? Confidence::kMeasured : Confidence::kAssumed;
+}
+
+// Whether the measurement shows the effect of exactly the workers in force: all there, ready during the whole window.
+bool settled(const Job& job, const Measurement& m) {
+  const double window_start_seconds = m.window_end_seconds - m.window_seconds;
+  const auto in_effect = [&](const Worker& worker) {
+    return worker.ready && !worker.draining && worker.ready_since_seconds <= window_start_seconds;
+  };
+  return static_cast<int>(job.workers.size()) == job.allocated_workers && std::all_of(job.workers.begin(), job.workers.end(), in_effect);
+}
+
+// Corrects the knee by its observed effect, at most once per window.
+void feed_back(const Job& job, const Config& config, Belief& belief) {
+  const Measurement& m = *job.observation.measurement;
+  EstimatorMemory& memory = *belief.memory;
+  if (!belief.known || !settled(job, m) || m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds) return;
+
+  const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
+  double corrected = memory.feedback;
+  if (belief.starved && x > config.feedback_raise_above) {
+    corrected = std::min(memory.feedback * config.feedback_raise, config.feedback_limit);
+    memory.feedback_floor = corrected;
+  } else if (belief.sated && x > config.feedback_lower_above && job.allocated_workers > job.min_workers) {
+    corrected = std::max({memory.feedback * config.feedback_lower, memory.feedback_floor, 1 / config.feedback_limit});
+    // Never waiting is also what a correct knee with its headroom looks like. Where both rates were measured, they decide.
+    const int then = whole_workers(belief.remote_cores_for(belief.measured_knee_cores * corrected, config.headroom), job);
+    const int break_even = whole_workers(belief.remote_cores_for(belief.measured_knee_cores, 1), job);
+    if (belief.confidence == Confidence::kMeasured && then < break_even) return;
+  }
+  if (corrected == memory.feedback) return;
+  memory.feedback = corrected;
+  memory.corrected_at_seconds = m.window_end_seconds;
+  belief.knee_cores = belief.measured_knee_cores * corrected;
+}
+
+}  // namespace
+
+double Belief::remote_cores_for(double knee, double headroom) const {
+  return headroom * std::max(0.0, knee - local_cores) / efficiency();
+}
+
+double Belief::supply_ratio(double remote_cores, const Job& job, const Config& config) const {
+  if (known) return (local_cores + efficiency() * remote_cores) / std::max(knee_cores, 1e-9);
+  const double assumed_knee_cores = std::max(static_cast<double>(job.local_millicores) / 1000, worker_cores(job));
+  return 1 - wait_share + config.remote_efficiency * remote_cores / assumed_knee_cores;
+}
+
+Belief estimate(const Job& job, double now_seconds, const Config& config) {
+  Belief belief;
+  belief.memory = job.memory;
+  belief.metrics_problem = problem_of(job.observation, now_seconds, config);
+  if (!belief.metrics_problem.empty()) {
+    if (belief.memory) recall(job, config, belief);
+    return belief;
+  }
+
+  const Measurement& m = *job.observation.measurement;
+  belief.wait_share = m.wait_share / (m.wait_share + m.compute_share);
+  belief.starved = belief.wait_share > config.starved_above;
+  belief.sated = belief.wait_share < config.sated_below;
+  belief.busy_cores = (m.local ? m.local->busy_cores : 0) + (m.remote ? m.remote->busy_cores : 0);
+  belief.enough_batches = m.batches_in_window >= config.min_batches && m.compute_share > 0 && m.samples_per_second > 0;
+
+  if (!belief.memory) belief.memory = EstimatorMemory{};
+  const bool is_new = m.window_end_seconds > belief.memory->folded_through_seconds;
+  if (belief.enough_batches && is_new) fold(m, config, *belief.memory);
+  recall(job, config, belief);
+  if (belief.enough_batches && is_new) feed_back(job, config, belief);
+  return belief;
+}
+
+int whole_workers(double cores, const Job& job) {
+  constexpr double kRounding = 1e-9;         // 3.0000000001 workers are three
+  constexpr double kMostWorkers = 1'000'000;  // keeps the conversion defined for absurd measurements
+  return static_cast<int>(std::ceil(std::clamp(cores / worker_cores(job) - kRounding, 0.0, kMostWorkers)));
+}
+
+double ready_cores(const Job& job, double since_seconds) {
+  const auto counts = [&](const Worker& worker) { return worker.ready && !worker.draining && worker.ready_since_seconds <= since_seconds; };
+  return static_cast<double>(std::count_if(job.workers.begin(), job.workers.end(), counts)) * worker_cores(job);
+}
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,66 @@
+// Step 1 of decide(): from one measurement and what was remembered to what the scheduler believes about a job.
+//
+// Operational laws, every figure from the clients' and executors' own accounting:
+//   D     = samples / compute seconds                exact even while starved: waiting is left out of the denominator
+//   mu_L  = local samples / local busy seconds       per source, never lumped: a mixture's rate moves with the mix
+//   mu_R  = remote samples / remote busy seconds     a throttled executor is slower, not less efficient: same mu
+//   K     = D / mu_L                                 the knee, in local-equivalent cores
+// One measurement gives the target; later ones correct it:
+//   smoothing   K^ += 0.2 (K - K^), published in moves of more than 10 %, so that noise does not reach the workers
+//   feedback    once the workers in force have been ready for a whole window: starved although supply looks sufficient raises
+//               the knee by 10 %; sated with supply to spare lowers it by 3 %, but not below what the measured rates
+//               say covers the demand, nor to a value that starved the job before
+// A rate that was never measured is derived from the other: mu_R = 0.77 mu_L.
+//
+// Thread safety: pure functions on values.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "scheduler/config.h"
+#include "scheduler/plan.h"
+#include "scheduler/snapshot.h"
+
+namespace sluice::scheduler {
+
+struct Belief {
+  // Why the metrics cannot be used; empty when they can. The fields up to `known` are meaningless when it is set.
+  std::string metrics_problem;
+  bool enough_batches = false;
+  double wait_share = 0;  // wait / (wait + compute)
+  bool starved = false;   // waits noticeably: the measured rate is the supply
+  bool sated = false;     // practically never waits: the measured rate is the demand
+  double busy_cores = 0;  // CPU at work on data, local and remote
+
+  // True once there has been a demand and a service rate, now or earlier. The rest is meaningless before.
+  bool known = false;
+  double demand_samples_per_second = 0;
+  double local_rate_per_core = 0;
+  double remote_rate_per_core = 0;
+  double knee_cores = 0;           // with feedback
+  double measured_knee_cores = 0;  // without
+  double local_cores = 0;          // what the feeders' CPU may be counted on for
+  Confidence confidence = Confidence::kNone;
+
+  std::optional<EstimatorMemory> memory;  // to carry on
+
+  // Local-equivalent value of a remote core: mu_R / mu_L. REQUIRES: known
+  double efficiency() const { return remote_rate_per_core / local_rate_per_core; }
+
+  // Remote cores that cover what local cores leave of a knee, times headroom. REQUIRES: known
+  double remote_cores_for(double knee, double headroom) const;
+
+  // x with so many remote cores. Unknown rates: as if the present state were the knee (proportional start).
+  double supply_ratio(double remote_cores, const Job& job, const Config& config) const;
+};
+
+Belief estimate(const Job& job, double now_seconds, const Config& config);
+
+// Whole workers of the job's size that make up so many cores.
+int whole_workers(double cores, const Job& job);
+
+// Remote cores of the workers that have been ready since `since_seconds`.
+double ready_cores(const Job& job, double since_seconds);
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,23 @@
+// Step 2 of decide(): how many workers a job should have if nobody else existed, and what says so.
+//
+// Thread safety: pure function.
+#pragma once
+
+#include "scheduler/config.h"
+#include "scheduler/estimator.h"
+#include "scheduler/plan.h"
+#include "scheduler/snapshot.h"
+
+namespace sluice::scheduler {
+
+struct Want {
+  int workers = 0;
+  Reason reason = Reason::kNotRunning;
+  // Not to be weighed against other jobs: what the job holds stays, because nothing is known that would justify taking it.
+  bool unconditional = false;
+};
+
+// For mode Recommend this is what mode Auto would want.
+Want want_of(const Job& job, const Belief& belief, const Config& config);
+
+}  // namespace sluice::scheduler
