@@ -8,7 +8,6 @@
 // Whatever the specification cannot express stays in Python: parse() refuses it and names the field.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,7 +20,6 @@
 
 namespace sluice::pipeline {
 
-struct PipelineSpec;
 class FileReader;
 
 // Where one tensor of a batch lies, relative to the start of the batch's slot.
@@ -98,11 +96,11 @@ class NativePipeline {
   void finish(std::span<const std::uint8_t> wire_pixels, std::span<std::byte> final_image) const;
 
  private:
-  explicit NativePipeline(std::unique_ptr<const PipelineSpec> spec, std::shared_ptr<const FileReader> files);
+  struct State;
+  explicit NativePipeline(std::unique_ptr<const State> state);
+  Result<void> make_pixels(std::uint32_t seed, std::span<std::uint8_t> pixels, Workspace& workspace) const;
 
-  std::unique_ptr<const PipelineSpec> spec_;
-  std::shared_ptr<const FileReader> files_;
-  std::vector<float> normalised_;  // [channel][256]: to_tensor and normalize of every byte; empty for uint8 output
+  std::unique_ptr<const State> state_;
 };
 
 }  // namespace sluice::pipeline

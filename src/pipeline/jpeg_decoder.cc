@@ -1,0 +1,235 @@
+#include "src/pipeline/jpeg_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <jpeglib.h>
+
+namespace sluice::pipeline {
+namespace {
+
+constexpr int kRgbBytes = 3;
+constexpr int kCmykBytes = 4;
+constexpr std::uint8_t kEndOfImage = 0xD9;
+
+// Fancy upsampling of a column needs the chroma sample next to it, which covers two columns.
+constexpr int kMarginColumns = 2;
+
+// Multiplication of two fractions of 255, rounded, without a division (Blinn, "Three Wrongs Make a Right", IEEE CG&A
+// 1995); Pillow uses the same formula, so the bytes agree.
+int multiply_fractions(int a, int b) {
+  const int product = a * b + 128;
+  return ((product >> 8) + product) >> 8;
+}
+
+// Adobe's inverted CMYK to RGB, in place: 4 bytes a pixel become 3.
+void convert_cmyk_row(std::uint8_t* row, std::size_t pixels) {
+  for (std::size_t x = 0; x < pixels; ++x) {
+    const std::uint8_t* cmyk = row + x * kCmykBytes;
+    const int white = cmyk[3];
+    const std::array<int, 3> ink{255 - cmyk[0], 255 - cmyk[1], 255 - cmyk[2]};
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      row[x * kRgbBytes + channel] = static_cast<std::uint8_t>(white - multiply_fractions(ink[channel], white));
+    }
+  }
+}
+
+struct Signature {
+  std::string_view format;
+  std::string_view bytes;
+};
+
+// The formats that image data sets hold besides JPEG, for a message that says more than "not a JPEG".
+Error not_a_jpeg(std::span<const std::uint8_t> file) {
+  using namespace std::string_view_literals;
+  static constexpr std::array kSignatures{
+      Signature{"PNG", "\x89PNG"sv}, Signature{"GIF", "GIF8"sv},           Signature{"WebP or another RIFF", "RIFF"sv},
+      Signature{"BMP", "BM"sv},      Signature{"TIFF", "II*\0"sv},         Signature{"TIFF", "MM\0*"sv},
+  };
+  const std::string_view start(reinterpret_cast<const char*>(file.data()), file.size());
+  for (const Signature& signature : kSignatures) {
+    if (start.starts_with(signature.bytes)) {
+      return invalid_argument("is a " + std::string(signature.format) +
+                              " file; native pipelines decode JPEG only, so this data set needs the Python pipeline");
+    }
+  }
+  return invalid_argument("is not a JPEG file; native pipelines decode JPEG only");
+}
+
+}  // namespace
+
+struct JpegDecoder::State {
+  // libjpeg reports errors by calling error_exit, which must not return: it jumps to where the call began. The frames
+  // in between hold nothing with a destructor.
+  struct ErrorManager {
+    jpeg_error_mgr base;  // first, so that libjpeg's pointer to it is a pointer to this
+    std::jmp_buf escape;
+    std::array<char, JMSG_LENGTH_MAX> message;
+    bool truncated;
+  };
+
+  State();
+  ~State() { jpeg_destroy_decompress(&codec); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // Runs `body`, which calls libjpeg and owns nothing; false when libjpeg gave up.
+  template <typename Body>
+  bool guarded(Body body) {
+    if (setjmp(errors.escape) != 0) return false;  // NOLINT(cert-err52-cpp): libjpeg has no other way out
+    body();
+    return true;
+  }
+
+  // The error that guarded() ran into. Afterwards the codec is ready for another file.
+  Error take_error();
+
+  void start(const Box& box);
+  void read_rows(const Box& box);
+  bool has_end_of_image() const;
+
+  static State& of(j_common_ptr codec) { return *static_cast<State*>(codec->client_data); }
+  static void install_memory_source(State& state);
+
+  jpeg_decompress_struct codec{};
+  ErrorManager errors{};
+  jpeg_source_mgr source{};
+  std::span<const std::uint8_t> file;
+  std::vector<std::uint8_t> pixels;
+  std::size_t stride_bytes = 0;
+  JDIMENSION first_column = 0;  // of the decoded columns
+};
+
+JpegDecoder::State::State() {
+  codec.err = jpeg_std_error(&errors.base);
+  codec.client_data = this;
+  errors.base.error_exit = [](j_common_ptr failed) {
+    ErrorManager& errors = of(failed).errors;
+    failed->err->format_message(failed, errors.message.data());
+    std::longjmp(errors.escape, 1);  // NOLINT(cert-err52-cpp)
+  };
+  // Warnings (damaged data, stray bytes) do not stop PIL either; nothing is printed.
+  errors.base.emit_message = [](j_common_ptr, int) {};
+  errors.base.output_message = [](j_common_ptr) {};
+  jpeg_create_decompress(&codec);
+  install_memory_source(*this);
+}
+
+// libjpeg's own memory source invents an end marker when the data runs out and goes on with grey; this one fails.
+void JpegDecoder::State::install_memory_source(State& state) {
+  const auto out_of_data = [](j_decompress_ptr codec) -> boolean {
+    ErrorManager& errors = of(reinterpret_cast<j_common_ptr>(codec)).errors;
+    errors.truncated = true;
+    std::longjmp(errors.escape, 1);  // NOLINT(cert-err52-cpp)
+  };
+  state.source.init_source = [](j_decompress_ptr) {};
+  state.source.fill_input_buffer = out_of_data;
+  state.source.skip_input_data = [](j_decompress_ptr codec, long bytes) {
+    if (bytes <= 0) return;
+    if (static_cast<std::size_t>(bytes) > codec->src->bytes_in_buffer) codec->src->fill_input_buffer(codec);
+    codec->src->next_input_byte += bytes;
+    codec->src->bytes_in_buffer -= static_cast<std::size_t>(bytes);
+  };
+  state.source.resync_to_restart = jpeg_resync_to_restart;
+  state.source.term_source = [](j_decompress_ptr) {};
+  state.codec.src = &state.source;
+}
+
+Error JpegDecoder::State::take_error() {
+  jpeg_abort_decompress(&codec);
+  if (errors.truncated) return {ErrorCode::kDataLoss, "the file is truncated"};
+  return {ErrorCode::kDataLoss, "damaged or unsupported JPEG: " + std::string(errors.message.data())};
+}
+
+void JpegDecoder::State::start(const Box& box) {
+  codec.out_color_space = codec.num_components == 4 ? JCS_CMYK : JCS_RGB;
+  codec.dct_method = JDCT_ISLOW;
+  codec.do_fancy_upsampling = TRUE;
+  jpeg_start_decompress(&codec);
+
+  const int first = std::max(box.left - kMarginColumns, 0);
+  const int end = std::min(box.left + box.width + kMarginColumns, static_cast<int>(codec.image_width));
+  first_column = static_cast<JDIMENSION>(first);
+  auto columns = static_cast<JDIMENSION>(end - first);
+  if (columns < codec.image_width) jpeg_crop_scanline(&codec, &first_column, &columns);
+  stride_bytes = static_cast<std::size_t>(codec.output_width) * static_cast<std::size_t>(codec.output_components);
+}
+
+void JpegDecoder::State::read_rows(const Box& box) {
+  constexpr std::size_t kRowsAtOnce = 16;
+  if (box.top > 0) jpeg_skip_scanlines(&codec, static_cast<JDIMENSION>(box.top));
+  const auto end = static_cast<JDIMENSION>(box.top + box.height);
+  std::array<JSAMPROW, kRowsAtOnce> rows;
+  while (codec.output_scanline < end) {
+    const JDIMENSION done = codec.output_scanline - static_cast<JDIMENSION>(box.top);
+    const JDIMENSION wanted = std::min<JDIMENSION>(kRowsAtOnce, end - codec.output_scanline);
+    for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = pixels.data() + (done + i) * stride_bytes;
+    const JDIMENSION got = jpeg_read_scanlines(&codec, rows.data(), wanted);
+    if (codec.output_components != kCmykBytes) continue;
+    for (JDIMENSION i = 0; i < got; ++i) convert_cmyk_row(rows[i], codec.output_width);
+  }
+}
+
+bool JpegDecoder::State::has_end_of_image() const {
+  if (jpeg_input_complete(const_cast<jpeg_decompress_struct*>(&codec)) != 0) return true;
+  if (codec.unread_marker == kEndOfImage) return true;
+  // Inside entropy-coded data 0xFF is followed by a zero or a restart marker, so the pair below is the end marker.
+  // Going backwards finds it at once in a whole file.
+  const std::span<const std::uint8_t> rest(codec.src->next_input_byte, codec.src->bytes_in_buffer);
+  for (std::size_t i = rest.size(); i >= 2; --i) {
+    if (rest[i - 1] == kEndOfImage && rest[i - 2] == 0xFF) return true;
+  }
+  return false;
+}
+
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
+JpegDecoder::~JpegDecoder() = default;
+
+Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
+  if (file.empty()) return Error(ErrorCode::kDataLoss, "the file is empty");
+  if (file.size() < 3 || file[0] != 0xFF || file[1] != 0xD8 || file[2] != 0xFF) return not_a_jpeg(file);
+
+  State& state = *state_;
+  jpeg_abort_decompress(&state.codec);
+  state.file = file;
+  state.source.next_input_byte = file.data();
+  state.source.bytes_in_buffer = file.size();
+  state.errors.truncated = false;
+  state.errors.message[0] = '\0';
+  if (!state.guarded([&state] { jpeg_read_header(&state.codec, TRUE); })) return state.take_error();
+
+  const jpeg_decompress_struct& codec = state.codec;
+  if (codec.num_components != 1 && codec.num_components != 3 && codec.num_components != 4) {
+    return invalid_argument("has " + std::to_string(codec.num_components) + " colour components; Pillow cannot read it");
+  }
+  if (static_cast<std::int64_t>(codec.image_width) * codec.image_height > kMaxPixels) {
+    return invalid_argument("has " + std::to_string(codec.image_width) + "x" + std::to_string(codec.image_height) +
+                            " pixels, more than Pillow accepts (decompression bomb)");
+  }
+  return ImageSize{static_cast<int>(codec.image_height), static_cast<int>(codec.image_width)};
+}
+
+Result<RgbView> JpegDecoder::decode(const Box& box) {
+  State& state = *state_;
+  if (!state.guarded([&state, &box] { state.start(box); })) return state.take_error();
+
+  // Outside guarded(): a vector must not grow in a frame that longjmp leaves.
+  const std::size_t needed_bytes =
+      static_cast<std::size_t>(box.height) * state.stride_bytes + kReadableBytesBehindPixels;
+  if (state.pixels.size() < needed_bytes) state.pixels.resize(needed_bytes);
+
+  if (!state.guarded([&state, &box] { state.read_rows(box); })) return state.take_error();
+  const bool complete = state.has_end_of_image();
+  jpeg_abort_decompress(&state.codec);
+  if (!complete) return Error(ErrorCode::kDataLoss, "the file is truncated");
+
+  const auto skipped_columns = static_cast<std::size_t>(box.left) - state.first_column;
+  return RgbView{state.pixels.data() + skipped_columns * kRgbBytes, state.stride_bytes, {box.height, box.width}};
+}
+
+}  // namespace sluice::pipeline

@@ -1,0 +1,100 @@
+#include "src/pipeline/resample_taps.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::pipeline {
+namespace {
+
+double triangle(double x) {
+  x = std::abs(x);
+  return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+// Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = -0.5.
+double cubic(double x) {
+  constexpr double kA = -0.5;
+  x = std::abs(x);
+  if (x < 1.0) return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1.0;
+  if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * kA;
+  return 0.0;
+}
+
+struct Filter {
+  double (*function)(double);
+  double support;
+};
+
+Filter filter_of(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::kBilinear: return {triangle, 1.0};
+    case Interpolation::kBicubic: return {cubic, 2.0};
+  }
+  return {triangle, 1.0};
+}
+
+// Rounds half away from zero, by truncation, as Pillow does.
+std::int32_t fixed_point(double weight) {
+  const double scaled = weight * (1 << kWeightBits);
+  return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+}  // namespace
+
+void AxisTaps::compute(Interpolation interpolation, int input_size, int output_size, int first_output, int output_count,
+                       bool mirrored) {
+  const double scale = static_cast<double>(input_size) / output_size;
+  const double filter_scale = std::max(scale, 1.0);
+  const Filter filter = filter_of(interpolation);
+
+  outputs.clear();
+  groups.clear();
+  weights.clear();
+  for (int i = 0; i < output_count; ++i) {
+    const int output = first_output + (mirrored ? output_count - 1 - i : i);
+    const double center = 0.0 + (output + 0.5) * scale;
+    append(filter.function, center, filter.support * filter_scale, 1.0 / filter_scale, input_size);
+  }
+
+  first_input = input_size;
+  int end = 0;
+  for (const Output& output : outputs) {
+    first_input = std::min(first_input, output.first_input);
+    end = std::max(end, output.first_input + output.count);
+  }
+  input_count = end - first_input;
+  for (Output& output : outputs) output.first_input -= first_input;
+}
+
+void AxisTaps::append(double (*filter)(double), double center, double support, double inverse_scale, int input_size) {
+  int first = std::max(static_cast<int>(center - support + 0.5), 0);
+  const int end = std::min(static_cast<int>(center + support + 0.5), input_size);
+  exact_.clear();
+  double total = 0;
+  for (int input = first; input < end; ++input) {
+    exact_.push_back(filter((input - center + 0.5) * inverse_scale));
+    total += exact_.back();
+  }
+
+  const std::size_t first_weight = weights.size();
+  for (const double weight : exact_) weights.push_back(fixed_point(total != 0.0 ? weight / total : weight));
+  // Taps without weight at the ends would only cost pixels to decode.
+  while (weights.size() > first_weight + 1 && weights.back() == 0) weights.pop_back();
+  const auto front = weights.begin() + static_cast<std::ptrdiff_t>(first_weight);
+  const auto useful = std::find_if(front, weights.end() - 1, [](std::int32_t weight) { return weight != 0; });
+  first += static_cast<int>(useful - front);
+  weights.erase(front, useful);
+
+  const auto count = static_cast<int>(weights.size() - first_weight);
+  outputs.push_back({first, count, groups.size()});
+  weights.resize(first_weight + static_cast<std::size_t>((count + kTapsPerGroup - 1) / kTapsPerGroup * kTapsPerGroup));
+  for (std::size_t i = first_weight; i < weights.size(); i += kTapsPerGroup) {
+    Group& group = groups.emplace_back();
+    for (std::size_t tap = 0; tap < kTapsPerGroup; ++tap) {
+      group.high[tap] = static_cast<std::int16_t>(weights[i + tap] >> kLowBits);
+      group.low[tap] = static_cast<std::int16_t>(weights[i + tap] & ((1 << kLowBits) - 1));
+    }
+  }
+}
+
+}  // namespace sluice::pipeline

@@ -1,0 +1,281 @@
+"""The native pipeline against torchvision's v1 transforms on PIL images, draw for draw and byte for byte.
+
+Run with the path of the program `sluice-pipeline-probe` in SLUICE_PIPELINE_PROBE. Photographs are used where a folder
+of them is named in SLUICE_PHOTOGRAPHS; the images made here cover what photographs do not (odd sizes, subsamplings,
+progressive, restart markers, grey, CMYK).
+"""
+
+import io
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+
+import numpy
+import pytest
+import torch
+import torchvision.transforms as transforms
+from PIL import Image
+from torchvision.transforms.functional import pil_to_tensor
+
+PROBE = os.environ.get("SLUICE_PIPELINE_PROBE", "")
+pytestmark = pytest.mark.skipif(not PROBE, reason="SLUICE_PIPELINE_PROBE names no program")
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+SCALE, RATIO = [0.08, 1.0], [3 / 4, 4 / 3]
+
+
+def probe(*arguments, lines):
+    text = "".join(" ".join(str(word) for word in line) + "\n" for line in lines)
+    result = subprocess.run([PROBE, *arguments], input=text.encode(), capture_output=True, timeout=600)
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout
+
+
+def log_ratio(ratio):
+    return torch.log(torch.tensor(ratio)).tolist()
+
+
+# --- images ---------------------------------------------------------------------------------------------------------
+
+
+def picture(width, height, seed):
+    """A gradient, some hard edges and noise: smooth enough to be a picture, rough enough to show any difference."""
+    generator = numpy.random.default_rng(seed)
+    y, x = numpy.mgrid[0:height, 0:width].astype(numpy.float64)
+    planes = []
+    for _ in range(3):
+        a, b, phase = generator.uniform(0.01, 0.2, 3)
+        plane = 128 + 90 * numpy.sin(a * x + phase) * numpy.cos(b * y) + 60 * ((x // 17 + y // 23) % 2)
+        planes.append(plane + generator.normal(0, 12, (height, width)))
+    return Image.fromarray(numpy.clip(numpy.stack(planes, 2), 0, 255).astype(numpy.uint8))
+
+
+def write_images(folder):
+    names = []
+
+    def save(name, image, **options):
+        image.save(folder / name, "JPEG", **options)
+        names.append(name)
+
+    sizes = [(500, 375), (333, 251), (64, 48), (17, 23), (1024, 700), (225, 224), (8, 9), (1, 1), (3, 200), (131, 97)]
+    for number, (width, height) in enumerate(sizes):
+        image = picture(width, height, number)
+        for subsampling in (0, 1, 2):
+            save(f"{width}x{height}-s{subsampling}.jpg", image, quality=92, subsampling=subsampling)
+        save(f"{width}x{height}-prog.jpg", image, quality=80, progressive=True)
+        save(f"{width}x{height}-restart.jpg", image, quality=90, restart_marker_blocks=3)
+        save(f"{width}x{height}-grey.jpg", image.convert("L"), quality=90)
+        save(f"{width}x{height}-cmyk.jpg", image.convert("CMYK"), quality=90)
+        save(f"{width}x{height}-rgb.jpg", image, quality=90, keep_rgb=True)
+        save(f"{width}x{height}-low.jpg", image, quality=10, subsampling=2)
+        rotated = Image.Exif()
+        rotated[0x0112] = 6
+        save(f"{width}x{height}-exif.jpg", image, exif=rotated)
+    # 4:1:1 and 4:4:0 cannot be written by Pillow directly; torchvision ignores them as we do, see photographs.
+    return names
+
+
+@pytest.fixture(scope="session")
+def image_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
+    return folder, write_images(folder)
+
+
+def photographs():
+    folder = os.environ.get("SLUICE_PHOTOGRAPHS", "")
+    if not folder:
+        return None, []
+    names = sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob("*.jp*g"))
+    random.Random(0).shuffle(names)
+    return pathlib.Path(folder), names[: int(os.environ.get("SLUICE_PHOTOGRAPH_COUNT", "200"))]
+
+
+# --- comparison -----------------------------------------------------------------------------------------------------
+
+
+def native_samples(tmp_path, folder, names, ops, seeds, mode="samples"):
+    spec = {
+        "version": 1,
+        "source": {"kind": "image_files", "root": str(folder), "paths": names, "labels": [0] * len(names)},
+        "ops": ops,
+    }
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps(spec))
+    return probe(mode, str(path), lines=enumerate(seeds))
+
+
+def torch_sample(path, transform, seed):
+    image = Image.open(path).convert("RGB")
+    torch.manual_seed(seed)
+    return transform(image).numpy()
+
+
+def compare(tmp_path, folder, names, ops, transform, first_seed=1000):
+    seeds = [first_seed + index for index in range(len(names))]
+    data = native_samples(tmp_path, folder, names, ops, seeds)
+    expected = [torch_sample(folder / name, transform, seed) for name, seed in zip(names, seeds)]
+    array = numpy.frombuffer(data, dtype=expected[0].dtype).reshape((len(names),) + expected[0].shape)
+    different = {}
+    for name, native, wanted in zip(names, array, expected):
+        if native.tobytes() != wanted.tobytes():
+            gap = numpy.abs(native.astype(numpy.float64) - wanted.astype(numpy.float64))
+            different[name] = (gap.max(), (gap == 0).mean())
+    worst = max((gap for gap, _ in different.values()), default=0)
+    print(f"{len(names)} images, {len(different)} differ, largest difference {worst}")
+    assert not different
+
+
+CROP = {"op": "random_resized_crop", "size": [224, 224], "scale": SCALE, "ratio": RATIO, "log_ratio": log_ratio(RATIO)}
+FLIP = {"op": "random_horizontal_flip", "p": 0.5}
+NORMALIZE = {"op": "normalize", "mean": MEAN, "std": STD}
+PIPELINES = {
+    "train": (
+        [{"op": "decode_rgb"}, CROP, FLIP, {"op": "to_tensor"}, NORMALIZE],
+        transforms.Compose(
+            [
+                transforms.RandomResizedCrop(224),
+                transforms.RandomHorizontalFlip(),
+                transforms.ToTensor(),
+                transforms.Normalize(MEAN, STD),
+            ]
+        ),
+    ),
+    "train-bytes": (
+        [{"op": "decode_rgb"}, CROP, FLIP],
+        transforms.Compose(
+            [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.PILToTensor()]
+        ),
+    ),
+    "train-bicubic": (
+        [{"op": "decode_rgb"}, dict(CROP, interpolation="bicubic", size=[160, 192]), FLIP],
+        transforms.Compose(
+            [
+                transforms.RandomResizedCrop((160, 192), interpolation=transforms.InterpolationMode.BICUBIC),
+                transforms.RandomHorizontalFlip(),
+                transforms.PILToTensor(),
+            ]
+        ),
+    ),
+    "evaluate": (
+        [
+            {"op": "decode_rgb"},
+            {"op": "resize", "size": [256]},
+            {"op": "center_crop", "size": [224, 224]},
+            {"op": "to_tensor"},
+            NORMALIZE,
+        ],
+        transforms.Compose(
+            [
+                transforms.Resize(256),
+                transforms.CenterCrop(224),
+                transforms.ToTensor(),
+                transforms.Normalize(MEAN, STD),
+            ]
+        ),
+    ),
+    "stretch": (
+        [{"op": "decode_rgb"}, {"op": "resize", "size": [97, 131]}, FLIP, {"op": "to_tensor"}],
+        transforms.Compose(
+            [transforms.Resize((97, 131)), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_made_images_are_the_same_bytes(tmp_path, image_folder, name):
+    folder, names = image_folder
+    ops, transform = PIPELINES[name]
+    for first_seed in (1000, 2000, 3000):
+        compare(tmp_path, folder, names, ops, transform, first_seed)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_photographs_are_the_same_bytes(tmp_path, name):
+    folder, names = photographs()
+    if not names:
+        pytest.skip("SLUICE_PHOTOGRAPHS names no folder")
+    compare(tmp_path, folder, names, *PIPELINES[name])
+
+
+def test_a_centre_crop_alone_decodes_only_its_part(tmp_path, image_folder):
+    folder, names = image_folder
+    large = [name for name in names if name.startswith(("500x", "1024x", "333x", "131x"))]
+    for side in (96, 33):
+        ops = [{"op": "decode_rgb"}, {"op": "center_crop", "size": [side]}, FLIP]
+        transform = transforms.Compose(
+            [transforms.CenterCrop(side), transforms.RandomHorizontalFlip(), transforms.PILToTensor()]
+        )
+        compare(tmp_path, folder, large, ops, transform)
+
+
+# --- random numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scale, ratio, probability",
+    [(SCALE, RATIO, 0.5), ([0.2, 1.0], RATIO, 0.1), ([0.9, 1.0], [0.3, 3.0], 0.7), ([1.0, 1.0], [2.0, 2.0], 1.0)],
+)
+def test_crops_and_flips_are_torchs_own(scale, ratio, probability):
+    shapes = random.Random(7)
+    cases = [(shapes.randint(1, 900), shapes.randint(1, 900), seed) for seed in range(10_000)]
+    lines = [(*case, *scale, *ratio, *log_ratio(ratio), probability) for case in cases]
+    native = [tuple(int(word) for word in line.split()) for line in probe("crops", lines=lines).decode().splitlines()]
+    wanted = []
+    for height, width, seed in cases:
+        torch.manual_seed(seed)
+        box = transforms.RandomResizedCrop.get_params(torch.empty(3, height, width, device="meta"), scale, ratio)
+        wanted.append((*box, int(bool(torch.rand(1) < probability))))
+    different = [(case, got, want) for case, got, want in zip(cases, native, wanted) if got != want]
+    print(f"{len(cases)} draws, {len(different)} differ: {different[:3]}")
+    assert not different
+
+
+def test_sample_seeds_are_the_contracts():
+    def seed(base_seed, epoch, position):
+        mask = 2**64 - 1
+        z = (base_seed + 0x9E3779B97F4A7C15 * (epoch * 2**40 + position + 1)) & mask
+        z ^= z >> 30
+        z = z * 0xBF58476D1CE4E5B9 & mask
+        z ^= z >> 27
+        z = z * 0x94D049BB133111EB & mask
+        z ^= z >> 31
+        return z & 0xFFFFFFFF
+
+    cases = [(0, 0, 0), (2**64 - 1, 3, 7), (1234567, 2**23, 2**39 + 5), (42, 1, 2**40 - 1)]
+    assert [int(line) for line in probe("seeds", lines=cases).split()] == [seed(*case) for case in cases]
+
+
+# --- what torchvision refuses -----------------------------------------------------------------------------------------
+
+
+def test_every_truncated_file_is_refused_as_pil_refuses_it(tmp_path):
+    whole = io.BytesIO()
+    picture(300, 200, 1).save(whole, "JPEG", quality=90)
+    whole = whole.getvalue()
+    names = []
+    for cut in (1, 2, 10, 500, len(whole) // 2, len(whole) - 40):
+        names.append(f"cut-{cut}.jpg")
+        (tmp_path / names[-1]).write_bytes(whole[:-cut])
+        with pytest.raises(OSError):
+            Image.open(tmp_path / names[-1]).convert("RGB")
+    ops = [{"op": "decode_rgb"}, CROP]
+    spec = {
+        "version": 1,
+        "source": {"kind": "image_files", "root": str(tmp_path), "paths": names, "labels": [0] * len(names)},
+        "ops": ops,
+    }
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    result = subprocess.run(
+        [PROBE, "samples", str(tmp_path / "spec.json")],
+        input="".join(f"{index} {seed}\n" for index in range(len(names)) for seed in range(20)).encode(),
+        capture_output=True,
+        timeout=60,
+    )
+    assert result.returncode == 1 and result.stdout == b""
+    lines = result.stderr.decode().splitlines()
+    assert len(lines) == 20 * len(names)
+    assert all(line.startswith("DataLoss: ") and ".jpg: " in line for line in lines)
