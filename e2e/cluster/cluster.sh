@@ -156,8 +156,8 @@ load() {
 status() {
   if ! node_pid >/dev/null; then echo "$NAME: down"; return 1; fi
   in_node "$SELF" __status
-  kubectl_admin get nodes -o wide
-  kubectl_admin get pods --all-namespaces -o wide
+  kubectl_admin --request-timeout=5s get nodes -o wide
+  kubectl_admin --request-timeout=5s get pods --all-namespaces -o wide
 }
 
 gpus() {
@@ -194,6 +194,7 @@ main() {
     __main) node_main ;;                                               # the rest is called inside the node
     __start) for component in "$@"; do component_start "$component"; done ;;
     __stop) component_stop "$@" ;;
+    __ended) component_ended ;;
     __status) component_status ;;
     *) usage; exit 2 ;;
   esac

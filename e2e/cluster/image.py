@@ -5,7 +5,7 @@
 
 --add SRC:DST copies a file, a link or a whole folder. --closure FILE adds the shared objects that the loader would map
 for FILE, at the paths where it looks for them. The archive has one uncompressed layer and is deterministic: the same
-input bytes give the same digests. containerd takes the image's name from an annotation (`ctr images import`).
+input bytes give the same digests (with --keep-times, the same bytes and times). containerd takes the image's name from an annotation (`ctr images import`).
 """
 
 import argparse
@@ -72,13 +72,13 @@ class Tree:
                 self.entries.setdefault(str(parent), FOLDER)
         self.entries.setdefault(path, entry)
 
-    def write(self, layer: str) -> None:
+    def write(self, layer: str, keep_times: bool) -> None:
         with tarfile.open(layer, "w", format=tarfile.GNU_FORMAT) as archive:
             for path in sorted(self.entries):
-                _write_entry(archive, path, self.entries[path])
+                _write_entry(archive, path, self.entries[path], keep_times)
 
 
-def _write_entry(archive: tarfile.TarFile, path: str, entry: Entry) -> None:
+def _write_entry(archive: tarfile.TarFile, path: str, entry: Entry, keep_times: bool = False) -> None:
     header = tarfile.TarInfo(path)  # owner 0:0 and time 0: nothing of the building machine
     header.mode = entry.mode
     if entry.target is not None:
@@ -90,6 +90,8 @@ def _write_entry(archive: tarfile.TarFile, path: str, entry: Entry) -> None:
         archive.addfile(header)
     else:
         header.size = os.stat(entry.source).st_size
+        if keep_times:
+            header.mtime = int(os.stat(entry.source).st_mtime)
         with open(entry.source, "rb") as content:
             archive.addfile(header, content)
 
@@ -116,9 +118,10 @@ def _json(value: object) -> bytes:
 
 
 def _configuration(options: argparse.Namespace, layer_digest: str) -> bytes:
+    path = [] if any(pair.startswith("PATH=") for pair in options.env) else ["PATH=/usr/local/bin:/usr/bin:/bin"]
     process = {
         "Entrypoint": options.entrypoint,
-        "Env": ["PATH=/usr/local/bin:/usr/bin:/bin", *options.env],
+        "Env": path + options.env,
         "User": options.user,
         "WorkingDir": options.workdir,
     }
@@ -159,7 +162,7 @@ def write_archive(tree: Tree, options: argparse.Namespace) -> str:
     """Writes options.out (complete or not at all) and returns the manifest's digest."""
     layer_path, unfinished = f"{options.out}.layer-{os.getpid()}", f"{options.out}.new-{os.getpid()}"
     try:
-        tree.write(layer_path)
+        tree.write(layer_path, options.keep_times)
         layer = {"mediaType": LAYER_TYPE, "digest": _file_digest(layer_path), "size": os.path.getsize(layer_path)}
         configuration = _configuration(options, layer["digest"])
         described = {"mediaType": CONFIGURATION_TYPE, "digest": _digest(configuration), "size": len(configuration)}
@@ -187,6 +190,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--exclude", action="append", default=[], metavar="FOLDER", help="libraries mounted at run time")
     parser.add_argument("--mkdir", action="append", default=[], metavar="FOLDER")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--keep-times", action="store_true", help="for Python, whose compiled files are tied to them")
     parser.add_argument("--user", default="65532:65532")
     parser.add_argument("--workdir", default="/")
     parser.add_argument("--entrypoint", nargs=argparse.REMAINDER, default=[], help="last option: takes all that follows")

@@ -104,13 +104,28 @@ component_start() {  # COMPONENT: with none of the caller's open files, 8 being 
 }
 
 component_stop() {  # COMPONENT [SIGNAL]: KILL after 5 s
-  local pid attempt
+  local pid signal
   component_alive "$1" || return 0
   pid=$(<"/run/pids/$1")
-  kill -"${2:-TERM}" "$pid"
+  for signal in "${2:-TERM}" KILL; do
+    kill -"$signal" "$pid"
+    if component_gone_within_5_seconds "$1"; then rm "/run/pids/$1"; return; fi
+  done
+  echo "$1 (process $pid of the node) does not end" >&2
+  return 1
+}
+
+component_gone_within_5_seconds() {
+  local attempt
   for attempt in $(seq 100); do component_alive "$1" || return 0; sleep 0.05; done
-  kill -KILL "$pid"
-  sleep 0.1
+  return 1
+}
+
+component_ended() {  # the first component that was started and is no more
+  local file
+  for file in /run/pids/*; do
+    component_alive "${file##*/}" || { echo "${file##*/}"; return; }
+  done
 }
 
 component_status() {

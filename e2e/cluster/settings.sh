@@ -34,17 +34,24 @@ COMPONENTS="etcd containerd kube-apiserver kube-controller-manager kube-schedule
 
 kubectl_admin() { "$BIN/kubectl" --kubeconfig "$ADMIN_KUBECONFIG" "$@"; }
 
-wait_for() {  # WHAT SECONDS LOG_OF_COMPONENT COMMAND...: polls COMMAND; at the deadline shows the log and fails
-  local what=$1 seconds=$2 component=$3 deadline
+# Polls COMMAND. At the deadline, or as soon as a component has ended, shows the guilty log and fails.
+wait_for() {  # WHAT SECONDS COMPONENT COMMAND...
+  local what=$1 seconds=$2 component=$3 deadline attempt=0 ended
   shift 3
   deadline=$((${EPOCHREALTIME/[.,]/} + seconds * 1000000))
   until "$@" >/dev/null 2>&1; do
-    if [ "${EPOCHREALTIME/[.,]/}" -gt $deadline ]; then
-      printf '\n--- last lines of %s\n' "$LOG/$component.log" >&2
-      tail -n 20 "$LOG/$component.log" >&2 || true
-      fail "$what: not within $seconds s" "the lines above are from $component; CLUS_KEEP_FAILED=1 keeps $STATE for a look"
+    if [ "${EPOCHREALTIME/[.,]/}" -gt $deadline ]; then give_up "$what: not within $seconds s" "$component"; fi
+    attempt=$((attempt + 1))
+    if [ $((attempt % 20)) = 0 ] && ended=$(in_node "$SELF" __ended 2>/dev/null) && [ -n "$ended" ]; then
+      give_up "$what: $ended ended" "$ended"
     fi
     sleep 0.05
   done
   say "$what"
+}
+
+give_up() {  # WHAT COMPONENT
+  printf '\n--- last lines of %s\n' "$LOG/$2.log" >&2
+  tail -n 20 "$LOG/$2.log" >&2 || true
+  fail "$1" "the lines above are from $2; CLUS_KEEP_FAILED=1 keeps $STATE for a look"
 }
