@@ -69,6 +69,7 @@ Result<ClientMessage> parse_pipeline(JsonReader& reader) {
   reader.required("executor", message.executor);
   reader.optional("python", message.python);
   reader.optional("num_workers", message.num_workers);
+  reader.optional("prefetch_batches", message.prefetch_batches);
   reader.optional("batch_bytes_hint", message.batch_bytes_hint);
   if (message.executor != "native" && message.executor != "python") {
     reader.fail("executor", "must be native or python, not '" + message.executor + "'");
@@ -228,6 +229,7 @@ std::string load_json(std::uint64_t pipeline) { return dump({{"type", "load"}, {
 std::string to_json(const ExecuteMessage& message) {
   return dump({{"type", "execute"},
                {"id", message.id},
+               {"pipeline", message.pipeline},
                {"stream", message.stream},
                {"seq", message.seq},
                {"base_seed", message.base_seed},
@@ -240,6 +242,10 @@ std::string to_json(const ExecuteMessage& message) {
 
 std::string slot_json(std::uint64_t id, std::uint64_t offset) {
   return dump({{"type", "slot"}, {"id", id}, {"offset", offset}});
+}
+
+std::string no_slot_json(std::uint64_t id, std::string_view error) {
+  return dump({{"type", "slot"}, {"id", id}, {"error", error}});
 }
 
 std::string quit_json() { return dump({{"type", "quit"}}); }

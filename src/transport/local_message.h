@@ -43,6 +43,7 @@ struct PipelineMessage {
   std::string executor;  // "native" or "python"
   std::string python;    // the interpreter, for "python"
   std::uint32_t num_workers = 0;
+  std::uint32_t prefetch_batches = 0;  // the client wants a window of at least this many
   std::uint64_t batch_bytes_hint = 0;
 };
 struct OpenMessage {
@@ -106,6 +107,7 @@ std::string to_json(const ErrorMessage& message);
 // ---- parent -> Python child ----
 struct ExecuteMessage {
   std::uint64_t id = 0;
+  std::uint64_t pipeline = 0;
   std::uint64_t stream = 0;
   std::uint64_t seq = 0;
   std::uint64_t base_seed = 0;
@@ -119,6 +121,7 @@ struct ExecuteMessage {
 std::string load_json(std::uint64_t pipeline);
 std::string to_json(const ExecuteMessage& message);
 std::string slot_json(std::uint64_t id, std::uint64_t offset);
+std::string no_slot_json(std::uint64_t id, std::string_view error);
 std::string quit_json();
 
 // ---- Python child -> parent ----

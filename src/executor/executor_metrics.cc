@@ -1,0 +1,85 @@
+#include "src/executor/executor_metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+namespace sluice::executor {
+namespace {
+
+using prometheus::Counter;
+using prometheus::Gauge;
+using Labels = std::map<std::string, std::string>;
+
+struct KindSeries {
+  Counter* samples;
+  Counter* busy_seconds;
+};
+
+}  // namespace
+
+struct ExecutorMetrics::Series {
+  Series(prometheus::Registry& registry, const JobLabels& job, const std::string& placement)
+      : constant{{"job_namespace", job.job_namespace}, {"training_job", job.job}}, here{{"placement", placement}} {
+    for (const ExecutorKind kind : {ExecutorKind::kNative, ExecutorKind::kPython}) {
+      const Labels labels{{"placement", placement}, {"executor", std::string(to_string(kind))}};
+      kinds[kind == ExecutorKind::kPython] = {
+          &counter(registry, "sluice_worker_samples_total", "Samples executed.", labels),
+          &counter(registry, "sluice_worker_busy_seconds_total", "CPU seconds of the threads and processes that executed.", labels)};
+    }
+    bytes = &counter(registry, "sluice_worker_bytes_total", "Bytes of finished batches, as sent or stored.", here);
+    errors = &counter(registry, "sluice_worker_errors_total", "Batches that ended in an error.", here);
+    threads = &gauge(registry, "sluice_worker_threads", "Threads that execute batches.");
+    queue_depth = &gauge(registry, "sluice_worker_queue_depth", "Batches accepted and not yet finished.");
+    const char* const names[] = {"read", "decode", "resample", "finish"};
+    for (int op = 0; op < 4; ++op) {
+      ops[op] = &counter(registry, "sluice_worker_op_seconds_total", "Seconds spent in each native operation.",
+                         {{"placement", placement}, {"op", names[op]}});
+    }
+  }
+
+  Counter& counter(prometheus::Registry& registry, const char* name, const char* help, const Labels& labels) {
+    return prometheus::BuildCounter().Name(name).Help(help).Labels(constant).Register(registry).Add(labels);
+  }
+  Gauge& gauge(prometheus::Registry& registry, const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Labels(constant).Register(registry).Add(here);
+  }
+
+  const Labels constant;
+  const Labels here;
+  KindSeries kinds[2];
+  Counter* bytes;
+  Counter* errors;
+  Gauge* threads;
+  Gauge* queue_depth;
+  Counter* ops[4];
+};
+
+ExecutorMetrics::ExecutorMetrics(prometheus::Registry& registry, const JobLabels& labels, const std::string& placement)
+    : series_(std::make_unique<Series>(registry, labels, placement)) {}
+
+ExecutorMetrics::~ExecutorMetrics() = default;
+
+void ExecutorMetrics::count_batch(ExecutorKind kind, std::size_t samples, double busy_seconds, std::size_t bytes) {
+  const KindSeries& series = series_->kinds[kind == ExecutorKind::kPython];
+  series.samples->Increment(static_cast<double>(samples));
+  series.busy_seconds->Increment(busy_seconds);
+  series_->bytes->Increment(static_cast<double>(bytes));
+}
+
+void ExecutorMetrics::count_error(ExecutorKind kind, double busy_seconds) {
+  series_->kinds[kind == ExecutorKind::kPython].busy_seconds->Increment(busy_seconds);
+  series_->errors->Increment();
+}
+
+void ExecutorMetrics::count_ops(OpSeconds& seconds) {
+  const double values[] = {seconds.read, seconds.decode, seconds.resample, seconds.finish};
+  for (int op = 0; op < 4; ++op) series_->ops[op]->Increment(values[op]);
+  seconds = {};
+}
+
+void ExecutorMetrics::set_threads(std::size_t threads) { series_->threads->Set(static_cast<double>(threads)); }
+
+void ExecutorMetrics::set_queue_depth(std::size_t batches) { series_->queue_depth->Set(static_cast<double>(batches)); }
+
+}  // namespace sluice::executor

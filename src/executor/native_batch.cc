@@ -1,0 +1,110 @@
+#include "src/executor/native_batch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/pipeline/seeds.h"
+
+namespace sluice::executor {
+namespace {
+
+Error cancelled_error() { return {ErrorCode::kCancelled, "the batch is no longer wanted"}; }
+
+Result<void> produce(const BatchRequest& request, std::size_t i, std::span<std::uint8_t> pixels, NativeScratch& scratch) {
+  const std::uint32_t seed = pipeline::sample_seed(request.base_seed, request.epoch, request.position + i);
+  const auto result = request.pipeline->native->produce(request.indices[i], seed, pixels, scratch.workspace);
+  if (result.ok()) return {};
+  return result.error().with_context("sample " + std::to_string(i) + " of the batch, index " +
+                                     std::to_string(request.indices[i]));
+}
+
+// The workspace counts wall seconds a stage; they are what sluice_worker_op_seconds_total shows.
+void take_stage_seconds(NativeScratch& scratch) {
+  const pipeline::StageSeconds stages = scratch.workspace.take_stage_seconds();
+  scratch.seconds.read += stages.read;
+  scratch.seconds.decode += stages.decode;
+  scratch.seconds.resample += stages.resample;
+}
+
+}  // namespace
+
+std::vector<transport::TensorDescription> native_tensors(const Pipeline& pipeline, std::size_t samples) {
+  std::vector<transport::TensorDescription> tensors;
+  for (const pipeline::TensorLayout& layout : pipeline.native->batch_layout(samples)) {
+    tensors.push_back({std::string(layout.dtype), layout.shape, layout.offset, layout.nbytes});
+  }
+  return tensors;
+}
+
+void write_labels(const BatchRequest& request, std::span<std::byte> slot) {
+  const auto layout = request.pipeline->native->batch_layout(request.indices.size());
+  std::byte* out = slot.data() + layout[1].offset;
+  for (const std::int64_t index : request.indices) {
+    const std::int64_t label = request.pipeline->native->label(index);
+    std::memcpy(out, &label, sizeof(label));
+    out += sizeof(label);
+  }
+}
+
+std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std::span<std::byte> slot) {
+  // The images tensor is the slot's first: its offset is 0.
+  const std::size_t bytes = pipeline.native->final_sample_bytes();
+  return slot.subspan(i * bytes, bytes);
+}
+
+Result<void> check_indices(const BatchRequest& request) {
+  const auto count = static_cast<std::int64_t>(request.pipeline->native->sample_count());
+  for (std::size_t i = 0; i < request.indices.size(); ++i) {
+    if (request.indices[i] >= 0 && request.indices[i] < count) continue;
+    return invalid_argument("indices[" + std::to_string(i) + "]: " + std::to_string(request.indices[i]) +
+                            " is outside the data set of " + std::to_string(count) + " samples");
+  }
+  return {};
+}
+
+Result<void> run_native_into(const BatchRequest& request, std::span<std::byte> slot, NativeScratch& scratch,
+                             const std::function<bool()>& cancelled) {
+  SLUICE_TRY_VOID(check_indices(request));
+  const pipeline::NativePipeline& native = *request.pipeline->native;
+  scratch.pixels.resize(native.wire_sample_bytes());
+  double finish_seconds = 0;
+  for (std::size_t i = 0; i < request.indices.size(); ++i) {
+    if (cancelled()) return cancelled_error();
+    SLUICE_TRY_VOID(produce(request, i, scratch.pixels, scratch));
+    const auto start = std::chrono::steady_clock::now();
+    native.finish(scratch.pixels, image_in_slot(*request.pipeline, i, slot));
+    finish_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  write_labels(request, slot);
+  take_stage_seconds(scratch);
+  scratch.seconds.finish += finish_seconds;
+  return {};
+}
+
+Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& arena, NativeScratch& scratch,
+                               const std::function<bool()>& cancelled, const std::stop_token& stop,
+                               const std::function<void(PixelChunk)>& emit) {
+  SLUICE_TRY_VOID(check_indices(request));
+  const std::size_t sample_bytes = request.pipeline->native->wire_sample_bytes();
+  const std::size_t samples_per_chunk = std::max<std::size_t>(1, kChunkBytes / sample_bytes);
+  const std::size_t total = request.indices.size();
+  for (std::size_t first = 0; first < total || first == 0; first += samples_per_chunk) {
+    PixelChunk chunk;
+    chunk.first_sample = first;
+    chunk.samples = std::min(samples_per_chunk, total - first);
+    chunk.bytes = chunk.samples * sample_bytes;
+    chunk.last = first + chunk.samples == total;
+    SLUICE_TRY(chunk.slot, arena.allocate(chunk.bytes, stop));
+    const std::span pixels(reinterpret_cast<std::uint8_t*>(chunk.slot.data()), chunk.bytes);
+    for (std::size_t i = 0; i < chunk.samples; ++i) {
+      if (cancelled()) return cancelled_error();
+      SLUICE_TRY_VOID(produce(request, first + i, pixels.subspan(i * sample_bytes, sample_bytes), scratch));
+    }
+    if (chunk.last) take_stage_seconds(scratch);
+    emit(std::move(chunk));
+    if (total == 0) break;
+  }
+  return {};
+}
+
+}  // namespace sluice::executor

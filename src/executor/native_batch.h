@@ -1,0 +1,63 @@
+// Computes native batches on the calling thread.
+//
+// Two shapes of one loop: the feeder's own threads expand every sample at once into the batch's slot; a worker makes
+// chunks of whole samples as uint8 pixels, each about kChunkBytes, so that sending overlaps with computing and a
+// batch never has to fit in a worker's memory.
+// Thread safety: functions are reentrant; NativeScratch belongs to one thread.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+
+#include "src/executor/batch.h"
+#include "src/pipeline/native_pipeline.h"
+
+namespace sluice::executor {
+
+inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+
+struct OpSeconds {
+  double read = 0;
+  double decode = 0;
+  double resample = 0;
+  double finish = 0;
+};
+
+// The buffers of one executing thread.
+struct NativeScratch {
+  pipeline::Workspace workspace;
+  std::vector<std::uint8_t> pixels;
+  OpSeconds seconds;  // totals since the caller last reset it
+};
+
+// The tensors of a batch of `samples`, offsets relative to the slot.
+std::vector<transport::TensorDescription> native_tensors(const Pipeline& pipeline, std::size_t samples);
+
+// Writes the labels tensor of the batch into its slot. REQUIRES: indices were accepted by check_indices().
+void write_labels(const BatchRequest& request, std::span<std::byte> slot);
+
+// Where sample `i` of a batch of `samples` lies in its slot.
+std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std::span<std::byte> slot);
+
+// Errors: InvalidArgument "indices[3]: 99 is outside the data set of 10 samples".
+Result<void> check_indices(const BatchRequest& request);
+
+// Fills `slot` (batch_bytes of it). Errors name the file and the place in the batch; Cancelled between samples.
+Result<void> run_native_into(const BatchRequest& request, std::span<std::byte> slot, NativeScratch& scratch,
+                             const std::function<bool()>& cancelled);
+
+struct PixelChunk {
+  transport::ArenaSlot slot;
+  std::size_t first_sample = 0;
+  std::size_t samples = 0;
+  std::size_t bytes = 0;
+  bool last = false;
+};
+
+// Hands chunks to `emit` in order; the last one has `last` set. Chunk memory comes from `arena`: when nobody takes
+// chunks away, this blocks. Errors as above.
+Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& arena, NativeScratch& scratch,
+                               const std::function<bool()>& cancelled, const std::stop_token& stop,
+                               const std::function<void(PixelChunk)>& emit);
+
+}  // namespace sluice::executor

@@ -1,0 +1,135 @@
+#include "src/executor/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <future>
+#include <map>
+
+#include "src/transport/unique_fd.h"
+
+extern char** environ;
+
+namespace sluice::executor {
+namespace {
+
+std::vector<std::string> merged_environment(const std::vector<std::string>& additions) {
+  std::map<std::string, std::string> merged;
+  auto add = [&](std::string_view entry) { merged.insert_or_assign(std::string(entry.substr(0, entry.find('='))), entry); };
+  for (char** entry = environ; *entry != nullptr; ++entry) add(*entry);
+  for (const std::string& entry : additions) add(entry);
+  std::vector<std::string> result;
+  for (auto& [name, entry] : merged) result.push_back(std::move(entry));
+  return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& text : strings) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// In the child, between fork and exec: only async-signal-safe calls. Writes errno to `report` if exec fails.
+[[noreturn]] void become(const std::vector<char*>& arguments, const std::vector<char*>& environment,
+                         const std::vector<int>& inherited, int report, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  ::signal(SIGPIPE, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int fd : inherited) ::fcntl(fd, F_SETFD, 0);
+  ::execvpe(arguments[0], arguments.data(), environment.data());
+  const int error = errno;
+  (void)!::write(report, &error, sizeof(error));
+  ::_exit(127);
+}
+
+Result<std::unique_ptr<Process>> fork_and_exec(const ProcessCommand& command) {
+  std::vector<std::string> arguments = command.arguments;
+  std::vector<std::string> environment = merged_environment(command.environment);
+  const std::vector<char*> argument_pointers = pointers(arguments);
+  const std::vector<char*> environment_pointers = pointers(environment);
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) return errno_error("pipe2");
+  transport::UniqueFd read_end(report[0]);
+  transport::UniqueFd write_end(report[1]);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return errno_error("fork");
+  if (pid == 0) become(argument_pointers, environment_pointers, command.inherited_fds, write_end.get(), parent);
+  write_end.reset();
+  auto process = std::make_unique<Process>(pid);
+  int error = 0;
+  ssize_t count = 0;
+  do {
+    count = ::read(read_end.get(), &error, sizeof(error));  // ends when exec closes the other side
+  } while (count < 0 && errno == EINTR);
+  if (count == sizeof(error)) {
+    errno = error;
+    return errno_error("starting " + command.arguments[0]);
+  }
+  return process;
+}
+
+}  // namespace
+
+Process::~Process() { end(); }
+
+std::string Process::end() {
+  if (ending_) return *ending_;
+  int status = 0;
+  // A child that is on its way out keeps its own story: only one that still runs is killed.
+  pid_t reaped = ::waitpid(pid_, &status, WNOHANG);
+  if (reaped == 0) {
+    ::kill(pid_, SIGKILL);
+    do {
+      reaped = ::waitpid(pid_, &status, 0);
+    } while (reaped < 0 && errno == EINTR);
+  }
+  if (reaped != pid_) {
+    ending_ = "was lost";
+  } else if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    const char* name = ::strsignal(number);
+    ending_ = "was killed by signal " + std::to_string(number) + " (" + (name != nullptr ? name : "unknown") + ")";
+  } else {
+    ending_ = "exited with code " + std::to_string(WEXITSTATUS(status));
+  }
+  return *ending_;
+}
+
+ProcessSpawner::ProcessSpawner() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+ProcessSpawner::~ProcessSpawner() = default;
+
+Result<std::unique_ptr<Process>> ProcessSpawner::spawn(const ProcessCommand& command) {
+  auto answer = std::make_shared<std::promise<Result<std::unique_ptr<Process>>>>();
+  auto future = answer->get_future();
+  {
+    std::lock_guard lock(mutex_);
+    orders_.push_back([&command, answer] { answer->set_value(fork_and_exec(command)); });
+  }
+  changed_.notify_one();
+  return future.get();
+}
+
+void ProcessSpawner::run(const std::stop_token& stop) {
+  while (true) {
+    std::vector<std::function<void()>> orders;
+    {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait(lock, stop, [&] { return !orders_.empty(); })) return;
+      orders.swap(orders_);
+    }
+    for (const auto& order : orders) order();
+  }
+}
+
+}  // namespace sluice::executor

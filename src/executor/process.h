@@ -1,0 +1,65 @@
+// Child processes that cannot outlive us.
+//
+// PR_SET_PDEATHSIG fires when the *thread* that forked ends, not the process, so all children are forked by one thread
+// that lives as long as the ProcessSpawner. Keep the spawner until its children are gone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/result.h"
+
+namespace sluice::executor {
+
+struct ProcessCommand {
+  std::vector<std::string> arguments;    // [0] is the program, found along PATH if it has no slash
+  std::vector<std::string> environment;  // NAME=value, added to our own or replacing it there
+  std::vector<int> inherited_fds;        // keep their numbers; every other descriptor is closed by CLOEXEC
+};
+
+// A child of ours. Destroying it kills it (SIGKILL) and reaps it. Thread safety: none.
+class Process {
+ public:
+  explicit Process(pid_t pid) : pid_(pid) {}
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  // Kills it if it still runs, reaps it, and says how it ended: "was killed by signal 11 (Segmentation fault)" or
+  // "exited with code 3". May be called repeatedly.
+  std::string end();
+
+ private:
+  pid_t pid_;
+  std::optional<std::string> ending_;
+};
+
+// Thread safety: spawn() may be called from any thread.
+class ProcessSpawner {
+ public:
+  ProcessSpawner();
+  ~ProcessSpawner();
+
+  // Returns once the program runs. Errors: NotFound, PermissionDenied, ... with the program's name.
+  Result<std::unique_ptr<Process>> spawn(const ProcessCommand& command);
+
+ private:
+  void run(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<std::function<void()>> orders_;
+  std::jthread thread_;
+};
+
+}  // namespace sluice::executor

@@ -1,0 +1,57 @@
+// The threads that execute batches.
+//
+// Whoever hands out work counts credits and so never submits more jobs than fit; the queue here is bounded all the
+// same. set_threads() follows a CPU quota that changes while we run: surplus threads finish their job and then idle.
+// Thread safety: all methods may be called from any thread, except that the destructor waits for running jobs.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "src/executor/native_batch.h"
+
+namespace sluice::executor {
+
+// What a job finds on its thread.
+struct ThreadState {
+  NativeScratch scratch;
+  std::stop_token stop;  // requested when the pool is being destroyed
+};
+
+class ThreadPool {
+ public:
+  using Job = std::function<void(ThreadState&)>;
+
+  // `threads_max` threads are started, `threads` of them work. `nice` lowers their priority against the other threads
+  // of this process (0: as they are).
+  ThreadPool(std::size_t threads, std::size_t threads_max, std::size_t queue_max, int nice);
+  ~ThreadPool();
+
+  // False if the queue is full or the pool is ending: the job was not taken.
+  bool submit(Job job);
+
+  // REQUIRES: 1 <= threads; more than threads_max counts as threads_max.
+  void set_threads(std::size_t threads);
+  std::size_t threads() const;
+  std::size_t threads_max() const { return threads_max_; }
+  std::size_t queued() const;
+
+ private:
+  void run(std::size_t number, int nice, const std::stop_token& stop);
+
+  const std::size_t threads_max_;
+  const std::size_t queue_max_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Job> queue_;
+  std::size_t threads_;
+  std::vector<std::jthread> running_;  // last: joined before the rest is destroyed
+};
+
+}  // namespace sluice::executor
