@@ -1,0 +1,423 @@
+#include "src/http/cpprest_transport.h"
+
+#include <atomic>
+#include <thread>
+
+#include "src/base/testing/catch.h"
+#include "src/http/testing/loopback_server.h"
+
+// These tests use real sockets on the loopback interface. Where one waits for something that must happen it waits up
+// to kPatience; where it waits for something that must not happen the server's script guarantees it.
+namespace sluice::http {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::CertificateAuthority;
+using testing::Connection;
+using testing::LoopbackOptions;
+using testing::LoopbackServer;
+
+constexpr auto kPatience = 20s;
+
+class CollectingSink final : public ByteSink {
+ public:
+  Result<void> on_bytes(std::string_view bytes) override {
+    text_ += bytes;
+    ++calls_;
+    if (text_.find("refuse") != std::string::npos) return invalid_argument("refused by the sink");
+    return {};
+  }
+  const std::string& text() const { return text_; }
+  int calls() const { return calls_; }
+
+ private:
+  std::string text_;
+  int calls_ = 0;
+};
+
+std::shared_ptr<Transport> connect_to(const std::string& url) {
+  auto transport = make_cpprest_transport({url});
+  REQUIRE(transport.ok());
+  return *transport;
+}
+
+Result<Response> get(Transport& transport, const std::string& target = "/") {
+  return transport.send({"GET", target}, kPatience, {});
+}
+
+TEST_CASE("a request arrives as it was made and its answer comes back") {
+  std::string seen;
+  LoopbackServer server([&](Connection& connection) {
+    seen = *connection.read_request();
+    connection.answer(201, "made", "X-One: 1\r\n");
+  });
+  const auto transport = connect_to(server.url() + "/prefix");
+  const auto response = transport->send(
+      {"PATCH", "/a/b%2Fc?force=true&x=a%20b", {{"Content-Type", "application/apply-patch+yaml"}, {"X-Two", "2"}}, "{}"},
+      kPatience, {});
+
+  REQUIRE(response.ok());
+  CHECK(response->status == 201);
+  CHECK(response->body == "made");
+  CHECK(response->headers.at("x-one") == "1");
+  CHECK_THAT(seen, Catch::StartsWith("PATCH /prefix/a/b%2Fc?force=true&x=a%20b HTTP/1.1\r\n"));
+  CHECK_THAT(seen, Catch::Contains("Content-Type:application/apply-patch+yaml\r\n"));
+  CHECK_THAT(seen, Catch::Contains("X-Two:2\r\n"));
+  CHECK_THAT(seen, Catch::EndsWith("\r\n\r\n{}"));
+}
+
+TEST_CASE("any status is an answer, with its body") {
+  LoopbackServer server([](Connection& connection) {
+    while (connection.read_request()) connection.answer(409, R"({"reason":"Conflict"})", "Retry-After: 1\r\n");
+  });
+  const auto transport = connect_to(server.url());
+  const auto response = get(*transport);
+  REQUIRE(response.ok());
+  CHECK(response->status == 409);
+  CHECK(response->body == R"({"reason":"Conflict"})");
+  CHECK(response->headers.at("Retry-After") == "1");
+}
+
+TEST_CASE("redirects are answers too: credentials do not travel") {
+  LoopbackServer server([](Connection& connection) {
+    while (connection.read_request()) connection.answer(302, "", "Location: http://127.0.0.1:1/\r\n");
+  });
+  const auto response = get(*connect_to(server.url()));
+  REQUIRE(response.ok());
+  CHECK(response->status == 302);
+}
+
+TEST_CASE("connections are kept, and a kept one that died is replaced") {
+  std::atomic<int> per_connection = 2;
+  LoopbackServer server([&](Connection& connection) {
+    for (int i = 0; i < per_connection && connection.read_request(); ++i) connection.answer(200, "yes");
+  });
+  const auto transport = connect_to(server.url());
+  for (int i = 0; i < 10; ++i) {
+    INFO(i);
+    const auto response = get(*transport);
+    REQUIRE(response.ok());
+    CHECK(response->body == "yes");
+  }
+  CHECK(server.connections() >= 5);
+  CHECK(server.connections() <= 10);
+}
+
+TEST_CASE("a lost answer is asked for again once, but never after a POST") {
+  std::atomic<int> requests = 0;
+  LoopbackServer server([&](Connection& connection) {
+    if (connection.read_request()) ++requests;  // and hangs up without an answer
+  });
+  const auto transport = connect_to(server.url());
+  CHECK(transport->send({"POST", "/", {}, "{}"}, kPatience, {}).error().code() == ErrorCode::kUnavailable);
+  CHECK(requests == 1);
+  CHECK(get(*transport).error().code() == ErrorCode::kUnavailable);
+  CHECK(requests == 3);
+}
+
+TEST_CASE("nobody listening is Unavailable") {
+  const auto transport = connect_to("http://127.0.0.1:" + std::to_string(testing::unused_port()));
+  const auto response = get(*transport);
+  REQUIRE_FALSE(response.ok());
+  CHECK(response.error().code() == ErrorCode::kUnavailable);
+  CHECK_THAT(response.error().message(), Catch::Contains("127.0.0.1"));
+}
+
+TEST_CASE("no answer in time is DeadlineExceeded") {
+  LoopbackServer server([](Connection& connection) { connection.wait_for_hang_up(); });
+  const auto response = connect_to(server.url())->send({"GET", "/"}, 50ms, {});
+  REQUIRE_FALSE(response.ok());
+  CHECK(response.error().code() == ErrorCode::kDeadlineExceeded);
+}
+
+TEST_CASE("a stop request ends a waiting request and a waiting stream at once") {
+  std::atomic<int> waiting = 0;
+  LoopbackServer server([&](Connection& connection) {
+    connection.read_request();
+    connection.start_chunked();
+    ++waiting;
+    connection.wait_for_hang_up();
+  });
+  const auto transport = connect_to(server.url());
+  for (const bool is_stream : {false, true}) {
+    INFO(is_stream);
+    waiting = 0;
+    std::stop_source stop;
+    CollectingSink sink;
+    std::chrono::steady_clock::time_point asked;
+    std::thread stopper([&] {
+      while (waiting == 0) std::this_thread::yield();
+      asked = std::chrono::steady_clock::now();
+      stop.request_stop();
+    });
+    const auto response = is_stream ? transport->stream({"GET", "/"}, sink, kPatience, stop.get_token())
+                                    : transport->send({"GET", "/"}, kPatience, stop.get_token());
+    const auto returned = std::chrono::steady_clock::now();
+    stopper.join();
+    REQUIRE_FALSE(response.ok());
+    CHECK(response.error().code() == ErrorCode::kCancelled);
+    CHECK(returned - asked < 5s);  // 100 ms on an idle machine
+  }
+}
+
+TEST_CASE("a stream's pieces reach the sink while the server is still sending") {
+  std::atomic<bool> first_seen = false;
+  LoopbackServer server([&](Connection& connection) {
+    connection.read_request();
+    connection.start_chunked();
+    connection.write_chunk("{\"type\":");
+    while (!first_seen) std::this_thread::yield();
+    connection.write_chunk("\"ADDED\"}\n");
+    connection.write("0\r\n\r\n");
+  });
+  struct Sink final : ByteSink {
+    explicit Sink(std::atomic<bool>& flag) : seen(flag) {}
+    Result<void> on_bytes(std::string_view bytes) override {
+      text += bytes;
+      seen = true;
+      return {};
+    }
+    std::atomic<bool>& seen;
+    std::string text;
+  } sink(first_seen);
+  const auto response = connect_to(server.url())->stream({"GET", "/"}, sink, kPatience, {});
+  REQUIRE(response.ok());
+  CHECK(response->status == 200);
+  CHECK(response->body.empty());
+  CHECK(sink.text == "{\"type\":\"ADDED\"}\n");
+}
+
+TEST_CASE("a stream that is refused keeps its sink empty and has the body") {
+  LoopbackServer server([](Connection& connection) {
+    connection.read_request();
+    connection.answer(410, "too old");
+  });
+  CollectingSink sink;
+  const auto response = connect_to(server.url())->stream({"GET", "/"}, sink, kPatience, {});
+  REQUIRE(response.ok());
+  CHECK(response->status == 410);
+  CHECK(response->body == "too old");
+  CHECK(sink.calls() == 0);
+}
+
+TEST_CASE("a silent stream is given up after the idle limit, however long it lived before") {
+  LoopbackServer server([](Connection& connection) {
+    connection.read_request();
+    connection.start_chunked();
+    for (int i = 0; i < 4; ++i) {
+      std::this_thread::sleep_for(60ms);
+      connection.write_chunk("x");
+    }
+    connection.wait_for_hang_up();
+  });
+  CollectingSink sink;
+  const auto response = connect_to(server.url())->stream({"GET", "/"}, sink, 2s, {});
+  REQUIRE_FALSE(response.ok());
+  CHECK(response.error().code() == ErrorCode::kDeadlineExceeded);
+  CHECK(sink.text() == "xxxx");
+}
+
+TEST_CASE("a stream cut off in the middle is an error, not an end") {
+  const bool half_close = GENERATE(true, false);
+  LoopbackServer server([&](Connection& connection) {
+    connection.read_request();
+    connection.start_chunked();
+    connection.write_chunk("complete\n");
+    connection.write("100\r\npart of a chu");
+    if (half_close) {
+      connection.half_close();
+      connection.wait_for_hang_up();
+    }
+  });
+  CollectingSink sink;
+  const auto response = connect_to(server.url())->stream({"GET", "/"}, sink, kPatience, {});
+  REQUIRE_FALSE(response.ok());
+  CHECK(response.error().code() == ErrorCode::kUnavailable);
+  CHECK(sink.text() == "complete\n");
+}
+
+TEST_CASE("the sink's error ends the stream and hangs up") {
+  std::atomic<bool> hung_up = false;
+  LoopbackServer server([&](Connection& connection) {
+    connection.read_request();
+    connection.start_chunked();
+    connection.write_chunk("refuse");
+    connection.wait_for_hang_up();
+    hung_up = true;
+  });
+  CollectingSink sink;
+  const auto response = connect_to(server.url())->stream({"GET", "/"}, sink, kPatience, {});
+  REQUIRE_FALSE(response.ok());
+  CHECK(response.error().message() == "refused by the sink");
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!hung_up && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  CHECK(hung_up);
+}
+
+TEST_CASE("a slow sink slows the server down instead of filling memory") {
+  constexpr std::size_t kChunk = 256 << 10;
+  constexpr int kChunks = 200;  // 50 MiB, far more than the sockets' buffers hold
+  std::atomic<int> sent = 0;
+  LoopbackServer server([&](Connection& connection) {
+    connection.read_request();
+    connection.start_chunked();
+    const std::string chunk(kChunk, 'x');
+    for (int i = 0; i < kChunks && connection.write_chunk(chunk); ++i) ++sent;
+    connection.write("0\r\n\r\n");
+  });
+  struct Sink final : ByteSink {
+    explicit Sink(std::atomic<int>& count) : sent(count) {}
+    Result<void> on_bytes(std::string_view bytes) override {
+      if (received == 0) {
+        // Hold the first piece until the server cannot send any more.
+        int before = -1;
+        while (before != sent) {
+          before = sent;
+          std::this_thread::sleep_for(300ms);
+        }
+        sent_while_held = before;
+      }
+      received += bytes.size();
+      return {};
+    }
+    std::atomic<int>& sent;
+    std::size_t received = 0;
+    int sent_while_held = 0;
+  } sink(sent);
+  const auto response = connect_to(server.url())->stream({"GET", "/"}, sink, kPatience, {});
+  REQUIRE(response.ok());
+  CHECK(sink.received == kChunk * kChunks);
+  CHECK(sink.sent_while_held < kChunks);
+}
+
+TEST_CASE("an answer beyond the limit is refused") {
+  LoopbackServer server([](Connection& connection) {
+    while (connection.read_request()) connection.answer(200, std::string(100000, 'x'));
+  });
+  CpprestOptions options;
+  options.max_body_bytes = 1000;
+  const auto transport = *make_cpprest_transport({server.url()}, options);
+  CHECK(get(*transport).error().code() == ErrorCode::kResourceExhausted);
+}
+
+TEST_CASE("many requests at once") {
+  LoopbackServer server([](Connection& connection) {
+    while (const auto request = connection.read_request()) connection.answer(200, request->substr(4, request->find(' ', 4) - 4));
+  });
+  const auto transport = connect_to(server.url());
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 25; ++i) {
+        const std::string target = "/" + std::to_string(t) + "/" + std::to_string(i);
+        const auto response = get(*transport, target);
+        if (response.ok() && response->body == target) ++right;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(right == 200);
+}
+
+TEST_CASE("IPv6 literals") {
+  std::string seen;
+  std::unique_ptr<LoopbackServer> server;
+  LoopbackOptions options;
+  options.address = "::1";
+  try {
+    server = std::make_unique<LoopbackServer>(
+        [&](Connection& connection) {
+          seen = *connection.read_request();
+          connection.answer(200, "six");
+        },
+        options);
+  } catch (const std::exception& no_ipv6) {
+    WARN("skipped: this machine has no IPv6 loopback: " << no_ipv6.what());
+    return;
+  }
+  const auto response = get(*connect_to(server->url()));
+  REQUIRE(response.ok());
+  CHECK(response->body == "six");
+  CHECK_THAT(seen, Catch::Contains("Host:[::1]:" + std::to_string(server->port()) + "\r\n"));
+}
+
+TEST_CASE("only the endpoint's authority and name are trusted") {
+  const CertificateAuthority ours("ours");
+  const CertificateAuthority theirs("theirs");
+  struct Case {
+    const char* why;
+    const CertificateAuthority& issuer;
+    const char* names;
+    const char* server_name;
+    bool works;
+  };
+  const Case cases[] = {
+      {"our authority, the right address", ours, "IP:127.0.0.1", "", true},
+      {"our authority, the right name", ours, "DNS:api.example", "api.example", true},
+      {"another authority", theirs, "IP:127.0.0.1", "", false},
+      {"another address", ours, "IP:127.0.0.2", "", false},
+      {"another name", ours, "DNS:other.example,IP:127.0.0.1", "api.example", false},
+      {"an address is not a name", ours, "DNS:127.0.0.1", "", false},
+  };
+  for (const Case& c : cases) {
+    INFO(c.why);
+    LoopbackOptions options;
+    options.identity = c.issuer.issue("server", c.names);
+    LoopbackServer server(
+        [](Connection& connection) {
+          while (connection.read_request()) connection.answer(200, "secret");
+        },
+        options);
+    Endpoint endpoint{server.url(), ours.certificate_pem()};
+    endpoint.server_name = c.server_name;
+    const auto transport = make_cpprest_transport(endpoint);
+    REQUIRE(transport.ok());
+    const auto response = get(**transport);
+    CHECK(response.ok() == c.works);
+    CHECK((response.ok() || response.error().code() == ErrorCode::kUnavailable));
+  }
+}
+
+TEST_CASE("the client shows its certificate") {
+  const CertificateAuthority authority("clients");
+  LoopbackOptions options;
+  options.identity = authority.issue("server", "IP:127.0.0.1");
+  options.client_ca = authority.certificate_pem();
+  LoopbackServer server(
+      [](Connection& connection) {
+        while (connection.read_request()) connection.answer(200, "welcome");
+      },
+      options);
+  const testing::Identity client = authority.issue("client", "");
+  Endpoint endpoint{server.url(), authority.certificate_pem(), client.certificate_pem, client.key_pem};
+  CHECK(get(**make_cpprest_transport(endpoint))->body == "welcome");
+
+  endpoint.client_certificate_pem.clear();
+  endpoint.client_key_pem.clear();
+  CHECK_FALSE(get(**make_cpprest_transport(endpoint)).ok());
+}
+
+TEST_CASE("unusable endpoints are named at once") {
+  const CertificateAuthority authority("ca");
+  const testing::Identity one = authority.issue("one", "");
+  const testing::Identity two = authority.issue("two", "");
+  const Endpoint endpoints[] = {
+      {""},
+      {"ftp://example"},
+      {"http://"},
+      {"https://example", "not a certificate"},
+      {"https://example", "", one.certificate_pem, ""},
+      {"https://example", "", one.certificate_pem, two.key_pem},
+      {"https://example", "", "nonsense", one.key_pem},
+  };
+  for (const Endpoint& endpoint : endpoints) {
+    INFO(endpoint.base_url << " " << endpoint.client_certificate_pem.size());
+    const auto transport = make_cpprest_transport(endpoint);
+    REQUIRE_FALSE(transport.ok());
+    CHECK(transport.error().code() == ErrorCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::http

@@ -1,0 +1,161 @@
+#include "src/http/server.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/version.hpp>
+
+namespace sluice::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::ip::tcp;
+
+struct Shared {
+  Routes routes;
+  ServerLimits limits;
+  std::size_t connections = 0;
+};
+
+// One connection: read, answer, and again while the client keeps it. Lives as long as an operation is pending.
+class Session final : public std::enable_shared_from_this<Session> {
+ public:
+  Session(tcp::socket socket, std::shared_ptr<Shared> shared) : stream_(std::move(socket)), shared_(std::move(shared)) {
+    ++shared_->connections;
+  }
+  ~Session() { --shared_->connections; }
+
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(shared_->limits.max_request_bytes));
+    parser_->body_limit(0);
+    stream_.expires_after(shared_->limits.read_time);
+    beast::http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code failed, auto) {
+      if (!failed) return self->answer();
+      // An honest end or a silent client needs no words; anything else was no request.
+      const bool malformed = failed.category() == beast::http::make_error_code(beast::http::error::end_of_stream).category() &&
+                             failed != beast::http::error::end_of_stream;
+      if (malformed) self->write({400, "text/plain; charset=utf-8", failed.message() + "\n"}, 11, false, false);
+    });
+  }
+
+ private:
+  void answer() {
+    const auto& request = parser_->get();
+    const bool is_head = request.method() == beast::http::verb::head;
+    write(page_for(request), request.version(), request.keep_alive(), is_head);
+  }
+
+  Page page_for(const beast::http::request<beast::http::empty_body>& request) const {
+    if (request.method() != beast::http::verb::get && request.method() != beast::http::verb::head) {
+      return {405, "text/plain; charset=utf-8", "only GET and HEAD\n"};
+    }
+    const std::string path(request.target().substr(0, request.target().find('?')));
+    const auto route = shared_->routes.find(path);
+    if (route == shared_->routes.end()) return {404, "text/plain; charset=utf-8", "not found\n"};
+    return route->second();
+  }
+
+  void write(Page page, unsigned version, bool keep_alive, bool is_head) {
+    auto response = std::make_shared<beast::http::response<beast::http::string_body>>();
+    response->version(version);
+    response->result(static_cast<unsigned>(page.status));
+    response->set(beast::http::field::content_type, page.content_type);
+    response->keep_alive(keep_alive);
+    response->content_length(page.body.size());
+    if (page.status == 405) response->set(beast::http::field::allow, "GET, HEAD");
+    if (!is_head) response->body() = std::move(page.body);
+    stream_.expires_after(shared_->limits.write_time);
+    beast::http::async_write(stream_, *response, [self = shared_from_this(), response, keep_alive](
+                                                     beast::error_code failed, std::size_t) {
+      if (!failed && keep_alive) return self->read();
+      beast::error_code ignored;
+      self->stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    });
+  }
+
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  std::optional<beast::http::request_parser<beast::http::empty_body>> parser_;
+  std::shared_ptr<Shared> shared_;
+};
+
+Result<tcp::endpoint> parse_address(const std::string& address) {
+  const Error malformed = invalid_argument("'" + address + "' is not IP:PORT or [IPv6]:PORT");
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon + 1 == address.size()) return malformed;
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  boost::system::error_code failed;
+  const asio::ip::address ip = asio::ip::make_address(host, failed);
+  const std::string port = address.substr(colon + 1);
+  const bool is_number = port.size() <= 5 && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (failed || !is_number || std::stoi(port) > 65535) return malformed;
+  return tcp::endpoint(ip, static_cast<std::uint16_t>(std::stoi(port)));
+}
+
+}  // namespace
+
+class Server::Implementation {
+ public:
+  Implementation(Routes routes, ServerLimits limits)
+      : acceptor_(io_), shared_(std::make_shared<Shared>(Shared{std::move(routes), limits})) {}
+
+  ~Implementation() {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Result<void> listen(const tcp::endpoint& endpoint, const std::string& address) {
+    boost::system::error_code failed;
+    acceptor_.open(endpoint.protocol(), failed);
+    if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
+    if (!failed) acceptor_.bind(endpoint, failed);
+    if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
+    if (failed) return unavailable("listen on " + address + ": " + failed.message());
+    port_ = acceptor_.local_endpoint().port();
+    accept();
+    thread_ = std::thread([this] { io_.run(); });
+    return {};
+  }
+
+  std::uint16_t port() const { return port_; }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](beast::error_code failed, tcp::socket socket) {
+      if (!failed && shared_->connections < shared_->limits.max_connections) {
+        std::make_shared<Session>(std::move(socket), shared_)->read();
+      }
+      // Out of file descriptors and the like pass; only a closed acceptor does not.
+      if (failed != asio::error::operation_aborted) accept();
+    });
+  }
+
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_;
+  std::shared_ptr<Shared> shared_;  // touched by the server's thread only, once it runs
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+Server::Server(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::start(const std::string& address, Routes routes, ServerLimits limits) {
+  SLUICE_TRY(const tcp::endpoint endpoint, parse_address(address));
+  auto implementation = std::make_unique<Implementation>(std::move(routes), limits);
+  SLUICE_TRY_VOID(implementation->listen(endpoint, address));
+  return std::unique_ptr<Server>(new Server(std::move(implementation)));
+}
+
+std::uint16_t Server::port() const { return implementation_->port(); }
+
+}  // namespace sluice::http
