@@ -1,0 +1,77 @@
+"""Where the training loop's time goes: the signal by which the cluster decides who gets data workers.
+
+Between two calls of the iterator the loop computes; inside a call it waits for data. Every second belongs to one of the two.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Since the account was opened; an interval that is still open counts up to now."""
+
+    batches: int = 0
+    samples: int = 0
+    compute_seconds: float = 0.0
+    wait_seconds: float = 0.0
+
+    def since(self, earlier: Totals) -> Totals:
+        return Totals(
+            self.batches - earlier.batches,
+            self.samples - earlier.samples,
+            self.compute_seconds - earlier.compute_seconds,
+            self.wait_seconds - earlier.wait_seconds,
+        )
+
+
+class Account:
+    """One stream's time and batches. Thread-safe: the loop writes, the connection's thread reads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock`: seconds, monotonic. The account is open neither for computing nor for waiting until `wait`."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._totals = Totals()
+        self._waiting: bool | None = None
+        self._since_seconds = clock()
+
+    def wait(self) -> None:
+        """The loop asks for a batch."""
+        self._turn(True)
+
+    def compute(self) -> None:
+        """The loop has what it asked for, or an exception."""
+        self._turn(False)
+
+    def stop(self) -> None:
+        """The epoch is over: what the loop does now is not this stream's time."""
+        self._turn(None)
+
+    def deliver(self, samples: int) -> None:
+        """A batch of so many samples is being handed over."""
+        with self._lock:
+            t = self._totals
+            self._totals = Totals(t.batches + 1, t.samples + samples, t.compute_seconds, t.wait_seconds)
+
+    def totals(self) -> Totals:
+        with self._lock:
+            return self._up_to(self._clock())
+
+    def _turn(self, waiting: bool | None) -> None:
+        with self._lock:
+            now = self._clock()
+            self._totals = self._up_to(now)
+            self._waiting, self._since_seconds = waiting, now
+
+    def _up_to(self, now: float) -> Totals:
+        t, passed_seconds = self._totals, now - self._since_seconds
+        if self._waiting is None:
+            return t
+        if self._waiting:
+            return Totals(t.batches, t.samples, t.compute_seconds, t.wait_seconds + passed_seconds)
+        return Totals(t.batches, t.samples, t.compute_seconds + passed_seconds, t.wait_seconds)

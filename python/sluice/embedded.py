@@ -1,0 +1,98 @@
+"""A feeder of the process's own, where no cluster has put one beside it: a laptop, a notebook, a test.
+
+It runs from the package's bundle, through the bundle's own loader, so that nothing of the host's C++ libraries matters. Its
+socket is in a private temporary directory. It dies with this process, however this process ends.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from sluice.connection import FeederUnavailable
+from sluice.settings import Settings
+
+_PACKAGE = Path(__file__).resolve().parent
+_STOP_SECONDS = 3.0
+_LOG_TAIL_BYTES = 2000
+
+
+def feeder_command(settings: Settings, package: Path = _PACKAGE) -> list[str] | None:
+    """How to start a feeder: the binary that the settings name, else the package's bundle; None if there is neither."""
+    if settings.feeder_binary is not None:
+        return [settings.feeder_binary]
+    bundle = package / "bundle"
+    loader, binary = bundle / "lib" / "ld-linux-x86-64.so.2", bundle / "bin" / "sluice-feeder"
+    if not (loader.exists() and binary.exists()):
+        return None
+    return [str(loader), "--library-path", str(bundle / "lib"), str(binary)]
+
+
+class EmbeddedFeeder:
+    """Starts the feeder when the connection first wants it, and again if it has died. Used by one thread, the connection's:
+    the kernel's death signal that the feeder asks for follows the *thread* that started it."""
+
+    name = "the feeder of this process"
+
+    def __init__(self, command: list[str], settings: Settings) -> None:
+        self._command = command
+        self._settings = settings
+        self._directory: Path | None = None
+        self._process: subprocess.Popen | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running feeder."""
+        return self._process.pid if self._process is not None else None
+
+    def address(self) -> str:
+        """Raises FeederUnavailable if the feeder cannot be started or has just ended; the next call starts another."""
+        if self._process is not None and self._process.poll() is not None:
+            status, self._process = self._process.returncode, None
+            raise FeederUnavailable(f"it ended with status {status}{self._last_words()}")
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="sluice-"))
+        if self._process is None:
+            self._start()
+        return str(self._directory / "feeder.sock")
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    def _start(self) -> None:
+        arguments = ["--socket", str(self._directory / "feeder.sock"), "--threads", str(self._settings.threads)]
+        if self._settings.arena_bytes is not None:
+            arguments += ["--arena-bytes", str(self._settings.arena_bytes)]
+        arguments += ["--metrics-address", "none", "--insecure", "--exit-with-parent", "--python-path", str(_PACKAGE.parent)]
+        (self._directory / "feeder.sock").unlink(missing_ok=True)
+        with open(self._directory / "feeder.log", "wb") as log_file:
+            try:
+                # Its own session: Ctrl-C in a terminal is for the training script, which ends the feeder in good order.
+                self._process = subprocess.Popen(
+                    [*self._command, *arguments], stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
+                )
+            except OSError as error:
+                raise FeederUnavailable(f"{self._command[-1]} cannot be started: {error.strerror}") from None
+
+    def _last_words(self) -> str:
+        try:
+            with open(self._directory / "feeder.log", "rb") as log_file:
+                size = log_file.seek(0, os.SEEK_END)
+                log_file.seek(max(0, size - _LOG_TAIL_BYTES))
+                text = log_file.read().decode(errors="replace").strip()
+        except OSError:
+            text = ""
+        return f"; its last words: {text}" if text else ""

@@ -1,0 +1,55 @@
+"""Exceptions of user code, across a process boundary and back.
+
+They arrive in the training loop as PyTorch's own workers deliver them: the same type, and a message that holds the remote
+traceback.
+"""
+
+from __future__ import annotations
+
+import builtins
+import pickle
+import traceback
+
+from torch._utils import ExceptionWrapper
+
+try:
+    from cloudpickle import dumps as _dumps
+except ImportError:  # pragma: no cover - cloudpickle is a declared dependency
+    from pickle import dumps as _dumps
+
+
+def describe(error: BaseException) -> tuple[dict, bytes]:
+    """The fields {exception_type, message, traceback} of an `error` frame, and the pickled exception, empty if it cannot
+    be pickled."""
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    fields = {"exception_type": type(error).__name__, "message": str(error), "traceback": text}
+    try:
+        blob = _dumps(error.with_traceback(None), protocol=pickle.HIGHEST_PROTOCOL)
+        pickle.loads(blob)  # Some exceptions can be pickled and not be read back: better to find out here.
+    except Exception:
+        blob = b""
+    return fields, blob
+
+
+def exception_class(name: str, blob: bytes) -> type[BaseException]:
+    """The class to raise: the pickled exception's, else the builtin of that name, else RuntimeError."""
+    if blob:
+        try:
+            error = pickle.loads(blob)
+        except Exception:
+            error = None
+        if isinstance(error, Exception):
+            return type(error)
+    candidate = getattr(builtins, name, None)
+    if isinstance(candidate, type) and issubclass(candidate, Exception):
+        return candidate
+    return RuntimeError
+
+
+def reraise(fields: dict, blob: bytes, worker_id: int) -> None:
+    """Raises what an `error` frame describes, worded as torch words a worker's exception."""
+    wrapper = ExceptionWrapper.__new__(ExceptionWrapper)
+    wrapper.exc_type = exception_class(fields.get("exception_type", ""), blob)
+    wrapper.exc_msg = fields.get("traceback") or f"{fields.get('exception_type', 'error')}: {fields.get('message', '')}"
+    wrapper.where = f"in DataLoader worker process {worker_id}"
+    wrapper.reraise()

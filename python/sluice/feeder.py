@@ -1,0 +1,92 @@
+"""Which feeder serves this process, and the one connection to it that all loaders share."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+
+from sluice.connection import Connection
+from sluice.embedded import EmbeddedFeeder, feeder_command
+from sluice.settings import Settings
+
+
+class NoFeeder(Exception):
+    """Nothing to connect to and nothing to start; the message says what to do about it."""
+
+
+class SocketEndpoint:
+    """A feeder that somebody else runs: in a pod, the sidecar."""
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+
+    def address(self) -> str:
+        return self.name
+
+    def close(self) -> None:
+        """Nothing of ours."""
+
+
+_lock = threading.Lock()
+_connections: dict[tuple, Connection] = {}
+
+
+def shared_connection(settings: Settings) -> Connection:
+    """The connection of this process to the feeder that the settings name, made if need be. Raises NoFeeder, also when a
+    feeder that this process has to start itself does not come up within the patience at start."""
+    command = None
+    if settings.feeder_socket is None:
+        command = feeder_command(settings)
+        if command is None:
+            raise NoFeeder(
+                "there is no feeder: SLUICE_FEEDER_SOCKET and SLUICE_FEEDER_BINARY are not set and this installation has no "
+                "sluice/bundle (build it with `make bundle` before `pip install ./python`)"
+            )
+    with _lock:
+        key = (settings.feeder_socket, tuple(command or ()), settings.threads, settings.arena_bytes)
+        connection = _connections.get(key)
+        if connection is None:
+            endpoint = SocketEndpoint(settings.feeder_socket) if command is None else EmbeddedFeeder(command, settings)
+            connection = _connections[key] = Connection(
+                endpoint, settings.start_patience_seconds, settings.loss_patience_seconds, identity=_identity
+            )
+    # Beside a feeder of its own the process also has torch's workers, which beat computing in one process.
+    if command is not None and not connection.ever_connected and not connection.wait_connected(settings.start_patience_seconds):
+        raise NoFeeder(f"the feeder {command[-1]} does not come up: {connection.trouble or 'no answer'}")
+    return connection
+
+
+def disconnect_all() -> None:
+    """Closes every connection and ends the feeders this process has started. Loaders connect anew when iterated."""
+    with _lock:
+        connections = list(_connections.values())
+        _connections.clear()
+    for connection in connections:
+        if connection.owner_pid == os.getpid():
+            connection.close()
+
+
+def _identity() -> dict:
+    import torch.distributed as distributed
+
+    if distributed.is_available() and distributed.is_initialized():
+        return {"rank": distributed.get_rank(), "world_size": distributed.get_world_size()}
+    return {"rank": _environment_number("RANK", 0), "world_size": _environment_number("WORLD_SIZE", 1)}
+
+
+def _environment_number(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else default
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for connection in _connections.values():
+        connection.abandon()
+    _connections.clear()
+
+
+atexit.register(disconnect_all)
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,78 @@
+"""Frames of the local protocol: `u32le json_bytes, u32le blob_bytes, json, blob` (first-slice.md, section 4)."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Iterator
+
+_HEADER = struct.Struct("<II")
+MOST_JSON_BYTES = 16 << 20
+MOST_BLOB_BYTES = 1 << 30
+_READ_BYTES = 1 << 18
+
+
+class ProtocolError(Exception):
+    """The other end broke the protocol; the connection cannot be used any more."""
+
+
+def encode(message: dict, blob: bytes = b"") -> bytes:
+    """One frame. Raises ProtocolError if it is over the bounds."""
+    text = json.dumps(message, separators=(",", ":")).encode()
+    if len(text) > MOST_JSON_BYTES or len(blob) > MOST_BLOB_BYTES:
+        raise ProtocolError(f"a {message.get('type')} frame of {len(text)} + {len(blob)} bytes is over the protocol's bounds")
+    return b"".join((_HEADER.pack(len(text), len(blob)), text, blob))
+
+
+class FrameParser:
+    """Cuts a byte stream into frames. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[tuple[dict, bytes]]:
+        """Yields the (message, blob) pairs that `data` completes. Raises ProtocolError on anything malformed."""
+        self._buffer += data
+        while len(self._buffer) >= _HEADER.size:
+            json_bytes, blob_bytes = _HEADER.unpack_from(self._buffer)
+            if json_bytes > MOST_JSON_BYTES or blob_bytes > MOST_BLOB_BYTES:
+                raise ProtocolError(f"a frame announces {json_bytes} + {blob_bytes} bytes, over the protocol's bounds")
+            end = _HEADER.size + json_bytes + blob_bytes
+            if len(self._buffer) < end:
+                return
+            text = bytes(self._buffer[_HEADER.size : _HEADER.size + json_bytes])
+            blob = bytes(self._buffer[_HEADER.size + json_bytes : end])
+            del self._buffer[:end]
+            yield _object(text), blob
+
+
+class FrameSocket:
+    """Blocking frames over a connected stream socket: the executor's child and tests. Not thread-safe."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self.socket = connected
+        self._parser = FrameParser()
+        self._complete: list[tuple[dict, bytes]] = []
+
+    def send(self, message: dict, blob: bytes = b"") -> None:
+        self.socket.sendall(encode(message, blob))
+
+    def receive(self) -> tuple[dict, bytes] | None:
+        """The next frame; None at the end of the stream."""
+        while not self._complete:
+            data = self.socket.recv(_READ_BYTES)
+            if not data:
+                return None
+            self._complete.extend(self._parser.feed(data))
+        return self._complete.pop(0)
+
+
+def _object(text: bytes) -> dict:
+    try:
+        message = json.loads(text)
+    except ValueError as error:
+        raise ProtocolError(f"a frame's JSON cannot be read: {error}") from None
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise ProtocolError("a frame's JSON is not an object with a type")
+    return message

@@ -1,0 +1,63 @@
+"""What the environment says: read anew for every iterator, so that a notebook can change it between two cells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class SettingError(ValueError):
+    """A variable holds something that cannot be meant; the message names it and what it may be."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`enabled`: Sluice may be used at all. Seconds and bytes as the names say; `threads` 0 means the cgroup's quota."""
+
+    enabled: bool = True
+    lowering: bool = True
+    feeder_socket: str | None = None
+    feeder_binary: str | None = None
+    threads: int = 0
+    arena_bytes: int | None = None
+    start_patience_seconds: float = 10.0
+    loss_patience_seconds: float = 30.0
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+        """Raises SettingError for a value that cannot be read."""
+        env = os.environ if environment is None else environment
+        arena = _number(env, "SLUICE_ARENA_BYTES", None, int)
+        return Settings(
+            enabled=_switch(env, "SLUICE"),
+            lowering=_switch(env, "SLUICE_LOWERING"),
+            feeder_socket=env.get("SLUICE_FEEDER_SOCKET") or None,
+            feeder_binary=env.get("SLUICE_FEEDER_BINARY") or None,
+            threads=_number(env, "SLUICE_THREADS", 0, int),
+            arena_bytes=arena,
+            start_patience_seconds=_number(env, "SLUICE_START_PATIENCE_SECONDS", 10.0, float),
+            loss_patience_seconds=_number(env, "SLUICE_LOSS_PATIENCE_SECONDS", 30.0, float),
+        )
+
+
+def _switch(env: Mapping[str, str], name: str) -> bool:
+    value = env.get(name, "on").strip().lower()
+    if value in ("", "on", "1", "true", "yes"):
+        return True
+    if value in ("off", "0", "false", "no"):
+        return False
+    raise SettingError(f"{name}={value!r}: use on or off")
+
+
+def _number(env: Mapping[str, str], name: str, default, kind):
+    text = env.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        value = kind(text)
+    except ValueError:
+        raise SettingError(f"{name}={text!r}: use a number") from None
+    if not 0 <= value < 2**62:
+        raise SettingError(f"{name}={text!r}: use a number that is not negative")
+    return value

@@ -1,0 +1,270 @@
+"""A feeder in Python for deterministic tests: section 4 of the contract over a real Unix socket and a real memfd, in a process
+of its own, one batch at a time, with faults on demand. Native pipelines are run by torchvision itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import multiprocessing
+import os
+import select
+import socket
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sluice.computation import BatchRequest, Computation, PythonPipeline
+from sluice.failures import describe
+from sluice.framing import FrameParser, encode
+from sluice.structure import layout, pack
+
+_CONTROL_SECONDS = 60
+
+
+@dataclass
+class Faults:
+    """What goes wrong. Counts are of batches sent since the faults were set."""
+
+    slots: int = 16                    # Of slot_bytes each; when only one is left, batches have to be copied out of it.
+    slot_bytes: int = 1 << 20
+    window_batches: int | None = None  # Sent after `welcome`.
+    newest_first: bool = False         # Answers the latest request it has, not the earliest.
+    send_twice: bool = False           # Every batch arrives a second time, in another slot.
+    drop_after: int | None = None      # Closes the connection after so many batches ...
+    drops: int = 1                     # ... so many times.
+    silent: bool = False               # Accepts requests and never answers.
+    refuse_native: bool = False        # `ready` with an error for native pipelines.
+    refuse_all: bool = False
+    fail_native: bool = False          # Answers every request of a native pipeline with an error.
+    keep_answering_closed: bool = False  # Computes and sends batches for streams that have been closed.
+
+
+class FakeFeeder:
+    """Runs the server; `set` changes its faults, `ask` reads its records."""
+
+    def __init__(self, directory: Path, **faults: Any) -> None:
+        self.path = str(directory / "fake.sock")
+        self._control, theirs = multiprocessing.Pipe()
+        context = multiprocessing.get_context("fork")
+        self._process = context.Process(target=_serve, args=(self.path, theirs, Faults(**faults)), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.ask()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def set(self, **faults: Any) -> None:
+        self._call({"faults": faults})
+
+    def ask(self) -> dict:
+        """Records: requests (list of [seq, position, indices]), progress (last frame by stream), closed (streams), held
+        (slots not given back), pipelines (executors registered), hello, opens."""
+        return self._call({})
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+        Path(self.path).unlink(missing_ok=True)
+
+    def _call(self, command: dict) -> dict:
+        self._control.send(command)
+        if not self._control.poll(_CONTROL_SECONDS):
+            raise TimeoutError("the fake feeder does not answer its control pipe")
+        return self._control.recv()
+
+
+class _NativeFolder(torch.utils.data.Dataset):
+    """A native spec run by torchvision."""
+
+    def __init__(self, spec: dict) -> None:
+        from torchvision import transforms
+        from torchvision.datasets.folder import pil_loader
+
+        self._load = pil_loader
+        self._source = spec["source"]
+        makers = {
+            "decode_rgb": lambda op: [],
+            "random_resized_crop": lambda op: [transforms.RandomResizedCrop(op["size"], op["scale"], op["ratio"])],
+            "resize": lambda op: [transforms.Resize(op["size"] if len(op["size"]) == 2 else op["size"][0])],
+            "center_crop": lambda op: [transforms.CenterCrop(op["size"])],
+            "random_horizontal_flip": lambda op: [transforms.RandomHorizontalFlip(op["p"])],
+            "to_tensor": lambda op: [transforms.ToTensor()],
+            "normalize": lambda op: [transforms.Normalize(op["mean"], op["std"])],
+        }
+        steps = [step for op in spec["ops"] for step in makers[op["op"]](op)]
+        if not any(op["op"] == "to_tensor" for op in spec["ops"]):
+            steps.append(transforms.PILToTensor())
+        self._transform = transforms.Compose(steps)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        image = self._load(os.path.join(self._source["root"], self._source["paths"][index]))
+        return self._transform(image), self._source["labels"][index]
+
+
+class _Server:
+    def __init__(self, connected: socket.socket, faults: Faults, records: dict) -> None:
+        self._socket = connected
+        self._faults = faults
+        self._records = records
+        self._parser = FrameParser()
+        self._memory = os.memfd_create("fake-arena")
+        self._arena_bytes = faults.slots * faults.slot_bytes
+        os.ftruncate(self._memory, self._arena_bytes)
+        import mmap
+
+        self._arena = mmap.mmap(self._memory, self._arena_bytes)
+        self._free = deque(range(faults.slots))
+        self._pipelines: dict[int, tuple[str, Computation, int]] = {}
+        self._streams: dict[int, dict] = {}
+        self._requests: deque[dict] = deque()
+        records["held"] = []
+
+    def readable(self) -> bool:
+        """Reads what there is; False at the end of the connection."""
+        try:
+            data = self._socket.recv(1 << 16)
+        except ConnectionResetError:
+            return False
+        for message, blob in self._parser.feed(data):
+            getattr(self, "_on_" + message["type"])(message, blob)
+        return bool(data)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._requests) and bool(self._free) and not self._faults.silent
+
+    def work(self) -> bool:
+        """Answers one request; False if the connection is to be dropped."""
+        request = self._requests.pop() if self._faults.newest_first else self._requests.popleft()
+        stream = self._streams[request["stream"]]
+        if stream.get("closed") and not self._faults.keep_answering_closed:
+            return True
+        executor, computation, num_workers = self._pipelines[stream["pipeline"]]
+        about = {"stream": request["stream"], "seq": request["seq"]}
+        if executor == "native" and self._faults.fail_native:
+            self._send({"type": "error", **about, "exception_type": "OSError", "message": "broken", "traceback": "native"})
+            return True
+        worker = {"worker_id": request["seq"] % num_workers, "num_workers": num_workers}
+        seeds = {"base_seed": stream["base_seed"], "epoch": stream["epoch"]}
+        try:
+            batch = computation.compute(
+                BatchRequest(request["seq"], position=request["position"], indices=request["indices"], **seeds, **worker)
+            )
+            tensors, structure = pack(batch)
+        except Exception as error:
+            fields, blob = describe(error)
+            self._send({"type": "error", **about, **fields}, blob)
+            return True
+        for _ in range(2 if self._faults.send_twice and len(self._free) > 1 else 1):
+            self._send_batch(about, tensors, b"" if executor == "native" else structure)
+        return self._still_connected()
+
+    def _still_connected(self) -> bool:
+        faults = self._faults
+        if faults.drop_after is None or faults.drops <= 0:
+            return True
+        faults.drop_after -= 1
+        if faults.drop_after > 0:
+            return True
+        faults.drops -= 1
+        faults.drop_after = 2
+        return False
+
+    def _send_batch(self, about: dict, tensors: list[torch.Tensor], structure: bytes) -> None:
+        copy = len(self._free) == 1
+        slot = self._free.popleft()
+        descriptors, nbytes = layout(tensors)
+        assert nbytes <= self._faults.slot_bytes, "the test's batches do not fit into the fake feeder's slots"
+        for tensor, descriptor in zip(tensors, descriptors, strict=True):
+            descriptor["offset"] += slot * self._faults.slot_bytes
+            if tensor.numel():
+                target = torch.frombuffer(self._arena, dtype=tensor.dtype, count=tensor.numel(), offset=descriptor["offset"])
+                target.view(tensor.shape).copy_(tensor)
+        self._records["held"].append(slot)
+        message = {"type": "batch", **about, "slot": slot, "copy": copy, "tensors": descriptors}
+        self._send({**message, "seconds": 0.0, "placement": "local"}, structure)
+
+    def _send(self, message: dict, blob: bytes = b"") -> None:
+        self._socket.sendall(encode(message, blob))
+
+    def _on_hello(self, message: dict, blob: bytes) -> None:
+        self._records["hello"] = message
+        welcome = encode({"type": "welcome", "protocol": 1, "arena_bytes": self._arena_bytes, "session": "fake"})
+        socket.send_fds(self._socket, [welcome[:1]], [self._memory])
+        self._socket.sendall(welcome[1:])
+        if self._faults.window_batches is not None:
+            self._send({"type": "window", "batches": self._faults.window_batches})
+
+    def _on_pipeline(self, message: dict, blob: bytes) -> None:
+        self._records["pipelines"].append(message["executor"])
+        native = message["executor"] == "native"
+        if self._faults.refuse_all or (native and self._faults.refuse_native):
+            self._send({"type": "ready", "pipeline": message["id"], "error": "refused for the test"})
+            return
+        if native:
+            blob = PythonPipeline(_NativeFolder(json.loads(blob)), None, True, None).dumps()
+        self._pipelines[message["id"]] = (message["executor"], Computation(blob), message["num_workers"])
+        self._send({"type": "ready", "pipeline": message["id"], "fingerprint": "0"})
+
+    def _on_open(self, message: dict, blob: bytes) -> None:
+        self._records["opens"] += 1
+        self._streams[message["stream"]] = message
+
+    def _on_request(self, message: dict, blob: bytes) -> None:
+        self._records["requests"].append([message["seq"], message["position"], message["indices"]])
+        if self._streams[message["stream"]]["pipeline"] in self._pipelines:
+            self._requests.append(message)
+
+    def _on_release(self, message: dict, blob: bytes) -> None:
+        for slot in message["slots"]:
+            self._records["held"].remove(slot)
+            self._free.append(slot)
+
+    def _on_progress(self, message: dict, blob: bytes) -> None:
+        self._records["progress"][message["stream"]] = message
+
+    def _on_close(self, message: dict, blob: bytes) -> None:
+        self._streams[message["stream"]]["closed"] = True
+        self._records["closed"].append(message["stream"])
+
+
+def _serve(path: str, control: Any, faults: Faults) -> None:
+    torch.set_num_threads(1)
+    records: dict = {"requests": [], "progress": {}, "closed": [], "held": [], "pipelines": [], "opens": 0, "connections": 0}
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen()
+    servers: dict[socket.socket, _Server] = {}
+
+    def drop(connected: socket.socket) -> None:
+        del servers[connected]
+        connected.close()
+
+    while True:
+        busy = any(server.busy for server in servers.values())
+        ready, _, _ = select.select([listener, control, *servers], [], [], 0 if busy else None)
+        for source in ready:
+            if source is listener:
+                connected, _ = listener.accept()
+                records["connections"] += 1
+                servers[connected] = _Server(connected, faults, records)
+            elif source is control:
+                try:
+                    command = control.recv()
+                except EOFError:
+                    return
+                for name, value in command.get("faults", {}).items():
+                    setattr(faults, name, value)
+                control.send({**records, "faults": dataclasses.asdict(faults)})
+            elif not servers[source].readable():
+                drop(source)
+        if not ready:
+            for connected, server in list(servers.items()):
+                if server.busy and not server.work():
+                    drop(connected)
