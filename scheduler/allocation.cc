@@ -28,6 +28,7 @@ struct Bid {
 // A claim while it is being served.
 struct Holding {
   const Claim* claim = nullptr;
+  int bound = 0;                          // existing workers that stand on a node
   int limit = 0;                          // workers it may still reach in this decision
   std::vector<const Worker*> candidates;  // existing workers not yet granted, the one to keep longest last
   std::vector<const Worker*> kept;
@@ -47,10 +48,13 @@ double value_of_worker(const Claim& claim, int already, const Config& config) {
   return already < job.allocated_workers ? value * (1 + config.held_bonus) : value;
 }
 
-Bid bid_for(const Claim& claim, int index, int already, const Config& config) {
-  const Job& job = *claim.job;
-  const Tier tier = claim.unconditional ? kUnconditional : already < job.min_workers ? kMinimum : kGrowth;
-  return {tier, job.priority, value_of_worker(claim, already, config), index};
+// The bid for the worker after the first `already`.
+Bid bid_for(const Holding& holding, int index, int already, const Config& config) {
+  const Claim& claim = *holding.claim;
+  Tier tier = already < claim.job->min_workers ? kMinimum : kGrowth;
+  // Only where a worker stands is beyond competition; one that was lost is replaced like a minimum.
+  if (claim.unconditional) tier = already < holding.bound ? kUnconditional : kMinimum;
+  return {tier, claim.job->priority, value_of_worker(claim, already, config), index};
 }
 
 // The next bid of a claim; none when it has what it wants or when more would bring next to nothing.
@@ -58,7 +62,7 @@ std::optional<Bid> next_bid(const Holding& holding, int index, const Config& con
   const Claim& claim = *holding.claim;
   const int already = holding.grant.workers;
   if (already >= holding.limit) return std::nullopt;
-  const Bid bid = bid_for(claim, index, already, config);
+  const Bid bid = bid_for(holding, index, already, config);
   const bool is_new = already >= claim.job->allocated_workers;
   if (bid.tier == kGrowth && is_new) {
     const double x = claim.belief->supply_ratio(already * static_cast<double>(claim.job->worker_millicores) / 1000, *claim.job, config);
@@ -76,7 +80,7 @@ bool displace_least(std::vector<Holding>& holdings, const Bid& bid, std::int64_t
     const Worker& last = *other.candidates.front();
     if (!other.on_node(last, room) || !room.would_fit_without(last.node, other.claim->job->worker_millicores, millicores)) continue;
     const int rank = other.grant.workers + static_cast<int>(other.candidates.size()) - 1;
-    const Bid its_bid = bid_for(*other.claim, index, rank, config);
+    const Bid its_bid = bid_for(other, index, rank, config);
     if (its_bid < bid && (!least || its_bid < *least)) least = its_bid;
   }
   if (!least) return false;
@@ -136,11 +140,13 @@ std::vector<std::string> surplus(const Holding& holding) {
 }
 
 Holding open(const Claim& claim, Room& room) {
-  Holding holding{&claim, claim.wanted, in_order_of_keeping(*claim.job), {}, {}};
+  Holding holding{.claim = &claim, .limit = claim.wanted, .candidates = in_order_of_keeping(*claim.job)};
   if (std::ssize(holding.candidates) > claim.wanted) holding.candidates.resize(claim.wanted);
   std::reverse(holding.candidates.begin(), holding.candidates.end());
   for (const Worker* worker : holding.candidates) {
-    if (holding.on_node(*worker, room)) room.expect(worker->node, claim.job->worker_millicores);
+    if (!holding.on_node(*worker, room)) continue;
+    room.expect(worker->node, claim.job->worker_millicores);
+    ++holding.bound;
   }
   return holding;
 }

@@ -2,7 +2,7 @@
 //
 // Every job bids for its next worker; the highest bid is served; the job bids again, lower (progress is concave), until it has what
 // it wants or no node has room. Bids are ordered by
-//   tier      1. workers of jobs that nothing is known about (they are kept), 2. workers up to a job's minimum, 3. growth
+//   tier      1. existing workers of unconditional claims, 2. workers up to a job's minimum, 3. growth
 //   priority  within a tier, strictly
 //   value     weight sqrt(g) (df / core) / sqrt(remaining hours), +10 % for workers that exist already (hysteresis)
 //   id        so that the outcome does not depend on the order of the input

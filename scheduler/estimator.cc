@@ -64,12 +64,19 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
 
   const std::optional<double> basis_before = local_basis(memory, config);
   const bool local_was_known = memory.local_rate_per_core.has_value();
+  const bool remote_was_known = memory.remote_rate_per_core.has_value();
   const std::optional<double> local = rate_per_core(m.local, m.window_seconds);
   smooth(memory.local_rate_per_core, local, config);
   smooth(memory.remote_rate_per_core, rate_per_core(m.remote, m.window_seconds), config);
 
-  // The knee is counted in local cores. Its unit changes when the assumed local rate is replaced by the first measured one.
-  if (!local_was_known && memory.local_rate_per_core && memory.smoothed_knee_cores) {
+  const bool local_is_new = !local_was_known && memory.local_rate_per_core;
+  const bool remote_is_new = !remote_was_known && memory.remote_rate_per_core;
+  if (local_is_new || remote_is_new) {
+    memory.feedback = 1;  // it corrected an assumption that a measurement has just replaced
+    memory.feedback_floor = 0;
+  }
+  if (local_is_new && memory.smoothed_knee_cores) {
+    // The knee is counted in local cores: its unit was the assumed local rate and is the measured one from now on.
     const double unit = *basis_before / *memory.local_rate_per_core;
     memory.smoothed_knee_cores = *memory.smoothed_knee_cores * unit;
     memory.published_knee_cores = *memory.published_knee_cores * unit;
@@ -133,11 +140,10 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
     corrected = std::min(memory.feedback * config.feedback_raise, config.feedback_limit);
     memory.feedback_floor = corrected;
   } else if (belief.sated && x > config.feedback_lower_above && job.allocated_workers > job.min_workers) {
-    corrected = std::max({memory.feedback * config.feedback_lower, memory.feedback_floor, 1 / config.feedback_limit});
-    // Never waiting is also what a correct knee with its headroom looks like. Where both rates were measured, they decide.
-    const int then = whole_workers(belief.remote_cores_for(belief.measured_knee_cores * corrected, config.headroom), job);
-    const int break_even = whole_workers(belief.remote_cores_for(belief.measured_knee_cores, 1), job);
-    if (belief.confidence == Confidence::kMeasured && then < break_even) return;
+    // Never waiting is also what a correct knee with its headroom looks like. Lowering a knee whose rates were all measured would
+    // eat the headroom and then starve the job, so that only undoes earlier raises.
+    const double lowest = belief.confidence == Confidence::kMeasured ? 1 : 1 / config.feedback_limit;
+    corrected = std::min(memory.feedback, std::max({memory.feedback * config.feedback_lower, memory.feedback_floor, lowest}));
   }
   if (corrected == memory.feedback) return;
   memory.feedback = corrected;

@@ -1,0 +1,353 @@
+#include "scheduler/estimator.h"
+
+#include <cmath>
+#include <limits>
+
+#include "scheduler/testing/builders.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+const Config kConfig;
+
+// The measurement a job shows `count` windows later.
+Measurement later(Measurement m, int count = 1) {
+  m.window_end_seconds += count * m.window_seconds;
+  return m;
+}
+
+TEST_CASE("demand, rates and knee are exact from the counters of a fluid model, starved or sated") {
+  for (const double remote_cores : {0.5, 2.0, 8.0, 20.0}) {
+    for (const double local_cores : {0.25, 1.0, 4.0}) {
+      CAPTURE(remote_cores, local_cores);
+      const FluidJob truth{.demand = 8000, .local_rate = 1000, .remote_rate = 600, .local_cores = local_cores};
+      const Job job = MakeJob("a").local_millicores(static_cast<int>(local_cores * 1000)).measures(truth.steady(remote_cores, kNowSeconds)).obj();
+      const Belief belief = estimate(job, kNowSeconds, kConfig);
+      REQUIRE(belief.known);
+      CHECK(belief.demand_samples_per_second == Approx(8000));
+      CHECK(belief.local_rate_per_core == Approx(1000));
+      CHECK(belief.remote_rate_per_core == Approx(600));
+      CHECK(belief.knee_cores == Approx(8));
+      CHECK(belief.wait_share == Approx(1 - truth.full_speed_fraction(remote_cores)));
+      CHECK(belief.confidence == Confidence::kMeasured);
+    }
+  }
+}
+
+TEST_CASE("evaluation pauses and checkpoints do not dilute the demand") {
+  Measurement m = FluidJob{.demand = 1000, .local_cores = 0.5}.steady(0, kNowSeconds);
+  m.samples_per_second *= 0.4;  // training 40 % of the time
+  m.compute_share *= 0.4;
+  m.wait_share *= 0.4;
+  const Belief belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+  CHECK(belief.demand_samples_per_second == Approx(1000));
+  CHECK(belief.wait_share == Approx(0.5).margin(0.01));
+}
+
+TEST_CASE("a feeder throttled to a fraction of its core shows the same rate per core") {
+  FluidJob truth{.demand = 8000, .local_rate = 1000, .local_cores = 1};
+  const Belief full = estimate(MakeJob("a").measures(truth).obj(), kNowSeconds, kConfig);
+  truth.local_cores = 0.2;
+  const Belief throttled = estimate(MakeJob("a").measures(truth).obj(), kNowSeconds, kConfig);
+  CHECK(throttled.local_rate_per_core == Approx(full.local_rate_per_core));
+  CHECK(throttled.knee_cores == Approx(full.knee_cores));
+}
+
+TEST_CASE("a rate that was never measured is derived from the other") {
+  const FluidJob truth{.demand = 8000, .local_rate = 1000, .remote_rate = 500};
+
+  SECTION("no remote worker yet") {
+    const Belief belief = estimate(MakeJob("a").measures(truth.steady(0, kNowSeconds)).obj(), kNowSeconds, kConfig);
+    CHECK(belief.remote_rate_per_core == Approx(770));
+    CHECK(belief.confidence == Confidence::kAssumed);
+  }
+  SECTION("nothing is done locally") {
+    Measurement m = truth.steady(4, kNowSeconds);
+    m.local.reset();
+    const Belief belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+    CHECK(belief.local_rate_per_core == Approx(500 / 0.77));
+    CHECK(belief.knee_cores == Approx(8000 / (500 / 0.77)));
+    CHECK(belief.efficiency() == Approx(0.77));
+    CHECK(belief.local_cores == 0);
+  }
+  SECTION("neither") {
+    Measurement m = truth.steady(0, kNowSeconds);
+    m.local.reset();
+    const Belief belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+    CHECK_FALSE(belief.known);
+    CHECK(belief.starved);
+    CHECK(belief.confidence == Confidence::kNone);
+    // Proportional start: as if what there is now were the knee.
+    const Job job = MakeJob("a").local_millicores(2000).obj();
+    CHECK(belief.supply_ratio(0, job, kConfig) == Approx(1 - belief.wait_share));
+    CHECK(belief.supply_ratio(1, job, kConfig) == Approx(1 - belief.wait_share + 0.77 / 2));
+  }
+  SECTION("a few milliseconds of CPU are no measurement") {
+    Measurement m = truth.steady(4, kNowSeconds);
+    m.local = SourceRate{0.001, 0.005};
+    const Belief belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+    CHECK_FALSE(belief.memory->local_rate_per_core);
+  }
+}
+
+TEST_CASE("the need is not disturbed when an assumed local rate is replaced by the measured one") {
+  const FluidJob truth{.demand = 10000, .local_rate = 2000, .remote_rate = 1000, .local_cores = 1};
+  Measurement first = truth.steady(4, kNowSeconds);
+  first.local.reset();
+  const Belief before = estimate(MakeJob("a").measures(first).obj(), kNowSeconds, kConfig);
+  const Job job = MakeJob("a").memory(*before.memory).measures(later(truth.steady(4, kNowSeconds))).obj();
+  const Belief after = estimate(job, kNowSeconds + 15, kConfig);
+  CHECK(after.knee_cores == Approx(5));
+  // Both are D / mu_R, less what the local cores do by now.
+  CHECK(after.remote_cores_for(after.knee_cores, 1) == Approx(before.remote_cores_for(before.knee_cores, 1) - after.local_cores / after.efficiency()));
+}
+
+TEST_CASE("metrics that must not be used are named, and nothing is learnt from them") {
+  const Measurement good = FluidJob{.demand = 8000}.steady(2, kNowSeconds);
+  struct Row {
+    const char* situation;
+    std::string want;
+    void (*spoil)(Measurement&);
+  };
+  const Row rows[] = {
+      {"rate is NaN", "not numbers", [](Measurement& m) { m.samples_per_second = kNaN; }},
+      {"share is infinite", "not numbers", [](Measurement& m) { m.wait_share = std::numeric_limits<double>::infinity(); }},
+      {"counter reset read as negative rate", "not numbers", [](Measurement& m) { m.local->busy_cores = -0.1; }},
+      {"remote rate is NaN", "not numbers", [](Measurement& m) { m.remote->samples_per_second = kNaN; }},
+      {"too old", "are 91 s old (limit 90 s)", [](Measurement& m) { m.window_end_seconds -= 91; }},
+      {"window too short", "window of 9 s is shorter than 10 s", [](Measurement& m) { m.window_seconds = 9; }},
+      {"no step at all", "no training step", [](Measurement& m) { m.compute_share = m.wait_share = 0; }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Measurement m = good;
+    row.spoil(m);
+    const Belief fresh = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+    CHECK_THAT(fresh.metrics_problem, Catch::Contains(row.want));
+    CHECK_FALSE(fresh.known);
+    CHECK_FALSE(fresh.memory);
+
+    const EstimatorMemory memory = *estimate(MakeJob("a").measures(good).obj(), kNowSeconds, kConfig).memory;
+    const Belief remembered = estimate(MakeJob("a").memory(memory).measures(m).obj(), kNowSeconds, kConfig);
+    CHECK(remembered.known);
+    CHECK(remembered.knee_cores == Approx(8));
+    CHECK(remembered.memory == memory);
+  }
+  CHECK(estimate(MakeJob("a").misses("Prometheus is away").obj(), kNowSeconds, kConfig).metrics_problem == "Prometheus is away");
+  CHECK(estimate(MakeJob("a").misses("").obj(), kNowSeconds, kConfig).metrics_problem == "no metrics");
+  CHECK(estimate(MakeJob("a").measures(good).obj(), kNowSeconds + 90, kConfig).metrics_problem.empty());
+}
+
+TEST_CASE("a handful of batches is no basis for an estimate") {
+  Measurement m = FluidJob{.demand = 8000}.steady(2, kNowSeconds);
+  m.batches_in_window = 19;
+  Belief belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+  CHECK_FALSE(belief.enough_batches);
+  CHECK_FALSE(belief.known);
+  CHECK(belief.starved);
+  m.batches_in_window = 20;
+  belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+  CHECK(belief.known);
+}
+
+TEST_CASE("a trainer that computed nothing in the window is starved, and has no demand yet") {
+  Measurement m = FluidJob{.demand = 8000}.steady(0, kNowSeconds);
+  m.samples_per_second = m.compute_share = 0;
+  m.wait_share = 1;
+  const Belief belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+  CHECK(belief.starved);
+  CHECK_FALSE(belief.known);
+}
+
+TEST_CASE("noise of 8 % around the truth never reaches the published knee, a lasting change does") {
+  const FluidJob truth{.demand = 8000};
+  Job job = MakeJob("a").measures(truth.steady(2, kNowSeconds)).obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  for (int i = 1; i <= 40; ++i) {
+    FluidJob noisy = truth;
+    noisy.demand *= i % 2 ? 1.08 : 0.92;
+    job.observation.measurement = later(noisy.steady(2, kNowSeconds), i);
+    const Belief belief = estimate(job, kNowSeconds + 15 * i, kConfig);
+    CHECK(belief.measured_knee_cores == Approx(8));
+    job.memory = belief.memory;
+  }
+  FluidJob doubled = truth;
+  doubled.demand *= 2;
+  double knee = 8;
+  for (int i = 41; i <= 60; ++i) {
+    job.observation.measurement = later(doubled.steady(2, kNowSeconds), i);
+    const Belief belief = estimate(job, kNowSeconds + 15 * i, kConfig);
+    CHECK(belief.measured_knee_cores >= knee);
+    knee = belief.measured_knee_cores;
+    job.memory = belief.memory;
+  }
+  CHECK(knee == Approx(16).epsilon(0.1));
+}
+
+TEST_CASE("the first step of the smoothing is a fifth of the way") {
+  Job job = MakeJob("a").measures(FluidJob{.demand = 8000}.steady(2, kNowSeconds)).obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.observation.measurement = later(FluidJob{.demand = 16000}.steady(2, kNowSeconds));
+  CHECK(*estimate(job, kNowSeconds + 15, kConfig).memory->smoothed_knee_cores == Approx(8 + 0.2 * 8));
+}
+
+TEST_CASE("the same measurement is taken in once, however often it is decided upon") {
+  Job job = MakeJob("a").measures(FluidJob{.demand = 8000}.steady(2, kNowSeconds)).obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.observation.measurement = later(FluidJob{.demand = 16000}.steady(2, kNowSeconds));
+  job.memory = estimate(job, kNowSeconds + 15, kConfig).memory;
+  const EstimatorMemory once = *job.memory;
+  for (int i = 0; i < 5; ++i) job.memory = estimate(job, kNowSeconds + 16, kConfig).memory;
+  CHECK(*job.memory == once);
+}
+
+TEST_CASE("local CPU is counted on as far as it has shown itself") {
+  const FluidJob starved{.demand = 8000, .local_rate = 1000, .local_cores = 1};
+  const FluidJob idle{.demand = 1000, .local_rate = 1000, .local_cores = 4};
+  struct Row {
+    const char* situation;
+    Job job;
+    double want_cores;
+  };
+  Measurement distracted = starved.steady(2, kNowSeconds);
+  distracted.local = SourceRate{400, 0.4};  // the rest of its core receives remote batches
+  const Row rows[] = {
+      {"starved: what it gives", MakeJob("a").measures(starved).obj(), 1.0},
+      {"starved and busy with other things: still what it gives", MakeJob("a").measures(distracted).obj(), 0.4},
+      {"idle: up to twice its use", MakeJob("a").measures(idle).obj(), 2.0},
+      {"idle, limit nearer than that", MakeJob("a").measures(idle).local_millicores(1500).obj(), 1.5},
+      {"idle, using more than its limit says", MakeJob("a").measures(idle).local_millicores(0).obj(), 1.0},
+      {"placement Remote: nothing", MakeJob("a").placement(Placement::kRemote).measures(idle).obj(), 0.0},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    CHECK(estimate(row.job, kNowSeconds, kConfig).local_cores == Approx(row.want_cores).epsilon(0.01));
+  }
+}
+
+// A job whose estimate says that its 9 workers (plus one local core) are 99 % of what it needs, and that is starved all the same.
+MakeJob misjudged() {
+  Measurement m = FluidJob{.demand = 8000, .local_rate = 1000, .remote_rate = 770}.steady(9, kNowSeconds);
+  m.local = SourceRate{1000, 1};
+  return MakeJob("a").holds(9, "n1").measures(m);
+}
+
+TEST_CASE("starved although supply looks sufficient: the knee is raised by a tenth, once per window") {
+  Job job = misjudged().obj();
+  const Belief first = estimate(job, kNowSeconds, kConfig);
+  REQUIRE(first.starved);
+  CHECK(first.knee_cores == Approx(8 * 1.1));
+  CHECK(first.measured_knee_cores == Approx(8));
+
+  job.memory = first.memory;
+  job.allocated_workers = 11;  // as if the raise had been obeyed at once
+  while (job.workers.size() < 11) job.workers.push_back({"x" + std::to_string(job.workers.size()), "n1", true, 0, 0, false});
+  job.observation.measurement->window_end_seconds += 5;
+  CHECK(estimate(job, kNowSeconds + 5, kConfig).memory->feedback == Approx(1.1));
+  job.observation.measurement->window_end_seconds += 10;
+  CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback == Approx(1.21));
+}
+
+TEST_CASE("feedback waits until the workers in force have been at work for the whole window") {
+  struct Row {
+    const char* situation;
+    void (*disturb)(Job&);
+  };
+  const Row rows[] = {
+      {"one is starting", [](Job& job) { job.workers[3].ready = false; }},
+      {"one became ready inside the window", [](Job& job) { job.workers[3].ready_since_seconds = kNowSeconds - 10; }},
+      {"one is draining", [](Job& job) { job.workers[3].draining = true; }},
+      {"one was lost", [](Job& job) { job.workers.pop_back(); }},
+      {"the supply does not look sufficient", [](Job& job) { job.allocated_workers = 7, job.workers.resize(7); }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job job = misjudged().obj();
+    row.disturb(job);
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1);
+  }
+}
+
+TEST_CASE("feedback stays within its limits") {
+  Job job = misjudged().obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.memory->feedback = 7.9;
+  job.memory->published_knee_cores = job.memory->smoothed_knee_cores = 1;
+  job.memory->corrected_at_seconds = 0;
+  job.observation.measurement = later(*job.observation.measurement);
+  Config config;
+  config.publish_threshold = 100;  // keep the knee of 1 core
+  CHECK(estimate(job, kNowSeconds + 15, config).memory->feedback == 8);
+}
+
+// Sated with twice what its estimate says it needs.
+MakeJob generously_supplied() { return MakeJob("a").holds(20, "n1").measures(FluidJob{.demand = 8000, .remote_rate = 770}); }
+
+TEST_CASE("sated with supply to spare lowers the knee only as far as nothing better is known") {
+  Job job = generously_supplied().obj();
+
+  SECTION("all rates measured: the measurement stands") {
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1);
+  }
+  SECTION("an earlier raise is undone") {
+    job.memory = estimate(job, kNowSeconds - 30, kConfig).memory;
+    job.memory->folded_through_seconds = job.memory->corrected_at_seconds = 0;
+    job.memory->feedback = 1.5;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(1.5 * 0.97));
+  }
+  SECTION("but not to where it starved the job before") {
+    job.memory = estimate(job, kNowSeconds - 30, kConfig).memory;
+    job.memory->folded_through_seconds = job.memory->corrected_at_seconds = 0;
+    job.memory->feedback = job.memory->feedback_floor = 1.5;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1.5);
+  }
+  SECTION("a rate that is only assumed may be wrong by any amount") {
+    job.observation.measurement->local.reset();
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(0.97));
+  }
+  SECTION("workers that min demands are no evidence") {
+    job.observation.measurement->local.reset();
+    job.min_workers = 20;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1);
+  }
+}
+
+TEST_CASE("a correction of an assumed rate is forgotten once the rate is measured") {
+  const FluidJob truth{.demand = 8000};
+  Job job = MakeJob("a").measures(truth.steady(0, kNowSeconds)).obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.memory->feedback = 2;
+  job.memory->feedback_floor = 2;
+  job.observation.measurement = later(truth.steady(1, kNowSeconds));
+  const Belief belief = estimate(job, kNowSeconds + 15, kConfig);
+  CHECK(belief.memory->feedback == 1);
+  CHECK(belief.memory->feedback_floor == 0);
+}
+
+TEST_CASE("whole workers cover the cores, without one for rounding errors") {
+  const Job job = MakeJob("a").worker_millicores(250).obj();
+  CHECK(whole_workers(0, job) == 0);
+  CHECK(whole_workers(-3, job) == 0);
+  CHECK(whole_workers(0.01, job) == 1);
+  CHECK(whole_workers(0.75, job) == 3);
+  CHECK(whole_workers(0.1 + 0.65, job) == 3);
+  CHECK(whole_workers(0.76, job) == 4);
+  CHECK(whole_workers(1e300, job) == 1'000'000);
+}
+
+TEST_CASE("cores of workers that are ready since a given time") {
+  const Job job = MakeJob("a")
+                      .worker_millicores(500)
+                      .worker({"old", "n", true, 0, 10, false})
+                      .worker({"new", "n", true, 0, 50, false})
+                      .worker({"starting", "n", false, 0, 0, false})
+                      .worker({"draining", "n", true, 0, 10, true})
+                      .obj();
+  CHECK(ready_cores(job, 49) == 0.5);
+  CHECK(ready_cores(job, 50) == 1.0);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing

@@ -1,0 +1,100 @@
+// Fluent builders for snapshots, and what the rest of the cluster would do with a plan.
+//
+//   const ClusterSnapshot snapshot = MakeSnapshot().node("n1", 8000).job(MakeJob("vision").max(8).measures(fluid.steady(0))).obj();
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "scheduler/decide.h"
+#include "scheduler/testing/fluid.h"
+
+namespace sluice::scheduler::testing {
+
+constexpr double kNowSeconds = 1'000'000;
+
+// A running one-rank job in mode Auto with room for 100 workers of one core, one feeder core, and no metrics yet.
+class MakeJob {
+ public:
+  explicit MakeJob(const std::string& name) {
+    job_.id = {"default", name};
+    job_.running = true;
+    job_.max_workers = 100;
+    job_.local_millicores = 1000;
+    job_.observation.missing_reason = "no metrics";
+  }
+
+  MakeJob& not_running() { return job_.running = false, *this; }
+  MakeJob& gpus(int count) { return job_.gpus = count, *this; }
+  MakeJob& weight(int weight) { return job_.weight = weight, *this; }
+  MakeJob& priority(int priority) { return job_.priority = priority, *this; }
+  MakeJob& remaining_hours(double hours) { return job_.remaining_seconds = hours * 3600, *this; }
+  MakeJob& mode(Mode mode) { return job_.mode = mode, *this; }
+  MakeJob& placement(Placement placement) { return job_.placement = placement, *this; }
+  MakeJob& min(int workers) { return job_.min_workers = workers, *this; }
+  MakeJob& max(int workers) { return job_.max_workers = workers, *this; }
+  MakeJob& worker_millicores(std::int64_t millicores) { return job_.worker_millicores = millicores, *this; }
+  MakeJob& local_millicores(std::int64_t millicores) { return job_.local_millicores = millicores, *this; }
+  MakeJob& memory(EstimatorMemory memory) { return job_.memory = std::move(memory), *this; }
+
+  // `count` ready workers on a node (old enough to have been there during any window), counted into the allocation.
+  MakeJob& holds(int count, const std::string& node) {
+    for (int i = 0; i < count; ++i) add_worker({"", node, true, kNowSeconds - 1000, kNowSeconds - 990, false});
+    job_.allocated_workers += count;
+    return *this;
+  }
+
+  // One more worker exactly as given, not counted into the allocation.
+  MakeJob& worker(Worker worker) { return add_worker(std::move(worker)), *this; }
+  MakeJob& allocated(int workers) { return job_.allocated_workers = workers, *this; }
+
+  MakeJob& measures(Measurement measurement) {
+    job_.observation = {std::move(measurement), ""};
+    return *this;
+  }
+  // As fluid.steady() shows with the workers held so far.
+  MakeJob& measures(const FluidJob& fluid) {
+    const double cores = static_cast<double>(job_.allocated_workers * job_.worker_millicores) / 1000;
+    return local_millicores(static_cast<std::int64_t>(fluid.local_cores * 1000)).measures(fluid.steady(cores, kNowSeconds));
+  }
+  MakeJob& misses(const std::string& reason) {
+    job_.observation = {std::nullopt, reason};
+    return *this;
+  }
+
+  const Job& obj() const { return job_; }
+
+ private:
+  void add_worker(Worker worker) {
+    if (worker.name.empty()) worker.name = job_.id.name + "-worker-" + std::to_string(job_.workers.size());
+    job_.workers.push_back(std::move(worker));
+  }
+
+  Job job_;
+};
+
+class MakeSnapshot {
+ public:
+  MakeSnapshot() { snapshot_.taken_at_seconds = kNowSeconds; }
+
+  MakeSnapshot& node(const std::string& name, std::int64_t allocatable, std::int64_t by_others = 0, bool schedulable = true) {
+    snapshot_.nodes.push_back({name, allocatable, by_others, schedulable});
+    return *this;
+  }
+  MakeSnapshot& job(const MakeJob& job) {
+    snapshot_.jobs.push_back(job.obj());
+    return *this;
+  }
+  const ClusterSnapshot& obj() const { return snapshot_; }
+
+ private:
+  ClusterSnapshot snapshot_;
+};
+
+// REQUIRES: the job is in the plan
+const JobPlan& plan_of(const Plan& plan, const std::string& name);
+
+// The snapshot after the operator and the cluster have carried out the plan and every new worker has become ready: same measurements.
+ClusterSnapshot applied(ClusterSnapshot snapshot, const Plan& plan);
+
+}  // namespace sluice::scheduler::testing
