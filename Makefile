@@ -29,7 +29,7 @@ try: bundle ## ten seconds, no Kubernetes: our DataLoader beside PyTorch's on th
 
 .PHONY: demo
 demo: ## a real local Kubernetes, three training jobs, fed by Sluice (KEEP=1 leaves it up; KUBECONFIG=... uses your cluster)
-	@e2e/demo/demo.sh
+	@e2e/demo/demo.sh $(if $(filter command,$(word 1,$(origin KUBECONFIG))),--kubeconfig "$(KUBECONFIG)")
 
 .PHONY: demo-down
 demo-down: ## remove the demo's cluster and everything it made

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""`make demo`: three training jobs on a real Kubernetes, fed by PyTorch alone, and by Sluice.
+
+    demo.py [--kubeconfig FILE] [--phases abc]
+
+Environment: KEEP=1 leaves the cluster up; DEMO_SCALE=0.2 runs a fifth of the work. With --kubeconfig the jobs run on a
+cluster of your own; SLUICE_IMAGE, SLUICE_TRAINER_IMAGE and SLUICE_PROMETHEUS then name what it needs (docs/user-guide.md).
+Writes build/demo/report.json and report.txt. Exit status 0: all checks at the end of the report hold.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import time
+
+import report
+from console import Console, DemoError
+from jobs import NAMES, PHASES, manifest
+from cluster_api import connect
+from machine import BUILD, ROOT, JOBS_NAMESPACE, LocalMachine, OwnCluster, delete_jobs, ignore_signals, interrupt_on_signals, tool
+from watch import Watcher
+
+PHASE_SECONDS = 900  # a phase that takes longer hangs
+
+
+def run_phase(cluster, console, site, phase, scale):
+    """Runs all jobs in one way and returns the figures."""
+    console.say(f"--- ({phase.key}) {phase.title}")
+    delete_jobs(cluster)
+    applied = time.time()
+    cluster.apply("---\n".join(manifest(name, phase, site, scale) for name in NAMES))
+    console.say(f"kubectl apply: {', '.join(NAMES)}")
+    watcher = Watcher(cluster, JOBS_NAMESPACE, console, f"({phase.key}) {phase.title}", NAMES, applied)
+    watcher.follow(PHASE_SECONDS * max(1.0, scale))
+    return report.phase_figures(phase, watcher)
+
+
+def describe(cluster, scale):
+    """The machine, the versions and the date: a figure without them says nothing."""
+    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    revision = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    node = (cluster.items("/api/v1/nodes") or [{}])[0].get("status", {}).get("nodeInfo", {})
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": f"{os.cpu_count()} x {model}, {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB, load {os.getloadavg()[0]:.1f} at the start",
+        "versions": f"Sluice {revision.stdout.strip() or 'unknown'}, Kubernetes {node.get('kubeletVersion')}, {node.get('containerRuntimeVersion')}, "
+                    f"kernel {node.get('kernelVersion')}",
+        "scale": scale,
+    }  # fmt: skip
+
+
+def run_phases(cluster, console, site, keys, scale):
+    run = describe(cluster, scale)
+    run["phases"] = [run_phase(cluster, console, site, phase, scale) for phase in PHASES if phase.key in keys]
+    run["checks"] = report.checks(run["phases"])
+    return run
+
+
+def demonstrate(machine, console, keys, scale):
+    """From nothing to the report; whatever happens, what was made is removed. Returns whether all checks hold."""
+    try:
+        machine.prepare()
+        with connect(tool("kubectl"), machine.kubeconfig) as cluster:
+            try:
+                run = run_phases(cluster, console, machine.install(cluster), keys, scale)
+            finally:
+                ignore_signals()
+                machine.uninstall(cluster)
+    finally:
+        ignore_signals()
+        machine.stop()
+    report.write(run, BUILD / "demo")
+    console.plain(report.text(run))
+    console.plain(f"\n  also in {(BUILD / 'demo').relative_to(ROOT)}/report.txt and report.json\n")
+    return all(holds for _, holds in run["checks"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kubeconfig", help="run on this cluster instead of a local one")
+    parser.add_argument("--phases", default="abc", help="which of (a), (b), (c) to run")
+    arguments = parser.parse_args()
+    console, keep = Console(), os.environ.get("KEEP") == "1"
+    machine = OwnCluster(console, keep, arguments.kubeconfig) if arguments.kubeconfig else LocalMachine(console, keep)
+    interrupt_on_signals()
+    try:
+        return 0 if demonstrate(machine, console, arguments.phases, float(os.environ.get("DEMO_SCALE", "1"))) else 1
+    except DemoError as error:
+        console.plain(f"\ndemo: {error}\n  way out: {error.way_out}")
+        return 1
+    except KeyboardInterrupt as interrupt:
+        console.plain(f"\ndemo: interrupted ({interrupt})")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""The three TrainingJobs of the demo and their variants: templates in jobs/, filled in here."""
+
+import dataclasses
+import json
+import pathlib
+import string
+
+HERE = pathlib.Path(__file__).resolve().parent
+NAMES = ["vision", "speech", "text"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """One way to feed the same jobs."""
+
+    key: str
+    title: str
+    loader: str
+    mode: str
+    lowering: str
+
+
+PHASES = [
+    Phase("a", "plain PyTorch DataLoader on the trainer's own CPU share", "torch", "Off", "on"),
+    Phase("b", "Sluice, every pipeline in the Python executor", "sluice", "Auto", "off"),
+    Phase("c", "Sluice as shipped", "sluice", "Auto", "on"),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What a job trains on; equal in all phases."""
+
+    dataset: str  # e2e/datasets/<dataset>.py
+    size: int     # samples of it
+    epochs: float
+
+    def arguments(self, scale=1.0):
+        """For train.py. Less than one epoch is an epoch over a part of the data set."""
+        total = self.size * self.epochs * scale
+        return ["--epochs", str(max(1, round(total / self.size))), "--samples", str(max(64, min(self.size, round(total))))]
+
+
+# Chosen so that one phase of plain PyTorch takes about two minutes on two cores.
+WORK = {"vision": Work("photographs", 4000, 5), "speech": Work("speech", 1200, 20), "text": Work("text", 5000, 1)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """Where the jobs run: the namespace, the image with Python and PyTorch, and how data and Python get into the pods."""
+
+    namespace: str
+    image: str
+    pull_policy: str
+    folders: dict  # data set -> its path in the pods
+    volumes: list
+    mounts: list
+
+
+def scripts_volume():
+    """The training program, from the ConfigMap that scripts_config_map() makes."""
+    return {"name": "scripts", "configMap": {"name": "demo-scripts"}}, {"name": "scripts", "mountPath": "/demo", "readOnly": True}
+
+
+def scripts_config_map(namespace):
+    files = {path.name: path.read_text() for path in sorted((HERE / "train").glob("*.py")) if not path.name.endswith("_test.py")}
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo-scripts", "namespace": namespace}, "data": files})
+
+
+def local_site(namespace, virtual_environment, folders):
+    """The local cluster: the interpreter's environment and the data sets are read-only claims (e2e/cluster/volumes.sh)."""
+    claim = lambda name: {"name": name, "persistentVolumeClaim": {"claimName": name, "readOnly": True}}  # noqa: E731
+    scripts, scripts_mount = scripts_volume()
+    return Site(
+        namespace, "localhost/sluice-trainer:demo", "Never", folders,
+        [scripts, claim("python"), claim("datasets"), *scratch_volumes()],
+        [scripts_mount, {"name": "python", "mountPath": virtual_environment, "readOnly": True},
+         {"name": "datasets", "mountPath": "/data", "readOnly": True}, *scratch_mounts()],
+    )  # fmt: skip
+
+
+def own_cluster_site(namespace, image):
+    """A cluster of the user's own: the image (e2e/demo/Containerfile) holds PyTorch and the data sets."""
+    scripts, scripts_mount = scripts_volume()
+    folders = {work.dataset: f"/data/{work.dataset}" for work in WORK.values()}
+    return Site(namespace, image, "IfNotPresent", folders, [scripts, *scratch_volumes()], [scripts_mount, *scratch_mounts()])
+
+
+def scratch_volumes():
+    # PyTorch's own workers pass batches through /dev/shm, which containers get only 64 MB of.
+    return [{"name": "shm", "emptyDir": {"medium": "Memory"}}, {"name": "tmp", "emptyDir": {}}]
+
+
+def scratch_mounts():
+    return [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "tmp", "mountPath": "/tmp"}]
+
+
+def manifest(name, phase, site, scale=1.0, digest="sampled"):
+    """The TrainingJob `name` as it runs in `phase`, as YAML."""
+    template = string.Template((HERE / "jobs" / f"{name}.yaml").read_text())
+    arguments = ["--data", site.folders[WORK[name].dataset], *WORK[name].arguments(scale)]
+    return template.substitute(
+        namespace=site.namespace, image=site.image, pull_policy=site.pull_policy,
+        mode=json.dumps(phase.mode), loader=phase.loader, lowering=phase.lowering, digest=digest,
+        arguments=json.dumps(arguments), mounts=json.dumps(site.mounts), volumes=json.dumps(site.volumes),
+    )  # fmt: skip

@@ -1,0 +1,203 @@
+"""What must be there before jobs can run: packages, programs, cluster, images, data sets, the chart.
+
+Every step is quick when its result is already there, and says how long it took. What a run makes it takes away again
+(the cluster, or on a user's own cluster the release and the namespaces); what it only builds stays cached.
+"""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+
+from console import DemoError, run
+from jobs import NAMES, WORK, local_site, own_cluster_site, scripts_config_map
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLUSTER = ROOT / "e2e/cluster"
+BUILD = ROOT / "build"
+PROGRAMS = ["sluice-operator", "sluice-feeder", "sluice-worker", "kubectl-sluice"]
+RELEASE, RELEASE_NAMESPACE, JOBS_NAMESPACE = "sluice", "sluice-system", "sluice-demo"
+
+
+def cache_folder():
+    default = "/var/cache/sluice" if os.getuid() == 0 else pathlib.Path.home() / ".cache/sluice"
+    return pathlib.Path(os.environ.get("SLUICE_CACHE") or default)
+
+
+def tool(name):
+    """kubectl or helm: the ones built for the local cluster, else those of the user's PATH."""
+    built = cache_folder() / "bin" / name
+    found = str(built) if built.exists() else shutil.which(name)
+    if not found:
+        raise DemoError(f"no {name}", f"install {name}, or build it: e2e/cluster/build-binaries.sh")
+    return found
+
+
+class LocalMachine:
+    """The local cluster on this machine, from nothing."""
+
+    def __init__(self, console, keep):
+        self._console, self._keep = console, keep
+        self._started_cluster = False
+        self._folders = {}  # data set -> its path in the pods
+        self.state = pathlib.Path(os.environ.get("CLUS_STATE") or "/var/lib/" + os.environ.get("CLUS_NAME", "sluice-demo"))
+        self.kubeconfig = str(self.state / "admin.kubeconfig")
+
+    def prepare(self):
+        if os.getuid() != 0:
+            raise DemoError("the local cluster needs root (namespaces, cgroups, mounts)",
+                            "sudo make demo; or run on a cluster of your own: make demo KUBECONFIG=FILE")  # fmt: skip
+        self._step("Debian packages for building and for the cluster",
+                   [ROOT / "toolchain/install.sh", "build"], [ROOT / "toolchain/install.sh", "cluster"])  # fmt: skip
+        self._step("Python environment with PyTorch", [ROOT / "toolchain/python.sh"])
+        self.build()
+        self._step("Kubernetes, etcd, CoreDNS and Helm from source (minutes the first time, then cached)",
+                   [CLUSTER / "build-binaries.sh"])  # fmt: skip
+        for work in WORK.values():
+            self._make_dataset(work)
+        self.start_cluster()
+        self.load_images()
+
+    def build(self):
+        self._step("Sluice's programs and their bundle",
+                   ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF", "--log-level=WARNING"],
+                   ["ninja", "-C", BUILD, "--quiet", *PROGRAMS], [ROOT / "worker-image/bundle.sh", BUILD])  # fmt: skip
+
+    def start_cluster(self):
+        if self._is_up():
+            self._console.say(f"the cluster of {self.state} is already up: it is used, and left as it is at the end")
+            return
+        self._started_cluster = True
+        self._step("local Kubernetes", [CLUSTER / "cluster.sh", "up"])
+
+    def load_images(self):
+        archive = cache_folder() / "images/sluice.tar"
+        self._step("images, without a registry",
+                   ["/usr/bin/python3", CLUSTER / "image.py", "--name", "localhost/sluice:dev", "--out", archive,
+                    "--add", f"{BUILD / 'bundle'}:/opt/sluice", "--mkdir", "/tmp"],
+                   [CLUSTER / "trainer-image.sh"],
+                   [CLUSTER / "cluster.sh", "load", archive, cache_folder() / "images/trainer.tar"])  # fmt: skip
+
+    def install(self, cluster):
+        """The namespaces, the volumes, the scripts and the chart."""
+        volumes = run([CLUSTER / "volumes.sh", JOBS_NAMESPACE], "e2e/cluster/volumes.sh", capture="all")
+        install(cluster, self._console, volumes, {
+            "image.repository": "localhost/sluice", "image.tag": "dev", "image.pullPolicy": "Never",
+            "metrics.url": self._prometheus(),
+        })  # fmt: skip
+        return local_site(JOBS_NAMESPACE, str(cache_folder() / "venv"), self._folders)
+
+    def uninstall(self, cluster):
+        if not self._started_cluster and not self._keep:
+            uninstall(cluster, self._console)
+
+    def stop(self):
+        if not self._started_cluster:
+            return
+        if self._keep:
+            self._console.say(f"KEEP=1: the cluster stays. export KUBECONFIG={self.kubeconfig}; `make demo-down` removes it")
+        else:
+            # Also after an interrupted `up`: it cleans up by itself, and `down` finds nothing to do.
+            subprocess.run([CLUSTER / "cluster.sh", "down"], check=False, stdin=subprocess.DEVNULL)
+
+    def _make_dataset(self, work):
+        with self._console.step(f"data set {work.dataset}, {work.size} samples"):
+            script = ROOT / f"e2e/datasets/{work.dataset}.py"
+            folder = run([str(cache_folder() / "venv/bin/python"), str(script), "--count", str(work.size)], f"{script} shows it again", capture="stdout")
+            self._folders[work.dataset] = "/data/" + pathlib.Path(folder.strip()).name
+
+    def _is_up(self):
+        if not pathlib.Path(self.kubeconfig).exists():
+            return False
+        return subprocess.run([CLUSTER / "cluster.sh", "status"], capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+    def _prometheus(self):
+        index = os.environ.get("CLUS_INDEX", "0")
+        return f"http://10.250.{index}.2:9090"
+
+    def _step(self, what, *commands):
+        with self._console.step(what):
+            for command in commands:
+                run([str(word) for word in command], f"`{' '.join(str(word) for word in command)}` shows it again")
+
+
+class OwnCluster:
+    """A cluster of the user's own: only the release and the jobs' namespace are made."""
+
+    def __init__(self, console, keep, kubeconfig):
+        self._console, self._keep, self.kubeconfig = console, keep, kubeconfig
+
+    def prepare(self):
+        if not pathlib.Path(self.kubeconfig).exists():
+            raise DemoError(f"no file {self.kubeconfig}", "KUBECONFIG must name a kubeconfig file")
+        for name in ("SLUICE_IMAGE", "SLUICE_TRAINER_IMAGE", "SLUICE_PROMETHEUS"):
+            if not os.environ.get(name):
+                raise DemoError(f"{name} is not set",
+                                "SLUICE_IMAGE and SLUICE_TRAINER_IMAGE name images that the cluster can pull, SLUICE_PROMETHEUS "
+                                "the URL of a Prometheus in it: docs/user-guide.md says how to make them")  # fmt: skip
+
+    def install(self, cluster):
+        repository, _, tag = os.environ["SLUICE_IMAGE"].rpartition(":")
+        install(cluster, self._console, "", {"image.repository": repository, "image.tag": tag, "metrics.url": os.environ["SLUICE_PROMETHEUS"]})
+        return own_cluster_site(JOBS_NAMESPACE, os.environ["SLUICE_TRAINER_IMAGE"])
+
+    def uninstall(self, cluster):
+        if self._keep:
+            self._console.say(f"KEEP=1: release {RELEASE} and namespace {JOBS_NAMESPACE} stay")
+        else:
+            uninstall(cluster, self._console)
+
+    def stop(self):
+        """It is not ours."""
+
+
+def namespace_manifest(name):
+    return (f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n  labels:\n"
+            "    pod-security.kubernetes.io/enforce: restricted\n---\n")  # fmt: skip
+
+
+def install(cluster, console, volumes, values):
+    """helm install (or upgrade) and what the jobs need. Decisions every 3 s and short windows: the demo is short."""
+    with console.step("helm install sluice"):
+        cluster.apply(namespace_manifest(RELEASE_NAMESPACE) + namespace_manifest(JOBS_NAMESPACE) + volumes)
+        cluster.apply(scripts_config_map(JOBS_NAMESPACE))
+        every = {"decisionIntervalSeconds": 3, "metrics.windowSeconds": 15, "metrics.staleSeconds": 20, **values}
+        settings = [word for key, value in every.items() for word in ("--set", f"{key}={value}")]
+        run([tool("helm"), "upgrade", "--install", RELEASE, str(ROOT / "helm/sluice"), "--kubeconfig", cluster.kubeconfig,
+             "--namespace", RELEASE_NAMESPACE, "--wait", "--timeout", "120s", *settings],
+            f"kubectl -n {RELEASE_NAMESPACE} describe pods", capture="all")  # fmt: skip
+
+
+def uninstall(cluster, console):
+    with console.step("helm uninstall sluice, and the demo's namespaces"):
+        delete_jobs(cluster)
+        subprocess.run([tool("helm"), "uninstall", RELEASE, "--kubeconfig", cluster.kubeconfig, "--namespace", RELEASE_NAMESPACE],
+                       capture_output=True, check=False)  # fmt: skip
+        cluster.kubectl("delete", "namespace", JOBS_NAMESPACE, RELEASE_NAMESPACE, "--ignore-not-found", "--timeout=120s")
+        cluster.kubectl("delete", "persistentvolume", "-l", "app.kubernetes.io/part-of=sluice-demo", "--ignore-not-found")
+
+
+def delete_jobs(cluster):
+    """Deletes the demo's jobs and waits until their pods are gone."""
+    found = cluster.items(f"/apis/sluice.dev/v1alpha1/namespaces/{JOBS_NAMESPACE}/trainingjobs")
+    names = [job["metadata"]["name"] for job in found if job["metadata"]["name"] in NAMES]
+    if names:
+        cluster.kubectl("-n", JOBS_NAMESPACE, "delete", "trainingjob", *names, "--timeout=60s")
+    cluster.wait_for("the end of the jobs' pods", lambda: not cluster.items(f"/api/v1/namespaces/{JOBS_NAMESPACE}/pods", labelSelector="sluice.dev/job"),
+                     90, f"kubectl -n {JOBS_NAMESPACE} get pods")  # fmt: skip
+
+
+def interrupt_on_signals():
+    """SIGTERM and SIGHUP end the demo as ctrl-C does: through the clean-up."""
+    def interrupt(number, _frame):
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+
+
+def ignore_signals():
+    """For the clean-up: being half removed is worse than some seconds' wait."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
