@@ -65,6 +65,16 @@ class PlanBuilder {
 
 }  // namespace
 
+bool GeometryPlan::height_first(PassOrder order) const {
+  const int lost_height = source.height - resized.height;
+  if (lost_height <= 0) return false;
+  switch (order) {
+    case PassOrder::kHeightFirstIfShrunkMore: return lost_height > 2 * (source.width - resized.width);
+    case PassOrder::kWidthFirst: return false;
+  }
+  return false;
+}
+
 Box random_resized_crop_box(const RandomResizedCrop& op, ImageSize image, TorchRandom& random) {
   constexpr int kAttempts = 10;
   const double area = static_cast<double>(image.height) * image.width;

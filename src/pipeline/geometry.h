@@ -54,12 +54,21 @@ struct CenterCrop {
 
 using GeometricOp = std::variant<RandomResizedCrop, Resize, CenterCrop>;
 
+// Which of the two passes of a resize goes first. The rounding between them makes it show in the last bit.
+enum class PassOrder {
+  kHeightFirstIfShrunkMore,  // Pillow 13: height first if it loses pixels, and more than twice as many as the width
+  kWidthFirst,               // Pillow up to 12 (the last ones except images over 100 times as high as wide)
+};
+
 struct GeometryPlan {
   Box source;         // in the image as stored in the file
   ImageSize resized;  // what `source` is resized to; the same size when no operation resizes
   Box window;         // in the resized image
   bool flip = false;  // mirror left and right
   Interpolation interpolation = Interpolation::kBilinear;
+
+  // Whether the pass that changes the height comes first under `order`.
+  bool height_first(PassOrder order) const;
 };
 
 // RandomResizedCrop.get_params: ten attempts at a box of random area and aspect ratio, then the largest centred box

@@ -130,7 +130,7 @@ Result<void> NativePipeline::make_pixels(std::uint32_t seed, std::span<std::uint
   TorchRandom random(seed);
   SLUICE_TRY(const GeometryPlan plan,
              plan_geometry(state_->spec.geometry, state_->spec.flip_probability, size, random));
-  SLUICE_TRY(const RgbView decoded, decoder.decode(resampler.prepare(plan)));
+  SLUICE_TRY(const RgbView decoded, decoder.decode(resampler.prepare(plan, state_->spec.pass_order)));
   stopwatch.lap(seconds.decode);
   resampler.resample(decoded, pixels);
   stopwatch.lap(seconds.resample);

@@ -223,6 +223,10 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text) {
   static_cast<void>(version);
 
   PipelineSpec spec;
+  if (object.has("pillow")) {
+    SLUICE_TRY(const std::int64_t pillow, object.integer("pillow", 8, 99));
+    if (pillow < 13) spec.pass_order = PassOrder::kWidthFirst;
+  }
   SLUICE_TRY(const json* source, object.field("source"));
   SLUICE_TRY(spec.source, parse_source(*source));
   SLUICE_TRY(const json* ops, object.array("ops"));

@@ -3,6 +3,9 @@
 // parse_pipeline_spec refuses everything that it does not know, down to unknown fields: a parameter that were ignored
 // here would silently train on other images than the Python pipeline would have given.
 //
+// `pillow`, optional, is the major version of Pillow whose bytes are wanted (the client's own): version 13 changed the
+// order of a resize's two passes, and so the last bit of some pixels. The default is the newest known.
+//
 // random_resized_crop takes one field that users do not write: `log_ratio`, two numbers, torch.log(torch.tensor(ratio))
 // as the client's own torch computes it. torch's float32 logarithm is off by one unit in the last place for one
 // argument in ten (among them the default 3/4), and the client knows which; without the field the correctly rounded
@@ -38,6 +41,7 @@ struct PipelineSpec {
   std::optional<double> flip_probability;  // in [0, 1]
   bool to_tensor = false;                  // float32 in [0, 1]; else uint8
   std::optional<Normalize> normalize;      // only with to_tensor
+  PassOrder pass_order = PassOrder::kHeightFirstIfShrunkMore;
   ImageSize output_size;                   // every sample has it
 };
 

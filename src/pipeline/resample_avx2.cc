@@ -61,6 +61,15 @@ SLUICE_AVX2 inline __m128i four_pixels(const AxisTaps::Group* groups, int count,
   return _mm_packus_epi16(first, second);
 }
 
+SLUICE_AVX2 inline std::array<int, kRowsPerCall> four_quads(const AxisTaps& taps, const AxisTaps::Output& output,
+                                                            const std::array<const std::uint8_t*, kRowsPerCall>& rows) {
+  const std::size_t offset = static_cast<std::size_t>(output.first_input) * 3;
+  const __m128i bytes = four_pixels(&taps.groups[output.first_group], output.count,
+                                    {rows[0] + offset, rows[1] + offset, rows[2] + offset, rows[3] + offset});
+  return {_mm_cvtsi128_si32(bytes), _mm_extract_epi32(bytes, 1), _mm_extract_epi32(bytes, 2),
+          _mm_extract_epi32(bytes, 3)};
+}
+
 SLUICE_AVX2 void horizontal(const AxisTaps& taps, const std::uint8_t* const* sources, std::uint8_t* const* targets,
                             int row_count) {
   std::array<const std::uint8_t*, kRowsPerCall> rows;
@@ -71,19 +80,14 @@ SLUICE_AVX2 void horizontal(const AxisTaps& taps, const std::uint8_t* const* sou
     rows[row] = sources[existing];
     out[row] = targets[existing];
   }
-  for (const AxisTaps::Output& output : taps.outputs) {
-    const std::size_t offset = static_cast<std::size_t>(output.first_input) * 3;
-    const std::array<const std::uint8_t*, kRowsPerCall> pixels{rows[0] + offset, rows[1] + offset, rows[2] + offset,
-                                                               rows[3] + offset};
-    const __m128i bytes = four_pixels(&taps.groups[output.first_group], output.count, pixels);
-    const std::array<int, kRowsPerCall> quads{_mm_cvtsi128_si32(bytes), _mm_extract_epi32(bytes, 1),
-                                              _mm_extract_epi32(bytes, 2), _mm_extract_epi32(bytes, 3)};
-    for (std::size_t row = 0; row < kRowsPerCall; ++row) {
-      std::memcpy(out[row], &quads[row], sizeof(int));  // the fourth byte is overwritten by the next pixel
-    }
-    // Repeated rows share a target; each pointer is advanced by itself.
-    for (std::uint8_t*& target : out) target += 3;
+  // Four bytes are stored for a pixel of three; the next pixel overwrites the fourth. The last pixel has no next one.
+  const std::size_t last = taps.outputs.size() - 1;
+  for (std::size_t i = 0; i < last; ++i) {
+    const std::array<int, kRowsPerCall> quads = four_quads(taps, taps.outputs[i], rows);
+    for (std::size_t row = 0; row < kRowsPerCall; ++row) std::memcpy(out[row] + 3 * i, &quads[row], 4);
   }
+  const std::array<int, kRowsPerCall> quads = four_quads(taps, taps.outputs[last], rows);
+  for (std::size_t row = 0; row < kRowsPerCall; ++row) std::memcpy(out[row] + 3 * last, &quads[row], 3);
 }
 
 // 32 columns of one output row.

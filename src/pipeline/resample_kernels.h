@@ -15,20 +15,18 @@ namespace sluice::pipeline {
 // Rows handed to one call of ResampleKernels::horizontal at most.
 inline constexpr int kRowsPerCall = 4;
 
-// Vector stores of a row may write this many bytes behind its last pixel.
-inline constexpr std::size_t kWritableBytesBehindRow = 32;
-
 struct ResampleKernels {
   const char* name;
 
   // Resizes `row_count` rows of RGB pixels. sources[r] is the row's first needed pixel (taps.first_input) and is readable
-  // for kReadableBytesBehindPixels behind taps.input_count pixels; targets[r] gets taps.outputs.size() pixels.
+  // for kReadableBytesBehindPixels behind taps.input_count pixels; targets[r] gets taps.outputs.size() pixels and no
+  // byte more.
   // REQUIRES: 1 <= row_count <= kRowsPerCall
   void (*horizontal)(const AxisTaps& taps, const std::uint8_t* const* sources, std::uint8_t* const* targets,
                      int row_count);
 
   // Makes one row of `row_bytes` bytes as the weighted sum of rows: tap i reads source + i * stride_bytes. The sources
-  // are readable for kWritableBytesBehindRow behind row_bytes; the target is written to the byte.
+  // are readable for kReadableBytesBehindPixels behind row_bytes; the target is written to the byte.
   void (*vertical)(const AxisTaps& taps, const AxisTaps::Output& output, const std::uint8_t* source,
                    std::size_t stride_bytes, std::uint8_t* target, std::size_t row_bytes);
 };

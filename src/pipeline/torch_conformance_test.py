@@ -7,7 +7,6 @@ progressive, restart markers, grey, CMYK).
 
 import io
 import json
-import math
 import os
 import pathlib
 import random
@@ -74,7 +73,6 @@ def write_images(folder):
         rotated = Image.Exif()
         rotated[0x0112] = 6
         save(f"{width}x{height}-exif.jpg", image, exif=rotated)
-    # 4:1:1 and 4:4:0 cannot be written by Pillow directly; torchvision ignores them as we do, see photographs.
     return names
 
 
@@ -223,12 +221,17 @@ def test_crops_and_flips_are_torchs_own(scale, ratio, probability):
     shapes = random.Random(7)
     cases = [(shapes.randint(1, 900), shapes.randint(1, 900), seed) for seed in range(10_000)]
     lines = [(*case, *scale, *ratio, *log_ratio(ratio), probability) for case in cases]
-    native = [tuple(int(word) for word in line.split()) for line in probe("crops", lines=lines).decode().splitlines()]
+    native = [
+        None if line.startswith("InvalidArgument") else tuple(int(word) for word in line.split())
+        for line in probe("crops", lines=lines).decode().splitlines()
+    ]
     wanted = []
     for height, width, seed in cases:
         torch.manual_seed(seed)
         box = transforms.RandomResizedCrop.get_params(torch.empty(3, height, width, device="meta"), scale, ratio)
-        wanted.append((*box, int(bool(torch.rand(1) < probability))))
+        flip = int(bool(torch.rand(1) < probability))
+        # A very narrow image can leave a box of no height; PIL fails to resize that, and so do we.
+        wanted.append((*box, flip) if box[2] > 0 and box[3] > 0 else None)
     different = [(case, got, want) for case, got, want in zip(cases, native, wanted) if got != want]
     print(f"{len(cases)} draws, {len(different)} differ: {different[:3]}")
     assert not different
