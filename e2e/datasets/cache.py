@@ -1,0 +1,69 @@
+"""Where data sets are kept, and how one is made: once, completely or not at all.
+
+A data set is a folder $SLUICE_CACHE/datasets/NAME. It is made under another name and renamed when it is complete, so a
+folder that exists can be used, whatever interrupted an earlier attempt.
+"""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+UNPACK = pathlib.Path(__file__).resolve().parents[2] / "toolchain" / "unpack.sh"
+
+
+def folder() -> pathlib.Path:
+    default = "/var/cache/sluice" if os.geteuid() == 0 else pathlib.Path.home() / ".cache/sluice"
+    return pathlib.Path(os.environ.get("SLUICE_CACHE") or default)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def packages(names: list[str]) -> pathlib.Path:
+    """Unpacks the Debian packages that are not there yet; returns the folder that holds one folder a package."""
+    root = folder() / "packages"
+    if not all((root / name).is_dir() for name in names):
+        unpacked = subprocess.run([UNPACK, *names], env={**os.environ, "SLUICE_CACHE": str(folder())}, stdout=sys.stderr, check=False)
+        if unpacked.returncode:
+            sys.exit(unpacked.returncode)  # it has said what is missing and the way out
+    return root
+
+
+@contextlib.contextmanager
+def _locked(parent: pathlib.Path) -> Iterator[None]:
+    handle = os.open(parent, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def make(parent: pathlib.Path, name: str, fill: Callable[[pathlib.Path], None]) -> pathlib.Path:
+    """The folder parent/name, filled by `fill` if it does not exist. Two processes at once: the second one waits."""
+    target, unfinished = parent / name, parent / f"{name}.unfinished"
+    if target.is_dir():
+        return target
+    parent.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the clean-up below runs
+    with _locked(parent):
+        if target.is_dir():
+            return target
+        started = time.monotonic()
+        shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed
+        unfinished.mkdir()
+        try:
+            fill(unfinished)
+            unfinished.rename(target)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    say(f"made {target} in {time.monotonic() - started:.1f} s")
+    return target
