@@ -29,11 +29,13 @@ std::string sha256_hex(std::string_view first, std::string_view second) {
 
 }  // namespace
 
+std::string pipeline_fingerprint(ExecutorKind kind, std::string_view blob) { return sha256_hex(to_string(kind), blob); }
+
 Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, std::string blob, std::string python,
                                      std::uint32_t num_workers) {
   auto made = std::make_shared<Pipeline>();
   made->number = number;
-  made->fingerprint = sha256_hex(to_string(kind), blob);
+  made->fingerprint = pipeline_fingerprint(kind, blob);
   made->kind = kind;
   made->python = std::move(python);
   made->num_workers = num_workers;

@@ -35,6 +35,8 @@ struct Pipeline {
 };
 using PipelineHandle = std::shared_ptr<const Pipeline>;
 
+std::string pipeline_fingerprint(ExecutorKind kind, std::string_view blob);
+
 // Checks `blob` and computes the fingerprint. Errors: InvalidArgument naming the field of a native specification.
 Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, std::string blob, std::string python,
                                      std::uint32_t num_workers);

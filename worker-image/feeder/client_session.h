@@ -1,0 +1,38 @@
+// What the feeder remembers of one connected client. Plain data, guarded by the feeder's lock.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "src/executor/batch.h"
+#include "worker-image/feeder/socket_server.h"
+
+namespace sluice::feeder {
+
+inline constexpr std::size_t kStreamsPerClientMax = 1024;
+inline constexpr std::size_t kPipelinesPerClientMax = 1024;
+
+struct ClientSession {
+  struct Stream {
+    executor::PipelineHandle pipeline;
+    std::uint64_t base_seed = 0;
+    std::uint64_t epoch = 0;
+    transport::ProgressMessage progress;  // as reported last
+  };
+  struct KnownPipeline {
+    executor::PipelineHandle pipeline;
+    std::size_t prefetch_batches = 0;
+  };
+
+  std::shared_ptr<Connection> connection;
+  bool greeted = false;
+  std::int64_t rank = 0;
+  std::map<std::uint64_t, KnownPipeline> pipelines;   // by the client's number
+  std::map<std::uint64_t, Stream> streams;            // by the client's number
+  std::map<std::uint64_t, transport::ArenaSlot> slots;  // in the client's hands
+  std::size_t batch_bytes = 0;                        // the largest seen
+  std::size_t prefetch_batches = 0;
+  std::size_t window = 0;                             // as told last
+};
+
+}  // namespace sluice::feeder

@@ -1,0 +1,100 @@
+// The feeder: clients on one side, executors on the other, Dispatch between them.
+//
+// A request's way: client frame -> check -> Dispatch -> an executor -> finished() -> a slot lent to the client ->
+// `release`. Nothing here is persistent: a client that loses its feeder asks the next one again.
+// Thread safety: all public methods may be called from any thread. One lock guards everything; under it nothing blocks,
+// no executor runs and no slot is freed (freeing one may run whoever waited for memory).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "worker-image/feeder/client_session.h"
+#include "worker-image/feeder/dispatch.h"
+#include "worker-image/feeder/feeder_metrics.h"
+#include "worker-image/feeder/local_executor.h"
+#include "worker-image/feeder/remote_executors.h"
+#include "worker-image/feeder/socket_server.h"
+
+namespace sluice::feeder {
+
+class Feeder final : public SocketHandler, public ExecutorEvents {
+ public:
+  struct Options {
+    LocalExecutor::Options local;
+    std::string session;  // told to clients: tells one life of the feeder from the next
+  };
+
+  Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& executor_metrics, FeederMetrics& metrics);
+  ~Feeder() override;
+
+  // REQUIRES: before the first client; `remote` outlives every client.
+  void set_remote(RemoteExecutors& remote) { remote_ = &remote; }
+
+  // Follows a changed CPU quota; refreshes gauges. Call it every second or so.
+  void tick(std::size_t local_threads);
+
+  void connected(std::shared_ptr<Connection> connection) override;
+  void received(std::uint64_t client, transport::Frame frame) override;
+  void broken(std::uint64_t client, const Error& error) override;
+  void disconnected(std::uint64_t client) override;
+
+  void executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
+                       std::size_t credits) override;
+  void executor_draining(ExecutorId executor) override;
+  void executor_lost(ExecutorId executor, const std::string& reason) override;
+  void pipeline_refused(ExecutorId executor, PipelineNumber pipeline, const std::string& reason) override;
+  void finished(ExecutorId executor, RequestId request, BatchOutcome outcome) override;
+
+ private:
+  struct ActiveRequest {
+    ClientId client = 0;
+    executor::RequestHandle request;
+    CancelFlag cancelled;
+  };
+  using Slots = std::vector<transport::ArenaSlot>;  // to be freed after the lock
+
+  // One for each message; they return the error that the client is told. REQUIRES: the lock is held.
+  Result<void> handle(ClientSession& client, const transport::HelloMessage& message);
+  Result<void> handle(ClientSession& client, const transport::OpenMessage& message);
+  Result<void> handle(ClientSession& client, transport::RequestMessage message);
+  Result<void> handle(ClientSession& client, const transport::ReleaseMessage& message, Slots& freed);
+  Result<void> handle(ClientSession& client, const transport::ProgressMessage& message);
+  Result<void> handle(ClientSession& client, const transport::CloseMessage& message);
+
+  // Parsing a specification takes long: without the lock.
+  void receive_pipeline(ClientId client, const transport::PipelineMessage& message, std::string blob);
+  Result<executor::PipelineHandle> shared_pipeline(const transport::PipelineMessage& message, std::string blob);
+
+  void pump();
+  void start(const Assignment& assignment);
+  void cancel(const std::vector<Assignment>& attempts, const std::function<bool(const ActiveRequest&)>& which);
+  void deliver(ClientSession& client, const ActiveRequest& active, executor::Batch batch, std::string_view placement);
+  void fail(ClientSession& client, const ActiveRequest& active, const executor::BatchFailure& failure);
+  void note_batch_bytes(ClientSession& client, std::size_t bytes);
+  void send_windows();
+
+  const Options options_;
+  const Clock& clock_;
+  FeederMetrics& metrics_;
+  RemoteExecutors* remote_ = nullptr;
+
+  std::mutex mutex_;
+  Dispatch dispatch_;
+  std::map<ClientId, ClientSession> clients_;
+  std::map<RequestId, ActiveRequest> active_;
+  std::map<std::string, std::weak_ptr<const executor::Pipeline>> pipelines_;  // by what makes them equal
+  std::size_t remote_workers_ = 0;
+  std::size_t largest_batch_bytes_ = 0;
+  RequestId next_request_ = 1;
+  PipelineNumber next_pipeline_ = 1;
+
+  std::unique_ptr<LocalExecutor> local_;  // last: its threads call finished()
+};
+
+}  // namespace sluice::feeder

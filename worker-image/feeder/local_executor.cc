@@ -1,0 +1,73 @@
+#include "worker-image/feeder/local_executor.h"
+
+#include "src/base/clock.h"
+
+namespace sluice::feeder {
+namespace {
+
+using executor::Batch;
+using executor::BatchFailure;
+using executor::BatchRequest;
+using executor::ExecutorKind;
+
+constexpr std::size_t kQueueMax = 8192;
+constexpr int kNice = 10;
+
+std::size_t batch_bytes(const Batch& batch) {
+  std::size_t total = 0;
+  for (const auto& tensor : batch.tensors) total += tensor.nbytes;
+  return total;
+}
+
+}  // namespace
+
+LocalExecutor::LocalExecutor(Options options, executor::ExecutorMetrics& metrics)
+    : arena_(options.arena),
+      metrics_(metrics),
+      python_({.arena = options.arena, .python_path = options.python_path}, 2 * options.threads_max),
+      pool_(options.threads, options.threads_max, kQueueMax, kNice) {
+  metrics_.set_threads(pool_.threads());
+}
+
+LocalExecutor::~LocalExecutor() = default;
+
+void LocalExecutor::set_threads(std::size_t threads) {
+  pool_.set_threads(threads);
+  metrics_.set_threads(pool_.threads());
+}
+
+bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
+                        std::function<void(BatchOutcome)> finished) {
+  return pool_.submit([this, request, cancelled, finished](executor::ThreadState& thread) {
+    const double start_seconds = thread_cpu_seconds();
+    BatchOutcome outcome = execute(*request, *cancelled, thread);
+    double busy_seconds = thread_cpu_seconds() - start_seconds;
+    if (auto* batch = std::get_if<Batch>(&outcome)) {
+      batch->busy_seconds += busy_seconds;
+      metrics_.count_batch(request->pipeline->kind, request->indices.size(), batch->busy_seconds, batch_bytes(*batch));
+    } else {
+      metrics_.count_error(request->pipeline->kind, busy_seconds);
+    }
+    metrics_.count_ops(thread.scratch.seconds);
+    finished(std::move(outcome));
+  });
+}
+
+BatchOutcome LocalExecutor::execute(const BatchRequest& request, const std::atomic<bool>& cancelled,
+                                    executor::ThreadState& thread) {
+  if (request.pipeline->kind == ExecutorKind::kNative) return execute_native(request, cancelled, thread);
+  return python_.run(request, thread.stop, [&] { return cancelled.load(); });
+}
+
+BatchOutcome LocalExecutor::execute_native(const BatchRequest& request, const std::atomic<bool>& cancelled,
+                                           executor::ThreadState& thread) {
+  const std::size_t bytes = request.pipeline->native->batch_bytes(request.indices.size());
+  auto slot = arena_->allocate(bytes, thread.stop);
+  if (!slot.ok()) return executor::to_failure(slot.error());
+  const auto done = executor::run_native_into(request, {slot->data(), bytes}, thread.scratch,
+                                              [&] { return cancelled.load() || thread.stop.stop_requested(); });
+  if (!done.ok()) return executor::to_failure(done.error());
+  return Batch{std::move(slot).value(), executor::native_tensors(*request.pipeline, request.indices.size()), "", 0};
+}
+
+}  // namespace sluice::feeder

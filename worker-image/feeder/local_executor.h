@@ -1,0 +1,55 @@
+// The feeder's own executor: whole batches on threads beside the trainer, straight into the arena.
+//
+// Its threads have a lower priority than the rest of the feeder: on a quarter of a core, receiving what remote workers
+// send must not wait behind computing.
+// Thread safety: all methods may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <variant>
+
+#include "src/executor/executor_metrics.h"
+#include "src/executor/python_executor.h"
+#include "src/executor/thread_pool.h"
+
+namespace sluice::feeder {
+
+using BatchOutcome = std::variant<executor::Batch, executor::BatchFailure>;
+
+// Shared by the feeder, which sets it, and whoever executes the request.
+using CancelFlag = std::shared_ptr<std::atomic<bool>>;
+
+class LocalExecutor {
+ public:
+  struct Options {
+    std::size_t threads = 1;
+    std::size_t threads_max = 1;
+    std::shared_ptr<transport::Arena> arena;
+    std::string python_path;
+  };
+
+  LocalExecutor(Options options, executor::ExecutorMetrics& metrics);
+  // Stops waiting for memory and kills Python children; jobs that had not started never call `finished`.
+  ~LocalExecutor();
+
+  // `finished` runs once, on the executing thread. False if the queue is full: it will not run.
+  bool run(executor::RequestHandle request, CancelFlag cancelled, std::function<void(BatchOutcome)> finished);
+
+  void set_threads(std::size_t threads);
+  std::size_t threads() const { return pool_.threads(); }
+
+ private:
+  BatchOutcome execute(const executor::BatchRequest& request, const std::atomic<bool>& cancelled,
+                       executor::ThreadState& thread);
+  BatchOutcome execute_native(const executor::BatchRequest& request, const std::atomic<bool>& cancelled,
+                              executor::ThreadState& thread);
+
+  const std::shared_ptr<transport::Arena> arena_;
+  executor::ExecutorMetrics& metrics_;
+  executor::PythonExecutor python_;
+  executor::ThreadPool pool_;  // last: its threads use the rest
+};
+
+}  // namespace sluice::feeder

@@ -1,0 +1,37 @@
+// The seam between the feeder and its remote workers: two small interfaces, one for each direction.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "worker-image/feeder/dispatch.h"
+#include "worker-image/feeder/local_executor.h"
+
+namespace sluice::feeder {
+
+// What executors tell the feeder. Thread safety: may be called from any thread, but not from within a call of
+// RemoteExecutors (the feeder makes those under its lock).
+class ExecutorEvents {
+ public:
+  virtual ~ExecutorEvents() = default;
+
+  // REQUIRES: `executor` is new and not kLocalExecutor; RemoteExecutors knows it: work may come before this returns.
+  virtual void executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
+                               std::size_t credits) = 0;
+  virtual void executor_draining(ExecutorId executor) = 0;
+  // Nothing of this executor counts any more, except answers that are already on their way.
+  virtual void executor_lost(ExecutorId executor, const std::string& reason) = 0;
+  virtual void pipeline_refused(ExecutorId executor, PipelineNumber pipeline, const std::string& reason) = 0;
+  virtual void finished(ExecutorId executor, RequestId request, BatchOutcome outcome) = 0;
+};
+
+// What the feeder asks of remote executors. Unknown executors are ignored: they have just been lost.
+class RemoteExecutors {
+ public:
+  virtual ~RemoteExecutors() = default;
+
+  virtual void execute(ExecutorId executor, RequestId id, executor::RequestHandle request) = 0;
+  virtual void cancel(ExecutorId executor, RequestId id) = 0;
+};
+
+}  // namespace sluice::feeder

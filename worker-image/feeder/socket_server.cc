@@ -1,0 +1,209 @@
+#include "worker-image/feeder/socket_server.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "src/base/logging.h"
+
+namespace sluice::feeder {
+namespace {
+
+using transport::UniqueFd;
+
+constexpr std::uint64_t kListenerKey = 0;
+constexpr std::uint64_t kWakeKey = ~std::uint64_t{0};
+constexpr std::size_t kReadBytes = 256 << 10;
+
+bool watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t key) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  return ::epoll_ctl(epoll, operation, fd, &event) == 0;
+}
+
+bool somebody_listens(const sockaddr_un& address) {
+  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN;
+}
+
+Result<UniqueFd> listen_on(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return invalid_argument("--socket: the path is longer than " + std::to_string(sizeof(address.sun_path) - 1) + " bytes");
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return errno_error("socket");
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
+    if (somebody_listens(address)) return Error(ErrorCode::kAlreadyExists, "another feeder listens on " + path);
+    ::unlink(path.c_str());
+  }
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return errno_error("bind " + path);
+  }
+  if (::chmod(path.c_str(), 0666) != 0) return errno_error("chmod " + path);
+  if (::listen(listener.get(), 64) != 0) return errno_error("listen on " + path);
+  return listener;
+}
+
+}  // namespace
+
+Connection::Connection(std::uint64_t id, int epoll, UniqueFd fd) : id_(id), epoll_(epoll), fd_(std::move(fd)) {}
+
+void Connection::send(std::string_view json, std::string_view blob, int passed_fd) {
+  std::lock_guard lock(mutex_);
+  if (!fd_.valid() || closing_ || aborted_) return;
+  queue_.push_back({transport::encode_frame(json, blob), passed_fd});
+  queued_bytes_ += queue_.back().bytes.size();
+  flush_locked();
+  if (queued_bytes_ > kQueueBytesMax) {
+    log_warning("feeder", "client does not read its socket; disconnected", {{"client", id_}});
+    abort_locked();
+  }
+}
+
+void Connection::close_after_sending() {
+  std::lock_guard lock(mutex_);
+  closing_ = true;
+  if (fd_.valid()) flush_locked();
+}
+
+void Connection::flush() {
+  std::lock_guard lock(mutex_);
+  if (fd_.valid()) flush_locked();
+}
+
+void Connection::flush_locked() {
+  while (!queue_.empty() && !aborted_) {
+    const Piece& front = queue_.front();
+    const auto sent = transport::send_some(fd(), std::span(front.bytes).subspan(front_sent_),
+                                           front_sent_ == 0 ? front.passed_fd : -1);
+    if (!sent.ok()) return abort_locked();
+    if (*sent == 0) break;
+    front_sent_ += *sent;
+    if (front_sent_ < front.bytes.size()) continue;
+    queued_bytes_ -= front.bytes.size();
+    queue_.pop_front();
+    front_sent_ = 0;
+  }
+  if (queue_.empty() && closing_) return abort_locked();
+  const bool wants_writable = !queue_.empty();
+  if (wants_writable == waits_writable_) return;
+  waits_writable_ = wants_writable;
+  watch(epoll_, EPOLL_CTL_MOD, fd(), EPOLLIN | EPOLLRDHUP | (wants_writable ? EPOLLOUT : 0u), id_);
+}
+
+void Connection::abort_locked() {
+  aborted_ = true;
+  // The server's thread sees the end of the stream and cleans up.
+  ::shutdown(fd(), SHUT_RDWR);
+}
+
+void Connection::close() {
+  std::lock_guard lock(mutex_);
+  fd_.reset();
+  queue_.clear();
+}
+
+Result<std::unique_ptr<SocketServer>> SocketServer::start(const std::string& path, SocketHandler& handler) {
+  SLUICE_TRY(UniqueFd listener, listen_on(path));
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.valid()) return errno_error("epoll_create1");
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.valid()) return errno_error("eventfd");
+  if (!watch(epoll.get(), EPOLL_CTL_ADD, listener.get(), EPOLLIN, kListenerKey) ||
+      !watch(epoll.get(), EPOLL_CTL_ADD, wake.get(), EPOLLIN, kWakeKey)) {
+    return errno_error("epoll_ctl");
+  }
+  return std::unique_ptr<SocketServer>(
+      new SocketServer(path, std::move(listener), std::move(epoll), std::move(wake), handler));
+}
+
+SocketServer::SocketServer(std::string path, UniqueFd listener, UniqueFd epoll, UniqueFd wake, SocketHandler& handler)
+    : path_(std::move(path)),
+      listener_(std::move(listener)),
+      epoll_(std::move(epoll)),
+      wake_(std::move(wake)),
+      handler_(handler),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+SocketServer::~SocketServer() {
+  thread_.request_stop();
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof(one));
+  thread_.join();
+  ::unlink(path_.c_str());
+}
+
+void SocketServer::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    epoll_event events[64];
+    const int count = ::epoll_wait(epoll_.get(), events, 64, -1);
+    for (int i = 0; i < count && !stop.stop_requested(); ++i) {
+      const std::uint64_t key = events[i].data.u64;
+      if (key == kListenerKey) {
+        accept_clients();
+      } else if (const auto client = clients_.find(key); client != clients_.end()) {
+        if ((events[i].events & EPOLLOUT) != 0) client->second.connection->flush();
+        if ((events[i].events & ~std::uint32_t{EPOLLOUT}) != 0) read_client(key);
+      }
+    }
+  }
+  while (!clients_.empty()) drop(clients_.begin()->first);
+}
+
+void SocketServer::accept_clients() {
+  while (true) {
+    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid()) return;
+    if (clients_.size() >= kClientsMax) {
+      log_warning("feeder", "too many clients; one was turned away", {{"limit", kClientsMax}});
+      continue;
+    }
+    const std::uint64_t id = next_client_++;
+    const int raw = fd.get();
+    auto connection = std::make_shared<Connection>(id, epoll_.get(), std::move(fd));
+    clients_.emplace(id, Client{connection, transport::FrameDecoder(), true});
+    handler_.connected(connection);
+    watch(epoll_.get(), EPOLL_CTL_ADD, raw, EPOLLIN | EPOLLRDHUP, id);
+  }
+}
+
+void SocketServer::read_client(std::uint64_t id) {
+  Client& client = clients_.at(id);
+  static thread_local std::string buffer(kReadBytes, '\0');
+  while (true) {
+    const ssize_t count = ::recv(client.connection->fd(), buffer.data(), buffer.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (count <= 0) return drop(id);
+    if (!client.reading) continue;  // its last message is on the way; the rest of its bytes means nothing
+    std::vector<transport::Frame> frames;
+    const auto fed = client.decoder.feed(std::span(buffer.data(), static_cast<std::size_t>(count)), frames);
+    for (transport::Frame& frame : frames) handler_.received(id, std::move(frame));
+    if (!fed.ok()) {
+      client.reading = false;
+      handler_.broken(id, fed.error());
+      client.connection->close_after_sending();
+    }
+    if (static_cast<std::size_t>(count) < buffer.size()) return;
+  }
+}
+
+void SocketServer::drop(std::uint64_t id) {
+  const auto client = clients_.find(id);
+  const std::shared_ptr<Connection> connection = client->second.connection;
+  clients_.erase(client);
+  handler_.disconnected(id);
+  connection->close();
+}
+
+}  // namespace sluice::feeder
