@@ -34,6 +34,10 @@ struct Holding {
   std::vector<const Worker*> kept;
   Grant grant;
 
+  // An existing worker, already taken off `candidates`, cannot stay. Nor is it replaced, nor a lost one, in this decision: a number
+  // of replicas says how many workers there are, and cannot say "this one, but elsewhere".
+  void give_one_up() { limit = grant.workers + static_cast<int>(candidates.size()); }
+
   bool on_node(const Worker& worker, const Room& room) const { return !worker.node.empty() && room.knows(worker.node); }
 };
 
@@ -51,9 +55,10 @@ double value_of_worker(const Claim& claim, int already, const Config& config) {
 // The bid for the worker after the first `already`.
 Bid bid_for(const Holding& holding, int index, int already, const Config& config) {
   const Claim& claim = *holding.claim;
-  Tier tier = already < claim.job->min_workers ? kMinimum : kGrowth;
-  // Only where a worker stands is beyond competition; one that was lost is replaced like a minimum.
-  if (claim.unconditional) tier = already < holding.bound ? kUnconditional : kMinimum;
+  const Tier tier = already < claim.job->min_workers ? kMinimum : kGrowth;
+  // Only where a worker stands is beyond competition; one that was lost is replaced after the minima of the same priority.
+  // Its value is not asked for: nothing may be known about the job.
+  if (claim.unconditional) return {already < holding.bound ? kUnconditional : kMinimum, claim.job->priority, 0, index};
   return {tier, claim.job->priority, value_of_worker(claim, already, config), index};
 }
 
@@ -72,22 +77,30 @@ std::optional<Bid> next_bid(const Holding& holding, int index, const Config& con
 }
 
 // Takes the least valuable existing worker whose bid is below `bid` off its node, if that makes room for a new worker.
+// Whichever pod of a job goes, what the job loses is its last worker: that one's bid counts.
 bool displace_least(std::vector<Holding>& holdings, const Bid& bid, std::int64_t millicores, Room& room, const Config& config) {
   std::optional<Bid> least;
-  for (int index = 0; index < static_cast<int>(holdings.size()); ++index) {
+  std::size_t least_candidate = 0;
+  for (int index = 0; index < std::ssize(holdings); ++index) {
     const Holding& other = holdings[index];
     if (index == bid.claim || other.candidates.empty()) continue;
-    const Worker& last = *other.candidates.front();
-    if (!other.on_node(last, room) || !room.would_fit_without(last.node, other.claim->job->worker_millicores, millicores)) continue;
-    const int rank = other.grant.workers + static_cast<int>(other.candidates.size()) - 1;
-    const Bid its_bid = bid_for(other, index, rank, config);
-    if (its_bid < bid && (!least || its_bid < *least)) least = its_bid;
+    const int last = other.grant.workers + static_cast<int>(other.candidates.size()) - 1;
+    const Bid its_bid = bid_for(other, index, last, config);
+    if (!(its_bid < bid) || (least && !(its_bid < *least))) continue;
+    const auto helps = [&](const Worker* worker) {
+      return other.on_node(*worker, room) && room.would_fit_without(worker->node, other.claim->job->worker_millicores, millicores);
+    };
+    const auto candidate = std::find_if(other.candidates.begin(), other.candidates.end(), helps);
+    if (candidate == other.candidates.end()) continue;
+    least = its_bid;
+    least_candidate = static_cast<std::size_t>(candidate - other.candidates.begin());
   }
   if (!least) return false;
   Holding& loser = holdings[least->claim];
-  room.forget(loser.candidates.front()->node, loser.claim->job->worker_millicores);
-  loser.candidates.erase(loser.candidates.begin());
-  --loser.limit;
+  const auto candidate = loser.candidates.begin() + static_cast<std::ptrdiff_t>(least_candidate);
+  room.forget((*candidate)->node, loser.claim->job->worker_millicores);
+  loser.candidates.erase(candidate);
+  loser.give_one_up();
   return true;
 }
 
@@ -117,7 +130,7 @@ std::optional<std::string> find_room(std::vector<Holding>& holdings, const Bid& 
       mine.kept.push_back(&best);
       return node;
     }
-    --mine.limit;  // its place is taken, and this decision does not replace it
+    mine.give_one_up();
   }
   if (mine.grant.workers >= mine.limit) return std::nullopt;
   std::optional<std::string> node = place_new(holdings, bid, room, config);

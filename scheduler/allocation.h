@@ -7,8 +7,7 @@
 //   value     weight sqrt(g) (df / core) / sqrt(remaining hours), +10 % for workers that exist already (hysteresis)
 //   id        so that the outcome does not depend on the order of the input
 // A worker that exists is kept on its node. A new one goes to spare room, else it displaces the least valuable existing worker
-// whose bid is lower; a job that loses a worker this way does not get a new one elsewhere in the same decision, because
-// a number of replicas cannot say "move".
+// whose bid is lower; a job that loses a worker this way does not get a new one elsewhere in the same decision.
 //
 // Source of the value function: docs/scheduling.md, section "Whose worker first".
 #pragma once

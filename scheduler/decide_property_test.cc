@@ -1,6 +1,7 @@
 // The guarantees of decide.h on random clusters. A failure prints the seed that reproduces it (RC_PARAMS).
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 #include <sstream>

@@ -1,1 +1,193 @@
+// decide() end to end, by situation. The steps have tests of their own beside them.
+#include "scheduler/decide.h"
+
+#include "scheduler/progress.h"
+#include "scheduler/testing/builders.h"
 #include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+// Wants 11 workers of one core.
+const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+const FluidJob kText{.demand = 500, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+
+MakeJob hungry(const std::string& name) { return MakeJob(name).measures(kHungry); }
+
+Plan decided(const MakeSnapshot& snapshot) { return decide(snapshot.obj(), {}); }
+
+TEST_CASE("an empty cluster gets an empty plan") {
+  const Plan plan = decide({}, {});
+  CHECK(plan.jobs.empty());
+  CHECK(plan.capacity_millicores == 0);
+}
+
+TEST_CASE("one starving job on an empty cluster jumps to its knee") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 16000, 2000).job(hungry("vision")));
+  const JobPlan& vision = plan_of(plan, "vision");
+  CHECK(vision.workers == 11);
+  CHECK(vision.recommended == 11);
+  CHECK(vision.reason == Reason::kNeedMet);
+  CHECK(vision.new_worker_nodes.size() == 11);
+  CHECK(vision.bottleneck == Bottleneck::kDataBoundCpu);
+  CHECK(vision.metrics_usable);
+  CHECK(vision.memory);
+  CHECK(plan.capacity_millicores == 14000);
+  CHECK(plan.granted_millicores == 11000);
+}
+
+TEST_CASE("a language model next to a vision job leaves it everything") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 16000).job(MakeJob("language").measures(kText)).job(hungry("vision")));
+  CHECK(plan_of(plan, "language").workers == 0);
+  CHECK(plan_of(plan, "language").reason == Reason::kNotDataBound);
+  CHECK(plan_of(plan, "language").bottleneck == Bottleneck::kNotDataBound);
+  CHECK(plan_of(plan, "vision").workers == 11);
+}
+
+TEST_CASE("when the nodes are full the plan says so and says what one more worker would bring") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 4000).job(hungry("vision")));
+  const JobPlan& vision = plan_of(plan, "vision");
+  CHECK(vision.workers == 4);
+  CHECK(vision.reason == Reason::kCpu);
+  // Supply (1 + 4 * 0.77) / 8 of the knee; one more worker adds 0.77 / 8.
+  CHECK(vision.estimate.planned_supply_ratio == Approx(0.51).margin(0.001));
+  CHECK(vision.next_worker_gain_percent == Approx(100 * (progress(0.60625, 6) / progress(0.51, 6) - 1)));
+}
+
+TEST_CASE("nothing to decide for jobs that are not running; their workers go") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 4000).job(MakeJob("done").not_running().holds(3, "n1")));
+  CHECK(plan_of(plan, "done").workers == 0);
+  CHECK(plan_of(plan, "done").victims.size() == 3);
+  CHECK(plan_of(plan, "done").reason == Reason::kNotRunning);
+}
+
+TEST_CASE("the workers of a finished job are granted to the next in the same decision") {
+  const Plan plan =
+      decided(MakeSnapshot().node("n1", 3000).job(MakeJob("done").not_running().holds(3, "n1")).job(hungry("vision")));
+  CHECK(plan_of(plan, "vision").workers == 3);
+}
+
+TEST_CASE("mode Off holds its workers and their room") {
+  const Plan plan =
+      decided(MakeSnapshot().node("n1", 5000).job(hungry("off").mode(Mode::kOff).holds(2, "n1")).job(hungry("vision").priority(9)));
+  CHECK(plan_of(plan, "off").workers == 2);
+  CHECK(plan_of(plan, "off").reason == Reason::kModeOff);
+  CHECK(plan_of(plan, "vision").workers == 3);
+}
+
+TEST_CASE("mode Recommend computes, but leaves the number of workers alone") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 16000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry)));
+  const JobPlan& advised = plan_of(plan, "advised");
+  CHECK(advised.workers == 2);
+  CHECK(advised.recommended == 11);
+  CHECK(advised.reason == Reason::kNeedMet);
+  CHECK(advised.victims.empty());
+  CHECK(advised.new_worker_nodes.empty());
+  CHECK(plan.granted_millicores == 2000);
+  CHECK_THAT(advised.explanation, Catch::StartsWith("Recommends 11 workers (has 2). "));
+}
+
+TEST_CASE("a recommendation is made from what the others leave") {
+  const Plan plan = decided(MakeSnapshot()
+                                .node("n1", 10000)
+                                .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry).priority(9))
+                                .job(hungry("vision").max(5)));
+  CHECK(plan_of(plan, "vision").workers == 5);
+  CHECK(plan_of(plan, "advised").recommended == 5);
+  CHECK(plan_of(plan, "advised").reason == Reason::kCpu);
+}
+
+TEST_CASE("a recommendation may be to give up workers") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 9000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kText)));
+  CHECK(plan_of(plan, "advised").workers == 2);
+  // Not all at once: its feeder does little while the workers do much, and an idle feeder is counted on for twice its use.
+  CHECK(plan_of(plan, "advised").recommended == 1);
+  CHECK(plan_of(plan, "advised").victims.empty());
+}
+
+TEST_CASE("somebody scaled a pool in mode Recommend in: the plan names whom to stop") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 9000).job(MakeJob("advised").mode(Mode::kRecommend).holds(3, "n1").allocated(1).measures(kHungry)));
+  CHECK(plan_of(plan, "advised").workers == 1);
+  CHECK(plan_of(plan, "advised").victims == std::vector<std::string>{"advised-worker-2", "advised-worker-1"});
+}
+
+TEST_CASE("metrics vanish: the allocation is held against a growing neighbour, and the reason is told") {
+  const Plan plan = decided(MakeSnapshot()
+                                .node("n1", 8000)
+                                .job(MakeJob("blind").holds(5, "n1").misses("Prometheus answered 503"))
+                                .job(hungry("vision").priority(9)));
+  const JobPlan& blind = plan_of(plan, "blind");
+  CHECK(blind.workers == 5);
+  CHECK(blind.reason == Reason::kNoMetrics);
+  CHECK_FALSE(blind.metrics_usable);
+  CHECK(blind.metrics_problem == "Prometheus answered 503");
+  CHECK(blind.bottleneck == Bottleneck::kUnknown);
+  CHECK(plan_of(plan, "vision").workers == 3);
+}
+
+TEST_CASE("metrics vanish while a worker is lost: the number is held, so that it comes back") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 8000).job(MakeJob("blind").holds(4, "n1").allocated(5)));
+  CHECK(plan_of(plan, "blind").workers == 5);
+  CHECK(plan_of(plan, "blind").new_worker_nodes.size() == 1);
+}
+
+TEST_CASE("a worker is lost: the number stays and the job is not punished for it") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 16000).job(MakeJob("vision").holds(11, "n1").measures(kHungry).allocated(12)));
+  CHECK(plan_of(plan, "vision").workers == 12);
+}
+
+TEST_CASE("a node disappears: only what has room is asked for") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 3000).job(MakeJob("vision").holds(3, "n1").allocated(11).measures(kHungry)));
+  CHECK(plan_of(plan, "vision").workers == 3);
+  CHECK(plan_of(plan, "vision").victims.empty());
+  CHECK(plan_of(plan, "vision").reason == Reason::kCpu);
+}
+
+TEST_CASE("a cordoned node keeps its workers and gets no more") {
+  const Plan plan = decided(MakeSnapshot().node("n1", 8000, 0, false).node("n2", 2000).job(MakeJob("vision").holds(3, "n1").measures(kHungry)));
+  CHECK(plan_of(plan, "vision").workers == 5);
+  CHECK(plan_of(plan, "vision").new_worker_nodes == std::vector<std::string>{"n2", "n2"});
+}
+
+TEST_CASE("jobs of the same name in different namespaces are different jobs, ordered by namespace") {
+  Job first = hungry("vision").obj();
+  Job second = MakeJob("vision").obj();
+  first.id.job_namespace = "b";
+  second.id.job_namespace = "a";
+  ClusterSnapshot snapshot = MakeSnapshot().node("n1", 16000).obj();
+  snapshot.jobs = {first, second};
+  const Plan plan = decide(snapshot, {});
+  REQUIRE(plan.jobs.size() == 2);
+  CHECK(plan.jobs[0].id == second.id);
+  CHECK(plan.jobs[0].workers == 0);
+  CHECK(plan.jobs[1].workers == 11);
+}
+
+TEST_CASE("starving without any known rate gets one worker to measure with, sated none") {
+  Measurement starving = kHungry.steady(0, kNowSeconds);
+  starving.local.reset();
+  Measurement sated = kText.steady(0, kNowSeconds);
+  sated.local.reset();
+  const Plan plan = decided(MakeSnapshot().node("n1", 8000).job(MakeJob("starving").measures(starving)).job(MakeJob("sated").measures(sated)));
+  CHECK(plan_of(plan, "starving").workers == 1);
+  CHECK(plan_of(plan, "starving").reason == Reason::kProbing);
+  CHECK(plan_of(plan, "sated").workers == 0);
+}
+
+TEST_CASE("a worker that is still starting counts as held: the jump is not repeated") {
+  const ClusterSnapshot before = MakeSnapshot().node("n1", 64000).job(hungry("vision")).obj();
+  ClusterSnapshot after = applied(before, decide(before, {}));
+  for (Worker& worker : after.jobs[0].workers) worker.ready = false;
+  after.jobs[0].observation.measurement->window_end_seconds += 5;
+  CHECK(decide(after, {}).jobs[0].workers == 11);
+}
+
+TEST_CASE("the plan does not depend on what it cannot see: how sharp the knee really is") {
+  FluidJob sharp = kHungry;
+  sharp.q = 60;
+  CHECK(decided(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(sharp))).jobs[0].workers ==
+        decided(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(kHungry))).jobs[0].workers);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing
