@@ -39,8 +39,8 @@ class LocalMachine:
 
     def __init__(self, console, keep):
         self._console, self._keep = console, keep
-        self._started_cluster = False
-        self._folders = {}  # data set -> its path in the pods
+        self.started_cluster = False
+        self.folders = {}  # data set -> its path in the pods
         self.state = pathlib.Path(os.environ.get("CLUS_STATE") or "/var/lib/" + os.environ.get("CLUS_NAME", "sluice-demo"))
         self.kubeconfig = str(self.state / "admin.kubeconfig")
 
@@ -54,10 +54,16 @@ class LocalMachine:
         self.build()
         self._step("Kubernetes, etcd, CoreDNS and Helm from source (minutes the first time, then cached)",
                    [CLUSTER / "build-binaries.sh"])  # fmt: skip
-        for work in WORK.values():
-            self._make_dataset(work)
+        self.make_datasets()
         self.start_cluster()
         self.load_images()
+
+    def make_datasets(self):
+        for work in WORK.values():
+            with self._console.step(f"data set {work.dataset}, {work.size} samples"):
+                script = ROOT / f"e2e/datasets/{work.dataset}.py"
+                folder = run([str(cache_folder() / "venv/bin/python"), str(script), "--count", str(work.size)], f"{script} shows it again", capture="stdout")
+                self.folders[work.dataset] = "/data/" + pathlib.Path(folder.strip()).name
 
     def build(self):
         self._step("Sluice's programs and their bundle",
@@ -68,7 +74,7 @@ class LocalMachine:
         if self._is_up():
             self._console.say(f"the cluster of {self.state} is already up: it is used, and left as it is at the end")
             return
-        self._started_cluster = True
+        self.started_cluster = True
         self._step("local Kubernetes", [CLUSTER / "cluster.sh", "up"])
 
     def load_images(self):
@@ -84,16 +90,16 @@ class LocalMachine:
         volumes = run([CLUSTER / "volumes.sh", JOBS_NAMESPACE], "e2e/cluster/volumes.sh", capture="all")
         install(cluster, self._console, volumes, {
             "image.repository": "localhost/sluice", "image.tag": "dev", "image.pullPolicy": "Never",
-            "metrics.url": self._prometheus(),
+            "metrics.url": self.prometheus(),
         })  # fmt: skip
-        return local_site(JOBS_NAMESPACE, str(cache_folder() / "venv"), self._folders)
+        return local_site(JOBS_NAMESPACE, str(cache_folder() / "venv"), self.folders)
 
     def uninstall(self, cluster):
-        if not self._started_cluster and not self._keep:
+        if not self.started_cluster and not self._keep:
             uninstall(cluster, self._console)
 
     def stop(self):
-        if not self._started_cluster:
+        if not self.started_cluster:
             return
         if self._keep:
             self._console.say(f"KEEP=1: the cluster stays. export KUBECONFIG={self.kubeconfig}; `make demo-down` removes it")
@@ -101,18 +107,12 @@ class LocalMachine:
             # Also after an interrupted `up`: it cleans up by itself, and `down` finds nothing to do.
             subprocess.run([CLUSTER / "cluster.sh", "down"], check=False, stdin=subprocess.DEVNULL)
 
-    def _make_dataset(self, work):
-        with self._console.step(f"data set {work.dataset}, {work.size} samples"):
-            script = ROOT / f"e2e/datasets/{work.dataset}.py"
-            folder = run([str(cache_folder() / "venv/bin/python"), str(script), "--count", str(work.size)], f"{script} shows it again", capture="stdout")
-            self._folders[work.dataset] = "/data/" + pathlib.Path(folder.strip()).name
-
     def _is_up(self):
         if not pathlib.Path(self.kubeconfig).exists():
             return False
         return subprocess.run([CLUSTER / "cluster.sh", "status"], capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
-    def _prometheus(self):
+    def prometheus(self):
         index = os.environ.get("CLUS_INDEX", "0")
         return f"http://10.250.{index}.2:9090"
 
