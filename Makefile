@@ -2,6 +2,10 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export SLUICE_CACHE ?= $(shell [ "$$(id -u)" = 0 ] && echo /var/cache/sluice || echo "$$HOME/.cache/sluice")
+# Objects are found again from another checkout: CI's fresh clone compiles only what changed.
+export CCACHE_DIR ?= $(SLUICE_CACHE)/ccache
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 BUILD := build
 PYTHON := $(SLUICE_CACHE)/venv/bin/python
 
