@@ -58,6 +58,22 @@ TEST_CASE("the demonstration's vision job: decisions every 5 s, small workers, a
   }
 }
 
+TEST_CASE("workers that spend part of their CPU unseen: the estimate is wrong, its effect corrects it") {
+  for (const double overhead : {0.2, 0.4, 0.6}) {
+    CAPTURE(overhead);
+    FluidLoop loop({{"n1", 8000, 0, true}}, {}, {});
+    const FluidJob physics{.demand = 920, .local_rate = 1250, .remote_rate = 960, .local_cores = 0.25, .remote_overhead = overhead};
+    loop.add(MakeJob("vision").max(20).worker_millicores(250).local_millicores(250).obj(), physics);
+    const int reached_seconds = seconds_to_90_percent(loop, "vision", 300);
+    CAPTURE(reached_seconds);
+    CHECK(reached_seconds > 0);
+    CHECK(reached_seconds <= 75);  // the jump, and one or two corrections of a window and a start-up each
+    loop.run(600);
+    CHECK(loop.speed("vision") >= 0.94);
+    CHECK(loop.changes("vision") <= 4);
+  }
+}
+
 TEST_CASE("three mismatched jobs on a cluster that is large enough: each gets its knee, the language model nothing") {
   FluidLoop loop({{"n1", 16000, 0, true}, {"n2", 16000, 0, true}}, {}, {});
   loop.add(MakeJob("image").gpus(4).local_millicores(2000).obj(), {.demand = 12000, .local_rate = 1000, .remote_rate = 800, .local_cores = 2});

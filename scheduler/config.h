@@ -16,7 +16,8 @@ struct Config {
   double publish_threshold = 0.10;     // the knee moves only when the smoothed one has moved by more than this fraction
   double starved_above = 0.05;         // wait share over which the trainer is starved
   double sated_below = 0.01;           // wait share under which supply may shrink
-  double feedback_raise = 1.10;        // starved although supply looked sufficient
+  double feedback_raise = 1.10;        // starved although supply looked sufficient: at least this factor,
+  double feedback_raise_most = 2;      // at most this one, between them as much as the shortfall proves
   double feedback_lower = 0.97;        // sated with supply to spare
   double feedback_limit = 8;           // the correction stays within [1/limit, limit]
   double feedback_raise_above = 0.95;  // supply ratio from which "looked sufficient" holds

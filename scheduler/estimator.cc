@@ -137,7 +137,11 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
   double corrected = memory.feedback;
   if (belief.starved && x > config.feedback_raise_above) {
-    corrected = std::min(memory.feedback * config.feedback_raise, config.feedback_limit);
+    // A starved trainer's speed is its supply: 1 - w is what the cores that look like x are really worth. The usual reason is
+    // CPU of a worker that its executor does not see, spent on transport.
+    const double shortfall = x / std::max(1 - belief.wait_share, 1e-9);
+    corrected = memory.feedback * std::clamp(shortfall, config.feedback_raise, config.feedback_raise_most);
+    corrected = std::min(corrected, config.feedback_limit);
     memory.feedback_floor = corrected;
   } else if (belief.sated && x > config.feedback_lower_above && job.allocated_workers > job.min_workers) {
     // Never waiting is also what a correct knee with its headroom looks like. Lowering a knee whose rates were all measured would

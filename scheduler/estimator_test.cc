@@ -231,6 +231,9 @@ TEST_CASE("local CPU is counted on as far as it has shown itself") {
 MakeJob misjudged() {
   Measurement m = FluidJob{.demand = 8000, .local_rate = 1000, .remote_rate = 770}.steady(9, kNowSeconds);
   m.local = SourceRate{1000, 1};
+  m.wait_share = 0.06;
+  m.compute_share = 0.94;
+  m.samples_per_second = 8000 * m.compute_share;
   return MakeJob("a").holds(9, "n1").measures(m);
 }
 
@@ -242,12 +245,28 @@ TEST_CASE("starved although supply looks sufficient: the knee is raised by a ten
   CHECK(first.measured_knee_cores == Approx(8));
 
   job.memory = first.memory;
-  job.allocated_workers = 11;  // as if the raise had been obeyed at once
-  while (job.workers.size() < 11) job.workers.push_back({"x" + std::to_string(job.workers.size()), "n1", true, 0, 0, false});
+  job.allocated_workers = 10;  // as if the raise had been obeyed at once
+  while (job.workers.size() < 10) job.workers.push_back({"x" + std::to_string(job.workers.size()), "n1", true, 0, 0, false});
   job.observation.measurement->window_end_seconds += 5;
   CHECK(estimate(job, kNowSeconds + 5, kConfig).memory->feedback == Approx(1.1));
   job.observation.measurement->window_end_seconds += 10;
   CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback == Approx(1.21));
+}
+
+TEST_CASE("the raise is as large as the shortfall, within bounds") {
+  struct Row {
+    double wait_share, want;
+  };
+  for (const Row& row : {Row{0.06, 1.1}, Row{0.09, 1.1}, Row{0.3, 0.99125 / 0.7}, Row{0.4, 0.99125 / 0.6}, Row{0.8, 2}}) {
+    CAPTURE(row.wait_share);
+    // Counters that still say 8000 samples/s of demand and rates of 1000 and 770 per core.
+    Job job = misjudged().obj();
+    Measurement& m = *job.observation.measurement;
+    m.wait_share = row.wait_share;
+    m.compute_share = 1 - row.wait_share;
+    m.samples_per_second = 8000 * m.compute_share;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(row.want));
+  }
 }
 
 TEST_CASE("feedback waits until the workers in force have been at work for the whole window") {

@@ -73,7 +73,7 @@ TEST_CASE("how many workers a job wants, by situation") {
     const Job& job = row.job.obj();
     // The wait shares above are set by hand; the local core is busy in all of them.
     Config config;
-    config.feedback_raise = config.feedback_lower = 1;
+    config.feedback_raise = config.feedback_raise_most = config.feedback_lower = 1;
     const Want want = want_of(job, estimate(job, kNowSeconds, config), config);
     CHECK(want.workers == row.want_workers);
     CHECK(to_string(want.reason) == to_string(row.want_reason));

@@ -7,15 +7,19 @@
 
 namespace sluice::scheduler::testing {
 
+double FluidJob::supply(double remote_cores) const {
+  return local_rate * local_cores + remote_rate * remote_cores * (1 - remote_overhead);
+}
+
 double FluidJob::throughput(double remote_cores) const {
-  const double x = (local_rate * local_cores + remote_rate * remote_cores) / demand;
+  const double x = supply(remote_cores) / demand;
   return x <= 0 ? 0 : demand * std::pow(1 + std::pow(x, -q), -1 / q);
 }
 
 Measurement FluidJob::steady(double remote_cores, double window_end_seconds, double window_seconds) const {
-  const double supply = local_rate * local_cores + remote_rate * remote_cores;
   const double rate = throughput(remote_cores);
-  const double busy = supply > 0 ? rate / supply : 0;
+  const double busy = rate > 0 ? rate / supply(remote_cores) : 0;
+  const double remote_busy_cores = remote_cores * (1 - remote_overhead) * busy;
   Measurement m;
   m.window_end_seconds = window_end_seconds;
   m.window_seconds = window_seconds;
@@ -24,7 +28,7 @@ Measurement FluidJob::steady(double remote_cores, double window_end_seconds, dou
   m.wait_share = 1 - rate / demand;
   m.batches_in_window = rate * window_seconds / batch_size;
   m.local = SourceRate{local_rate * local_cores * busy, local_cores * busy};
-  if (remote_cores > 0) m.remote = SourceRate{remote_rate * remote_cores * busy, remote_cores * busy};
+  if (remote_cores > 0) m.remote = SourceRate{remote_rate * remote_busy_cores, remote_busy_cores};
   return m;
 }
 

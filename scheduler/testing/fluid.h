@@ -1,6 +1,6 @@
 // A job as a fluid: the physics behind synthetic measurements. The scheduler never sees these figures, only the counters.
 //
-//   supply S = mu_L l + mu_R r;  x = S / D;  throughput T = D (1 + x^-q)^(-1/q)
+//   supply S = mu_L l + mu_R r (1 - overhead);  x = S / D;  throughput T = D (1 + x^-q)^(-1/q)
 //   the trainer waits 1 - T/D of its time; executors are busy T/S of theirs
 #pragma once
 
@@ -18,8 +18,10 @@ struct FluidJob {
   double remote_rate = 770;
   double local_cores = 1;
   double q = 6;
+  double remote_overhead = 0;  // share of a worker's CPU that its executor does not see: transport
   double batch_size = 32;
 
+  double supply(double remote_cores) const;
   double throughput(double remote_cores) const;
   double full_speed_fraction(double remote_cores) const { return throughput(remote_cores) / demand; }
 
