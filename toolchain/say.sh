@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # say.sh: how the scripts of this project speak. Sourced; sets and exports SLUICE_CACHE.
 #
 # Every line carries the seconds since the script began, every long step says what it does before it starts and how

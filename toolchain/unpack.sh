@@ -11,13 +11,16 @@ HERE=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 . "$HERE/say.sh"
 PACKAGES=$SLUICE_CACHE/packages
 
+download() { apt-get download -qq -o APT::Sandbox::User="$(id -un)" "$1"; }
+
 unpack() {  # PACKAGE
   local package=$1
   folder=$(mktemp -d "$PACKAGES/new-XXXXXX")                  # global: the trap removes it after an interrupt
   begin "unpack Debian package $package"
-  (cd "$folder" && apt-get download -qq -o APT::Sandbox::User="$(id -un)" "$package") >"$folder/log" 2>&1 || {
+  # Again after an update, where that is allowed: the machine's list may be empty, or name a version that is gone.
+  (cd "$folder" && { download "$package" || { apt-get update -qq && download "$package"; }; }) >"$folder/log" 2>&1 || {
     tail -n 5 "$folder/log" >&2
-    fail "cannot download the Debian package $package" "a Debian mirror must be reachable; 'apt-get update' refreshes the list of packages"
+    fail "cannot download the Debian package $package" "a Debian mirror must be reachable; 'apt-get update' as root refreshes the list of packages"
   }
   mkdir "$folder/root"
   dpkg-deb -x "$folder"/*.deb "$folder/root"

@@ -14,6 +14,7 @@
 #    host. Pods get their own from containerd.
 
 V2_CONTROLLERS="cpu cpuset memory pids io hugetlb"       # those of them that exist are passed on
+V2_NEEDED="cpu memory pids"
 
 cgroup_is_v2() { [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ]; }
 
@@ -35,13 +36,14 @@ v2_enable() {  # CGROUP: passes the controllers on to its children
   local controller
   for controller in $V2_CONTROLLERS; do
     grep -qw "$controller" "$1/cgroup.controllers" || continue
-    grep -qw "$controller" "$1/cgroup.subtree_control" || echo "+$controller" >"$1/cgroup.subtree_control"
+    # One that is refused although it exists (cpu beside real-time processes, say) is missed below, if it is needed.
+    grep -qw "$controller" "$1/cgroup.subtree_control" || echo "+$controller" >"$1/cgroup.subtree_control" || true
   done
 }
 
 v2_make() {
-  local root=/sys/fs/cgroup
-  if [ -e $root/cgroup.type ] && [ -s $root/cgroup.procs ]; then      # only cgroups below the real root have a type
+  local root=/sys/fs/cgroup controller
+  if [ -e $root/cgroup.type ] && [ -n "$(cat $root/cgroup.procs)" ]; then   # only cgroups below the real root have a type
     cat $root/cgroup.subtree_control >"$RUN/root-controllers"
     mkdir -p "$root/$NAME-host"
     move_processes $root "$root/$NAME-host"
@@ -49,6 +51,10 @@ v2_make() {
   v2_enable $root
   mkdir -p "$root/$NAME"
   v2_enable "$root/$NAME"
+  for controller in $V2_NEEDED; do
+    grep -qw "$controller" "$root/$NAME/cgroup.subtree_control" \
+      || fail "cgroup controller $controller cannot be enabled for /$NAME" "look at $root/cgroup.subtree_control and its processes"
+  done
 }
 
 cgroup_make() {

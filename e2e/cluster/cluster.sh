@@ -32,6 +32,8 @@ prometheus_ready() { curl -sf --max-time 2 "$PROMETHEUS/-/ready"; }
 gpus_allocatable() { [ "$(kubectl_admin get node "$NODE" -o 'jsonpath={.status.allocatable.nvidia\.com/gpu}')" = "$1" ]; }
 containerd_ready() { in_node ctr version; }
 
+is_up() { node_pid >/dev/null && [ -f "$RUN/complete" ]; }
+
 # One cluster action at a time. The lock is on the state folder itself, so it leaves no file.
 lock_state() {
   mkdir -p "$STATE"
@@ -50,13 +52,13 @@ undo_unfinished_up() {  # on any way out of an `up` that did not get through
 
 up() {
   require_root up
-  if node_pid >/dev/null; then say "$NAME is already up: export KUBECONFIG=$ADMIN_KUBECONFIG"; return; fi
-  check_requirements
+  if is_up; then say "$NAME is already up: export KUBECONFIG=$ADMIN_KUBECONFIG"; return; fi
+  if ! node_pid >/dev/null; then check_requirements; fi                # they do not hold beside a half-made cluster
   lock_state 1
   trap undo_unfinished_up EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
-  stop_node                                                            # remains of a node that was killed
+  stop_node                                                            # remains of an `up` that was killed
   mkdir -p "$CONFIGURATION" "$LOG" "$RUN" "$STATE"/var/{containerd,prometheus,prometheus-targets}
   make_certificates
   make_configuration
@@ -66,6 +68,7 @@ up() {
   connect_node
   start_control_plane
   start_workloads
+  touch "$RUN/complete"
   trap - EXIT INT TERM HUP
   say "up: export KUBECONFIG=$ADMIN_KUBECONFIG (API $API, Prometheus $PROMETHEUS)"
 }
@@ -124,7 +127,7 @@ stop_node() {
   cgroup_remove
   if ip link show "$LINK_NAME" >/dev/null 2>&1; then ip link delete "$LINK_NAME" 2>/dev/null || true; fi
   remove_mount_points
-  rm -f "$RUN/outer.pid" "$RUN/node.pid" "$RUN/mount-points-made"
+  rm -f "$RUN"/{outer.pid,node.pid,mount-points-made,complete}
 }
 
 remove_all() {
