@@ -1,6 +1,7 @@
 """The demo's three jobs with Sluice as shipped, on a small scale: who is given workers, and what the dashboard shows."""
 
 import json
+import re
 import time
 
 import pytest
@@ -64,3 +65,12 @@ def test_the_dashboards_variables_have_values(bed, phase, variable):
     series, _, label = variable["definition"].removeprefix("label_values(").removesuffix(")").rpartition(", ")
     found = bed.query(f"count by ({label}) (last_over_time({series.replace('$namespace', '.*')}[10m]))")
     assert found and all(label in answer["metric"] for answer in found)
+
+
+def test_the_documented_metrics_are_the_exported_ones(bed, phase):
+    documented = set(re.findall(r"`(sluice_[a-z_]+)`", (ROOT / "docs/metrics.md").read_text()))
+    figures, began = phase
+    at = began + 0.7 * figures["jobs"]["vision"]["completion_seconds"]
+    names = {answer["metric"]["__name__"] for answer in bed.query('count by (__name__) ({__name__=~"sluice_.+"})', at=at)}
+    exported = {re.sub(r"(_bucket|_sum|_count)$", "", name) for name in names}
+    assert exported == documented
