@@ -25,6 +25,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/clock.h"
@@ -81,6 +82,9 @@ class Client {
  public:
   // REQUIRES: `clock` outlives the client.
   Client(std::shared_ptr<http::Transport> transport, const Clock& clock, ClientOptions options = {});
+
+  // A client of the same server with other options.
+  Client with_options(ClientOptions options) const { return {transport_, clock_, std::move(options)}; }
 
   // All pages of the collection. Gone when the continuation expired between pages: start again.
   Result<ObjectList> list(const Resource& resource, const ListOptions& options, std::stop_token stop = {}) const;

@@ -20,20 +20,20 @@ struct Event {
   ObjectKey key;
   std::string uid;
   EventType type = EventType::kNormal;
-  std::string reason;  // short, CamelCase, one per category: "ScaledUp"
-  std::string action;  // what was done or tried: "Scale"
+  std::string reason;  // short, CamelCase, one per category: "ScaledUp"; required by the API
+  std::string action;  // what was done or tried: "Scale"; required by the API
   std::string note;    // one sentence, at most 1 KiB (the rest is cut)
 };
 
 struct EventRecorderOptions {
   std::string controller = "sluice.dev/operator";  // reportingController
-  std::string instance;                            // reportingInstance: the pod's name
+  std::string instance;                            // reportingInstance: the pod's name; required by the API
   std::size_t queue_capacity = 1000;
   std::chrono::seconds series_idle = std::chrono::minutes(6);  // a repetition later than this is a new event
 };
 
-// The first event of a kind (type, reason, action, object) is created; repetitions become its series: the second is
-// written, later ones are counted and written with the next one that is at least a minute younger.
+// The first event of a kind (type, reason, action, object) is created; repetitions become its series, whatever their
+// note says (a written note cannot be changed): the second is written, later ones are counted and written with the next one that is at least a minute younger.
 // Events are best effort: record() never blocks and drops when the queue is full; a failed write is logged, not retried
 // (but for the client's own retries).
 // Thread safety: all methods may be called from any thread.

@@ -53,7 +53,6 @@ class Informer {
  private:
   class Target;
 
-  const Clock& clock_;
   Store store_;
   std::vector<ChangeHandler> handlers_;
   std::unique_ptr<Target> target_;

@@ -5,9 +5,12 @@
 //    Gone, once, for the most recent.
 //  - The resourceVersion to watch from is the list's, then every event's, bookmarks included. It is opaque text.
 //  - A watch lasts uniform [300, 600) s, so that not all clients come back at the same time.
-//  - Server away or overloaded (refused, 429, 5xx): wait, watch again; listing would make it worse.
-//    Gone: list at once. A watch that ends within one second without an event: wait, list (some servers drop a stale
-//    watch without saying Gone). A clean end or a lost connection after events: watch again.
+//  - Server away or overloaded (refused, 429, 5xx): wait, watch again; listing would make it worse. Only after five
+//    internal errors in a row: list.
+//  - Gone: list at once.
+//  - A watch that ends within one second without an event: wait, list (some servers drop a stale watch without saying
+//    Gone). So too after an event that cannot be read.
+//  - A clean end, or a connection lost after events: watch again at once.
 #pragma once
 
 #include <chrono>
@@ -71,6 +74,7 @@ class Reflector {
   ReflectorTarget& target_;
   Backoff backoff_;
   std::string resource_version_ = "0";
+  int internal_errors_ = 0;  // watches that failed so, since the last event or list
 };
 
 }  // namespace sluice::kube

@@ -26,7 +26,7 @@ class LineFramer final : public http::ByteSink {
   // `on_line` gets each line without its end ("\n" or "\r\n"); empty lines are skipped. Its error ends the stream.
   LineFramer(std::size_t max_line_bytes, std::function<Result<void>(std::string_view)> on_line);
 
-  // Errors: ResourceExhausted for a line beyond the bound; on_line's own.
+  // Errors: DataLoss for a line beyond the bound; on_line's own.
   Result<void> on_bytes(std::string_view bytes) override;
 
   // Whether the stream stopped in the middle of a line.

@@ -1,0 +1,67 @@
+#include "src/kube/action.h"
+
+#include <utility>
+
+namespace sluice::kube {
+namespace {
+
+std::string_view name_of(Verb verb) {
+  switch (verb) {
+    case Verb::kApply:
+      return "apply";
+    case Verb::kApplyStatus:
+      return "apply status of";
+    case Verb::kCreate:
+      return "create";
+    case Verb::kMergePatch:
+      return "patch";
+    case Verb::kDelete:
+      return "delete";
+  }
+  return "unknown";
+}
+
+// The server compares a uid in the body with the stored object's and refuses (409) what differs.
+Json with_uid(const Json& body, const std::string& uid) {
+  Json copy = body;
+  if (!uid.empty()) copy["metadata"]["uid"] = uid;
+  return copy;
+}
+
+Result<void> without_value(const Result<Json>& result) { return result.ok() ? Result<void>() : result.error(); }
+
+}  // namespace
+
+std::string Action::to_string() const {
+  std::string text = std::string(name_of(verb)) + " " + std::string(resource.kind) + " " + key.to_string();
+  if (!subresource.empty()) text += "/" + subresource;
+  return text;
+}
+
+Result<void> perform(const Client& client, const Action& action, std::stop_token stop) {
+  const Action& a = action;
+  switch (a.verb) {
+    case Verb::kApply:
+      return without_value(client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "", stop));
+    case Verb::kApplyStatus:
+      return without_value(client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "status", stop));
+    case Verb::kCreate: {
+      Json body = a.body;
+      body["metadata"]["name"] = a.key.name;
+      return without_value(client.create(a.resource, a.key.namespace_, body, a.field_manager, stop));
+    }
+    case Verb::kMergePatch:
+      return without_value(
+          client.merge_patch(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, a.subresource, stop));
+    case Verb::kDelete: {
+      const auto removed = client.remove(a.resource, a.key, {.uid = a.uid}, stop);
+      if (removed.ok() || removed.error().code() == ErrorCode::kNotFound) return {};
+      // With a uid as the only precondition, a conflict means that another incarnation has the name.
+      if (!a.uid.empty() && removed.error().code() == ErrorCode::kConflict) return {};
+      return removed;
+    }
+  }
+  return internal_error("unknown verb");
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,79 @@
+#include "src/kube/action.h"
+
+#include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
+#include "src/http/testing/scripted_transport.h"
+#include "src/kube/testing/objects.h"
+
+namespace sluice::kube {
+namespace {
+
+using http::testing::ScriptedTransport;
+
+struct Fixture {
+  std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>();
+  sluice::testing::ManualClock clock;
+  Client client{server, clock};
+};
+
+TEST_CASE_METHOD(Fixture, "each verb is the request it names") {
+  struct Case {
+    Verb verb;
+    const char* method;
+    const char* target;
+    const char* text;
+  };
+  const Case cases[] = {
+      {Verb::kApply, "PATCH", "/api/v1/namespaces/ns/services/s?fieldManager=m&force=true", "apply Service ns/s"},
+      {Verb::kApplyStatus, "PATCH", "/api/v1/namespaces/ns/services/s/status?fieldManager=m&force=true",
+       "apply status of Service ns/s"},
+      {Verb::kCreate, "POST", "/api/v1/namespaces/ns/services?fieldManager=m", "create Service ns/s"},
+      {Verb::kMergePatch, "PATCH", "/api/v1/namespaces/ns/services/s?fieldManager=m", "patch Service ns/s"},
+      {Verb::kDelete, "DELETE", "/api/v1/namespaces/ns/services/s", "delete Service ns/s"},
+  };
+  for (std::size_t i = 0; i < std::size(cases); ++i) {
+    const Action action{cases[i].verb, kServices, {"ns", "s"}, Json::object(), "m"};
+    INFO(action.to_string());
+    server->answer(200, "{}");
+    CHECK(perform(client, action).ok());
+    CHECK(server->requests().at(i).method == cases[i].method);
+    CHECK(server->requests().at(i).target == cases[i].target);
+    CHECK(action.to_string() == cases[i].text);
+  }
+  CHECK(Json::parse(server->requests().at(2).body)["metadata"]["name"] == "s");
+}
+
+TEST_CASE_METHOD(Fixture, "a uid is a precondition wherever the API has one") {
+  for (const Verb verb : {Verb::kApply, Verb::kApplyStatus, Verb::kMergePatch}) {
+    server->answer(200, "{}");
+    CHECK(perform(client, {verb, kPods, {"ns", "p"}, Json::object(), "m", "u1"}).ok());
+    CHECK(Json::parse(server->requests().back().body)["metadata"]["uid"] == "u1");
+  }
+  server->answer(200, "{}");
+  CHECK(perform(client, {Verb::kDelete, kPods, {"ns", "p"}, {}, "", "u1"}).ok());
+  CHECK(Json::parse(server->requests().back().body)["preconditions"]["uid"] == "u1");
+}
+
+TEST_CASE_METHOD(Fixture, "a patch may name a subresource") {
+  server->answer(200, "{}");
+  const Action action{Verb::kMergePatch, kDataWorkerPools, {"ns", "p"}, Json::object(), "m", "", "scale"};
+  CHECK(perform(client, action).ok());
+  CHECK_THAT(server->requests().back().target, Catch::Contains("/dataworkerpools/p/scale?"));
+  CHECK(action.to_string() == "patch DataWorkerPool ns/p/scale");
+}
+
+TEST_CASE_METHOD(Fixture, "deleting what is gone, or somebody else by now, is done") {
+  const Action with_uid{Verb::kDelete, kPods, {"ns", "p"}, {}, "", "u1"};
+  const Action by_name{Verb::kDelete, kPods, {"ns", "p"}};
+  server->answer(404, testing::status(404, "NotFound").dump());
+  CHECK(perform(client, with_uid).ok());
+  server->answer(409, testing::status(409, "Conflict").dump());
+  CHECK(perform(client, with_uid).ok());
+  server->answer(409, testing::status(409, "Conflict").dump());
+  CHECK(perform(client, by_name).error().code() == ErrorCode::kConflict);
+  server->answer(403, testing::status(403, "Forbidden").dump());
+  CHECK(perform(client, with_uid).error().code() == ErrorCode::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace sluice::kube

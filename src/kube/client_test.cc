@@ -1,0 +1,209 @@
+#include "src/kube/client.h"
+
+#include <thread>
+
+#include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
+#include "src/http/testing/scripted_transport.h"
+#include "src/kube/testing/objects.h"
+#include "src/kube/watch.h"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using http::testing::ScriptedStream;
+using http::testing::ScriptedTransport;
+using namespace testing;
+
+struct Fixture {
+  std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>();
+  sluice::testing::ManualClock clock;
+  Client client{server, clock};
+
+  http::Request asked(std::size_t index) const { return server->requests().at(index); }
+  Json sent(std::size_t index) const { return Json::parse(asked(index).body); }
+};
+
+TEST_CASE_METHOD(Fixture, "a list collects its pages and says what its items are") {
+  server->answer(200, list_of({pod("a", 1), pod("b", 2)}, 7, "more/&"));
+  server->answer(200, list_of({pod("c", 3)}, 7));
+  const auto list = client.list(kPods, {"ns", "app=x", "spec.nodeName=n", "0"});
+  REQUIRE(list.ok());
+  REQUIRE(list->items.size() == 3);
+  CHECK(list->items[2]["metadata"]["name"] == "c");
+  CHECK(list->items[2]["kind"] == "Pod");
+  CHECK(list->items[2]["apiVersion"] == "v1");
+  CHECK(list->resource_version == "7");
+  CHECK(asked(0).target ==
+        "/api/v1/namespaces/ns/pods?labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn&limit=500&resourceVersion=0");
+  CHECK(asked(1).target ==
+        "/api/v1/namespaces/ns/pods?labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn&limit=500&continue=more%2F%26");
+}
+
+TEST_CASE_METHOD(Fixture, "a list of nothing, and a list that expired between pages") {
+  server->answer(200, R"({"metadata":{"resourceVersion":"1"},"items":null})");
+  CHECK(client.list(kNodes, {})->items.empty());
+  CHECK(asked(0).target == "/api/v1/nodes?limit=500");
+
+  server->answer(200, list_of({pod("a", 1)}, 7, "token"));
+  server->answer(410, status(410, "Expired").dump());
+  CHECK(client.list(kPods, {}).error().code() == ErrorCode::kGone);
+}
+
+TEST_CASE_METHOD(Fixture, "get") {
+  server->answer(200, pod("a", 1).dump());
+  CHECK((*client.get(kPods, {"ns", "a"}))["metadata"]["uid"] == "uid-a");
+  CHECK(asked(0).method == "GET");
+  CHECK(asked(0).target == "/api/v1/namespaces/ns/pods/a");
+  CHECK(asked(0).headers.at("accept") == "application/json");
+
+  server->answer(404, status(404, "NotFound", "pods \"b\" not found").dump());
+  const auto missing = client.get(kPods, {"ns", "b"});
+  CHECK(missing.error() == Error(ErrorCode::kNotFound, "get Pod ns/b: pods \"b\" not found"));
+}
+
+TEST_CASE_METHOD(Fixture, "create sends the object and tells a taken name from a conflict") {
+  server->answer(201, pod("a", 1).dump());
+  const Json object{{"metadata", {{"name", "a"}}}};
+  REQUIRE(client.create(kPods, "ns", object, "me").ok());
+  CHECK(asked(0).method == "POST");
+  CHECK(asked(0).target == "/api/v1/namespaces/ns/pods?fieldManager=me");
+  CHECK(sent(0) == Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"name", "a"}}}});
+
+  server->answer(409, status(409, "AlreadyExists").dump());
+  CHECK(client.create(kPods, "ns", object, "me").error().code() == ErrorCode::kAlreadyExists);
+  server->answer(409, status(409, "Conflict").dump());
+  CHECK(client.create(kPods, "ns", object, "me").error().code() == ErrorCode::kConflict);
+}
+
+TEST_CASE_METHOD(Fixture, "apply forces our fields, of the object or of its status") {
+  server->answer(200, "{}");
+  server->answer(200, "{}");
+  const Json intent{{"spec", {{"replicas", 2}}}};
+  REQUIRE(client.apply(kDataWorkerPools, {"ns", "p"}, intent, "sluice-scheduler").ok());
+  REQUIRE(client.apply(kDataWorkerPools, {"ns", "p"}, {{"status", 1}}, "sluice-operator", "status").ok());
+  CHECK(asked(0).method == "PATCH");
+  CHECK(asked(0).target ==
+        "/apis/sluice.dev/v1alpha1/namespaces/ns/dataworkerpools/p?fieldManager=sluice-scheduler&force=true");
+  CHECK(asked(0).headers.at("Content-Type") == "application/apply-patch+yaml");
+  CHECK(sent(0) == Json{{"apiVersion", "sluice.dev/v1alpha1"},
+                        {"kind", "DataWorkerPool"},
+                        {"metadata", {{"namespace", "ns"}, {"name", "p"}}},
+                        {"spec", {{"replicas", 2}}}});
+  CHECK_THAT(asked(1).target, Catch::Contains("/dataworkerpools/p/status?"));
+}
+
+TEST_CASE_METHOD(Fixture, "merge patch") {
+  server->answer(200, "{}");
+  REQUIRE(client.merge_patch(kDataWorkerPools, {"ns", "p"}, {{"spec", {{"replicas", 3}}}}, "me", "scale").ok());
+  CHECK(asked(0).target == "/apis/sluice.dev/v1alpha1/namespaces/ns/dataworkerpools/p/scale?fieldManager=me");
+  CHECK(asked(0).headers.at("Content-Type") == "application/merge-patch+json");
+}
+
+TEST_CASE_METHOD(Fixture, "remove carries its preconditions") {
+  server->answer(200, "{}");
+  RemoveOptions options;
+  options.uid = "u";
+  options.resource_version = "5";
+  options.propagation = Propagation::kForeground;
+  options.grace_period_seconds = 0;
+  REQUIRE(client.remove(kPods, {"ns", "a"}, options).ok());
+  CHECK(asked(0).method == "DELETE");
+  CHECK(sent(0) == Json{{"apiVersion", "v1"},
+                        {"kind", "DeleteOptions"},
+                        {"propagationPolicy", "Foreground"},
+                        {"gracePeriodSeconds", 0},
+                        {"preconditions", {{"uid", "u"}, {"resourceVersion", "5"}}}});
+
+  server->answer(200, "{}");
+  REQUIRE(client.remove(kPods, {"ns", "a"}).ok());
+  CHECK(sent(1) == Json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}});
+}
+
+TEST_CASE_METHOD(Fixture, "a server that says when to come back is asked again then, and only so often") {
+  SECTION("the wait is the server's") {
+    server->answer(429, status(429, "TooManyRequests").dump(), {{"Retry-After", "3"}});
+    server->answer(200, "{}");
+    Result<Json> result = unavailable("not yet");
+    std::thread caller([&] { result = client.get(kPods, {"ns", "a"}); });
+    clock.wait_for_sleepers(1);
+    clock.advance(2999ms);
+    CHECK(server->requests().size() == 1);
+    clock.advance(1ms);
+    caller.join();
+    CHECK(result.ok());
+  }
+  SECTION("not for ever") {
+    for (int i = 0; i < 6; ++i) server->answer(503, "", {{"Retry-After", "0"}});
+    CHECK(client.get(kPods, {"ns", "a"}).error().code() == ErrorCode::kUnavailable);
+    CHECK(server->requests().size() == 6);
+  }
+  SECTION("not without being told when") {
+    server->answer(503, "");
+    CHECK(client.get(kPods, {"ns", "a"}).error().code() == ErrorCode::kUnavailable);
+    server->answer(429, "", {{"Retry-After", "soon"}});
+    CHECK(client.get(kPods, {"ns", "a"}).error().code() == ErrorCode::kResourceExhausted);
+    CHECK(server->requests().size() == 2);
+  }
+  SECTION("a stop request ends the wait") {
+    server->answer(429, "", {{"Retry-After", "3"}});
+    std::stop_source stop;
+    Result<Json> result = unavailable("not yet");
+    std::thread caller([&] { result = client.get(kPods, {"ns", "a"}, stop.get_token()); });
+    clock.wait_for_sleepers(1);
+    stop.request_stop();
+    caller.join();
+    CHECK(result.error().code() == ErrorCode::kCancelled);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data, lost connections keep their reason") {
+  server->answer(200, "<html>");
+  CHECK(client.get(kPods, {"ns", "a"}).error().code() == ErrorCode::kDataLoss);
+  server->answer(200, R"({"no":"items"})");
+  CHECK(client.list(kPods, {}).error().code() == ErrorCode::kDataLoss);
+  server->answer(unavailable("connection refused"));
+  const auto refused = client.get(kPods, {"ns", "a"});
+  CHECK(refused.error() == Error(ErrorCode::kUnavailable, "get Pod ns/a: connection refused"));
+}
+
+TEST_CASE_METHOD(Fixture, "a watch hands over its events and ends as the server ends it") {
+  std::vector<std::string> seen;
+  const auto note = [&](WatchEvent&& event) { seen.push_back(key_of(event.object).name); };
+  const WatchOptions options{"ns", "app=x", "", "42", 400s};
+
+  SECTION("cleanly, with an event split over two reads") {
+    const std::string text = event("ADDED", pod("a", 43)) + event("MODIFIED", pod("b", 44));
+    server->answer(ScriptedStream{{text.substr(0, 30), text.substr(30)}});
+    CHECK(client.watch(kPods, options, note, {}).ok());
+    CHECK(seen == std::vector<std::string>{"a", "b"});
+    CHECK(asked(0).target ==
+          "/api/v1/namespaces/ns/pods?watch=true&allowWatchBookmarks=true&labelSelector=app%3Dx&resourceVersion=42"
+          "&timeoutSeconds=400");
+  }
+  SECTION("in the middle of an event") {
+    server->answer(ScriptedStream{{event("ADDED", pod("a", 43)), "{\"type\":"}});
+    CHECK(client.watch(kPods, options, note, {}).error().code() == ErrorCode::kUnavailable);
+    CHECK(seen == std::vector<std::string>{"a"});
+  }
+  SECTION("with an ERROR event in a successful answer") {
+    server->answer(ScriptedStream{{event("ERROR", status(410, "Expired"))}});
+    CHECK(client.watch(kPods, options, note, {}).error().code() == ErrorCode::kGone);
+  }
+  SECTION("with 410 as the HTTP status") {
+    server->answer(410, status(410, "Expired").dump());
+    CHECK(client.watch(kPods, options, note, {}).error().code() == ErrorCode::kGone);
+  }
+  SECTION("with garbage") {
+    server->answer(ScriptedStream{{"garbage\n"}});
+    CHECK(client.watch(kPods, options, note, {}).error().code() == ErrorCode::kDataLoss);
+  }
+  SECTION("by a lost connection") {
+    server->answer(ScriptedStream{{event("ADDED", pod("a", 43))}, ScriptedStream::Ending::kFail});
+    CHECK(client.watch(kPods, options, note, {}).error().code() == ErrorCode::kUnavailable);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::kube

@@ -1,0 +1,124 @@
+#include "src/kube/informer.h"
+
+#include <mutex>
+
+#include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
+#include "src/http/testing/scripted_transport.h"
+#include "src/kube/testing/objects.h"
+#include "src/kube/work_queue.h"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using http::testing::ScriptedStream;
+using http::testing::ScriptedTransport;
+using namespace testing;
+
+const ScriptedStream kSilence{{}, ScriptedStream::Ending::kSilence};
+
+struct Fixture {
+  std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>();
+  sluice::testing::ManualClock clock;
+  Client client{server, clock};
+  std::mutex mutex;
+  std::vector<std::string> changes;
+  bool stored_before_told = true;
+  Informer informer{client, clock, [] { return 0.0; }, kPods};
+
+  Fixture() {
+    informer.add_handler([this](const ObjectKey& key, const ObjectPointer& before, const ObjectPointer& after) {
+      std::lock_guard lock(mutex);
+      changes.push_back((before ? after ? "change " : "delete " : "add ") + key.name);
+      if (informer.store().get(key) != after) stored_before_told = false;
+    });
+  }
+  std::vector<std::string> told() {
+    std::lock_guard lock(mutex);
+    return changes;
+  }
+};
+
+TEST_CASE_METHOD(Fixture, "has synced when the first list is in the store and was told") {
+  server->answer(unavailable("connection refused"));
+  server->answer(200, list_of({pod("a", 1), pod("b", 2)}, 5));
+  server->answer(kSilence);
+  CHECK_FALSE(informer.has_synced());
+  informer.start();
+  clock.wait_for_sleepers(1);
+  CHECK_FALSE(informer.has_synced());
+  clock.advance(1s);
+  REQUIRE(informer.wait_for_sync({}));
+  CHECK(told() == std::vector<std::string>{"add a", "add b"});
+  CHECK(informer.store().size() == 2);
+  CHECK((*informer.store().get({"ns", "a"}))["kind"] == "Pod");
+  CHECK(informer.store().get({"ns", "c"}) == nullptr);
+}
+
+TEST_CASE_METHOD(Fixture, "waiting for a sync that never comes can be stopped") {
+  server->answer(kSilence);
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK_FALSE(informer.wait_for_sync(stop.get_token()));
+}
+
+TEST_CASE_METHOD(Fixture, "events change the store first and are told then, in order") {
+  server->answer(200, list_of({pod("a", 1)}, 5));
+  server->answer(ScriptedStream{{event("MODIFIED", pod("a", 6)), event("ADDED", pod("b", 7)),
+                                 event("DELETED", pod("a", 8)), event("DELETED", pod("unknown", 9))}});
+  server->answer(kSilence);
+  informer.start();
+  REQUIRE(server->wait_for_requests(3));
+  CHECK(told() == std::vector<std::string>{"add a", "change a", "add b", "delete a"});
+  CHECK(stored_before_told);
+  CHECK(informer.store().snapshot().size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a new list deletes what is missing, and tells only what changed") {
+  server->answer(200, list_of({pod("same", 1), pod("changed", 2), pod("gone", 3), pod("reborn", 4, "first")}, 5));
+  server->answer(410, status(410, "Expired").dump());
+  server->answer(200, list_of({pod("same", 1), pod("changed", 20), pod("new", 21), pod("reborn", 4, "second")}, 30));
+  server->answer(kSilence);
+  informer.start();
+  REQUIRE(server->wait_for_requests(4));
+  const auto all = told();
+  const std::vector<std::string> after_sync(all.begin() + 4, all.end());
+  CHECK(after_sync == std::vector<std::string>{"delete gone", "change changed", "add new", "change reborn"});
+  CHECK(stored_before_told);
+}
+
+TEST_CASE_METHOD(Fixture, "an event that repeats what the list had is not told again") {
+  server->answer(200, list_of({pod("a", 1)}, 5));
+  server->answer(ScriptedStream{{event("ADDED", pod("a", 1)), bookmark(6)}});
+  server->answer(kSilence);
+  informer.start();
+  REQUIRE(server->wait_for_requests(3));
+  CHECK(told() == std::vector<std::string>{"add a"});
+}
+
+TEST_CASE_METHOD(Fixture, "a snapshot stays as it was while the store moves on") {
+  server->answer(200, list_of({pod("a", 1)}, 5));
+  server->answer(kSilence);
+  informer.start();
+  REQUIRE(informer.wait_for_sync({}));
+  const Store::Objects snapshot = informer.store().snapshot();
+  Store copy;
+  copy.replace(snapshot);
+  copy.erase({"ns", "a"});
+  CHECK(snapshot.size() == 1);
+  CHECK(copy.size() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "handlers feed a work queue that a worker drains") {
+  WorkQueue<> queue(clock);
+  informer.add_handler([&](const ObjectKey& key, const auto&, const auto&) { queue.add(key); });
+  server->answer(200, list_of({pod("a", 1), pod("b", 2)}, 5));
+  server->answer(kSilence);
+  informer.start();
+  CHECK(queue.get({})->name == "a");
+  CHECK(queue.get({})->name == "b");
+}
+
+}  // namespace
+}  // namespace sluice::kube

@@ -1,0 +1,179 @@
+#include "src/kube/leader_election.h"
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/logging.h"
+#include "src/kube/timestamp.h"
+
+namespace sluice::kube {
+namespace {
+
+constexpr std::string_view kFieldManager = "sluice-leader-election";
+constexpr double kRetryJitter = 1.2;
+// A round is two requests; begun just before renew_deadline it must be over before lease_duration.
+constexpr int kRequestsPerRenewDeadline = 5;
+
+std::string text_at(const Json& object, const char* outer, const char* inner) {
+  const auto found = object.find(outer);
+  if (found == object.end() || !found->is_object()) return {};
+  const auto value = found->find(inner);
+  return value != found->end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+std::int64_t integer_at(const Json& object, const char* outer, const char* inner) {
+  const auto found = object.find(outer);
+  if (found == object.end() || !found->is_object()) return 0;
+  const auto value = found->find(inner);
+  return value != found->end() && value->is_number_integer() ? value->get<std::int64_t>() : 0;
+}
+
+}  // namespace
+
+class LeaderElector::Implementation {
+ public:
+  Implementation(const Client& client, const Clock& clock, UniformRandom random, LeaderElectionOptions options,
+                 Callbacks callbacks)
+      : client_(client.with_options({.timeout = std::chrono::milliseconds(options.renew_deadline) / kRequestsPerRenewDeadline,
+                                     .max_retries = 0})),
+        clock_(clock),
+        random_(std::move(random)),
+        options_(std::move(options)),
+        callbacks_(std::move(callbacks)) {}
+
+  Result<void> run(std::stop_token stop) {
+    // 1. Wait for the lease. Jitter keeps candidates from asking at the same moment.
+    while (!try_to_lead(stop)) {
+      const auto pause = options_.retry_period * (1.0 + kRetryJitter * random_());
+      if (!clock_.sleep_for(std::chrono::duration_cast<Clock::Duration>(pause), stop)) return {};
+    }
+    is_leader_ = true;
+    log_info("kube", "leading", {{"lease", options_.lease.to_string()}, {"identity", options_.identity}});
+    callbacks_.on_acquired();
+
+    // 2. Hold it: give up when no renewal succeeded for renew_deadline, well before others may take it.
+    Clock::TimePoint renewed = clock_.now();
+    while (clock_.sleep_for(options_.retry_period, stop)) {
+      const Clock::TimePoint asked = clock_.now();  // others count from when they see the renewal, which is later
+      if (asked - renewed < options_.renew_deadline && (renew(stop) || try_to_lead(stop))) {
+        renewed = asked;
+      } else if (!stop.stop_requested() && (taken_over() || clock_.now() - renewed >= options_.renew_deadline)) {
+        is_leader_ = false;
+        log_error("kube", "lease lost", {{"lease", options_.lease.to_string()}});
+        callbacks_.on_lost();
+        return unavailable("the lease " + options_.lease.to_string() + " was lost");
+      }
+    }
+
+    // 3. Asked to stop: let a successor lead at once.
+    is_leader_ = false;
+    release();
+    return {};
+  }
+
+  bool is_leader() const { return is_leader_; }
+
+ private:
+  // One round: true when we hold the lease as of now.
+  bool try_to_lead(std::stop_token stop) {
+    const Result<Json> found = client_.get(kLeases, options_.lease, stop);
+    if (!found.ok()) {
+      if (found.error().code() == ErrorCode::kNotFound) return note(create(stop));
+      return note(found.error());
+    }
+    observe(*found);
+    if (taken_over() && clock_.now() - changed_at_ < seen_duration_) return false;
+    return note(claim(*found, stop));
+  }
+
+  // The usual case for a leader: the lease is as we left it, one request is enough.
+  bool renew(std::stop_token stop) {
+    const Json patch{{"metadata", {{"resourceVersion", seen_version_}}},
+                     {"spec", {{"renewTime", format_microtime(clock_.wall_now())}}}};
+    return note(client_.merge_patch(kLeases, options_.lease, patch, kFieldManager, "", std::move(stop)));
+  }
+
+  // Remembers when, by our clock, the lease last looked different.
+  void observe(const Json& lease) {
+    const std::string version = text_at(lease, "metadata", "resourceVersion");
+    if (version != seen_version_) {
+      seen_version_ = version;
+      changed_at_ = clock_.now();
+    }
+    seen_holder_ = text_at(lease, "spec", "holderIdentity");
+    // The holder's own promise counts, which may differ from ours during an upgrade.
+    const auto promised = integer_at(lease, "spec", "leaseDurationSeconds");
+    seen_duration_ = promised > 0 ? std::chrono::seconds(promised) : options_.lease_duration;
+  }
+
+  bool taken_over() const { return !seen_holder_.empty() && seen_holder_ != options_.identity; }
+
+  Json spec(std::int64_t transitions, const std::string& acquired) const {
+    return {{"holderIdentity", options_.identity},
+            {"leaseDurationSeconds", options_.lease_duration.count()},
+            {"acquireTime", acquired},
+            {"renewTime", format_microtime(clock_.wall_now())},
+            {"leaseTransitions", transitions}};
+  }
+
+  Result<Json> create(std::stop_token stop) {
+    const Json lease{{"metadata", {{"name", options_.lease.name}}}, {"spec", spec(0, format_microtime(clock_.wall_now()))}};
+    return client_.create(kLeases, options_.lease.namespace_, lease, kFieldManager, std::move(stop));
+  }
+
+  // Takes over, or goes on with a lease of our own. The resourceVersion makes it a compare-and-swap: of two claimants one gets a conflict.
+  Result<Json> claim(const Json& lease, std::stop_token stop) {
+    const bool renews = seen_holder_ == options_.identity;
+    const std::int64_t transitions = integer_at(lease, "spec", "leaseTransitions") + (renews ? 0 : 1);
+    const std::string acquired = text_at(lease, "spec", "acquireTime");
+    const Json patch{{"metadata", {{"resourceVersion", seen_version_}}},
+                     {"spec", spec(transitions, renews && !acquired.empty() ? acquired : format_microtime(clock_.wall_now()))}};
+    return client_.merge_patch(kLeases, options_.lease, patch, kFieldManager, "", std::move(stop));
+  }
+
+  bool note(const Result<Json>& written) {
+    if (written.ok()) {
+      observe(*written);
+      return true;
+    }
+    const ErrorCode code = written.error().code();
+    const bool is_race = code == ErrorCode::kConflict || code == ErrorCode::kAlreadyExists;
+    if (!is_race && code != ErrorCode::kCancelled) {
+      log_warning("kube", "leader election", {{"error", written.error().to_string()}});
+    }
+    return false;
+  }
+
+  void release() {
+    // The lease says "free", and short, for candidates that trust the duration in it.
+    Json patch{{"metadata", {{"resourceVersion", seen_version_}}},
+               {"spec", {{"holderIdentity", ""}, {"leaseDurationSeconds", 1}, {"renewTime", format_microtime(clock_.wall_now())}}}};
+    const auto released = client_.merge_patch(kLeases, options_.lease, patch, kFieldManager);
+    if (!released.ok()) log_warning("kube", "lease not released", {{"error", released.error().to_string()}});
+  }
+
+  const Client client_;
+  const Clock& clock_;
+  const UniformRandom random_;
+  const LeaderElectionOptions options_;
+  const Callbacks callbacks_;
+  std::atomic<bool> is_leader_ = false;
+  std::string seen_version_;
+  std::string seen_holder_;
+  std::chrono::seconds seen_duration_{0};
+  Clock::TimePoint changed_at_;
+};
+
+LeaderElector::LeaderElector(const Client& client, const Clock& clock, UniformRandom random,
+                             LeaderElectionOptions options, Callbacks callbacks)
+    : implementation_(std::make_unique<Implementation>(client, clock, std::move(random), std::move(options),
+                                                       std::move(callbacks))) {}
+LeaderElector::~LeaderElector() = default;
+
+Result<void> LeaderElector::run(std::stop_token stop) { return implementation_->run(std::move(stop)); }
+bool LeaderElector::is_leader() const { return implementation_->is_leader(); }
+
+}  // namespace sluice::kube

@@ -1,0 +1,98 @@
+#include "src/kube/status.h"
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::kube {
+namespace {
+
+constexpr std::size_t kMaxQuotedBytes = 512;  // of an answer that is no Status
+
+std::string text_at(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Empty, or the causes of Status.details: [{reason, message, field}].
+const Json& causes_of(const Json& status) {
+  static const Json kNone = Json::array();
+  const auto details = status.find("details");
+  if (details == status.end() || !details->is_object()) return kNone;
+  const auto causes = details->find("causes");
+  return causes != details->end() && causes->is_array() ? *causes : kNone;
+}
+
+bool has_cause(const Json& status, std::string_view reason) {
+  for (const Json& cause : causes_of(status)) {
+    if (cause.is_object() && text_at(cause, "reason") == reason) return true;
+  }
+  return false;
+}
+
+ErrorCode code_of(int http_status, const Json& status) {
+  // "Too large resource version" (504): this server has not seen what we have seen. Like 410 it asks for a new list.
+  if (has_cause(status, "ResourceVersionTooLarge")) return ErrorCode::kGone;
+  switch (http_status) {
+    case 400:
+    case 405:
+    case 413:
+    case 415:
+    case 422:
+      return ErrorCode::kInvalidArgument;
+    case 401:
+      return ErrorCode::kUnauthenticated;
+    case 403:
+      return ErrorCode::kPermissionDenied;
+    case 404:
+      return ErrorCode::kNotFound;
+    case 409:
+      return text_at(status, "reason") == "AlreadyExists" ? ErrorCode::kAlreadyExists : ErrorCode::kConflict;
+    case 410:
+      return ErrorCode::kGone;
+    case 429:
+      return ErrorCode::kResourceExhausted;
+    case 502:
+    case 503:
+      return ErrorCode::kUnavailable;
+    case 504:
+      return ErrorCode::kDeadlineExceeded;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+std::string message_of(int http_status, const Json& status) {
+  std::string message = text_at(status, "message");
+  if (message.empty()) message = "HTTP status " + std::to_string(http_status);
+  for (const Json& cause : causes_of(status)) {
+    if (!cause.is_object()) continue;
+    const std::string field = text_at(cause, "field");
+    // The server's message usually names the fields already.
+    if (!field.empty() && message.find(field) == std::string::npos) {
+      message += "; " + field + ": " + text_at(cause, "message");
+    }
+  }
+  return message;
+}
+
+}  // namespace
+
+Error error_of_status(std::string_view what, const Json& status) {
+  const auto code = status.find("code");
+  const int http_status = code != status.end() && code->is_number_integer() ? code->get<int>() : 500;
+  return {code_of(http_status, status), std::string(what) + ": " + message_of(http_status, status)};
+}
+
+Error error_of_response(std::string_view what, int http_status, std::string_view body) {
+  const Json parsed = Json::parse(body, nullptr, false);
+  if (parsed.is_object()) {
+    return {code_of(http_status, parsed), std::string(what) + ": " + message_of(http_status, parsed)};
+  }
+  std::string quoted(body.substr(0, kMaxQuotedBytes));
+  if (!quoted.empty()) quoted = " '" + quoted + "'";
+  return {code_of(http_status, Json::object()),
+          std::string(what) + ": HTTP status " + std::to_string(http_status) + quoted};
+}
+
+}  // namespace sluice::kube

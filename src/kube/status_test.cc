@@ -1,0 +1,65 @@
+#include "src/kube/status.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::kube {
+namespace {
+
+std::string status_json(int code, const std::string& reason, const std::string& message) {
+  return Json{{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}}.dump();
+}
+
+TEST_CASE("every HTTP status has the code that tells what to do") {
+  struct Case {
+    int status;
+    const char* reason;
+    ErrorCode code;
+  };
+  const Case cases[] = {
+      {400, "BadRequest", ErrorCode::kInvalidArgument},   {401, "Unauthorized", ErrorCode::kUnauthenticated},
+      {403, "Forbidden", ErrorCode::kPermissionDenied},   {404, "NotFound", ErrorCode::kNotFound},
+      {405, "MethodNotAllowed", ErrorCode::kInvalidArgument},
+      {409, "AlreadyExists", ErrorCode::kAlreadyExists},  {409, "Conflict", ErrorCode::kConflict},
+      {410, "Expired", ErrorCode::kGone},                 {413, "RequestEntityTooLarge", ErrorCode::kInvalidArgument},
+      {415, "UnsupportedMediaType", ErrorCode::kInvalidArgument},
+      {422, "Invalid", ErrorCode::kInvalidArgument},      {429, "TooManyRequests", ErrorCode::kResourceExhausted},
+      {500, "InternalError", ErrorCode::kInternal},       {502, "", ErrorCode::kUnavailable},
+      {503, "ServiceUnavailable", ErrorCode::kUnavailable}, {504, "Timeout", ErrorCode::kDeadlineExceeded},
+      {418, "", ErrorCode::kInternal},
+  };
+  for (const Case& c : cases) {
+    INFO(c.status << " " << c.reason);
+    const Error error = error_of_response("get Pod a/b", c.status, status_json(c.status, c.reason, "because"));
+    CHECK(error.code() == c.code);
+    CHECK(error.message() == "get Pod a/b: because");
+  }
+}
+
+TEST_CASE("an invalid object's fields are named") {
+  const Json status{
+      {"code", 422},
+      {"message", "Pod \"x\" is invalid"},
+      {"details", {{"causes", {{{"field", "spec.containers"}, {"message", "Required value"}, {"reason", "FieldValueRequired"}}}}}}};
+  CHECK(error_of_status("apply", status).message() ==
+        "apply: Pod \"x\" is invalid; spec.containers: Required value");
+}
+
+TEST_CASE("a resource version that the server has not reached asks for a new list") {
+  const Json status{{"code", 504},
+                    {"message", "Timeout: Too large resource version"},
+                    {"details", {{"causes", {{{"reason", "ResourceVersionTooLarge"}, {"message", "x"}}}}}}};
+  CHECK(error_of_status("list", status).code() == ErrorCode::kGone);
+}
+
+TEST_CASE("answers that are no Status are quoted, in part") {
+  CHECK(error_of_response("x", 503, "no healthy upstream").message() == "x: HTTP status 503 'no healthy upstream'");
+  CHECK(error_of_response("x", 500, "").message() == "x: HTTP status 500");
+  CHECK(error_of_response("x", 500, std::string(100000, 'a')).message().size() < 1000);
+  CHECK(error_of_response("x", 404, "[1]").code() == ErrorCode::kNotFound);
+  CHECK(error_of_status("x", Json{{"details", {{"causes", {1, "a"}}}}}).code() == ErrorCode::kInternal);
+}
+
+}  // namespace
+}  // namespace sluice::kube

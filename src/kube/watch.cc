@@ -1,0 +1,67 @@
+#include "src/kube/watch.h"
+
+#include <utility>
+
+#include "src/kube/status.h"
+
+namespace sluice::kube {
+
+LineFramer::LineFramer(std::size_t max_line_bytes, std::function<Result<void>(std::string_view)> on_line)
+    : max_line_bytes_(max_line_bytes), on_line_(std::move(on_line)) {}
+
+Result<void> LineFramer::on_bytes(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, end);
+    if (partial_.size() + piece.size() > max_line_bytes_) {
+      return Error(ErrorCode::kDataLoss,
+                   "a line of the watch is longer than " + std::to_string(max_line_bytes_) + " bytes");
+    }
+    if (end == std::string_view::npos) {
+      partial_.append(piece);
+      return {};
+    }
+    bytes.remove_prefix(end + 1);
+    if (partial_.empty()) {  // the common case: the line lies in the piece as a whole
+      SLUICE_TRY_VOID(emit(piece));
+      continue;
+    }
+    partial_.append(piece);
+    const std::string line = std::exchange(partial_, {});
+    SLUICE_TRY_VOID(emit(line));
+  }
+  return {};
+}
+
+Result<void> LineFramer::emit(std::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line.empty() ? Result<void>() : on_line_(line);
+}
+
+Result<WatchEvent> parse_watch_event(std::string_view line) {
+  Json parsed = Json::parse(line, nullptr, false);
+  const Error malformed(ErrorCode::kDataLoss, "no watch event: " + std::string(line.substr(0, 200)));
+  if (!parsed.is_object()) return malformed;
+  const auto type = parsed.find("type");
+  const auto object = parsed.find("object");
+  if (type == parsed.end() || !type->is_string() || object == parsed.end() || !object->is_object()) return malformed;
+
+  const auto& name = type->get_ref<const std::string&>();
+  if (name == "ERROR") return error_of_status("watch", *object);
+  WatchEvent event;
+  if (name == "ADDED") {
+    event.type = WatchEventType::kAdded;
+  } else if (name == "MODIFIED") {
+    event.type = WatchEventType::kModified;
+  } else if (name == "DELETED") {
+    event.type = WatchEventType::kDeleted;
+  } else if (name == "BOOKMARK") {
+    event.type = WatchEventType::kBookmark;
+  } else {
+    return malformed;
+  }
+  event.object = std::move(*object);
+  return event;
+}
+
+}  // namespace sluice::kube

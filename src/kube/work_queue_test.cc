@@ -1,0 +1,141 @@
+#include "src/kube/work_queue.h"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using sluice::testing::ManualClock;
+using Queue = WorkQueue<std::string>;
+
+std::optional<std::string> try_get(Queue& queue) { return queue.size() == 0 ? std::nullopt : queue.get({}); }
+
+TEST_CASE("keys come out once, in the order they went in") {
+  ManualClock clock;
+  Queue queue(clock);
+  for (const char* key : {"a", "b", "a", "c", "b"}) queue.add(key);
+  CHECK(queue.size() == 3);
+  CHECK(*try_get(queue) == "a");
+  CHECK(*try_get(queue) == "b");
+  CHECK(*try_get(queue) == "c");
+  CHECK_FALSE(try_get(queue));
+}
+
+TEST_CASE("a key added while in work comes back when the work is done, once") {
+  ManualClock clock;
+  Queue queue(clock);
+  queue.add("a");
+  CHECK(*try_get(queue) == "a");
+  queue.add("a");
+  queue.add("a");
+  CHECK_FALSE(try_get(queue));
+  queue.done("a");
+  CHECK(*try_get(queue) == "a");
+  queue.done("a");
+  CHECK_FALSE(try_get(queue));
+}
+
+TEST_CASE("a delayed key comes when its time has come, and of two delays the nearer counts") {
+  ManualClock clock;
+  Queue queue(clock);
+  queue.add_after("later", 10s);
+  queue.add_after("soon", 5s);
+  queue.add_after("later", 3s);
+  queue.add_after("soon", 60s);
+  clock.advance(2999ms);
+  CHECK_FALSE(try_get(queue));
+  clock.advance(1ms);
+  CHECK(*queue.get({}) == "later");
+  clock.advance(2s);
+  CHECK(*queue.get({}) == "soon");
+  clock.advance(1h);
+  queue.add("last");
+  CHECK(*queue.get({}) == "last");
+  CHECK_FALSE(try_get(queue));
+}
+
+TEST_CASE("no delay is no delay") {
+  ManualClock clock;
+  Queue queue(clock);
+  queue.add_after("a", 0ms);
+  CHECK(*try_get(queue) == "a");
+}
+
+TEST_CASE("failures double the pause up to the cap; forgetting starts over") {
+  ManualClock clock;
+  Queue queue(clock, {5ms, 30ms});
+  for (const auto pause : {5ms, 10ms, 20ms, 30ms, 30ms}) {
+    INFO(pause.count());
+    queue.add_rate_limited("a");
+    clock.advance(pause - 1ms);
+    CHECK_FALSE(try_get(queue));
+    clock.advance(1ms);
+    CHECK(*queue.get({}) == "a");
+    queue.done("a");
+  }
+  queue.forget("a");
+  queue.add_rate_limited("a");
+  clock.advance(5ms);
+  CHECK(*queue.get({}) == "a");
+}
+
+TEST_CASE("get ends when asked to stop") {
+  ManualClock clock;
+  Queue queue(clock);
+  std::stop_source stop;
+  std::optional<std::string> got = "unset";
+  std::thread worker([&] { got = queue.get(stop.get_token()); });
+  stop.request_stop();
+  worker.join();
+  CHECK_FALSE(got);
+  queue.add("a");
+  CHECK_FALSE(queue.get(stop.get_token()));
+}
+
+TEST_CASE("no key is ever with two workers, and no add is lost") {
+  ManualClock clock;
+  WorkQueue<int> queue(clock);
+  constexpr int kKeys = 5;
+  constexpr int kAdds = 2000;
+  std::atomic<int> busy[kKeys] = {};
+  std::atomic<int> seen[kKeys] = {};   // the newest generation the last work on the key saw
+  std::atomic<int> generation[kKeys] = {};
+  std::atomic<bool> overlap = false;
+  std::stop_source stop;
+  std::vector<std::thread> workers;
+  for (int w = 0; w < 4; ++w) {
+    workers.emplace_back([&] {
+      while (const auto key = queue.get(stop.get_token())) {
+        if (busy[*key].fetch_add(1) != 0) overlap = true;
+        seen[*key] = generation[*key].load();
+        busy[*key].fetch_sub(1);
+        queue.done(*key);
+      }
+    });
+  }
+  for (int i = 0; i < kAdds; ++i) {
+    ++generation[i % kKeys];
+    queue.add(i % kKeys);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto all_seen = [&] {
+    for (int k = 0; k < kKeys; ++k) {
+      if (seen[k] != generation[k]) return false;
+    }
+    return true;
+  };
+  while (!all_seen() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  CHECK(all_seen());
+  stop.request_stop();
+  for (auto& worker : workers) worker.join();
+  CHECK_FALSE(overlap);
+}
+
+}  // namespace
+}  // namespace sluice::kube
