@@ -1,0 +1,155 @@
+#include "src/transport/remote_client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "src/transport/grpc_message.h"
+
+namespace sluice::transport {
+namespace {
+
+// Together below the five seconds in which a vanished worker must be noticed.
+constexpr int kKeepaliveTimeMs = 2000;
+constexpr int kKeepaliveTimeoutMs = 2500;
+constexpr int kReconnectBackoffMs = 500;
+
+std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Credentials& credentials) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectBackoffMs);
+  // A worker is spoken to directly whatever http_proxy says, and over a connection of its own.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(kFeederMessageBytesMax);
+  arguments.SetMaxSendMessageSize(-1);
+  const std::string target = (address.starts_with('[') ? "ipv6:" : "ipv4:") + address;
+  if (!credentials) return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  arguments.SetSslTargetNameOverride(kWorkerServerName);
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = credentials->authority;
+  options.pem_cert_chain = credentials->certificate;
+  options.pem_private_key = credentials->key;
+  return grpc::CreateCustomChannel(target, grpc::SslCredentials(options), arguments);
+}
+
+// Lives until gRPC's last callback; the client and every permit share it.
+class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                   public std::enable_shared_from_this<Call> {
+ public:
+  Call(const std::string& address, const Credentials& credentials, RemoteClientHandler& handler)
+      : handler_(handler),
+        stub_(make_channel(address, credentials)),
+        writes_([this](const grpc::ByteBuffer* message) { StartWrite(message); }) {}
+
+  void start() {
+    self_ = shared_from_this();
+    stub_.PrepareBidiStreamingCall(&context_, kExecuteMethod, {}, this);
+    // Reads and writes start outside of callbacks, too: the hold keeps the call from ending between them.
+    AddHold();
+    StartRead(&incoming_);
+    StartCall();
+  }
+
+  void send(grpc::ByteBuffer message) { writes_.push(std::move(message)); }
+
+  void cancel_and_wait() {
+    context_.TryCancel();
+    {
+      std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      if (!reading_) end_locked();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_; });
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return end();
+    auto message = decode_message(incoming_);
+    incoming_.Clear();
+    if (!message.ok()) {
+      context_.TryCancel();
+      return end();
+    }
+    {
+      std::lock_guard lock(mutex_);
+      reading_ = false;
+    }
+    handler_.received(std::move(message->header), std::move(message->payload),
+                      ReadPermit(nullptr, [call = shared_from_this()](void*) { call->read_more(); }));
+  }
+
+  void OnWriteDone(bool ok) override { writes_.written(ok); }
+
+  void OnDone(const grpc::Status& status) override {
+    handler_.closed(status.ok() ? "the worker ended the stream" : status.error_message());
+    const auto self = std::move(self_);
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  void read_more() {
+    std::lock_guard lock(mutex_);
+    if (ended_) return;
+    if (cancelled_) return end_locked();
+    reading_ = true;
+    StartRead(&incoming_);
+  }
+
+  void end() {
+    std::lock_guard lock(mutex_);
+    end_locked();
+  }
+
+  void end_locked() {
+    if (std::exchange(ended_, true)) return;
+    writes_.abort();
+    RemoveHold();
+  }
+
+  RemoteClientHandler& handler_;
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer incoming_;
+  WriteQueue writes_;
+  std::shared_ptr<Call> self_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reading_ = true;     // a read is in progress
+  bool cancelled_ = false;
+  bool ended_ = false;      // the hold is gone: no operation may be started
+  bool done_ = false;
+};
+
+class GrpcClient final : public RemoteClient {
+ public:
+  explicit GrpcClient(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+  ~GrpcClient() override { call_->cancel_and_wait(); }
+
+  void send(const v1::Header& header, std::span<const std::byte> payload, std::shared_ptr<const void> owner) override {
+    call_->send(encode_message(header, payload, std::move(owner)));
+  }
+
+ private:
+  std::shared_ptr<Call> call_;
+};
+
+}  // namespace
+
+std::unique_ptr<RemoteClient> RemoteClient::connect(const std::string& address, const Credentials& credentials,
+                                                    RemoteClientHandler& handler) {
+  auto call = std::make_shared<Call>(address, credentials, handler);
+  call->start();
+  return std::make_unique<GrpcClient>(std::move(call));
+}
+
+}  // namespace sluice::transport
