@@ -34,8 +34,8 @@ struct Holding {
   std::vector<const Worker*> kept;
   Grant grant;
 
-  // An existing worker, already taken off `candidates`, cannot stay. Nor is it replaced, nor a lost one, in this decision: a number
-  // of replicas says how many workers there are, and cannot say "this one, but elsewhere".
+  // An existing worker, already taken off `candidates`, cannot stay. Nor is it replaced, nor a lost one, in this
+  // decision: a number of replicas says how many workers there are, and cannot say "this one, but elsewhere".
   void give_one_up() { limit = grant.workers + static_cast<int>(candidates.size()); }
 
   bool on_node(const Worker& worker, const Room& room) const { return !worker.node.empty() && room.knows(worker.node); }
@@ -45,10 +45,12 @@ double value_of_worker(const Claim& claim, int already, const Config& config) {
   const Job& job = *claim.job;
   const double cores = static_cast<double>(job.worker_millicores) / 1000;
   const double before = progress(claim.belief->supply_ratio(already * cores, job, config), config.softmin_exponent);
-  const double after = progress(claim.belief->supply_ratio((already + 1) * cores, job, config), config.softmin_exponent);
+  const double after =
+      progress(claim.belief->supply_ratio((already + 1) * cores, job, config), config.softmin_exponent);
   const double gang = std::max({job.gpus, job.ranks, 1});
   double value = job.weight * std::sqrt(gang) * (after - before) / cores;
-  if (job.remaining_seconds) value /= std::sqrt(std::max(*job.remaining_seconds, config.shortest_remaining_seconds) / 3600);
+  if (job.remaining_seconds)
+    value /= std::sqrt(std::max(*job.remaining_seconds, config.shortest_remaining_seconds) / 3600);
   return already < job.allocated_workers ? value * (1 + config.held_bonus) : value;
 }
 
@@ -56,8 +58,8 @@ double value_of_worker(const Claim& claim, int already, const Config& config) {
 Bid bid_for(const Holding& holding, int index, int already, const Config& config) {
   const Claim& claim = *holding.claim;
   const Tier tier = already < claim.job->min_workers ? kMinimum : kGrowth;
-  // Only where a worker stands is beyond competition; one that was lost is replaced after the minima of the same priority.
-  // Its value is not asked for: nothing may be known about the job.
+  // Only where a worker stands is beyond competition; one that was lost is replaced after the minima of the same
+  // priority. Its value is not asked for: nothing may be known about the job.
   if (claim.unconditional) return {already < holding.bound ? kUnconditional : kMinimum, claim.job->priority, 0, index};
   return {tier, claim.job->priority, value_of_worker(claim, already, config), index};
 }
@@ -70,7 +72,8 @@ std::optional<Bid> next_bid(const Holding& holding, int index, const Config& con
   const Bid bid = bid_for(holding, index, already, config);
   const bool is_new = already >= claim.job->allocated_workers;
   if (bid.tier == kGrowth && is_new) {
-    const double x = claim.belief->supply_ratio(already * static_cast<double>(claim.job->worker_millicores) / 1000, *claim.job, config);
+    const double x = claim.belief->supply_ratio(already * static_cast<double>(claim.job->worker_millicores) / 1000,
+                                                *claim.job, config);
     if (progress_slope(x, config.softmin_exponent) < config.min_slope) return std::nullopt;
   }
   return bid;
@@ -78,7 +81,8 @@ std::optional<Bid> next_bid(const Holding& holding, int index, const Config& con
 
 // Takes the least valuable existing worker whose bid is below `bid` off its node, if that makes room for a new worker.
 // Whichever pod of a job goes, what the job loses is its last worker: that one's bid counts.
-bool displace_least(std::vector<Holding>& holdings, const Bid& bid, std::int64_t millicores, Room& room, const Config& config) {
+bool displace_least(std::vector<Holding>& holdings, const Bid& bid, std::int64_t millicores, Room& room,
+                    const Config& config) {
   std::optional<Bid> least;
   std::size_t least_candidate = 0;
   for (int index = 0; index < std::ssize(holdings); ++index) {
@@ -88,7 +92,8 @@ bool displace_least(std::vector<Holding>& holdings, const Bid& bid, std::int64_t
     const Bid its_bid = bid_for(other, index, last, config);
     if (!(its_bid < bid) || (least && !(its_bid < *least))) continue;
     const auto helps = [&](const Worker* worker) {
-      return other.on_node(*worker, room) && room.would_fit_without(worker->node, other.claim->job->worker_millicores, millicores);
+      return other.on_node(*worker, room) &&
+             room.would_fit_without(worker->node, other.claim->job->worker_millicores, millicores);
     };
     const auto candidate = std::find_if(other.candidates.begin(), other.candidates.end(), helps);
     if (candidate == other.candidates.end()) continue;
@@ -111,7 +116,8 @@ std::optional<std::string> place_new(std::vector<Holding>& holdings, const Bid& 
   return room.place_over_expected(millicores);  // a large worker over several small ones
 }
 
-// Room for one more worker of the bidder, and on which node: its best existing worker where there is one, else a new one.
+// Room for one more worker of the bidder, and on which node: its best existing worker where there is one, else a new
+// one.
 std::optional<std::string> find_room(std::vector<Holding>& holdings, const Bid& bid, Room& room, const Config& config) {
   Holding& mine = holdings[bid.claim];
   const std::int64_t millicores = mine.claim->job->worker_millicores;
@@ -138,16 +144,19 @@ std::optional<std::string> find_room(std::vector<Holding>& holdings, const Bid& 
   return node;
 }
 
-// The live workers beyond those kept. Workers of an unconditional claim are not given up for want of room: the cluster may be
-// hiding it from us just as it hides the metrics.
+// The live workers beyond those kept. Workers of an unconditional claim are not given up for want of room: the cluster
+// may be hiding it from us just as it hides the metrics.
 std::vector<std::string> surplus(const Holding& holding) {
   std::vector<const Worker*> live = in_order_of_keeping(*holding.claim->job);
   if (holding.claim->unconditional) {
     live.erase(live.begin(), live.begin() + std::min<std::ptrdiff_t>(holding.claim->wanted, std::ssize(live)));
   } else {
-    std::erase_if(live, [&](const Worker* worker) { return std::find(holding.kept.begin(), holding.kept.end(), worker) != holding.kept.end(); });
+    std::erase_if(live, [&](const Worker* worker) {
+      return std::find(holding.kept.begin(), holding.kept.end(), worker) != holding.kept.end();
+    });
   }
   std::vector<std::string> names;
+  names.reserve(live.size());
   for (auto worker = live.rbegin(); worker != live.rend(); ++worker) names.push_back((*worker)->name);
   return names;
 }
@@ -180,6 +189,7 @@ std::vector<const Worker*> in_order_of_keeping(const Job& job) {
 
 std::vector<Grant> allocate(const std::vector<Claim>& claims, Room& room, const Config& config) {
   std::vector<Holding> holdings;
+  holdings.reserve(claims.size());
   std::priority_queue<Bid> bids;
   for (const Claim& claim : claims) holdings.push_back(open(claim, room));
   for (int index = 0; index < std::ssize(holdings); ++index) {
@@ -202,6 +212,7 @@ std::vector<Grant> allocate(const std::vector<Claim>& claims, Room& room, const 
   }
 
   std::vector<Grant> grants;
+  grants.reserve(holdings.size());
   for (Holding& holding : holdings) {
     holding.grant.victims = surplus(holding);
     holding.grant.out_of_room |= holding.limit < holding.claim->wanted;

@@ -1,13 +1,13 @@
 // Step 3 of decide(): who gets the cluster's CPU, one worker at a time, and on which node there is room for it.
 //
-// Every job bids for its next worker; the highest bid is served; the job bids again, lower (progress is concave), until it has what
-// it wants or no node has room. Bids are ordered by
+// Every job bids for its next worker; the highest bid is served; the job bids again, lower (progress is concave), until
+// it has what it wants or no node has room. Bids are ordered by
 //   tier      1. existing workers of unconditional claims, 2. workers up to a job's minimum, 3. growth
 //   priority  within a tier, strictly
 //   value     weight sqrt(g) (df / core) / sqrt(remaining hours), +10 % for workers that exist already (hysteresis)
 //   id        so that the outcome does not depend on the order of the input
-// A worker that exists is kept on its node. A new one goes to spare room, else it displaces the least valuable existing worker
-// whose bid is lower; a job that loses a worker this way does not get a new one elsewhere in the same decision.
+// A worker that exists is kept on its node. A new one goes to spare room, else it displaces the least valuable existing
+// worker whose bid is lower; a job that loses a worker this way does not get a new one elsewhere in the same decision.
 //
 // Source of the value function: docs/scheduling.md, section "Whose worker first".
 #pragma once

@@ -46,11 +46,13 @@ class Contest {
 MakeJob hungry(const std::string& name) { return MakeJob(name).measures(kHungry); }
 
 TEST_CASE("with room for everybody, everybody gets what is wanted") {
-  CHECK(Contest().claims(hungry("a"), 11).claims(hungry("b"), 4).workers_on({{"n1", 15000, 0, true}}) == std::vector{11, 4});
+  CHECK(Contest().claims(hungry("a"), 11).claims(hungry("b"), 4).workers_on({{"n1", 15000, 0, true}}) ==
+        std::vector{11, 4});
 }
 
 TEST_CASE("equal jobs share equally, the first by name gets the odd worker") {
-  CHECK(Contest().claims(hungry("a"), 11).claims(hungry("b"), 11).workers_on({{"n1", 9000, 0, true}}) == std::vector{5, 4});
+  CHECK(Contest().claims(hungry("a"), 11).claims(hungry("b"), 11).workers_on({{"n1", 9000, 0, true}}) ==
+        std::vector{5, 4});
 }
 
 TEST_CASE("who gets the scarce worker") {
@@ -71,7 +73,10 @@ TEST_CASE("who gets the scarce worker") {
       {"nearly fed loses against starving", MakeJob("a").measures(nearly_fed), hungry("b"), {0, 6}},
       {"a core moves a small job further", hungry("a"), MakeJob("b").measures(small), {4, 2}},
       {"the one that ends sooner", hungry("a").remaining_hours(10), hungry("b").remaining_hours(1), {0, 6}},
-      {"about to end is not infinitely urgent", hungry("a").remaining_hours(1.0 / 3600), hungry("b").remaining_hours(1.0 / 60), {3, 3}},
+      {"about to end is not infinitely urgent",
+       hungry("a").remaining_hours(1.0 / 3600),
+       hungry("b").remaining_hours(1.0 / 60),
+       {3, 3}},
       {"workers that exist are worth a tenth more", hungry("a"), MakeJob("b").holds(6, "n1").measures(kHungry), {0, 6}},
       {"but not two tenths", hungry("a").weight(120), MakeJob("b").holds(6, "n1").measures(kHungry), {5, 1}},
   };
@@ -90,12 +95,14 @@ TEST_CASE("no worker is added where the curve is flat, whatever is wanted") {
   CHECK_FALSE(grants[0].out_of_room);
 
   // Those that exist are left alone.
-  CHECK(Contest().claims(MakeJob("a").holds(20, "n1").measures(kHungry), 20).workers_on({{"n1", 64000, 0, true}}) == std::vector{20});
+  CHECK(Contest().claims(MakeJob("a").holds(20, "n1").measures(kHungry), 20).workers_on({{"n1", 64000, 0, true}}) ==
+        std::vector{20});
 }
 
 TEST_CASE("existing workers stay where they are, new ones are spread over the emptiest nodes") {
-  const std::vector<Grant> grants =
-      Contest().claims(MakeJob("a").holds(2, "n2").measures(kHungry), 5).on({{"n1", 2000, 0, true}, {"n2", 4000, 0, true}});
+  const std::vector<Grant> grants = Contest()
+                                        .claims(MakeJob("a").holds(2, "n2").measures(kHungry), 5)
+                                        .on({{"n1", 2000, 0, true}, {"n2", 4000, 0, true}});
   CHECK(grants[0].occupied_nodes == Names{"n2", "n2", "n1", "n2", "n1"});
   CHECK(grants[0].new_worker_nodes == Names{"n1", "n2", "n1"});
   CHECK(grants[0].victims.empty());
@@ -117,7 +124,8 @@ TEST_CASE("a worker that is bound nowhere yet counts as existing, and needs room
 }
 
 TEST_CASE("a worker on a node that has disappeared is like one that is bound nowhere") {
-  const std::vector<Grant> grants = Contest().claims(MakeJob("a").holds(1, "gone").measures(kHungry), 1).on({{"n1", 1000, 0, true}});
+  const std::vector<Grant> grants =
+      Contest().claims(MakeJob("a").holds(1, "gone").measures(kHungry), 1).on({{"n1", 1000, 0, true}});
   CHECK(grants[0].workers == 1);
   CHECK(grants[0].occupied_nodes == Names{"n1"});
 }
@@ -158,7 +166,8 @@ TEST_CASE("shrinking jobs make room for growing ones in the same decision") {
 }
 
 TEST_CASE("growth displaces the least valuable worker, not the nearest one") {
-  // "b" is worth four times "a", and "c" twice: b's new worker must come from a's node, although c's is the first by name.
+  // "b" is worth four times "a", and "c" twice: b's new worker must come from a's node, although c's is the first by
+  // name.
   Contest contest;
   contest.claims(MakeJob("a").holds(1, "n2").measures(kHungry), 1)
       .claims(hungry("b").weight(400), 1)

@@ -19,8 +19,10 @@ int seconds_to_90_percent(FluidLoop& loop, const std::string& name, int limit_se
 }
 
 TEST_CASE("one job with a knee of 8 cores reaches 90 % of full speed with its first estimate") {
-  // docs/scheduling.md: 4 GPUs, knee 8, metrics 30 s old, start-up 20 s: at most 75 s. Decisions every 15 s over a window of 15 s.
-  FluidLoop loop({{"n1", 64000, 0, true}}, {.decision_seconds = 15, .window_seconds = 15, .metrics_lag_seconds = 15, .startup_seconds = 20}, {});
+  // docs/scheduling.md: 4 GPUs, knee 8, metrics 30 s old, start-up 20 s: at most 75 s. Decisions every 15 s over a
+  // window of 15 s.
+  FluidLoop loop({{"n1", 64000, 0, true}},
+                 {.decision_seconds = 15, .window_seconds = 15, .metrics_lag_seconds = 15, .startup_seconds = 20}, {});
   const FluidJob physics{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
   loop.add(MakeJob("vision").gpus(4).local_millicores(1000).obj(), physics);
   CHECK(seconds_to_90_percent(loop, "vision", 200) == 65);
@@ -31,13 +33,15 @@ TEST_CASE("one job with a knee of 8 cores reaches 90 % of full speed with its fi
   CHECK(loop.changes("vision") <= 2);
 }
 
-TEST_CASE("the demonstration's vision job: decisions every 5 s, small workers, any efficiency and sharpness of the knee") {
+TEST_CASE(
+    "the demonstration's vision job: decisions every 5 s, small workers, any efficiency and sharpness of the knee") {
   for (const std::int64_t millicores : {250, 500}) {
     for (const double q : {6.0, 40.0}) {
       for (const double remote_rate : {500.0, 960.0, 1250.0}) {
         CAPTURE(millicores, q, remote_rate);
         FluidLoop loop({{"n1", 2000, 500, true}, {"n2", 2000, 500, true}}, {}, {});
-        const FluidJob physics{.demand = 920, .local_rate = 1250, .remote_rate = remote_rate, .local_cores = 0.25, .q = q};
+        const FluidJob physics{
+            .demand = 920, .local_rate = 1250, .remote_rate = remote_rate, .local_cores = 0.25, .q = q};
         loop.add(MakeJob("vision").max(8).worker_millicores(millicores).local_millicores(250).obj(), physics);
         const int reached_seconds = seconds_to_90_percent(loop, "vision", 120);
         CAPTURE(reached_seconds);
@@ -62,7 +66,8 @@ TEST_CASE("workers that spend part of their CPU unseen: the estimate is wrong, i
   for (const double overhead : {0.2, 0.4, 0.6}) {
     CAPTURE(overhead);
     FluidLoop loop({{"n1", 8000, 0, true}}, {}, {});
-    const FluidJob physics{.demand = 920, .local_rate = 1250, .remote_rate = 960, .local_cores = 0.25, .remote_overhead = overhead};
+    const FluidJob physics{
+        .demand = 920, .local_rate = 1250, .remote_rate = 960, .local_cores = 0.25, .remote_overhead = overhead};
     loop.add(MakeJob("vision").max(20).worker_millicores(250).local_millicores(250).obj(), physics);
     const int reached_seconds = seconds_to_90_percent(loop, "vision", 300);
     CAPTURE(reached_seconds);
@@ -76,9 +81,12 @@ TEST_CASE("workers that spend part of their CPU unseen: the estimate is wrong, i
 
 TEST_CASE("three mismatched jobs on a cluster that is large enough: each gets its knee, the language model nothing") {
   FluidLoop loop({{"n1", 16000, 0, true}, {"n2", 16000, 0, true}}, {}, {});
-  loop.add(MakeJob("image").gpus(4).local_millicores(2000).obj(), {.demand = 12000, .local_rate = 1000, .remote_rate = 800, .local_cores = 2});
-  loop.add(MakeJob("audio").gpus(4).local_millicores(2000).obj(), {.demand = 900, .local_rate = 200, .remote_rate = 190, .local_cores = 2});
-  loop.add(MakeJob("language").gpus(4).local_millicores(2000).obj(), {.demand = 800, .local_rate = 1000, .remote_rate = 700, .local_cores = 2});
+  loop.add(MakeJob("image").gpus(4).local_millicores(2000).obj(),
+           {.demand = 12000, .local_rate = 1000, .remote_rate = 800, .local_cores = 2});
+  loop.add(MakeJob("audio").gpus(4).local_millicores(2000).obj(),
+           {.demand = 900, .local_rate = 200, .remote_rate = 190, .local_cores = 2});
+  loop.add(MakeJob("language").gpus(4).local_millicores(2000).obj(),
+           {.demand = 800, .local_rate = 1000, .remote_rate = 700, .local_cores = 2});
   loop.run(180);
   CHECK(loop.speed("image") >= 0.94);
   CHECK(loop.speed("audio") >= 0.94);
@@ -94,9 +102,12 @@ TEST_CASE("three mismatched jobs on a cluster that is large enough: each gets it
 
 TEST_CASE("three mismatched jobs on a cluster that is too small: the CPU goes where it moves most, and stays there") {
   FluidLoop loop({{"n1", 6000, 0, true}}, {}, {});
-  loop.add(MakeJob("image").local_millicores(1000).obj(), {.demand = 12000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1});
-  loop.add(MakeJob("audio").local_millicores(1000).obj(), {.demand = 600, .local_rate = 200, .remote_rate = 154, .local_cores = 1});
-  loop.add(MakeJob("language").local_millicores(1000).obj(), {.demand = 300, .local_rate = 1000, .remote_rate = 770, .local_cores = 1});
+  loop.add(MakeJob("image").local_millicores(1000).obj(),
+           {.demand = 12000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1});
+  loop.add(MakeJob("audio").local_millicores(1000).obj(),
+           {.demand = 600, .local_rate = 200, .remote_rate = 154, .local_cores = 1});
+  loop.add(MakeJob("language").local_millicores(1000).obj(),
+           {.demand = 300, .local_rate = 1000, .remote_rate = 770, .local_cores = 1});
   loop.run(120);
   // A core is a third of what the audio job needs and a twelfth of what the image job needs.
   CHECK(loop.speed("audio") >= 0.89);

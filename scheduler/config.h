@@ -26,10 +26,10 @@ struct Config {
   double remote_extrapolation = 20;  // remote cores wanted, as a multiple of all cores observed at work
 
   // --- allocation ---
-  double headroom = 1.2;          // remote supply / the demand it has to cover
-  double softmin_exponent = 6;    // q of progress = (1 + x^-q)^(-1/q); published curves fit 3..60
-  double min_slope = 0.1;         // no new worker once d progress / d supply ratio is below
-  double held_bonus = 0.10;       // hysteresis: workers that exist are worth this fraction more than new ones
+  double headroom = 1.2;                   // remote supply / the demand it has to cover
+  double softmin_exponent = 6;             // q of progress = (1 + x^-q)^(-1/q); published curves fit 3..60
+  double min_slope = 0.1;                  // no new worker once d progress / d supply ratio is below
+  double held_bonus = 0.10;                // hysteresis: workers that exist are worth this fraction more than new ones
   double shortest_remaining_seconds = 60;  // a job about to end does not outbid everybody
 };
 

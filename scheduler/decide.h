@@ -9,7 +9,8 @@
 //   v      value of a worker = weight sqrt(g) (df / core) / sqrt(remaining hours); g = GPUs of the job
 //
 // Guarantees (each is a property test in decide_property_test.cc)
-//   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers in it.
+//   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers in
+//   it.
 //   2. No node is given more than it has free; workers that are starting count, workers that are draining do not.
 //   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless capacity (for min) or placement
 //      Local (for min) forbids.

@@ -22,7 +22,8 @@ struct Population {
   bool minima = true;
 };
 
-const Population kUniform{.worker_millicores = {500}, .only_auto = true, .lost_and_draining_workers = false, .minima = false};
+const Population kUniform{
+    .worker_millicores = {500}, .only_auto = true, .lost_and_draining_workers = false, .minima = false};
 
 template <typename T>
 T pick(const std::vector<T>& values) {
@@ -47,7 +48,8 @@ void give_workers(Job& job, std::vector<Node>& room, const Population& populatio
     const bool draining = population.lost_and_draining_workers && *rc::gen::inRange(0, 8) == 0;
     const double age_seconds = *rc::gen::inRange(0, 100);
     const bool ready = age_seconds > 10;
-    job.workers.push_back({job.id.name + "-worker-" + std::to_string(i), node.name, ready, kNowSeconds - age_seconds, kNowSeconds - age_seconds + 5, draining});
+    job.workers.push_back({job.id.name + "-worker-" + std::to_string(i), node.name, ready, kNowSeconds - age_seconds,
+                           kNowSeconds - age_seconds + 5, draining});
     if (!draining) ++job.allocated_workers;
   }
   if (population.lost_and_draining_workers) job.allocated_workers += pick<int>({0, 0, 0, 1, 2});
@@ -82,7 +84,8 @@ Job some_job(const std::string& name, std::vector<Node>& room, const Population&
   if (*rc::gen::inRange(0, 3) == 0) job.remaining_seconds = pick<double>({5, 600, 36000});
   if (!population.only_auto) {
     job.mode = pick<Mode>({Mode::kAuto, Mode::kAuto, Mode::kRecommend, Mode::kOff});
-    job.placement = pick<Placement>({Placement::kAuto, Placement::kAuto, Placement::kAuto, Placement::kRemote, Placement::kLocal});
+    job.placement =
+        pick<Placement>({Placement::kAuto, Placement::kAuto, Placement::kAuto, Placement::kRemote, Placement::kLocal});
   }
   job.min_workers = population.minima ? pick<int>({0, 0, 1, 3}) : 0;
   job.max_workers = job.min_workers + *rc::gen::inRange(0, 12);
@@ -98,7 +101,8 @@ ClusterSnapshot some_cluster(const Population& population = {}) {
   const int nodes = *rc::gen::inRange(0, 5);
   for (int i = 0; i < nodes; ++i) {
     const std::int64_t allocatable = 250 * *rc::gen::inRange(0, 40);
-    snapshot.nodes.push_back({"n" + std::to_string(i), allocatable, allocatable * *rc::gen::inRange(0, 5) / 4 / 250 * 250, *rc::gen::inRange(0, 6) != 0});
+    snapshot.nodes.push_back({"n" + std::to_string(i), allocatable,
+                              allocatable * *rc::gen::inRange(0, 5) / 4 / 250 * 250, *rc::gen::inRange(0, 6) != 0});
   }
   std::vector<Node> room = snapshot.nodes;
   const int jobs = *rc::gen::inRange(1, 7);
@@ -115,7 +119,8 @@ std::string text_of(const Plan& plan) {
   std::ostringstream out;
   out << plan.capacity_millicores << ' ' << plan.granted_millicores << '\n';
   for (const JobPlan& job : plan.jobs) {
-    out << job.id.name << ' ' << job.workers << ' ' << job.recommended << ' ' << to_string(job.reason) << ' ' << to_string(job.bottleneck);
+    out << job.id.name << ' ' << job.workers << ' ' << job.recommended << ' ' << to_string(job.reason) << ' '
+        << to_string(job.bottleneck);
     for (const std::string& victim : job.victims) out << " -" << victim;
     for (const std::string& node : job.new_worker_nodes) out << " +" << node;
     out << ' ' << job.next_worker_gain_percent << ' ' << job.explanation << '\n';
@@ -134,13 +139,15 @@ TEST_CASE("no node is given more than it has free") {
       const Job& job = job_of(snapshot, job_plan.id);
       for (const std::string& node : job_plan.new_worker_nodes) used[node] += job.worker_millicores;
       for (const Worker& worker : job.workers) {
-        const bool stays = !worker.draining && std::find(job_plan.victims.begin(), job_plan.victims.end(), worker.name) == job_plan.victims.end();
+        const bool stays = !worker.draining && std::find(job_plan.victims.begin(), job_plan.victims.end(),
+                                                         worker.name) == job_plan.victims.end();
         if (stays) used[worker.node] += job.worker_millicores;
       }
     }
     std::int64_t total = 0;
     for (const Node& node : snapshot.nodes) {
-      RC_ASSERT(used[node.name] <= std::max<std::int64_t>(0, node.allocatable_millicores - node.requested_by_others_millicores));
+      RC_ASSERT(used[node.name] <=
+                std::max<std::int64_t>(0, node.allocatable_millicores - node.requested_by_others_millicores));
       total += used[node.name];
     }
     RC_ASSERT(total == plan.granted_millicores);
@@ -217,10 +224,12 @@ TEST_CASE("the victims are exactly the surplus of live workers") {
     const ClusterSnapshot snapshot = some_cluster();
     for (const JobPlan& plan : decide(snapshot, {}).jobs) {
       const Job& job = job_of(snapshot, plan.id);
-      const auto live = std::count_if(job.workers.begin(), job.workers.end(), [](const Worker& worker) { return !worker.draining; });
+      const auto live =
+          std::count_if(job.workers.begin(), job.workers.end(), [](const Worker& worker) { return !worker.draining; });
       RC_ASSERT(std::ssize(plan.victims) == std::max<std::ptrdiff_t>(0, live - plan.workers));
       for (const std::string& victim : plan.victims) {
-        RC_ASSERT(std::any_of(job.workers.begin(), job.workers.end(), [&](const Worker& w) { return w.name == victim && !w.draining; }));
+        RC_ASSERT(std::any_of(job.workers.begin(), job.workers.end(),
+                              [&](const Worker& w) { return w.name == victim && !w.draining; }));
       }
     }
   });
@@ -262,6 +271,24 @@ TEST_CASE("a plan that has been carried out is confirmed, on the same measuremen
   });
 }
 
+TEST_CASE("no job is told that there is no room while there is") {
+  property("work-conserving", [] {
+    const ClusterSnapshot snapshot = some_cluster(kUniform);
+    const Plan plan = decide(snapshot, {});
+    const bool refused =
+        std::any_of(plan.jobs.begin(), plan.jobs.end(), [](const JobPlan& job) { return job.reason == Reason::kCpu; });
+    if (!refused) return;
+    const ClusterSnapshot after = applied(snapshot, plan);
+    for (const Node& node : after.nodes) {
+      std::int64_t free = node.allocatable_millicores - node.requested_by_others_millicores;
+      for (const Job& job : after.jobs) {
+        for (const Worker& worker : job.workers) free -= worker.node == node.name ? job.worker_millicores : 0;
+      }
+      RC_ASSERT(free < kUniform.worker_millicores[0] || !node.schedulable);
+    }
+  });
+}
+
 TEST_CASE("workers of mixed sizes settle after a few decisions") {
   property("settles", [] {
     ClusterSnapshot snapshot = some_cluster();
@@ -287,7 +314,8 @@ TEST_CASE("what a job in mode Recommend is advised changes nothing for the other
       if (job.mode == Mode::kRecommend) job.observation = {std::nullopt, "gone"};
     }
     const Plan without = decide(snapshot, {});
-    for (std::size_t i = 0; i < without.jobs.size(); ++i) RC_ASSERT(with_metrics.jobs[i].workers == without.jobs[i].workers);
+    for (std::size_t i = 0; i < without.jobs.size(); ++i)
+      RC_ASSERT(with_metrics.jobs[i].workers == without.jobs[i].workers);
   });
 }
 

@@ -37,7 +37,8 @@ TEST_CASE("one starving job on an empty cluster jumps to its knee") {
 }
 
 TEST_CASE("a language model next to a vision job leaves it everything") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 16000).job(MakeJob("language").measures(kText)).job(hungry("vision")));
+  const Plan plan =
+      decided(MakeSnapshot().node("n1", 16000).job(MakeJob("language").measures(kText)).job(hungry("vision")));
   CHECK(plan_of(plan, "language").workers == 0);
   CHECK(plan_of(plan, "language").reason == Reason::kNotDataBound);
   CHECK(plan_of(plan, "language").bottleneck == Bottleneck::kNotDataBound);
@@ -68,15 +69,18 @@ TEST_CASE("the workers of a finished job are granted to the next in the same dec
 }
 
 TEST_CASE("mode Off holds its workers and their room") {
-  const Plan plan =
-      decided(MakeSnapshot().node("n1", 5000).job(hungry("off").mode(Mode::kOff).holds(2, "n1")).job(hungry("vision").priority(9)));
+  const Plan plan = decided(MakeSnapshot()
+                                .node("n1", 5000)
+                                .job(hungry("off").mode(Mode::kOff).holds(2, "n1"))
+                                .job(hungry("vision").priority(9)));
   CHECK(plan_of(plan, "off").workers == 2);
   CHECK(plan_of(plan, "off").reason == Reason::kModeOff);
   CHECK(plan_of(plan, "vision").workers == 3);
 }
 
 TEST_CASE("mode Recommend computes, but leaves the number of workers alone") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 16000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry)));
+  const Plan plan = decided(
+      MakeSnapshot().node("n1", 16000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry)));
   const JobPlan& advised = plan_of(plan, "advised");
   CHECK(advised.workers == 2);
   CHECK(advised.recommended == 11);
@@ -88,25 +92,31 @@ TEST_CASE("mode Recommend computes, but leaves the number of workers alone") {
 }
 
 TEST_CASE("a recommendation is made from what the others leave") {
-  const Plan plan = decided(MakeSnapshot()
-                                .node("n1", 10000)
-                                .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry).priority(9))
-                                .job(hungry("vision").max(5)));
+  const Plan plan =
+      decided(MakeSnapshot()
+                  .node("n1", 10000)
+                  .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry).priority(9))
+                  .job(hungry("vision").max(5)));
   CHECK(plan_of(plan, "vision").workers == 5);
   CHECK(plan_of(plan, "advised").recommended == 5);
   CHECK(plan_of(plan, "advised").reason == Reason::kCpu);
 }
 
 TEST_CASE("a recommendation may be to give up workers") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 9000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kText)));
+  const Plan plan = decided(
+      MakeSnapshot().node("n1", 9000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kText)));
   CHECK(plan_of(plan, "advised").workers == 2);
-  // Not all at once: its feeder does little while the workers do much, and an idle feeder is counted on for twice its use.
+  // Not all at once: its feeder does little while the workers do much, and an idle feeder is counted on for twice its
+  // use.
   CHECK(plan_of(plan, "advised").recommended == 1);
   CHECK(plan_of(plan, "advised").victims.empty());
 }
 
 TEST_CASE("somebody scaled a pool in mode Recommend in: the plan names whom to stop") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 9000).job(MakeJob("advised").mode(Mode::kRecommend).holds(3, "n1").allocated(1).measures(kHungry)));
+  const Plan plan =
+      decided(MakeSnapshot()
+                  .node("n1", 9000)
+                  .job(MakeJob("advised").mode(Mode::kRecommend).holds(3, "n1").allocated(1).measures(kHungry)));
   CHECK(plan_of(plan, "advised").workers == 1);
   CHECK(plan_of(plan, "advised").victims == std::vector<std::string>{"advised-worker-2", "advised-worker-1"});
 }
@@ -132,19 +142,24 @@ TEST_CASE("metrics vanish while a worker is lost: the number is held, so that it
 }
 
 TEST_CASE("a worker is lost: the number stays and the job is not punished for it") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 16000).job(MakeJob("vision").holds(11, "n1").measures(kHungry).allocated(12)));
+  const Plan plan =
+      decided(MakeSnapshot().node("n1", 16000).job(MakeJob("vision").holds(11, "n1").measures(kHungry).allocated(12)));
   CHECK(plan_of(plan, "vision").workers == 12);
 }
 
 TEST_CASE("a node disappears: only what has room is asked for") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 3000).job(MakeJob("vision").holds(3, "n1").allocated(11).measures(kHungry)));
+  const Plan plan =
+      decided(MakeSnapshot().node("n1", 3000).job(MakeJob("vision").holds(3, "n1").allocated(11).measures(kHungry)));
   CHECK(plan_of(plan, "vision").workers == 3);
   CHECK(plan_of(plan, "vision").victims.empty());
   CHECK(plan_of(plan, "vision").reason == Reason::kCpu);
 }
 
 TEST_CASE("a cordoned node keeps its workers and gets no more") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 8000, 0, false).node("n2", 2000).job(MakeJob("vision").holds(3, "n1").measures(kHungry)));
+  const Plan plan = decided(MakeSnapshot()
+                                .node("n1", 8000, 0, false)
+                                .node("n2", 2000)
+                                .job(MakeJob("vision").holds(3, "n1").measures(kHungry)));
   CHECK(plan_of(plan, "vision").workers == 5);
   CHECK(plan_of(plan, "vision").new_worker_nodes == std::vector<std::string>{"n2", "n2"});
 }
@@ -168,7 +183,10 @@ TEST_CASE("starving without any known rate gets one worker to measure with, sate
   starving.local.reset();
   Measurement sated = kText.steady(0, kNowSeconds);
   sated.local.reset();
-  const Plan plan = decided(MakeSnapshot().node("n1", 8000).job(MakeJob("starving").measures(starving)).job(MakeJob("sated").measures(sated)));
+  const Plan plan = decided(MakeSnapshot()
+                                .node("n1", 8000)
+                                .job(MakeJob("starving").measures(starving))
+                                .job(MakeJob("sated").measures(sated)));
   CHECK(plan_of(plan, "starving").workers == 1);
   CHECK(plan_of(plan, "starving").reason == Reason::kProbing);
   CHECK(plan_of(plan, "sated").workers == 0);

@@ -17,13 +17,17 @@ bool all_valid(std::initializer_list<double> values) {
   return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value >= 0; });
 }
 
-bool all_valid(const std::optional<SourceRate>& rate) { return !rate || all_valid({rate->samples_per_second, rate->busy_cores}); }
+bool all_valid(const std::optional<SourceRate>& rate) {
+  return !rate || all_valid({rate->samples_per_second, rate->busy_cores});
+}
 
-// Why a measurement must not be used, or nothing. A missing metric is never zero: whatever this refuses holds the allocation.
+// Why a measurement must not be used, or nothing. A missing metric is never zero: whatever this refuses holds the
+// allocation.
 std::string problem_of(const Observation& observation, double now_seconds, const Config& config) {
   if (!observation.measurement) return observation.missing_reason.empty() ? "no metrics" : observation.missing_reason;
   const Measurement& m = *observation.measurement;
-  if (!all_valid({m.window_end_seconds, m.window_seconds, m.samples_per_second, m.compute_share, m.wait_share, m.batches_in_window}) ||
+  if (!all_valid({m.window_end_seconds, m.window_seconds, m.samples_per_second, m.compute_share, m.wait_share,
+                  m.batches_in_window}) ||
       !all_valid(m.local) || !all_valid(m.remote)) {
     return "the metrics contain values that are not numbers";
   }
@@ -33,7 +37,8 @@ std::string problem_of(const Observation& observation, double now_seconds, const
     return text;
   }
   if (m.window_seconds < config.min_window_seconds) {
-    std::snprintf(text, sizeof text, "the metrics window of %.0f s is shorter than %.0f s", m.window_seconds, config.min_window_seconds);
+    std::snprintf(text, sizeof text, "the metrics window of %.0f s is shorter than %.0f s", m.window_seconds,
+                  config.min_window_seconds);
     return text;
   }
   if (m.compute_share + m.wait_share <= 0) return "the trainer reported no training step in the metrics window";
@@ -41,7 +46,8 @@ std::string problem_of(const Observation& observation, double now_seconds, const
 }
 
 std::optional<double> rate_per_core(const std::optional<SourceRate>& rate, double window_seconds) {
-  if (!rate || rate->samples_per_second <= 0 || rate->busy_cores * window_seconds < kLeastBusySeconds) return std::nullopt;
+  if (!rate || rate->samples_per_second <= 0 || rate->busy_cores * window_seconds < kLeastBusySeconds)
+    return std::nullopt;
   return rate->samples_per_second / rate->busy_cores;
 }
 
@@ -91,8 +97,9 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
   }
 }
 
-// Local cores that the plan may count on. A starved feeder gives what it gives, whatever its CPU limit promises (receiving from
-// remote workers costs it CPU, too); an idle one can give more, but hosts saturate, so not arbitrarily more.
+// Local cores that the plan may count on. A starved feeder gives what it gives, whatever its CPU limit promises
+// (receiving from remote workers costs it CPU, too); an idle one can give more, but hosts saturate, so not arbitrarily
+// more.
 double counted_local_cores(const Job& job, const Belief& belief, const Config& config) {
   if (job.placement == Placement::kRemote) return 0;
   const double limit_cores = static_cast<double>(job.local_millicores) / 1000;
@@ -110,7 +117,8 @@ void recall(const Job& job, const Config& config, Belief& belief) {
   belief.known = true;
   belief.demand_samples_per_second = memory.demand_samples_per_second;
   belief.local_rate_per_core = *local_basis(memory, config);
-  belief.remote_rate_per_core = memory.remote_rate_per_core.value_or(belief.local_rate_per_core * config.remote_efficiency);
+  belief.remote_rate_per_core =
+      memory.remote_rate_per_core.value_or(belief.local_rate_per_core * config.remote_efficiency);
   belief.measured_knee_cores = *memory.published_knee_cores;
   belief.knee_cores = belief.measured_knee_cores * memory.feedback;
   belief.local_cores = counted_local_cores(job, belief, config);
@@ -125,29 +133,32 @@ bool settled(const Job& job, const Measurement& m) {
   const auto in_effect = [&](const Worker& worker) {
     return worker.ready && !worker.draining && worker.ready_since_seconds <= window_start_seconds;
   };
-  return static_cast<int>(job.workers.size()) == job.allocated_workers && std::all_of(job.workers.begin(), job.workers.end(), in_effect);
+  return static_cast<int>(job.workers.size()) == job.allocated_workers &&
+         std::all_of(job.workers.begin(), job.workers.end(), in_effect);
 }
 
 // Corrects the knee by its observed effect, at most once per window.
 void feed_back(const Job& job, const Config& config, Belief& belief) {
   const Measurement& m = *job.observation.measurement;
   EstimatorMemory& memory = *belief.memory;
-  if (!belief.known || !settled(job, m) || m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds) return;
+  if (!belief.known || !settled(job, m) || m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds)
+    return;
 
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
   double corrected = memory.feedback;
   if (belief.starved && x > config.feedback_raise_above) {
-    // A starved trainer's speed is its supply: 1 - w is what the cores that look like x are really worth. The usual reason is
-    // CPU of a worker that its executor does not see, spent on transport.
+    // A starved trainer's speed is its supply: 1 - w is what the cores that look like x are really worth. The usual
+    // reason is CPU of a worker that its executor does not see, spent on transport.
     const double shortfall = x / std::max(1 - belief.wait_share, 1e-9);
     corrected = memory.feedback * std::clamp(shortfall, config.feedback_raise, config.feedback_raise_most);
     corrected = std::min(corrected, config.feedback_limit);
     memory.feedback_floor = corrected;
   } else if (belief.sated && x > config.feedback_lower_above && job.allocated_workers > job.min_workers) {
-    // Never waiting is also what a correct knee with its headroom looks like. Lowering a knee whose rates were all measured would
-    // eat the headroom and then starve the job, so that only undoes earlier raises.
+    // Never waiting is also what a correct knee with its headroom looks like. Lowering a knee whose rates were all
+    // measured would eat the headroom and then starve the job, so that only undoes earlier raises.
     const double lowest = belief.confidence == Confidence::kMeasured ? 1 : 1 / config.feedback_limit;
-    corrected = std::min(memory.feedback, std::max({memory.feedback * config.feedback_lower, memory.feedback_floor, lowest}));
+    corrected =
+        std::min(memory.feedback, std::max({memory.feedback * config.feedback_lower, memory.feedback_floor, lowest}));
   }
   if (corrected == memory.feedback) return;
   memory.feedback = corrected;
@@ -192,13 +203,15 @@ Belief estimate(const Job& job, double now_seconds, const Config& config) {
 }
 
 int whole_workers(double cores, const Job& job) {
-  constexpr double kRounding = 1e-9;         // 3.0000000001 workers are three
+  constexpr double kRounding = 1e-9;          // 3.0000000001 workers are three
   constexpr double kMostWorkers = 1'000'000;  // keeps the conversion defined for absurd measurements
   return static_cast<int>(std::ceil(std::clamp(cores / worker_cores(job) - kRounding, 0.0, kMostWorkers)));
 }
 
 double ready_cores(const Job& job, double since_seconds) {
-  const auto counts = [&](const Worker& worker) { return worker.ready && !worker.draining && worker.ready_since_seconds <= since_seconds; };
+  const auto counts = [&](const Worker& worker) {
+    return worker.ready && !worker.draining && worker.ready_since_seconds <= since_seconds;
+  };
   return static_cast<double>(std::count_if(job.workers.begin(), job.workers.end(), counts)) * worker_cores(job);
 }
 

@@ -23,7 +23,10 @@ TEST_CASE("demand, rates and knee are exact from the counters of a fluid model, 
     for (const double local_cores : {0.25, 1.0, 4.0}) {
       CAPTURE(remote_cores, local_cores);
       const FluidJob truth{.demand = 8000, .local_rate = 1000, .remote_rate = 600, .local_cores = local_cores};
-      const Job job = MakeJob("a").local_millicores(static_cast<int>(local_cores * 1000)).measures(truth.steady(remote_cores, kNowSeconds)).obj();
+      const Job job = MakeJob("a")
+                          .local_millicores(static_cast<int>(local_cores * 1000))
+                          .measures(truth.steady(remote_cores, kNowSeconds))
+                          .obj();
       const Belief belief = estimate(job, kNowSeconds, kConfig);
       REQUIRE(belief.known);
       CHECK(belief.demand_samples_per_second == Approx(8000));
@@ -101,7 +104,8 @@ TEST_CASE("the need is not disturbed when an assumed local rate is replaced by t
   const Belief after = estimate(job, kNowSeconds + 15, kConfig);
   CHECK(after.knee_cores == Approx(5));
   // Both are D / mu_R, less what the local cores do by now.
-  CHECK(after.remote_cores_for(after.knee_cores, 1) == Approx(before.remote_cores_for(before.knee_cores, 1) - after.local_cores / after.efficiency()));
+  CHECK(after.remote_cores_for(after.knee_cores, 1) ==
+        Approx(before.remote_cores_for(before.knee_cores, 1) - after.local_cores / after.efficiency()));
 }
 
 TEST_CASE("metrics that must not be used are named, and nothing is learnt from them") {
@@ -113,7 +117,8 @@ TEST_CASE("metrics that must not be used are named, and nothing is learnt from t
   };
   const Row rows[] = {
       {"rate is NaN", "not numbers", [](Measurement& m) { m.samples_per_second = kNaN; }},
-      {"share is infinite", "not numbers", [](Measurement& m) { m.wait_share = std::numeric_limits<double>::infinity(); }},
+      {"share is infinite", "not numbers",
+       [](Measurement& m) { m.wait_share = std::numeric_limits<double>::infinity(); }},
       {"counter reset read as negative rate", "not numbers", [](Measurement& m) { m.local->busy_cores = -0.1; }},
       {"remote rate is NaN", "not numbers", [](Measurement& m) { m.remote->samples_per_second = kNaN; }},
       {"too old", "are 91 s old (limit 90 s)", [](Measurement& m) { m.window_end_seconds -= 91; }},
@@ -135,7 +140,8 @@ TEST_CASE("metrics that must not be used are named, and nothing is learnt from t
     CHECK(remembered.knee_cores == Approx(8));
     CHECK(remembered.memory == memory);
   }
-  CHECK(estimate(MakeJob("a").misses("Prometheus is away").obj(), kNowSeconds, kConfig).metrics_problem == "Prometheus is away");
+  CHECK(estimate(MakeJob("a").misses("Prometheus is away").obj(), kNowSeconds, kConfig).metrics_problem ==
+        "Prometheus is away");
   CHECK(estimate(MakeJob("a").misses("").obj(), kNowSeconds, kConfig).metrics_problem == "no metrics");
   CHECK(estimate(MakeJob("a").measures(good).obj(), kNowSeconds + 90, kConfig).metrics_problem.empty());
 }
@@ -227,7 +233,8 @@ TEST_CASE("local CPU is counted on as far as it has shown itself") {
   }
 }
 
-// A job whose estimate says that its 9 workers (plus one local core) are 99 % of what it needs, and that is starved all the same.
+// A job whose estimate says that its 9 workers (plus one local core) are 99 % of what it needs, and that is starved all
+// the same.
 MakeJob misjudged() {
   Measurement m = FluidJob{.demand = 8000, .local_rate = 1000, .remote_rate = 770}.steady(9, kNowSeconds);
   m.local = SourceRate{1000, 1};
@@ -246,7 +253,8 @@ TEST_CASE("starved although supply looks sufficient: the knee is raised by a ten
 
   job.memory = first.memory;
   job.allocated_workers = 10;  // as if the raise had been obeyed at once
-  while (job.workers.size() < 10) job.workers.push_back({"x" + std::to_string(job.workers.size()), "n1", true, 0, 0, false});
+  while (job.workers.size() < 10)
+    job.workers.push_back({"x" + std::to_string(job.workers.size()), "n1", true, 0, 0, false});
   job.observation.measurement->window_end_seconds += 5;
   CHECK(estimate(job, kNowSeconds + 5, kConfig).memory->feedback == Approx(1.1));
   job.observation.measurement->window_end_seconds += 10;
@@ -257,7 +265,8 @@ TEST_CASE("the raise is as large as the shortfall, within bounds") {
   struct Row {
     double wait_share, want;
   };
-  for (const Row& row : {Row{0.06, 1.1}, Row{0.09, 1.1}, Row{0.3, 0.99125 / 0.7}, Row{0.4, 0.99125 / 0.6}, Row{0.8, 2}}) {
+  for (const Row& row :
+       {Row{0.06, 1.1}, Row{0.09, 1.1}, Row{0.3, 0.99125 / 0.7}, Row{0.4, 0.99125 / 0.6}, Row{0.8, 2}}) {
     CAPTURE(row.wait_share);
     // Counters that still say 8000 samples/s of demand and rates of 1000 and 770 per core.
     Job job = misjudged().obj();
@@ -302,7 +311,9 @@ TEST_CASE("feedback stays within its limits") {
 }
 
 // Sated with twice what its estimate says it needs.
-MakeJob generously_supplied() { return MakeJob("a").holds(20, "n1").measures(FluidJob{.demand = 8000, .remote_rate = 770}); }
+MakeJob generously_supplied() {
+  return MakeJob("a").holds(20, "n1").measures(FluidJob{.demand = 8000, .remote_rate = 770});
+}
 
 TEST_CASE("sated with supply to spare lowers the knee only as far as nothing better is known") {
   Job job = generously_supplied().obj();

@@ -24,7 +24,9 @@ std::string percent(double ratio) { return number(std::round(100 * ratio)) + " %
 
 std::string counted(int workers) { return std::to_string(workers) + (workers == 1 ? " worker" : " workers"); }
 
-std::string sized(int workers, const Job& job) { return counted(workers) + " of " + std::to_string(job.worker_millicores) + "m"; }
+std::string sized(int workers, const Job& job) {
+  return counted(workers) + " of " + std::to_string(job.worker_millicores) + "m";
+}
 
 Bottleneck bottleneck_of(const Job& job, const Belief& belief) {
   if (!job.running || !belief.metrics_problem.empty()) return Bottleneck::kUnknown;
@@ -61,20 +63,25 @@ double next_worker_gain_percent(const Job& job, const Belief& belief, int planne
 // "wants 920 samples/s, which takes 0.74 cores at 1250 samples/s per core"
 std::string demand_text(const JobPlan& plan) {
   const Estimate& e = plan.estimate;
-  return "wants " + number(e.demand_samples_per_second) + " samples/s, which takes " + number(e.knee_millicores / 1000.0) + " cores at " +
-         number(e.local_rate_per_core) + " samples/s per core";
+  return "wants " + number(e.demand_samples_per_second) + " samples/s, which takes " +
+         number(e.knee_millicores / 1000.0) + " cores at " + number(e.local_rate_per_core) + " samples/s per core";
 }
 
 // "3 workers of 250m bring supply to 113 % of that"
 std::string supply_text(const Job& job, const JobPlan& plan) {
-  if (plan.recommended == 0) return "without workers supply is " + percent(plan.estimate.planned_supply_ratio) + " of that";
+  if (plan.recommended == 0)
+    return "without workers supply is " + percent(plan.estimate.planned_supply_ratio) + " of that";
   return sized(plan.recommended, job) + (plan.recommended == 1 ? " brings" : " bring") + " supply to " +
          percent(plan.estimate.planned_supply_ratio) + " of that";
 }
 
-std::string gain_text(const JobPlan& plan) { return "one more would bring " + percent(plan.next_worker_gain_percent / 100); }
+std::string gain_text(const JobPlan& plan) {
+  return "one more would bring " + percent(plan.next_worker_gain_percent / 100);
+}
 
-std::string waits_text(const JobPlan& plan) { return "The trainer waits " + percent(plan.estimate.wait_share) + " of its time for data"; }
+std::string waits_text(const JobPlan& plan) {
+  return "The trainer waits " + percent(plan.estimate.wait_share) + " of its time for data";
+}
 
 // The figures, where there are any, after a reason that does not need them.
 std::string with_figures(const std::string& reason, const Job& job, const JobPlan& plan) {
@@ -85,32 +92,23 @@ std::string with_figures(const std::string& reason, const Job& job, const JobPla
 std::string sentence(const Job& job, const JobPlan& plan) {
   const std::string workers = counted(plan.recommended);
   switch (plan.reason) {
-    case Reason::kNotRunning:
-      return "Not running: no data workers.";
-    case Reason::kModeOff:
-      return "Mode Off: left at " + workers + ".";
-    case Reason::kPlacementLocal:
-      return "Placement Local: all data work stays in the trainer's pods.";
-    case Reason::kNoMetrics:
-      return "Holding " + workers + ": " + plan.metrics_problem + ".";
+    case Reason::kNotRunning: return "Not running: no data workers.";
+    case Reason::kModeOff: return "Mode Off: left at " + workers + ".";
+    case Reason::kPlacementLocal: return "Placement Local: all data work stays in the trainer's pods.";
+    case Reason::kNoMetrics: return "Holding " + workers + ": " + plan.metrics_problem + ".";
     case Reason::kTooFewBatches:
       return "Holding " + workers + ": too few batches in the metrics window to estimate from.";
     case Reason::kProbing:
       return waits_text(plan) + ", and no executor has been measured yet: " + workers + " to measure with.";
-    case Reason::kNotDataBound:
-      return waits_text(plan) + ": not data-bound, so no data workers.";
-    case Reason::kNeedMet:
-      return with_figures(waits_text(plan), job, plan);
-    case Reason::kSated:
-      return with_figures(waits_text(plan) + ": " + workers + " stay", job, plan);
+    case Reason::kNotDataBound: return waits_text(plan) + ": not data-bound, so no data workers.";
+    case Reason::kNeedMet: return with_figures(waits_text(plan), job, plan);
+    case Reason::kSated: return with_figures(waits_text(plan) + ": " + workers + " stay", job, plan);
     case Reason::kExtrapolation:
-      return with_figures(waits_text(plan) + " and needs far more than was ever measured: a first step to " + workers, job, plan);
-    case Reason::kMin:
-      return with_figures("min holds it at " + workers, job, plan);
-    case Reason::kMax:
-      return with_figures("max limits it to " + workers, job, plan);
-    case Reason::kCpu:
-      return with_figures("No node has room for more than " + workers, job, plan);
+      return with_figures(waits_text(plan) + " and needs far more than was ever measured: a first step to " + workers,
+                          job, plan);
+    case Reason::kMin: return with_figures("min holds it at " + workers, job, plan);
+    case Reason::kMax: return with_figures("max limits it to " + workers, job, plan);
+    case Reason::kCpu: return with_figures("No node has room for more than " + workers, job, plan);
   }
   return {};
 }
@@ -126,7 +124,8 @@ void explain(const Job& job, const Belief& belief, double now_seconds, const Con
   plan.next_worker_gain_percent = next_worker_gain_percent(job, belief, plan.recommended, config);
   plan.explanation = sentence(job, plan);
   if (job.mode == Mode::kRecommend && job.running) {
-    plan.explanation = "Recommends " + counted(plan.recommended) + " (has " + std::to_string(plan.workers) + "). " + plan.explanation;
+    plan.explanation =
+        "Recommends " + counted(plan.recommended) + " (has " + std::to_string(plan.workers) + "). " + plan.explanation;
   }
 }
 

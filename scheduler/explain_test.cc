@@ -30,22 +30,28 @@ TEST_CASE("one sentence with the numbers, for every reason") {
   const Row rows[] = {
       {Reason::kNotRunning, explained(MakeJob("a").not_running()), "Not running: no data workers."},
       {Reason::kModeOff, explained(MakeJob("a").mode(Mode::kOff).holds(1, "n1")), "Mode Off: left at 1 worker."},
-      {Reason::kPlacementLocal, explained(MakeJob("a").placement(Placement::kLocal)), "Placement Local: all data work stays in the trainer's pods."},
-      {Reason::kNoMetrics, explained(MakeJob("a").holds(2, "n1").misses("Prometheus is away")), "Holding 2 workers: Prometheus is away."},
+      {Reason::kPlacementLocal, explained(MakeJob("a").placement(Placement::kLocal)),
+       "Placement Local: all data work stays in the trainer's pods."},
+      {Reason::kNoMetrics, explained(MakeJob("a").holds(2, "n1").misses("Prometheus is away")),
+       "Holding 2 workers: Prometheus is away."},
       {Reason::kTooFewBatches, explained(MakeJob("a").holds(2, "n1").measures(few)),
        "Holding 2 workers: too few batches in the metrics window to estimate from."},
       {Reason::kProbing, explained(MakeJob("a").measures(unmeasured)),
        "The trainer waits 66 % of its time for data, and no executor has been measured yet: 1 worker to measure with."},
-      {Reason::kNotDataBound, explained(MakeJob("a").measures(kText)), "The trainer waits 0 % of its time for data: not data-bound, so no data workers."},
+      {Reason::kNotDataBound, explained(MakeJob("a").measures(kText)),
+       "The trainer waits 0 % of its time for data: not data-bound, so no data workers."},
       {Reason::kNeedMet, explained(vision()),
        "The trainer waits 66 % of its time for data; it " + demand +
            ", 4 workers of 250m bring supply to 139 % of that, one more would bring 1 %."},
       {Reason::kMax, explained(vision().max(1)),
-       "max limits it to 1 worker; it " + demand + ", 1 worker of 250m brings supply to 60 % of that, one more would bring 37 %."},
+       "max limits it to 1 worker; it " + demand +
+           ", 1 worker of 250m brings supply to 60 % of that, one more would bring 37 %."},
       {Reason::kMin, explained(vision().min(9)),
-       "min holds it at 9 workers; it " + demand + ", 9 workers of 250m bring supply to 269 % of that, one more would bring 0 %."},
+       "min holds it at 9 workers; it " + demand +
+           ", 9 workers of 250m bring supply to 269 % of that, one more would bring 0 %."},
       {Reason::kCpu, explained(vision(), 400),
-       "No node has room for more than 1 worker; it " + demand + ", 1 worker of 250m brings supply to 60 % of that, one more would bring 37 %."},
+       "No node has room for more than 1 worker; it " + demand +
+           ", 1 worker of 250m brings supply to 60 % of that, one more would bring 37 %."},
   };
   for (const Row& row : rows) {
     CHECK(to_string(row.plan.reason) == to_string(row.reason));
@@ -57,14 +63,16 @@ TEST_CASE("a sated job is told that its workers stay") {
   Measurement m = kVision.steady(1, kNowSeconds);
   m.wait_share = 0.03;
   m.compute_share = 0.97;
-  CHECK_THAT(explained(MakeJob("a").worker_millicores(250).local_millicores(250).holds(4, "n1").measures(m)).explanation,
-             Catch::StartsWith("The trainer waits 3 % of its time for data: 4 workers stay; it wants "));
+  CHECK_THAT(
+      explained(MakeJob("a").worker_millicores(250).local_millicores(250).holds(4, "n1").measures(m)).explanation,
+      Catch::StartsWith("The trainer waits 3 % of its time for data: 4 workers stay; it wants "));
 }
 
 TEST_CASE("a bounded first step is told as one") {
   const FluidJob huge{.demand = 100000, .local_rate = 1000, .local_cores = 0.1};
-  CHECK_THAT(explained(MakeJob("a").measures(huge)).explanation,
-             Catch::Contains("needs far more than was ever measured: a first step to 2 workers; it wants 100000 samples/s"));
+  CHECK_THAT(
+      explained(MakeJob("a").measures(huge)).explanation,
+      Catch::Contains("needs far more than was ever measured: a first step to 2 workers; it wants 100000 samples/s"));
 }
 
 TEST_CASE("figures: what is ready now, and what the plan will bring") {
@@ -99,13 +107,15 @@ TEST_CASE("the bottleneck is named only where it was decided") {
   };
   const Row rows[] = {
       {"starved, CPU used up", vision(), Bottleneck::kDataBoundCpu},
-      {"starved, CPU idle: waits for storage or network", vision().measures(idle_executors), Bottleneck::kDataBoundOther},
+      {"starved, CPU idle: waits for storage or network", vision().measures(idle_executors),
+       Bottleneck::kDataBoundOther},
       {"starved, executors not measured", vision().measures(no_executors), Bottleneck::kUnknown},
       {"hardly waits", MakeJob("a").measures(kText), Bottleneck::kNotDataBound},
       {"no metrics", MakeJob("a"), Bottleneck::kUnknown},
       {"not running", MakeJob("a").not_running().measures(kText), Bottleneck::kUnknown},
       // Eight workers that have just become ready must not make the used-up core look idle.
-      {"starved, more CPU on its way", vision().worker({"w", "n1", true, kNowSeconds - 5, kNowSeconds - 1, false}), Bottleneck::kDataBoundCpu},
+      {"starved, more CPU on its way", vision().worker({"w", "n1", true, kNowSeconds - 5, kNowSeconds - 1, false}),
+       Bottleneck::kDataBoundCpu},
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);

@@ -34,27 +34,29 @@ struct Estimate {
 
 // What limits the job's training speed now.
 enum class Bottleneck {
-  kUnknown,       // no usable metrics
-  kNotDataBound,  // the trainer hardly waits: the accelerator, not the data, sets the pace
-  kDataBoundCpu,  // the trainer waits, and the CPU that prepares its data is used up
-  kDataBoundOther,  // the trainer waits although the executors leave CPU unused: storage, network or the source's latency
+  kUnknown,         // no usable metrics
+  kNotDataBound,    // the trainer hardly waits: the accelerator, not the data, sets the pace
+  kDataBoundCpu,    // the trainer waits, and the CPU that prepares its data is used up
+  kDataBoundOther,  // the trainer waits although the executors leave CPU unused: storage, network or the source's
+                    // latency
 };
 
 // What determined the number of workers: the one constraint that binds.
 enum class Reason {
-  kNotRunning,        // not started, suspended or finished: no workers
-  kModeOff,           // mode Off: the number is not touched
-  kPlacementLocal,    // placement Local: no remote workers
-  kNoMetrics,         // metrics missing, stale or not numbers: the last allocation is held
-  kTooFewBatches,     // the window holds too few batches to estimate from: held
-  kProbing,           // starved, and no service rate is known yet: one worker, to measure with
-  kNotDataBound,      // the feeders' own CPU covers the demand
-  kNeedMet,           // workers for the knee plus headroom: more would bring next to nothing
-  kSated,             // the trainer hardly waits with what it has: held
-  kExtrapolation,     // the need is far above anything observed: a bounded first step, the next measurement decides further
-  kMin,               // min_workers, above what is needed
-  kMax,               // max_workers, below what is needed
-  kCpu,               // no node has room for another worker
+  kNotRunning,      // not started, suspended or finished: no workers
+  kModeOff,         // mode Off: the number is not touched
+  kPlacementLocal,  // placement Local: no remote workers
+  kNoMetrics,       // metrics missing, stale or not numbers: the last allocation is held
+  kTooFewBatches,   // the window holds too few batches to estimate from: held
+  kProbing,         // starved, and no service rate is known yet: one worker, to measure with
+  kNotDataBound,    // the feeders' own CPU covers the demand
+  kNeedMet,         // workers for the knee plus headroom: more would bring next to nothing
+  kSated,           // the trainer hardly waits with what it has: held
+  kExtrapolation,   // the need is far above anything observed: a bounded first step, the next measurement decides
+                    // further
+  kMin,             // min_workers, above what is needed
+  kMax,             // max_workers, below what is needed
+  kCpu,             // no node has room for another worker
 };
 
 std::string_view to_string(Confidence confidence);  // "None", "Assumed", "Measured"
@@ -70,7 +72,8 @@ struct JobPlan {
   int recommended = 0;
   // When workers < the job's live workers: which to stop, first to go first. Exactly the surplus, by name.
   std::vector<std::string> victims;
-  // Nodes on which room was found for each worker that does not exist yet. A hint: the cluster's own scheduler binds pods.
+  // Nodes on which room was found for each worker that does not exist yet. A hint: the cluster's own scheduler binds
+  // pods.
   std::vector<std::string> new_worker_nodes;
 
   Estimate estimate;
@@ -89,7 +92,8 @@ struct JobPlan {
 
 struct Plan {
   std::vector<JobPlan> jobs;  // one per job of the snapshot, ordered by id
-  // Over all nodes: CPU that data workers may use, and CPU this plan gives to them (mode Recommend and Off: what they hold).
+  // Over all nodes: CPU that data workers may use, and CPU this plan gives to them (mode Recommend and Off: what they
+  // hold).
   std::int64_t capacity_millicores = 0;
   std::int64_t granted_millicores = 0;
 };

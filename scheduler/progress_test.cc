@@ -9,7 +9,8 @@ TEST_CASE("progress follows supply while it is short, and approaches full speed 
   struct Row {
     double supply_ratio, want;
   };
-  for (const Row& row : {Row{-1, 0}, Row{0, 0}, Row{0.1, 0.1}, Row{0.5, 0.4987}, Row{1, 0.8909}, Row{1.2, 0.9530}, Row{2, 0.9974}, Row{100, 1}}) {
+  for (const Row& row : {Row{-1, 0}, Row{0, 0}, Row{0.1, 0.1}, Row{0.5, 0.4987}, Row{1, 0.8909}, Row{1.2, 0.9530},
+                         Row{2, 0.9974}, Row{100, 1}}) {
     CAPTURE(row.supply_ratio);
     CHECK(progress(row.supply_ratio, 6) == Approx(row.want).margin(1e-4));
   }

@@ -6,7 +6,8 @@ namespace sluice::scheduler {
 
 Room::Room(const std::vector<Node>& nodes) {
   for (const Node& node : nodes) {
-    const std::int64_t free = std::max<std::int64_t>(0, node.allocatable_millicores - node.requested_by_others_millicores);
+    const std::int64_t free =
+        std::max<std::int64_t>(0, node.allocatable_millicores - node.requested_by_others_millicores);
     nodes_.push_back({node.name, node.schedulable, free, 0});
   }
   std::sort(nodes_.begin(), nodes_.end(), [](const State& a, const State& b) { return a.name < b.name; });
@@ -23,7 +24,8 @@ Room::Room(const std::vector<Node>& nodes) {
 void Room::expect(const std::string& node, std::int64_t millicores) {
   const int index = index_of_.at(node);
   // A cordoned node offers exactly the room its workers stand on.
-  if (!nodes_[index].schedulable && nodes_[index].expected + millicores <= nodes_[index].free) capacity_millicores_ += millicores;
+  if (!nodes_[index].schedulable && nodes_[index].expected + millicores <= nodes_[index].free)
+    capacity_millicores_ += millicores;
   change(index, 0, millicores);
 }
 
@@ -34,7 +36,8 @@ bool Room::keep(const std::string& node, std::int64_t millicores) {
   return true;
 }
 
-bool Room::would_fit_without(const std::string& node, std::int64_t expected_millicores, std::int64_t new_millicores) const {
+bool Room::would_fit_without(const std::string& node, std::int64_t expected_millicores,
+                             std::int64_t new_millicores) const {
   const State& state = nodes_[index_of_.at(node)];
   return state.schedulable && state.free - state.expected + expected_millicores >= new_millicores;
 }

@@ -1,7 +1,8 @@
 // The nodes' free CPU while an allocation is being built: which worker fits where.
 //
-// Placement follows the cluster's own default scheduler, which prefers the emptiest node: predicting a tighter packing than it
-// will produce would promise workers that then stay pending. Among equal nodes the first by name, so the result is deterministic.
+// Placement follows the cluster's own default scheduler, which prefers the emptiest node: predicting a tighter packing
+// than it will produce would promise workers that then stay pending. Among equal nodes the first by name, so the result
+// is deterministic.
 //
 // Invariants
 //   1. free >= 0 on every node at all times; only keep() and the two place functions take from it.
@@ -38,7 +39,8 @@ class Room {
   // It will not be kept after all.  REQUIRES: expect() before
   void forget(const std::string& node, std::int64_t millicores) { change(index_of_.at(node), 0, -millicores); }
 
-  // Grants an expected worker its place. False when somebody more valuable has taken the room.  REQUIRES: expect() before
+  // Grants an expected worker its place. False when somebody more valuable has taken the room.  REQUIRES: expect()
+  // before
   bool keep(const std::string& node, std::int64_t millicores);
 
   // Whether forgetting an expected worker on the node would make spare room for a new one.

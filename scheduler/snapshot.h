@@ -2,9 +2,9 @@
 //
 // Conventions
 //   CPU        integer millicores, so that capacity sums are exact. Measured rates are doubles.
-//   times      unix seconds. The scheduler reads no clock: "now" is ClusterSnapshot::taken_at_seconds, and ages are differences.
-//   unknown    std::optional. Nothing unknown is ever written as zero.
-//   order      the order of nodes, jobs and workers carries no meaning; decide() gives the same plan for every permutation.
+//   times      unix seconds. The scheduler reads no clock: "now" is ClusterSnapshot::taken_at_seconds, and ages are
+//   differences. unknown    std::optional. Nothing unknown is ever written as zero. order      the order of nodes, jobs
+//   and workers carries no meaning; decide() gives the same plan for every permutation.
 //
 // Thread safety: plain values.
 #pragma once
@@ -28,7 +28,8 @@ struct JobId {
 struct Node {
   std::string name;
   std::int64_t allocatable_millicores = 0;
-  // Requests of every pod that is bound to the node and has not finished, except data workers: trainers, feeders, system pods.
+  // Requests of every pod that is bound to the node and has not finished, except data workers: trainers, feeders,
+  // system pods.
   std::int64_t requested_by_others_millicores = 0;
   // False: cordoned, not ready, or tainted against data workers. Workers that are there stay; none is added.
   bool schedulable = true;
@@ -53,11 +54,12 @@ struct SourceRate {
 
 // What the metrics say about a job over one window, taken from counters by rate().
 struct Measurement {
-  double window_end_seconds = 0;  // unix time at which the queries were evaluated; tells a new measurement from an old one
-  double window_seconds = 0;      // how far the queries look back
+  double window_end_seconds =
+      0;                      // unix time at which the queries were evaluated; tells a new measurement from an old one
+  double window_seconds = 0;  // how far the queries look back
   double samples_per_second = 0;  // consumed by the training loops of all ranks
-  // The training loops' own accounting, as a mean over ranks: seconds per second of wall time. Their sum may be below 1:
-  // evaluation, checkpoints and the time before the first step belong to neither.
+  // The training loops' own accounting, as a mean over ranks: seconds per second of wall time. Their sum may be below
+  // 1: evaluation, checkpoints and the time before the first step belong to neither.
   double compute_share = 0;
   double wait_share = 0;
   double batches_in_window = 0;  // of all ranks
@@ -75,11 +77,12 @@ struct Observation {
   std::string missing_reason;  // one sentence for people; empty when measurement is set
 };
 
-// What the estimator carries from one decision to the next. The caller stores JobPlan::memory and hands it back in the next
-// snapshot; without it (operator restart, new job) estimation starts again from the next measurement. See estimator.h.
+// What the estimator carries from one decision to the next. The caller stores JobPlan::memory and hands it back in the
+// next snapshot; without it (operator restart, new job) estimation starts again from the next measurement. See
+// estimator.h.
 struct EstimatorMemory {
   double demand_samples_per_second = 0;
-  std::optional<double> local_rate_per_core;   // samples/s per busy core, smoothed; none: never measured
+  std::optional<double> local_rate_per_core;  // samples/s per busy core, smoothed; none: never measured
   std::optional<double> remote_rate_per_core;
   std::optional<double> smoothed_knee_cores;   // local-equivalent cores that saturate the job
   std::optional<double> published_knee_cores;  // follows the smoothed one in moves of more than 10 %
@@ -109,8 +112,8 @@ struct Job {
 
   int ranks = 1;
   int gpus = 0;
-  int weight = 100;  // 1..10000; 100 is normal
-  int priority = 0;  // higher first, strictly
+  int weight = 100;                         // 1..10000; 100 is normal
+  int priority = 0;                         // higher first, strictly
   std::optional<double> remaining_seconds;  // to completion at full speed, when known
 
   Mode mode = Mode::kAuto;
@@ -120,8 +123,8 @@ struct Job {
   std::int64_t worker_millicores = 1000;  // CPU request of one worker, > 0
   std::int64_t local_millicores = 0;      // CPU the feeders of all trainer pods may use together
 
-  // The number of workers in force: spec.replicas of the job's DataWorkerPool. Pods that are lost or not created yet make
-  // `workers` differ from it for a while; decisions build on this number.
+  // The number of workers in force: spec.replicas of the job's DataWorkerPool. Pods that are lost or not created yet
+  // make `workers` differ from it for a while; decisions build on this number.
   int allocated_workers = 0;
   std::vector<Worker> workers;
 

@@ -13,7 +13,8 @@ namespace sluice::scheduler {
 struct Want {
   int workers = 0;
   Reason reason = Reason::kNotRunning;
-  // Not to be weighed against other jobs: what the job holds stays, because nothing is known that would justify taking it.
+  // Not to be weighed against other jobs: what the job holds stays, because nothing is known that would justify taking
+  // it.
   bool unconditional = false;
 };
 

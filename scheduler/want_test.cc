@@ -42,7 +42,8 @@ TEST_CASE("how many workers a job wants, by situation") {
       {"not started", MakeJob("a").not_running().measures(starved).min(2), 0, Reason::kNotRunning},
       {"finished, workers still there", MakeJob("a").not_running().holds(3, "n1"), 0, Reason::kNotRunning},
       {"mode Off", MakeJob("a").mode(Mode::kOff).holds(3, "n1").max(1).measures(starved), 3, Reason::kModeOff},
-      {"placement Local", MakeJob("a").placement(Placement::kLocal).min(2).holds(3, "n1").measures(starved), 0, Reason::kPlacementLocal},
+      {"placement Local", MakeJob("a").placement(Placement::kLocal).min(2).holds(3, "n1").measures(starved), 0,
+       Reason::kPlacementLocal},
       {"no metrics yet", MakeJob("a"), 0, Reason::kNoMetrics},
       {"metrics vanished", MakeJob("a").holds(3, "n1"), 3, Reason::kNoMetrics},
       {"metrics vanished, max lowered", MakeJob("a").holds(3, "n1").max(2), 2, Reason::kMax},
@@ -51,21 +52,26 @@ TEST_CASE("how many workers a job wants, by situation") {
       {"starved, half-core workers", MakeJob("a").worker_millicores(500).measures(starved), 22, Reason::kNeedMet},
       {"starved, eight-core workers", MakeJob("a").worker_millicores(8000).measures(starved), 2, Reason::kNeedMet},
       {"starved: max binds", MakeJob("a").max(4).measures(starved), 4, Reason::kMax},
-      {"starved: placement Remote covers local work, too", MakeJob("a").placement(Placement::kRemote).measures(starved), 13, Reason::kNeedMet},
+      {"starved: placement Remote covers local work, too", MakeJob("a").placement(Placement::kRemote).measures(starved),
+       13, Reason::kNeedMet},
       {"starved, has more than it should need", MakeJob("a").holds(14, "n1").measures(starved), 14, Reason::kNeedMet},
       {"starved, nothing measured: probe", MakeJob("a").measures(without_executors(starved)), 1, Reason::kProbing},
-      {"starved, nothing measured, probing already", MakeJob("a").holds(2, "n1").measures(without_executors(starved)), 2, Reason::kProbing},
+      {"starved, nothing measured, probing already", MakeJob("a").holds(2, "n1").measures(without_executors(starved)),
+       2, Reason::kProbing},
       {"starved, few batches: probe", MakeJob("a").measures(with_batches(starved, 3)), 1, Reason::kProbing},
-      {"content, few batches: hold", MakeJob("a").holds(12, "n1").measures(with_batches(content, 3)), 12, Reason::kTooFewBatches},
+      {"content, few batches: hold", MakeJob("a").holds(12, "n1").measures(with_batches(content, 3)), 12,
+       Reason::kTooFewBatches},
       {"content: hold", MakeJob("a").holds(12, "n1").measures(content), 12, Reason::kSated},
       {"content with less than the need: hold", MakeJob("a").holds(5, "n1").measures(content), 5, Reason::kSated},
-      {"never waits, has less than the need: never grows", MakeJob("a").holds(5, "n1").measures(sated), 5, Reason::kSated},
+      {"never waits, has less than the need: never grows", MakeJob("a").holds(5, "n1").measures(sated), 5,
+       Reason::kSated},
       {"never waits, exactly the need", MakeJob("a").holds(11, "n1").measures(sated), 11, Reason::kNeedMet},
       {"never waits, one too many", MakeJob("a").holds(12, "n1").measures(sated), 11, Reason::kNeedMet},
       {"never waits, many too many: at once", MakeJob("a").holds(60, "n1").measures(sated), 11, Reason::kNeedMet},
       {"never waits, many too many, min binds", MakeJob("a").holds(60, "n1").min(30).measures(sated), 30, Reason::kMin},
       {"language model", MakeJob("a").measures(kText), 0, Reason::kNotDataBound},
-      {"language model with workers", MakeJob("a").holds(2, "n1").measures(kText.steady(0, kNowSeconds)), 0, Reason::kNotDataBound},
+      {"language model with workers", MakeJob("a").holds(2, "n1").measures(kText.steady(0, kNowSeconds)), 0,
+       Reason::kNotDataBound},
       {"language model, min binds", MakeJob("a").min(1).measures(kText), 1, Reason::kMin},
   };
   for (const Row& row : rows) {
@@ -82,7 +88,9 @@ TEST_CASE("how many workers a job wants, by situation") {
 
 TEST_CASE("only what is held for want of knowledge, or at somebody's order, is beyond competition") {
   const Config config;
-  const auto unconditional = [&](const MakeJob& job) { return want_of(job.obj(), estimate(job.obj(), kNowSeconds, config), config).unconditional; };
+  const auto unconditional = [&](const MakeJob& job) {
+    return want_of(job.obj(), estimate(job.obj(), kNowSeconds, config), config).unconditional;
+  };
   CHECK(unconditional(MakeJob("a").holds(2, "n1")));
   CHECK(unconditional(MakeJob("a").holds(2, "n1").mode(Mode::kOff).measures(kHungry)));
   CHECK_FALSE(unconditional(MakeJob("a").holds(2, "n1").measures(kHungry)));
@@ -94,7 +102,9 @@ TEST_CASE("a need far above anything seen is approached in bounded steps") {
   // 0.1 cores at work, a need of 120: at most twenty times what was seen.
   const FluidJob tiny{.demand = 100000, .local_rate = 1000, .remote_rate = 770, .local_cores = 0.1};
   const Config config;
-  const auto want = [&](const MakeJob& job) { return want_of(job.obj(), estimate(job.obj(), kNowSeconds, config), config); };
+  const auto want = [&](const MakeJob& job) {
+    return want_of(job.obj(), estimate(job.obj(), kNowSeconds, config), config);
+  };
   Measurement m = tiny.steady(0, kNowSeconds);
   m.batches_in_window = 50;
   const Want first = want(MakeJob("a").max(1000).local_millicores(100).measures(m));

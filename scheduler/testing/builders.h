@@ -1,6 +1,7 @@
 // Fluent builders for snapshots, and what the rest of the cluster would do with a plan.
 //
-//   const ClusterSnapshot snapshot = MakeSnapshot().node("n1", 8000).job(MakeJob("vision").max(8).measures(fluid.steady(0))).obj();
+//   const ClusterSnapshot snapshot = MakeSnapshot().node("n1",
+//   8000).job(MakeJob("vision").max(8).measures(fluid.steady(0))).obj();
 #pragma once
 
 #include <string>
@@ -55,7 +56,8 @@ class MakeJob {
   // As fluid.steady() shows with the workers held so far.
   MakeJob& measures(const FluidJob& fluid) {
     const double cores = static_cast<double>(job_.allocated_workers * job_.worker_millicores) / 1000;
-    return local_millicores(static_cast<std::int64_t>(fluid.local_cores * 1000)).measures(fluid.steady(cores, kNowSeconds));
+    return local_millicores(static_cast<std::int64_t>(fluid.local_cores * 1000))
+        .measures(fluid.steady(cores, kNowSeconds));
   }
   MakeJob& misses(const std::string& reason) {
     job_.observation = {std::nullopt, reason};
@@ -77,7 +79,8 @@ class MakeSnapshot {
  public:
   MakeSnapshot() { snapshot_.taken_at_seconds = kNowSeconds; }
 
-  MakeSnapshot& node(const std::string& name, std::int64_t allocatable, std::int64_t by_others = 0, bool schedulable = true) {
+  MakeSnapshot& node(const std::string& name, std::int64_t allocatable, std::int64_t by_others = 0,
+                     bool schedulable = true) {
     snapshot_.nodes.push_back({name, allocatable, by_others, schedulable});
     return *this;
   }
@@ -94,7 +97,8 @@ class MakeSnapshot {
 // REQUIRES: the job is in the plan
 const JobPlan& plan_of(const Plan& plan, const std::string& name);
 
-// The snapshot after the operator and the cluster have carried out the plan and every new worker has become ready: same measurements.
+// The snapshot after the operator and the cluster have carried out the plan and every new worker has become ready: same
+// measurements.
 ClusterSnapshot applied(ClusterSnapshot snapshot, const Plan& plan);
 
 }  // namespace sluice::scheduler::testing

@@ -38,7 +38,8 @@ void FluidLoop::add(Job job, FluidJob physics) {
 }
 
 const Job& FluidLoop::job(const std::string& name) const {
-  return *std::find_if(snapshot_.jobs.begin(), snapshot_.jobs.end(), [&](const Job& job) { return job.id.name == name; });
+  return *std::find_if(snapshot_.jobs.begin(), snapshot_.jobs.end(),
+                       [&](const Job& job) { return job.id.name == name; });
 }
 
 double FluidLoop::speed(const std::string& name) const {
@@ -46,8 +47,11 @@ double FluidLoop::speed(const std::string& name) const {
 }
 
 double FluidLoop::ready_cores(const Job& job) const {
-  const auto ready = [&](const Worker& worker) { return !worker.node.empty() && worker.created_at_seconds + timing_.startup_seconds <= now_seconds_; };
-  return static_cast<double>(std::count_if(job.workers.begin(), job.workers.end(), ready) * job.worker_millicores) / 1000;
+  const auto ready = [&](const Worker& worker) {
+    return !worker.node.empty() && worker.created_at_seconds + timing_.startup_seconds <= now_seconds_;
+  };
+  return static_cast<double>(std::count_if(job.workers.begin(), job.workers.end(), ready) * job.worker_millicores) /
+         1000;
 }
 
 void FluidLoop::run(int seconds) {
@@ -86,7 +90,8 @@ Observation FluidLoop::observe(const Run& run) const {
   const Counters& b = run.history[last];
   const double window = timing_.window_seconds;
   const auto rate = [&](const SourceRate& from, const SourceRate& to) {
-    return SourceRate{(to.samples_per_second - from.samples_per_second) / window, (to.busy_cores - from.busy_cores) / window};
+    return SourceRate{(to.samples_per_second - from.samples_per_second) / window,
+                      (to.busy_cores - from.busy_cores) / window};
   };
   Measurement m;
   m.window_end_seconds = last + 1;

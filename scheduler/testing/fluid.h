@@ -1,4 +1,5 @@
-// A job as a fluid: the physics behind synthetic measurements. The scheduler never sees these figures, only the counters.
+// A job as a fluid: the physics behind synthetic measurements. The scheduler never sees these figures, only the
+// counters.
 //
 //   supply S = mu_L l + mu_R r (1 - overhead);  x = S / D;  throughput T = D (1 + x^-q)^(-1/q)
 //   the trainer waits 1 - T/D of its time; executors are busy T/S of theirs
@@ -29,8 +30,8 @@ struct FluidJob {
   Measurement steady(double remote_cores, double window_end_seconds, double window_seconds = 15) const;
 };
 
-// Jobs, nodes and an operator in simulated time: one-second steps, a decision every interval. A worker starts to deliver
-// startup_seconds after it was ordered; measurements end metrics_lag_seconds before the decision.
+// Jobs, nodes and an operator in simulated time: one-second steps, a decision every interval. A worker starts to
+// deliver startup_seconds after it was ordered; measurements end metrics_lag_seconds before the decision.
 class FluidLoop {
  public:
   struct Timing {
@@ -40,7 +41,9 @@ class FluidLoop {
     int startup_seconds = 10;
   };
 
-  FluidLoop(std::vector<Node> nodes, Timing timing, Config config) : timing_(timing), config_(config) { snapshot_.nodes = std::move(nodes); }
+  FluidLoop(std::vector<Node> nodes, Timing timing, Config config) : timing_(timing), config_(config) {
+    snapshot_.nodes = std::move(nodes);
+  }
 
   void add(Job job, FluidJob physics);
   void run(int seconds);
