@@ -38,7 +38,12 @@ def rendered(bed, *settings):
     """The chart's objects as the API server would store them."""
     done = helm("template", "other", CHART, "--kube-version", "1.34.0", "--namespace", "default", "--set", "crds.enabled=false", *settings)
     assert done.returncode == 0, done.stderr
-    return json.loads(bed.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", input_text=done.stdout))["items"]
+    text, objects = bed.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", input_text=done.stdout), []
+    while text := text.lstrip():  # kubectl prints one object after the other, not a list
+        item, end = json.JSONDecoder().raw_decode(text)
+        objects.append(item)
+        text = text[end:]
+    return objects
 
 
 def rules(objects):
