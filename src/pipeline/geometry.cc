@@ -79,8 +79,7 @@ Box random_resized_crop_box(const RandomResizedCrop& op, ImageSize image, TorchR
   constexpr int kAttempts = 10;
   const double area = static_cast<double>(image.height) * image.width;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const double target_area =
-        area * random.uniform(static_cast<float>(op.scale[0]), static_cast<float>(op.scale[1]));
+    const double target_area = area * random.uniform(static_cast<float>(op.scale[0]), static_cast<float>(op.scale[1]));
     const float log_aspect = random.uniform(op.log_ratio[0], op.log_ratio[1]);
     const double aspect = static_cast<float>(std::exp(static_cast<double>(log_aspect)));
 

@@ -36,9 +36,9 @@ enum class Interpolation { kBilinear, kBicubic };
 
 struct RandomResizedCrop {
   ImageSize size;
-  std::array<double, 2> scale{};      // share of the image's area
-  std::array<double, 2> ratio{};      // width / height
-  std::array<float, 2> log_ratio{};   // as torch.log of float32 gives it, see pipeline_spec.h
+  std::array<double, 2> scale{};     // share of the image's area
+  std::array<double, 2> ratio{};     // width / height
+  std::array<float, 2> log_ratio{};  // as torch.log of float32 gives it, see pipeline_spec.h
   Interpolation interpolation = Interpolation::kBilinear;
 };
 

@@ -48,8 +48,8 @@ struct Signature {
 Error not_a_jpeg(std::span<const std::uint8_t> file) {
   using namespace std::string_view_literals;
   static constexpr std::array kSignatures{
-      Signature{"PNG", "\x89PNG"sv}, Signature{"GIF", "GIF8"sv},           Signature{"WebP or another RIFF", "RIFF"sv},
-      Signature{"BMP", "BM"sv},      Signature{"TIFF", "II*\0"sv},         Signature{"TIFF", "MM\0*"sv},
+      Signature{"PNG", "\x89PNG"sv}, Signature{"GIF", "GIF8"sv},   Signature{"WebP or another RIFF", "RIFF"sv},
+      Signature{"BMP", "BM"sv},      Signature{"TIFF", "II*\0"sv}, Signature{"TIFF", "MM\0*"sv},
   };
   const std::string_view start(reinterpret_cast<const char*>(file.data()), file.size());
   for (const Signature& signature : kSignatures) {
@@ -205,7 +205,8 @@ Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
 
   const jpeg_decompress_struct& codec = state.codec;
   if (codec.num_components != 1 && codec.num_components != 3 && codec.num_components != 4) {
-    return invalid_argument("has " + std::to_string(codec.num_components) + " colour components; Pillow cannot read it");
+    return invalid_argument("has " + std::to_string(codec.num_components) +
+                            " colour components; Pillow cannot read it");
   }
   if (static_cast<std::int64_t>(codec.image_width) * codec.image_height > kMaxPixels) {
     return invalid_argument("has " + std::to_string(codec.image_width) + "x" + std::to_string(codec.image_height) +

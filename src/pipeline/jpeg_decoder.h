@@ -2,9 +2,10 @@
 //
 // Uses libjpeg-turbo with the accurate integer DCT and fancy (triangular) chroma upsampling, as Pillow does; faster
 // settings differ by up to 29 of 255. Rows above the rectangle are entropy-decoded only, rows below are not touched.
-// Columns are decoded in whole iMCUs (the codec's blocks) with a margin, because upsampling the chroma of a column looks
-// at its neighbours. Colour is converted as PIL's Image.convert("RGB") does: grey is replicated; CMYK and YCCK are taken
-// as Adobe writes them (inverted) and multiplied with the black. EXIF orientation is ignored, as PIL ignores it.
+// Columns are decoded in whole iMCUs (the codec's blocks) with a margin, because upsampling the chroma of a column
+// looks at its neighbours. Colour is converted as PIL's Image.convert("RGB") does: grey is replicated; CMYK and YCCK
+// are taken as Adobe writes them (inverted) and multiplied with the black. EXIF orientation is ignored, as PIL ignores
+// it.
 //
 // Thread safety: none; one per thread.
 // Invariant: after any error the decoder can be used for the next file.
@@ -32,8 +33,8 @@ class JpegDecoder {
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
   // Reads the header. `file` must stay valid until decode() has returned.
-  // InvalidArgument: not a JPEG, or a kind that Pillow refuses too; DataLoss: truncated or damaged. Messages do not name
-  // the file.
+  // InvalidArgument: not a JPEG, or a kind that Pillow refuses too; DataLoss: truncated or damaged. Messages do not
+  // name the file.
   Result<ImageSize> open(std::span<const std::uint8_t> file);
 
   // Decodes `box` of the opened image. The view is valid until the next call of open() or decode().

@@ -24,9 +24,9 @@ class FileReader;
 
 // Where one tensor of a batch lies, relative to the start of the batch's slot.
 struct TensorLayout {
-  std::string_view dtype;           // torch's name ("float32"); static storage
+  std::string_view dtype;  // torch's name ("float32"); static storage
   std::vector<std::int64_t> shape;
-  std::size_t offset = 0;           // bytes, a multiple of 64
+  std::size_t offset = 0;  // bytes, a multiple of 64
   std::size_t nbytes = 0;
 };
 

@@ -200,8 +200,9 @@ class OpsParser {
   Result<void> enter(Stage next, const JsonObject& object, const std::string& name) {
     const bool in_order = next == Stage::kGeometry ? stage_ <= next : stage_ < next;
     if (!in_order || (stage_ == Stage::kStart && next != Stage::kDecoded)) {
-      return object.error("op", name + " cannot come here; the order is decode_rgb, crops and resize, "
-                                       "random_horizontal_flip, to_tensor, normalize, each once");
+      return object.error("op", name +
+                                    " cannot come here; the order is decode_rgb, crops and resize, "
+                                    "random_horizontal_flip, to_tensor, normalize, each once");
     }
     stage_ = next;
     return {};

@@ -25,7 +25,7 @@
 namespace sluice::pipeline {
 
 struct ImageFilesSource {
-  std::string root;                // put before relative paths; may be empty
+  std::string root;  // put before relative paths; may be empty
   std::vector<std::string> paths;
   std::vector<std::int64_t> labels;  // one per path
 };
@@ -42,7 +42,7 @@ struct PipelineSpec {
   bool to_tensor = false;                  // float32 in [0, 1]; else uint8
   std::optional<Normalize> normalize;      // only with to_tensor
   PassOrder pass_order = PassOrder::kHeightFirstIfShrunkMore;
-  ImageSize output_size;                   // every sample has it
+  ImageSize output_size;  // every sample has it
 };
 
 // Sides of an output image are bounded, so that no product of sizes overflows.

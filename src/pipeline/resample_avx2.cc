@@ -44,14 +44,12 @@ SLUICE_AVX2 inline __m128i four_pixels(const AxisTaps::Group* groups, int count,
   for (int row = 0; row < kRowsPerCall; ++row) high[row] = low[row] = _mm256_setzero_si256();
 
   for (int tap = 0; tap < count; tap += kTapsPerGroup, ++groups) {
-    const __m256i weights =
-        _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(groups)));
+    const __m256i weights = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(groups)));
     const __m256i high_weights = _mm256_shuffle_epi8(weights, high_pairs);
     const __m256i low_weights = _mm256_shuffle_epi8(weights, low_pairs);
     for (int row = 0; row < kRowsPerCall; ++row) {
       const auto* source = reinterpret_cast<const __m128i*>(pixels[static_cast<std::size_t>(row)] + 3 * tap);
-      const __m256i values =
-          _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(source)), channels);
+      const __m256i values = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(source)), channels);
       high[row] = _mm256_add_epi32(high[row], _mm256_madd_epi16(values, high_weights));
       low[row] = _mm256_add_epi32(low[row], _mm256_madd_epi16(values, low_weights));
     }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "src/pipeline/resample_taps.h"
 
@@ -18,10 +19,9 @@ inline constexpr int kRowsPerCall = 4;
 struct ResampleKernels {
   const char* name;
 
-  // Resizes `row_count` rows of RGB pixels. sources[r] is the row's first needed pixel (taps.first_input) and is readable
-  // for kReadableBytesBehindPixels behind taps.input_count pixels; targets[r] gets taps.outputs.size() pixels and no
-  // byte more.
-  // REQUIRES: 1 <= row_count <= kRowsPerCall
+  // Resizes `row_count` rows of RGB pixels. sources[r] is the row's first needed pixel (taps.first_input) and is
+  // readable for kReadableBytesBehindPixels behind taps.input_count pixels; targets[r] gets taps.outputs.size() pixels
+  // and no byte more. REQUIRES: 1 <= row_count <= kRowsPerCall
   void (*horizontal)(const AxisTaps& taps, const std::uint8_t* const* sources, std::uint8_t* const* targets,
                      int row_count);
 
@@ -36,7 +36,10 @@ const ResampleKernels& portable_kernels();
 // Null where the processor (or the architecture) has no AVX2.
 const ResampleKernels* avx2_kernels();
 
-// The fastest of them on this machine.
+// All that this machine can run; the last is the fastest.
+std::vector<const ResampleKernels*> available_kernels();
+
+// The fastest of them.
 const ResampleKernels& best_kernels();
 
 }  // namespace sluice::pipeline

@@ -25,8 +25,8 @@ void horizontal(const AxisTaps& taps, const std::uint8_t* const* sources, std::u
   }
 }
 
-void vertical(const AxisTaps& taps, const AxisTaps::Output& output, const std::uint8_t* source, std::size_t stride_bytes,
-              std::uint8_t* target, std::size_t row_bytes) {
+void vertical(const AxisTaps& taps, const AxisTaps::Output& output, const std::uint8_t* source,
+              std::size_t stride_bytes, std::uint8_t* target, std::size_t row_bytes) {
   // Blocks small enough to stay in registers or the nearest cache; the loops over columns vectorise.
   constexpr std::size_t kBlock = 64;
   const std::int32_t* weights = &taps.weights[output.first_group * kTapsPerGroup];
@@ -49,8 +49,14 @@ const ResampleKernels& portable_kernels() {
   return kKernels;
 }
 
+std::vector<const ResampleKernels*> available_kernels() {
+  std::vector<const ResampleKernels*> kernels{&portable_kernels()};
+  if (avx2_kernels() != nullptr) kernels.push_back(avx2_kernels());
+  return kernels;
+}
+
 const ResampleKernels& best_kernels() {
-  static const ResampleKernels& best = avx2_kernels() != nullptr ? *avx2_kernels() : portable_kernels();
+  static const ResampleKernels& best = *available_kernels().back();
   return best;
 }
 

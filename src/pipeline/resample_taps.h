@@ -24,7 +24,8 @@ inline constexpr int kWeightBits = 22;
 inline constexpr std::int32_t kRoundingHalf = 1 << (kWeightBits - 1);
 
 // Weights are also stored as two 16-bit halves for instructions that multiply 16-bit numbers:
-// weight == high * 2^kLowBits + low, with 0 <= low < 2^kLowBits. Sums of the halves, put together modulo 2^32, are exact.
+// weight == high * 2^kLowBits + low, with 0 <= low < 2^kLowBits. Sums of the halves, put together modulo 2^32, are
+// exact.
 inline constexpr int kLowBits = 11;
 
 // Taps come in groups of this many; the last group is filled with weights of zero.

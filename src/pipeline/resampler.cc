@@ -22,8 +22,8 @@ void Resampler::resample(const RgbView& pixels, std::span<std::uint8_t> output) 
   assert((pixels.size == ImageSize{rows_.input_count, columns_.input_count}));
   assert(output.size() == target_row_bytes * rows_.outputs.size());
 
-  const ImageSize size = height_first_ ? ImageSize{target.height, pixels.size.width}
-                                       : ImageSize{pixels.size.height, target.width};
+  const ImageSize size =
+      height_first_ ? ImageSize{target.height, pixels.size.width} : ImageSize{pixels.size.height, target.width};
   const std::size_t stride_bytes = static_cast<std::size_t>(size.width) * 3;
   const std::size_t bytes = stride_bytes * static_cast<std::size_t>(size.height) + kReadableBytesBehindPixels;
   if (between_.size() < bytes) between_.resize(bytes);

@@ -1,6 +1,7 @@
 // sluice-pipeline-probe MODE < lines: what the native pipeline does, for comparison with torch from Python.
 //
-//   samples SPEC_FILE   lines "index seed": writes each sample's final tensor bytes. A sample that fails writes nothing,
+//   samples SPEC_FILE   lines "index seed": writes each sample's final tensor bytes. A sample that fails writes
+//   nothing,
 //                       says why on stderr and makes the exit status 1.
 //   wire SPEC_FILE      the same with the uint8 [height][width][3] pixels
 //   crops               lines "height width seed scale0 scale1 ratio0 ratio1 log_ratio0 log_ratio1 p": prints
