@@ -12,6 +12,7 @@
 #include "src/kube/event_recorder.h"
 #include "src/kube/informer.h"
 #include "src/kube/leader_election.h"
+#include "src/kube/watch.h"
 
 namespace sluice::kube {
 namespace {
