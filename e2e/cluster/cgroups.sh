@@ -27,9 +27,15 @@ cgroup_has_controller() {  # cpu|memory|pids
   else awk -v name="$1" '$3 == "cgroup" && $4 ~ "(^|,)" name "(,|$)" {found = 1} END {exit !found}' /proc/mounts; fi
 }
 
-move_processes() {  # FROM TO: kernel threads and processes that end meanwhile refuse, which is fine
-  local pid
-  while read -r pid; do echo "$pid" >"$2/cgroup.procs" || true; done <"$1/cgroup.procs" 2>/dev/null
+# The list is read whole before anybody moves, and again for those who were started meanwhile. Kernel threads and
+# processes that end refuse, which is fine.
+move_processes() {  # FROM TO
+  local pids pid attempt
+  for attempt in 1 2 3 4 5; do
+    mapfile -t pids <"$1/cgroup.procs"
+    [ ${#pids[@]} -gt 0 ] || return 0
+    for pid in "${pids[@]}"; do { echo "$pid" >"$2/cgroup.procs"; } 2>/dev/null || true; done
+  done
 }
 
 v2_enable() {  # CGROUP: passes the controllers on to its children
@@ -43,8 +49,8 @@ v2_enable() {  # CGROUP: passes the controllers on to its children
 
 v2_make() {
   local root=/sys/fs/cgroup controller
+  cat $root/cgroup.subtree_control >"$RUN/root-controllers"
   if [ -e $root/cgroup.type ] && [ -n "$(cat $root/cgroup.procs)" ]; then   # only cgroups below the real root have a type
-    cat $root/cgroup.subtree_control >"$RUN/root-controllers"
     mkdir -p "$root/$NAME-host"
     move_processes $root "$root/$NAME-host"
   fi
@@ -91,14 +97,17 @@ cgroup_remove() {
     done
     find "$mount/$NAME" -depth -type d -exec rmdir {} + 2>/dev/null || true
   done
-  if cgroup_is_v2 && [ -d "/sys/fs/cgroup/$NAME-host" ]; then v2_restore_root; fi
+  if cgroup_is_v2 && [ -f "$RUN/root-controllers" ]; then v2_restore_root; fi
 }
 
 v2_restore_root() {
   local root=/sys/fs/cgroup controller
   for controller in $(<"$root/cgroup.subtree_control"); do
-    grep -qw "$controller" "$RUN/root-controllers" 2>/dev/null || echo "-$controller" >"$root/cgroup.subtree_control" || true
+    # Refused when somebody else has come to use it meanwhile; then it stays.
+    grep -qw "$controller" "$RUN/root-controllers" || { echo "-$controller" >"$root/cgroup.subtree_control"; } 2>/dev/null || true
   done
+  rm "$RUN/root-controllers"
+  if ! [ -d "$root/$NAME-host" ]; then return; fi
   move_processes "$root/$NAME-host" $root
   rmdir "$root/$NAME-host" || true
 }

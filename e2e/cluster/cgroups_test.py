@@ -49,19 +49,20 @@ def test_a_process_joins_the_nodes_cgroup_and_all_is_removed_after_it(tmp_path):
     assert result.stdout.splitlines() == ["v2", f"/{NAME}/node", "no internal process", "removed"], result.stderr
 
 
-def test_what_exists_is_passed_on_to_the_children(tmp_path):
+def test_what_exists_is_passed_on_to_the_children_and_the_root_is_restored(tmp_path):
     result = run(tmp_path, """
-        before=$(cat /sys/fs/cgroup/cgroup.subtree_control)
+        root=/sys/fs/cgroup
+        echo $(cat $root/cgroup.controllers)
+        echo $(cat $root/cgroup.subtree_control)
         cgroup_make
-        cat /sys/fs/cgroup/$NAME/cgroup.subtree_control /sys/fs/cgroup/cgroup.controllers
+        echo $(cat $root/$NAME/cgroup.subtree_control)
         cgroup_remove
-        for controller in $(cat /sys/fs/cgroup/cgroup.subtree_control); do
-          grep -qw $controller <<<"$before" || echo -$controller >/sys/fs/cgroup/cgroup.subtree_control
-        done
+        echo $(cat $root/cgroup.subtree_control)
     """)
     assert result.returncode == 0, result.stderr
-    passed, existing = (set(line.split()) for line in (result.stdout + "\n\n").splitlines()[:2])
+    existing, before, passed, after = (set(line.split()) for line in result.stdout.splitlines())
     assert passed == existing & {"cpu", "cpuset", "memory", "pids", "io", "hugetlb"}
+    assert after == before
 
 
 def test_a_needed_controller_that_cannot_be_had_is_named(tmp_path):

@@ -92,6 +92,22 @@ def test_a_killed_up_is_cleaned_by_down():
 
 
 @needs_machine
+def test_up_after_a_killed_up_starts_afresh():
+    process = subprocess.Popen([SCRIPT, "up"], env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
+    eventually("the node", 20, (STATE / "run/node.pid").exists)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    try:
+        result = cluster("up")
+        assert result.returncode == 0, result.stdout
+        assert "already up" not in result.stdout
+        assert "already up" in cluster("up").stdout
+    finally:
+        cluster("down")
+    assert_nothing_left()
+
+
+@needs_machine
 def test_a_second_up_at_the_same_time_is_told_so():
     first = subprocess.Popen([SCRIPT, "up"], env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
     try:

@@ -5,7 +5,8 @@
 
 --add SRC:DST copies a file, a link or a whole folder. --closure FILE adds the shared objects that the loader would map
 for FILE, at the paths where it looks for them. The archive has one uncompressed layer and is deterministic: the same
-input bytes give the same digests (with --keep-times, the same bytes and times). containerd takes the image's name from an annotation (`ctr images import`).
+input bytes give the same digests (with --keep-times, the same bytes and times). containerd takes the image's name from
+an annotation (`ctr images import`).
 """
 
 import argparse
