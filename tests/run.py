@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CACHE = pathlib.Path(os.environ.get("SLUICE_CACHE", "/var/cache/sluice" if os.getuid() == 0 else "~/.cache/sluice")).expanduser()
+START = time.monotonic()
 PYTHON = str(CACHE / "venv/bin/python")
 LOGS = ROOT / "build/test-logs"
 # The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
@@ -89,15 +90,16 @@ def catch_tests(directory, only=None, environment=None):
 
 def count_catch(label, report, ok):
     try:
-        cases = ElementTree.parse(report).getroot().find(".//OverallResultsCases")
+        root = ElementTree.parse(report).getroot()
+        cases = root.find(".//OverallResultsCases")
         passed, failed = int(cases.get("successes")), int(cases.get("failures"))
     except (OSError, ElementTree.ParseError, AttributeError):
-        passed, failed = 0, 1
         say(f"{label}: no report: it ended before its tests did")
-    if report.exists() and failed and "FAILED" not in label:
-        for case in ElementTree.parse(report).getroot().iter("TestCase"):
-            if case.find("OverallResult") is not None and case.find("OverallResult").get("success") == "false":
-                say(f"{label}: FAILED: {case.get('name')}")
+        return Tally(failed=1)
+    for case in root.iter("TestCase"):
+        result = case.find("OverallResult")
+        if result is not None and result.get("success") == "false":
+            say(f"{label}: FAILED: {case.get('name')}")
     return Tally(passed, failed if failed else int(not ok))
 
 
@@ -118,10 +120,6 @@ def pytest(name, paths, environment=None, timeout_seconds=1800):
     if not ok and not tally.failed:
         tally.failed += 1
     return tally
-
-
-def existing(*paths):
-    return [p for p in paths if (ROOT / p).exists()]
 
 
 def main():
@@ -157,11 +155,14 @@ def main():
     if "python" in stages:
         feeder = {"SLUICE_FEEDER_BINARY": str(ROOT / "build/worker-image/sluice-feeder"), "PYTHONPATH": str(ROOT / "python"),
                   "SLUICE_BUILD": str(ROOT / "build")}
-        total.add(pytest("pytest", existing("tools/tidy", "python/tests", "src/pipeline", "e2e/cluster", "e2e/datasets", "e2e/demo"), feeder))
+        for name, path in [("style", "tools"), ("client", "python/tests"), ("pipeline", "src/pipeline"),
+                           ("datasets", "e2e/datasets"), ("demo", "e2e/demo"), ("runner", "tests")]:
+            total.add(pytest(name, [path], feeder))
     if background is not None:
         ok = background.wait() == 0
         say("cluster binaries: " + ("ok" if ok else "FAILED\n" + tail(LOGS / "cluster-binaries.log")))
         if required(ok):
+            total.add(pytest("cluster", ["e2e/cluster"]))
             total.add(pytest("e2e", ["e2e/scenarios"], timeout_seconds=2400))
 
     for name in total.skipped:
@@ -170,8 +171,6 @@ def main():
     print(line + (f", {len(total.skipped)} skipped" if total.skipped else ""), flush=True)
     return 1 if total.failed else 0
 
-
-START = time.monotonic()
 
 if __name__ == "__main__":
     sys.exit(main())
