@@ -1,0 +1,45 @@
+#include "operator/act/controller.h"
+
+#include "src/base/logging.h"
+
+namespace sluice::act {
+
+Controller::Controller(std::string name, Reconcile reconcile, std::function<void()> failed, const Clock& clock)
+    : name_(std::move(name)),
+      reconcile_(std::move(reconcile)),
+      failed_(std::move(failed)),
+      queue_(clock, {.max_retry = std::chrono::minutes(1)}) {}
+
+void Controller::start(int threads) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this](std::stop_token stop) { work(stop); });
+}
+
+void Controller::stop() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();  // joins
+}
+
+void Controller::work(std::stop_token stop) {
+  while (const auto key = queue_.get(stop)) {
+    reconcile_one(*key, stop);
+    queue_.done(*key);
+  }
+}
+
+void Controller::reconcile_one(const kube::ObjectKey& key, std::stop_token stop) {
+  const auto again = reconcile_(key, stop);
+  if (again.ok()) {
+    queue_.forget(key);
+    if (*again) queue_.add_after(key, **again);
+    return;
+  }
+  if (stop.stop_requested()) return;
+  failed_();
+  // A lost race is the normal way to learn that the cache was behind; it is not worth a warning.
+  const bool race = again.error().code() == ErrorCode::kConflict;
+  log(race ? LogLevel::kDebug : LogLevel::kWarning, name_, "reconcile failed",
+      {{"object", key.to_string()}, {"error", again.error().to_string()}});
+  queue_.add_rate_limited(key);
+}
+
+}  // namespace sluice::act

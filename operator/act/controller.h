@@ -1,0 +1,48 @@
+// Takes keys from a work queue and reconciles them, a few at a time, never the same key twice at once.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/clock.h"
+#include "src/base/result.h"
+#include "src/kube/work_queue.h"
+
+namespace sluice::act {
+
+// Thread safety: enqueue() may be called from any thread; start() and stop() from one.
+class Controller {
+ public:
+  // Brings one object to what it should be. The value: when to look again without being told; nullopt: not.
+  // An error is retried with growing pauses, at most a minute apart.
+  using Reconcile =
+      std::function<Result<std::optional<std::chrono::milliseconds>>(const kube::ObjectKey& key, std::stop_token stop)>;
+
+  // `failed` is called for every error, for the metrics. REQUIRES: clock outlives the controller.
+  Controller(std::string name, Reconcile reconcile, std::function<void()> failed, const Clock& clock);
+  ~Controller() { stop(); }
+
+  void enqueue(const kube::ObjectKey& key) { queue_.add(key); }
+
+  void start(int threads);
+
+  // Returns when no reconcile is running any more.
+  void stop();
+
+ private:
+  void work(std::stop_token stop);
+  void reconcile_one(const kube::ObjectKey& key, std::stop_token stop);
+
+  const std::string name_;
+  const Reconcile reconcile_;
+  const std::function<void()> failed_;
+  kube::WorkQueue<> queue_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace sluice::act

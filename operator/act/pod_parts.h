@@ -1,0 +1,51 @@
+// The parts that Sluice puts into trainer pods and worker pods alike: the bundle, the identity, the environment.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/config.h"
+
+namespace sluice::act {
+
+// Names of the volumes that Sluice adds; the prefix keeps them apart from the user's.
+inline constexpr std::string_view kBundleVolume = "sluice-bundle";
+inline constexpr std::string_view kSocketVolume = "sluice-run";
+inline constexpr std::string_view kTlsVolume = "sluice-tls";
+inline constexpr std::string_view kTemporaryVolume = "sluice-tmp";
+
+// The init container that fills the bundle volume from the Sluice image. `trainer_pod` is the user's pod spec: where it
+// says who its processes are, the bundle's init container is the same user.
+nlohmann::json bundle_container(const nlohmann::json& trainer_pod, const nlohmann::json& trainer_container,
+                                const control::Config& config);
+
+// ["/opt/sluice/lib/ld-linux-x86-64.so.2", "--library-path", ..., "/opt/sluice/bin/<program>"]: the bundle brings its
+// own loader and libraries, so the user's image needs neither.
+nlohmann::json bundle_command(std::string_view program);
+
+// A container that runs a Sluice program in the trainer's image, as the trainer's user, with the trainer's environment
+// and the trainer's volumes (read-only), a writable /tmp, the bundle and the TLS identity. The caller adds command,
+// args, resources, probes and ports.
+nlohmann::json executor_container(std::string_view name, const nlohmann::json& trainer_container);
+
+// The trainer container's security context, hardened as Pod Security "restricted" demands. What the user's container
+// may not do, ours may not either; if its pod passes "restricted", so does ours.
+nlohmann::json hardened_security_context(const nlohmann::json& trainer_container);
+
+// `env` with the variables set, replacing entries of the same name. Values may refer to earlier entries as $(NAME).
+void set_variable(nlohmann::json& env, std::string_view name, std::string_view value);
+
+// Puts /opt/sluice/python before the container's own PYTHONPATH entry, if it has one.
+void prepend_python_path(nlohmann::json& env);
+
+// Bundle, TLS and /tmp. The Secret is the job's.
+std::vector<nlohmann::json> executor_volumes(std::string_view job);
+
+nlohmann::json volume_mount(std::string_view volume, std::string_view path, bool read_only);
+nlohmann::json http_probe(std::string_view path, int period_seconds, int failure_threshold);
+
+}  // namespace sluice::act

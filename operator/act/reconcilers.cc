@@ -1,0 +1,152 @@
+#include "operator/act/reconcilers.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/act/status.h"
+#include "operator/names.h"
+#include "operator/observe/fields.h"
+#include "src/base/logging.h"
+#include "src/kube/timestamp.h"
+
+namespace sluice::act {
+
+using nlohmann::json;
+using observe::text_field;
+
+namespace {
+
+constexpr auto kSecretBelievedFor = std::chrono::minutes(5);
+constexpr std::size_t kMaxKnownSecrets = 100000;
+
+bool may_pass_by_itself(const Error& error) {
+  return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kPermissionDenied;
+}
+
+}  // namespace
+
+TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, const control::Config& config,
+                                             const decide::DecisionBoard& board, const Clock& clock)
+    : seams_(std::move(seams)), config_(config), board_(board), clock_(clock) {}
+
+Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
+  // 1. See.
+  TrainingJobWorld world;
+  world.training_job = seams_.seen(kube::kTrainingJobs, key);
+  if (!world.training_job) return std::optional<std::chrono::milliseconds>();
+  world.job = seams_.seen(kube::kJobs, key);
+  world.service = seams_.seen(kube::kServices, {key.namespace_, control::service_name(key.name)});
+  world.pool = seams_.seen(kube::kDataWorkerPools, key);
+  SLUICE_TRY(world.secret, secret_of(*world.training_job, stop));
+
+  // 2. Children. What went wrong is for the status to say.
+  const Result<void> children = bring_children(world, stop);
+
+  // 3. Status.
+  const decide::DecisionPointer decision = board_.get(key);
+  StatusStep step = reconcile_status(world, decision.get(), children.ok() ? nullptr : &children.error(),
+                                     kube::format_time(clock_.wall_now()));
+  if (step.action) SLUICE_TRY_VOID(seams_.perform(*step.action, stop));
+  for (kube::Event& event : step.events) seams_.record(std::move(event));
+  if (!children.ok() && may_pass_by_itself(children.error())) return children.error();
+  // What the API server refuses stays refused until the spec or our rights change; look again now and then.
+  return children.ok() ? std::optional<std::chrono::milliseconds>() : std::chrono::minutes(1);
+}
+
+Result<kube::ObjectPointer> TrainingJobReconciler::secret_of(const json& training_job, std::stop_token stop) {
+  const std::string uid = text_field(training_job, "/metadata/uid");
+  {
+    std::lock_guard lock(mutex_);
+    const auto known = secrets_.find(uid);
+    if (known != secrets_.end() && clock_.now() - known->second.read_at < kSecretBelievedFor)
+      return known->second.metadata;
+  }
+  const kube::ObjectKey key = kube::key_of(training_job);
+  const auto secret = seams_.read(kube::kSecrets, {key.namespace_, control::secret_name(key.name)}, stop);
+  if (!secret.ok() && secret.error().code() == ErrorCode::kNotFound) return kube::ObjectPointer();
+  if (!secret.ok()) return secret.error();
+  auto metadata = std::make_shared<const json>(json{{"metadata", observe::field(*secret, "/metadata")}});
+  if (!observe::controlled_by(*metadata, training_job)) return kube::ObjectPointer(metadata);
+  std::lock_guard lock(mutex_);
+  if (secrets_.size() >= kMaxKnownSecrets) secrets_.clear();
+  secrets_[uid] = {metadata, clock_.now()};
+  return kube::ObjectPointer(metadata);
+}
+
+Result<void> TrainingJobReconciler::bring_children(const TrainingJobWorld& world, std::stop_token stop) {
+  const auto make_identity = [this](const std::string& job) {
+    return make_tls_identity(job, control::kTlsServerName, clock_.wall_now());
+  };
+  SLUICE_TRY(const auto actions, reconcile_children(world, config_, make_identity));
+  for (const kube::Action& action : actions) {
+    auto done = seams_.perform(action, stop);
+    if (!done.ok() && done.error().code() == ErrorCode::kAlreadyExists)
+      done = after_existing(*world.training_job, action, stop);
+    if (!done.ok()) return done.error();
+    log_info("act", action.to_string());
+  }
+  return {};
+}
+
+// Creating met an object that the informers have not shown: our own, made a moment ago, or a stranger's.
+Result<void> TrainingJobReconciler::after_existing(const json& training_job, const kube::Action& action,
+                                                   std::stop_token stop) {
+  SLUICE_TRY(const json existing, seams_.read(action.resource, action.key, stop));
+  if (observe::controlled_by(existing, training_job)) return {};
+  return Error(ErrorCode::kAlreadyExists, std::string(action.resource.kind) + " " + action.key.name +
+                                              " exists and belongs to another owner; delete it or rename the TrainingJob");
+}
+
+PoolReconciler::PoolReconciler(ClusterSeams seams, WorkersOf workers_of, const decide::DecisionBoard& board,
+                               const Clock& clock)
+    : seams_(std::move(seams)), workers_of_(std::move(workers_of)), board_(board), clock_(clock) {}
+
+PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPointer pool) const {
+  PoolWorld world;
+  const kube::ObjectKey job{key.namespace_, text_field(*pool, "/spec/jobName")};
+  world.pods = workers_of_(job);
+  // The plan's victims are for the plan's number; somebody may have set another one since.
+  if (const auto decision = board_.get(job); decision && decision->plan.workers == observe::integer_field(*pool, "/spec/replicas"))
+    world.victims = decision->plan.victims;
+  world.pool = std::move(pool);
+  world.now_seconds = std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count();
+  world.now = kube::format_time(clock_.wall_now());
+  return world;
+}
+
+Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
+  const kube::ObjectPointer pool = seams_.seen(kube::kDataWorkerPools, key);
+  const std::string uid = pool ? text_field(*pool, "/metadata/uid") : "";
+  PoolMemory memory;
+  {
+    std::lock_guard lock(mutex_);
+    std::string& last_uid = last_uids_[key];
+    if (last_uid != uid) memories_.erase(last_uid);
+    last_uid = uid;
+    if (uid.empty()) last_uids_.erase(key);
+    if (const auto found = memories_.find(uid); found != memories_.end()) memory = found->second;
+  }
+  if (!pool) return std::optional<std::chrono::milliseconds>();
+
+  PoolStep step = reconcile_pool(world_of(key, pool), memory);
+  Result<void> outcome;
+  for (std::size_t index = 0; index < step.actions.size(); ++index) {
+    const kube::Action& action = step.actions[index];
+    outcome = seams_.perform(action, stop);
+    // The pod is there and will be seen; what the step expects is right.
+    if (!outcome.ok() && outcome.error().code() == ErrorCode::kAlreadyExists) outcome = {};
+    if (!outcome.ok()) {
+      forget_failed(step.memory, step.actions, index);
+      break;
+    }
+    if (action.resource == kube::kPods) log_info("act", action.to_string());
+  }
+  {
+    std::lock_guard lock(mutex_);
+    memories_[uid] = step.memory;
+  }
+  if (!outcome.ok()) return outcome.error();
+  for (kube::Event& event : step.events) seams_.record(std::move(event));
+  return step.again_after;
+}
+
+}  // namespace sluice::act

@@ -1,0 +1,83 @@
+// The thin impure shells of the reconcile steps: gather what was seen, call the pure step, perform its actions.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "operator/act/data_worker_pool.h"
+#include "operator/act/training_job.h"
+#include "operator/config.h"
+#include "operator/decide/decision_board.h"
+#include "src/base/clock.h"
+#include "src/kube/action.h"
+#include "src/kube/event_recorder.h"
+
+namespace sluice::act {
+
+using Again = Result<std::optional<std::chrono::milliseconds>>;
+
+// How a reconciler reaches the cluster. All functions may be called from any thread.
+struct ClusterSeams {
+  std::function<kube::ObjectPointer(const kube::Resource&, const kube::ObjectKey&)> seen;       // by the informers
+  std::function<Result<kube::Json>(const kube::Resource&, const kube::ObjectKey&, std::stop_token)> read;  // live
+  std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
+  std::function<void(kube::Event)> record;
+};
+
+// Thread safety: reconcile() may be called from any thread, for different keys at once.
+class TrainingJobReconciler {
+ public:
+  // REQUIRES: all references outlive the reconciler.
+  TrainingJobReconciler(ClusterSeams seams, const control::Config& config, const decide::DecisionBoard& board,
+                        const Clock& clock);
+
+  Again reconcile(const kube::ObjectKey& key, std::stop_token stop);
+
+ private:
+  Result<kube::ObjectPointer> secret_of(const kube::Json& training_job, std::stop_token stop);
+  Result<void> bring_children(const TrainingJobWorld& world, std::stop_token stop);
+  Result<void> after_existing(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
+
+  const ClusterSeams seams_;
+  const control::Config& config_;
+  const decide::DecisionBoard& board_;
+  const Clock& clock_;
+
+  // Secrets are read by name, never listed or watched: the operator's rights need not reach further. What was read is
+  // believed for a while.
+  struct KnownSecret {
+    kube::ObjectPointer metadata;  // without the secret's data
+    Clock::TimePoint read_at;
+  };
+  std::mutex mutex_;
+  std::map<std::string, KnownSecret> secrets_;  // by the TrainingJob's uid
+};
+
+// Thread safety: reconcile() may be called from any thread, for different keys at once.
+class PoolReconciler {
+ public:
+  using WorkersOf = std::function<std::vector<kube::ObjectPointer>(const kube::ObjectKey& job)>;
+
+  // REQUIRES: all references outlive the reconciler.
+  PoolReconciler(ClusterSeams seams, WorkersOf workers_of, const decide::DecisionBoard& board, const Clock& clock);
+
+  Again reconcile(const kube::ObjectKey& key, std::stop_token stop);
+
+ private:
+  PoolWorld world_of(const kube::ObjectKey& key, kube::ObjectPointer pool) const;
+
+  const ClusterSeams seams_;
+  const WorkersOf workers_of_;
+  const decide::DecisionBoard& board_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::map<std::string, PoolMemory> memories_;        // by the pool's uid
+  std::map<kube::ObjectKey, std::string> last_uids_;  // to forget what is gone
+};
+
+}  // namespace sluice::act

@@ -1,0 +1,220 @@
+#include "operator/act/training_job.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/names.h"
+#include "operator/observe/fields.h"
+#include "operator/testing/fake_cluster.h"
+#include "operator/testing/objects.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::act {
+namespace {
+
+using control::testing::condition;
+using control::testing::FakeCluster;
+using control::testing::test_config;
+using control::testing::training_job;
+using nlohmann::json;
+using observe::field;
+using observe::text_field;
+
+TrainingJobWorld see(const FakeCluster& cluster) {
+  return {cluster.get(kube::kTrainingJobs, "vision"), cluster.get(kube::kJobs, "vision"),
+          cluster.get(kube::kServices, "vision-workers"), cluster.get(kube::kSecrets, "vision-sluice-tls"),
+          cluster.get(kube::kDataWorkerPools, "vision")};
+}
+
+Result<std::vector<kube::Action>> step(const FakeCluster& cluster) {
+  return reconcile_children(see(cluster), test_config(), [](const std::string& job) -> Result<TlsIdentity> {
+    return TlsIdentity{"ca of " + job, "certificate", "key"};
+  });
+}
+
+FakeCluster cluster_with(const json& job) {
+  FakeCluster cluster;
+  cluster.put(kube::kTrainingJobs, job);
+  return cluster;
+}
+
+std::vector<std::string> names(const std::vector<kube::Action>& actions) {
+  std::vector<std::string> result;
+  for (const kube::Action& action : actions) result.push_back(action.to_string());
+  return result;
+}
+
+// Runs the step until it has nothing to do; of each run only the first `writes` actions happen, then it "crashes".
+void settle(FakeCluster& cluster, std::size_t writes = 100) {
+  for (int round = 0; round < 20; ++round) {
+    const auto actions = step(cluster);
+    REQUIRE(actions.ok());
+    if (actions->empty()) return;
+    for (std::size_t i = 0; i < actions->size() && i < writes; ++i) REQUIRE(cluster.perform((*actions)[i]).ok());
+  }
+  FAIL("the step does not come to rest");
+}
+
+TEST_CASE("a new job's children are made in an order that never leaves a pod waiting for what it mounts") {
+  const auto actions = step(cluster_with(training_job()));
+  REQUIRE(actions.ok());
+  CHECK(names(*actions) == std::vector<std::string>{"create Secret default/vision-sluice-tls",
+                                                    "create Service default/vision-workers",
+                                                    "apply DataWorkerPool default/vision", "create Job default/vision"});
+  for (const kube::Action& action : *actions) {
+    INFO(action.to_string());
+    CHECK(action.field_manager == "sluice-operator");
+    CHECK(text_field(action.body["metadata"]["ownerReferences"][0], "/uid") == "uid-vision");
+    CHECK(field(action.body["metadata"]["ownerReferences"][0], "/controller") == true);
+    CHECK(text_field(action.body, "/metadata/labels/sluice.dev~1job") == "vision");
+  }
+}
+
+TEST_CASE("the pool is written without a number of workers, which the scheduler owns") {
+  const auto actions = step(cluster_with(training_job()));
+  REQUIRE(actions.ok());
+  CHECK(field(actions->at(2).body, "/spec/replicas").is_null());
+  CHECK(text_field(actions->at(2).body, "/spec/jobName") == "vision");
+}
+
+TEST_CASE("a second run finds nothing to do") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  const auto again = step(cluster);
+  REQUIRE(again.ok());
+  CHECK(names(*again).empty());
+}
+
+TEST_CASE("a crash after any write ends in the same state") {
+  FakeCluster undisturbed = cluster_with(training_job());
+  settle(undisturbed);
+  const std::size_t writes = GENERATE(1, 2, 3, 4);
+  FakeCluster crashed = cluster_with(training_job());
+  settle(crashed, writes);
+  CHECK(crashed.comparable() == undisturbed.comparable());
+}
+
+TEST_CASE("two leaders that act on the same view end in the same state") {
+  FakeCluster undisturbed = cluster_with(training_job());
+  settle(undisturbed);
+  FakeCluster cluster = cluster_with(training_job());
+  const auto first = step(cluster);
+  const auto second = step(cluster);
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  for (std::size_t i = 0; i < first->size(); ++i) {
+    REQUIRE(cluster.perform((*first)[i]).ok());
+    const auto late = cluster.perform((*second)[i]);
+    if (!late.ok()) CHECK(late.error().code() == ErrorCode::kAlreadyExists);
+  }
+  settle(cluster);
+  CHECK(cluster.comparable() == undisturbed.comparable());
+}
+
+TEST_CASE("a child of a namesake is waited for, not taken over") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  json recreated = training_job();
+  recreated["metadata"]["uid"] = "uid-vision-again";
+  cluster.put(kube::kTrainingJobs, recreated);
+  const auto actions = step(cluster);
+  REQUIRE_FALSE(actions.ok());
+  CHECK(actions.error().code() == ErrorCode::kAlreadyExists);
+  CHECK(actions.error().message().find("belongs to another owner") != std::string::npos);
+}
+
+TEST_CASE("a drifted child is put right") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  cluster.at(kube::kServices, "vision-workers")["spec"]["ports"][0]["port"] = 1;
+  const auto actions = step(cluster);
+  REQUIRE(actions.ok());
+  CHECK(names(*actions) == std::vector<std::string>{"apply Service default/vision-workers"});
+}
+
+TEST_CASE("other worker resources reach the pool; the running Job is left alone") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  cluster.at(kube::kTrainingJobs, "vision")["spec"]["dataWorkers"]["resources"]["requests"]["cpu"] = "1";
+  const auto actions = step(cluster);
+  REQUIRE(actions.ok());
+  CHECK(names(*actions) == std::vector<std::string>{"apply DataWorkerPool default/vision"});
+}
+
+TEST_CASE("suspending stops the trainer and takes its workers away; resuming starts it again") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 3;
+  cluster.at(kube::kTrainingJobs, "vision")["spec"]["suspend"] = true;
+  const auto actions = step(cluster);
+  REQUIRE(actions.ok());
+  REQUIRE(actions->size() == 2);
+  CHECK(actions->at(0).field_manager == "sluice-scheduler");
+  CHECK(actions->at(0).body == json{{"spec", {{"replicas", 0}}}});
+  settle(cluster);
+  CHECK(field(*cluster.get(kube::kJobs, "vision"), "/spec/suspend") == true);
+  CHECK(field(*cluster.get(kube::kDataWorkerPools, "vision"), "/spec/replicas") == 0);
+
+  cluster.at(kube::kTrainingJobs, "vision")["spec"]["suspend"] = false;
+  settle(cluster);
+  CHECK(field(*cluster.get(kube::kJobs, "vision"), "/spec/suspend") == false);
+}
+
+TEST_CASE("workers leave when nothing may use them") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 3;
+  json& job = cluster.at(kube::kTrainingJobs, "vision");
+  SECTION("the trainer has succeeded") {
+    cluster.at(kube::kJobs, "vision")["status"]["conditions"] = {condition("Complete", "True")};
+  }
+  SECTION("the trainer has failed") {
+    cluster.at(kube::kJobs, "vision")["status"]["conditions"] = {condition("Failed", "True")};
+  }
+  SECTION("the mode was set to Off") { job["spec"]["mode"] = "Off"; }
+  SECTION("the placement was set to Local") { job["spec"]["dataWorkers"]["placement"] = "Local"; }
+  settle(cluster);
+  CHECK(field(*cluster.get(kube::kDataWorkerPools, "vision"), "/spec/replicas") == 0);
+}
+
+TEST_CASE("a finished job's trainer is never started again, even when its Job was cleaned away") {
+  json job = training_job();
+  job["status"]["conditions"] = {condition("Succeeded", "True")};
+  const auto actions = step(cluster_with(job));
+  REQUIRE(actions.ok());
+  CHECK(actions->empty());
+}
+
+TEST_CASE("mode Off from the start is a plain Job and nothing else") {
+  json job = training_job();
+  job["spec"]["mode"] = "Off";
+  FakeCluster cluster = cluster_with(job);
+  const auto actions = step(cluster);
+  REQUIRE(actions.ok());
+  CHECK(names(*actions) == std::vector<std::string>{"create Job default/vision"});
+  settle(cluster);
+  // Its pods have no feeder, so a later Auto has nothing to connect workers to.
+  cluster.at(kube::kTrainingJobs, "vision")["spec"]["mode"] = "Auto";
+  CHECK(step(cluster)->empty());
+}
+
+TEST_CASE("a job that is being deleted is left to the garbage collector") {
+  json job = training_job();
+  job["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  const auto actions = step(cluster_with(job));
+  REQUIRE(actions.ok());
+  CHECK(actions->empty());
+}
+
+TEST_CASE("a Job has one pod per trainer replica, each with its index") {
+  json job = training_job();
+  job["spec"]["trainer"]["replicas"] = 3;
+  const auto actions = step(cluster_with(job));
+  REQUIRE(actions.ok());
+  const json& spec = actions->back().body["spec"];
+  CHECK(spec["completions"] == 3);
+  CHECK(spec["parallelism"] == 3);
+  CHECK(spec["completionMode"] == "Indexed");
+}
+
+}  // namespace
+}  // namespace sluice::act

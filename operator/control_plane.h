@@ -1,0 +1,81 @@
+// The operator, assembled: informers, the decision loop, the two controllers. main() adds the process around it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "operator/act/controller.h"
+#include "operator/act/reconcilers.h"
+#include "operator/config.h"
+#include "operator/decide/decision_loop.h"
+#include "operator/metrics.h"
+#include "operator/observe/collection.h"
+#include "operator/observe/worker_pod_index.h"
+#include "src/prom/client.h"
+
+namespace sluice::control {
+
+// Thread safety: lead(), stop() and ready() may be called from any thread; the rest from one.
+class ControlPlane {
+ public:
+  // `prometheus` may be null when config.metrics.url is empty. `instance` names this process in events.
+  // REQUIRES: config, client and clock outlive the control plane.
+  ControlPlane(const Config& config, const kube::Client& client, std::shared_ptr<const prom::Client> prometheus,
+               const Clock& clock, const std::string& instance);
+  ~ControlPlane();
+
+  // Starts to watch. A standby watches, too, so that it can take over at once.
+  void watch();
+
+  // Starts to decide and to write, as soon as everything has been seen once: absence means nothing before that.
+  // Does nothing after stop(). REQUIRES: watch() was called; called once.
+  void lead();
+
+  // Returns when nothing will be written any more, for good.
+  void stop();
+
+  // Whether everything has been seen once.
+  bool ready() const;
+
+  const Metrics& metrics() const { return metrics_; }
+
+ private:
+  void handle_changes();
+  void on_pod(const kube::ObjectKey& key, const kube::ObjectPointer& before, const kube::ObjectPointer& after);
+  void enqueue_job_of(const kube::ObjectPointer& child);
+  act::ClusterSeams seams();
+  decide::LoopSeams loop_seams();
+  kube::ObjectPointer seen(const kube::Resource& resource, const kube::ObjectKey& key) const;
+  observe::ClusterObjects see() const;
+  void run_leader(std::stop_token stop);
+
+  const Config& config_;
+  const kube::Client& client_;
+  const std::shared_ptr<const prom::Client> prometheus_;
+  const Clock& clock_;
+
+  decide::DecisionBoard board_;
+  Metrics metrics_;
+  kube::EventRecorder recorder_;
+  observe::PrometheusSource source_;
+  observe::WorkerPodIndex worker_pods_;
+  act::TrainingJobReconciler training_job_reconciler_;
+  act::PoolReconciler pool_reconciler_;
+  act::Controller training_job_controller_;
+  act::Controller pool_controller_;
+  decide::DecisionLoop loop_;
+  // After what their handlers use, so that they end before it.
+  observe::Collection training_jobs_;
+  observe::Collection pools_;
+  observe::Collection jobs_;
+  observe::Collection services_;
+  observe::Collection pods_;
+  observe::Collection nodes_;
+  std::mutex mutex_;
+  bool stopped_ = false;
+  std::jthread leader_;
+};
+
+}  // namespace sluice::control

@@ -1,0 +1,63 @@
+// The last decision for every job, handed from the decision loop to the reconcile steps, the status and the metrics.
+//
+// Nothing on it is needed to be correct: after a restart it is empty, steps leave the figures of the status as they
+// are, and the next decision fills it again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/plan.h"
+#include "src/kube/resource.h"
+
+namespace sluice::decide {
+
+// Thread safety: a value.
+struct JobDecision {
+  std::string job_uid;  // of the TrainingJob; a namesake made later does not inherit the decision
+  scheduler::JobPlan plan;
+  std::optional<scheduler::Measurement> measurement;
+  int allocated_workers = 0;  // in force when the decision was taken
+  int ready_workers = 0;
+};
+
+using DecisionPointer = std::shared_ptr<const JobDecision>;
+
+struct Round {
+  std::map<kube::ObjectKey, DecisionPointer> jobs;
+  std::int64_t capacity_millicores = 0;
+  std::int64_t granted_millicores = 0;
+};
+
+// Thread safety: all methods may be called from any thread.
+class DecisionBoard {
+ public:
+  // nullptr: none yet.
+  DecisionPointer get(const kube::ObjectKey& job) const {
+    const auto round = last_round();
+    const auto found = round->jobs.find(job);
+    return found == round->jobs.end() ? nullptr : found->second;
+  }
+
+  std::shared_ptr<const Round> last_round() const {
+    std::lock_guard lock(mutex_);
+    return round_;
+  }
+
+  void publish(Round round) {
+    auto next = std::make_shared<const Round>(std::move(round));
+    std::lock_guard lock(mutex_);
+    round_ = std::move(next);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Round> round_ = std::make_shared<const Round>();
+};
+
+}  // namespace sluice::decide

@@ -1,0 +1,101 @@
+#include "operator/decide/decision_loop.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/observe/fields.h"
+#include "scheduler/decide.h"
+#include "src/base/logging.h"
+
+namespace sluice::decide {
+namespace {
+
+int ready_workers(const scheduler::Job& job) {
+  return static_cast<int>(std::count_if(job.workers.begin(), job.workers.end(),
+                                        [](const scheduler::Worker& worker) { return worker.ready && !worker.draining; }));
+}
+
+}  // namespace
+
+DecisionLoop::DecisionLoop(LoopOptions options, LoopSeams seams, const Clock& clock, DecisionBoard& board)
+    : options_(std::move(options)), seams_(std::move(seams)), clock_(clock), board_(board) {}
+
+void DecisionLoop::run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    const Clock::TimePoint started = clock_.now();
+    decide_once(stop);
+    wait_for_next(started, stop);
+  }
+}
+
+void DecisionLoop::trigger() {
+  std::lock_guard lock(mutex_);
+  triggered_ = true;
+  sleep_.request_stop();
+}
+
+void DecisionLoop::wait_for_next(Clock::TimePoint last, std::stop_token stop) {
+  const std::stop_callback wake_on_stop(stop, [this] { trigger(); });
+  if (!clock_.sleep_until(last + options_.min_pause, stop)) return;
+  std::stop_token interrupted;
+  {
+    std::lock_guard lock(mutex_);
+    if (!triggered_) sleep_ = std::stop_source();
+    interrupted = sleep_.get_token();
+  }
+  clock_.sleep_until(last + options_.interval, interrupted);
+  std::lock_guard lock(mutex_);
+  triggered_ = false;
+}
+
+void DecisionLoop::decide_once(std::stop_token stop) {
+  // 1. Observe. The metrics first: they take longest, and the objects should be as fresh as possible.
+  const observe::Observations observations = seams_.measure(stop);
+  if (stop.stop_requested()) return;
+  const observe::ClusterObjects objects = seams_.see();
+
+  // 2. Decide.
+  const Clock::TimePoint started = clock_.now();
+  const scheduler::ClusterSnapshot snapshot =
+      observe::build_snapshot(objects, observations, memories_, options_.cluster_cpu_percent,
+                              std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count());
+  const scheduler::Plan plan = scheduler::decide(snapshot, options_.scheduler);
+
+  // 3. Publish before acting: the pools' steps look here for the victims when they see the new number.
+  board_.publish(round_of(objects, snapshot, plan));
+  seams_.decided(clock_.now() - started);
+
+  // 4. Order.
+  for (ScaleOrder& order : scale_orders(objects, plan)) {
+    const std::string job = order.event.key.to_string();
+    if (auto done = seams_.perform(order.action, stop); !done.ok()) {
+      log_warning("decide", "scaling failed", {{"job", job}, {"error", done.error().to_string()}});
+      continue;
+    }
+    log_info("decide", "scaled", {{"job", job}, {"from", order.from}, {"to", order.to}, {"why", order.event.note}});
+    seams_.record(std::move(order.event));
+  }
+}
+
+Round DecisionLoop::round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
+                             const scheduler::Plan& plan) {
+  std::map<scheduler::JobId, const scheduler::Job*> jobs;
+  for (const scheduler::Job& job : snapshot.jobs) jobs[job.id] = &job;
+  observe::EstimatorMemories memories;
+  Round round;
+  round.capacity_millicores = plan.capacity_millicores;
+  round.granted_millicores = plan.granted_millicores;
+  for (const scheduler::JobPlan& job_plan : plan.jobs) {
+    const kube::ObjectKey key{job_plan.id.job_namespace, job_plan.id.name};
+    const scheduler::Job& job = *jobs.at(job_plan.id);
+    JobDecision decision{observe::text_field(*objects.training_jobs.at(key), "/metadata/uid"), job_plan,
+                         job.observation.measurement, job.allocated_workers, ready_workers(job)};
+    if (job_plan.memory) memories[decision.job_uid] = *job_plan.memory;
+    round.jobs[key] = std::make_shared<const JobDecision>(std::move(decision));
+  }
+  memories_ = std::move(memories);  // those of jobs that are gone are forgotten
+  return round;
+}
+
+}  // namespace sluice::decide

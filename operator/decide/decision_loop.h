@@ -1,0 +1,66 @@
+// Observe, decide, order: every interval, and soon after something happened that a decision should not wait for.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+
+#include "operator/decide/decision_board.h"
+#include "operator/decide/orders.h"
+#include "operator/observe/snapshot_builder.h"
+#include "scheduler/config.h"
+#include "src/base/clock.h"
+
+namespace sluice::decide {
+
+struct LoopOptions {
+  std::chrono::milliseconds interval{15000};
+  // Events come in bursts (eight workers become ready one after another); a decision covers all of a burst.
+  std::chrono::milliseconds min_pause{1000};
+  scheduler::Config scheduler;
+  int cluster_cpu_percent = 100;
+};
+
+// What the loop needs of the world; all functions are called on the loop's thread.
+struct LoopSeams {
+  std::function<observe::ClusterObjects()> see;
+  std::function<observe::Observations(std::stop_token)> measure;
+  std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
+  std::function<void(kube::Event)> record;
+  // After every decision is on the board, before its orders: how long it took (without measuring).
+  std::function<void(std::chrono::duration<double>)> decided;
+};
+
+// Thread safety: trigger() may be called from any thread; run() and decide_once() from one at a time.
+class DecisionLoop {
+ public:
+  // REQUIRES: clock and board outlive the loop.
+  DecisionLoop(LoopOptions options, LoopSeams seams, const Clock& clock, DecisionBoard& board);
+
+  // Decides until `stop`.
+  void run(std::stop_token stop);
+
+  // A job started or finished, a worker was lost: decide soon.
+  void trigger();
+
+  // One round: measure, see, decide, publish, order. An order that fails is logged and follows from the next round.
+  void decide_once(std::stop_token stop);
+
+ private:
+  void wait_for_next(Clock::TimePoint last, std::stop_token stop);
+  Round round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
+                 const scheduler::Plan& plan);
+
+  const LoopOptions options_;
+  const LoopSeams seams_;
+  const Clock& clock_;
+  DecisionBoard& board_;
+  observe::EstimatorMemories memories_;
+  std::mutex mutex_;
+  bool triggered_ = false;
+  std::stop_source sleep_;  // interrupts the pause until the next decision
+};
+
+}  // namespace sluice::decide

@@ -1,0 +1,65 @@
+// The objects of one kind in all watched namespaces: one informer for the whole cluster, or one per namespace.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "src/kube/informer.h"
+
+namespace sluice::observe {
+
+// Thread safety: as kube::Informer.
+class Collection {
+ public:
+  // `namespaces` empty: all of them. REQUIRES: client and clock outlive the collection.
+  Collection(const kube::Client& client, const Clock& clock, const kube::Resource& resource,
+             std::vector<std::string> namespaces, const std::string& label_selector = "") {
+    if (namespaces.empty()) namespaces.emplace_back();
+    for (const std::string& name_space : namespaces) {
+      kube::ReflectorOptions options;
+      options.namespace_ = name_space;
+      options.label_selector = label_selector;
+      informers_.push_back(
+          std::make_unique<kube::Informer>(client, clock, kube::system_random(), resource, std::move(options)));
+    }
+  }
+
+  // REQUIRES: not started.
+  void add_handler(const kube::ChangeHandler& handler) {
+    for (auto& informer : informers_) informer->add_handler(handler);
+  }
+
+  void start() {
+    for (auto& informer : informers_) informer->start();
+  }
+
+  bool has_synced() const {
+    return std::all_of(informers_.begin(), informers_.end(), [](const auto& informer) { return informer->has_synced(); });
+  }
+
+  bool wait_for_sync(std::stop_token stop) const {
+    return std::all_of(informers_.begin(), informers_.end(),
+                       [&](const auto& informer) { return informer->wait_for_sync(stop); });
+  }
+
+  // nullptr: not seen.
+  kube::ObjectPointer get(const kube::ObjectKey& key) const {
+    for (const auto& informer : informers_)
+      if (auto object = informer->store().get(key)) return object;
+    return nullptr;
+  }
+
+  kube::Store::Objects snapshot() const {
+    kube::Store::Objects all;
+    for (const auto& informer : informers_) all.merge(informer->store().snapshot());
+    return all;
+  }
+
+ private:
+  std::vector<std::unique_ptr<kube::Informer>> informers_;
+};
+
+}  // namespace sluice::observe

@@ -1,0 +1,62 @@
+#include "operator/observe/fields.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::observe {
+
+using nlohmann::json;
+
+const json& field(const json& object, std::string_view pointer) {
+  static const json kNull;
+  const json* value = &object;
+  while (!pointer.empty()) {
+    pointer.remove_prefix(1);  // '/'
+    const std::size_t end = pointer.find('/');
+    std::string key(pointer.substr(0, end));
+    for (std::size_t slash; (slash = key.find("~1")) != std::string::npos;) key.replace(slash, 2, "/");
+    if (!value->is_object()) return kNull;
+    const auto found = value->find(key);
+    if (found == value->end()) return kNull;
+    value = &*found;
+    pointer = end == std::string_view::npos ? std::string_view() : pointer.substr(end);
+  }
+  return *value;
+}
+
+std::string text_field(const json& object, std::string_view pointer, std::string_view fallback) {
+  const json& value = field(object, pointer);
+  return value.is_string() ? value.get<std::string>() : std::string(fallback);
+}
+
+std::int64_t integer_field(const json& object, std::string_view pointer, std::int64_t fallback) {
+  const json& value = field(object, pointer);
+  return value.is_number_integer() ? value.get<std::int64_t>() : fallback;
+}
+
+bool boolean_field(const json& object, std::string_view pointer, bool fallback) {
+  const json& value = field(object, pointer);
+  return value.is_boolean() ? value.get<bool>() : fallback;
+}
+
+bool condition_is_true(const json& object, std::string_view type) {
+  const json& conditions = field(object, "/status/conditions");
+  if (!conditions.is_array()) return false;
+  for (const json& condition : conditions)
+    if (text_field(condition, "/type") == type) return text_field(condition, "/status") == "True";
+  return false;
+}
+
+std::string object_key(const json& object) {
+  return text_field(object, "/metadata/namespace") + "/" + text_field(object, "/metadata/name");
+}
+
+bool controlled_by(const json& child, const json& owner) {
+  const json& references = field(child, "/metadata/ownerReferences");
+  const std::string uid = text_field(owner, "/metadata/uid");
+  if (!references.is_array() || uid.empty()) return false;
+  for (const json& reference : references)
+    if (boolean_field(reference, "/controller") && text_field(reference, "/uid") == uid) return true;
+  return false;
+}
+
+}  // namespace sluice::observe

@@ -1,0 +1,114 @@
+// An in-memory API server for step tests: as much of its rules as the steps rely on.
+//
+//   create   AlreadyExists for a taken name; uid and creationTimestamp are given
+//   apply    creates or merges; a wrong uid is Conflict; lists are replaced (ours are atomic or have one element)
+//   status   only .status changes, and a spec write never changes it
+//   delete   with another uid: nothing happens; pods stay, marked, until finish_deletions()
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "src/kube/action.h"
+#include "src/kube/store.h"
+
+namespace sluice::control::testing {
+
+class FakeCluster {
+ public:
+  using Json = nlohmann::json;
+
+  void put(const kube::Resource& resource, Json object) {
+    const kube::ObjectKey key = kube::key_of(object);
+    objects_[{std::string(resource.plural), key}] = std::move(object);
+  }
+
+  kube::ObjectPointer get(const kube::Resource& resource, const std::string& name) const {
+    const auto found = objects_.find({std::string(resource.plural), {"default", name}});
+    return found == objects_.end() ? nullptr : std::make_shared<const Json>(found->second);
+  }
+
+  kube::Store::Objects all(const kube::Resource& resource) const {
+    kube::Store::Objects result;
+    for (const auto& [id, object] : objects_)
+      if (id.first == resource.plural) result[id.second] = std::make_shared<const Json>(object);
+    return result;
+  }
+
+  Json& at(const kube::Resource& resource, const std::string& name) {
+    return objects_.at({std::string(resource.plural), {"default", name}});
+  }
+
+  Result<void> perform(const kube::Action& action) {
+    const Id id{std::string(action.resource.plural), action.key};
+    const auto found = objects_.find(id);
+    const bool exists = found != objects_.end();
+    const bool other = exists && !action.uid.empty() && found->second["metadata"]["uid"] != action.uid;
+    switch (action.verb) {
+      case kube::Verb::kCreate:
+        if (exists) return Error(ErrorCode::kAlreadyExists, action.to_string());
+        return create(id, action.body);
+      case kube::Verb::kDelete:
+        if (!exists || other) return {};
+        return remove(id);
+      case kube::Verb::kApply:
+        if (!exists && action.uid.empty()) return create(id, action.body);
+        break;
+      case kube::Verb::kApplyStatus:
+      case kube::Verb::kMergePatch: break;
+    }
+    if (!exists) return not_found(action.to_string());
+    if (other) return Error(ErrorCode::kConflict, action.to_string());
+    if (action.verb == kube::Verb::kApplyStatus)
+      found->second["status"] = action.body.at("status");
+    else
+      found->second.merge_patch(action.body);
+    return {};
+  }
+
+  // The kubelet reports that draining pods have ended.
+  void finish_deletions() {
+    std::erase_if(objects_, [](const auto& entry) { return entry.second["metadata"].contains("deletionTimestamp"); });
+  }
+
+  // Everything that tells two histories with the same outcome apart is removed.
+  Json comparable() const {
+    Json result = Json::object();
+    for (const auto& [id, object] : objects_) {
+      Json copy = object;
+      for (const char* varying : {"uid", "creationTimestamp"}) copy["metadata"].erase(varying);
+      if (copy["metadata"].contains("ownerReferences")) copy["metadata"]["ownerReferences"][0].erase("uid");
+      copy.erase("stringData");
+      copy.erase("status");
+      result[id.first + "/" + id.second.to_string()] = std::move(copy);
+    }
+    return result;
+  }
+
+ private:
+  using Id = std::pair<std::string, kube::ObjectKey>;
+
+  Result<void> create(const Id& id, Json object) {
+    object["metadata"]["uid"] = "uid-" + std::to_string(++last_uid_);
+    object["metadata"]["creationTimestamp"] = "2026-01-01T00:00:" + std::to_string(10 + last_uid_ % 50) + "Z";
+    object["metadata"]["name"] = id.second.name;
+    object["metadata"]["namespace"] = id.second.namespace_;
+    objects_[id] = std::move(object);
+    return {};
+  }
+
+  Result<void> remove(const Id& id) {
+    if (id.first != kube::kPods.plural)
+      objects_.erase(id);
+    else
+      objects_[id]["metadata"]["deletionTimestamp"] = "2026-01-01T01:00:00Z";
+    return {};
+  }
+
+  std::map<Id, Json> objects_;
+  int last_uid_ = 0;
+};
+
+}  // namespace sluice::control::testing
