@@ -133,7 +133,14 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
 class GrpcClient final : public RemoteClient {
  public:
   explicit GrpcClient(std::shared_ptr<Call> call) : call_(std::move(call)) {}
-  ~GrpcClient() override { call_->cancel_and_wait(); }
+  ~GrpcClient() override {
+    if (started_) call_->cancel_and_wait();
+  }
+
+  void start() override {
+    started_ = true;
+    call_->start();
+  }
 
   void send(const v1::Header& header, std::span<const std::byte> payload, std::shared_ptr<const void> owner) override {
     call_->send(encode_message(header, payload, std::move(owner)));
@@ -141,15 +148,14 @@ class GrpcClient final : public RemoteClient {
 
  private:
   std::shared_ptr<Call> call_;
+  bool started_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<RemoteClient> RemoteClient::connect(const std::string& address, const Credentials& credentials,
-                                                    RemoteClientHandler& handler) {
-  auto call = std::make_shared<Call>(address, credentials, handler);
-  call->start();
-  return std::make_unique<GrpcClient>(std::move(call));
+std::unique_ptr<RemoteClient> RemoteClient::create(const std::string& address, const Credentials& credentials,
+                                                   RemoteClientHandler& handler) {
+  return std::make_unique<GrpcClient>(std::make_shared<Call>(address, credentials, handler));
 }
 
 }  // namespace sluice::transport

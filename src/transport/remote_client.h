@@ -26,10 +26,13 @@ class RemoteClientHandler {
 // Thread safety: send() may be called from any thread.
 class RemoteClient {
  public:
-  // Starts connecting to "IP:PORT" and returns at once. A peer that vanishes silently is noticed within five seconds.
-  // `handler` must outlive the client.
-  static std::unique_ptr<RemoteClient> connect(const std::string& address, const Credentials& credentials,
-                                               RemoteClientHandler& handler);
+  // For a worker at "IP:PORT". `handler` must outlive the client.
+  static std::unique_ptr<RemoteClient> create(const std::string& address, const Credentials& credentials,
+                                              RemoteClientHandler& handler);
+
+  // Begins to connect and returns at once. A peer that vanishes silently is noticed within five seconds.
+  // REQUIRES: called once, before send().
+  virtual void start() = 0;
 
   // Cancels the stream and waits for its last event. Not to be called from an event.
   virtual ~RemoteClient() = default;

@@ -30,7 +30,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
     self_ = shared_from_this();
     opened_ = true;
     handler_.opened(self_);
-    StartRead(&incoming_);
+    read_more();
   }
 
   void refuse(const grpc::Status& status) {
@@ -52,8 +52,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
     incoming_.Clear();
     if (!message.ok()) return end({grpc::StatusCode::INVALID_ARGUMENT, message.error().message()});
     handler_.received(shared_from_this(), std::move(message->header), std::move(message->payload));
-    std::lock_guard lock(mutex_);
-    if (!ended_) StartRead(&incoming_);
+    read_more();
   }
 
   void OnWriteDone(bool ok) override {
@@ -68,6 +67,11 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   }
 
  private:
+  void read_more() {
+    std::lock_guard lock(mutex_);
+    if (!ended_) StartRead(&incoming_);
+  }
+
   void end(const grpc::Status& status) {
     writes_.abort();
     std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 #include "src/http/exposition.h"
 #include "src/http/server.h"
 #include "worker-image/feeder/feeder.h"
+#include "worker-image/feeder/remote_pool.h"
 
 namespace sluice::feeder {
 namespace {
@@ -83,6 +84,25 @@ void wait_for_end(int signals, pid_t parent, const std::function<void()>& tick) 
   }
 }
 
+// Null where there are no remote workers.
+struct Remote {
+  std::unique_ptr<Discovery> discovery;
+  std::unique_ptr<RemotePool> pool;
+};
+
+Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transport::Arena>& arena, Feeder& feeder,
+                               const Clock& clock) {
+  Remote remote;
+  if (flags.text("workers").empty()) return remote;
+  SLUICE_TRY(const HostPort name, parse_host_port(flags.text("workers")));
+  SLUICE_TRY(const auto credentials, transport::read_credentials(flags.text("tls-dir"), flags.given("insecure")));
+  remote.discovery = std::make_unique<Discovery>(name, resolve_addresses);
+  remote.pool = std::make_unique<RemotePool>([discovery = remote.discovery.get()] { return discovery->addresses(); },
+                                             credentials, arena, feeder, clock);
+  feeder.set_remote(*remote.pool);
+  return remote;
+}
+
 Result<void> run(const Settings& settings, int signals) {
   const Flags& flags = settings.flags;
   const pid_t parent = flags.given("exit-with-parent") ? ::getppid() : 0;
@@ -99,6 +119,7 @@ Result<void> run(const Settings& settings, int signals) {
                            .python_path = flags.text("python-path")},
                  .session = new_session()},
                 clock, executor_metrics, metrics);
+  SLUICE_TRY(const Remote remote, connect_workers(flags, arena, feeder, clock));
   SLUICE_TRY(const auto pages, serve_pages(flags.text("metrics-address"), registry));
   SLUICE_TRY(const auto server, SocketServer::start(flags.text("socket"), feeder));
   log_info("feeder", "ready", {{"socket", flags.text("socket")}, {"threads", wanted_threads(settings)}, {"arena_bytes", arena->bytes()}});

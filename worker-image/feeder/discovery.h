@@ -1,0 +1,48 @@
+// The addresses behind a headless Service's name, asked for again and again.
+//
+// getaddrinfo cannot be interrupted and may take many seconds where DNS is broken, so it runs on a thread that nobody
+// waits for. A name without addresses is not an error: a pool may be empty. A resolver that fails is: then the last
+// good answer stands, because workers that run do not vanish with their DNS server.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "src/base/result.h"
+
+namespace sluice::feeder {
+
+// "IP:PORT" or "[IPv6]:PORT".
+using Addresses = std::set<std::string>;
+using Resolve = std::function<Result<Addresses>(const std::string& host, const std::string& port)>;
+
+// getaddrinfo. Errors: Unavailable, when the name server could not be asked; a name that does not exist has no
+// addresses.
+Result<Addresses> resolve_addresses(const std::string& host, const std::string& port);
+
+struct HostPort {
+  std::string host;
+  std::string port;
+};
+// Errors: InvalidArgument unless it is HOST:PORT.
+Result<HostPort> parse_host_port(const std::string& text);
+
+// Thread safety: all methods may be called from any thread.
+class Discovery {
+ public:
+  static constexpr std::chrono::seconds kInterval{2};
+
+  Discovery(HostPort name, Resolve resolve);
+  ~Discovery();  // does not wait for a resolution in progress
+
+  Addresses addresses() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace sluice::feeder

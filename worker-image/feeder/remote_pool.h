@@ -1,0 +1,62 @@
+// All remote workers: connects to the addresses that exist, again after a while to those that refuse, and forgets
+// those that are gone. A worker whose address disappears while its stream is open is left alone: it is draining.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "src/base/clock.h"
+#include "worker-image/feeder/discovery.h"
+#include "worker-image/feeder/remote_worker.h"
+
+namespace sluice::feeder {
+
+// Thread safety: all methods may be called from any thread.
+class RemotePool final : public RemoteExecutors {
+ public:
+  static constexpr std::chrono::milliseconds kPassInterval{200};
+  static constexpr std::chrono::seconds kRetryMin{1};
+  static constexpr std::chrono::seconds kRetryMax{8};
+  static constexpr std::size_t kWorkersMax = 4096;
+
+  // `addresses` is asked at every pass; `events` must outlive the pool.
+  RemotePool(std::function<Addresses()> addresses, transport::Credentials credentials,
+             std::shared_ptr<transport::Arena> arena, ExecutorEvents& events, const Clock& clock);
+  ~RemotePool() override;
+
+  void execute(ExecutorId executor, RequestId id, executor::RequestHandle request) override;
+  void cancel(ExecutorId executor, RequestId id) override;
+
+ private:
+  struct Member {
+    ExecutorId executor = 0;
+    std::shared_ptr<RemoteWorker> worker;  // null between attempts
+    Clock::TimePoint retry_at{};
+    Clock::Duration backoff = kRetryMin;
+  };
+
+  void run(const std::stop_token& stop);
+  void pass(const Addresses& listed);
+  void review(Member& member);
+  void connect(const std::string& address, Member& member);
+  std::shared_ptr<RemoteWorker> find(ExecutorId executor);
+
+  const std::function<Addresses()> addresses_;
+  const transport::Credentials credentials_;
+  const std::shared_ptr<transport::Arena> arena_;
+  ExecutorEvents& events_;
+  const Clock& clock_;
+  std::map<std::string, Member> members_;  // the thread's own; by address
+  ExecutorId next_executor_ = kLocalExecutor + 1;
+
+  std::mutex mutex_;
+  std::map<ExecutorId, std::shared_ptr<RemoteWorker>> by_executor_;
+  std::jthread thread_;
+};
+
+}  // namespace sluice::feeder

@@ -1,0 +1,91 @@
+// One connection to one worker: sends requests, puts the chunks of the answers into the arena.
+//
+// A batch's slot is taken when its first chunk arrives, not when it is asked for: what is still being computed
+// elsewhere occupies no memory here. While no slot is free, the stream is not read; HTTP/2 flow control does the rest.
+// Pixels are expanded to the final tensor straight from gRPC's read buffers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "src/transport/remote_client.h"
+#include "worker-image/feeder/remote_executors.h"
+
+namespace sluice::feeder {
+
+// Thread safety: all methods may be called from any thread; the destructor waits for the last event of the stream and
+// must not run within one, nor under the feeder's lock.
+class RemoteWorker final : public transport::RemoteClientHandler {
+ public:
+  // `executor` becomes known to `events` (executor_joined) when the worker says hello; then `events` outlives this.
+  RemoteWorker(ExecutorId executor, std::string address, const transport::Credentials& credentials,
+               std::shared_ptr<transport::Arena> arena, ExecutorEvents& events);
+  ~RemoteWorker() override;
+
+  // Begins to connect; events may come from here on.
+  void start() { client_->start(); }
+
+  void execute(RequestId id, const executor::RequestHandle& request);
+  void cancel(RequestId id);
+
+  // True once the last event has been passed on: destroying it will not wait any more.
+  bool is_over() const;
+  // True once the worker has said hello on this connection, even if it is closed by now.
+  bool has_joined() const;
+
+  void received(v1::Header header, transport::Payload payload, transport::ReadPermit permit) override;
+  void closed(const std::string& reason) override;
+
+ private:
+  struct Assembly {
+    executor::RequestHandle request;
+    transport::ArenaSlot slot;
+    std::vector<transport::TensorDescription> tensors;
+    std::string structure;
+    std::size_t done = 0;  // native: samples; python: bytes
+    bool cancelled = false;
+  };
+  struct Arrival {
+    RequestId id = 0;
+    Assembly assembly;
+    v1::Header header;
+    transport::Payload payload;
+    transport::ReadPermit permit;
+  };
+
+  void send_pipeline(const executor::PipelineHandle& pipeline);
+  void received_chunk(v1::Header header, transport::Payload payload, transport::ReadPermit permit);
+  void received_failure(const v1::Failure& failure, const transport::Payload& payload);
+  void allocate_then_place(std::shared_ptr<Arrival> arrival, std::size_t bytes);
+  void place(Arrival arrival);
+  void answer(RequestId id, BatchOutcome outcome);
+
+  // Both return what is wrong with the chunk.
+  static Result<std::size_t> begin(Assembly& assembly, const v1::Chunk& chunk);
+  static Result<void> copy_in(Assembly& assembly, const v1::Chunk& chunk, const transport::Payload& payload);
+  static Result<void> copy_in_native(Assembly& assembly, const v1::Chunk& chunk,
+                                     const transport::Payload& payload);
+
+  const ExecutorId executor_;
+  const std::string address_;
+  const std::shared_ptr<transport::Arena> arena_;
+  ExecutorEvents& events_;
+
+  mutable std::mutex mutex_;
+  bool joined_ = false;
+  bool closed_ = false;  // nothing is sent any more
+  bool over_ = false;
+  std::set<PipelineNumber> pipelines_sent_;
+  std::map<RequestId, Assembly> assemblies_;
+  // Shared with callbacks of the arena, which may outlive this object: null once it is being destroyed.
+  struct Self {
+    std::mutex mutex;
+    RemoteWorker* worker = nullptr;
+  };
+  const std::shared_ptr<Self> self_;
+  std::unique_ptr<transport::RemoteClient> client_;  // last: its destruction ends the events
+};
+
+}  // namespace sluice::feeder

@@ -1,0 +1,257 @@
+#include "worker-image/worker/worker_service.h"
+
+#include "src/base/clock.h"
+#include "src/base/logging.h"
+
+namespace sluice::worker {
+namespace {
+
+using executor::Batch;
+using executor::BatchFailure;
+using executor::ExecutorKind;
+using transport::RemoteStream;
+
+// One batch being computed and one waiting: a thread never idles for the time of a round trip.
+constexpr std::size_t kCreditsPerThread = 2;
+
+void send_failure(RemoteStream& stream, std::uint64_t id, const BatchFailure& failure) {
+  v1::Header header;
+  auto* message = header.mutable_failure();
+  message->set_id(id);
+  message->set_exception_type(failure.failure.exception_type);
+  message->set_message(failure.failure.message);
+  message->set_traceback(failure.failure.traceback);
+  const auto exception = std::make_shared<const std::string>(failure.exception);
+  stream.send(header, std::as_bytes(std::span(*exception)), exception);
+}
+
+void send_failure(RemoteStream& stream, std::uint64_t id, const Error& error) {
+  send_failure(stream, id, executor::to_failure(error));
+}
+
+// The whole slot in pieces, all of which keep it alive. Returns the bytes sent.
+std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
+  std::size_t total = 0;
+  for (const auto& tensor : batch.tensors) total = std::max<std::size_t>(total, tensor.offset + tensor.nbytes);
+  const auto slot = std::make_shared<const transport::ArenaSlot>(std::move(batch.slot));
+  for (std::size_t offset = 0; offset < total || offset == 0; offset += executor::kChunkBytes) {
+    const std::size_t bytes = std::min(executor::kChunkBytes, total - offset);
+    v1::Header header;
+    auto* chunk = header.mutable_chunk();
+    chunk->set_id(id);
+    chunk->set_offset(offset);
+    chunk->set_last(offset + bytes == total);
+    if (chunk->last()) chunk->set_seconds(batch.busy_seconds);
+    if (offset == 0) {
+      chunk->set_structure(batch.structure);
+      for (const auto& tensor : batch.tensors) {
+        auto* entry = chunk->add_tensors();
+        entry->set_dtype(tensor.dtype);
+        entry->mutable_shape()->Add(tensor.shape.begin(), tensor.shape.end());
+        entry->set_offset(tensor.offset);
+        entry->set_nbytes(tensor.nbytes);
+      }
+    }
+    stream.send(header, {slot->data() + offset, bytes}, slot);
+    if (chunk->last()) break;
+  }
+  return total;
+}
+
+}  // namespace
+
+WorkerService::WorkerService(Options options, executor::ExecutorMetrics& metrics)
+    : credits_(kCreditsPerThread * options.threads),
+      arena_(options.arena),
+      metrics_(metrics),
+      python_({.arena = options.arena, .python_path = options.python_path}, 2 * options.threads),
+      pool_(options.threads, options.threads, kStreamsMax * credits_, 0) {
+  metrics_.set_threads(options.threads);
+}
+
+WorkerService::~WorkerService() = default;
+
+// ---- streams ----
+
+void WorkerService::opened(std::shared_ptr<RemoteStream> stream) {
+  std::lock_guard lock(mutex_);
+  if (draining_ || feeders_.size() >= kStreamsMax) {
+    v1::Header header;
+    header.mutable_draining();
+    stream->send(header);
+    stream->finish();
+    return;
+  }
+  log_info("worker", "feeder connected", {{"streams", feeders_.size() + 1}});
+  v1::Header header;
+  header.mutable_hello()->set_threads(static_cast<std::uint32_t>(pool_.threads()));
+  header.mutable_hello()->set_credits(static_cast<std::uint32_t>(credits_));
+  stream->send(header);
+  feeders_[stream.get()].stream = std::move(stream);
+}
+
+void WorkerService::closed(const std::shared_ptr<RemoteStream>& stream) {
+  std::lock_guard lock(mutex_);
+  const auto feeder = feeders_.find(stream.get());
+  if (feeder == feeders_.end()) return;
+  for (const auto& [id, cancelled] : feeder->second.running) cancelled->store(true);
+  feeders_.erase(feeder);
+  log_info("worker", "feeder gone", {{"streams", feeders_.size()}});
+  changed_.notify_all();
+}
+
+void WorkerService::drain() {
+  std::lock_guard lock(mutex_);
+  draining_ = true;
+  v1::Header header;
+  header.mutable_draining();
+  for (auto& [key, feeder] : feeders_) {
+    feeder.stream->send(header);
+    if (feeder.running.empty()) feeder.stream->finish();
+  }
+}
+
+bool WorkerService::draining() const {
+  std::lock_guard lock(mutex_);
+  return draining_;
+}
+
+bool WorkerService::wait_until_idle(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, deadline, [&] { return feeders_.empty(); });
+}
+
+// ---- messages ----
+
+void WorkerService::received(const std::shared_ptr<RemoteStream>& stream, v1::Header header,
+                             transport::Payload payload) {
+  switch (header.body_case()) {
+    case v1::Header::kPipeline: return receive_pipeline(stream, header.pipeline(), payload);
+    case v1::Header::kRequest: return receive_request(stream, header.request());
+    case v1::Header::kCancel: return receive_cancel(stream, header.cancel().id());
+    default: return;  // what newer feeders say
+  }
+}
+
+void WorkerService::receive_pipeline(const std::shared_ptr<RemoteStream>& stream, const v1::Pipeline& message,
+                                     const transport::Payload& payload) {
+  const ExecutorKind kind = message.executor() == "python" ? ExecutorKind::kPython : ExecutorKind::kNative;
+  std::uint64_t number = 0;
+  {
+    std::lock_guard lock(mutex_);
+    number = next_pipeline_++;
+  }
+  auto made = executor::make_pipeline(number, kind, payload.text(), message.python(), message.num_workers());
+  if (made.ok() && (*made)->fingerprint != message.fingerprint()) made = Error(ErrorCode::kDataLoss, "the pipeline arrived damaged");
+  v1::Header answer;
+  std::lock_guard lock(mutex_);
+  const auto feeder = feeders_.find(stream.get());
+  if (feeder == feeders_.end()) return;
+  auto& pipelines = feeder->second.pipelines;
+  if (made.ok()) {
+    if (pipelines.size() >= kPipelinesPerStreamMax) pipelines.erase(pipelines.begin());  // the oldest
+    pipelines[message.id()] = *made;
+    answer.mutable_pipeline_ready()->set_id(message.id());
+  } else {
+    answer.mutable_pipeline_error()->set_id(message.id());
+    answer.mutable_pipeline_error()->set_message(made.error().message());
+  }
+  stream->send(answer);
+}
+
+void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream, const v1::Request& message) {
+  std::lock_guard lock(mutex_);
+  const auto feeder = feeders_.find(stream.get());
+  if (feeder == feeders_.end()) return;
+  const auto pipeline = feeder->second.pipelines.find(message.pipeline());
+  if (draining_) return send_failure(*stream, message.id(), unavailable("the worker is draining"));
+  if (pipeline == feeder->second.pipelines.end()) {
+    return send_failure(*stream, message.id(), unavailable("the pipeline is not loaded here"));
+  }
+  if (feeder->second.running.size() >= credits_) {
+    return send_failure(*stream, message.id(), Error(ErrorCode::kResourceExhausted, "more requests than credits"));
+  }
+  auto request = std::make_shared<executor::BatchRequest>();
+  request->pipeline = pipeline->second;
+  request->stream = message.stream();
+  request->seq = message.seq();
+  request->base_seed = message.base_seed();
+  request->epoch = message.epoch();
+  request->position = message.position();
+  request->indices.assign(message.indices().begin(), message.indices().end());
+  const Task task{stream, message.id(), std::move(request), std::make_shared<std::atomic<bool>>(false)};
+  if (!pool_.submit([this, task](executor::ThreadState& thread) { run(task, thread); })) {
+    return send_failure(*stream, message.id(), Error(ErrorCode::kResourceExhausted, "the queue is full"));
+  }
+  feeder->second.running[message.id()] = task.cancelled;
+  metrics_.set_queue_depth(++running_);
+}
+
+void WorkerService::receive_cancel(const std::shared_ptr<RemoteStream>& stream, std::uint64_t id) {
+  std::lock_guard lock(mutex_);
+  const auto feeder = feeders_.find(stream.get());
+  if (feeder == feeders_.end()) return;
+  if (const auto running = feeder->second.running.find(id); running != feeder->second.running.end()) {
+    running->second->store(true);
+  }
+}
+
+// ---- executing threads ----
+
+void WorkerService::run(const Task& task, executor::ThreadState& thread) {
+  if (task.request->pipeline->kind == ExecutorKind::kNative) {
+    run_native(task, thread);
+  } else {
+    run_python(task, thread);
+  }
+  metrics_.count_ops(thread.scratch.seconds);
+  finish(task);
+}
+
+void WorkerService::run_native(const Task& task, executor::ThreadState& thread) {
+  const double start_seconds = thread_cpu_seconds();
+  std::size_t bytes = 0;
+  const auto emit = [&](executor::PixelChunk piece) {
+    v1::Header header;
+    auto* chunk = header.mutable_chunk();
+    chunk->set_id(task.id);
+    chunk->set_first_sample(piece.first_sample);
+    chunk->set_samples(piece.samples);
+    chunk->set_last(piece.last);
+    if (piece.last) chunk->set_seconds(thread_cpu_seconds() - start_seconds);
+    bytes += piece.bytes;
+    const auto slot = std::make_shared<const transport::ArenaSlot>(std::move(piece.slot));
+    task.stream->send(header, {slot->data(), piece.bytes}, slot);
+  };
+  const auto done = executor::run_native_chunks(*task.request, *arena_, thread.scratch,
+                                                [&] { return task.cancelled->load(); }, thread.stop, emit);
+  const double busy_seconds = thread_cpu_seconds() - start_seconds;
+  if (done.ok()) return metrics_.count_batch(ExecutorKind::kNative, task.request->indices.size(), busy_seconds, bytes);
+  metrics_.count_error(ExecutorKind::kNative, busy_seconds);
+  send_failure(*task.stream, task.id, done.error());
+}
+
+void WorkerService::run_python(const Task& task, executor::ThreadState& thread) {
+  const double start_seconds = thread_cpu_seconds();
+  auto outcome = python_.run(*task.request, thread.stop, [&] { return task.cancelled->load(); });
+  if (auto* failure = std::get_if<BatchFailure>(&outcome)) {
+    metrics_.count_error(ExecutorKind::kPython, thread_cpu_seconds() - start_seconds);
+    return send_failure(*task.stream, task.id, *failure);
+  }
+  Batch& batch = std::get<Batch>(outcome);
+  batch.busy_seconds += thread_cpu_seconds() - start_seconds;
+  const double busy_seconds = batch.busy_seconds;
+  const std::size_t bytes = send_batch(*task.stream, task.id, std::move(batch));
+  metrics_.count_batch(ExecutorKind::kPython, task.request->indices.size(), busy_seconds, bytes);
+}
+
+void WorkerService::finish(const Task& task) {
+  std::lock_guard lock(mutex_);
+  metrics_.set_queue_depth(--running_);
+  const auto feeder = feeders_.find(task.stream.get());
+  if (feeder == feeders_.end()) return;
+  feeder->second.running.erase(task.id);
+  if (draining_ && feeder->second.running.empty()) task.stream->finish();
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,85 @@
+// A worker: batches for whoever presents a certificate of the job, on threads sized by the pod's CPU.
+//
+// Stateless: what it knows of a feeder is gone with the feeder's stream. Each stream may hold `credits` requests; more
+// are refused. Results are sent as they are made, in chunks out of an arena: when a feeder does not read, its chunks
+// stay in the arena and the threads that work for it wait.
+// Draining: every stream is told, nothing new is accepted, and a stream ends when its last answer has been sent.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "src/executor/executor_metrics.h"
+#include "src/executor/python_executor.h"
+#include "src/executor/thread_pool.h"
+#include "src/transport/remote_server.h"
+
+namespace sluice::worker {
+
+// Thread safety: all methods may be called from any thread; the destructor after the RemoteServer that calls it.
+class WorkerService final : public transport::RemoteServerHandler {
+ public:
+  struct Options {
+    std::size_t threads = 1;
+    std::shared_ptr<transport::Arena> arena;
+    std::string python_path;
+  };
+
+  static constexpr std::size_t kStreamsMax = 256;
+  static constexpr std::size_t kPipelinesPerStreamMax = 256;
+
+  WorkerService(Options options, executor::ExecutorMetrics& metrics);
+  ~WorkerService() override;
+
+  void drain();
+  bool draining() const;
+  // True if the last stream ended before the deadline.
+  bool wait_until_idle(std::chrono::steady_clock::time_point deadline);
+
+  void opened(std::shared_ptr<transport::RemoteStream> stream) override;
+  void received(const std::shared_ptr<transport::RemoteStream>& stream, v1::Header header,
+                transport::Payload payload) override;
+  void closed(const std::shared_ptr<transport::RemoteStream>& stream) override;
+
+ private:
+  using Cancelled = std::shared_ptr<std::atomic<bool>>;
+  struct Feeder {
+    std::shared_ptr<transport::RemoteStream> stream;
+    std::map<std::uint64_t, executor::PipelineHandle> pipelines;
+    std::map<std::uint64_t, Cancelled> running;
+  };
+  struct Task {
+    std::shared_ptr<transport::RemoteStream> stream;
+    std::uint64_t id = 0;
+    executor::RequestHandle request;
+    Cancelled cancelled;
+  };
+
+  void receive_pipeline(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Pipeline& message,
+                        const transport::Payload& payload);
+  void receive_request(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Request& message);
+  void receive_cancel(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id);
+  void run(const Task& task, executor::ThreadState& thread);
+  void run_native(const Task& task, executor::ThreadState& thread);
+  void run_python(const Task& task, executor::ThreadState& thread);
+  void finish(const Task& task);
+
+  const std::size_t credits_;
+  const std::shared_ptr<transport::Arena> arena_;
+  executor::ExecutorMetrics& metrics_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool draining_ = false;
+  std::map<const transport::RemoteStream*, Feeder> feeders_;
+  std::size_t running_ = 0;
+  std::uint64_t next_pipeline_ = 1;
+
+  executor::PythonExecutor python_;
+  executor::ThreadPool pool_;  // last: its threads use the rest
+};
+
+}  // namespace sluice::worker
