@@ -79,8 +79,9 @@ std::optional<Bid> next_bid(const Holding& holding, int index, const Config& con
   return bid;
 }
 
-// Takes the least valuable existing worker whose bid is below `bid` off its node, if that makes room for a new worker.
-// Whichever pod of a job goes, what the job loses is its last worker: that one's bid counts.
+// Takes the least valuable existing worker off its node, if that makes room for a new worker of the bid being served.
+// Every worker that is still open to this has a lower bid than that one: bids are served from the highest. Whichever
+// pod of a job goes, what the job loses is its last worker: that one's bid counts.
 bool displace_least(std::vector<Holding>& holdings, const Bid& bid, std::int64_t millicores, Room& room,
                     const Config& config) {
   std::optional<Bid> least;
@@ -90,7 +91,7 @@ bool displace_least(std::vector<Holding>& holdings, const Bid& bid, std::int64_t
     if (index == bid.claim || other.candidates.empty()) continue;
     const int last = other.grant.workers + static_cast<int>(other.candidates.size()) - 1;
     const Bid its_bid = bid_for(other, index, last, config);
-    if (!(its_bid < bid) || (least && !(its_bid < *least))) continue;
+    if (least && !(its_bid < *least)) continue;
     const auto helps = [&](const Worker* worker) {
       return other.on_node(*worker, room) &&
              room.would_fit_without(worker->node, other.claim->job->worker_millicores, millicores);

@@ -86,6 +86,12 @@ TEST_CASE("who gets the scarce worker") {
   }
 }
 
+TEST_CASE("large workers do not outbid small ones: value is per core") {
+  Contest contest;
+  contest.claims(hungry("a").worker_millicores(3000), 4).claims(hungry("b"), 11);
+  CHECK(contest.workers_on({{"n1", 6000, 0, true}}) == std::vector{1, 3});
+}
+
 TEST_CASE("no worker is added where the curve is flat, whatever is wanted") {
   Contest contest;
   contest.claims(hungry("a"), 50);
@@ -177,6 +183,15 @@ TEST_CASE("growth displaces the least valuable worker, not the nearest one") {
   CHECK(grants[0].out_of_room);
   CHECK(grants[1].new_worker_nodes == Names{"n2"});
   CHECK(grants[2].workers == 1);
+}
+
+TEST_CASE("a job that lost one of its workers to another is told that room binds") {
+  Contest contest;
+  contest.claims(MakeJob("a").holds(2, "n1").measures(kHungry), 2).claims(hungry("b").weight(400), 1);
+  const std::vector<Grant> grants = contest.on({{"n1", 2000, 0, true}});
+  CHECK(grants[0].workers == 1);
+  CHECK(grants[0].victims == Names{"a-worker-1"});
+  CHECK(grants[0].out_of_room);
 }
 
 TEST_CASE("a large worker of a higher priority displaces several small ones") {

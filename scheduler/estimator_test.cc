@@ -250,6 +250,7 @@ TEST_CASE("starved although supply looks sufficient: the knee is raised by a ten
   REQUIRE(first.starved);
   CHECK(first.knee_cores == Approx(8 * 1.1));
   CHECK(first.measured_knee_cores == Approx(8));
+  CHECK(first.memory->feedback_floor == Approx(1.1));
 
   job.memory = first.memory;
   job.allocated_workers = 10;  // as if the raise had been obeyed at once
@@ -342,6 +343,16 @@ TEST_CASE("sated with supply to spare lowers the knee only as far as nothing bet
     job.min_workers = 20;
     CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1);
   }
+}
+
+TEST_CASE("what starved the old demand says nothing about a new one") {
+  Job job = MakeJob("a").measures(FluidJob{.demand = 8000}.steady(2, kNowSeconds)).obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.memory->feedback = job.memory->feedback_floor = 1.5;
+  job.observation.measurement = later(FluidJob{.demand = 8100}.steady(2, kNowSeconds));
+  CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback_floor == 1.5);
+  job.observation.measurement = later(FluidJob{.demand = 16000}.steady(2, kNowSeconds));
+  CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback_floor == 0);
 }
 
 TEST_CASE("a correction of an assumed rate is forgotten once the rate is measured") {

@@ -132,5 +132,17 @@ TEST_CASE("a few batches that show waiting do not undo what an earlier estimate 
   CHECK(want.reason == Reason::kNeedMet);
 }
 
+TEST_CASE("a few batches without waiting do not take workers away") {
+  const Config config;
+  Job job = MakeJob("a").holds(40, "n1").measures(kHungry).obj();
+  job.memory = estimate(job, kNowSeconds, config).memory;
+  REQUIRE(want_of(job, estimate(job, kNowSeconds, config), config).workers < 40);
+  job.observation.measurement->batches_in_window = 2;
+  job.observation.measurement->window_end_seconds += 15;
+  const Want want = want_of(job, estimate(job, kNowSeconds + 15, config), config);
+  CHECK(want.workers == 40);
+  CHECK(want.reason == Reason::kTooFewBatches);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing
