@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from dataclasses import replace
 
 from sluice.connection import Connection
 from sluice.embedded import EmbeddedFeeder, feeder_command
@@ -29,12 +30,13 @@ class SocketEndpoint:
 
 
 _lock = threading.Lock()
-_connections: dict[tuple, Connection] = {}
+_connections: dict[Settings, Connection] = {}
 
 
 def shared_connection(settings: Settings) -> Connection:
     """The connection of this process to the feeder that the settings name, made if need be. Raises NoFeeder, also when a
     feeder that this process has to start itself does not come up within the patience at start."""
+    settings = replace(settings, enabled=True, lowering=True)  # What remains distinguishes feeders.
     command = None
     if settings.feeder_socket is None:
         command = feeder_command(settings)
@@ -44,11 +46,10 @@ def shared_connection(settings: Settings) -> Connection:
                 "sluice/bundle (build it with `make bundle` before `pip install ./python`)"
             )
     with _lock:
-        key = (settings.feeder_socket, tuple(command or ()), settings.threads, settings.arena_bytes)
-        connection = _connections.get(key)
+        connection = _connections.get(settings)
         if connection is None:
             endpoint = SocketEndpoint(settings.feeder_socket) if command is None else EmbeddedFeeder(command, settings)
-            connection = _connections[key] = Connection(
+            connection = _connections[settings] = Connection(
                 endpoint, settings.start_patience_seconds, settings.loss_patience_seconds, identity=_identity
             )
     # Beside a feeder of its own the process also has torch's workers, which beat computing in one process.

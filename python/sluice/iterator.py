@@ -76,14 +76,15 @@ class FeederIterator(_BaseDataLoaderIter):
         self._fill()
 
     def _skip(self, resume: Progress) -> None:
-        """Lets the sampler run over the batches that the resumed epoch has consumed; those in its gaps are asked for."""
-        furthest = max(resume.beyond, default=-1) + 1
-        while self._next_seq < max(resume.consumed, furthest):
-            request = self._draw()
-            if request is None:
-                raise checkpoint.StateError(f"the sampler ends before batch {resume.consumed}, where the state was made")
-            if request.seq < resume.consumed or request.seq in resume.beyond:
-                del self._outstanding[request.seq]
+        """Lets the sampler run over the batches that the resumed epoch has consumed, and one further: many samplers draw only
+        when first asked, and that must happen with the generators of the resumed epoch. What was not consumed is asked for."""
+        consumed_end = max([resume.consumed, *(seq + 1 for seq in resume.beyond)])
+        while self._next_seq <= consumed_end and self._draw() is not None:
+            pass
+        if self._next_seq < consumed_end:
+            raise checkpoint.StateError(f"the sampler ends before batch {consumed_end}, where the state was made")
+        for seq in [seq for seq in self._outstanding if seq < resume.consumed or seq in resume.beyond]:
+            del self._outstanding[seq]
         self._progress.consumed, self._progress.beyond = resume.consumed, set(resume.beyond)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from sluice.accounting import Account, Totals
 from sluice.computation import BatchRequest
@@ -23,28 +24,36 @@ if TYPE_CHECKING:
     from sluice.session import Session
 
 
-@dataclass
 class Answer:
     """A `batch` or `error` frame, together with the session in whose arena its slot lies."""
 
-    message: dict
-    blob: bytes
-    session: Session
+    def __init__(self, message: dict, blob: bytes, session: Session) -> None:
+        self.message = message
+        self.blob = blob
+        self._session = session
+        self._copies: list[torch.Tensor] | None = None
 
     @property
     def failed(self) -> bool:
         return self.message["type"] == "error"
 
+    def copy_out(self) -> None:
+        """Gives the slot back at once if the feeder asked for that. Not only when the loop gets here: the batch that the
+        loop waits for may be waiting for this slot."""
+        if self.message.get("copy") and not self.failed:
+            self._copies = self._session.arena.adopt(self.message["slot"], self.message["tensors"], copy=True)
+
     def open(self) -> Any:
         """The batch; from now on its tensors own the slot. Call once, and not after `discard`."""
-        message = self.message
-        tensors = self.session.arena.adopt(message["slot"], message["tensors"], bool(message.get("copy")))
+        tensors = self._copies
+        if tensors is None:
+            tensors = self._session.arena.adopt(self.message["slot"], self.message["tensors"])
         return unpack(self.blob, tensors) if self.blob else tensors
 
     def discard(self) -> None:
         """Gives the slot back unread."""
-        if not self.failed:
-            self.session.release(self.message["slot"])
+        if not self.failed and self._copies is None:
+            self._session.release(self.message["slot"])
 
 
 class Outcome(enum.Enum):
@@ -167,6 +176,7 @@ class Stream:
         if self._pending.pop(seq, None) is None:
             answer.discard()
         else:
+            answer.copy_out()
             self._ready[seq] = answer
 
     def on_pipeline_refused(self, error: str) -> None:

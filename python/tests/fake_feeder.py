@@ -266,5 +266,8 @@ def _serve(path: str, control: Any, faults: Faults) -> None:
                 drop(source)
         if not ready:
             for connected, server in list(servers.items()):
-                if server.busy and not server.work():
+                try:
+                    if server.busy and not server.work():
+                        drop(connected)
+                except (BrokenPipeError, ConnectionResetError):
                     drop(connected)

@@ -1,0 +1,128 @@
+"""Fixtures: feeders (the fake one, and the real one where SLUICE_FEEDER_BINARY names it), folders of JPEGs, a clean slate."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from fake_feeder import FakeFeeder  # noqa: E402
+from sluice import feeder as feeder_module  # noqa: E402
+from sluice import notices  # noqa: E402
+
+REAL_BINARY = os.environ.get("SLUICE_FEEDER_BINARY")
+NO_REAL_FEEDER = "the real feeder is not tested: SLUICE_FEEDER_BINARY does not name its binary"
+
+
+@pytest.fixture(autouse=True)
+def clean_slate(monkeypatch):
+    """Each test begins without a feeder, connections or settings, and ends without tensors that keep slots."""
+    for name in [name for name in os.environ if name.startswith("SLUICE")]:
+        monkeypatch.delenv(name)
+    # No test may depend on luck: a loop that waits in vain is stopped by its deadline, not by falling back in silence.
+    monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "60")
+    monkeypatch.setenv("SLUICE_LOSS_PATIENCE_SECONDS", "60")
+    warnings.filterwarnings("ignore", message="This DataLoader will create")
+    notices.forget()
+    torch.manual_seed(0)
+    yield
+    feeder_module.disconnect_all()
+
+
+class RealFeeder:
+    """The feeder's own program, as a sidecar would run it."""
+
+    def __init__(self, directory: Path, threads: int = 2, arena_bytes: int = 64 << 20) -> None:
+        self.path = str(directory / "real.sock")
+        command = [REAL_BINARY, "--socket", self.path, "--threads", str(threads), "--arena-bytes", str(arena_bytes)]
+        command += ["--metrics-address", "none", "--insecure", "--python-path", str(Path(__file__).resolve().parent.parent)]
+        self.log = open(directory / "real.log", "w+b")
+        self._process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self.log.close()
+
+
+@pytest.fixture
+def make_fake(tmp_path, monkeypatch):
+    """make_fake(**faults): a fake feeder that the environment points to."""
+    made = []
+
+    def make(**faults):
+        fake = FakeFeeder(tmp_path, **faults)
+        made.append(fake)
+        monkeypatch.setenv("SLUICE_FEEDER_SOCKET", fake.path)
+        return fake
+
+    yield make
+    feeder_module.disconnect_all()
+    for fake in made:
+        fake.stop()
+
+
+@pytest.fixture(params=["fake", "real"])
+def any_feeder(request, tmp_path, monkeypatch):
+    """Either feeder: whatever a test says of it holds for both."""
+    if request.param == "real" and REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    feeder = FakeFeeder(tmp_path) if request.param == "fake" else RealFeeder(tmp_path)
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+    yield feeder
+    feeder_module.disconnect_all()
+    feeder.stop()
+
+
+@pytest.fixture
+def real_feeder(tmp_path, monkeypatch):
+    if REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    feeder = RealFeeder(tmp_path)
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+    yield feeder
+    feeder_module.disconnect_all()
+    feeder.stop()
+
+
+@pytest.fixture(scope="session")
+def image_root(tmp_path_factory) -> Path:
+    """Two classes of JPEGs, 23 files of several sizes, one of them gray."""
+    from PIL import Image
+
+    root = tmp_path_factory.mktemp("images")
+    generator = torch.Generator().manual_seed(7)
+    for number in range(23):
+        folder = root / ("cat" if number % 2 else "dog")
+        folder.mkdir(exist_ok=True)
+        size = (40 + 9 * (number % 5), 48 + 7 * (number % 4))
+        noise = torch.randint(0, 256, (6, 5, 3), dtype=torch.uint8, generator=generator).numpy()
+        image = Image.fromarray(noise).resize(size, Image.Resampling.BICUBIC)
+        if number == 11:
+            image = image.convert("L")
+        image.save(folder / f"{number:02d}.{'JPG' if number == 3 else 'jpeg' if number == 5 else 'jpg'}", quality=90)
+    return root
+
+
+def eventually(condition, seconds: float = 30.0):
+    """Waits until condition() is true and returns its value; fails the test after the deadline."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {condition}")
+        time.sleep(0.005)

@@ -1,0 +1,121 @@
+"""Batches alias shared memory, and every slot comes back."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+
+import numpy
+import pytest
+import torch
+
+from conftest import eventually
+from sample_datasets import Bytes
+from sluice.arena import Arena
+from sluice.framing import ProtocolError
+from sluice.torch import DataLoader
+
+
+@pytest.fixture
+def arena():
+    """(arena of four pages, the same memory, slots given back)."""
+    descriptor = os.memfd_create("test")
+    os.ftruncate(descriptor, 4 * 4096)
+    released: list[int] = []
+    yield Arena(descriptor, 4 * 4096, released.append), mmap.mmap(descriptor, 4 * 4096), released
+    os.close(descriptor)
+
+
+def descriptor(dtype="float32", shape=(2, 3), offset=4096):
+    itemsize = getattr(torch, dtype).itemsize
+    return {"dtype": dtype, "shape": list(shape), "offset": offset, "nbytes": int(numpy.prod(shape)) * itemsize}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "bool"])
+def test_tensors_alias_the_memory(arena, dtype):
+    mapped, memory, released = arena
+    (tensor,) = mapped.adopt(7, [descriptor(dtype)])
+    assert tensor.dtype is getattr(torch, dtype) and tensor.shape == (2, 3)
+    assert tensor.data_ptr() == mapped.address + 4096
+    memory[4096:8192] = b"\1" * 4096
+    assert bytes(tensor.view(torch.uint8).numpy().tobytes()) == b"\1" * tensor.numel() * tensor.element_size()
+    assert released == []
+
+
+def test_the_slot_is_given_back_with_the_last_view(arena):
+    mapped, _, released = arena
+    first, second = mapped.adopt(3, [descriptor(), descriptor("int64", (5,), 4096 + 64)])
+    view, array = first[1:], second.numpy()
+    del first, second
+    assert released == []
+    del view
+    assert released == []
+    del array
+    assert released == [3]
+
+
+def test_a_copied_batch_gives_its_slot_back_at_once(arena):
+    mapped, memory, released = arena
+    memory[4096:4100] = b"\0\0\x80\x3f"
+    (tensor,) = mapped.adopt(3, [descriptor()], copy=True)
+    assert released == [3]
+    memory[4096:4100] = b"\xff" * 4
+    assert tensor[0, 0].item() == 1.0
+
+
+@pytest.mark.parametrize("tensors, released_now", [([], [1]), ([descriptor(shape=(0, 4))], [1])])
+def test_batches_without_bytes(arena, tensors, released_now):
+    mapped, _, released = arena
+    adopted = mapped.adopt(1, tensors)
+    assert [tensor.shape for tensor in adopted] == [tuple(tensor["shape"]) for tensor in tensors]
+    assert released == released_now
+
+
+WRONG = {
+    "beyond the end": descriptor(offset=4 * 4096 - 8),
+    "before the start": descriptor(offset=-64),
+    "other size than the shape says": {**descriptor(), "nbytes": 20},
+    "unknown type": {**descriptor(), "dtype": "float128"},
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_descriptors_that_cannot_be_right_are_refused(arena, case):
+    with pytest.raises(ProtocolError):
+        arena[0].adopt(1, [WRONG[case]])
+
+
+def test_batches_of_a_loader_lie_in_the_mapping(any_feeder):
+    batches = iter(DataLoader(Bytes(8, 1000), batch_size=4, num_workers=2))
+    batch = next(batches)
+    session = batches._connection.session
+    assert 0 <= batch.data_ptr() - session.arena.address < session.arena.size_bytes
+    assert batch.data_ptr() % 64 == 0
+
+
+def test_nothing_leaks_over_a_thousand_batches(make_fake):
+    fake = make_fake(slots=6, slot_bytes=1 << 16)
+    gc.collect()
+    descriptors_before = None
+    for number, batch in enumerate(DataLoader(Bytes(4000, 5000), batch_size=4, num_workers=2)):
+        assert batch[:, 0].tolist() == [(4 * number + offset) % 251 for offset in range(4)]
+        if number == 10:
+            descriptors_before = len(os.listdir("/proc/self/fd"))
+    assert number == 999
+    assert len(os.listdir("/proc/self/fd")) == descriptors_before
+    del batch
+    eventually(lambda: not fake.ask()["held"])
+
+
+def test_a_loop_that_keeps_every_batch_goes_on(any_feeder):
+    batches = list(DataLoader(Bytes(400, 300_000), batch_size=2, num_workers=2))
+    assert len(batches) == 200
+    assert [batch[:, -1].tolist() for batch in batches] == [[(2 * n) % 251, (2 * n + 1) % 251] for n in range(200)]
+
+
+def test_batches_outlive_the_feeder(make_fake):
+    fake = make_fake()
+    batches = [batch for batch in DataLoader(Bytes(16, 1000), batch_size=4, num_workers=2)]
+    fake.stop()
+    assert [batch[:, 0].tolist() for batch in batches] == [[4 * n + offset for offset in range(4)] for n in range(4)]
