@@ -7,7 +7,8 @@
 // There is no PUT: apply and merge_patch say which fields are ours.
 //
 // Errors, by code (the message holds "verb kind key: " and the server's own text):
-//   NotFound 404, AlreadyExists and Conflict 409 (by the Status' reason), Gone 410 (or a resourceVersion too large to
+//   NotFound 404, AlreadyExists and Conflict 409 (by the Status' reason; a uid that does not match is always a
+//   Conflict), Gone 410 (or a resourceVersion too large to
 //   serve: list again), InvalidArgument 400, 413, 422 (with each cause's field) and 405, 415, Unauthenticated 401,
 //   PermissionDenied 403, ResourceExhausted 429, Unavailable 502, 503 and every transport failure, DeadlineExceeded
 //   504 and time-outs (the outcome is unknown), Internal otherwise (500), DataLoss for an answer that is no JSON.

@@ -93,6 +93,9 @@ TEST_CASE("a real API server: every verb and its errors", "[cluster]") {
   CHECK(code_of(client.merge_patch(kConfigMaps, key, stale, kManager)) == ErrorCode::kConflict);
   const Json other_uid{{"metadata", {{"uid", "00000000-0000-0000-0000-000000000000"}}}, {"data", {{"a", "12"}}}};
   CHECK(code_of(client.apply(kConfigMaps, key, other_uid, kManager)) == ErrorCode::kConflict);
+  CHECK(code_of(client.apply(kConfigMaps, cluster->key("absent"), other_uid, kManager)) == ErrorCode::kConflict);
+  CHECK(code_of(client.merge_patch(kConfigMaps, key, other_uid, kManager)) == ErrorCode::kConflict);
+  CHECK(code_of(client.merge_patch(kConfigMaps, cluster->key("absent"), stale, kManager)) == ErrorCode::kNotFound);
 
   const auto invalid = client.apply(kServices, cluster->key("bad"), {{"spec", {{"ports", {{{"port", 0}}}}}}}, kManager);
   REQUIRE_FALSE(invalid.ok());

@@ -23,16 +23,20 @@ const Json& causes_of(const Json& status) {
   return causes != details->end() && causes->is_array() ? *causes : kNone;
 }
 
-bool has_cause(const Json& status, std::string_view reason) {
+// Whether a cause has `value` in its `field`.
+bool has_cause(const Json& status, const char* field, std::string_view value) {
   for (const Json& cause : causes_of(status)) {
-    if (cause.is_object() && text_at(cause, "reason") == reason) return true;
+    if (cause.is_object() && text_at(cause, field) == value) return true;
   }
   return false;
 }
 
 ErrorCode code_of(int http_status, const Json& status) {
   // "Too large resource version" (504): this server has not seen what we have seen. Like 410 it asks for a new list.
-  if (has_cause(status, "ResourceVersionTooLarge")) return ErrorCode::kGone;
+  if (has_cause(status, "reason", "ResourceVersionTooLarge")) return ErrorCode::kGone;
+  // A patch that names another incarnation is refused as an attempt to change its uid (422) if the object exists, and
+  // as a conflict (409) if not. To us both say the same.
+  if (http_status == 422 && has_cause(status, "field", "metadata.uid")) return ErrorCode::kConflict;
   switch (http_status) {
     case 400:
     case 405:

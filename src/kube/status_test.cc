@@ -53,6 +53,14 @@ TEST_CASE("a resource version that the server has not reached asks for a new lis
   CHECK(error_of_status("list", status).code() == ErrorCode::kGone);
 }
 
+TEST_CASE("another incarnation's uid is a conflict, whatever the server calls it") {
+  const Json status{{"code", 422},
+                    {"reason", "Invalid"},
+                    {"message", "metadata.uid: Invalid value: field is immutable"},
+                    {"details", {{"causes", {{{"reason", "FieldValueInvalid"}, {"field", "metadata.uid"}}}}}}};
+  CHECK(error_of_status("apply", status).code() == ErrorCode::kConflict);
+}
+
 TEST_CASE("answers that are no Status are quoted, in part") {
   CHECK(error_of_response("x", 503, "no healthy upstream").message() == "x: HTTP status 503 'no healthy upstream'");
   CHECK(error_of_response("x", 500, "").message() == "x: HTTP status 500");
