@@ -107,8 +107,14 @@ void WorkerService::drain() {
   header.mutable_draining();
   for (auto& [key, feeder] : feeders_) {
     feeder.stream->send(header);
-    if (feeder.running.empty()) feeder.stream->finish();
+    end_if_drained(feeder);
   }
+}
+
+void WorkerService::end_if_drained(Feeder& feeder) {
+  if (feeder.unfinished > 0) return;
+  feeder.ending = true;
+  feeder.stream->finish();
 }
 
 bool WorkerService::draining() const {
@@ -164,7 +170,8 @@ void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream,
   const auto feeder = feeders_.find(stream.get());
   if (feeder == feeders_.end()) return;
   const auto pipeline = feeder->second.pipelines.find(message.pipeline());
-  if (draining_) return send_failure(*stream, message.id(), unavailable("the worker is draining"));
+  // It crossed our Draining on the way; the end of the stream tells the feeder that nobody will answer.
+  if (feeder->second.ending) return;
   if (pipeline == feeder->second.pipelines.end()) {
     return send_failure(*stream, message.id(), unavailable("the pipeline is not loaded here"));
   }
@@ -184,6 +191,7 @@ void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream,
     return send_failure(*stream, message.id(), Error(ErrorCode::kResourceExhausted, "the queue is full"));
   }
   feeder->second.running[message.id()] = task.cancelled;
+  ++feeder->second.unfinished;
   metrics_.set_queue_depth(++running_);
 }
 
@@ -221,6 +229,7 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
     if (piece.last) chunk->set_seconds(thread_cpu_seconds() - start_seconds);
     bytes += piece.bytes;
     const auto slot = std::make_shared<const transport::ArenaSlot>(std::move(piece.slot));
+    if (piece.last) free_credit(task);
     task.stream->send(header, {slot->data(), piece.bytes}, slot);
   };
   const auto done = executor::run_native_chunks(*task.request, *arena_, thread.scratch,
@@ -228,12 +237,14 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
   const double busy_seconds = thread_cpu_seconds() - start_seconds;
   if (done.ok()) return metrics_.count_batch(ExecutorKind::kNative, task.request->indices.size(), busy_seconds, bytes);
   metrics_.count_error(ExecutorKind::kNative, busy_seconds);
+  free_credit(task);
   send_failure(*task.stream, task.id, done.error());
 }
 
 void WorkerService::run_python(const Task& task, executor::ThreadState& thread) {
   const double start_seconds = thread_cpu_seconds();
   auto outcome = python_.run(*task.request, thread.stop, [&] { return task.cancelled->load(); });
+  free_credit(task);
   if (auto* failure = std::get_if<BatchFailure>(&outcome)) {
     metrics_.count_error(ExecutorKind::kPython, thread_cpu_seconds() - start_seconds);
     return send_failure(*task.stream, task.id, *failure);
@@ -245,13 +256,19 @@ void WorkerService::run_python(const Task& task, executor::ThreadState& thread) 
   metrics_.count_batch(ExecutorKind::kPython, task.request->indices.size(), busy_seconds, bytes);
 }
 
+void WorkerService::free_credit(const Task& task) {
+  std::lock_guard lock(mutex_);
+  const auto feeder = feeders_.find(task.stream.get());
+  if (feeder != feeders_.end()) feeder->second.running.erase(task.id);
+}
+
 void WorkerService::finish(const Task& task) {
   std::lock_guard lock(mutex_);
   metrics_.set_queue_depth(--running_);
   const auto feeder = feeders_.find(task.stream.get());
   if (feeder == feeders_.end()) return;
-  feeder->second.running.erase(task.id);
-  if (draining_ && feeder->second.running.empty()) task.stream->finish();
+  --feeder->second.unfinished;
+  if (draining_) end_if_drained(feeder->second);
 }
 
 }  // namespace sluice::worker

@@ -49,7 +49,9 @@ class WorkerService final : public transport::RemoteServerHandler {
   struct Feeder {
     std::shared_ptr<transport::RemoteStream> stream;
     std::map<std::uint64_t, executor::PipelineHandle> pipelines;
-    std::map<std::uint64_t, Cancelled> running;
+    std::map<std::uint64_t, Cancelled> running;  // what counts against the credits
+    std::size_t unfinished = 0;                  // running, or the last message is just being queued
+    bool ending = false;                         // drained: the stream ends when everything has been sent
   };
   struct Task {
     std::shared_ptr<transport::RemoteStream> stream;
@@ -65,7 +67,11 @@ class WorkerService final : public transport::RemoteServerHandler {
   void run(const Task& task, executor::ThreadState& thread);
   void run_native(const Task& task, executor::ThreadState& thread);
   void run_python(const Task& task, executor::ThreadState& thread);
+  // Just before the answer's last message: the feeder may send the next request the moment it has read it.
+  void free_credit(const Task& task);
+  // After the answer's last message.
   void finish(const Task& task);
+  static void end_if_drained(Feeder& feeder);
 
   const std::size_t credits_;
   const std::shared_ptr<transport::Arena> arena_;

@@ -1,0 +1,40 @@
+#include "worker-image/feeder/window.h"
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::feeder {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+TEST_CASE("the window covers the executors and fits in the arena") {
+  struct Case {
+    const char* name;
+    WindowInputs inputs;
+    std::size_t want;
+  };
+  const Case cases[] = {
+      {"two local threads, small batches", {2, 1, 0, 512 * kMiB, 1 * kMiB}, 5},
+      {"the client prefers more", {2, 1, 16, 512 * kMiB, 1 * kMiB}, 16},
+      {"eight workers with two credits", {17, 1, 4, 512 * kMiB, 1 * kMiB}, 27},
+      {"the arena bounds it: 448 MiB may be lent", {100, 1, 4, 512 * kMiB, 40 * kMiB}, 11},
+      {"two ranks share the arena", {100, 2, 4, 512 * kMiB, 40 * kMiB}, 5},
+      {"one batch fills the arena: it is copied out", {100, 1, 4, 100 * kMiB, 100 * kMiB}, kWindowMin},
+      {"batch size not known yet: an eighth of the arena", {100, 1, 4, 512 * kMiB, 0}, 7},
+      {"no executor yet", {0, 1, 0, 512 * kMiB, 1 * kMiB}, 2},
+      {"bounded", {5000, 1, 0, 512 * kMiB, 4096}, kWindowMax},
+  };
+  for (const Case& test : cases) {
+    INFO(test.name);
+    CHECK(window_batches(test.inputs) == test.want);
+  }
+}
+
+TEST_CASE("room for the next batch is kept free of lent slots") {
+  CHECK(keep_bytes(512 * kMiB, 1 * kMiB) == 64 * kMiB);
+  CHECK(keep_bytes(512 * kMiB, 150 * kMiB) == 150 * kMiB);
+  CHECK(keep_bytes(100 * kMiB, 150 * kMiB) == 100 * kMiB);
+}
+
+}  // namespace
+}  // namespace sluice::feeder
