@@ -34,7 +34,7 @@ TEST_CASE_METHOD(Fixture, "a vector's samples come with their labels; what is no
   CHECK(answer->absent[2].reason == "-Inf");
   CHECK(answer->warnings == std::vector<std::string>{"partial"});
   CHECK(server->requests().at(0).target ==
-        "/api/v1/query?query=sum%28rate%28x%5B1m%5D%29%29%20by%20%28job%29&timeout=5.000000s");
+        "/api/v1/query?query=sum%28rate%28x%5B1m%5D%29%29%20by%20%28job%29&timeout=5000ms");
 }
 
 TEST_CASE_METHOD(Fixture, "nothing is an answer, and a scalar is a sample without labels") {
