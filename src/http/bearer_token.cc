@@ -11,16 +11,14 @@ class BearerTokenTransport final : public Transport {
       : inner_(std::move(inner)), source_(std::move(source)) {}
 
   Result<Response> send(const Request& request, std::chrono::milliseconds timeout, std::stop_token stop) override {
-    return authenticated(request, [&](const Request& signed_request) {
-      return inner_->send(signed_request, timeout, stop);
-    });
+    return authenticated(request,
+                         [&](const Request& signed_request) { return inner_->send(signed_request, timeout, stop); });
   }
 
   Result<Response> stream(const Request& request, ByteSink& sink, std::chrono::milliseconds idle_limit,
                           std::stop_token stop) override {
-    return authenticated(request, [&](const Request& signed_request) {
-      return inner_->stream(signed_request, sink, idle_limit, stop);
-    });
+    return authenticated(
+        request, [&](const Request& signed_request) { return inner_->stream(signed_request, sink, idle_limit, stop); });
   }
 
  private:

@@ -17,10 +17,10 @@
 #include <string>
 #include <utility>
 
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <cpprest/http_client.h>
 #include <pplx/threadpool.h>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ssl/context.hpp>
 
 #include "src/http/chunk_handover.h"
 #include "src/http/tls_trust.h"
@@ -87,8 +87,8 @@ class BodyReceiver {
 
 class CpprestTransport final : public Transport {
  public:
-  CpprestTransport(web::uri base_uri, std::string host_header, std::shared_ptr<const TlsTrust> trust, bool indicate_name,
-                   CpprestOptions options)
+  CpprestTransport(web::uri base_uri, std::string host_header, std::shared_ptr<const TlsTrust> trust,
+                   bool indicate_name, CpprestOptions options)
       : base_uri_(std::move(base_uri)),
         base_url_(base_uri_.to_string()),
         host_header_(std::move(host_header)),
@@ -216,15 +216,12 @@ class CpprestTransport final : public Transport {
           if (!received.ok()) return received.error();
           break;
         }
-        case Kind::kEnd:
-          response.body = receiver.take_body();
-          return response;
-        case Kind::kFailed:
-          return state.failure();
+        case Kind::kEnd: response.body = receiver.take_body(); return response;
+        case Kind::kFailed: return state.failure();
         case Kind::kDeadline:
-          return Error(ErrorCode::kDeadlineExceeded, base_url_ + (sink ? ": silent for too long" : ": no answer in time"));
-        case Kind::kStopped:
-          return Error(ErrorCode::kCancelled, base_url_ + ": stopped");
+          return Error(ErrorCode::kDeadlineExceeded,
+                       base_url_ + (sink ? ": silent for too long" : ": no answer in time"));
+        case Kind::kStopped: return Error(ErrorCode::kCancelled, base_url_ + ": stopped");
       }
     }
   }
@@ -263,8 +260,8 @@ Result<std::shared_ptr<Transport>> make_cpprest_transport(const Endpoint& endpoi
       if (!endpoint.server_name.empty()) host_header = endpoint.server_name;
     }
     const bool indicate_name = !is_address(endpoint.server_name.empty() ? host : endpoint.server_name);
-    return std::shared_ptr<Transport>(std::make_shared<CpprestTransport>(
-        parts.to_uri(), std::move(host_header), std::move(trust), indicate_name, options));
+    return std::shared_ptr<Transport>(std::make_shared<CpprestTransport>(parts.to_uri(), std::move(host_header),
+                                                                         std::move(trust), indicate_name, options));
   } catch (const std::exception& exception) {
     return invalid_argument("'" + endpoint.base_url + "' is no usable URL: " + exception.what());
   }

@@ -40,8 +40,9 @@ class Session final : public std::enable_shared_from_this<Session> {
     beast::http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code failed, auto) {
       if (!failed) return self->answer();
       // An honest end or a silent client needs no words; anything else was no request.
-      const bool malformed = failed.category() == beast::http::make_error_code(beast::http::error::end_of_stream).category() &&
-                             failed != beast::http::error::end_of_stream;
+      const bool malformed =
+          failed.category() == beast::http::make_error_code(beast::http::error::end_of_stream).category() &&
+          failed != beast::http::error::end_of_stream;
       if (malformed) self->write({400, "text/plain; charset=utf-8", failed.message() + "\n"}, 11, false, false);
     });
   }
@@ -73,12 +74,12 @@ class Session final : public std::enable_shared_from_this<Session> {
     if (page.status == 405) response->set(beast::http::field::allow, "GET, HEAD");
     if (!is_head) response->body() = std::move(page.body);
     stream_.expires_after(shared_->limits.write_time);
-    beast::http::async_write(stream_, *response, [self = shared_from_this(), response, keep_alive](
-                                                     beast::error_code failed, std::size_t) {
-      if (!failed && keep_alive) return self->read();
-      beast::error_code ignored;
-      self->stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    });
+    beast::http::async_write(stream_, *response,
+                             [self = shared_from_this(), response, keep_alive](beast::error_code failed, std::size_t) {
+                               if (!failed && keep_alive) return self->read();
+                               beast::error_code ignored;
+                               self->stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+                             });
   }
 
   beast::tcp_stream stream_;
@@ -96,7 +97,8 @@ Result<tcp::endpoint> parse_address(const std::string& address) {
   boost::system::error_code failed;
   const asio::ip::address ip = asio::ip::make_address(host, failed);
   const std::string port = address.substr(colon + 1);
-  const bool is_number = port.size() <= 5 && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number =
+      port.size() <= 5 && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (failed || !is_number || std::stoi(port) > 65535) return malformed;
   return tcp::endpoint(ip, static_cast<std::uint16_t>(std::stoi(port)));
 }

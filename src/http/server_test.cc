@@ -39,8 +39,13 @@ std::string ask(std::uint16_t port, const std::string& first_line) {
 }
 
 Routes routes() {
-  return {{"/healthz", [] { return Page{200, "text/plain", "ok\n"}; }},
-          {"/readyz", [] { return Page{503, "text/plain", "not yet\n"}; }}};
+  return {{"/healthz",
+           [] {
+             return Page{200, "text/plain", "ok\n"};
+           }},
+          {"/readyz", [] {
+             return Page{503, "text/plain", "not yet\n"};
+           }}};
 }
 
 TEST_CASE("pages, errors and methods") {

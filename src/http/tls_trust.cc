@@ -18,7 +18,9 @@ Bio reader(const std::string& pem) { return {BIO_new_mem_buf(pem.data(), static_
 
 Certificate next_certificate(BIO* bio) {
   // The callback keeps OpenSSL from asking the terminal for a passphrase.
-  return {PEM_read_bio_X509(bio, nullptr, [](char*, int, int, void*) { return 0; }, nullptr), &X509_free};
+  return {PEM_read_bio_X509(
+              bio, nullptr, [](char*, int, int, void*) { return 0; }, nullptr),
+          &X509_free};
 }
 
 bool trust_only(SSL_CTX* context, const std::string& ca_pem) {
@@ -44,7 +46,8 @@ bool identify(SSL_CTX* context, const std::string& certificate_pem, const std::s
   }
   ERR_clear_error();
   const Bio key_bio = reader(key_pem);
-  const Key key{PEM_read_bio_PrivateKey(key_bio.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr),
+  const Key key{PEM_read_bio_PrivateKey(
+                    key_bio.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr),
                 &EVP_PKEY_free};
   return key && SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1;
 }

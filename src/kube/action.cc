@@ -7,16 +7,11 @@ namespace {
 
 std::string_view name_of(Verb verb) {
   switch (verb) {
-    case Verb::kApply:
-      return "apply";
-    case Verb::kApplyStatus:
-      return "apply status of";
-    case Verb::kCreate:
-      return "create";
-    case Verb::kMergePatch:
-      return "patch";
-    case Verb::kDelete:
-      return "delete";
+    case Verb::kApply: return "apply";
+    case Verb::kApplyStatus: return "apply status of";
+    case Verb::kCreate: return "create";
+    case Verb::kMergePatch: return "patch";
+    case Verb::kDelete: return "delete";
   }
   return "unknown";
 }

@@ -27,8 +27,8 @@ std::chrono::milliseconds Backoff::next() {
   const bool starts_over = !last_ || now - *last_ > options_.reset_after;
   last_ = now;
   pause_ = starts_over ? options_.first
-                       : std::min(options_.cap, std::chrono::duration_cast<std::chrono::milliseconds>(
-                                                    pause_ * options_.factor));
+                       : std::min(options_.cap,
+                                  std::chrono::duration_cast<std::chrono::milliseconds>(pause_ * options_.factor));
   return pause_ + std::chrono::duration_cast<std::chrono::milliseconds>(pause_ * (options_.jitter * random_()));
 }
 

@@ -57,12 +57,9 @@ std::optional<std::chrono::seconds> retry_after(const http::Response& response) 
 
 const char* name_of(Propagation propagation) {
   switch (propagation) {
-    case Propagation::kForeground:
-      return "Foreground";
-    case Propagation::kOrphan:
-      return "Orphan";
-    case Propagation::kBackground:
-      break;
+    case Propagation::kForeground: return "Foreground";
+    case Propagation::kOrphan: return "Orphan";
+    case Propagation::kBackground: break;
   }
   return "Background";
 }
@@ -135,7 +132,8 @@ Result<Json> Client::create(const Resource& resource, std::string_view namespace
   Json body = object;
   body["apiVersion"] = resource.api_version();
   body["kind"] = resource.kind;
-  http::Request request{"POST", collection_path(resource, namespace_) + Query().add("fieldManager", field_manager).text()};
+  http::Request request{"POST",
+                        collection_path(resource, namespace_) + Query().add("fieldManager", field_manager).text()};
   request.headers["Content-Type"] = "application/json";
   request.body = body.dump();
   return exchange(std::move(request), describe("create", resource, key), std::move(stop));
@@ -196,7 +194,7 @@ Result<void> Client::watch(const Resource& resource, const WatchOptions& options
     handler(std::move(event));
     return {};
   });
-  const auto response = transport_->stream(request, framer, options.timeout + options.silence_allowance, std::move(stop));
+  const auto response = transport_->stream(request, framer, options.silence_limit, std::move(stop));
   if (!response.ok()) return response.error().with_context(what);
   if (!response->succeeded()) return error_of_response(what, response->status, response->body);
   if (framer.has_partial_line()) return unavailable(what + ": ended in the middle of an event");

@@ -6,12 +6,19 @@
 //   remove       DELETE with preconditions
 // There is no PUT: apply and merge_patch say which fields are ours.
 //
-// Errors, by code (the message holds "verb kind key: " and the server's own text):
-//   NotFound 404, AlreadyExists and Conflict 409 (by the Status' reason; a uid that does not match is always a
-//   Conflict), Gone 410 (or a resourceVersion too large to
-//   serve: list again), InvalidArgument 400, 413, 422 (with each cause's field) and 405, 415, Unauthenticated 401,
-//   PermissionDenied 403, ResourceExhausted 429, Unavailable 502, 503 and every transport failure, DeadlineExceeded
-//   504 and time-outs (the outcome is unknown), Internal otherwise (500), DataLoss for an answer that is no JSON.
+// Errors, by code (the message holds "verb Kind key: " and the server's own text):
+//   NotFound            404
+//   AlreadyExists       409 for a create whose name is taken
+//   Conflict            409 otherwise; a uid in the request that is not the object's
+//   Gone                410; a resourceVersion too large to serve: list again
+//   InvalidArgument     400, 405, 413, 415, 422 (with each cause's field)
+//   Unauthenticated     401
+//   PermissionDenied    403
+//   ResourceExhausted   429
+//   Unavailable         502, 503, every transport failure
+//   DeadlineExceeded    504, time-outs: the outcome is unknown
+//   DataLoss            an answer that is no JSON
+//   Internal            otherwise (500)
 // Retries: only what the server asks for, 429 or 5xx with Retry-After, at most ClientOptions::max_retries times and
 // never longer than max_retry_wait each. Everything else is the caller's decision.
 //
@@ -74,9 +81,11 @@ struct WatchOptions {
   std::string namespace_;  // empty: all namespaces
   std::string label_selector;
   std::string field_selector;
-  std::string resource_version;                 // REQUIRES: of a list or an earlier event
-  std::chrono::seconds timeout{300};            // the server ends the watch cleanly after this long
-  std::chrono::seconds silence_allowance{30};   // beyond `timeout`, before a silent connection counts as lost
+  std::string resource_version;       // REQUIRES: of a list or an earlier event
+  std::chrono::seconds timeout{300};  // the server ends the watch cleanly after this long
+  // A connection is given up as dead after this long without an event. Servers send a bookmark every minute (1.34
+  // was seen to, also when nothing changed); one that does not costs us a new watch now and then.
+  std::chrono::seconds silence_limit{150};
 };
 
 class Client {

@@ -37,8 +37,9 @@ TEST_CASE_METHOD(Fixture, "a list collects its pages and says what its items are
   CHECK(list->resource_version == "7");
   CHECK(asked(0).target ==
         "/api/v1/namespaces/ns/pods?labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn&limit=500&resourceVersion=0");
-  CHECK(asked(1).target ==
-        "/api/v1/namespaces/ns/pods?labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn&limit=500&continue=more%2F%26");
+  CHECK(
+      asked(1).target ==
+      "/api/v1/namespaces/ns/pods?labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn&limit=500&continue=more%2F%26");
 }
 
 TEST_CASE_METHOD(Fixture, "a list of nothing, and a list that expired between pages") {

@@ -195,7 +195,8 @@ TEST_CASE("a real API server: leader election and events", "[cluster]") {
     const auto events = client.list(kEvents, {cluster->namespace_name()});
     if (!events.ok()) return false;
     for (const Json& found : events->items) {
-      if (found.value("reason", "") == "Tested" && found.contains("series") && found["series"]["count"] == 2) return true;
+      if (found.value("reason", "") == "Tested" && found.contains("series") && found["series"]["count"] == 2)
+        return true;
     }
     return false;
   }));

@@ -1,5 +1,6 @@
 #include "src/kube/config.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -182,7 +183,24 @@ class KubeconfigReader {
   const YAML::Node root_;
 };
 
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 }  // namespace
+
+std::string default_kubeconfig() {
+  std::string list = environment_variable("KUBECONFIG");
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(':'), list.size());
+    const std::string file = list.substr(0, end);
+    std::error_code ignored;
+    if (!file.empty() && std::filesystem::exists(file, ignored)) return file;
+    list.erase(0, end + 1);
+  }
+  return environment_variable("HOME") + "/.kube/config";
+}
 
 Result<Connection> read_kubeconfig(const std::string& path, const Clock& clock, const std::string& context) {
   SLUICE_TRY(const std::string contents, read_file(path));
@@ -196,13 +214,9 @@ Result<Connection> read_kubeconfig(const std::string& path, const Clock& clock, 
 }
 
 PodEnvironment PodEnvironment::current() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
   PodEnvironment environment;
-  environment.host = variable("KUBERNETES_SERVICE_HOST");
-  environment.port = variable("KUBERNETES_SERVICE_PORT");
+  environment.host = environment_variable("KUBERNETES_SERVICE_HOST");
+  environment.port = environment_variable("KUBERNETES_SERVICE_PORT");
   return environment;
 }
 

@@ -17,6 +17,10 @@ struct Connection {
   std::string default_namespace = "default";
 };
 
+// Where kubectl would look: the first existing file of $KUBECONFIG's list, else ~/.kube/config. Unlike kubectl, files
+// of the list are not merged.
+std::string default_kubeconfig();
+
 // Reads the context `context` (empty: current-context) of the file. Understands certificates and keys as base64 data
 // or as files (relative ones lie beside the kubeconfig), tls-server-name, token and tokenFile. Refused, with a message
 // that names the user or cluster and the way out: exec and auth-provider plugins, user and password,

@@ -56,8 +56,7 @@ struct Fixture {
 };
 
 TEST_CASE_METHOD(Fixture, "a kubeconfig's current context, with certificates as data") {
-  const auto connection =
-      read("- {name: u, user: {client-certificate-data: Y2VydA==, client-key-data: 'a2V5IQ=='}}\n");
+  const auto connection = read("- {name: u, user: {client-certificate-data: Y2VydA==, client-key-data: 'a2V5IQ=='}}\n");
   REQUIRE(connection.ok());
   CHECK(connection->endpoint.base_url == "https://10.0.0.1:6443");
   CHECK(connection->endpoint.ca_pem == "ca certificate");
@@ -110,15 +109,26 @@ TEST_CASE_METHOD(Fixture, "what is not supported or missing is named, with the w
     REQUIRE_FALSE(connection.ok());
     CHECK_THAT(connection.error().message(), Catch::Contains(c.says));
   }
-  const std::string insecure = directory.write(
-      "insecure",
-      "current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\n"
-      "clusters: [{name: c, cluster: {server: 'https://x', insecure-skip-tls-verify: true}}]\n");
+  const std::string insecure =
+      directory.write("insecure",
+                      "current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\n"
+                      "clusters: [{name: c, cluster: {server: 'https://x', insecure-skip-tls-verify: true}}]\n");
   CHECK_THAT(read_kubeconfig(insecure, clock).error().message(), Catch::Contains("certificate-authority"));
   CHECK(read_kubeconfig(directory.path() + "/absent", clock).error().code() == ErrorCode::kNotFound);
   CHECK_THAT(read_kubeconfig(directory.write("empty", "a: 1"), clock).error().message(),
              Catch::Contains("current-context"));
   CHECK_FALSE(read_kubeconfig(directory.write("text", "just text"), clock).ok());
+}
+
+TEST_CASE_METHOD(Fixture, "the default kubeconfig is the first of the list that exists, else the one in the home") {
+  const char* before = std::getenv("KUBECONFIG");
+  const std::string saved = before == nullptr ? "" : before;
+  const std::string file = directory.write("third", "");
+  setenv("KUBECONFIG", (":" + directory.path() + "/absent:" + file + ":" + directory.path()).c_str(), 1);
+  CHECK(default_kubeconfig() == file);
+  setenv("KUBECONFIG", (directory.path() + "/absent").c_str(), 1);
+  CHECK_THAT(default_kubeconfig(), Catch::EndsWith("/.kube/config"));
+  before == nullptr ? unsetenv("KUBECONFIG") : setenv("KUBECONFIG", saved.c_str(), 1);
 }
 
 TEST_CASE_METHOD(Fixture, "a context without a user is anonymous") {

@@ -18,8 +18,8 @@
 namespace sluice::kube {
 namespace {
 
-constexpr std::size_t kMaxNoteBytes = 1024;       // of the API
-constexpr std::size_t kMaxSeries = 4096;          // remembered at once
+constexpr std::size_t kMaxNoteBytes = 1024;  // of the API
+constexpr std::size_t kMaxSeries = 4096;     // remembered at once
 constexpr auto kSeriesWriteInterval = std::chrono::minutes(1);
 
 // Cuts at a character's beginning, so that the note stays UTF-8.
@@ -38,7 +38,10 @@ const char* name_of(EventType type) { return type == EventType::kWarning ? "Warn
 class EventRecorder::Implementation {
  public:
   Implementation(const Client& client, const Clock& clock, EventRecorderOptions options)
-      : client_(client), clock_(clock), options_(std::move(options)), thread_([this](std::stop_token stop) { run(stop); }) {}
+      : client_(client),
+        clock_(clock),
+        options_(std::move(options)),
+        thread_([this](std::stop_token stop) { run(stop); }) {}
 
   void record(Event event) {
     Pending pending{std::move(event), clock_.now(), clock_.wall_now()};
@@ -129,9 +132,11 @@ class EventRecorder::Implementation {
   Json first_event(const Pending& pending) {
     const Event& event = pending.event;
     char suffix[24];
-    const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(pending.wall_time.time_since_epoch()).count();
+    const auto nanos =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(pending.wall_time.time_since_epoch()).count();
     std::snprintf(suffix, sizeof suffix, ".%016llx", static_cast<unsigned long long>(nanos) + names_++);
-    Json regarding{{"apiVersion", event.resource.api_version()}, {"kind", event.resource.kind}, {"name", event.key.name}};
+    Json regarding{
+        {"apiVersion", event.resource.api_version()}, {"kind", event.resource.kind}, {"name", event.key.name}};
     if (!event.key.namespace_.empty()) regarding["namespace"] = event.key.namespace_;
     if (!event.uid.empty()) regarding["uid"] = event.uid;
     return {{"metadata", {{"name", event.key.name + suffix}, {"namespace", event_namespace(event)}}},

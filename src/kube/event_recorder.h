@@ -33,9 +33,11 @@ struct EventRecorderOptions {
 };
 
 // The first event of a kind (type, reason, action, object) is created; repetitions become its series, whatever their
-// note says (a written note cannot be changed): the second is written, later ones are counted and written with the next one that is at least a minute younger.
-// Events are best effort: record() never blocks and drops when the queue is full; a failed write is logged, not retried
-// (but for the client's own retries).
+// note says (a written note cannot be changed): the second is written, later ones are counted and written with the next
+// one that is at least a minute younger.
+// Events are best effort: record() never blocks and drops when the queue is full; a failed write is logged and not
+// retried (but for the client's own retries).
+//
 // Thread safety: all methods may be called from any thread.
 class EventRecorder {
  public:

@@ -76,7 +76,8 @@ class Informer::Target final : public ReflectorTarget {
 Informer::Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
                    ReflectorOptions options)
     : target_(std::make_unique<Target>(*this)),
-      reflector_(std::make_unique<Reflector>(client, clock, std::move(random), resource, std::move(options), *target_)) {}
+      reflector_(
+          std::make_unique<Reflector>(client, clock, std::move(random), resource, std::move(options), *target_)) {}
 
 Informer::~Informer() {
   thread_.request_stop();

@@ -37,8 +37,9 @@ class LeaderElector::Implementation {
  public:
   Implementation(const Client& client, const Clock& clock, UniformRandom random, LeaderElectionOptions options,
                  Callbacks callbacks)
-      : client_(client.with_options({.timeout = std::chrono::milliseconds(options.renew_deadline) / kRequestsPerRenewDeadline,
-                                     .max_retries = 0})),
+      : client_(client.with_options(
+            {.timeout = std::chrono::milliseconds(options.renew_deadline) / kRequestsPerRenewDeadline,
+             .max_retries = 0})),
         clock_(clock),
         random_(std::move(random)),
         options_(std::move(options)),
@@ -120,17 +121,20 @@ class LeaderElector::Implementation {
   }
 
   Result<Json> create(std::stop_token stop) {
-    const Json lease{{"metadata", {{"name", options_.lease.name}}}, {"spec", spec(0, format_microtime(clock_.wall_now()))}};
+    const Json lease{{"metadata", {{"name", options_.lease.name}}},
+                     {"spec", spec(0, format_microtime(clock_.wall_now()))}};
     return client_.create(kLeases, options_.lease.namespace_, lease, kFieldManager, std::move(stop));
   }
 
-  // Takes over, or goes on with a lease of our own. The resourceVersion makes it a compare-and-swap: of two claimants one gets a conflict.
+  // Takes over, or goes on with a lease of our own. The resourceVersion makes it a compare-and-swap: of two claimants
+  // one gets a conflict.
   Result<Json> claim(const Json& lease, std::stop_token stop) {
     const bool renews = seen_holder_ == options_.identity;
     const std::int64_t transitions = integer_at(lease, "spec", "leaseTransitions") + (renews ? 0 : 1);
     const std::string acquired = text_at(lease, "spec", "acquireTime");
-    const Json patch{{"metadata", {{"resourceVersion", seen_version_}}},
-                     {"spec", spec(transitions, renews && !acquired.empty() ? acquired : format_microtime(clock_.wall_now()))}};
+    const Json patch{
+        {"metadata", {{"resourceVersion", seen_version_}}},
+        {"spec", spec(transitions, renews && !acquired.empty() ? acquired : format_microtime(clock_.wall_now()))}};
     return client_.merge_patch(kLeases, options_.lease, patch, kFieldManager, "", std::move(stop));
   }
 
@@ -149,8 +153,10 @@ class LeaderElector::Implementation {
 
   void release() {
     // The lease says "free", and short, for candidates that trust the duration in it.
-    Json patch{{"metadata", {{"resourceVersion", seen_version_}}},
-               {"spec", {{"holderIdentity", ""}, {"leaseDurationSeconds", 1}, {"renewTime", format_microtime(clock_.wall_now())}}}};
+    Json patch{
+        {"metadata", {{"resourceVersion", seen_version_}}},
+        {"spec",
+         {{"holderIdentity", ""}, {"leaseDurationSeconds", 1}, {"renewTime", format_microtime(clock_.wall_now())}}}};
     const auto released = client_.merge_patch(kLeases, options_.lease, patch, kFieldManager);
     if (!released.ok()) log_warning("kube", "lease not released", {{"error", released.error().to_string()}});
   }

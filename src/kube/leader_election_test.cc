@@ -30,7 +30,8 @@ class LeaseServer {
   // Somebody else writes.
   void put(const std::string& holder, int duration_seconds) {
     std::lock_guard lock(mutex_);
-    store({{"spec", {{"holderIdentity", holder}, {"leaseDurationSeconds", duration_seconds}, {"leaseTransitions", 3}}}});
+    store(
+        {{"spec", {{"holderIdentity", holder}, {"leaseDurationSeconds", duration_seconds}, {"leaseTransitions", 3}}}});
   }
   void set_down(bool down) { down_ = down; }
   int writes() const { return writes_; }

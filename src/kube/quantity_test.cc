@@ -57,8 +57,8 @@ TEST_CASE("quantities are exact, and fractions of the unit round away from zero"
 }
 
 TEST_CASE("what is no quantity is an error with its text") {
-  for (const char* text : {"", "m", ".", "1 ", " 1", "1mm", "1.2.3", "--1", "1ki", "1e", "1e+", "1e1234", "0x10", "1,5",
-                           "NaN", "1e99"}) {
+  for (const char* text :
+       {"", "m", ".", "1 ", " 1", "1mm", "1.2.3", "--1", "1ki", "1e", "1e+", "1e1234", "0x10", "1,5", "NaN", "1e99"}) {
     INFO(text);
     const auto parsed = parse_bytes(text);
     REQUIRE_FALSE(parsed.ok());

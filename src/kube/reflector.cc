@@ -80,8 +80,9 @@ Result<void> Reflector::list(std::stop_token stop) {
 
 Reflector::Next Reflector::watch(std::stop_token stop) {
   WatchOptions options{options_.namespace_, options_.label_selector, options_.field_selector, resource_version_};
-  options.timeout = options_.min_watch + std::chrono::seconds(static_cast<std::int64_t>(
-                                             random_() * static_cast<double>(options_.min_watch.count())));
+  options.timeout =
+      options_.min_watch +
+      std::chrono::seconds(static_cast<std::int64_t>(random_() * static_cast<double>(options_.min_watch.count())));
   bool had_events = false;
   const Clock::TimePoint started = clock_.now();
   const Result<void> watched = client_.watch(

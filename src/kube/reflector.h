@@ -50,8 +50,8 @@ struct ReflectorOptions {
 class Reflector {
  public:
   // REQUIRES: client, clock and target outlive the reflector.
-  Reflector(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-            ReflectorOptions options, ReflectorTarget& target);
+  Reflector(const Client& client, const Clock& clock, UniformRandom random, Resource resource, ReflectorOptions options,
+            ReflectorTarget& target);
 
   // Blocks until `stop`. metadata.managedFields is dropped from every object: it is a large part of the bytes, and
   // nothing here reads it.

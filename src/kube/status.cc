@@ -42,27 +42,17 @@ ErrorCode code_of(int http_status, const Json& status) {
     case 405:
     case 413:
     case 415:
-    case 422:
-      return ErrorCode::kInvalidArgument;
-    case 401:
-      return ErrorCode::kUnauthenticated;
-    case 403:
-      return ErrorCode::kPermissionDenied;
-    case 404:
-      return ErrorCode::kNotFound;
-    case 409:
-      return text_at(status, "reason") == "AlreadyExists" ? ErrorCode::kAlreadyExists : ErrorCode::kConflict;
-    case 410:
-      return ErrorCode::kGone;
-    case 429:
-      return ErrorCode::kResourceExhausted;
+    case 422: return ErrorCode::kInvalidArgument;
+    case 401: return ErrorCode::kUnauthenticated;
+    case 403: return ErrorCode::kPermissionDenied;
+    case 404: return ErrorCode::kNotFound;
+    case 409: return text_at(status, "reason") == "AlreadyExists" ? ErrorCode::kAlreadyExists : ErrorCode::kConflict;
+    case 410: return ErrorCode::kGone;
+    case 429: return ErrorCode::kResourceExhausted;
     case 502:
-    case 503:
-      return ErrorCode::kUnavailable;
-    case 504:
-      return ErrorCode::kDeadlineExceeded;
-    default:
-      return ErrorCode::kInternal;
+    case 503: return ErrorCode::kUnavailable;
+    case 504: return ErrorCode::kDeadlineExceeded;
+    default: return ErrorCode::kInternal;
   }
 }
 

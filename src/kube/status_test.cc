@@ -18,15 +18,22 @@ TEST_CASE("every HTTP status has the code that tells what to do") {
     ErrorCode code;
   };
   const Case cases[] = {
-      {400, "BadRequest", ErrorCode::kInvalidArgument},   {401, "Unauthorized", ErrorCode::kUnauthenticated},
-      {403, "Forbidden", ErrorCode::kPermissionDenied},   {404, "NotFound", ErrorCode::kNotFound},
+      {400, "BadRequest", ErrorCode::kInvalidArgument},
+      {401, "Unauthorized", ErrorCode::kUnauthenticated},
+      {403, "Forbidden", ErrorCode::kPermissionDenied},
+      {404, "NotFound", ErrorCode::kNotFound},
       {405, "MethodNotAllowed", ErrorCode::kInvalidArgument},
-      {409, "AlreadyExists", ErrorCode::kAlreadyExists},  {409, "Conflict", ErrorCode::kConflict},
-      {410, "Expired", ErrorCode::kGone},                 {413, "RequestEntityTooLarge", ErrorCode::kInvalidArgument},
+      {409, "AlreadyExists", ErrorCode::kAlreadyExists},
+      {409, "Conflict", ErrorCode::kConflict},
+      {410, "Expired", ErrorCode::kGone},
+      {413, "RequestEntityTooLarge", ErrorCode::kInvalidArgument},
       {415, "UnsupportedMediaType", ErrorCode::kInvalidArgument},
-      {422, "Invalid", ErrorCode::kInvalidArgument},      {429, "TooManyRequests", ErrorCode::kResourceExhausted},
-      {500, "InternalError", ErrorCode::kInternal},       {502, "", ErrorCode::kUnavailable},
-      {503, "ServiceUnavailable", ErrorCode::kUnavailable}, {504, "Timeout", ErrorCode::kDeadlineExceeded},
+      {422, "Invalid", ErrorCode::kInvalidArgument},
+      {429, "TooManyRequests", ErrorCode::kResourceExhausted},
+      {500, "InternalError", ErrorCode::kInternal},
+      {502, "", ErrorCode::kUnavailable},
+      {503, "ServiceUnavailable", ErrorCode::kUnavailable},
+      {504, "Timeout", ErrorCode::kDeadlineExceeded},
       {418, "", ErrorCode::kInternal},
   };
   for (const Case& c : cases) {
@@ -41,9 +48,10 @@ TEST_CASE("an invalid object's fields are named") {
   const Json status{
       {"code", 422},
       {"message", "Pod \"x\" is invalid"},
-      {"details", {{"causes", {{{"field", "spec.containers"}, {"message", "Required value"}, {"reason", "FieldValueRequired"}}}}}}};
-  CHECK(error_of_status("apply", status).message() ==
-        "apply: Pod \"x\" is invalid; spec.containers: Required value");
+      {"details",
+       {{"causes",
+         {{{"field", "spec.containers"}, {"message", "Required value"}, {"reason", "FieldValueRequired"}}}}}}};
+  CHECK(error_of_status("apply", status).message() == "apply: Pod \"x\" is invalid; spec.containers: Required value");
 }
 
 TEST_CASE("a resource version that the server has not reached asks for a new list") {

@@ -53,9 +53,10 @@ std::optional<Clock::WallTimePoint> parse_time(std::string_view text) {
     if (kShape[i] != '0' && text[i] != kShape[i]) return std::nullopt;
   }
   std::tm fields{};
-  const bool parsed = parse_number(text.substr(0, 4), fields.tm_year) && parse_number(text.substr(5, 2), fields.tm_mon) &&
-                      parse_number(text.substr(8, 2), fields.tm_mday) && parse_number(text.substr(11, 2), fields.tm_hour) &&
-                      parse_number(text.substr(14, 2), fields.tm_min) && parse_number(text.substr(17, 2), fields.tm_sec);
+  const bool parsed =
+      parse_number(text.substr(0, 4), fields.tm_year) && parse_number(text.substr(5, 2), fields.tm_mon) &&
+      parse_number(text.substr(8, 2), fields.tm_mday) && parse_number(text.substr(11, 2), fields.tm_hour) &&
+      parse_number(text.substr(14, 2), fields.tm_min) && parse_number(text.substr(17, 2), fields.tm_sec);
   if (!parsed) return std::nullopt;
   fields.tm_year -= 1900;
   fields.tm_mon -= 1;

@@ -38,9 +38,8 @@ TEST_CASE("an unfinished line is known as such") {
 }
 
 TEST_CASE("a line has a bound, and the handler's error ends the stream") {
-  LineFramer framer(10, [](std::string_view line) {
-    return line == "bad" ? Result<void>(invalid_argument("no")) : Result<void>();
-  });
+  LineFramer framer(
+      10, [](std::string_view line) { return line == "bad" ? Result<void>(invalid_argument("no")) : Result<void>(); });
   CHECK(framer.on_bytes("0123456789\n").ok());
   CHECK(framer.on_bytes("bad\nnever").error().message() == "no");
   LineFramer bounded(10, [](std::string_view) { return Result<void>(); });

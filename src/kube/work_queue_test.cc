@@ -104,7 +104,7 @@ TEST_CASE("no key is ever with two workers, and no add is lost") {
   constexpr int kKeys = 5;
   constexpr int kAdds = 2000;
   std::atomic<int> busy[kKeys] = {};
-  std::atomic<int> seen[kKeys] = {};   // the newest generation the last work on the key saw
+  std::atomic<int> seen[kKeys] = {};  // the newest generation the last work on the key saw
   std::atomic<int> generation[kKeys] = {};
   std::atomic<bool> overlap = false;
   std::stop_source stop;

@@ -107,8 +107,8 @@ Client::Client(std::shared_ptr<http::Transport> transport, std::chrono::millisec
 
 Result<InstantVector> Client::query(std::string_view expression, std::stop_token stop) const {
   // GET: a long expression still fits (servers take 8 KiB and more), and a query may be repeated.
-  const http::Request request{
-      "GET", "/api/v1/query?query=" + http::percent_encode(expression) + "&timeout=" + std::to_string(timeout_.count()) + "ms"};
+  const http::Request request{"GET", "/api/v1/query?query=" + http::percent_encode(expression) +
+                                         "&timeout=" + std::to_string(timeout_.count()) + "ms"};
   const Result<http::Response> response = transport_->send(request, timeout_, std::move(stop));
   if (!response.ok()) return response.error().with_context("Prometheus");
 

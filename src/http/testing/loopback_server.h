@@ -39,8 +39,8 @@ class Connection {
 };
 
 struct LoopbackOptions {
-  std::optional<Identity> identity;       // TLS with this certificate
-  std::optional<std::string> client_ca;   // PEM; clients must show a certificate of this authority
+  std::optional<Identity> identity;      // TLS with this certificate
+  std::optional<std::string> client_ca;  // PEM; clients must show a certificate of this authority
   std::string address = "127.0.0.1";
 };
 
