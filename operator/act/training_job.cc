@@ -68,11 +68,11 @@ std::optional<kube::Action> service_action(const TrainingJobWorld& world) {
   json body = {{"metadata", job_child_metadata(training_job, service_name(job), kWorkerComponent)},
                {"spec",
                 {{"clusterIP", "None"},
-                 {"publishNotReadyAddresses", false},
                  {"selector", {{std::string(kJobLabel), job}, {std::string(kComponentLabel), kWorkerComponent}}},
                  {"ports",
                   {{{"name", "grpc"}, {"port", kWorkerPort}, {"targetPort", "grpc"}, {"protocol", "TCP"}},
                    {{"name", "metrics"}, {"port", kMetricsPort}, {"targetPort", "metrics"}, {"protocol", "TCP"}}}}}}};
+  // Fields that are at their defaults are left out: the API server drops some, and they would never compare equal.
   // Created, not applied: a stranger's Service of this name, which we do not watch, must not be taken over.
   if (!world.service) return write(kube::Verb::kCreate, kube::kServices, std::move(body));
   if (holds(*world.service, body)) return std::nullopt;

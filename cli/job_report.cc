@@ -1,0 +1,150 @@
+#include "cli/job_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/table.h"
+#include "src/kube/timestamp.h"
+
+namespace sluice::cli {
+namespace {
+
+using nlohmann::json;
+using Pointer = json::json_pointer;
+
+constexpr std::size_t kMaxEvents = 10;
+
+const json& at(const json& object, const char* pointer) {
+  static const json kNull;
+  const Pointer path(pointer);
+  return object.contains(path) ? object.at(path) : kNull;
+}
+
+std::string text(const json& object, const char* pointer, const char* fallback = "-") {
+  const json& value = at(object, pointer);
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? fallback : value.dump();
+}
+
+const json& condition(const json& job, const char* type) {
+  static const json kNull;
+  for (const json& entry : at(job, "/status/conditions"))
+    if (text(entry, "/type") == type) return entry;
+  return kNull;
+}
+
+bool is_true(const json& job, const char* type) { return text(condition(job, type), "/status") == "True"; }
+
+// Why the job has the workers it has, or why it does not run.
+std::string reason(const json& job) {
+  if (is_true(job, "Succeeded")) return "Succeeded";
+  if (is_true(job, "Failed")) return "Failed: " + text(condition(job, "Failed"), "/message");
+  const json& ready = condition(job, "Ready");
+  if (ready.is_null()) return "not seen by the operator yet; is it running?";
+  if (!is_true(job, "Ready")) return text(ready, "/reason") + ": " + text(ready, "/message");
+  return text(job, "/status/explanation");
+}
+
+std::string workers(const json& job) {
+  return text(job, "/status/workers/ready") + "/" + text(job, "/status/workers/desired");
+}
+
+std::string render_figures(const json& job) {
+  struct Figure {
+    const char* pointer;
+    const char* name;
+    const char* unit;
+  };
+  constexpr Figure kFigures[] = {
+      {"/status/observed/samplesPerSecond", "consumed", "samples/s"},
+      {"/status/observed/demandSamplesPerSecond", "demand (without any wait)", "samples/s"},
+      {"/status/observed/dataWaitPercent", "waiting for data", "%"},
+      {"/status/observed/acceleratorUtilisationPercent", "accelerator busy", "%"},
+      {"/status/observed/localRatePerCore", "a core of the feeder makes", "samples/s"},
+      {"/status/observed/remoteRatePerCore", "a core of a worker makes", "samples/s"},
+      {"/status/observed/kneeMilliCores", "CPU that saturates the job", "millicores"},
+      {"/status/observed/supplyPercent", "supply over demand", "%"}};
+  std::string lines;
+  for (const Figure& figure : kFigures)
+    if (const json& value = at(job, figure.pointer); !value.is_null())
+      lines += "  " + std::string(figure.name) + ": " + value.dump() + " " + figure.unit + "\n";
+  return lines.empty() ? "  none yet\n" : lines;
+}
+
+std::string render_conditions(const json& job, Clock::WallTimePoint now) {
+  std::vector<std::vector<std::string>> rows;
+  for (const json& entry : at(job, "/status/conditions"))
+    rows.push_back({"  " + text(entry, "/type"), text(entry, "/status"), age(text(entry, "/lastTransitionTime"), now),
+                    text(entry, "/reason"), text(entry, "/message", "")});
+  if (rows.empty()) return "  none yet: the operator has not seen this job; is it running?\n";
+  return render_table({{"  CONDITION"}, {"STATUS"}, {"SINCE"}, {"REASON"}, {"MESSAGE"}}, rows, 0);
+}
+
+// The last time an event happened: series keep it apart.
+std::string event_time(const json& event) {
+  for (const char* pointer : {"/series/lastObservedTime", "/eventTime", "/deprecatedLastTimestamp", "/metadata/creationTimestamp"})
+    if (const json& time = at(event, pointer); time.is_string()) return time.get<std::string>();
+  return "";
+}
+
+std::string render_events(std::vector<json> events, Clock::WallTimePoint now) {
+  if (events.empty()) return "  none (the cluster keeps them for an hour)\n";
+  std::stable_sort(events.begin(), events.end(), [](const json& a, const json& b) { return event_time(a) > event_time(b); });
+  if (events.size() > kMaxEvents) events.resize(kMaxEvents);
+  std::vector<std::vector<std::string>> rows;
+  for (const json& event : events)
+    rows.push_back({"  " + age(event_time(event), now), text(event, "/type"), text(event, "/reason"), text(event, "/note", "")});
+  return render_table({{"  AGO"}, {"TYPE"}, {"REASON"}, {"NOTE"}}, rows, 0);
+}
+
+}  // namespace
+
+std::string age(const std::string& timestamp, Clock::WallTimePoint now) {
+  const auto time = kube::parse_time(timestamp);
+  if (!time) return "-";
+  const auto seconds = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(now - *time).count());
+  if (seconds < 120) return std::to_string(seconds) + "s";
+  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + "m";
+  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + "h";
+  return std::to_string(seconds / 86400) + "d";
+}
+
+std::string render_top(const std::vector<json>& jobs, std::size_t max_width) {
+  const std::vector<Column> columns = {{"NAMESPACE"}, {"NAME"},        {"WORKERS", true}, {"UTIL%", true},
+                                       {"WAIT%", true}, {"SAMPLES/S", true}, {"DEMAND", true},  {"BOTTLENECK"},
+                                       {"REASON"}};
+  std::vector<std::vector<std::string>> rows;
+  for (const json& job : jobs)
+    rows.push_back({text(job, "/metadata/namespace"), text(job, "/metadata/name"), workers(job),
+                    text(job, "/status/observed/acceleratorUtilisationPercent"),
+                    text(job, "/status/observed/dataWaitPercent"), text(job, "/status/observed/samplesPerSecond"),
+                    text(job, "/status/observed/demandSamplesPerSecond"), text(job, "/status/bottleneck"), reason(job)});
+  return render_table(columns, rows, max_width);
+}
+
+json top_as_json(const std::vector<json>& jobs) {
+  json items = json::array();
+  for (const json& job : jobs)
+    items.push_back({{"namespace", at(job, "/metadata/namespace")},
+                     {"name", at(job, "/metadata/name")},
+                     {"status", at(job, "/status").is_null() ? json::object() : at(job, "/status")}});
+  return {{"items", std::move(items)}};
+}
+
+std::string render_why(const json& job, std::vector<json> events, Clock::WallTimePoint now) {
+  const std::string explanation = text(job, "/status/explanation", "");
+  std::string report = "TrainingJob " + text(job, "/metadata/namespace") + "/" + text(job, "/metadata/name") + ": mode " +
+                       text(job, "/spec/mode") + ", placement " + text(job, "/spec/dataWorkers/placement") + ", " +
+                       text(job, "/spec/dataWorkers/min") + " to " + text(job, "/spec/dataWorkers/max") +
+                       " data workers allowed\n";
+  report += "\n" + (explanation.empty() ? reason(job) : explanation) + "\n";
+  report += "\nBottleneck: " + text(job, "/status/bottleneck") + "\n";
+  report += "Workers: " + text(job, "/status/workers/ready") + " ready, " + text(job, "/status/workers/desired") +
+            " desired, " + text(job, "/status/workers/recommended") + " recommended\n";
+  report += "\nFigures\n" + render_figures(job);
+  report += "\n" + render_conditions(job, now);
+  report += "\nEvents\n" + render_events(std::move(events), now);
+  return report;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,151 @@
+// kubectl-sluice: what every training job gets, and why.
+//
+//   kubectl sluice top [-n NS] [--watch] [-o json]      kubectl sluice why JOB [-n NS] [-o json]
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/job_report.h"
+#include "src/base/flags.h"
+#include "src/kube/client.h"
+#include "src/kube/config.h"
+
+namespace sluice::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto kWatchInterval = std::chrono::seconds(2);
+constexpr const char* kUsage =
+    "kubectl sluice top [-n NAMESPACE] [--watch]   all training jobs, or those of a namespace\n"
+    "       kubectl sluice why JOB [-n NAMESPACE]         why a job has the workers it has";
+
+const std::vector<Flag> kFlags = {
+    {"namespace", "NAME", "", "namespace, also -n (top: all; why: the context's)"},
+    {"kubeconfig", "FILE", "", "kubeconfig (default: $KUBECONFIG, ~/.kube/config, or the pod's service account)"},
+    {"context", "NAME", "", "context of the kubeconfig (default: its current one)"},
+    {"output", "FORMAT", "text", "text or json, also -o"},
+    {"watch", "", "", "top: again every two seconds, also -w"},
+    {"help", "", "", "show this text, also -h"}};
+
+// kubectl's users type its short flags.
+std::vector<const char*> with_long_flags(int argc, char** argv) {
+  std::vector<const char*> words;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    words.push_back(word == "-n"   ? "--namespace"
+                    : word == "-o" ? "--output"
+                    : word == "-w" ? "--watch"
+                    : word == "-h" ? "--help"
+                                   : argv[i]);
+  }
+  return words;
+}
+
+std::string kubeconfig_path(const Flags& flags) {
+  if (!flags.text("kubeconfig").empty()) return flags.text("kubeconfig");
+  if (const char* path = std::getenv("KUBECONFIG"); path != nullptr && *path != '\0') return path;
+  const char* home = std::getenv("HOME");
+  const std::string standard = std::string(home == nullptr ? "" : home) + "/.kube/config";
+  return std::filesystem::exists(standard) ? standard : "";
+}
+
+Result<kube::Connection> connect(const Flags& flags, const Clock& clock) {
+  if (const std::string path = kubeconfig_path(flags); !path.empty())
+    return kube::read_kubeconfig(path, clock, flags.text("context"));
+  auto connection = kube::read_in_cluster(clock);
+  if (!connection.ok())
+    return not_found("no cluster to talk to: set --kubeconfig or $KUBECONFIG, or run inside a pod");
+  return connection;
+}
+
+Error explain(const Error& error) {
+  if (error.code() != ErrorCode::kNotFound) return error;
+  return not_found(
+      "this cluster does not know TrainingJobs (sluice.dev/v1alpha1); install Sluice: helm install sluice helm/sluice, "
+      "or the kinds alone: kubectl apply --server-side -f crds/");
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  return isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+Result<void> top(const kube::Client& client, const Flags& flags, const Clock& clock) {
+  const bool as_json = flags.text("output") == "json";
+  for (;;) {
+    const auto jobs = client.list(kube::kTrainingJobs, {.namespace_ = flags.text("namespace")});
+    if (!jobs.ok()) return explain(jobs.error());
+    if (as_json) {
+      std::cout << top_as_json(jobs->items).dump(2) << std::endl;
+    } else {
+      if (flags.given("watch") && isatty(STDOUT_FILENO) != 0) std::cout << "\x1b[H\x1b[2J";
+      std::cout << (jobs->items.empty() ? "No TrainingJobs found.\n" : render_top(jobs->items, terminal_width()))
+                << std::flush;
+    }
+    if (!flags.given("watch") || !std::cout) return {};
+    clock.sleep_for(kWatchInterval, {});
+  }
+}
+
+Result<void> why(const kube::Client& client, const Flags& flags, const std::string& name_space, const Clock& clock) {
+  const std::string& name = flags.positional()[1];
+  const auto job = client.get(kube::kTrainingJobs, {name_space, name});
+  if (!job.ok() && job.error().code() == ErrorCode::kNotFound) {
+    // The job or the kind? Only the list tells.
+    const auto all = client.list(kube::kTrainingJobs, {.namespace_ = name_space});
+    if (!all.ok()) return explain(all.error());
+    return not_found("there is no TrainingJob " + name + " in namespace " + name_space + "; name another with -n");
+  }
+  if (!job.ok()) return job.error();
+  if (flags.text("output") == "json") {
+    std::cout << job->dump(2) << std::endl;
+    return {};
+  }
+  const auto events = client.list(kube::kEvents, {.namespace_ = name_space,
+                                                  .field_selector = "regarding.kind=TrainingJob,regarding.name=" + name});
+  std::cout << render_why(*job, events.ok() ? events->items : std::vector<json>(), clock.wall_now()) << std::flush;
+  if (!events.ok()) std::cerr << "events could not be read: " << events.error().message() << "\n";
+  return {};
+}
+
+Result<void> run(const Flags& flags) {
+  const SystemClock clock;
+  if (flags.text("output") != "text" && flags.text("output") != "json")
+    return invalid_argument("-o " + flags.text("output") + ": the formats are text and json");
+  SLUICE_TRY(const kube::Connection connection, connect(flags, clock));
+  SLUICE_TRY(const auto transport, kube::open_transport(connection));
+  const kube::Client client(transport, clock, {.user_agent = "kubectl-sluice"});
+  const auto& words = flags.positional();
+  if (words.size() == 1 && words[0] == "top") return top(client, flags, clock);
+  if (words.size() == 2 && words[0] == "why") {
+    const std::string& name_space = flags.text("namespace");
+    return why(client, flags, name_space.empty() ? connection.default_namespace : name_space, clock);
+  }
+  return invalid_argument("what shall it be? usage: " + std::string(kUsage));
+}
+
+}  // namespace
+}  // namespace sluice::cli
+
+int main(int argc, char** argv) {
+  using namespace sluice;
+  signal(SIGPIPE, SIG_IGN);
+  const std::vector<const char*> words = cli::with_long_flags(argc, argv);
+  const auto flags = Flags::parse(cli::kFlags, static_cast<int>(words.size()), words.data());
+  if (!flags.ok() || flags->given("help") || flags->positional().empty()) {
+    if (!flags.ok()) std::cerr << flags.error().message() << "\n";
+    std::cerr << Flags::help(cli::kFlags, cli::kUsage);
+    return flags.ok() && flags->given("help") ? 0 : 2;
+  }
+  if (const auto outcome = cli::run(*flags); !outcome.ok()) {
+    std::cerr << "kubectl-sluice: " << outcome.error().message() << "\n";
+    return outcome.error().code() == ErrorCode::kInvalidArgument ? 2 : 1;
+  }
+  return 0;
+}

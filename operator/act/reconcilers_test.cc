@@ -1,0 +1,220 @@
+// The impure shells around the steps, against the in-memory cluster.
+#include "operator/act/reconcilers.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/act/controller.h"
+#include "operator/observe/fields.h"
+#include "operator/testing/fake_cluster.h"
+#include "operator/testing/objects.h"
+#include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
+
+namespace sluice::act {
+namespace {
+
+using control::testing::FakeCluster;
+using control::testing::owner_reference;
+using control::testing::pool;
+using control::testing::training_job;
+using nlohmann::json;
+using observe::field;
+using observe::text_field;
+
+const kube::ObjectKey kVision{"default", "vision"};
+
+struct Harness {
+  FakeCluster cluster;
+  sluice::testing::ManualClock clock;
+  decide::DecisionBoard board;
+  control::Config config = control::testing::test_config();
+  std::vector<std::string> reads;
+  std::vector<std::string> writes;
+  std::vector<std::string> events;
+  std::function<Result<void>(const kube::Action&)> fail = [](const kube::Action&) { return Result<void>(); };
+  TrainingJobReconciler jobs{seams(), config, board, clock};
+  PoolReconciler pools{seams(), [this](const kube::ObjectKey&) { return pods(); }, board, clock};
+
+  ClusterSeams seams() {
+    return {.seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) { return cluster.get(resource, key.name); },
+            .read = [this](const kube::Resource& resource, const kube::ObjectKey& key, std::stop_token) -> Result<json> {
+              reads.push_back(std::string(resource.kind));
+              const auto object = cluster.get(resource, key.name);
+              return object ? Result<json>(*object) : not_found(key.to_string());
+            },
+            .perform = [this](const kube::Action& action, std::stop_token) -> Result<void> {
+              SLUICE_TRY_VOID(fail(action));
+              writes.push_back(action.to_string());
+              return cluster.perform(action);
+            },
+            .record = [this](kube::Event event) { events.push_back(event.reason); }};
+  }
+
+  std::vector<kube::ObjectPointer> pods() const {
+    std::vector<kube::ObjectPointer> result;
+    for (const auto& [key, pod] : cluster.all(kube::kPods)) result.push_back(pod);
+    return result;
+  }
+};
+
+std::string ready_reason(Harness& harness) {
+  for (const json& condition : field(*harness.cluster.get(kube::kTrainingJobs, "vision"), "/status/conditions"))
+    if (text_field(condition, "/type") == "Ready") return text_field(condition, "/reason");
+  return "";
+}
+
+TEST_CASE("a job is brought up, and then left alone") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(harness.writes == std::vector<std::string>{"create Secret default/vision-sluice-tls",
+                                                   "create Service default/vision-workers",
+                                                   "apply DataWorkerPool default/vision", "create Job default/vision",
+                                                   "apply status of TrainingJob default/vision"});
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());  // the status now knows the Job
+  harness.writes.clear();
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(harness.writes.empty());
+}
+
+TEST_CASE("the Secret is read by name, and believed for five minutes") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  for (int i = 0; i < 5; ++i) REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(harness.reads.size() == 2);  // absent, then present
+  harness.clock.advance(std::chrono::minutes(6));
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(harness.reads.size() == 3);
+}
+
+TEST_CASE("the private key appears in the Secret only") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  const json all = harness.cluster.comparable();
+  CHECK(all.dump().find("PRIVATE KEY") == std::string::npos);  // comparable() drops the Secret's data
+  CHECK(text_field(*harness.cluster.get(kube::kSecrets, "vision-sluice-tls"), "/stringData/tls.key").find("PRIVATE KEY") !=
+        std::string::npos);
+}
+
+TEST_CASE("a stranger's Job that we do not watch is reported, not touched") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  const json stranger = {{"metadata", {{"name", "vision"}, {"namespace", "default"}, {"uid", "uid-s"}}}};
+  harness.cluster.put(kube::kJobs, stranger);
+  CHECK_FALSE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(ready_reason(harness) == "ChildConflict");
+  CHECK(*harness.cluster.get(kube::kJobs, "vision") == stranger);
+  CHECK(harness.events == std::vector<std::string>{"ChildConflict"});
+}
+
+TEST_CASE("what the API server refuses is in the status and is not hammered") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  harness.fail = [](const kube::Action& action) -> Result<void> {
+    if (action.resource == kube::kJobs) return invalid_argument("spec.template.spec.containers[0].image: Required value");
+    return {};
+  };
+  const auto again = harness.jobs.reconcile(kVision, {});
+  REQUIRE(again.ok());
+  CHECK(*again == std::chrono::minutes(1));
+  CHECK(ready_reason(harness) == "SpecRefused");
+}
+
+TEST_CASE("an API server that is away is an error to be retried, and no word in the status") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  harness.fail = [](const kube::Action& action) -> Result<void> {
+    if (action.resource == kube::kJobs) return unavailable("connection refused");
+    return {};
+  };
+  CHECK_FALSE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(ready_reason(harness) == "TrainerStarting");
+}
+
+TEST_CASE("a job that is gone needs nothing") {
+  Harness harness;
+  CHECK(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.writes.empty());
+}
+
+TEST_CASE("a pool's workers are made once, also when the pods cannot be seen yet") {
+  Harness harness;
+  harness.cluster.put(kube::kDataWorkerPools, pool(2));
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.cluster.all(kube::kPods).size() == 2);
+  CHECK(std::count_if(harness.writes.begin(), harness.writes.end(),
+                      [](const std::string& write) { return write.starts_with("create"); }) == 2);
+}
+
+TEST_CASE("a worker that could not be made is made at the next try") {
+  Harness harness;
+  harness.cluster.put(kube::kDataWorkerPools, pool(2));
+  int tries = 0;
+  harness.fail = [&](const kube::Action& action) -> Result<void> {
+    if (action.resource == kube::kPods && ++tries == 2) return unavailable("away");
+    return {};
+  };
+  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.cluster.all(kube::kPods).size() == 1);
+  CHECK(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.cluster.all(kube::kPods).size() == 2);
+}
+
+TEST_CASE("the plan's victims go first, while the plan's number is in force") {
+  Harness harness;
+  harness.cluster.put(kube::kDataWorkerPools, pool(3));
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  decide::JobDecision decision;
+  decision.plan.workers = 2;
+  decision.plan.victims = {"vision-worker-0"};
+  decide::Round round;
+  round.jobs[kVision] = std::make_shared<const decide::JobDecision>(decision);
+  harness.board.publish(std::move(round));
+  harness.cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 2;
+  harness.writes.clear();
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.writes.at(0) == "delete Pod default/vision-worker-0");
+}
+
+TEST_CASE("a controller works off its keys, retries failures and comes back when asked to") {
+  sluice::testing::ManualClock clock;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> seen;
+  int failures = 0;
+  Controller controller(
+      "test",
+      [&](const kube::ObjectKey& key, std::stop_token) -> Again {
+        std::lock_guard lock(mutex);
+        seen.push_back(key.name);
+        changed.notify_all();
+        if (key.name == "fails" && seen.size() < 3) return unavailable("away");
+        if (key.name == "returns" && seen.size() < 5) return std::optional(std::chrono::milliseconds(1000));
+        return std::optional<std::chrono::milliseconds>();
+      },
+      [&] { ++failures; }, clock);
+  const auto wait_for = [&](std::size_t count) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    std::unique_lock lock(mutex);
+    while (seen.size() < count && std::chrono::steady_clock::now() < deadline) {
+      changed.wait_for(lock, std::chrono::milliseconds(10));
+      lock.unlock();
+      clock.advance(std::chrono::seconds(1));
+      lock.lock();
+    }
+    return seen.size() >= count;
+  };
+  controller.start(2);
+  controller.enqueue({"default", "fails"});
+  REQUIRE(wait_for(3));
+  controller.enqueue({"default", "returns"});
+  REQUIRE(wait_for(5));
+  controller.stop();
+  CHECK(failures == 2);
+}
+
+}  // namespace
+}  // namespace sluice::act

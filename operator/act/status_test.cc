@@ -1,0 +1,248 @@
+#include "operator/act/status.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/act/conditions.h"
+#include "operator/observe/fields.h"
+#include "operator/testing/objects.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::act {
+namespace {
+
+using control::testing::condition;
+using control::testing::owner_reference;
+using control::testing::pool;
+using control::testing::shared;
+using control::testing::training_job;
+using nlohmann::json;
+using observe::field;
+using observe::text_field;
+
+constexpr const char* kNow = "2026-01-01T03:00:00Z";
+
+json trainer_job(int ready) {
+  return {{"metadata",
+           {{"name", "vision"}, {"namespace", "default"}, {"uid", "uid-job"},
+            {"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
+          {"status", {{"ready", ready}, {"active", 1}}}};
+}
+
+json pool_with(int replicas, int ready) {
+  json object = pool(replicas);
+  object["status"]["readyReplicas"] = ready;
+  return object;
+}
+
+TrainingJobWorld running(json job = training_job()) {
+  return {shared(std::move(job)), shared(trainer_job(1)), nullptr, nullptr, shared(pool_with(3, 2))};
+}
+
+decide::JobDecision measured(double samples_per_second = 812) {
+  decide::JobDecision decision;
+  decision.job_uid = "uid-vision";
+  decision.plan.workers = 3;
+  decision.plan.recommended = 3;
+  decision.plan.metrics_usable = true;
+  decision.plan.bottleneck = scheduler::Bottleneck::kDataBoundCpu;
+  decision.plan.reason = scheduler::Reason::kNeedMet;
+  decision.plan.explanation = "needs 3 workers for 920 samples/s";
+  decision.plan.estimate = {920.4, 1250, 1100, 790, 0.88, 1, 0.12, scheduler::Confidence::kMeasured};
+  decision.measurement.emplace();
+  decision.measurement->samples_per_second = samples_per_second;
+  decision.measurement->compute_share = 0.876;
+  return decision;
+}
+
+decide::JobDecision without_metrics() {
+  decide::JobDecision decision = measured();
+  decision.measurement.reset();
+  decision.plan.metrics_usable = false;
+  decision.plan.metrics_problem = "Prometheus is down";
+  decision.plan.reason = scheduler::Reason::kNoMetrics;
+  decision.plan.bottleneck = scheduler::Bottleneck::kUnknown;
+  decision.plan.explanation = "holds 3 workers: Prometheus is down";
+  decision.plan.estimate = {};
+  return decision;
+}
+
+json status_of(const StatusStep& step) {
+  REQUIRE(step.action.has_value());
+  CHECK(step.action->verb == kube::Verb::kApplyStatus);
+  CHECK(step.action->uid == "uid-vision");
+  return step.action->body.at("status");
+}
+
+json condition_of(const json& status, const std::string& type) {
+  for (const json& entry : status.at("conditions"))
+    if (text_field(entry, "/type") == type) return entry;
+  return nullptr;
+}
+
+std::string short_condition(const json& status, const std::string& type) {
+  const json found = condition_of(status, type);
+  return text_field(found, "/status") + "/" + text_field(found, "/reason");
+}
+
+std::vector<std::string> reasons(const StatusStep& step) {
+  std::vector<std::string> result;
+  for (const kube::Event& event : step.events) result.push_back(event.reason);
+  return result;
+}
+
+// `job` with the status that the step wrote.
+json after(json job, const StatusStep& step) {
+  job["status"] = status_of(step);
+  return job;
+}
+
+using Reasons = std::vector<std::string>;
+
+TEST_CASE("a running, measured job shows the figures behind the decision, as integers") {
+  const decide::JobDecision decision = measured();
+  const json status = status_of(reconcile_status(running(), &decision, nullptr, kNow));
+  CHECK(status["observed"] == json{{"samplesPerSecond", 812}, {"demandSamplesPerSecond", 920}, {"dataWaitPercent", 12},
+                                   {"acceleratorUtilisationPercent", 88}, {"localRatePerCore", 1250},
+                                   {"remoteRatePerCore", 1100}, {"kneeMilliCores", 790}, {"supplyPercent", 88}});
+  CHECK(status["workers"] == json{{"desired", 3}, {"ready", 2}, {"recommended", 3}});
+  CHECK(status["bottleneck"] == "DataBoundCpu");
+  CHECK(status["explanation"] == "needs 3 workers for 920 samples/s");
+  CHECK(status["observedGeneration"] == 1);
+  CHECK(short_condition(status, "Ready") == "True/TrainerRunning");
+  CHECK(short_condition(status, "Succeeded") == "False/NotFinished");
+  CHECK(short_condition(status, "Failed") == "False/NotFailed");
+  CHECK(short_condition(status, "MetricsAvailable") == "True/Measured");
+  CHECK(short_condition(status, "DataBound") == "True/DataBoundCpu");
+  for (const json& entry : status["conditions"]) {
+    CHECK(entry["lastTransitionTime"] == kNow);
+    CHECK(entry["observedGeneration"] == 1);
+  }
+}
+
+TEST_CASE("a new job has every condition from the first visit on") {
+  const StatusStep step = reconcile_status({shared(training_job()), nullptr, nullptr, nullptr, nullptr}, nullptr, nullptr, kNow);
+  const json status = status_of(step);
+  CHECK(short_condition(status, "Ready") == "False/TrainerStarting");
+  CHECK(short_condition(status, "MetricsAvailable") == "Unknown/NoDecisionYet");
+  CHECK(short_condition(status, "DataBound") == "Unknown/Unknown");
+  CHECK_FALSE(status.contains("observed"));
+  CHECK(step.events.empty());
+}
+
+TEST_CASE("an unchanged status is not written again") {
+  const decide::JobDecision decision = measured();
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  CHECK_FALSE(reconcile_status(running(job), &decision, nullptr, "2026-01-01T04:00:00Z").action.has_value());
+}
+
+TEST_CASE("figures that tremble are not written; figures that move are") {
+  const decide::JobDecision first = measured(812);
+  const json job = after(training_job(), reconcile_status(running(), &first, nullptr, kNow));
+  decide::JobDecision second = measured(830);
+  second.plan.explanation = "needs 3 workers for 931 samples/s";
+  CHECK_FALSE(reconcile_status(running(job), &second, nullptr, kNow).action.has_value());
+  const decide::JobDecision third = measured(900);
+  CHECK(status_of(reconcile_status(running(job), &third, nullptr, kNow))["observed"]["samplesPerSecond"] == 900);
+  decide::JobDecision reworded = measured(812);
+  reworded.plan.explanation = "no node has room for another worker";
+  CHECK(status_of(reconcile_status(running(job), &reworded, nullptr, kNow))["explanation"] == reworded.plan.explanation);
+}
+
+TEST_CASE("a condition's transition time moves only with its status") {
+  const decide::JobDecision decision = measured();
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const decide::JobDecision lost = without_metrics();
+  const json status = status_of(reconcile_status(running(job), &lost, nullptr, "2026-01-01T04:00:00Z"));
+  CHECK(condition_of(status, "Ready")["lastTransitionTime"] == kNow);
+  CHECK(condition_of(status, "MetricsAvailable")["lastTransitionTime"] == "2026-01-01T04:00:00Z");
+}
+
+TEST_CASE("lost metrics keep the last good figures and say why") {
+  const decide::JobDecision decision = measured();
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const decide::JobDecision lost = without_metrics();
+  const StatusStep step = reconcile_status(running(job), &lost, nullptr, kNow);
+  const json status = status_of(step);
+  CHECK(short_condition(status, "MetricsAvailable") == "False/NoMetrics");
+  CHECK(condition_of(status, "MetricsAvailable")["message"] == "Prometheus is down");
+  CHECK(status["observed"] == job["status"]["observed"]);
+  CHECK(status["explanation"] == "holds 3 workers: Prometheus is down");
+  CHECK(reasons(step) == Reasons{"MetricsLost"});
+
+  const StatusStep back = reconcile_status(running(after(job, step)), &decision, nullptr, kNow);
+  CHECK(reasons(back) == Reasons{"MetricsRecovered"});
+}
+
+TEST_CASE("an operator that has just started leaves the figures as they are") {
+  const decide::JobDecision decision = measured();
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kNow));
+  for (const char* kept : {"observed", "bottleneck", "explanation", "workers"}) CHECK(status[kept] == job["status"][kept]);
+}
+
+TEST_CASE("a decision for a namesake is not this job's") {
+  decide::JobDecision decision = measured();
+  decision.job_uid = "uid-of-the-one-before";
+  CHECK_FALSE(status_of(reconcile_status(running(), &decision, nullptr, kNow)).contains("observed"));
+}
+
+TEST_CASE("start and finish are events, once") {
+  const StatusStep start = reconcile_status(running(), nullptr, nullptr, kNow);
+  CHECK(reasons(start) == Reasons{"TrainerStarted"});
+  TrainingJobWorld world = running(after(training_job(), start));
+  json job = trainer_job(0);
+  SECTION("success") {
+    job["status"]["conditions"] = {condition("Complete", "True")};
+    world.job = shared(job);
+    const StatusStep finish = reconcile_status(world, nullptr, nullptr, kNow);
+    CHECK(reasons(finish) == Reasons{"TrainerFinished"});
+    CHECK(short_condition(status_of(finish), "Succeeded") == "True/TrainerSucceeded");
+    CHECK(short_condition(status_of(finish), "Ready") == "False/Finished");
+    // The Job may be cleaned away afterwards; the outcome stays.
+    world.training_job = shared(after(*world.training_job, finish));
+    world.job = nullptr;
+    CHECK_FALSE(reconcile_status(world, nullptr, nullptr, kNow).action.has_value());
+  }
+  SECTION("failure") {
+    job["status"]["conditions"] = {{{"type", "Failed"}, {"status", "True"}, {"reason", "BackoffLimitExceeded"}, {"message", "too often"}}};
+    world.job = shared(job);
+    const StatusStep finish = reconcile_status(world, nullptr, nullptr, kNow);
+    CHECK(reasons(finish) == Reasons{"TrainerFailed"});
+    CHECK(short_condition(status_of(finish), "Failed") == "True/BackoffLimitExceeded");
+    CHECK(short_condition(status_of(finish), "Succeeded") == "False/TrainerFailed");
+  }
+}
+
+TEST_CASE("what a person must act on is in the Ready condition and an event; what passes by itself is not") {
+  struct Case {
+    Error error;
+    const char* want;
+  };
+  const Case test = GENERATE(Case{{ErrorCode::kAlreadyExists, "Job vision belongs to another owner"}, "False/ChildConflict"},
+                             Case{{ErrorCode::kInvalidArgument, "image: Required value"}, "False/SpecRefused"},
+                             Case{{ErrorCode::kPermissionDenied, "cannot create Jobs"}, "False/Forbidden"},
+                             Case{{ErrorCode::kUnavailable, "connection refused"}, "False/TrainerStarting"});
+  const TrainingJobWorld world{shared(training_job()), nullptr, nullptr, nullptr, nullptr};
+  const StatusStep step = reconcile_status(world, nullptr, &test.error, kNow);
+  CHECK(short_condition(status_of(step), "Ready") == test.want);
+  CHECK(step.events.size() == (test.error.code() == ErrorCode::kUnavailable ? 0u : 1u));
+  const TrainingJobWorld again{shared(after(training_job(), step)), nullptr, nullptr, nullptr, nullptr};
+  CHECK(reconcile_status(again, nullptr, &test.error, kNow).events.empty());
+}
+
+TEST_CASE("a suspended job says how to go on") {
+  json job = training_job();
+  job["spec"]["suspend"] = true;
+  const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kNow));
+  CHECK(short_condition(status, "Ready") == "False/Suspended");
+}
+
+TEST_CASE("a message is cut between characters, so that it stays UTF-8") {
+  const std::string message = std::string(1023, 'x') + "\xC3\xA9";
+  const json rendered = render_conditions({{"Ready", Truth::kFalse, "R", message}}, nullptr, 1, kNow);
+  CHECK(text_field(rendered[0], "/message") == std::string(1023, 'x'));
+  CHECK_NOTHROW(rendered.dump());
+}
+
+}  // namespace
+}  // namespace sluice::act

@@ -1,0 +1,89 @@
+#include "operator/decide/orders.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/objects.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::decide {
+namespace {
+
+using control::testing::owner_reference;
+using control::testing::pool;
+using control::testing::shared;
+using control::testing::training_job;
+using nlohmann::json;
+
+void add_job(observe::ClusterObjects& objects, const std::string& name, int replicas, const std::string& mode = "Auto") {
+  json job = training_job();
+  job["metadata"]["name"] = name;
+  job["metadata"]["uid"] = "uid-" + name;
+  job["spec"]["mode"] = mode;
+  objects.training_jobs[{"default", name}] = shared(job);
+  json its_pool = pool(replicas);
+  its_pool["metadata"]["name"] = name;
+  its_pool["metadata"]["ownerReferences"] = {owner_reference("TrainingJob", name, "uid-" + name)};
+  objects.pools[{"default", name}] = shared(its_pool);
+}
+
+scheduler::JobPlan plan_for(const std::string& name, int workers) {
+  scheduler::JobPlan plan;
+  plan.id = {"default", name};
+  plan.workers = workers;
+  plan.explanation = "because";
+  return plan;
+}
+
+TEST_CASE("a pool with another number than the plan's is scaled, as the scheduler's field manager") {
+  observe::ClusterObjects objects;
+  add_job(objects, "vision", 1);
+  const auto orders = scale_orders(objects, {.jobs = {plan_for("vision", 4)}});
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].action.verb == kube::Verb::kApply);
+  CHECK(orders[0].action.field_manager == "sluice-scheduler");
+  CHECK(orders[0].action.uid == "uid-pool");
+  CHECK(orders[0].action.body == json{{"spec", {{"replicas", 4}}}});
+  CHECK(orders[0].event.reason == "ScaledUp");
+  CHECK(orders[0].event.note == "data workers 1 -> 4: because");
+}
+
+TEST_CASE("nothing is written where nothing changes, or where somebody else decides") {
+  struct Case {
+    const char* name;
+    const char* mode;
+    int workers;
+  };
+  const Case test = GENERATE(Case{"as planned already", "Auto", 2}, Case{"mode Recommend", "Recommend", 5},
+                             Case{"mode Off", "Off", 5});
+  INFO(test.name);
+  observe::ClusterObjects objects;
+  add_job(objects, "vision", 2, test.mode);
+  CHECK(scale_orders(objects, {.jobs = {plan_for("vision", test.workers)}}).empty());
+}
+
+TEST_CASE("a pool that is gone, or is a namesake's, gets no order") {
+  observe::ClusterObjects objects;
+  add_job(objects, "vision", 2);
+  SECTION("gone") { objects.pools.clear(); }
+  SECTION("a namesake's") {
+    json other = *objects.pools.begin()->second;
+    other["metadata"]["ownerReferences"][0]["uid"] = "uid-old";
+    objects.pools.begin()->second = shared(other);
+  }
+  SECTION("its job is gone") { objects.training_jobs.clear(); }
+  CHECK(scale_orders(objects, {.jobs = {plan_for("vision", 4)}}).empty());
+}
+
+TEST_CASE("room is freed before it is filled") {
+  observe::ClusterObjects objects;
+  add_job(objects, "grows", 1);
+  add_job(objects, "shrinks", 4);
+  const auto orders = scale_orders(objects, {.jobs = {plan_for("grows", 4), plan_for("shrinks", 1)}});
+  REQUIRE(orders.size() == 2);
+  CHECK(orders[0].event.key.name == "shrinks");
+  CHECK(orders[0].event.reason == "ScaledDown");
+  CHECK(orders[1].event.key.name == "grows");
+}
+
+}  // namespace
+}  // namespace sluice::decide
