@@ -59,6 +59,13 @@ void PythonExecutor::give_back(std::unique_ptr<PythonChild> child) {
   idle_.pop_back();
 }
 
+std::optional<BatchFailure> PythonExecutor::warm(const PipelineHandle& pipeline, const std::stop_token& stop) {
+  auto taken = take_child(pipeline, stop);
+  if (auto* failure = std::get_if<BatchFailure>(&taken)) return std::move(*failure);
+  give_back(std::get<std::unique_ptr<PythonChild>>(std::move(taken)));
+  return std::nullopt;
+}
+
 std::variant<Batch, BatchFailure> PythonExecutor::run(const BatchRequest& request, const std::stop_token& stop,
                                                       const std::function<bool()>& cancelled) {
   std::string how;

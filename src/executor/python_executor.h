@@ -24,6 +24,9 @@ class PythonExecutor {
   std::variant<Batch, BatchFailure> run(const BatchRequest& request, const std::stop_token& stop,
                                         const std::function<bool()>& cancelled);
 
+  // Starts a child for the pipeline, if none is idle, so that the first batch need not wait for an interpreter.
+  std::optional<BatchFailure> warm(const PipelineHandle& pipeline, const std::stop_token& stop);
+
   std::size_t idle_children() const;
 
  private:

@@ -55,7 +55,7 @@ void Dispatch::forget(std::map<RequestId, Request>::iterator request) {
 }
 
 void Dispatch::add_executor(ExecutorId executor, std::size_t threads, std::size_t credits) {
-  executors_[executor] = Executor{std::max<std::size_t>(1, threads), credits, false, {}, {}};
+  executors_[executor] = Executor{std::max<std::size_t>(1, threads), credits, false, {}, {}, {}};
 }
 
 void Dispatch::set_capacity(ExecutorId executor, std::size_t threads, std::size_t credits) {
@@ -86,6 +86,10 @@ std::size_t Dispatch::remove_executor(ExecutorId executor) {
   return reissued;
 }
 
+void Dispatch::allow(ExecutorId executor, PipelineNumber pipeline) {
+  if (const auto found = executors_.find(executor); found != executors_.end()) found->second.allowed.insert(pipeline);
+}
+
 std::size_t Dispatch::exclude(ExecutorId executor, PipelineNumber pipeline) {
   const auto found = executors_.find(executor);
   if (found == executors_.end() || executor == kLocalExecutor) return 0;
@@ -110,13 +114,17 @@ void Dispatch::make_pending(RequestId id) {
   client.pending.insert(id);
 }
 
+bool Dispatch::may_run(ExecutorId id, const Executor& executor, const Request& request) {
+  if (executor.draining || executor.attempts.size() >= executor.credits) return false;
+  if (id == kLocalExecutor) return true;
+  return !request.blamed && executor.allowed.contains(request.pipeline) && !executor.excluded.contains(request.pipeline);
+}
+
 std::optional<ExecutorId> Dispatch::choose_executor(const Request& request) const {
   std::optional<ExecutorId> best;
   double best_load = 0;
   for (const auto& [id, executor] : executors_) {  // local has the smallest id: it wins ties
-    if (executor.draining || executor.attempts.size() >= executor.credits) continue;
-    if (executor.excluded.contains(request.pipeline)) continue;
-    if (request.blamed && id != kLocalExecutor) continue;
+    if (!may_run(id, executor, request)) continue;
     const double load = static_cast<double>(executor.attempts.size()) / static_cast<double>(executor.threads);
     if (best && load >= best_load) continue;
     best = id;

@@ -14,7 +14,9 @@
 //   5. An executor that fails a request it should have been able to run loses that request to the local executor,
 //      whose word is final: it sees the data as the trainer does. If the local executor succeeds, the pipeline is not
 //      given to the failing executor again.
-//   6. A cancelled request that an executor holds keeps its credit until the executor answers.
+//   6. A remote executor gets requests of a pipeline only once it said that it is ready for it: what it still has to
+//      load would hold up the oldest batch, and with it the trainer.
+//   7. A cancelled request that an executor holds keeps its credit until the executor answers.
 //
 // Invariants (checked by the property test)
 //   - no executor ever holds more than its credits (unless they shrank), none beyond rule 5 runs a pipeline it failed
@@ -73,6 +75,8 @@ class Dispatch {
   void drain(ExecutorId executor);
   // Lost or gone. Returns how many requests are pending again because of it.
   std::size_t remove_executor(ExecutorId executor);
+  // The executor is ready for this pipeline. The local executor always is.
+  void allow(ExecutorId executor, PipelineNumber pipeline);
   // The executor cannot run this pipeline; what it holds of it is pending again. REQUIRES: not the local executor.
   std::size_t exclude(ExecutorId executor, PipelineNumber pipeline);
 
@@ -110,9 +114,11 @@ class Dispatch {
     std::size_t credits = 0;
     bool draining = false;
     std::set<RequestId> attempts;  // including those of requests cancelled or answered meanwhile
-    std::set<PipelineNumber> excluded;
+    std::set<PipelineNumber> allowed;
+    std::set<PipelineNumber> excluded;  // for ever, whatever it says later
   };
 
+  static bool may_run(ExecutorId id, const Executor& executor, const Request& request);
   std::optional<ExecutorId> choose_executor(const Request& request) const;
   std::optional<Assignment> assign_one();
   std::vector<Assignment> cancel(const std::vector<RequestId>& requests);

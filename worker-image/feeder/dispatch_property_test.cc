@@ -63,6 +63,9 @@ class World {
     const std::size_t credits = 1 + pick(4);
     dispatch_.add_executor(executor, 1 + pick(2), credits);
     credits_[executor] = credits;
+    for (PipelineNumber pipeline = 0; pipeline < 3; ++pipeline) {
+      if (pick(4) > 0) dispatch_.allow(executor, pipeline);
+    }
   }
 
   void lose() {

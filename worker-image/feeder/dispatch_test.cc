@@ -22,6 +22,12 @@ struct Fixture {
     dispatch.add_client(kBob);
   }
 
+  // A remote worker that is ready for the pipelines of these tests.
+  void join(ExecutorId executor, std::size_t threads, std::size_t credits) {
+    dispatch.add_executor(executor, threads, credits);
+    for (const PipelineNumber pipeline : {kPipeline, kPipeline + 1}) dispatch.allow(executor, pipeline);
+  }
+
   std::vector<RequestId> submit(ClientId client, int count, StreamId stream = 1, PipelineNumber pipeline = kPipeline) {
     std::vector<RequestId> ids;
     for (int i = 0; i < count; ++i) {
@@ -54,7 +60,7 @@ TEST_CASE("the oldest requests go first, as far as credits reach") {
 
 TEST_CASE("work goes where the load is smallest, and to the local threads in a tie") {
   Fixture f(1);
-  f.dispatch.add_executor(kWorker, 2, 4);
+  f.join(kWorker, 2, 4);
   f.submit(kAlice, 9);
   // Loads after each: local 1/1; worker 1/2, 2/2, then its queue 3/2, 4/2.
   CHECK(f.assign() == Text{"1>0", "2>1", "3>1", "4>1", "5>1"});
@@ -62,19 +68,19 @@ TEST_CASE("work goes where the load is smallest, and to the local threads in a t
 
 TEST_CASE("a lost worker's requests go elsewhere, before younger ones") {
   Fixture f(1);
-  f.dispatch.add_executor(kWorker, 1, 2);
+  f.join(kWorker, 1, 2);
   f.submit(kAlice, 5);
   CHECK(f.assign() == Text{"1>0", "2>1", "3>1"});
   CHECK(f.dispatch.remove_executor(kWorker) == 2);
   CHECK(f.dispatch.answer(kLocal, 1) == AnswerKind::kFirst);
   CHECK(f.assign() == Text{"2>0"});
-  f.dispatch.add_executor(2, 1, 2);
+  f.join(2, 1, 2);
   CHECK(f.assign() == Text{"3>2", "4>2"});
 }
 
 TEST_CASE("a lost worker's late answer counts if it is the first") {
   Fixture f(1);
-  f.dispatch.add_executor(kWorker, 1, 1);
+  f.join(kWorker, 1, 1);
   f.submit(kAlice, 2);
   f.assign();
   f.dispatch.remove_executor(kWorker);
@@ -101,7 +107,7 @@ TEST_CASE("a lost worker's late answer counts if it is the first") {
 
 TEST_CASE("a draining worker finishes what it has and gets nothing new") {
   Fixture f(1);
-  f.dispatch.add_executor(kWorker, 4, 4);
+  f.join(kWorker, 4, 4);
   f.submit(kAlice, 3);
   f.assign();
   const std::size_t before = f.dispatch.held_by(kWorker);
@@ -168,8 +174,8 @@ TEST_CASE("a client that goes takes its requests with it") {
 
 TEST_CASE("what a worker fails is tried again by the local executor alone") {
   Fixture f(1);
-  f.dispatch.add_executor(kWorker, 4, 4);
-  f.dispatch.add_executor(2, 4, 4);
+  f.join(kWorker, 4, 4);
+  f.join(2, 4, 4);
   f.submit(kAlice, 2);
   CHECK(f.assign() == Text{"1>0", "2>1"});
   CHECK(f.dispatch.fail(kWorker, 2, true) == FailureKind::kRetried);
@@ -192,7 +198,7 @@ TEST_CASE("what a worker fails is tried again by the local executor alone") {
 
 TEST_CASE("a failure that would repeat everywhere is final at once") {
   Fixture f(1);
-  f.dispatch.add_executor(kWorker, 9, 9);
+  f.join(kWorker, 9, 9);
   f.submit(kAlice, 2);
   f.assign();
   CHECK(f.dispatch.fail(kWorker, 2, false) == FailureKind::kFinal);
@@ -200,7 +206,7 @@ TEST_CASE("a failure that would repeat everywhere is final at once") {
 
 TEST_CASE("a worker that refuses a pipeline gives its requests back and keeps others") {
   Fixture f(0);
-  f.dispatch.add_executor(kWorker, 4, 4);
+  f.join(kWorker, 4, 4);
   f.submit(kAlice, 2, 1, /*pipeline=*/7);
   f.submit(kAlice, 1, 1, /*pipeline=*/8);
   CHECK(f.assign().size() == 3);
@@ -209,6 +215,20 @@ TEST_CASE("a worker that refuses a pipeline gives its requests back and keeps ot
   CHECK(f.dispatch.held_by(kWorker) == 1);
   f.dispatch.set_capacity(kLocal, 2, 2);
   CHECK(f.assign() == Text{"1>0", "2>0"});
+}
+
+TEST_CASE("a worker gets a pipeline's requests only when it is ready for it") {
+  Fixture f(1);
+  f.dispatch.add_executor(kWorker, 8, 8);
+  f.submit(kAlice, 2);
+  CHECK(f.assign() == Text{"1>0"});
+  f.dispatch.allow(kWorker, kPipeline + 1);
+  CHECK(f.assign().empty());
+  f.dispatch.allow(kWorker, kPipeline);
+  CHECK(f.assign() == Text{"2>1"});
+  f.dispatch.exclude(kWorker, kPipeline);
+  f.dispatch.allow(kWorker, kPipeline);
+  CHECK(f.assign().empty());
 }
 
 TEST_CASE("the local executor cannot be excluded") {
@@ -248,6 +268,7 @@ TEST_CASE("events about executors and requests that nobody knows change nothing"
   f.dispatch.drain(42);
   f.dispatch.set_capacity(42, 1, 1);
   f.dispatch.set_held(99, 1);
+  f.dispatch.allow(42, 1);
   f.submit(kAlice, 1);
   CHECK(f.assign() == Text{"1>0"});
 }

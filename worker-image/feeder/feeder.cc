@@ -150,6 +150,7 @@ Result<void> Feeder::handle(ClientSession& client, const transport::OpenMessage&
     return invalid_argument("open.stream: more than " + number(kStreamsPerClientMax) + " streams are open");
   }
   client.streams[message.stream] = {pipeline->second.pipeline, message.base_seed, message.epoch, {}};
+  for (const auto& [executor, address] : workers_) remote_->load(executor, pipeline->second.pipeline);
   return {};
 }
 
@@ -257,7 +258,7 @@ void Feeder::finished(ExecutorId executor, RequestId id, BatchOutcome outcome) {
     const FailureKind kind = dispatch_.fail(executor, id, is_remote);
     if (kind == FailureKind::kRetried) {
       metrics_.count_reissued(1);
-      log_warning("feeder", "a remote worker failed a batch; tried again locally", {{"executor", executor}, {"reason", failure.failure.message}});
+      log_warning("feeder", "a remote worker failed a batch; tried again locally", {{"address", workers_[executor]}, {"reason", failure.failure.message}});
     } else if (kind == FailureKind::kFinal) {
       fail(clients_.at(active->second.client), active->second, failure);
       active_.erase(active);
@@ -337,15 +338,18 @@ void Feeder::executor_joined(ExecutorId executor, const std::string& address, st
                              std::size_t credits) {
   std::lock_guard lock(mutex_);
   dispatch_.add_executor(executor, threads, credits);
-  metrics_.set_remote_workers(++remote_workers_);
-  log_info("feeder", "worker joined", {{"address", address}, {"executor", executor}, {"threads", threads}, {"credits", credits}});
-  pump();
+  workers_[executor] = address;
+  metrics_.set_remote_workers(workers_.size());
+  log_info("feeder", "worker joined", {{"address", address}, {"threads", threads}, {"credits", credits}});
+  for (const auto& [id, client] : clients_) {
+    for (const auto& [number, stream] : client.streams) remote_->load(executor, stream.pipeline);
+  }
   send_windows();
 }
 
 void Feeder::executor_draining(ExecutorId executor) {
   std::lock_guard lock(mutex_);
-  log_info("feeder", "worker drains", {{"executor", executor}});
+  log_info("feeder", "worker drains", {{"address", workers_[executor]}});
   dispatch_.drain(executor);
   send_windows();
 }
@@ -353,18 +357,25 @@ void Feeder::executor_draining(ExecutorId executor) {
 void Feeder::executor_lost(ExecutorId executor, const std::string& reason) {
   std::lock_guard lock(mutex_);
   const std::size_t reissued = dispatch_.remove_executor(executor);
+  log_info("feeder", "worker gone", {{"address", workers_[executor]}, {"reason", reason}, {"reissued", reissued}});
+  workers_.erase(executor);
   metrics_.count_reissued(reissued);
-  metrics_.set_remote_workers(--remote_workers_);
-  log_info("feeder", "worker gone", {{"executor", executor}, {"reason", reason}, {"reissued", reissued}});
+  metrics_.set_remote_workers(workers_.size());
   pump();
   send_windows();
+}
+
+void Feeder::pipeline_ready(ExecutorId executor, PipelineNumber pipeline) {
+  std::lock_guard lock(mutex_);
+  dispatch_.allow(executor, pipeline);
+  pump();
 }
 
 void Feeder::pipeline_refused(ExecutorId executor, PipelineNumber pipeline, const std::string& reason) {
   std::lock_guard lock(mutex_);
   const std::size_t reissued = dispatch_.exclude(executor, pipeline);
   metrics_.count_reissued(reissued);
-  log_warning("feeder", "worker cannot run a pipeline", {{"executor", executor}, {"reason", reason}, {"reissued", reissued}});
+  log_warning("feeder", "worker cannot run a pipeline", {{"address", workers_[executor]}, {"reason", reason}, {"reissued", reissued}});
   pump();
 }
 

@@ -48,6 +48,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
                        std::size_t credits) override;
   void executor_draining(ExecutorId executor) override;
   void executor_lost(ExecutorId executor, const std::string& reason) override;
+  void pipeline_ready(ExecutorId executor, PipelineNumber pipeline) override;
   void pipeline_refused(ExecutorId executor, PipelineNumber pipeline, const std::string& reason) override;
   void finished(ExecutorId executor, RequestId request, BatchOutcome outcome) override;
 
@@ -89,7 +90,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   std::map<ClientId, ClientSession> clients_;
   std::map<RequestId, ActiveRequest> active_;
   std::map<std::string, std::weak_ptr<const executor::Pipeline>> pipelines_;  // by what makes them equal
-  std::size_t remote_workers_ = 0;
+  std::map<ExecutorId, std::string> workers_;  // remote ones that said hello: their addresses
   std::size_t largest_batch_bytes_ = 0;
   RequestId next_request_ = 1;
   PipelineNumber next_pipeline_ = 1;

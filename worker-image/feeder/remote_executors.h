@@ -21,6 +21,7 @@ class ExecutorEvents {
   virtual void executor_draining(ExecutorId executor) = 0;
   // Nothing of this executor counts any more, except answers that are already on their way.
   virtual void executor_lost(ExecutorId executor, const std::string& reason) = 0;
+  virtual void pipeline_ready(ExecutorId executor, PipelineNumber pipeline) = 0;
   virtual void pipeline_refused(ExecutorId executor, PipelineNumber pipeline, const std::string& reason) = 0;
   virtual void finished(ExecutorId executor, RequestId request, BatchOutcome outcome) = 0;
 };
@@ -30,6 +31,9 @@ class RemoteExecutors {
  public:
   virtual ~RemoteExecutors() = default;
 
+  // Answered by pipeline_ready or pipeline_refused, once per executor and pipeline however often it is called.
+  virtual void load(ExecutorId executor, executor::PipelineHandle pipeline) = 0;
+  // REQUIRES: the pipeline is ready there.
   virtual void execute(ExecutorId executor, RequestId id, executor::RequestHandle request) = 0;
   virtual void cancel(ExecutorId executor, RequestId id) = 0;
 };

@@ -70,6 +70,10 @@ std::shared_ptr<RemoteWorker> RemotePool::find(ExecutorId executor) {
   return worker == by_executor_.end() ? nullptr : worker->second;
 }
 
+void RemotePool::load(ExecutorId executor, executor::PipelineHandle pipeline) {
+  if (const auto worker = find(executor)) worker->load(pipeline);
+}
+
 void RemotePool::execute(ExecutorId executor, RequestId id, executor::RequestHandle request) {
   if (const auto worker = find(executor)) worker->execute(id, request);
 }

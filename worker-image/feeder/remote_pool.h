@@ -29,6 +29,7 @@ class RemotePool final : public RemoteExecutors {
              std::shared_ptr<transport::Arena> arena, ExecutorEvents& events, const Clock& clock);
   ~RemotePool() override;
 
+  void load(ExecutorId executor, executor::PipelineHandle pipeline) override;
   void execute(ExecutorId executor, RequestId id, executor::RequestHandle request) override;
   void cancel(ExecutorId executor, RequestId id) override;
 

@@ -55,7 +55,7 @@ bool RemoteWorker::has_joined() const {
 
 // ---- to the worker ----
 
-void RemoteWorker::send_pipeline(const executor::PipelineHandle& pipeline) {
+void RemoteWorker::load(const executor::PipelineHandle& pipeline) {
   Header header;
   auto* message = header.mutable_pipeline();
   message->set_id(pipeline->number);
@@ -63,6 +63,8 @@ void RemoteWorker::send_pipeline(const executor::PipelineHandle& pipeline) {
   message->set_executor(std::string(to_string(pipeline->kind)));
   message->set_python(pipeline->python);
   message->set_num_workers(pipeline->num_workers);
+  std::lock_guard lock(mutex_);
+  if (closed_ || !pipelines_sent_.insert(pipeline->number).second) return;
   // The blob of a large data set is many megabytes: sent from where it is.
   client_->send(header, std::as_bytes(std::span(pipeline->blob)), pipeline);
 }
@@ -81,7 +83,6 @@ void RemoteWorker::execute(RequestId id, const executor::RequestHandle& request)
   std::lock_guard lock(mutex_);
   if (closed_) return;
   assemblies_[id].request = request;
-  if (pipelines_sent_.insert(request->pipeline->number).second) send_pipeline(request->pipeline);
   client_->send(header);
 }
 
@@ -112,12 +113,14 @@ void RemoteWorker::received(Header header, transport::Payload payload, transport
       return received_chunk(std::move(header), std::move(payload), std::move(permit));
     case Header::kFailure:
       return received_failure(header.failure(), payload);
+    case Header::kPipelineReady:
+      return events_.pipeline_ready(executor_, header.pipeline_ready().id());
     case Header::kPipelineError:
       return events_.pipeline_refused(executor_, header.pipeline_error().id(), header.pipeline_error().message());
     case Header::kDraining:
       return events_.executor_draining(executor_);
     default:
-      return;  // PipelineReady, and whatever newer workers say
+      return;  // what newer workers say
   }
 }
 

@@ -27,6 +27,7 @@ class RemoteWorker final : public transport::RemoteClientHandler {
   // Begins to connect; events may come from here on.
   void start() { client_->start(); }
 
+  void load(const executor::PipelineHandle& pipeline);
   void execute(RequestId id, const executor::RequestHandle& request);
   void cancel(RequestId id);
 
@@ -55,7 +56,6 @@ class RemoteWorker final : public transport::RemoteClientHandler {
     transport::ReadPermit permit;
   };
 
-  void send_pipeline(const executor::PipelineHandle& pipeline);
   void received_chunk(v1::Header header, transport::Payload payload, transport::ReadPermit permit);
   void received_failure(const v1::Failure& failure, const transport::Payload& payload);
   void allocate_then_place(std::shared_ptr<Arrival> arrival, std::size_t bytes);

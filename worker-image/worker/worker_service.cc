@@ -29,6 +29,19 @@ void send_failure(RemoteStream& stream, std::uint64_t id, const Error& error) {
   send_failure(stream, id, executor::to_failure(error));
 }
 
+void send_pipeline_ready(RemoteStream& stream, std::uint64_t id) {
+  v1::Header header;
+  header.mutable_pipeline_ready()->set_id(id);
+  stream.send(header);
+}
+
+void send_pipeline_error(RemoteStream& stream, std::uint64_t id, const std::string& reason) {
+  v1::Header header;
+  header.mutable_pipeline_error()->set_id(id);
+  header.mutable_pipeline_error()->set_message(reason);
+  stream.send(header);
+}
+
 // The whole slot in pieces, all of which keep it alive. Returns the bytes sent.
 std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
   std::size_t total = 0;
@@ -149,20 +162,35 @@ void WorkerService::receive_pipeline(const std::shared_ptr<RemoteStream>& stream
   }
   auto made = executor::make_pipeline(number, kind, payload.text(), message.python(), message.num_workers());
   if (made.ok() && (*made)->fingerprint != message.fingerprint()) made = Error(ErrorCode::kDataLoss, "the pipeline arrived damaged");
-  v1::Header answer;
-  std::lock_guard lock(mutex_);
-  const auto feeder = feeders_.find(stream.get());
-  if (feeder == feeders_.end()) return;
-  auto& pipelines = feeder->second.pipelines;
-  if (made.ok()) {
+  if (!made.ok()) return send_pipeline_error(*stream, message.id(), made.error().message());
+  {
+    std::lock_guard lock(mutex_);
+    const auto feeder = feeders_.find(stream.get());
+    if (feeder == feeders_.end()) return;
+    auto& pipelines = feeder->second.pipelines;
     if (pipelines.size() >= kPipelinesPerStreamMax) pipelines.erase(pipelines.begin());  // the oldest
     pipelines[message.id()] = *made;
-    answer.mutable_pipeline_ready()->set_id(message.id());
-  } else {
-    answer.mutable_pipeline_error()->set_id(message.id());
-    answer.mutable_pipeline_error()->set_message(made.error().message());
   }
-  stream->send(answer);
+  if (kind == ExecutorKind::kPython) return warm_up(stream, message.id(), *made);
+  send_pipeline_ready(*stream, message.id());
+}
+
+void WorkerService::warm_up(const std::shared_ptr<RemoteStream>& stream, std::uint64_t id,
+                            const executor::PipelineHandle& pipeline) {
+  struct Progress {
+    std::atomic<std::size_t> left;
+    std::atomic<bool> failed = false;
+  };
+  auto progress = std::make_shared<Progress>();
+  progress->left = pool_.threads();
+  for (std::size_t i = 0; i < pool_.threads(); ++i) {
+    const bool taken = pool_.submit([this, stream, id, pipeline, progress](executor::ThreadState& thread) {
+      const auto failure = python_.warm(pipeline, thread.stop);
+      if (failure && !progress->failed.exchange(true)) send_pipeline_error(*stream, id, failure->failure.message);
+      if (--progress->left == 0 && !progress->failed) send_pipeline_ready(*stream, id);
+    });
+    if (!taken && !progress->failed.exchange(true)) send_pipeline_error(*stream, id, "the queue is full");
+  }
 }
 
 void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream, const v1::Request& message) {

@@ -62,6 +62,9 @@ class WorkerService final : public transport::RemoteServerHandler {
 
   void receive_pipeline(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Pipeline& message,
                         const transport::Payload& payload);
+  // Answers when a Python child for every thread has loaded the pipeline.
+  void warm_up(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
+               const executor::PipelineHandle& pipeline);
   void receive_request(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Request& message);
   void receive_cancel(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id);
   void run(const Task& task, executor::ThreadState& thread);
