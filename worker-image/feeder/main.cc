@@ -120,8 +120,9 @@ Result<void> run(const Settings& settings, int signals) {
                  .session = new_session()},
                 clock, executor_metrics, metrics);
   SLUICE_TRY(const Remote remote, connect_workers(flags, arena, feeder, clock));
-  SLUICE_TRY(const auto pages, serve_pages(flags.text("metrics-address"), registry));
   SLUICE_TRY(const auto server, SocketServer::start(flags.text("socket"), feeder));
+  // After the socket: the trainer starts when /readyz answers.
+  SLUICE_TRY(const auto pages, serve_pages(flags.text("metrics-address"), registry));
   log_info("feeder", "ready", {{"socket", flags.text("socket")}, {"threads", wanted_threads(settings)}, {"arena_bytes", arena->bytes()}});
   wait_for_end(signals, parent, [&] { feeder.tick(wanted_threads(settings)); });
   return {};

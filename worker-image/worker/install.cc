@@ -7,6 +7,44 @@ namespace sluice::worker {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+Error file_error(const fs::path& file, const std::error_code& error) {
+  const ErrorCode code = error == std::errc::permission_denied ? ErrorCode::kPermissionDenied : ErrorCode::kInternal;
+  return {code, "install " + file.string() + ": " + error.message()};
+}
+
+// Renamed into place: a program that runs from the target (a container that is started again) keeps its old files.
+Result<void> copy_file(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::path fresh = to;
+  fresh += ".new";
+  fs::copy_file(from, fresh, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::rename(fresh, to, error);
+  if (error) return file_error(to, error);
+  return {};
+}
+
+Result<void> copy_tree(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_directories(to, error);
+  if (error) return file_error(to, error);
+  fs::recursive_directory_iterator entry(from, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const fs::path place = to / entry->path().lexically_relative(from);
+    if (entry->is_directory()) {
+      fs::create_directories(place, error);
+      if (error) return file_error(place, error);
+    } else {
+      SLUICE_TRY_VOID(copy_file(entry->path(), place));
+    }
+  }
+  if (error) return file_error(from, error);
+  return {};
+}
+
+}  // namespace
+
 Result<fs::path> bundle_of(const fs::path& program) {
   std::error_code error;
   const fs::path bundle = fs::absolute(program, error).lexically_normal().parent_path().parent_path();
@@ -19,15 +57,12 @@ Result<fs::path> bundle_of(const fs::path& program) {
 Result<void> install_bundle(const fs::path& bundle, const fs::path& target) {
   std::error_code error;
   fs::create_directories(target, error);
+  if (error) return file_error(target, error);
   for (const char* part : {"bin", "lib", "python"}) {
-    if (error) break;
     if (!fs::exists(bundle / part)) continue;
-    fs::copy(bundle / part, target / part,
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing | fs::copy_options::copy_symlinks, error);
+    SLUICE_TRY_VOID(copy_tree(bundle / part, target / part));
   }
-  if (!error) return {};
-  return Error(error == std::errc::permission_denied ? ErrorCode::kPermissionDenied : ErrorCode::kInternal,
-               "install into " + target.string() + ": " + error.message());
+  return {};
 }
 
 }  // namespace sluice::worker

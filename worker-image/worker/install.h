@@ -13,7 +13,8 @@ namespace sluice::worker {
 // itself, not us). Errors: NotFound if there is no bin/ and lib/ beside it.
 Result<std::filesystem::path> bundle_of(const std::filesystem::path& program);
 
-// Copies bin/, lib/ and python/ of `bundle` into `target`, which is created; existing files are replaced.
+// Copies bin/, lib/ and python/ of `bundle` into `target`, which is created. Existing files are replaced, not
+// overwritten.
 // Errors name the file.
 Result<void> install_bundle(const std::filesystem::path& bundle, const std::filesystem::path& target);
 

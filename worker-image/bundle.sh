@@ -1,0 +1,61 @@
+#!/bin/bash
+# bundle.sh BUILD_DIR: makes BUILD_DIR/bundle, the relocatable bundle: bin/ lib/ python/.
+#
+# It holds the programs that are built there, every library they load, the dynamic loader that belongs to them, and the
+# Python package. Nothing of the machine it runs on is used, whatever its C library, so the same files serve a FROM-scratch
+# image, an init container that drops them into the user's image, and a wheel:
+#   lib/ld-linux-x86-64.so.2 --library-path lib bin/sluice-feeder ...
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
+BUILD=$(cd "${1:?usage: bundle.sh BUILD_DIR}" && pwd)
+PROGRAMS=(worker-image/sluice-feeder worker-image/sluice-worker operator/sluice-operator)
+NEW=$BUILD/bundle.new
+
+fail() { echo "bundle: $1" >&2; exit 1; }
+
+copy_program() {  # PATH
+  strip -o "$NEW/bin/$(basename "$1")" "$1"
+}
+
+# Every shared object that a program loads, the loader included; linux-vdso has no file.
+libraries_of() {  # PATH
+  ldd "$1" | awk '/=> \//{print $3} $1 ~ /^\/.*ld-linux/{print $1} /not found/{print "missing:" $1}'
+}
+
+copy_libraries() {  # PATH
+  local library
+  for library in $(libraries_of "$1"); do
+    case $library in
+      missing:*) fail "$1 needs ${library#missing:}, which is not installed" ;;
+      *) [ -e "$NEW/lib/$(basename "$library")" ] || cp -L "$library" "$NEW/lib/" ;;
+    esac
+  done
+}
+
+copy_python() {
+  mkdir -p "$NEW/python"
+  (cd "$ROOT/python" && find sluice \( -name __pycache__ -o -path sluice/bundle \) -prune -o -type f -print0 |
+    xargs -0 cp --parents -t "$NEW/python")
+}
+
+rm -rf "$NEW"
+mkdir -p "$NEW/bin" "$NEW/lib"
+for program in "${PROGRAMS[@]}"; do
+  if [ -x "$BUILD/$program" ]; then
+    copy_program "$BUILD/$program"
+    copy_libraries "$BUILD/$program"
+  fi
+done
+[ -x "$NEW/bin/sluice-feeder" ] && [ -x "$NEW/bin/sluice-worker" ] || fail "sluice-feeder and sluice-worker are not built in $BUILD"
+chmod u+w "$NEW"/lib/*
+find "$NEW/lib" -name '*.so*' ! -name 'ld-linux*' -exec strip --strip-unneeded {} +
+chmod 755 "$NEW"/lib/* "$NEW"/bin/*
+[ ! -d "$ROOT/python/sluice" ] || copy_python
+# Proof that it stands alone: each program prints its help through the bundle's loader.
+for program in "$NEW"/bin/*; do
+  "$NEW/lib/ld-linux-x86-64.so.2" --library-path "$NEW/lib" "$program" --help >/dev/null 2>&1 || fail "$(basename "$program") does not start from the bundle"
+done
+rm -rf "$BUILD/bundle"
+mv "$NEW" "$BUILD/bundle"
+echo "bundle: $BUILD/bundle, $(du -sh "$BUILD/bundle" | cut -f1), $(find "$BUILD/bundle/lib" -type f | wc -l) libraries"
