@@ -74,27 +74,26 @@ def make_fake(tmp_path, monkeypatch):
         fake.stop()
 
 
-@pytest.fixture(params=["fake", "real"])
-def any_feeder(request, tmp_path, monkeypatch):
-    """Either feeder: whatever a test says of it holds for both."""
-    if request.param == "real" and REAL_BINARY is None:
+@pytest.fixture(scope="session")
+def shared_real_feeder(tmp_path_factory):
+    """One for all tests: whatever a loader does, the next one must find a feeder that works."""
+    if REAL_BINARY is None:
         pytest.skip(NO_REAL_FEEDER)
-    feeder = FakeFeeder(tmp_path) if request.param == "fake" else RealFeeder(tmp_path)
-    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+    feeder = RealFeeder(tmp_path_factory.mktemp("feeder"))
     yield feeder
-    feeder_module.disconnect_all()
     feeder.stop()
 
 
 @pytest.fixture
-def real_feeder(tmp_path, monkeypatch):
-    if REAL_BINARY is None:
-        pytest.skip(NO_REAL_FEEDER)
-    feeder = RealFeeder(tmp_path)
-    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
-    yield feeder
-    feeder_module.disconnect_all()
-    feeder.stop()
+def real_feeder(shared_real_feeder, monkeypatch):
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", shared_real_feeder.path)
+    return shared_real_feeder
+
+
+@pytest.fixture(params=["fake", "real"])
+def any_feeder(request):
+    """Either feeder: whatever a test says of it holds for both."""
+    return request.getfixturevalue("make_fake")() if request.param == "fake" else request.getfixturevalue("real_feeder")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ of its own, one batch at a time, with faults on demand. Native pipelines are run
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import multiprocessing
 import os
@@ -123,7 +122,7 @@ class _Server:
         self._pipelines: dict[int, tuple[str, Computation, int]] = {}
         self._streams: dict[int, dict] = {}
         self._requests: deque[dict] = deque()
-        records["held"] = []
+        self.held: list[int] = []
 
     def readable(self) -> bool:
         """Reads what there is; False at the end of the connection."""
@@ -186,7 +185,7 @@ class _Server:
             if tensor.numel():
                 target = torch.frombuffer(self._arena, dtype=tensor.dtype, count=tensor.numel(), offset=descriptor["offset"])
                 target.view(tensor.shape).copy_(tensor)
-        self._records["held"].append(slot)
+        self.held.append(slot)
         message = {"type": "batch", **about, "slot": slot, "copy": copy, "tensors": descriptors}
         self._send({**message, "seconds": 0.0, "placement": "local"}, structure)
 
@@ -223,7 +222,7 @@ class _Server:
 
     def _on_release(self, message: dict, blob: bytes) -> None:
         for slot in message["slots"]:
-            self._records["held"].remove(slot)
+            self.held.remove(slot)
             self._free.append(slot)
 
     def _on_progress(self, message: dict, blob: bytes) -> None:
@@ -236,7 +235,7 @@ class _Server:
 
 def _serve(path: str, control: Any, faults: Faults) -> None:
     torch.set_num_threads(1)
-    records: dict = {"requests": [], "progress": {}, "closed": [], "held": [], "pipelines": [], "opens": 0, "connections": 0}
+    records: dict = {"requests": [], "progress": {}, "closed": [], "pipelines": [], "opens": 0, "connections": 0}
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)
     listener.listen()
@@ -261,7 +260,8 @@ def _serve(path: str, control: Any, faults: Faults) -> None:
                     return
                 for name, value in command.get("faults", {}).items():
                     setattr(faults, name, value)
-                control.send({**records, "faults": dataclasses.asdict(faults)})
+                held = [slot for server in servers.values() for slot in server.held]
+                control.send({**records, "held": held})
             elif not servers[source].readable():
                 drop(source)
         if not ready:

@@ -26,6 +26,11 @@ LOADERS = {
 }
 
 
+@pytest.fixture
+def fake(make_fake):
+    return make_fake()
+
+
 def sorted_batches(batches):
     return sorted(batches, key=lambda batch: batch[0].tolist())
 
@@ -33,7 +38,7 @@ def sorted_batches(batches):
 @pytest.mark.parametrize("consumed", [0, 1, 4])
 @pytest.mark.parametrize("epoch", [0, 1])
 @pytest.mark.parametrize("case", LOADERS)
-def test_resumes_in_the_middle_of_an_epoch(any_feeder, case, epoch, consumed):
+def test_resumes_in_the_middle_of_an_epoch(fake, case, epoch, consumed):
     make = LOADERS[case]
     torch.manual_seed(31)
     loader = make(num_workers=2)
@@ -59,7 +64,7 @@ def test_resumes_in_the_middle_of_an_epoch(any_feeder, case, epoch, consumed):
 
 
 @pytest.mark.parametrize("case", LOADERS)
-def test_the_epochs_after_a_resumed_one_follow(any_feeder, case):
+def test_the_epochs_after_a_resumed_one_follow(fake, case):
     """Exact where the loader's own generators decide; those of the process are the script's to restore, as here."""
     make = LOADERS[case]
     torch.manual_seed(31)
@@ -79,7 +84,7 @@ def test_the_epochs_after_a_resumed_one_follow(any_feeder, case):
 
 
 @pytest.mark.parametrize("case", LOADERS)
-def test_the_end_of_an_epoch_resumes_with_the_next(any_feeder, case):
+def test_the_end_of_an_epoch_resumes_with_the_next(fake, case):
     make = LOADERS[case]
     torch.manual_seed(31)
     loader = make(num_workers=2)
@@ -99,7 +104,7 @@ def test_the_end_of_an_epoch_resumes_with_the_next(any_feeder, case):
         assert equal(expected, got)
 
 
-def test_all_batches_received_but_the_epoch_not_ended_resumes_with_nothing(any_feeder):
+def test_all_batches_received_but_the_epoch_not_ended_resumes_with_nothing(fake):
     loader = DataLoader(Numbers(8), batch_size=4, num_workers=2)
     batches = iter(loader)
     next(batches), next(batches)
@@ -109,14 +114,14 @@ def test_all_batches_received_but_the_epoch_not_ended_resumes_with_nothing(any_f
     assert indices_of(resumed) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
-def test_before_the_first_epoch(any_feeder):
+def test_before_the_first_epoch(fake):
     loader = DataLoader(Numbers(), num_workers=1)
     assert loader.state_dict()["batches"] == 0
     loader.load_state_dict(loader.state_dict())
     assert len(list(loader)) == 37
 
 
-def test_prefetched_batches_do_not_count(any_feeder):
+def test_prefetched_batches_do_not_count(fake):
     loader = DataLoader(Numbers(), batch_size=1, num_workers=4, prefetch_factor=8)
     batches = iter(loader)
     for _ in range(3):
@@ -140,7 +145,7 @@ def test_states_that_do_not_fit_are_refused(case):
         loader.load_state_dict({**loader.state_dict(), **change})
 
 
-def test_a_sampler_that_has_become_shorter_is_noticed(any_feeder):
+def test_a_sampler_that_has_become_shorter_is_noticed(fake):
     loader = DataLoader(Numbers(40), batch_size=4, num_workers=2)
     batches = iter(loader)
     for _ in range(5):

@@ -1,0 +1,140 @@
+"""A feeder of the process's own: it comes up by itself, is shared, comes back after a crash, and goes with the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
+from sample_datasets import Numbers
+from sluice import feeder
+from sluice.embedded import feeder_command
+from sluice.feeder import shared_connection
+from sluice.iterator import FeederIterator
+from sluice.settings import Settings
+from sluice.torch import DataLoader
+from test_loader import indices_of
+
+TESTS = Path(__file__).resolve().parent
+
+
+@pytest.fixture(params=["fake", "real"])
+def program(request, tmp_path, monkeypatch):
+    """The environment of a laptop: a binary, no socket."""
+    if request.param == "real" and REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    path = tmp_path / "feeder"
+    if request.param == "real":
+        path = Path(REAL_BINARY)
+    else:
+        path.write_text(f"#!/bin/sh\nexec {sys.executable} {TESTS / 'fake_feeder_program.py'} \"$@\"\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return path
+
+
+def the_feeder():
+    (connection,) = feeder._connections.values()
+    return connection._endpoint
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_is_started_once_and_shared_and_stopped(program, tmp_path):
+    loaders = [DataLoader(Numbers(), batch_size=4, num_workers=2) for _ in range(2)]
+    for loader in loaders:
+        assert indices_of(loader)[-1] == [36]
+    pid = the_feeder().pid
+    (directory,) = tmp_path.glob("sluice-*")
+    assert directory.stat().st_mode & 0o077 == 0
+    feeder.disconnect_all()
+    assert not alive(pid) and not directory.exists()
+
+
+def test_is_restarted_when_it_dies(program):
+    batches = iter(DataLoader(Numbers(), batch_size=1, num_workers=1))
+    next(batches)
+    pid = the_feeder().pid
+    os.kill(pid, signal.SIGKILL)
+    assert len(list(batches)) == 36
+    assert the_feeder().pid not in (None, pid)
+
+
+SCRIPT = """
+import os, sys
+sys.path[:0] = {paths}
+from sample_datasets import Numbers
+from sluice import feeder
+from sluice.torch import DataLoader
+batches = iter(DataLoader(Numbers(), batch_size=4, num_workers=2))
+next(batches)
+(connection,) = feeder._connections.values()
+print(connection._endpoint.pid, flush=True)
+{ending}
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_dies_with_the_process_however_that_ends(program, ending):
+    script = SCRIPT.format(paths=[str(TESTS), str(TESTS.parent)], ending=ending)
+    finished = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=120)
+    pid = int(finished.stdout)
+    eventually(lambda: not alive(pid))
+
+
+def test_a_feeder_that_does_not_come_up_leaves_the_work_to_torch(program, tmp_path, monkeypatch, caplog):
+    if REAL_BINARY == str(program):
+        pytest.skip("the real feeder cannot be told to fail")
+    monkeypatch.setenv("FAKE_FEEDER_FAILS", "1")
+    monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "8")
+    assert indices_of(DataLoader(Numbers(), batch_size=4, num_workers=2))[-1] == [36]
+    assert "using torch's own workers" in caplog.text and "does not come up" in caplog.text
+
+
+def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(caplog):
+    if feeder_command(Settings()) is not None:
+        pytest.skip("this checkout has a bundle")
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
+    for _ in range(2):
+        batches = iter(loader)
+        assert not isinstance(batches, FeederIterator)
+        assert indices_of(batches)[-1] == [36]
+    assert caplog.text.count("SLUICE_FEEDER_SOCKET") == 1 and "make bundle" in caplog.text
+
+
+def test_the_bundle_runs_through_its_own_loader(tmp_path):
+    assert feeder_command(Settings(), tmp_path) is None
+    for name in ("lib/ld-linux-x86-64.so.2", "bin/sluice-feeder"):
+        (tmp_path / "bundle" / name).parent.mkdir(parents=True)
+        (tmp_path / "bundle" / name).touch()
+    bundle = str(tmp_path / "bundle")
+    assert feeder_command(Settings(), tmp_path) == [
+        f"{bundle}/lib/ld-linux-x86-64.so.2", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-feeder"]
+    assert feeder_command(Settings(feeder_binary="/x"), tmp_path) == ["/x"]
+
+
+def test_switched_off_means_torch(monkeypatch, program):
+    monkeypatch.setenv("SLUICE", "off")
+    assert not isinstance(iter(DataLoader(Numbers(), num_workers=1)), FeederIterator)
+    assert not feeder._connections
+
+
+def test_identity_comes_from_the_launcher(monkeypatch, make_fake):
+    fake = make_fake()
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    assert shared_connection(Settings.from_environment()).wait_connected(60)
+    assert {key: fake.ask()["hello"][key] for key in ("rank", "world_size", "pid")} == {"rank": 3, "world_size": 8, "pid": os.getpid()}

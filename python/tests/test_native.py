@@ -1,0 +1,83 @@
+"""Native and Python executors give the same batches: lowering is invisible."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.utils.data import Subset
+from torchvision import transforms
+from torchvision.datasets import ImageFolder
+
+from sluice.torch import DataLoader
+from test_loader import equal
+from test_lowering import NATIVE
+
+
+def batches_of(root, case, monkeypatch, lowering, subset=None):
+    monkeypatch.setenv("SLUICE_LOWERING", "on" if lowering else "off")
+    folder = ImageFolder(root, transforms.Compose(NATIVE[case][0]))
+    dataset = folder if subset is None else Subset(folder, subset)
+    loader = DataLoader(dataset, batch_size=5, shuffle=True, num_workers=2)
+    assert loader.explain().startswith("executor: native" if lowering else "executor: python")
+    torch.manual_seed(17)
+    return [batch for _ in range(2) for batch in loader]
+
+
+@pytest.mark.parametrize("case", NATIVE)
+def test_same_bytes_from_the_fake_feeder(make_fake, image_root, case, monkeypatch):
+    fake = make_fake()
+    assert equal(batches_of(image_root, case, monkeypatch, False), batches_of(image_root, case, monkeypatch, True))
+    assert fake.ask()["pipelines"] == ["python", "native"]
+
+
+@pytest.mark.parametrize("case", NATIVE)
+def test_same_bytes_from_the_real_feeder(real_feeder, image_root, case, monkeypatch):
+    python, native = (batches_of(image_root, case, monkeypatch, lowering) for lowering in (False, True))
+    for (images, labels), (native_images, native_labels) in zip(python, native, strict=True):
+        assert torch.equal(labels, native_labels)
+        assert images.dtype is native_images.dtype and images.shape == native_images.shape
+        difference = (images.double() - native_images.double()).abs().max().item()
+        assert difference == 0, f"the images differ by up to {difference}"
+
+
+def test_subsets(any_feeder, image_root, monkeypatch):
+    case, subset = "training on ImageNet", [3, 22, 7, -5, 1, 1]
+    python, native = (batches_of(image_root, case, monkeypatch, lowering, subset) for lowering in (False, True))
+    assert equal(python, native)
+
+
+@pytest.mark.parametrize("fault", [dict(refuse_native=True), dict(fail_native=True)])
+def test_a_feeder_without_the_native_executor_changes_nothing(make_fake, image_root, monkeypatch, fault):
+    case = "training on ImageNet"
+    fake = make_fake()
+    expected = [[tensor.clone() for tensor in batch] for batch in batches_of(image_root, case, monkeypatch, True)]
+    fake.stop()
+    make_fake(**fault)
+    assert equal(expected, batches_of(image_root, case, monkeypatch, True))
+
+
+def test_a_broken_file_raises_what_the_original_raises(any_feeder, tmp_path, image_root):
+    folder = tmp_path / "images" / "cat"
+    folder.mkdir(parents=True)
+    whole = next(image_root.rglob("*.jpg")).read_bytes()
+    (folder / "0.jpg").write_bytes(whole)
+    (folder / "1.jpg").write_bytes(b"not a JPEG at all")
+    dataset = ImageFolder(tmp_path / "images", transforms.Compose(NATIVE["training on ImageNet"][0]))
+    batches = iter(DataLoader(dataset, batch_size=1, num_workers=2))
+    next(batches)
+    with pytest.raises(Exception) as caught:
+        next(batches)
+    assert "UnidentifiedImageError" in str(caught.value)
+
+
+@pytest.mark.parametrize("key, found", [(-1, True), (23, False)])
+def test_keys_outside_the_folder_are_judged_by_the_folder(any_feeder, image_root, key, found):
+    dataset = ImageFolder(image_root, transforms.Compose(NATIVE["evaluation on ImageNet"][0]))
+    batches = iter(DataLoader(dataset, batch_size=1, num_workers=1, sampler=[0, key, 1]))
+    next(batches)
+    if found:
+        assert next(batches)[1].item() == 1
+    else:
+        with pytest.raises(IndexError):
+            next(batches)
+    assert next(batches)[1].item() == 0
