@@ -117,8 +117,7 @@ std::optional<std::string> place_new(std::vector<Holding>& holdings, const Bid& 
   return room.place_over_expected(millicores);  // a large worker over several small ones
 }
 
-// Room for one more worker of the bidder, and on which node: its best existing worker where there is one, else a new
-// one.
+// Room for one more worker of the bidder, and on which node: its best existing worker, or else a new one.
 std::optional<std::string> find_room(std::vector<Holding>& holdings, const Bid& bid, Room& room, const Config& config) {
   Holding& mine = holdings[bid.claim];
   const std::int64_t millicores = mine.claim->job->worker_millicores;

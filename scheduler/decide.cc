@@ -78,9 +78,8 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
   // 2. Want: how many workers each job would have if nobody else existed, and why so many.
   for (Case& c : cases) c.want = want_of(*c.job, c.belief, config);
 
-  // 3. Floor, grow and place: workers that nothing justifies taking, then minima, then whoever gains most from the next
-  // worker,
-  //    each on a node that has room for it. Jobs that only want advice hold what they have.
+  // 3. Floor, grow and place: workers that nothing justifies taking, then minima, then whoever gains most from the
+  //    next worker, each on a node that has room for it. Jobs that only want advice hold what they have.
   Room room(snapshot.nodes);
   std::vector<Grant> grants = grant_claims(cases, room, config);
   for (std::size_t i = 0; i < cases.size(); ++i) cases[i].grant = std::move(grants[i]);

@@ -9,15 +9,16 @@
 //   v      value of a worker = weight sqrt(g) (df / core) / sqrt(remaining hours); g = GPUs of the job
 //
 // Guarantees (each is a property test in decide_property_test.cc)
-//   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers in
-//   it.
+//   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers.
 //   2. No node is given more than it has free; workers that are starting count, workers that are draining do not.
 //   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless capacity (for min) or placement
 //      Local (for min) forbids.
-//   4. A job without usable metrics keeps its workers, and no other job's growth takes them.
+//   4. A running job without usable metrics keeps its workers, and no other job's growth takes them.
 //   5. A job that hardly waits never gets additional workers.
-//   6. Raising a job's priority never lowers its workers.
-//   7. Stable: applying a plan and deciding again on the same measurements changes nothing.
+//   6. Raising a job's priority never lowers its workers.                                        (workers of one size)
+//   7. Stable: applying a plan and deciding again on the same measurements changes nothing.       (workers of one size;
+//      of mixed sizes, whose packing may leave gaps for each other, it settles after a few decisions)
+//   8. Work-conserving: nobody is told that there is no room while there is.                     (workers of one size)
 #pragma once
 
 #include "scheduler/config.h"
@@ -26,7 +27,8 @@
 
 namespace sluice::scheduler {
 
-// Thread safety: may be called from any thread. Cost: O(W log J + W N) for W workers granted, J jobs, N nodes.
+// Thread safety: may be called from any thread. Cost: O(W (log J + log N)) for W workers, J jobs and N nodes, and O(J)
+// more for each worker that is displaced.
 Plan decide(const ClusterSnapshot& snapshot, const Config& config);
 
 }  // namespace sluice::scheduler

@@ -21,8 +21,7 @@ bool all_valid(const std::optional<SourceRate>& rate) {
   return !rate || all_valid({rate->samples_per_second, rate->busy_cores});
 }
 
-// Why a measurement must not be used, or nothing. A missing metric is never zero: whatever this refuses holds the
-// allocation.
+// Why a measurement must not be used, or nothing. A missing metric is never zero: refusing holds the allocation.
 std::string problem_of(const Observation& observation, double now_seconds, const Config& config) {
   if (!observation.measurement) return observation.missing_reason.empty() ? "no metrics" : observation.missing_reason;
   const Measurement& m = *observation.measurement;
@@ -98,8 +97,7 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
 }
 
 // Local cores that the plan may count on. A starved feeder gives what it gives, whatever its CPU limit promises
-// (receiving from remote workers costs it CPU, too); an idle one can give more, but hosts saturate, so not arbitrarily
-// more.
+// (receiving from remote workers costs it CPU, too); an idle one can give more, but hosts saturate, so not any amount.
 double counted_local_cores(const Job& job, const Belief& belief, const Config& config) {
   if (job.placement == Placement::kRemote) return 0;
   const double limit_cores = static_cast<double>(job.local_millicores) / 1000;

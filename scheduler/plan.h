@@ -37,8 +37,7 @@ enum class Bottleneck {
   kUnknown,         // no usable metrics
   kNotDataBound,    // the trainer hardly waits: the accelerator, not the data, sets the pace
   kDataBoundCpu,    // the trainer waits, and the CPU that prepares its data is used up
-  kDataBoundOther,  // the trainer waits although the executors leave CPU unused: storage, network or the source's
-                    // latency
+  kDataBoundOther,  // the trainer waits although the executors leave CPU unused: storage, network, latency
 };
 
 // What determined the number of workers: the one constraint that binds.
@@ -52,8 +51,7 @@ enum class Reason {
   kNotDataBound,    // the feeders' own CPU covers the demand
   kNeedMet,         // workers for the knee plus headroom: more would bring next to nothing
   kSated,           // the trainer hardly waits with what it has: held
-  kExtrapolation,   // the need is far above anything observed: a bounded first step, the next measurement decides
-                    // further
+  kExtrapolation,   // the need is far above anything observed: a bounded first step
   kMin,             // min_workers, above what is needed
   kMax,             // max_workers, below what is needed
   kCpu,             // no node has room for another worker

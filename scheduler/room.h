@@ -39,8 +39,7 @@ class Room {
   // It will not be kept after all.  REQUIRES: expect() before
   void forget(const std::string& node, std::int64_t millicores) { change(index_of_.at(node), 0, -millicores); }
 
-  // Grants an expected worker its place. False when somebody more valuable has taken the room.  REQUIRES: expect()
-  // before
+  // Grants an expected worker its place. False when somebody else has taken the room.  REQUIRES: expect() before
   bool keep(const std::string& node, std::int64_t millicores);
 
   // Whether forgetting an expected worker on the node would make spare room for a new one.

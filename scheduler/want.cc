@@ -5,8 +5,7 @@
 namespace sluice::scheduler {
 namespace {
 
-// A starved job never gives up a worker, even if its estimate says it has enough: the trainer's waiting outranks the
-// model.
+// A starved job never gives up a worker, even if its estimate says it has enough: waiting outranks the model.
 Want want_of_starved(const Job& job, const Belief& belief, const Config& config) {
   const int held = job.allocated_workers;
   if (!belief.known) return {std::max(held, 1), Reason::kProbing};

@@ -97,8 +97,7 @@ class MakeSnapshot {
 // REQUIRES: the job is in the plan
 const JobPlan& plan_of(const Plan& plan, const std::string& name);
 
-// The snapshot after the operator and the cluster have carried out the plan and every new worker has become ready: same
-// measurements.
+// The snapshot after the operator and the cluster have carried out the plan and every new worker is ready. Same measurements.
 ClusterSnapshot applied(ClusterSnapshot snapshot, const Plan& plan);
 
 }  // namespace sluice::scheduler::testing

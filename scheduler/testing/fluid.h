@@ -1,5 +1,4 @@
-// A job as a fluid: the physics behind synthetic measurements. The scheduler never sees these figures, only the
-// counters.
+// A job as a fluid: the physics behind synthetic measurements. The scheduler sees only the counters.
 //
 //   supply S = mu_L l + mu_R r (1 - overhead);  x = S / D;  throughput T = D (1 + x^-q)^(-1/q)
 //   the trainer waits 1 - T/D of its time; executors are busy T/S of theirs
