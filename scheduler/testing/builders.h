@@ -97,7 +97,7 @@ class MakeSnapshot {
 // REQUIRES: the job is in the plan
 const JobPlan& plan_of(const Plan& plan, const std::string& name);
 
-// The snapshot after the operator and the cluster have carried out the plan and every new worker is ready. Same measurements.
+// The snapshot once the plan has been carried out and every new worker is ready, with the same measurements.
 ClusterSnapshot applied(ClusterSnapshot snapshot, const Plan& plan);
 
 }  // namespace sluice::scheduler::testing
