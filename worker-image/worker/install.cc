@@ -15,7 +15,7 @@ Error file_error(const fs::path& file, const std::error_code& error) {
 }
 
 // Renamed into place: a program that runs from the target (a container that is started again) keeps its old files.
-Result<void> copy_file(const fs::path& from, const fs::path& to) {
+Result<void> replace_file(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::path fresh = to;
   fresh += ".new";
@@ -36,7 +36,7 @@ Result<void> copy_tree(const fs::path& from, const fs::path& to) {
       fs::create_directories(place, error);
       if (error) return file_error(place, error);
     } else {
-      SLUICE_TRY_VOID(copy_file(entry->path(), place));
+      SLUICE_TRY_VOID(replace_file(entry->path(), place));
     }
   }
   if (error) return file_error(from, error);
