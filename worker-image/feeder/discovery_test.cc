@@ -1,0 +1,77 @@
+#include "worker-image/feeder/discovery.h"
+
+#include <atomic>
+#include <thread>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::feeder {
+namespace {
+
+TEST_CASE("HOST:PORT is taken apart") {
+  struct Case {
+    const char* text;
+    const char* host;
+    const char* port;
+  };
+  for (const Case& test : {Case{"vision-workers:7471", "vision-workers", "7471"}, Case{"10.0.0.7:1", "10.0.0.7", "1"},
+                           Case{"[fd00::1]:7471", "fd00::1", "7471"}}) {
+    INFO(test.text);
+    const auto parsed = parse_host_port(test.text);
+    REQUIRE(parsed.ok());
+    CHECK(parsed->host == test.host);
+    CHECK(parsed->port == test.port);
+  }
+  for (const char* wrong : {"", "host", "host:", ":7471", "host:port", "host:-1"}) {
+    INFO(wrong);
+    CHECK(!parse_host_port(wrong).ok());
+  }
+}
+
+TEST_CASE("numeric hosts resolve without a name server") {
+  const auto addresses = resolve_addresses("127.0.0.1", "7471");
+  REQUIRE(addresses.ok());
+  CHECK(*addresses == Addresses{"127.0.0.1:7471"});
+  const auto version6 = resolve_addresses("::1", "7471");
+  REQUIRE(version6.ok());
+  CHECK(*version6 == Addresses{"[::1]:7471"});
+}
+
+template <typename Condition>
+bool eventually(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+TEST_CASE("the last good answer stands while the name server is away") {
+  // Shared with the resolving thread, which nobody waits for.
+  auto calls = std::make_shared<std::atomic<int>>(0);
+  const Discovery discovery({"workers", "1"}, [calls](const std::string& host, const std::string& port) -> Result<Addresses> {
+    if (calls->fetch_add(1) == 0) return Addresses{host + ":" + port};
+    return unavailable("no name server");
+  });
+  CHECK(eventually([&] { return *calls >= 2; }));
+  CHECK(discovery.addresses() == Addresses{"workers:1"});
+}
+
+TEST_CASE("ending does not wait for a resolver that hangs") {
+  auto release = std::make_shared<std::atomic<bool>>(false);
+  auto entered = std::make_shared<std::atomic<bool>>(false);
+  {
+    const Discovery discovery({"workers", "1"}, [release, entered](const std::string&, const std::string&) -> Result<Addresses> {
+      *entered = true;
+      while (!*release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return Addresses{};
+    });
+    CHECK(eventually([&] { return entered->load(); }));
+    CHECK(discovery.addresses().empty());
+  }
+  *release = true;
+}
+
+}  // namespace
+}  // namespace sluice::feeder

@@ -1,0 +1,234 @@
+// The feeder with its own threads only, spoken to over its socket as a client does.
+#include "worker-image/feeder/feeder.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <thread>
+
+#include "src/base/testing/catch.h"
+#include "worker-image/testing/local_feeder.h"
+#include "worker-image/testing/picture_folder.h"
+#include "worker-image/testing/test_client.h"
+
+namespace sluice::feeder {
+namespace {
+
+using nlohmann::json;
+using testing::LocalFeeder;
+using testing::PictureFolder;
+using testing::ReceivedBatch;
+using testing::TestClient;
+
+// What a batch must hold, computed here without feeder, threads or arena.
+std::vector<std::string> expected_batch(const std::string& specification, std::uint64_t position, const std::vector<std::int64_t>& indices) {
+  auto made = executor::make_pipeline(1, executor::ExecutorKind::kNative, specification, "", 0);
+  REQUIRE(made.ok());
+  executor::BatchRequest request;
+  request.pipeline = *made;
+  request.base_seed = 42;
+  request.position = position;
+  request.indices = indices;
+  std::vector<std::byte> slot((*made)->native->batch_bytes(indices.size()));
+  executor::NativeScratch scratch;
+  REQUIRE(executor::run_native_into(request, slot, scratch, [] { return false; }).ok());
+  std::vector<std::string> tensors;
+  for (const auto& tensor : executor::native_tensors(**made, indices.size())) {
+    tensors.emplace_back(reinterpret_cast<const char*>(slot.data()) + tensor.offset, tensor.nbytes);
+  }
+  return tensors;
+}
+
+TEST_CASE("batches hold exactly the pipeline's bytes, whatever the order of execution") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({.threads = 3});
+  TestClient client(feeder.socket());
+  const json ready = client.open("native", pictures.specification());
+  REQUIRE(ready["fingerprint"].get<std::string>().size() == 64);
+  const auto batches = client.run(20, 4, 24);
+  for (std::size_t seq = 0; seq < batches.size(); ++seq) {
+    std::vector<std::int64_t> indices;
+    for (std::size_t i = 0; i < 4; ++i) indices.push_back(static_cast<std::int64_t>((seq * 4 + i) % 24));
+    CHECK(batches[seq].tensors == expected_batch(pictures.specification(), seq * 4, indices));
+    CHECK(batches[seq].placement == "local");
+  }
+  CHECK(feeder.metric("sluice_feeder_batches_total", "local") == 20);
+  CHECK(feeder.metric("sluice_worker_samples_total", "native") == 80);
+}
+
+TEST_CASE("several ranks share the feeder and the same pipeline") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  TestClient first(feeder.socket(), 0), second(feeder.socket(), 1);
+  CHECK(first.open("native", pictures.specification()) == second.open("native", pictures.specification()));
+  std::vector<ReceivedBatch> a, b;
+  std::jthread other([&] { b = second.run(10, 4, 24); });
+  a = first.run(10, 4, 24);
+  other.join();
+  for (std::size_t i = 0; i < 10; ++i) CHECK(a[i].tensors == b[i].tensors);
+}
+
+TEST_CASE("a wrong client is told the field and harms nobody") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification());
+  struct Case {
+    const char* name;
+    json message;
+    const char* want;
+  };
+  const Case cases[] = {
+      {"unknown type", {{"type", "dance"}}, "unknown type"},
+      {"unknown stream", {{"type", "request"}, {"stream", 9}, {"seq", 0}, {"position", 0}, {"indices", {0}}}, "request.stream: 9"},
+      {"huge index", {{"type", "request"}, {"stream", 1}, {"seq", 0}, {"position", 0}, {"indices", {0, 4611686018427387904}}}, "indices[1]"},
+      {"negative index", {{"type", "request"}, {"stream", 1}, {"seq", 0}, {"position", 0}, {"indices", {-1}}}, "indices[0]"},
+      {"unknown pipeline", {{"type", "open"}, {"stream", 2}, {"pipeline", 77}, {"base_seed", 0}, {"epoch", 0}}, "open.pipeline: 77"},
+      {"stream open already", {{"type", "open"}, {"stream", 1}, {"pipeline", 1}, {"base_seed", 0}, {"epoch", 0}}, "open.stream: 1"},
+      {"slot of nobody", {{"type", "release"}, {"slots", {123456}}}, "release.slots: 123456"},
+      {"progress of nobody", {{"type", "progress"}, {"stream", 5}, {"batches", 1}, {"samples", 1}, {"compute_seconds", 1}, {"wait_seconds", 1}}, "progress.stream"},
+      {"closing nothing", {{"type", "close"}, {"stream", 5}}, "close.stream: 5"},
+      {"hello twice", {{"type", "hello"}, {"protocol", 1}}, "hello"},
+  };
+  for (const Case& test : cases) {
+    INFO(test.name);
+    client.send(test.message);
+    const auto answer = client.receive();
+    CHECK(answer.json["type"] == "error");
+    CHECK_THAT(answer.json["message"].get<std::string>(), Catch::Contains(test.want));
+  }
+  CHECK(client.run(2, 4, 24).size() == 2);
+}
+
+TEST_CASE("a broken frame ends that connection and no other") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  TestClient good(feeder.socket()), bad(feeder.socket());
+  good.open("native", pictures.specification());
+  bad.send_bytes(std::string(8, '\xff'));
+  CHECK(bad.disconnected());
+  CHECK(good.run(2, 4, 24).size() == 2);
+}
+
+TEST_CASE("a specification that is not native is refused with the reason") {
+  LocalFeeder feeder({});
+  TestClient client(feeder.socket());
+  const json ready = client.open("native", R"({"version": 1, "source": {"kind": "tape"}, "ops": []})");
+  CHECK(ready["type"] == "ready");
+  CHECK(ready.contains("error"));
+  CHECK(!ready.contains("fingerprint"));
+}
+
+TEST_CASE("a damaged file is an error of its batch, with path and index") {
+  const PictureFolder pictures;
+  std::ofstream(pictures.root / "3.jpg") << "not a JPEG";
+  LocalFeeder feeder({});
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification());
+  client.request(0, {2, 3});
+  const auto answer = client.receive();
+  CHECK(answer.json["type"] == "error");
+  CHECK(answer.json["seq"] == 0);
+  CHECK_THAT(answer.json["message"].get<std::string>(), Catch::Contains("3.jpg") && Catch::Contains("index 3"));
+  client.request(1, {2, 4});
+  CHECK(client.receive().json["type"] == "batch");
+}
+
+TEST_CASE("a client that keeps every batch still gets the next ones, to be copied out") {
+  const PictureFolder pictures;
+  // Ten batches of 4 x 3 x 32 x 32 floats (49,152 bytes and labels: 14 pages) fit.
+  LocalFeeder feeder({.arena_bytes = 10 * 14 * 4096});
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification());
+  int copies = 0;
+  for (std::uint64_t seq = 0; seq < 40; ++seq) {
+    client.request(seq, {0, 1, 2, 3});
+    const auto message = client.receive();
+    REQUIRE(message.json["type"] == "batch");
+    copies += message.json["copy"].get<bool>();
+    client.take_batch(message, /*release=*/message.json["copy"]);
+  }
+  CHECK(copies >= 30);
+}
+
+TEST_CASE("what a client held is free again when it goes") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  const std::size_t all = feeder.arena().free_bytes();
+  {
+    TestClient client(feeder.socket());
+    client.open("native", pictures.specification());
+    for (std::uint64_t seq = 0; seq < 4; ++seq) client.request(seq, {0, 1, 2, 3});
+    client.take_batch(client.receive(), /*release=*/false);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (feeder.arena().free_bytes() != all && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  CHECK(feeder.arena().free_bytes() == all);
+}
+
+TEST_CASE("closing a stream drops its requests; another stream goes on") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({.threads = 1});
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification(), 7);
+  for (std::uint64_t seq = 0; seq < 50; ++seq) client.request(seq, {0, 1, 2, 3}, 7);
+  client.send({{"type", "close"}, {"stream", 7}});
+  client.send({{"type", "open"}, {"stream", 1}, {"pipeline", 1}, {"base_seed", 42}, {"epoch", 0}});
+  client.request(0, {5, 6});
+  std::size_t of_closed = 0;
+  while (true) {
+    const auto message = client.receive();
+    REQUIRE(message.json["type"] == "batch");
+    client.take_batch(message);
+    if (message.json["stream"] == 1) break;
+    ++of_closed;
+  }
+  CHECK(of_closed < 50);
+}
+
+TEST_CASE("progress becomes counters of the rank, over streams and repeated reports") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  TestClient client(feeder.socket(), 3);
+  client.open("native", pictures.specification());
+  const auto report = [&](int batches, double compute) {
+    client.send({{"type", "progress"}, {"stream", 1}, {"batches", batches}, {"samples", 4 * batches}, {"compute_seconds", compute},
+                 {"wait_seconds", 0.5}, {"queue_depth", 2}, {"queue_capacity", 5}, {"epoch", 1}});
+  };
+  report(10, 1.0);
+  report(15, 1.5);
+  client.send({{"type", "close"}, {"stream", 1}});
+  client.send({{"type", "open"}, {"stream", 1}, {"pipeline", 1}, {"base_seed", 1}, {"epoch", 1}});
+  report(5, 0.25);
+  CHECK(feeder.wait_metric("sluice_trainer_batches_total", 20, "3"));
+  CHECK(feeder.metric("sluice_trainer_samples_total", "3") == 80);
+  CHECK(feeder.metric("sluice_trainer_step_seconds_total", "compute") == Approx(1.75));
+  CHECK(feeder.metric("sluice_trainer_queue_capacity") == 5);
+}
+
+TEST_CASE("a changed CPU quota changes threads and window") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({.threads = 4});
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification());
+  client.run(2, 4, 24);
+  const std::size_t before = client.window();
+  feeder.core().tick(1);
+  CHECK(feeder.metric("sluice_worker_threads") == 1);
+  client.run(2, 4, 24);
+  CHECK(client.window() < before);
+}
+
+TEST_CASE("a second feeder on the same socket is refused; a dead one's socket is replaced") {
+  LocalFeeder feeder({});
+  LocalFeeder other({});
+  const auto taken = SocketServer::start(feeder.socket(), other.core());
+  REQUIRE(!taken.ok());
+  CHECK(taken.error().code() == ErrorCode::kAlreadyExists);
+  struct stat status {};
+  REQUIRE(::stat(feeder.socket().c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0666);
+}
+
+}  // namespace
+}  // namespace sluice::feeder

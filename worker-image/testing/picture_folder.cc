@@ -1,0 +1,44 @@
+#include "worker-image/testing/picture_folder.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "src/pipeline/testing/jpeg_encoder.h"
+
+namespace sluice::testing {
+
+PictureFolder::PictureFolder(int count) : pictures(count) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "sluice_pictures.XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  root = pattern;
+  for (int i = 0; i < count; ++i) {
+    const auto bytes = pipeline::testing::encode_picture({80 + i, 60 + i % 7}, {});
+    std::ofstream(root / (std::to_string(i) + ".jpg"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+}
+
+PictureFolder::~PictureFolder() { std::filesystem::remove_all(root); }
+
+std::string PictureFolder::specification(int size) const {
+  nlohmann::json paths = nlohmann::json::array(), labels = nlohmann::json::array();
+  for (int i = 0; i < pictures; ++i) {
+    paths.push_back(std::to_string(i) + ".jpg");
+    labels.push_back(i % 5);
+  }
+  const nlohmann::json specification = {
+      {"version", 1},
+      {"source", {{"kind", "image_files"}, {"root", root.string()}, {"paths", paths}, {"labels", labels}}},
+      {"ops",
+       {{{"op", "decode_rgb"}},
+        {{"op", "random_resized_crop"}, {"size", {size, size}}, {"scale", {0.08, 1.0}}, {"ratio", {0.75, 1.3333333333333333}}, {"interpolation", "bilinear"}},
+        {{"op", "random_horizontal_flip"}, {"p", 0.5}},
+        {{"op", "to_tensor"}},
+        {{"op", "normalize"}, {"mean", {0.485, 0.456, 0.406}}, {"std", {0.229, 0.224, 0.225}}}}},
+  };
+  return specification.dump();
+}
+
+}  // namespace sluice::testing
