@@ -55,15 +55,14 @@ std::string render_figures(const json& job) {
     const char* name;
     const char* unit;
   };
-  constexpr Figure kFigures[] = {
-      {"/status/observed/samplesPerSecond", "consumed", "samples/s"},
-      {"/status/observed/demandSamplesPerSecond", "demand (without any wait)", "samples/s"},
-      {"/status/observed/dataWaitPercent", "waiting for data", "%"},
-      {"/status/observed/acceleratorUtilisationPercent", "accelerator busy", "%"},
-      {"/status/observed/localRatePerCore", "a core of the feeder makes", "samples/s"},
-      {"/status/observed/remoteRatePerCore", "a core of a worker makes", "samples/s"},
-      {"/status/observed/kneeMilliCores", "CPU that saturates the job", "millicores"},
-      {"/status/observed/supplyPercent", "supply over demand", "%"}};
+  constexpr Figure kFigures[] = {{"/status/observed/samplesPerSecond", "consumed", "samples/s"},
+                                 {"/status/observed/demandSamplesPerSecond", "demand (without any wait)", "samples/s"},
+                                 {"/status/observed/dataWaitPercent", "waiting for data", "%"},
+                                 {"/status/observed/acceleratorUtilisationPercent", "accelerator busy", "%"},
+                                 {"/status/observed/localRatePerCore", "a core of the feeder makes", "samples/s"},
+                                 {"/status/observed/remoteRatePerCore", "a core of a worker makes", "samples/s"},
+                                 {"/status/observed/kneeMilliCores", "CPU that saturates the job", "millicores"},
+                                 {"/status/observed/supplyPercent", "supply over demand", "%"}};
   std::string lines;
   for (const Figure& figure : kFigures)
     if (const json& value = at(job, figure.pointer); !value.is_null())
@@ -82,18 +81,21 @@ std::string render_conditions(const json& job, Clock::WallTimePoint now) {
 
 // The last time an event happened: series keep it apart.
 std::string event_time(const json& event) {
-  for (const char* pointer : {"/series/lastObservedTime", "/eventTime", "/deprecatedLastTimestamp", "/metadata/creationTimestamp"})
+  for (const char* pointer :
+       {"/series/lastObservedTime", "/eventTime", "/deprecatedLastTimestamp", "/metadata/creationTimestamp"})
     if (const json& time = at(event, pointer); time.is_string()) return time.get<std::string>();
   return "";
 }
 
 std::string render_events(std::vector<json> events, Clock::WallTimePoint now) {
   if (events.empty()) return "  none (the cluster keeps them for an hour)\n";
-  std::stable_sort(events.begin(), events.end(), [](const json& a, const json& b) { return event_time(a) > event_time(b); });
+  std::stable_sort(events.begin(), events.end(),
+                   [](const json& a, const json& b) { return event_time(a) > event_time(b); });
   if (events.size() > kMaxEvents) events.resize(kMaxEvents);
   std::vector<std::vector<std::string>> rows;
   for (const json& event : events)
-    rows.push_back({"  " + age(event_time(event), now), text(event, "/type"), text(event, "/reason"), text(event, "/note", "")});
+    rows.push_back(
+        {"  " + age(event_time(event), now), text(event, "/type"), text(event, "/reason"), text(event, "/note", "")});
   return render_table({{"  AGO"}, {"TYPE"}, {"REASON"}, {"NOTE"}}, rows, 0);
 }
 
@@ -110,15 +112,16 @@ std::string age(const std::string& timestamp, Clock::WallTimePoint now) {
 }
 
 std::string render_top(const std::vector<json>& jobs, std::size_t max_width) {
-  const std::vector<Column> columns = {{"NAMESPACE"}, {"NAME"},        {"WORKERS", true}, {"UTIL%", true},
-                                       {"WAIT%", true}, {"SAMPLES/S", true}, {"DEMAND", true},  {"BOTTLENECK"},
-                                       {"REASON"}};
+  const std::vector<Column> columns = {{"NAMESPACE"},    {"NAME"},        {"WORKERS", true},
+                                       {"UTIL%", true},  {"WAIT%", true}, {"SAMPLES/S", true},
+                                       {"DEMAND", true}, {"BOTTLENECK"},  {"REASON"}};
   std::vector<std::vector<std::string>> rows;
   for (const json& job : jobs)
     rows.push_back({text(job, "/metadata/namespace"), text(job, "/metadata/name"), workers(job),
                     text(job, "/status/observed/acceleratorUtilisationPercent"),
                     text(job, "/status/observed/dataWaitPercent"), text(job, "/status/observed/samplesPerSecond"),
-                    text(job, "/status/observed/demandSamplesPerSecond"), text(job, "/status/bottleneck"), reason(job)});
+                    text(job, "/status/observed/demandSamplesPerSecond"), text(job, "/status/bottleneck"),
+                    reason(job)});
   return render_table(columns, rows, max_width);
 }
 
@@ -133,9 +136,9 @@ json top_as_json(const std::vector<json>& jobs) {
 
 std::string render_why(const json& job, std::vector<json> events, Clock::WallTimePoint now) {
   const std::string explanation = text(job, "/status/explanation", "");
-  std::string report = "TrainingJob " + text(job, "/metadata/namespace") + "/" + text(job, "/metadata/name") + ": mode " +
-                       text(job, "/spec/mode") + ", placement " + text(job, "/spec/dataWorkers/placement") + ", " +
-                       text(job, "/spec/dataWorkers/min") + " to " + text(job, "/spec/dataWorkers/max") +
+  std::string report = "TrainingJob " + text(job, "/metadata/namespace") + "/" + text(job, "/metadata/name") +
+                       ": mode " + text(job, "/spec/mode") + ", placement " + text(job, "/spec/dataWorkers/placement") +
+                       ", " + text(job, "/spec/dataWorkers/min") + " to " + text(job, "/spec/dataWorkers/max") +
                        " data workers allowed\n";
   report += "\n" + (explanation.empty() ? reason(job) : explanation) + "\n";
   report += "\nBottleneck: " + text(job, "/status/bottleneck") + "\n";

@@ -33,7 +33,8 @@ json event(const std::string& reason, const std::string& time) {
 TEST_CASE("top has one aligned row per job") {
   CHECK(render_top({running_job()}, 0) ==
         "NAMESPACE  NAME    WORKERS  UTIL%  WAIT%  SAMPLES/S  DEMAND  BOTTLENECK    REASON\n"
-        "default    vision      2/3     88     12        812     920  DataBoundCpu  Needs 3 workers for 920 samples/s.\n");
+        "default    vision      2/3     88     12        812     920  DataBoundCpu  Needs 3 workers for 920 "
+        "samples/s.\n");
 }
 
 TEST_CASE("what is not known is a dash, never a zero") {
@@ -70,10 +71,12 @@ TEST_CASE("a line is cut at the terminal's width") {
 TEST_CASE("why gives the explanation, the figures, the conditions and the newest events") {
   std::vector<json> events;
   for (int minute = 10; minute < 30; ++minute)
-    events.push_back(event("Event" + std::to_string(minute), "2026-01-01T00:" + std::to_string(minute) + ":00.000000Z"));
+    events.push_back(
+        event("Event" + std::to_string(minute), "2026-01-01T00:" + std::to_string(minute) + ":00.000000Z"));
   const std::string report = render_why(running_job(), events, kNow);
-  CHECK_THAT(report, Catch::StartsWith("TrainingJob default/vision: mode Auto, placement Auto, 0 to 8 data workers allowed\n\n"
-                                       "Needs 3 workers for 920 samples/s.\n"));
+  CHECK_THAT(report,
+             Catch::StartsWith("TrainingJob default/vision: mode Auto, placement Auto, 0 to 8 data workers allowed\n\n"
+                               "Needs 3 workers for 920 samples/s.\n"));
   CHECK_THAT(report, Catch::Contains("Workers: 2 ready, 3 desired, 3 recommended"));
   CHECK_THAT(report, Catch::Contains("demand (without any wait): 920 samples/s"));
   CHECK_THAT(report, Catch::Contains("Ready      True    3m"));

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -47,20 +46,12 @@ std::vector<const char*> with_long_flags(int argc, char** argv) {
   return words;
 }
 
-std::string kubeconfig_path(const Flags& flags) {
-  if (!flags.text("kubeconfig").empty()) return flags.text("kubeconfig");
-  if (const char* path = std::getenv("KUBECONFIG"); path != nullptr && *path != '\0') return path;
-  const char* home = std::getenv("HOME");
-  const std::string standard = std::string(home == nullptr ? "" : home) + "/.kube/config";
-  return std::filesystem::exists(standard) ? standard : "";
-}
-
 Result<kube::Connection> connect(const Flags& flags, const Clock& clock) {
-  if (const std::string path = kubeconfig_path(flags); !path.empty())
-    return kube::read_kubeconfig(path, clock, flags.text("context"));
+  const std::string& given = flags.text("kubeconfig");
+  const std::string path = given.empty() ? kube::default_kubeconfig() : given;
+  if (!given.empty() || std::filesystem::exists(path)) return kube::read_kubeconfig(path, clock, flags.text("context"));
   auto connection = kube::read_in_cluster(clock);
-  if (!connection.ok())
-    return not_found("no cluster to talk to: set --kubeconfig or $KUBECONFIG, or run inside a pod");
+  if (!connection.ok()) return not_found("no cluster to talk to: set --kubeconfig or $KUBECONFIG, or run inside a pod");
   return connection;
 }
 
@@ -107,8 +98,9 @@ Result<void> why(const kube::Client& client, const Flags& flags, const std::stri
     std::cout << job->dump(2) << std::endl;
     return {};
   }
-  const auto events = client.list(kube::kEvents, {.namespace_ = name_space,
-                                                  .field_selector = "regarding.kind=TrainingJob,regarding.name=" + name});
+  // By uid: events about an earlier job of this name would mislead.
+  const std::string uid = job->at("metadata").value("uid", "");
+  const auto events = client.list(kube::kEvents, {.namespace_ = name_space, .field_selector = "regarding.uid=" + uid});
   std::cout << render_why(*job, events.ok() ? events->items : std::vector<json>(), clock.wall_now()) << std::flush;
   if (!events.ok()) std::cerr << "events could not be read: " << events.error().message() << "\n";
   return {};

@@ -134,11 +134,10 @@ Readers readers_of(Config& config) {
           {"bindAddress", text(config.bind_address)},
           {"kubeconfig", text(config.kubeconfig)},
           {"leaderElection", mapping(leader_election_readers(config.leader_election))},
-          {"metrics",
-           mapping({{"url", text(metrics.url)},
-                    {"windowSeconds", integer([&](int value) { metrics.window_seconds = value; }, 1, 3600)},
-                    {"staleSeconds", integer([&](int value) { metrics.stale_seconds = value; }, 1, 3600)},
-                    {"queries", mapping(query_readers(metrics.queries))}})},
+          {"metrics", mapping({{"url", text(metrics.url)},
+                               {"windowSeconds", integer([&](int value) { metrics.window_seconds = value; }, 1, 3600)},
+                               {"staleSeconds", integer([&](int value) { metrics.stale_seconds = value; }, 1, 3600)},
+                               {"queries", mapping(query_readers(metrics.queries))}})},
           {"scheduler", mapping(scheduler_readers(config))}};
 }
 
@@ -146,7 +145,8 @@ Result<void> check(const Config& config) {
   if (config.image.empty()) return invalid_argument("image is missing: name the Sluice image that holds the bundle");
   const LeaderElection& election = config.leader_election;
   if (election.enabled && election.lease_namespace.empty())
-    return invalid_argument("leaderElection.namespace is missing: name the namespace of the Lease, or set enabled: false");
+    return invalid_argument(
+        "leaderElection.namespace is missing: name the namespace of the Lease, or set enabled: false");
   if (election.lease <= election.renew || election.renew * 10 <= election.retry * 12)
     return invalid_argument("leaderElection: leaseSeconds must exceed renewSeconds, and renewSeconds 1.2 retrySeconds");
   if (config.metrics.url.empty()) return {};

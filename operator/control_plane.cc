@@ -25,12 +25,15 @@ std::string trainer_state(const kube::ObjectPointer& job) {
   return over ? "over" : observe::integer_field(*job, "/status/ready") > 0 ? "running" : "starting";
 }
 
-bool is_trainer(const json& pod) { return text_field(pod, "/metadata/labels/sluice.dev~1component") == kTrainerComponent; }
+bool is_trainer(const json& pod) {
+  return text_field(pod, "/metadata/labels/sluice.dev~1component") == kTrainerComponent;
+}
 
 // A worker that we did not send away.
 bool is_lost(const kube::ObjectPointer& before, const kube::ObjectPointer& after) {
   if (!before || !field(*before, "/metadata/deletionTimestamp").is_null()) return false;
-  return !after || (text_field(*after, "/status/phase") == "Failed" && text_field(*before, "/status/phase") != "Failed");
+  return !after ||
+         (text_field(*after, "/status/phase") == "Failed" && text_field(*before, "/status/phase") != "Failed");
 }
 
 }  // namespace
@@ -56,7 +59,9 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
           seams(), [this](const kube::ObjectKey& job) { return worker_pods_.workers_of(job); }, board_, clock),
       training_job_controller_(
           "training_job",
-          [this](const kube::ObjectKey& key, std::stop_token stop) { return training_job_reconciler_.reconcile(key, stop); },
+          [this](const kube::ObjectKey& key, std::stop_token stop) {
+            return training_job_reconciler_.reconcile(key, stop);
+          },
           [this] { metrics_.reconcile_failed("training_job"); }, clock),
       pool_controller_(
           "data_worker_pool",
@@ -114,8 +119,8 @@ void ControlPlane::run_leader(std::stop_token stop) {
 void ControlPlane::handle_changes() {
   training_jobs_.add_handler([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
     training_job_controller_.enqueue(key);
-    const bool new_spec = !before || !after ||
-                          field(*before, "/metadata/generation") != field(*after, "/metadata/generation");
+    const bool new_spec =
+        !before || !after || field(*before, "/metadata/generation") != field(*after, "/metadata/generation");
     if (new_spec) loop_.trigger();
   });
   pools_.add_handler([this](const kube::ObjectKey& key, const auto&, const auto&) {
@@ -129,7 +134,8 @@ void ControlPlane::handle_changes() {
   services_.add_handler([this](const kube::ObjectKey&, const auto& before, const auto& after) {
     enqueue_job_of(after ? after : before);
   });
-  pods_.add_handler([this](const kube::ObjectKey& key, const auto& before, const auto& after) { on_pod(key, before, after); });
+  pods_.add_handler(
+      [this](const kube::ObjectKey& key, const auto& before, const auto& after) { on_pod(key, before, after); });
 }
 
 void ControlPlane::enqueue_job_of(const kube::ObjectPointer& child) {
@@ -152,14 +158,16 @@ act::ClusterSeams ControlPlane::seams() {
   return {.seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) { return seen(resource, key); },
           .read = [this](const kube::Resource& resource, const kube::ObjectKey& key,
                          std::stop_token stop) { return client_.get(resource, key, stop); },
-          .perform = [this](const kube::Action& action, std::stop_token stop) { return kube::perform(client_, action, stop); },
+          .perform = [this](const kube::Action& action,
+                            std::stop_token stop) { return kube::perform(client_, action, stop); },
           .record = [this](kube::Event event) { recorder_.record(std::move(event)); }};
 }
 
 decide::LoopSeams ControlPlane::loop_seams() {
   return {.see = [this] { return see(); },
           .measure = [this](std::stop_token stop) { return source_.observe(stop); },
-          .perform = [this](const kube::Action& action, std::stop_token stop) { return kube::perform(client_, action, stop); },
+          .perform = [this](const kube::Action& action,
+                            std::stop_token stop) { return kube::perform(client_, action, stop); },
           .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
           .decided =
               [this](std::chrono::duration<double> took) {
@@ -169,9 +177,10 @@ decide::LoopSeams ControlPlane::loop_seams() {
 }
 
 kube::ObjectPointer ControlPlane::seen(const kube::Resource& resource, const kube::ObjectKey& key) const {
-  const std::pair<kube::Resource, const observe::Collection*> collections[] = {
-      {kube::kTrainingJobs, &training_jobs_}, {kube::kDataWorkerPools, &pools_}, {kube::kJobs, &jobs_},
-      {kube::kServices, &services_}};
+  const std::pair<kube::Resource, const observe::Collection*> collections[] = {{kube::kTrainingJobs, &training_jobs_},
+                                                                               {kube::kDataWorkerPools, &pools_},
+                                                                               {kube::kJobs, &jobs_},
+                                                                               {kube::kServices, &services_}};
   for (const auto& [kind, collection] : collections)
     if (kind == resource) return collection->get(key);
   return nullptr;

@@ -57,21 +57,21 @@ Result<std::shared_ptr<const prom::Client>> connect_prometheus(const Config& con
 }
 
 Result<std::unique_ptr<http::Server>> serve_pages(const Config& config, const ControlPlane& plane) {
-  return http::Server::start(config.bind_address,
-                             {{"/metrics", http::metrics_page(plane.metrics().collectables())},
-                              {"/healthz", [] { return http::Page{.body = "ok\n"}; }},
-                              {"/readyz", [&plane] {
-                                 if (plane.ready()) return http::Page{.body = "ok\n"};
-                                 return http::Page{.status = 503, .body = "waiting for the first lists\n"};
-                               }}});
+  return http::Server::start(config.bind_address, {{"/metrics", http::metrics_page(plane.metrics().collectables())},
+                                                   {"/healthz", [] { return http::Page{.body = "ok\n"}; }},
+                                                   {"/readyz", [&plane] {
+                                                      if (plane.ready()) return http::Page{.body = "ok\n"};
+                                                      return http::Page{.status = 503,
+                                                                        .body = "waiting for the first lists\n"};
+                                                    }}});
 }
 
 // Leads whenever this replica holds the lease; returns when stopped (ok) or when the lease was lost.
 Result<void> run_elected(const Config& config, const kube::Client& client, const Clock& clock, ControlPlane& plane,
                          std::stop_token stop) {
   const LeaderElection& election = config.leader_election;
-  kube::LeaderElectionOptions options{{election.lease_namespace, election.name}, instance_name(), election.lease,
-                                      election.renew, election.retry};
+  kube::LeaderElectionOptions options{
+      {election.lease_namespace, election.name}, instance_name(), election.lease, election.renew, election.retry};
   kube::LeaderElector elector(client, clock, kube::system_random(), options,
                               {.on_acquired = [&plane] { plane.lead(); }, .on_lost = [&plane] { plane.stop(); }});
   return elector.run(stop);

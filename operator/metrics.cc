@@ -92,12 +92,12 @@ struct Metrics::Implementation {
                                        .Help("Decisions taken, each for all jobs.")
                                        .Register(*registry)
                                        .Add({});
-  prometheus::Histogram& decision_seconds = prometheus::BuildHistogram()
-                                                .Name("sluice_operator_decision_seconds")
-                                                .Help("Time to take a decision, without its measuring.")
-                                                .Register(*registry)
-                                                .Add({}, prometheus::Histogram::BucketBoundaries{
-                                                             0.0001, 0.001, 0.01, 0.1, 1, 10});
+  prometheus::Histogram& decision_seconds =
+      prometheus::BuildHistogram()
+          .Name("sluice_operator_decision_seconds")
+          .Help("Time to take a decision, without its measuring.")
+          .Register(*registry)
+          .Add({}, prometheus::Histogram::BucketBoundaries{0.0001, 0.001, 0.01, 0.1, 1, 10});
   prometheus::Family<prometheus::Counter>& errors = prometheus::BuildCounter()
                                                         .Name("sluice_operator_reconcile_errors_total")
                                                         .Help("Reconcile steps that failed and are tried again.")

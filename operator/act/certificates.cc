@@ -92,9 +92,9 @@ Result<TlsIdentity> make_tls_identity(std::string_view job, std::string_view ser
   const Key leaf_key(EVP_EC_gen("P-256"));
   if (!authority_key || !leaf_key) return openssl_error("generate an EC P-256 key");
 
-  const Certificate authority =
-      start_certificate(authority_key.get(), "sluice " + std::string(job), nullptr, seconds);
-  if (!authority || !add_extension(authority.get(), authority.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
+  const Certificate authority = start_certificate(authority_key.get(), "sluice " + std::string(job), nullptr, seconds);
+  if (!authority ||
+      !add_extension(authority.get(), authority.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
       !add_extension(authority.get(), authority.get(), NID_key_usage, "critical,keyCertSign,cRLSign") ||
       !add_extension(authority.get(), authority.get(), NID_subject_key_identifier, "hash") ||
       X509_sign(authority.get(), authority_key.get(), EVP_sha256()) == 0)
@@ -110,7 +110,8 @@ Result<TlsIdentity> make_tls_identity(std::string_view job, std::string_view ser
     return openssl_error("make the job's certificate");
 
   TlsIdentity identity{certificate_pem(authority.get()), certificate_pem(leaf.get()), to_pem([&](BIO* bio) {
-                         return PEM_write_bio_PKCS8PrivateKey(bio, leaf_key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+                         return PEM_write_bio_PKCS8PrivateKey(bio, leaf_key.get(), nullptr, nullptr, 0, nullptr,
+                                                              nullptr);
                        })};
   if (identity.authority_certificate.empty() || identity.certificate.empty() || identity.private_key.empty())
     return openssl_error("write the job's certificates as PEM");

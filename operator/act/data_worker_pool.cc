@@ -36,8 +36,8 @@ struct Worker {
 
 struct Workers {
   std::vector<Worker> live;
-  std::vector<Worker> ended;        // Failed or Succeeded: an eviction, a node that went away
-  std::set<std::string> names;      // taken, whoever holds them
+  std::vector<Worker> ended;    // Failed or Succeeded: an eviction, a node that went away
+  std::set<std::string> names;  // taken, whoever holds them
   std::int64_t ready = 0;
 };
 
@@ -166,16 +166,19 @@ std::optional<kube::Action> status_action(const PoolWorld& world, const Workers&
   const bool ready = workers.ready == desired && live == desired;
   const std::string count = std::to_string(workers.ready) + " of " + std::to_string(desired) + " workers are ready";
   const Condition condition{"Ready", ready ? Truth::kTrue : Truth::kFalse, ready ? "AllReady" : "Scaling", count};
-  json status = {{"observedGeneration", generation},
-                 {"replicas", live},
-                 {"readyReplicas", workers.ready},
-                 {"selector", std::string(kJobLabel) + "=" + text_field(pool, "/spec/jobName") + "," +
-                                  std::string(kComponentLabel) + "=" + std::string(kWorkerComponent)},
-                 {"conditions",
-                  render_conditions({condition}, field(pool, "/status/conditions"), generation, world.now)}};
+  json status = {
+      {"observedGeneration", generation},
+      {"replicas", live},
+      {"readyReplicas", workers.ready},
+      {"selector", std::string(kJobLabel) + "=" + text_field(pool, "/spec/jobName") + "," +
+                       std::string(kComponentLabel) + "=" + std::string(kWorkerComponent)},
+      {"conditions", render_conditions({condition}, field(pool, "/status/conditions"), generation, world.now)}};
   if (status == field(pool, "/status")) return std::nullopt;
-  kube::Action action{kube::Verb::kApplyStatus, kube::kDataWorkerPools, kube::key_of(pool),
-                      {{"status", std::move(status)}}, std::string(kOperatorManager)};
+  kube::Action action{kube::Verb::kApplyStatus,
+                      kube::kDataWorkerPools,
+                      kube::key_of(pool),
+                      {{"status", std::move(status)}},
+                      std::string(kOperatorManager)};
   action.uid = text_field(pool, "/metadata/uid");
   return action;
 }

@@ -38,7 +38,8 @@ std::vector<std::string> writes_to_pods(const PoolStep& step) {
 PoolStep run(FakeCluster& cluster, PoolMemory& memory, std::size_t writes = 100, double now_seconds = kNow) {
   PoolStep step = reconcile_pool(see(cluster, now_seconds), memory);
   memory = step.memory;
-  for (std::size_t i = 0; i < std::min(writes, step.actions.size()); ++i) REQUIRE(cluster.perform(step.actions[i]).ok());
+  for (std::size_t i = 0; i < std::min(writes, step.actions.size()); ++i)
+    REQUIRE(cluster.perform(step.actions[i]).ok());
   if (writes < step.actions.size()) forget_failed(memory, step.actions, writes);
   return step;
 }

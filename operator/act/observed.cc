@@ -17,7 +17,7 @@ using observe::field;
 namespace {
 
 constexpr double kTrembleFraction = 0.05;
-constexpr double kTremblePoints = 2;  // small figures and percentages
+constexpr double kTremblePoints = 2;                // small figures and percentages
 constexpr std::size_t kMaxExplanationBytes = 1024;  // of the schema
 
 void put(json& figures, const char* name, double value) {
@@ -74,7 +74,11 @@ void render_observed(json& status, const json& before, const decide::JobDecision
     for (const char* name : {"observed", "bottleneck", "explanation"}) copy(status, before, name);
     return;
   }
-  status["bottleneck"] = scheduler::to_string(decision->plan.bottleneck);
+  // A trainer that does not run (yet, or any more) is not slowed down by anything else now.
+  if (decision->plan.reason == scheduler::Reason::kNotRunning)
+    copy(status, before, "bottleneck");
+  else
+    status["bottleneck"] = scheduler::to_string(decision->plan.bottleneck);
   const std::string explanation = cut_text(decision->plan.explanation, kMaxExplanationBytes);
   const std::string explained_before = observe::text_field(before, "/explanation");
   const bool same_counts = field(before, "/workers") == field(status, "/workers");

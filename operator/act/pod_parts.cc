@@ -55,8 +55,8 @@ json http_probe(std::string_view path, int period_seconds, int failure_threshold
 
 json bundle_command(std::string_view program) {
   const std::string root(kBundlePath);
-  return json::array({root + "/lib/ld-linux-x86-64.so.2", "--library-path", root + "/lib",
-                      root + "/bin/" + std::string(program)});
+  return json::array(
+      {root + "/lib/ld-linux-x86-64.so.2", "--library-path", root + "/lib", root + "/bin/" + std::string(program)});
 }
 
 json bundle_container(const json& trainer_pod, const json& trainer_container, const Config& config) {

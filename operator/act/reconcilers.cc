@@ -92,8 +92,9 @@ Result<void> TrainingJobReconciler::after_existing(const json& training_job, con
                                                    std::stop_token stop) {
   SLUICE_TRY(const json existing, seams_.read(action.resource, action.key, stop));
   if (observe::controlled_by(existing, training_job)) return {};
-  return Error(ErrorCode::kAlreadyExists, std::string(action.resource.kind) + " " + action.key.name +
-                                              " exists and belongs to another owner; delete it or rename the TrainingJob");
+  return Error(ErrorCode::kAlreadyExists,
+               std::string(action.resource.kind) + " " + action.key.name +
+                   " exists and belongs to another owner; delete it or rename the TrainingJob");
 }
 
 PoolReconciler::PoolReconciler(ClusterSeams seams, WorkersOf workers_of, const decide::DecisionBoard& board,
@@ -105,7 +106,8 @@ PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPoint
   const kube::ObjectKey job{key.namespace_, text_field(*pool, "/spec/jobName")};
   world.pods = workers_of_(job);
   // The plan's victims are for the plan's number; somebody may have set another one since.
-  if (const auto decision = board_.get(job); decision && decision->plan.workers == observe::integer_field(*pool, "/spec/replicas"))
+  if (const auto decision = board_.get(job);
+      decision && decision->plan.workers == observe::integer_field(*pool, "/spec/replicas"))
     world.victims = decision->plan.victims;
   world.pool = std::move(pool);
   world.now_seconds = std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count();

@@ -23,7 +23,7 @@ using Again = Result<std::optional<std::chrono::milliseconds>>;
 
 // How a reconciler reaches the cluster. All functions may be called from any thread.
 struct ClusterSeams {
-  std::function<kube::ObjectPointer(const kube::Resource&, const kube::ObjectKey&)> seen;       // by the informers
+  std::function<kube::ObjectPointer(const kube::Resource&, const kube::ObjectKey&)> seen;  // by the informers
   std::function<Result<kube::Json>(const kube::Resource&, const kube::ObjectKey&, std::stop_token)> read;  // live
   std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
   std::function<void(kube::Event)> record;

@@ -28,6 +28,7 @@ struct Harness {
   sluice::testing::ManualClock clock;
   decide::DecisionBoard board;
   control::Config config = control::testing::test_config();
+  std::string unseen;  // a kind that the informers do not show
   std::vector<std::string> reads;
   std::vector<std::string> writes;
   std::vector<std::string> events;
@@ -36,18 +37,21 @@ struct Harness {
   PoolReconciler pools{seams(), [this](const kube::ObjectKey&) { return pods(); }, board, clock};
 
   ClusterSeams seams() {
-    return {.seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) { return cluster.get(resource, key.name); },
-            .read = [this](const kube::Resource& resource, const kube::ObjectKey& key, std::stop_token) -> Result<json> {
-              reads.push_back(std::string(resource.kind));
-              const auto object = cluster.get(resource, key.name);
-              return object ? Result<json>(*object) : not_found(key.to_string());
-            },
-            .perform = [this](const kube::Action& action, std::stop_token) -> Result<void> {
-              SLUICE_TRY_VOID(fail(action));
-              writes.push_back(action.to_string());
-              return cluster.perform(action);
-            },
-            .record = [this](kube::Event event) { events.push_back(event.reason); }};
+    return {
+        .seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) -> kube::ObjectPointer {
+          return resource.kind == unseen ? nullptr : cluster.get(resource, key.name);
+        },
+        .read = [this](const kube::Resource& resource, const kube::ObjectKey& key, std::stop_token) -> Result<json> {
+          reads.push_back(std::string(resource.kind));
+          const auto object = cluster.get(resource, key.name);
+          return object ? Result<json>(*object) : not_found(key.to_string());
+        },
+        .perform = [this](const kube::Action& action, std::stop_token) -> Result<void> {
+          SLUICE_TRY_VOID(fail(action));
+          writes.push_back(action.to_string());
+          return cluster.perform(action);
+        },
+        .record = [this](kube::Event event) { events.push_back(event.reason); }};
   }
 
   std::vector<kube::ObjectPointer> pods() const {
@@ -58,7 +62,8 @@ struct Harness {
 };
 
 std::string ready_reason(Harness& harness) {
-  for (const json& condition : field(*harness.cluster.get(kube::kTrainingJobs, "vision"), "/status/conditions"))
+  const auto job = harness.cluster.get(kube::kTrainingJobs, "vision");
+  for (const json& condition : field(*job, "/status/conditions"))
     if (text_field(condition, "/type") == "Ready") return text_field(condition, "/reason");
   return "";
 }
@@ -93,8 +98,8 @@ TEST_CASE("the private key appears in the Secret only") {
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
   const json all = harness.cluster.comparable();
   CHECK(all.dump().find("PRIVATE KEY") == std::string::npos);  // comparable() drops the Secret's data
-  CHECK(text_field(*harness.cluster.get(kube::kSecrets, "vision-sluice-tls"), "/stringData/tls.key").find("PRIVATE KEY") !=
-        std::string::npos);
+  CHECK(text_field(*harness.cluster.get(kube::kSecrets, "vision-sluice-tls"), "/stringData/tls.key")
+            .find("PRIVATE KEY") != std::string::npos);
 }
 
 TEST_CASE("a stranger's Job that we do not watch is reported, not touched") {
@@ -102,17 +107,28 @@ TEST_CASE("a stranger's Job that we do not watch is reported, not touched") {
   harness.cluster.put(kube::kTrainingJobs, training_job());
   const json stranger = {{"metadata", {{"name", "vision"}, {"namespace", "default"}, {"uid", "uid-s"}}}};
   harness.cluster.put(kube::kJobs, stranger);
+  harness.unseen = "Job";
   CHECK_FALSE(harness.jobs.reconcile(kVision, {}).ok());
   CHECK(ready_reason(harness) == "ChildConflict");
   CHECK(*harness.cluster.get(kube::kJobs, "vision") == stranger);
   CHECK(harness.events == std::vector<std::string>{"ChildConflict"});
 }
 
+TEST_CASE("our own Job that the informers do not show yet is met, not reported") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  harness.unseen = "Job";
+  CHECK(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(ready_reason(harness) == "TrainerStarting");
+}
+
 TEST_CASE("what the API server refuses is in the status and is not hammered") {
   Harness harness;
   harness.cluster.put(kube::kTrainingJobs, training_job());
   harness.fail = [](const kube::Action& action) -> Result<void> {
-    if (action.resource == kube::kJobs) return invalid_argument("spec.template.spec.containers[0].image: Required value");
+    if (action.resource == kube::kJobs)
+      return invalid_argument("spec.template.spec.containers[0].image: Required value");
     return {};
   };
   const auto again = harness.jobs.reconcile(kVision, {});

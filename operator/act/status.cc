@@ -21,7 +21,8 @@ namespace {
 // The trainer as its Job shows it.
 struct Trainer {
   std::int64_t replicas = 1;
-  std::int64_t ready = 0;  // running and ready, or done
+  std::int64_t ready = 0;
+  std::int64_t done = 0;  // succeeded
   bool exists = false;
   bool suspended = false;
   bool succeeded = false;
@@ -42,7 +43,8 @@ Trainer view_trainer(const TrainingJobWorld& world) {
   trainer.failed = observe::condition_is_true(training_job, "Failed");
   if (!world.job || !observe::controlled_by(*world.job, training_job)) return trainer;
   trainer.exists = true;
-  trainer.ready = integer_field(*world.job, "/status/ready") + integer_field(*world.job, "/status/succeeded");
+  trainer.ready = integer_field(*world.job, "/status/ready");
+  trainer.done = integer_field(*world.job, "/status/succeeded");
   const json& conditions = field(*world.job, "/status/conditions");
   if (!conditions.is_array()) return trainer;
   for (const json& condition : conditions) {
@@ -71,12 +73,12 @@ std::optional<Condition> refused(const Error* error) {
 Condition ready_condition(const Trainer& trainer, const Error* child_error) {
   if (trainer.over()) return {"Ready", Truth::kFalse, "Finished", "the trainer has finished"};
   if (auto condition = refused(child_error)) return *condition;
-  if (trainer.suspended)
-    return {"Ready", Truth::kFalse, "Suspended", "spec.suspend is true; set it to false to go on"};
-  const std::string count =
-      std::to_string(trainer.ready) + " of " + std::to_string(trainer.replicas) + " trainer pods are ready";
-  if (trainer.exists && trainer.ready >= trainer.replicas) return {"Ready", Truth::kTrue, "TrainerRunning", count};
-  return {"Ready", Truth::kFalse, "TrainerStarting", trainer.exists ? count : "the trainer's Job is being created"};
+  if (trainer.suspended) return {"Ready", Truth::kFalse, "Suspended", "spec.suspend is true; set it to false to go on"};
+  if (!trainer.exists) return {"Ready", Truth::kFalse, "TrainerStarting", "the trainer's Job is being created"};
+  const std::string count = std::to_string(trainer.ready) + " of " + std::to_string(trainer.replicas) +
+                            " trainer pods are ready, " + std::to_string(trainer.done) + " are done";
+  const bool running = trainer.ready > 0 && trainer.ready + trainer.done >= trainer.replicas;
+  return {"Ready", running ? Truth::kTrue : Truth::kFalse, running ? "TrainerRunning" : "TrainerNotReady", count};
 }
 
 std::vector<Condition> outcome_conditions(const Trainer& trainer, const json& training_job) {
@@ -132,8 +134,8 @@ void add_transitions(std::vector<kube::Event>& events, const json& training_job,
       add(kube::EventType::kWarning, "MetricsLost", "Measure", condition.message);
     if (condition.type == "MetricsAvailable" && became_true && before == "False")
       add(kube::EventType::kNormal, "MetricsRecovered", "Measure", "the job is measured again");
-    const bool refusal = condition.reason == "ChildConflict" || condition.reason == "SpecRefused" ||
-                         condition.reason == "Forbidden";
+    const bool refusal =
+        condition.reason == "ChildConflict" || condition.reason == "SpecRefused" || condition.reason == "Forbidden";
     if (condition.type == "Ready" && refusal) {
       bool known = false;
       for (const json& old : field(training_job, "/status/conditions"))
@@ -172,6 +174,9 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
   status["observedGeneration"] = integer_field(training_job, "/metadata/generation");
   status["workers"] = worker_counts(world, decision, trainer.over());
   render_observed(status, before, trainer.over() ? nullptr : decision);
+  if (trainer.over())
+    status["explanation"] = std::string("The trainer has ") + (trainer.succeeded ? "succeeded" : "failed") +
+                            "; it needs no more data workers.";
 
   std::vector<Condition> conditions = {ready_condition(trainer, child_error)};
   for (Condition& condition : outcome_conditions(trainer, training_job)) conditions.push_back(std::move(condition));
@@ -181,8 +186,11 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
                                            integer_field(training_job, "/metadata/generation"), now);
   if (status == before) return step;
 
-  kube::Action action{kube::Verb::kApplyStatus, kube::kTrainingJobs, kube::key_of(training_job),
-                      {{"status", std::move(status)}}, std::string(kOperatorManager)};
+  kube::Action action{kube::Verb::kApplyStatus,
+                      kube::kTrainingJobs,
+                      kube::key_of(training_job),
+                      {{"status", std::move(status)}},
+                      std::string(kOperatorManager)};
   action.uid = text_field(training_job, "/metadata/uid");
   step.action = std::move(action);
   add_transitions(step.events, training_job, conditions);

@@ -23,7 +23,9 @@ constexpr const char* kNow = "2026-01-01T03:00:00Z";
 
 json trainer_job(int ready) {
   return {{"metadata",
-           {{"name", "vision"}, {"namespace", "default"}, {"uid", "uid-job"},
+           {{"name", "vision"},
+            {"namespace", "default"},
+            {"uid", "uid-job"},
             {"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
           {"status", {{"ready", ready}, {"active", 1}}}};
 }
@@ -101,9 +103,14 @@ using Reasons = std::vector<std::string>;
 TEST_CASE("a running, measured job shows the figures behind the decision, as integers") {
   const decide::JobDecision decision = measured();
   const json status = status_of(reconcile_status(running(), &decision, nullptr, kNow));
-  CHECK(status["observed"] == json{{"samplesPerSecond", 812}, {"demandSamplesPerSecond", 920}, {"dataWaitPercent", 12},
-                                   {"acceleratorUtilisationPercent", 88}, {"localRatePerCore", 1250},
-                                   {"remoteRatePerCore", 1100}, {"kneeMilliCores", 790}, {"supplyPercent", 88}});
+  CHECK(status["observed"] == json{{"samplesPerSecond", 812},
+                                   {"demandSamplesPerSecond", 920},
+                                   {"dataWaitPercent", 12},
+                                   {"acceleratorUtilisationPercent", 88},
+                                   {"localRatePerCore", 1250},
+                                   {"remoteRatePerCore", 1100},
+                                   {"kneeMilliCores", 790},
+                                   {"supplyPercent", 88}});
   CHECK(status["workers"] == json{{"desired", 3}, {"ready", 2}, {"recommended", 3}});
   CHECK(status["bottleneck"] == "DataBoundCpu");
   CHECK(status["explanation"] == "needs 3 workers for 920 samples/s");
@@ -120,7 +127,8 @@ TEST_CASE("a running, measured job shows the figures behind the decision, as int
 }
 
 TEST_CASE("a new job has every condition from the first visit on") {
-  const StatusStep step = reconcile_status({shared(training_job()), nullptr, nullptr, nullptr, nullptr}, nullptr, nullptr, kNow);
+  const StatusStep step =
+      reconcile_status({shared(training_job()), nullptr, nullptr, nullptr, nullptr}, nullptr, nullptr, kNow);
   const json status = status_of(step);
   CHECK(short_condition(status, "Ready") == "False/TrainerStarting");
   CHECK(short_condition(status, "MetricsAvailable") == "Unknown/NoDecisionYet");
@@ -145,7 +153,8 @@ TEST_CASE("figures that tremble are not written; figures that move are") {
   CHECK(status_of(reconcile_status(running(job), &third, nullptr, kNow))["observed"]["samplesPerSecond"] == 900);
   decide::JobDecision reworded = measured(812);
   reworded.plan.explanation = "no node has room for another worker";
-  CHECK(status_of(reconcile_status(running(job), &reworded, nullptr, kNow))["explanation"] == reworded.plan.explanation);
+  CHECK(status_of(reconcile_status(running(job), &reworded, nullptr, kNow))["explanation"] ==
+        reworded.plan.explanation);
 }
 
 TEST_CASE("a condition's transition time moves only with its status") {
@@ -173,11 +182,22 @@ TEST_CASE("lost metrics keep the last good figures and say why") {
   CHECK(reasons(back) == Reasons{"MetricsRecovered"});
 }
 
+TEST_CASE("the last bottleneck outlives the trainer's last moments") {
+  const decide::JobDecision decision = measured();
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  decide::JobDecision stopping = without_metrics();
+  stopping.plan.reason = scheduler::Reason::kNotRunning;
+  const json status = status_of(reconcile_status(running(job), &stopping, nullptr, kNow));
+  CHECK(status["bottleneck"] == "DataBoundCpu");
+  CHECK(status["observed"] == job["status"]["observed"]);
+}
+
 TEST_CASE("an operator that has just started leaves the figures as they are") {
   const decide::JobDecision decision = measured();
   const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
   const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kNow));
-  for (const char* kept : {"observed", "bottleneck", "explanation", "workers"}) CHECK(status[kept] == job["status"][kept]);
+  for (const char* kept : {"observed", "bottleneck", "explanation", "workers"})
+    CHECK(status[kept] == job["status"][kept]);
 }
 
 TEST_CASE("a decision for a namesake is not this job's") {
@@ -198,13 +218,15 @@ TEST_CASE("start and finish are events, once") {
     CHECK(reasons(finish) == Reasons{"TrainerFinished"});
     CHECK(short_condition(status_of(finish), "Succeeded") == "True/TrainerSucceeded");
     CHECK(short_condition(status_of(finish), "Ready") == "False/Finished");
+    CHECK(status_of(finish)["explanation"] == "The trainer has succeeded; it needs no more data workers.");
     // The Job may be cleaned away afterwards; the outcome stays.
     world.training_job = shared(after(*world.training_job, finish));
     world.job = nullptr;
     CHECK_FALSE(reconcile_status(world, nullptr, nullptr, kNow).action.has_value());
   }
   SECTION("failure") {
-    job["status"]["conditions"] = {{{"type", "Failed"}, {"status", "True"}, {"reason", "BackoffLimitExceeded"}, {"message", "too often"}}};
+    job["status"]["conditions"] = {
+        {{"type", "Failed"}, {"status", "True"}, {"reason", "BackoffLimitExceeded"}, {"message", "too often"}}};
     world.job = shared(job);
     const StatusStep finish = reconcile_status(world, nullptr, nullptr, kNow);
     CHECK(reasons(finish) == Reasons{"TrainerFailed"});
@@ -218,16 +240,35 @@ TEST_CASE("what a person must act on is in the Ready condition and an event; wha
     Error error;
     const char* want;
   };
-  const Case test = GENERATE(Case{{ErrorCode::kAlreadyExists, "Job vision belongs to another owner"}, "False/ChildConflict"},
-                             Case{{ErrorCode::kInvalidArgument, "image: Required value"}, "False/SpecRefused"},
-                             Case{{ErrorCode::kPermissionDenied, "cannot create Jobs"}, "False/Forbidden"},
-                             Case{{ErrorCode::kUnavailable, "connection refused"}, "False/TrainerStarting"});
+  const Case test =
+      GENERATE(Case{{ErrorCode::kAlreadyExists, "Job vision belongs to another owner"}, "False/ChildConflict"},
+               Case{{ErrorCode::kInvalidArgument, "image: Required value"}, "False/SpecRefused"},
+               Case{{ErrorCode::kPermissionDenied, "cannot create Jobs"}, "False/Forbidden"},
+               Case{{ErrorCode::kUnavailable, "connection refused"}, "False/TrainerStarting"});
   const TrainingJobWorld world{shared(training_job()), nullptr, nullptr, nullptr, nullptr};
   const StatusStep step = reconcile_status(world, nullptr, &test.error, kNow);
   CHECK(short_condition(status_of(step), "Ready") == test.want);
   CHECK(step.events.size() == (test.error.code() == ErrorCode::kUnavailable ? 0u : 1u));
   const TrainingJobWorld again{shared(after(training_job(), step)), nullptr, nullptr, nullptr, nullptr};
   CHECK(reconcile_status(again, nullptr, &test.error, kNow).events.empty());
+}
+
+TEST_CASE("a trainer runs while one of its pods does and the others have done so") {
+  struct Case {
+    int ready;
+    int done;
+    const char* want;
+  };
+  const Case test = GENERATE(Case{0, 0, "False/TrainerNotReady"}, Case{1, 0, "False/TrainerNotReady"},
+                             Case{2, 0, "True/TrainerRunning"}, Case{1, 1, "True/TrainerRunning"},
+                             Case{0, 2, "False/TrainerNotReady"});
+  json spec = training_job();
+  spec["spec"]["trainer"]["replicas"] = 2;
+  TrainingJobWorld world = running(spec);
+  json job = trainer_job(test.ready);
+  job["status"]["succeeded"] = test.done;
+  world.job = shared(job);
+  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kNow)), "Ready") == test.want);
 }
 
 TEST_CASE("a suspended job says how to go on") {

@@ -43,8 +43,9 @@ kube::Action write_again(const json& existing, const kube::Resource& resource, j
 // stranger's is waited for, not taken over.
 Result<void> check_owner(const json& training_job, const kube::ObjectPointer& child, std::string_view kind) {
   if (!child || observe::controlled_by(*child, training_job)) return {};
-  return Error(ErrorCode::kAlreadyExists, std::string(kind) + " " + text_field(*child, "/metadata/name") +
-                                              " exists and belongs to another owner; delete it or rename the TrainingJob");
+  return Error(ErrorCode::kAlreadyExists,
+               std::string(kind) + " " + text_field(*child, "/metadata/name") +
+                   " exists and belongs to another owner; delete it or rename the TrainingJob");
 }
 
 Result<std::optional<kube::Action>> secret_action(const TrainingJobWorld& world, const IdentitySource& make_identity) {
@@ -114,7 +115,10 @@ Result<std::optional<kube::Action>> job_action(const TrainingJobWorld& world, co
   const json& job = *world.job;
   const bool over = observe::condition_is_true(job, "Complete") || observe::condition_is_true(job, "Failed");
   if (over || observe::boolean_field(job, "/spec/suspend") == view.suspend) return std::optional<kube::Action>();
-  kube::Action action{kube::Verb::kMergePatch, kube::kJobs, kube::key_of(job), {{"spec", {{"suspend", view.suspend}}}},
+  kube::Action action{kube::Verb::kMergePatch,
+                      kube::kJobs,
+                      kube::key_of(job),
+                      {{"spec", {{"suspend", view.suspend}}}},
                       std::string(kOperatorManager)};
   action.uid = text_field(job, "/metadata/uid");
   return std::optional(std::move(action));
@@ -144,8 +148,8 @@ Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& wor
   if (view.finished || job_over) return actions;
 
   // 3. What the pods need, before the pods. Plain PyTorch (mode Off from the start) needs none of it.
-  const bool with_feeder =
-      world.job ? text_field(*world.job, "/metadata/annotations/sluice.dev~1feeder") == "true" : view.mode != observe::Mode::kOff;
+  const bool with_feeder = world.job ? text_field(*world.job, "/metadata/annotations/sluice.dev~1feeder") == "true"
+                                     : view.mode != observe::Mode::kOff;
   if (with_feeder) {
     SLUICE_TRY(auto secret, secret_action(world, make_identity));
     if (secret) actions.push_back(std::move(*secret));

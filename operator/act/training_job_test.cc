@@ -57,9 +57,9 @@ void settle(FakeCluster& cluster, std::size_t writes = 100) {
 TEST_CASE("a new job's children are made in an order that never leaves a pod waiting for what it mounts") {
   const auto actions = step(cluster_with(training_job()));
   REQUIRE(actions.ok());
-  CHECK(names(*actions) == std::vector<std::string>{"create Secret default/vision-sluice-tls",
-                                                    "create Service default/vision-workers",
-                                                    "apply DataWorkerPool default/vision", "create Job default/vision"});
+  CHECK(names(*actions) ==
+        std::vector<std::string>{"create Secret default/vision-sluice-tls", "create Service default/vision-workers",
+                                 "apply DataWorkerPool default/vision", "create Job default/vision"});
   for (const kube::Action& action : *actions) {
     INFO(action.to_string());
     CHECK(action.field_manager == "sluice-operator");

@@ -24,7 +24,7 @@ constexpr int kDrainSeconds = 25;
 // A toleration of, or a request for, GPUs would keep workers on GPU nodes or make them wait for a GPU: only tolerations
 // are inherited, and they only permit.
 constexpr const char* kInheritedPodFields[] = {"imagePullSecrets", "tolerations", "nodeSelector", "hostAliases",
-                                               "dnsPolicy", "dnsConfig", "schedulerName"};
+                                               "dnsPolicy",        "dnsConfig",   "schedulerName"};
 
 bool is_mounted(const json& container, const std::string& volume) {
   const json& mounts = field(container, "/volumeMounts");
@@ -39,9 +39,19 @@ json worker_container(const json& training_job, const json& trainer_container) {
   const std::string name_space = text_field(training_job, "/metadata/namespace");
   json container = executor_container(kWorkerContainer, trainer_container);
   container["command"] = bundle_command("sluice-worker");
-  container["args"] = {"--listen", "0.0.0.0:" + std::to_string(kWorkerPort), "--metrics-address",
-                       "0.0.0.0:" + std::to_string(kMetricsPort), "--tls-dir", kTlsPath, "--job", job, "--namespace",
-                       name_space, "--drain-seconds", std::to_string(kDrainSeconds), "--python-path",
+  container["args"] = {"--listen",
+                       "0.0.0.0:" + std::to_string(kWorkerPort),
+                       "--metrics-address",
+                       "0.0.0.0:" + std::to_string(kMetricsPort),
+                       "--tls-dir",
+                       kTlsPath,
+                       "--job",
+                       job,
+                       "--namespace",
+                       name_space,
+                       "--drain-seconds",
+                       std::to_string(kDrainSeconds),
+                       "--python-path",
                        std::string(kBundlePath) + "/python"};
   set_variable(container["env"], "SLUICE_JOB", job);
   set_variable(container["env"], "SLUICE_NAMESPACE", name_space);

@@ -12,8 +12,9 @@ namespace sluice::decide {
 namespace {
 
 int ready_workers(const scheduler::Job& job) {
-  return static_cast<int>(std::count_if(job.workers.begin(), job.workers.end(),
-                                        [](const scheduler::Worker& worker) { return worker.ready && !worker.draining; }));
+  return static_cast<int>(std::count_if(job.workers.begin(), job.workers.end(), [](const scheduler::Worker& worker) {
+    return worker.ready && !worker.draining;
+  }));
 }
 
 }  // namespace

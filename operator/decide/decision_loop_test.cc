@@ -27,10 +27,12 @@ observe::ClusterObjects cluster(int replicas) {
   observe::ClusterObjects objects;
   objects.training_jobs[kVision] = shared(training_job());
   objects.pools[kVision] = shared(pool(replicas));
-  objects.jobs[kVision] = shared({{"metadata", {{"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
-                                  {"status", {{"ready", 1}}}});
-  objects.nodes[{"", "n1"}] = shared({{"metadata", {{"name", "n1"}}},
-                                      {"status", {{"allocatable", {{"cpu", "64"}}}, {"conditions", {condition("Ready", "True")}}}}});
+  objects.jobs[kVision] =
+      shared({{"metadata", {{"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
+              {"status", {{"ready", 1}}}});
+  objects.nodes[{"", "n1"}] =
+      shared({{"metadata", {{"name", "n1"}}},
+              {"status", {{"allocatable", {{"cpu", "64"}}}, {"conditions", {condition("Ready", "True")}}}}});
   return objects;
 }
 

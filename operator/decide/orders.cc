@@ -13,7 +13,10 @@ using nlohmann::json;
 using observe::text_field;
 
 kube::Action scale_pool(const json& pool, int replicas) {
-  kube::Action action{kube::Verb::kApply, kube::kDataWorkerPools, kube::key_of(pool), {{"spec", {{"replicas", replicas}}}},
+  kube::Action action{kube::Verb::kApply,
+                      kube::kDataWorkerPools,
+                      kube::key_of(pool),
+                      {{"spec", {{"replicas", replicas}}}},
                       std::string(control::kSchedulerManager)};
   action.uid = text_field(pool, "/metadata/uid");
   return action;
@@ -27,10 +30,12 @@ ScaleOrder order_of(const json& training_job, const json& pool, const scheduler:
   order.to = plan.workers;
   order.action = scale_pool(pool, order.to);
   const bool more = order.to > order.from;
-  order.event = {kube::kTrainingJobs, kube::key_of(training_job), text_field(training_job, "/metadata/uid"),
-                 kube::EventType::kNormal, more ? "ScaledUp" : "ScaledDown", "Scale",
-                 "data workers " + std::to_string(order.from) + " -> " + std::to_string(order.to) + ": " +
-                     plan.explanation};
+  order.event = {
+      kube::kTrainingJobs, kube::key_of(training_job), text_field(training_job, "/metadata/uid"),
+      kube::EventType::kNormal, more ? "ScaledUp" : "ScaledDown",
+      // The recorder counts repetitions of the same event; another number is another event, with its own reason.
+      "ScaleTo" + std::to_string(order.to),
+      "data workers " + std::to_string(order.from) + " -> " + std::to_string(order.to) + ": " + plan.explanation};
   return order;
 }
 
@@ -47,9 +52,8 @@ std::vector<ScaleOrder> scale_orders(const observe::ClusterObjects& objects, con
     if (!pool || observe::integer_field(*pool, "/spec/replicas") == job.workers) continue;
     orders.push_back(order_of(*training_job->second, *pool, job));
   }
-  std::stable_sort(orders.begin(), orders.end(), [](const ScaleOrder& a, const ScaleOrder& b) {
-    return (a.to < a.from) > (b.to < b.from);
-  });
+  std::stable_sort(orders.begin(), orders.end(),
+                   [](const ScaleOrder& a, const ScaleOrder& b) { return (a.to < a.from) > (b.to < b.from); });
   return orders;
 }
 

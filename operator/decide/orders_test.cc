@@ -14,7 +14,8 @@ using control::testing::shared;
 using control::testing::training_job;
 using nlohmann::json;
 
-void add_job(observe::ClusterObjects& objects, const std::string& name, int replicas, const std::string& mode = "Auto") {
+void add_job(observe::ClusterObjects& objects, const std::string& name, int replicas,
+             const std::string& mode = "Auto") {
   json job = training_job();
   job["metadata"]["name"] = name;
   job["metadata"]["uid"] = "uid-" + name;
@@ -44,6 +45,7 @@ TEST_CASE("a pool with another number than the plan's is scaled, as the schedule
   CHECK(orders[0].action.uid == "uid-pool");
   CHECK(orders[0].action.body == json{{"spec", {{"replicas", 4}}}});
   CHECK(orders[0].event.reason == "ScaledUp");
+  CHECK(orders[0].event.action == "ScaleTo4");
   CHECK(orders[0].event.note == "data workers 1 -> 4: because");
 }
 

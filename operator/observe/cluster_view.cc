@@ -21,7 +21,9 @@ std::int64_t millicores(const json& quantity) {
   return kube::parse_millicores(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()).value_or(0);
 }
 
-std::int64_t container_request(const json& container) { return millicores(field(container, "/resources/requests/cpu")); }
+std::int64_t container_request(const json& container) {
+  return millicores(field(container, "/resources/requests/cpu"));
+}
 
 bool finished(const json& pod) {
   const std::string phase = text_field(pod, "/status/phase");
@@ -51,8 +53,8 @@ void reserve(std::vector<scheduler::Node>& nodes, std::vector<PendingTrainer> pe
     return node.schedulable ? node.allocatable_millicores - node.requested_by_others_millicores : 0;
   };
   for (const PendingTrainer& trainer : pending) {
-    const auto widest = std::max_element(nodes.begin(), nodes.end(),
-                                         [&](const auto& a, const auto& b) { return room(a) < room(b); });
+    const auto widest =
+        std::max_element(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) { return room(a) < room(b); });
     if (widest != nodes.end() && room(*widest) >= trainer.request)
       widest->requested_by_others_millicores += trainer.request;
   }
@@ -96,7 +98,8 @@ std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const
   }
   std::vector<scheduler::Node> view;
   for (const auto& [key, node] : nodes)
-    view.push_back({key.name, millicores(field(*node, "/status/allocatable/cpu")), reserved[key.name], schedulable(*node)});
+    view.push_back(
+        {key.name, millicores(field(*node, "/status/allocatable/cpu")), reserved[key.name], schedulable(*node)});
   reserve(view, std::move(pending));
   for (scheduler::Node& node : view)
     node.allocatable_millicores =

@@ -18,9 +18,9 @@ namespace sluice::observe {
 std::int64_t pod_request_millicores(const nlohmann::json& pod);
 
 // `is_worker`: which pods are data workers of known jobs; all others are obstacles until they have finished.
-// A trainer pod that is not bound to a node yet is counted where it would fit best if the workers gave way, so that they
-// do: a job's own or another's workers must never keep a trainer waiting.
-// `cpu_percent`: share of a node's allocatable CPU that workers may take.
+// A trainer pod that is not bound to a node yet is counted where it would fit best if the workers gave way, so that
+// they do: a job's own or another's workers must never keep a trainer waiting. `cpu_percent`: share of a node's
+// allocatable CPU that workers may take.
 std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const kube::Store::Objects& pods,
                                         const std::function<bool(const nlohmann::json& pod)>& is_worker,
                                         int cpu_percent);

@@ -37,7 +37,8 @@ class Collection {
   }
 
   bool has_synced() const {
-    return std::all_of(informers_.begin(), informers_.end(), [](const auto& informer) { return informer->has_synced(); });
+    return std::all_of(informers_.begin(), informers_.end(),
+                       [](const auto& informer) { return informer->has_synced(); });
   }
 
   bool wait_for_sync(std::stop_token stop) const {

@@ -57,18 +57,19 @@ Series index(const prom::InstantVector& vector, const std::string& name) {
 
 struct Question {
   const char* name;
-  std::string control::Queries::* query;
+  std::string control::Queries::*query;
 };
 // The order is that of `Answers` below.
-constexpr std::array<Question, 9> kQuestions = {{{"samplesPerSecond", &control::Queries::samples_per_second},
-                                                 {"computeShare", &control::Queries::compute_share},
-                                                 {"dataWaitShare", &control::Queries::data_wait_share},
-                                                 {"batchesInWindow", &control::Queries::batches_in_window},
-                                                 {"ageSeconds", &control::Queries::age_seconds},
-                                                 {"queueDepth", &control::Queries::queue_depth},
-                                                 {"queueCapacity", &control::Queries::queue_capacity},
-                                                 {"workerSamplesPerSecond", &control::Queries::worker_samples_per_second},
-                                                 {"workerBusyCores", &control::Queries::worker_busy_cores}}};
+constexpr std::array<Question, 9> kQuestions = {
+    {{"samplesPerSecond", &control::Queries::samples_per_second},
+     {"computeShare", &control::Queries::compute_share},
+     {"dataWaitShare", &control::Queries::data_wait_share},
+     {"batchesInWindow", &control::Queries::batches_in_window},
+     {"ageSeconds", &control::Queries::age_seconds},
+     {"queueDepth", &control::Queries::queue_depth},
+     {"queueCapacity", &control::Queries::queue_capacity},
+     {"workerSamplesPerSecond", &control::Queries::worker_samples_per_second},
+     {"workerBusyCores", &control::Queries::worker_busy_cores}}};
 constexpr std::size_t kNeeded = 5;  // the first ones: without them there is no measurement
 enum : std::size_t { kSamples, kCompute, kWait, kBatches, kAge, kDepth, kCapacity, kWorkerSamples, kWorkerCores };
 using Answers = std::array<Series, kQuestions.size()>;

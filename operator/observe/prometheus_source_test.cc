@@ -16,8 +16,15 @@ control::MetricsSource config() {
   control::MetricsSource source;
   source.url = "http://prometheus:9090";
   source.window_seconds = 30;
-  source.queries = {"samples[$window]", "compute[$window]", "wait[$window]", "batches[$window]", "depth",
-                    "capacity",         "worker[$window]",  "busy[$window]", "age"};
+  source.queries = {"samples[$window]",
+                    "compute[$window]",
+                    "wait[$window]",
+                    "batches[$window]",
+                    "depth",
+                    "capacity",
+                    "worker[$window]",
+                    "busy[$window]",
+                    "age"};
   return source;
 }
 
@@ -122,7 +129,8 @@ TEST_CASE("two values for one job mean that the query does not fit this Promethe
   server.answers.at("samples[30s]").value().samples.push_back(sample(5));
   const auto observation = server.vision();
   CHECK_FALSE(observation.measurement.has_value());
-  CHECK_THAT(observation.missing_reason, Catch::Contains("metrics.queries.samplesPerSecond answers more than one value"));
+  CHECK_THAT(observation.missing_reason,
+             Catch::Contains("metrics.queries.samplesPerSecond answers more than one value"));
 }
 
 TEST_CASE("series without the job's labels belong to nobody") {
@@ -150,7 +158,8 @@ TEST_CASE("a job that Prometheus has never heard of has a reason") {
 TEST_CASE("without a Prometheus nothing is asked") {
   control::MetricsSource none = config();
   none.url.clear();
-  const PrometheusSource source([](const std::string&, std::stop_token) -> Result<prom::InstantVector> { std::abort(); }, none);
+  const PrometheusSource source(
+      [](const std::string&, std::stop_token) -> Result<prom::InstantVector> { std::abort(); }, none);
   CHECK_THAT(source.observe({}).of(kVision).missing_reason, Catch::Contains("metrics.url is empty"));
 }
 
@@ -171,7 +180,8 @@ TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
     std::string value = sample_json;
     value.replace(value.find('%'), 1, test.body);
     if (*test.body == '\0') value.clear();
-    return http::Response{test.status, {}, R"({"status":"success","data":{"resultType":"vector","result":[)" + value + "]}}"};
+    return http::Response{
+        test.status, {}, R"({"status":"success","data":{"resultType":"vector","result":[)" + value + "]}}"};
   });
   const prom::Client client(transport);
   const PrometheusSource source(

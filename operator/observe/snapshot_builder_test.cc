@@ -49,7 +49,9 @@ json worker(const std::string& name, const std::string& node, const std::string&
 
 json trainer_job(int ready) {
   return {{"metadata",
-           {{"name", "vision"}, {"namespace", "default"}, {"annotations", {{"sluice.dev/feeder", "true"}}},
+           {{"name", "vision"},
+            {"namespace", "default"},
+            {"annotations", {{"sluice.dev/feeder", "true"}}},
             {"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
           {"status", {{"ready", ready}}}};
 }
@@ -181,10 +183,12 @@ TEST_CASE("what a pod reserves") {
   };
   const Case test = GENERATE(
       Case{"containers add up",
-           R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"250m"}}},{}]})", 1250},
-      Case{"an init container counts only above the rest",
-           R"({"initContainers":[{"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
-           2000},
+           R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"250m"}}},{}]})",
+           1250},
+      Case{
+          "an init container counts only above the rest",
+          R"({"initContainers":[{"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
+          2000},
       Case{"a native sidecar runs beside the containers",
            R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}}],
                "containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
@@ -193,7 +197,8 @@ TEST_CASE("what a pod reserves") {
            R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}},
                {"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
            2500},
-      Case{"overhead comes on top", R"({"overhead":{"cpu":"100m"},"containers":[{"resources":{"requests":{"cpu":1}}}]})", 1100},
+      Case{"overhead comes on top",
+           R"({"overhead":{"cpu":"100m"},"containers":[{"resources":{"requests":{"cpu":1}}}]})", 1100},
       Case{"a pod-level request replaces the sum",
            R"({"resources":{"requests":{"cpu":"3"}},"containers":[{"resources":{"requests":{"cpu":"1"}}}]})", 3000});
   INFO(test.name);

@@ -75,7 +75,8 @@ Result<TrainingJobView> view_training_job(const json& object) {
   view.weight = static_cast<int>(integer_field(object, "/spec/weight", 100));
   view.suspend = boolean_field(object, "/spec/suspend");
   if (view.worker_cpu_milli <= 0)
-    return invalid_argument(view.key() + " spec.dataWorkers.resources.requests.cpu must be positive; set it, for example 500m");
+    return invalid_argument(view.key() +
+                            " spec.dataWorkers.resources.requests.cpu must be positive; set it, for example 500m");
   return view;
 }
 

@@ -40,7 +40,8 @@ struct TrainingJobView {
   std::string key() const { return name_space + "/" + name; }
   // False where no remote worker may run, whatever the scheduler would like.
   bool may_have_workers() const {
-    return !deleting && !finished && !suspend && mode != Mode::kOff && placement != Placement::kLocal && max_workers > 0;
+    return !deleting && !finished && !suspend && mode != Mode::kOff && placement != Placement::kLocal &&
+           max_workers > 0;
   }
 };
 

@@ -15,7 +15,8 @@ class WorkerPodIndex {
  public:
   // To be called for every change of a pod, whatever pod it is. Returns the job (namespace/name) whose worker it is or
   // was; an empty name for other pods.
-  kube::ObjectKey apply(const kube::ObjectKey& pod, const kube::ObjectPointer& before, const kube::ObjectPointer& after);
+  kube::ObjectKey apply(const kube::ObjectKey& pod, const kube::ObjectPointer& before,
+                        const kube::ObjectPointer& after);
 
   std::vector<kube::ObjectPointer> workers_of(const kube::ObjectKey& job) const;
 
