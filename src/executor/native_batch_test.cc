@@ -1,0 +1,167 @@
+#include "src/executor/native_batch.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "src/base/testing/catch.h"
+#include "src/pipeline/testing/jpeg_encoder.h"
+
+namespace sluice::executor {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Fixture {
+  fs::path root;
+  PipelineHandle pipeline;
+
+  explicit Fixture(int size) {
+    std::string pattern = (fs::temp_directory_path() / "native_batch_test.XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    root = pattern;
+    nlohmann::json paths = nlohmann::json::array(), labels = nlohmann::json::array();
+    for (int i = 0; i < 6; ++i) {
+      const auto bytes = pipeline::testing::encode_picture({90 + i, 70}, {});
+      std::ofstream(root / (std::to_string(i) + ".jpg"), std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      paths.push_back(std::to_string(i) + ".jpg");
+      labels.push_back(100 + i);
+    }
+    const nlohmann::json specification = {
+        {"version", 1},
+        {"source", {{"kind", "image_files"}, {"root", root.string()}, {"paths", paths}, {"labels", labels}}},
+        {"ops", {{{"op", "decode_rgb"}}, {{"op", "resize"}, {"size", {size, size}}}, {{"op", "to_tensor"}}}}};
+    auto made = make_pipeline(1, ExecutorKind::kNative, specification.dump(), "", 0);
+    REQUIRE(made.ok());
+    pipeline = *made;
+  }
+  ~Fixture() { fs::remove_all(root); }
+
+  BatchRequest request(std::vector<std::int64_t> indices) const {
+    BatchRequest request;
+    request.pipeline = pipeline;
+    request.indices = std::move(indices);
+    return request;
+  }
+};
+
+bool never() { return false; }
+
+TEST_CASE("labels follow the indices") {
+  const Fixture f(16);
+  const BatchRequest request = f.request({5, 0, 3});
+  std::vector<std::byte> slot(f.pipeline->native->batch_bytes(3));
+  NativeScratch scratch;
+  REQUIRE(run_native_into(request, slot, scratch, never).ok());
+  std::int64_t labels[3];
+  std::memcpy(labels, slot.data() + native_tensors(*f.pipeline, 3)[1].offset, sizeof(labels));
+  CHECK(labels[0] == 105);
+  CHECK(labels[1] == 100);
+  CHECK(labels[2] == 103);
+  CHECK(scratch.seconds.decode > 0);
+}
+
+TEST_CASE("chunks put together and finished are the whole batch") {
+  for (const int size : {16, 700}) {  // all samples in one chunk; one sample a chunk
+    INFO(size);
+    const Fixture f(size);
+    const BatchRequest request = f.request({0, 1, 2, 3, 4});
+    std::vector<std::byte> whole(f.pipeline->native->batch_bytes(5)), assembled(whole.size());
+    NativeScratch scratch;
+    REQUIRE(run_native_into(request, whole, scratch, never).ok());
+    auto arena = *transport::Arena::create(std::size_t{16} << 20);
+    std::size_t chunks = 0, samples = 0;
+    bool last = false;
+    const auto done = run_native_chunks(request, *arena, scratch, never, {}, [&](PixelChunk chunk) {
+      CHECK(!last);
+      CHECK(chunk.first_sample == samples);
+      const std::size_t sample_bytes = f.pipeline->native->wire_sample_bytes();
+      CHECK(chunk.bytes == chunk.samples * sample_bytes);
+      for (std::size_t i = 0; i < chunk.samples; ++i) {
+        f.pipeline->native->finish({reinterpret_cast<const std::uint8_t*>(chunk.slot.data()) + i * sample_bytes, sample_bytes},
+                                   image_in_slot(*f.pipeline, samples + i, assembled));
+      }
+      samples += chunk.samples;
+      last = chunk.last;
+      ++chunks;
+    });
+    REQUIRE(done.ok());
+    write_labels(request, assembled);
+    CHECK(last);
+    CHECK(samples == 5);
+    CHECK(chunks == (size == 16 ? 1 : 5));
+    CHECK(assembled == whole);
+  }
+}
+
+TEST_CASE("an index outside the data set is refused before any work") {
+  const Fixture f(16);
+  CHECK(check_indices(f.request({})).ok());
+  CHECK(check_indices(f.request({0, 5})).ok());
+  for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{6}, INT64_MAX, INT64_MIN}) {
+    CHECK_THAT(check_indices(f.request({0, wrong})).error().message(), Catch::Contains("indices[1]") && Catch::Contains("6 samples"));
+  }
+}
+
+TEST_CASE("an empty batch is a batch") {
+  const Fixture f(16);
+  auto arena = *transport::Arena::create(1 << 20);
+  NativeScratch scratch;
+  int chunks = 0;
+  REQUIRE(run_native_chunks(f.request({}), *arena, scratch, never, {}, [&](PixelChunk chunk) {
+            CHECK(chunk.last);
+            CHECK(chunk.samples == 0);
+            ++chunks;
+          }).ok());
+  CHECK(chunks == 1);
+}
+
+TEST_CASE("a cancelled batch stops between samples") {
+  const Fixture f(16);
+  int asked = 0;
+  std::vector<std::byte> slot(f.pipeline->native->batch_bytes(6));
+  NativeScratch scratch;
+  const auto done = run_native_into(f.request({0, 1, 2, 3, 4, 5}), slot, scratch, [&] { return ++asked > 2; });
+  CHECK(done.error().code() == ErrorCode::kCancelled);
+  CHECK(asked == 3);
+}
+
+TEST_CASE("a damaged file is named with its place in the batch") {
+  const Fixture f(16);
+  std::ofstream(f.root / "4.jpg") << "no JPEG";
+  std::vector<std::byte> slot(f.pipeline->native->batch_bytes(2));
+  NativeScratch scratch;
+  const auto done = run_native_into(f.request({1, 4}), slot, scratch, never);
+  REQUIRE(!done.ok());
+  CHECK_THAT(done.error().message(), Catch::Contains("sample 1 of the batch, index 4") && Catch::Contains("4.jpg"));
+}
+
+TEST_CASE("errors wear Python's clothes") {
+  struct Case {
+    ErrorCode code;
+    const char* type;
+    bool executor_fault;
+  };
+  for (const Case& test : {Case{ErrorCode::kNotFound, "FileNotFoundError", false}, Case{ErrorCode::kPermissionDenied, "PermissionError", false},
+                           Case{ErrorCode::kDataLoss, "OSError", false}, Case{ErrorCode::kInvalidArgument, "ValueError", false},
+                           Case{ErrorCode::kResourceExhausted, "MemoryError", true}, Case{ErrorCode::kInternal, "RuntimeError", false}}) {
+    const BatchFailure failure = to_failure(Error(test.code, "what"));
+    CHECK(failure.failure.exception_type == test.type);
+    CHECK(failure.executor_fault == test.executor_fault);
+    CHECK(failure.failure.message == "what");
+  }
+}
+
+TEST_CASE("a fingerprint tells executor and content apart") {
+  const std::string a = pipeline_fingerprint(ExecutorKind::kPython, "x");
+  CHECK(a.size() == 64);
+  CHECK(a != pipeline_fingerprint(ExecutorKind::kNative, "x"));
+  CHECK(a != pipeline_fingerprint(ExecutorKind::kPython, "y"));
+  // sha256("pythonx"), as any other program computes it.
+  CHECK(a == "794044bcc3e47b4f328f17091ba8075593d7a02239aacffdd35f5e9763115330");
+}
+
+}  // namespace
+}  // namespace sluice::executor

@@ -1,0 +1,94 @@
+"""The child's side of the protocol for tests (docs/designs/first-slice.md section 4).
+
+The pipeline blob is JSON: {"behaviour": "echo" | ..., ...}. "echo" answers a batch with one int64 tensor: its indices, seq and
+worker id. The other behaviours misbehave in one way each.
+"""
+
+import argparse
+import json
+import mmap
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+
+
+class Frames:
+    def __init__(self, connected):
+        self._file = connected.makefile("rwb")
+
+    def receive(self):
+        header = self._file.read(8)
+        if len(header) < 8:
+            sys.exit(0)
+        json_bytes, blob_bytes = struct.unpack("<II", header)
+        return json.loads(self._file.read(json_bytes)), self._file.read(blob_bytes)
+
+    def send(self, message, blob=b""):
+        text = json.dumps(message).encode()
+        self._file.write(struct.pack("<II", len(text), len(blob)) + text + blob)
+        self._file.flush()
+
+
+def misbehave(behaviour, message, pipeline):
+    if behaviour == "raise":
+        return {"type": "error", "id": message["id"], "exception_type": "KeyError", "message": "'x'", "traceback": "line 1"}
+    if behaviour == "segfault" or (behaviour == "segfault once" and not os.path.exists(pipeline["marker"])):
+        if "marker" in pipeline:
+            open(pipeline["marker"], "w").close()
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if behaviour == "exit":
+        os._exit(3)
+    if behaviour == "hang":
+        time.sleep(3600)
+    if behaviour == "nonsense":
+        return {"type": "dance"}
+    if behaviour == "foreign answer":
+        return {"type": "alloc", "id": message["id"] + 1000, "bytes": 8}
+    return None
+
+
+def answer(frames, arena, message, pipeline):
+    behaviour = pipeline["behaviour"]
+    wrong = misbehave(behaviour, message, pipeline)
+    if wrong is not None:
+        frames.send(wrong, b"pickled" if behaviour == "raise" else b"")
+        return
+    values = [*message["indices"], message["seq"], message["worker_id"]]
+    size = 8 * len(values)
+    frames.send({"type": "alloc", "id": message["id"], "bytes": pipeline.get("alloc_bytes", size)})
+    slot, _ = frames.receive()
+    if "error" in slot:
+        frames.send({"type": "error", "id": message["id"], "exception_type": "SlotRefused", "message": slot["error"]})
+        return
+    arena[slot["offset"] : slot["offset"] + size] = struct.pack(f"<{len(values)}q", *values)
+    offset = 1 << 40 if behaviour == "tensor outside" else 0
+    tensors = [{"dtype": "int64", "shape": [len(values)], "offset": offset, "nbytes": size}]
+    frames.send({"type": "done", "id": message["id"], "tensors": tensors, "seconds": 0.25}, b"structure")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--socket-fd", type=int)
+    parser.add_argument("--arena-fd", type=int)
+    arguments = parser.parse_args()
+    arena = mmap.mmap(arguments.arena_fd, 0)
+    frames = Frames(socket.socket(fileno=arguments.socket_fd))
+    pipeline = {}
+    while True:
+        message, blob = frames.receive()
+        if message["type"] == "quit":
+            return
+        if message["type"] == "load":
+            pipeline = json.loads(blob)
+            if pipeline["behaviour"] == "cannot load":
+                frames.send({"type": "error", "pipeline": message["pipeline"], "exception_type": "ImportError", "message": "no module"})
+            else:
+                frames.send({"type": "loaded", "pipeline": message["pipeline"]})
+        else:
+            answer(frames, arena, message, pipeline)
+
+
+main()

@@ -1,0 +1,98 @@
+#include "src/executor/thread_pool.h"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <future>
+#include <set>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::executor {
+namespace {
+
+TEST_CASE("jobs run on as many threads as the pool has") {
+  ThreadPool pool(3, 3, 100, 0);
+  std::promise<void> all_here;
+  std::atomic<int> here = 0;
+  auto together = all_here.get_future().share();
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(pool.submit([&, together](ThreadState&) {
+      if (++here == 3) all_here.set_value();
+      together.wait();
+    }));
+  }
+  CHECK(together.wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+}
+
+TEST_CASE("the queue is bounded") {
+  ThreadPool pool(1, 1, 2, 0);
+  std::promise<void> started, release;
+  auto released = release.get_future().share();
+  REQUIRE(pool.submit([&, released](ThreadState&) {
+    started.set_value();
+    released.wait();
+  }));
+  started.get_future().wait();
+  CHECK(pool.submit([](ThreadState&) {}));
+  CHECK(pool.submit([](ThreadState&) {}));
+  CHECK(!pool.submit([](ThreadState&) {}));
+  CHECK(pool.queued() == 2);
+  release.set_value();
+}
+
+TEST_CASE("fewer threads after a smaller quota, more after a larger one") {
+  ThreadPool pool(1, 4, 100, 0);
+  CHECK(pool.threads() == 1);
+  const auto most_at_once = [&](std::size_t threads) {
+    pool.set_threads(threads);
+    std::atomic<int> running = 0, most = 0;
+    std::vector<std::future<void>> done;
+    for (int i = 0; i < 40; ++i) {
+      auto promise = std::make_shared<std::promise<void>>();
+      done.push_back(promise->get_future());
+      REQUIRE(pool.submit([&, promise](ThreadState&) {
+        const int now = ++running;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        std::this_thread::yield();
+        --running;
+        promise->set_value();
+      }));
+    }
+    for (auto& one : done) one.wait();
+    return most.load();
+  };
+  CHECK(most_at_once(1) == 1);
+  CHECK(most_at_once(4) <= 4);
+  CHECK(most_at_once(1) == 1);
+  pool.set_threads(99);
+  CHECK(pool.threads() == 4);
+}
+
+TEST_CASE("a nice pool yields to the process's other threads") {
+  ThreadPool pool(1, 1, 1, 10);
+  std::promise<int> priority;
+  REQUIRE(pool.submit([&](ThreadState&) { priority.set_value(::getpriority(PRIO_PROCESS, 0)); }));
+  CHECK(priority.get_future().get() >= 10);
+  CHECK(::getpriority(PRIO_PROCESS, 0) < 10);
+}
+
+TEST_CASE("ending asks the running job to stop and drops the waiting ones") {
+  std::atomic<int> ran = 0;
+  {
+    ThreadPool pool(1, 1, 10, 0);
+    std::promise<void> started;
+    REQUIRE(pool.submit([&](ThreadState& thread) {
+      started.set_value();
+      while (!thread.stop.stop_requested()) std::this_thread::yield();
+      ++ran;
+    }));
+    REQUIRE(pool.submit([&](ThreadState&) { ran += 100; }));
+    started.get_future().wait();
+  }
+  CHECK(ran == 1);
+}
+
+}  // namespace
+}  // namespace sluice::executor
