@@ -28,8 +28,8 @@ struct Pipeline {
   std::uint64_t number = 0;  // within this process
   std::string fingerprint;   // sha256 hex of executor and blob
   ExecutorKind kind = ExecutorKind::kNative;
-  std::string blob;          // native: specification JSON; python: cloudpickle
-  std::string python;        // interpreter; python only
+  std::string blob;    // native: specification JSON; python: cloudpickle
+  std::string python;  // interpreter; python only
   std::uint32_t num_workers = 0;
   std::shared_ptr<const pipeline::NativePipeline> native;  // set for kNative
 };
@@ -56,15 +56,16 @@ using RequestHandle = std::shared_ptr<const BatchRequest>;
 struct Batch {
   transport::ArenaSlot slot;
   std::vector<transport::TensorDescription> tensors;
-  std::string structure;   // python: pickled structure; native: empty
-  double busy_seconds = 0; // CPU
+  std::string structure;    // python: pickled structure; native: empty
+  double busy_seconds = 0;  // CPU
 };
 
 // Why there is no batch. `exception` is the pickled Python exception, if there is one.
 struct BatchFailure {
   transport::Failure failure;
   std::string exception;
-  // Not the data's or the user's fault but this executor's (no interpreter, no memory, cancelled): elsewhere it may work.
+  // Not the data's or the user's fault but this executor's (no interpreter, no memory, cancelled): elsewhere it may
+  // work.
   bool executor_fault = false;
 };
 

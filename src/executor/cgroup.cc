@@ -46,11 +46,12 @@ std::vector<fs::path> cgroup_directories(const fs::path& root, const std::string
     if (second == std::string::npos) continue;
     std::istringstream names(line.substr(first + 1, second - first - 1));
     bool matches = controller.empty() && second == first + 1;
-    for (std::string name; std::getline(names, name, ',');) matches = matches || (!controller.empty() && name == controller);
+    for (std::string name; std::getline(names, name, ',');)
+      matches = matches || (!controller.empty() && name == controller);
     if (matches) own = line.substr(second + 1);
   }
   std::vector<fs::path> directories;
-  for (fs::path path = own.lexically_normal(); ; path = path.parent_path()) {
+  for (fs::path path = own.lexically_normal();; path = path.parent_path()) {
     directories.push_back(base / path.relative_path());
     if (path == path.parent_path()) return directories;
   }

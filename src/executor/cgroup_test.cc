@@ -34,8 +34,12 @@ TEST_CASE("the CPU quota is found in both versions of cgroups") {
   };
   const Case cases[] = {
       {"nothing readable", {}, std::nullopt},
-      {"version 2, in a container", {{"proc/self/cgroup", "0::/\n"}, {"sys/fs/cgroup/cpu.max", "25000 100000\n"}}, 0.25},
-      {"version 2, no limit", {{"proc/self/cgroup", "0::/\n"}, {"sys/fs/cgroup/cpu.max", "max 100000\n"}}, std::nullopt},
+      {"version 2, in a container",
+       {{"proc/self/cgroup", "0::/\n"}, {"sys/fs/cgroup/cpu.max", "25000 100000\n"}},
+       0.25},
+      {"version 2, no limit",
+       {{"proc/self/cgroup", "0::/\n"}, {"sys/fs/cgroup/cpu.max", "max 100000\n"}},
+       std::nullopt},
       {"version 2, the parent is tighter",
        {{"proc/self/cgroup", "0::/pod/app\n"},
         {"sys/fs/cgroup/pod/cpu.max", "50000 100000\n"},
@@ -73,7 +77,8 @@ TEST_CASE("the CPU quota is found in both versions of cgroups") {
 TEST_CASE("a memory limit counts only if it limits") {
   const Tree v2({{"proc/self/cgroup", "0::/\n"}, {"sys/fs/cgroup/memory.max", "268435456\n"}});
   CHECK(memory_limit_bytes(v2.root) == std::size_t{268435456});
-  const Tree v1({{"proc/self/cgroup", "4:memory:/\n"}, {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}});
+  const Tree v1(
+      {{"proc/self/cgroup", "4:memory:/\n"}, {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}});
   CHECK(!memory_limit_bytes(v1.root).has_value());
 }
 

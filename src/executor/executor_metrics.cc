@@ -25,7 +25,8 @@ struct ExecutorMetrics::Series {
       const Labels labels{{"placement", placement}, {"executor", std::string(to_string(kind))}};
       kinds[kind == ExecutorKind::kPython] = {
           &counter(registry, "sluice_worker_samples_total", "Samples executed.", labels),
-          &counter(registry, "sluice_worker_busy_seconds_total", "CPU seconds of the threads and processes that executed.", labels)};
+          &counter(registry, "sluice_worker_busy_seconds_total",
+                   "CPU seconds of the threads and processes that executed.", labels)};
     }
     bytes = &counter(registry, "sluice_worker_bytes_total", "Bytes of finished batches, as sent or stored.", here);
     errors = &counter(registry, "sluice_worker_errors_total", "Batches that ended in an error.", here);

@@ -10,7 +10,8 @@ namespace {
 
 Error cancelled_error() { return {ErrorCode::kCancelled, "the batch is no longer wanted"}; }
 
-Result<void> produce(const BatchRequest& request, std::size_t i, std::span<std::uint8_t> pixels, NativeScratch& scratch) {
+Result<void> produce(const BatchRequest& request, std::size_t i, std::span<std::uint8_t> pixels,
+                     NativeScratch& scratch) {
   const std::uint32_t seed = pipeline::sample_seed(request.base_seed, request.epoch, request.position + i);
   const auto result = request.pipeline->native->produce(request.indices[i], seed, pixels, scratch.workspace);
   if (result.ok()) return {};

@@ -25,7 +25,8 @@ struct Fixture {
     nlohmann::json paths = nlohmann::json::array(), labels = nlohmann::json::array();
     for (int i = 0; i < 6; ++i) {
       const auto bytes = pipeline::testing::encode_picture({90 + i, 70}, {});
-      std::ofstream(root / (std::to_string(i) + ".jpg"), std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+      std::ofstream(root / (std::to_string(i) + ".jpg"), std::ios::binary)
+          .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
       paths.push_back(std::to_string(i) + ".jpg");
       labels.push_back(100 + i);
     }
@@ -80,8 +81,9 @@ TEST_CASE("chunks put together and finished are the whole batch") {
       const std::size_t sample_bytes = f.pipeline->native->wire_sample_bytes();
       CHECK(chunk.bytes == chunk.samples * sample_bytes);
       for (std::size_t i = 0; i < chunk.samples; ++i) {
-        f.pipeline->native->finish({reinterpret_cast<const std::uint8_t*>(chunk.slot.data()) + i * sample_bytes, sample_bytes},
-                                   image_in_slot(*f.pipeline, samples + i, assembled));
+        f.pipeline->native->finish(
+            {reinterpret_cast<const std::uint8_t*>(chunk.slot.data()) + i * sample_bytes, sample_bytes},
+            image_in_slot(*f.pipeline, samples + i, assembled));
       }
       samples += chunk.samples;
       last = chunk.last;
@@ -101,7 +103,8 @@ TEST_CASE("an index outside the data set is refused before any work") {
   CHECK(check_indices(f.request({})).ok());
   CHECK(check_indices(f.request({0, 5})).ok());
   for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{6}, INT64_MAX, INT64_MIN}) {
-    CHECK_THAT(check_indices(f.request({0, wrong})).error().message(), Catch::Contains("indices[1]") && Catch::Contains("6 samples"));
+    CHECK_THAT(check_indices(f.request({0, wrong})).error().message(),
+               Catch::Contains("indices[1]") && Catch::Contains("6 samples"));
   }
 }
 
@@ -144,9 +147,11 @@ TEST_CASE("errors wear Python's clothes") {
     const char* type;
     bool executor_fault;
   };
-  for (const Case& test : {Case{ErrorCode::kNotFound, "FileNotFoundError", false}, Case{ErrorCode::kPermissionDenied, "PermissionError", false},
-                           Case{ErrorCode::kDataLoss, "OSError", false}, Case{ErrorCode::kInvalidArgument, "ValueError", false},
-                           Case{ErrorCode::kResourceExhausted, "MemoryError", true}, Case{ErrorCode::kInternal, "RuntimeError", false}}) {
+  for (const Case& test :
+       {Case{ErrorCode::kNotFound, "FileNotFoundError", false},
+        Case{ErrorCode::kPermissionDenied, "PermissionError", false}, Case{ErrorCode::kDataLoss, "OSError", false},
+        Case{ErrorCode::kInvalidArgument, "ValueError", false},
+        Case{ErrorCode::kResourceExhausted, "MemoryError", true}, Case{ErrorCode::kInternal, "RuntimeError", false}}) {
     const BatchFailure failure = to_failure(Error(test.code, "what"));
     CHECK(failure.failure.exception_type == test.type);
     CHECK(failure.executor_fault == test.executor_fault);

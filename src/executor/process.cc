@@ -20,7 +20,9 @@ namespace {
 
 std::vector<std::string> merged_environment(const std::vector<std::string>& additions) {
   std::map<std::string, std::string> merged;
-  auto add = [&](std::string_view entry) { merged.insert_or_assign(std::string(entry.substr(0, entry.find('='))), entry); };
+  auto add = [&](std::string_view entry) {
+    merged.insert_or_assign(std::string(entry.substr(0, entry.find('='))), entry);
+  };
   for (char** entry = environ; *entry != nullptr; ++entry) add(*entry);
   for (const std::string& entry : additions) add(entry);
   std::vector<std::string> result;

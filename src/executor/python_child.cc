@@ -55,14 +55,15 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonChild::start(cons
   transport::UniqueFd ours(fds[0]);
   const transport::UniqueFd theirs(fds[1]);
   const ProcessCommand command{
-      .arguments = {pipeline->python, "-m", "sluice.executor", "--socket-fd", std::to_string(theirs.get()), "--arena-fd",
-                    std::to_string(options.arena->fd())},
+      .arguments = {pipeline->python, "-m", "sluice.executor", "--socket-fd", std::to_string(theirs.get()),
+                    "--arena-fd", std::to_string(options.arena->fd())},
       .environment = child_environment(options),
       .inherited_fds = {theirs.get(), options.arena->fd()},
   };
   auto process = spawner.spawn(command);
   if (!process.ok()) return executor_failure(process.error().message());
-  log_debug("executor", "python child started", {{"pid", (*process)->pid()}, {"pipeline", pipeline->fingerprint.substr(0, 12)}});
+  log_debug("executor", "python child started",
+            {{"pid", (*process)->pid()}, {"pipeline", pipeline->fingerprint.substr(0, 12)}});
   std::unique_ptr<PythonChild> child(
       new PythonChild(options, std::move(pipeline), std::move(process).value(), std::move(ours)));
   if (auto failure = child->load(stop)) return *std::move(failure);

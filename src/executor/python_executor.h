@@ -43,7 +43,7 @@ class PythonExecutor {
   const std::size_t children_max_;
   ProcessSpawner spawner_;  // before the children: they must be gone when its thread ends
   mutable std::mutex mutex_;
-  std::list<std::unique_ptr<PythonChild>> idle_;  // the last used first
+  std::list<std::unique_ptr<PythonChild>> idle_;      // the last used first
   std::map<std::string, LoadFailure> load_failures_;  // by fingerprint
 };
 

@@ -18,7 +18,8 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 struct Fixture {
   std::shared_ptr<transport::Arena> arena = *transport::Arena::create(4 * kMiB);
-  PythonExecutor executor{{.arena = arena, .python_path = std::filesystem::absolute("src/executor/testing/python").string(),
+  PythonExecutor executor{{.arena = arena,
+                           .python_path = std::filesystem::absolute("src/executor/testing/python").string(),
                            .cancel_grace = std::chrono::seconds(0)},
                           2};
   std::uint64_t next_pipeline = 1;
@@ -97,9 +98,10 @@ TEST_CASE("a batch that kills every child fails with the way they ended") {
     const char* behaviour;
     const char* want;
   };
-  for (const Case& test : {Case{"segfault", "was killed by signal 11 (Segmentation fault)"}, Case{"exit", "exited with code 3"},
-                           Case{"nonsense", "unknown type 'dance'"}, Case{"foreign answer", "a request that nobody made"},
-                           Case{"tensor outside", "a tensor outside its slot"}}) {
+  for (const Case& test :
+       {Case{"segfault", "was killed by signal 11 (Segmentation fault)"}, Case{"exit", "exited with code 3"},
+        Case{"nonsense", "unknown type 'dance'"}, Case{"foreign answer", "a request that nobody made"},
+        Case{"tensor outside", "a tensor outside its slot"}}) {
     INFO(test.behaviour);
     Fixture f;
     const BatchFailure failure = f.failure(f.request(behaviour(test.behaviour)));
@@ -141,13 +143,19 @@ TEST_CASE("a child that hangs is killed when nobody wants its batch, or when we 
   }
   SECTION("cancelled while it hangs") {
     std::atomic<bool> cancelled = false;
-    std::jthread other([&] { f.executor.warm(f.request(behaviour("echo")).pipeline, {}); cancelled = true; });
+    std::jthread other([&] {
+      f.executor.warm(f.request(behaviour("echo")).pipeline, {});
+      cancelled = true;
+    });
     const auto outcome = f.executor.run(request, {}, [&] { return cancelled.load(); });
     CHECK(std::get<BatchFailure>(outcome).executor_fault);
   }
   SECTION("stopped") {
     std::stop_source stop;
-    std::jthread other([&] { f.executor.warm(f.request(behaviour("echo")).pipeline, {}); stop.request_stop(); });
+    std::jthread other([&] {
+      f.executor.warm(f.request(behaviour("echo")).pipeline, {});
+      stop.request_stop();
+    });
     const auto outcome = f.executor.run(request, stop.get_token(), [] { return false; });
     CHECK(std::get<BatchFailure>(outcome).executor_fault);
   }

@@ -117,7 +117,8 @@ void Arena::cancel(Ticket ticket, Error reason) {
   std::list<Grant> grants;
   {
     std::lock_guard lock(mutex_);
-    const auto waiter = std::find_if(waiters_.begin(), waiters_.end(), [&](const Waiter& w) { return w.ticket == ticket; });
+    const auto waiter =
+        std::find_if(waiters_.begin(), waiters_.end(), [&](const Waiter& w) { return w.ticket == ticket; });
     if (waiter == waiters_.end()) return;
     granted = std::move(waiter->granted);
     waiters_.erase(waiter);

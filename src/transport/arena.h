@@ -42,9 +42,9 @@ class ArenaSlot {
   ~ArenaSlot();
 
   bool valid() const { return arena_ != nullptr; }
-  std::uint64_t id() const { return id_; }           // never reused within an arena
-  std::size_t offset() const { return offset_; }     // a multiple of kSlotAlignment
-  std::size_t bytes() const { return bytes_; }       // as asked for, rounded up to kSlotAlignment
+  std::uint64_t id() const { return id_; }        // never reused within an arena
+  std::size_t offset() const { return offset_; }  // a multiple of kSlotAlignment
+  std::size_t bytes() const { return bytes_; }    // as asked for, rounded up to kSlotAlignment
   std::byte* data() const;
 
  private:
@@ -129,8 +129,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
   std::byte* const data_;
   const std::size_t bytes_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, FreeBlock> free_;   // by offset
-  std::map<std::size_t, UsedBlock> used_;   // by offset
+  std::map<std::size_t, FreeBlock> free_;  // by offset
+  std::map<std::size_t, UsedBlock> used_;  // by offset
   std::deque<Waiter> waiters_;
   std::uint64_t tick_ = 0;
   std::uint64_t next_slot_ = 1;

@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <rapidcheck.h>
 #include <atomic>
 #include <cstring>
 #include <optional>
-#include <rapidcheck.h>
 #include <thread>
 #include <vector>
 

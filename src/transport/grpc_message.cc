@@ -7,7 +7,9 @@ namespace {
 
 constexpr std::size_t kPayloadAlignment = 64;
 
-std::size_t padded(std::size_t bytes) { return (bytes + kPayloadAlignment - 1) / kPayloadAlignment * kPayloadAlignment; }
+std::size_t padded(std::size_t bytes) {
+  return (bytes + kPayloadAlignment - 1) / kPayloadAlignment * kPayloadAlignment;
+}
 
 void release_owner(void* owner) { delete static_cast<std::shared_ptr<const void>*>(owner); }
 

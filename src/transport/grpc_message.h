@@ -17,7 +17,7 @@
 namespace sluice::transport {
 
 inline constexpr const char* kExecuteMethod = "/sluice.v1.DataWorker/Execute";
-inline constexpr int kFeederMessageBytesMax = 256 << 20;          // chunks; a single sample may be large
+inline constexpr int kFeederMessageBytesMax = 256 << 20;              // chunks; a single sample may be large
 inline constexpr int kWorkerMessageBytesMax = (1 << 30) + (1 << 20);  // pipelines
 inline constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 20;
 

@@ -74,8 +74,8 @@ class JsonReader {
   }
   void read(const nlohmann::json& value, const std::string& name, std::int64_t& out) {
     // An unsigned number above 2^63-1 would wrap silently.
-    const bool in_range = value.is_number_unsigned() ? value.get<std::uint64_t>() <= 0x7FFFFFFFFFFFFFFFULL
-                                                     : value.is_number_integer();
+    const bool in_range =
+        value.is_number_unsigned() ? value.get<std::uint64_t>() <= 0x7FFFFFFFFFFFFFFFULL : value.is_number_integer();
     if (!in_range) return fail(name, "must be a whole number of 64 bits");
     out = value.get<std::int64_t>();
   }
@@ -87,7 +87,8 @@ class JsonReader {
   void read(const nlohmann::json& value, const std::string& name, std::vector<T>& out) {
     if (!value.is_array()) return fail(name, "must be a list");
     out.resize(value.size());
-    for (std::size_t i = 0; i < value.size() && !error_; ++i) read(value[i], name + "[" + std::to_string(i) + "]", out[i]);
+    for (std::size_t i = 0; i < value.size() && !error_; ++i)
+      read(value[i], name + "[" + std::to_string(i) + "]", out[i]);
   }
 
   const nlohmann::json& object_;

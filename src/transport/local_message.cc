@@ -23,7 +23,8 @@ Result<ClientMessage> checked(const JsonReader& reader, Message message) {
 json tensors_json(const std::vector<TensorDescription>& tensors) {
   json list = json::array();
   for (const TensorDescription& tensor : tensors) {
-    list.push_back({{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"offset", tensor.offset}, {"nbytes", tensor.nbytes}});
+    list.push_back(
+        {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"offset", tensor.offset}, {"nbytes", tensor.nbytes}});
   }
   return list;
 }
@@ -144,8 +145,8 @@ Result<ClientMessage> parse_client_message(std::string_view text) {
     Result<ClientMessage> (*parse)(JsonReader&);
   };
   static constexpr Parser kParsers[] = {
-      {"request", parse_request},   {"release", parse_release}, {"progress", parse_progress}, {"open", parse_open},
-      {"close", parse_close},       {"hello", parse_hello},     {"pipeline", parse_pipeline},
+      {"request", parse_request}, {"release", parse_release}, {"progress", parse_progress}, {"open", parse_open},
+      {"close", parse_close},     {"hello", parse_hello},     {"pipeline", parse_pipeline},
   };
   SLUICE_TRY(const Parsed parsed, parse_object(text));
   for (const Parser& parser : kParsers) {

@@ -34,11 +34,14 @@ TEST_CASE("a wrong client is told the field") {
       {"fraction", R"({"type":"close","stream":1.5})", "close.stream: must be a whole number"},
       {"index too large", R"({"type":"request","stream":1,"seq":0,"position":0,"indices":[0,18446744073709551615]})",
        "request.indices[1]"},
-      {"index no number", R"({"type":"request","stream":1,"seq":0,"position":0,"indices":["a"]})", "request.indices[0]"},
-      {"executor unknown", R"({"type":"pipeline","id":1,"executor":"lua"})", "pipeline.executor: must be native or python"},
+      {"index no number", R"({"type":"request","stream":1,"seq":0,"position":0,"indices":["a"]})",
+       "request.indices[0]"},
+      {"executor unknown", R"({"type":"pipeline","id":1,"executor":"lua"})",
+       "pipeline.executor: must be native or python"},
       {"python without interpreter", R"({"type":"pipeline","id":1,"executor":"python"})", "pipeline.python"},
       {"slots no list", R"({"type":"release","slots":7})", "release.slots: must be a list"},
-      {"progress no number", R"({"type":"progress","stream":0,"batches":0,"samples":0,"compute_seconds":"x","wait_seconds":0})",
+      {"progress no number",
+       R"({"type":"progress","stream":0,"batches":0,"samples":0,"compute_seconds":"x","wait_seconds":0})",
        "progress.compute_seconds"},
   };
   for (const Case& test : cases) {
@@ -59,7 +62,8 @@ TEST_CASE("a batch names its slot, its tensors and where it was made") {
                              .seconds = 0.5,
                              .placement = "remote"};
   const auto object = nlohmann::json::parse(to_json(message));
-  CHECK(object == nlohmann::json::parse(R"({"type":"batch","stream":1,"seq":2,"slot":3,"copy":true,"seconds":0.5,"placement":"remote",
+  CHECK(object == nlohmann::json::parse(
+                      R"({"type":"batch","stream":1,"seq":2,"slot":3,"copy":true,"seconds":0.5,"placement":"remote",
       "tensors":[{"dtype":"float32","shape":[64,3,224,224],"offset":4096,"nbytes":38535168}]})"));
 }
 
@@ -77,7 +81,8 @@ TEST_CASE("a child's messages are read") {
       R"({"type":"done","id":1,"seconds":0.25,"tensors":[{"dtype":"int64","shape":[],"offset":64,"nbytes":8}]})");
   REQUIRE(done.ok());
   CHECK(std::get<DoneMessage>(*done).tensors.at(0).offset == 64);
-  const auto error = parse_child_message(R"({"type":"error","id":1,"exception_type":"KeyError","message":"'x'","traceback":"..."})");
+  const auto error =
+      parse_child_message(R"({"type":"error","id":1,"exception_type":"KeyError","message":"'x'","traceback":"..."})");
   REQUIRE(error.ok());
   CHECK(std::get<ChildErrorMessage>(*error).failure.exception_type == "KeyError");
   CHECK(!parse_child_message(R"({"type":"done","id":1,"seconds":0.25,"tensors":[{"dtype":"int64"}]})").ok());

@@ -124,9 +124,9 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   std::shared_ptr<Call> self_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool reading_ = true;     // a read is in progress
+  bool reading_ = true;  // a read is in progress
   bool cancelled_ = false;
-  bool ended_ = false;      // the hold is gone: no operation may be started
+  bool ended_ = false;  // the hold is gone: no operation may be started
   bool done_ = false;
 };
 

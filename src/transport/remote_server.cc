@@ -137,7 +137,8 @@ class GrpcServer final : public RemoteServer {
     // Two workers on one address would be a mistake, not load balancing.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0) return unavailable("cannot listen on " + address + ", or the TLS files are damaged");
+    if (server_ == nullptr || port_ == 0)
+      return unavailable("cannot listen on " + address + ", or the TLS files are damaged");
     return {};
   }
 

@@ -27,12 +27,12 @@ struct ClientSession {
   std::shared_ptr<Connection> connection;
   bool greeted = false;
   std::int64_t rank = 0;
-  std::map<std::uint64_t, KnownPipeline> pipelines;   // by the client's number
-  std::map<std::uint64_t, Stream> streams;            // by the client's number
+  std::map<std::uint64_t, KnownPipeline> pipelines;     // by the client's number
+  std::map<std::uint64_t, Stream> streams;              // by the client's number
   std::map<std::uint64_t, transport::ArenaSlot> slots;  // in the client's hands
-  std::size_t batch_bytes = 0;                        // the largest seen
+  std::size_t batch_bytes = 0;                          // the largest seen
   std::size_t prefetch_batches = 0;
-  std::size_t window = 0;                             // as told last
+  std::size_t window = 0;  // as told last
 };
 
 }  // namespace sluice::feeder

@@ -34,7 +34,8 @@ Result<HostPort> parse_host_port(const std::string& text) {
   HostPort result;
   if (colon != std::string::npos) {
     result = {text.substr(0, colon), text.substr(colon + 1)};
-    if (result.host.starts_with('[') && result.host.ends_with(']')) result.host = result.host.substr(1, result.host.size() - 2);
+    if (result.host.starts_with('[') && result.host.ends_with(']'))
+      result.host = result.host.substr(1, result.host.size() - 2);
   }
   const bool is_number = !result.port.empty() && result.port.find_first_not_of("0123456789") == std::string::npos;
   if (result.host.empty() || !is_number) return invalid_argument("--workers: '" + text + "' is not HOST:PORT");
@@ -54,7 +55,8 @@ Discovery::Discovery(HostPort name, Resolve resolve) : state_(std::make_shared<S
     while (true) {
       auto found = resolve(name.host, name.port);
       if (failing == found.ok()) {
-        if (!found.ok()) log_warning("feeder", "workers cannot be looked up; those known stay", {{"reason", found.error().message()}});
+        if (!found.ok())
+          log_warning("feeder", "workers cannot be looked up; those known stay", {{"reason", found.error().message()}});
         failing = !found.ok();
       }
       std::unique_lock lock(state->mutex);

@@ -50,10 +50,11 @@ bool eventually(Condition condition) {
 TEST_CASE("the last good answer stands while the name server is away") {
   // Shared with the resolving thread, which nobody waits for.
   auto calls = std::make_shared<std::atomic<int>>(0);
-  const Discovery discovery({"workers", "1"}, [calls](const std::string& host, const std::string& port) -> Result<Addresses> {
-    if (calls->fetch_add(1) == 0) return Addresses{host + ":" + port};
-    return unavailable("no name server");
-  });
+  const Discovery discovery({"workers", "1"},
+                            [calls](const std::string& host, const std::string& port) -> Result<Addresses> {
+                              if (calls->fetch_add(1) == 0) return Addresses{host + ":" + port};
+                              return unavailable("no name server");
+                            });
   CHECK(eventually([&] { return *calls >= 2; }));
   CHECK(discovery.addresses() == Addresses{"workers:1"});
 }
@@ -62,11 +63,12 @@ TEST_CASE("ending does not wait for a resolver that hangs") {
   auto release = std::make_shared<std::atomic<bool>>(false);
   auto entered = std::make_shared<std::atomic<bool>>(false);
   {
-    const Discovery discovery({"workers", "1"}, [release, entered](const std::string&, const std::string&) -> Result<Addresses> {
-      *entered = true;
-      while (!*release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      return Addresses{};
-    });
+    const Discovery discovery({"workers", "1"},
+                              [release, entered](const std::string&, const std::string&) -> Result<Addresses> {
+                                *entered = true;
+                                while (!*release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                return Addresses{};
+                              });
     CHECK(eventually([&] { return entered->load(); }));
     CHECK(discovery.addresses().empty());
   }

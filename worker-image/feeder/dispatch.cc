@@ -117,7 +117,8 @@ void Dispatch::make_pending(RequestId id) {
 bool Dispatch::may_run(ExecutorId id, const Executor& executor, const Request& request) {
   if (executor.draining || executor.attempts.size() >= executor.credits) return false;
   if (id == kLocalExecutor) return true;
-  return !request.blamed && executor.allowed.contains(request.pipeline) && !executor.excluded.contains(request.pipeline);
+  return !request.blamed && executor.allowed.contains(request.pipeline) &&
+         !executor.excluded.contains(request.pipeline);
 }
 
 std::optional<ExecutorId> Dispatch::choose_executor(const Request& request) const {

@@ -53,9 +53,9 @@ enum class AnswerKind {
 };
 
 enum class FailureKind {
-  kFinal,      // tell the client
-  kRetried,    // pending again
-  kUnwanted,   // cancelled or already answered
+  kFinal,     // tell the client
+  kRetried,   // pending again
+  kUnwanted,  // cancelled or already answered
 };
 
 class Dispatch {

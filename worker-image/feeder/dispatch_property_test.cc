@@ -73,7 +73,10 @@ class World {
     if (executor == kLocalExecutor) return;
     std::size_t held = 0;
     for (auto attempt = running_.begin(); attempt != running_.end();) {
-      if (attempt->executor != executor) { ++attempt; continue; }
+      if (attempt->executor != executor) {
+        ++attempt;
+        continue;
+      }
       late_.push_back(*attempt);
       held += 1;
       attempt = running_.erase(attempt);
@@ -147,7 +150,9 @@ class World {
     return attempt;
   }
 
-  ExecutorId some_worker() { return std::next(credits_.begin(), static_cast<std::ptrdiff_t>(pick(credits_.size())))->first; }
+  ExecutorId some_worker() {
+    return std::next(credits_.begin(), static_cast<std::ptrdiff_t>(pick(credits_.size())))->first;
+  }
 
   static std::size_t pick(std::size_t below) { return *rc::gen::inRange<std::size_t>(0, below); }
 

@@ -40,7 +40,8 @@ struct Fixture {
   // "request>executor" of everything that starts now.
   std::vector<std::string> assign() {
     std::vector<std::string> text;
-    for (const Assignment& a : dispatch.assign()) text.push_back(std::to_string(a.request) + ">" + std::to_string(a.executor));
+    for (const Assignment& a : dispatch.assign())
+      text.push_back(std::to_string(a.request) + ">" + std::to_string(a.executor));
     return text;
   }
 };

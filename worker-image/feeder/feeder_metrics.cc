@@ -32,13 +32,15 @@ struct FeederMetrics::Families {
         handed_over(counter(registry, "sluice_feeder_batches_total", "First answers handed to a client.")),
         local(handed_over.Add({{"placement", "local"}})),
         remote(handed_over.Add({{"placement", "remote"}})),
-        reissued(counter(registry, "sluice_feeder_reissued_batches_total", "Batches asked for again elsewhere.").Add({})),
+        reissued(
+            counter(registry, "sluice_feeder_reissued_batches_total", "Batches asked for again elsewhere.").Add({})),
         duplicates(counter(registry, "sluice_feeder_duplicate_batches_total", "Late answers dropped.").Add({})),
         remote_workers(gauge(registry, "sluice_feeder_remote_workers", "Remote workers that take work.").Add({})),
         outstanding(gauge(registry, "sluice_feeder_outstanding_batches", "Batches that executors hold.").Add({})),
         arena_free(gauge(registry, "sluice_feeder_arena_free_bytes", "Free bytes of the arena.").Add({})),
         first_remote(gauge(registry, "sluice_feeder_first_remote_batch_timestamp_seconds",
-                           "Unix time of the first batch from a remote worker; 0 before.").Add({})) {}
+                           "Unix time of the first batch from a remote worker; 0 before.")
+                         .Add({})) {}
 
   Family<Counter>& counter(prometheus::Registry& registry, const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Labels(constant).Register(registry);
@@ -108,7 +110,9 @@ void FeederMetrics::count_batch(std::string_view placement, double unix_seconds)
 
 void FeederMetrics::count_reissued(std::size_t batches) { families_->reissued.Increment(static_cast<double>(batches)); }
 void FeederMetrics::count_duplicate() { families_->duplicates.Increment(); }
-void FeederMetrics::set_remote_workers(std::size_t workers) { families_->remote_workers.Set(static_cast<double>(workers)); }
+void FeederMetrics::set_remote_workers(std::size_t workers) {
+  families_->remote_workers.Set(static_cast<double>(workers));
+}
 void FeederMetrics::set_outstanding(std::size_t batches) { families_->outstanding.Set(static_cast<double>(batches)); }
 void FeederMetrics::set_arena_free(std::size_t bytes) { families_->arena_free.Set(static_cast<double>(bytes)); }
 

@@ -19,7 +19,7 @@ namespace prometheus {
 class Counter;
 class Gauge;
 class Registry;
-}
+}  // namespace prometheus
 
 namespace sluice::feeder {
 

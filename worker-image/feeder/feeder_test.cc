@@ -21,7 +21,8 @@ using testing::ReceivedBatch;
 using testing::TestClient;
 
 // What a batch must hold, computed here without feeder, threads or arena.
-std::vector<std::string> expected_batch(const std::string& specification, std::uint64_t position, const std::vector<std::int64_t>& indices) {
+std::vector<std::string> expected_batch(const std::string& specification, std::uint64_t position,
+                                        const std::vector<std::int64_t>& indices) {
   auto made = executor::make_pipeline(1, executor::ExecutorKind::kNative, specification, "", 0);
   REQUIRE(made.ok());
   executor::BatchRequest request;
@@ -80,13 +81,30 @@ TEST_CASE("a wrong client is told the field and harms nobody") {
   };
   const Case cases[] = {
       {"unknown type", {{"type", "dance"}}, "unknown type"},
-      {"unknown stream", {{"type", "request"}, {"stream", 9}, {"seq", 0}, {"position", 0}, {"indices", {0}}}, "request.stream: 9"},
-      {"huge index", {{"type", "request"}, {"stream", 1}, {"seq", 0}, {"position", 0}, {"indices", {0, 4611686018427387904}}}, "indices[1]"},
-      {"negative index", {{"type", "request"}, {"stream", 1}, {"seq", 0}, {"position", 0}, {"indices", {-1}}}, "indices[0]"},
-      {"unknown pipeline", {{"type", "open"}, {"stream", 2}, {"pipeline", 77}, {"base_seed", 0}, {"epoch", 0}}, "open.pipeline: 77"},
-      {"stream open already", {{"type", "open"}, {"stream", 1}, {"pipeline", 1}, {"base_seed", 0}, {"epoch", 0}}, "open.stream: 1"},
+      {"unknown stream",
+       {{"type", "request"}, {"stream", 9}, {"seq", 0}, {"position", 0}, {"indices", {0}}},
+       "request.stream: 9"},
+      {"huge index",
+       {{"type", "request"}, {"stream", 1}, {"seq", 0}, {"position", 0}, {"indices", {0, 4611686018427387904}}},
+       "indices[1]"},
+      {"negative index",
+       {{"type", "request"}, {"stream", 1}, {"seq", 0}, {"position", 0}, {"indices", {-1}}},
+       "indices[0]"},
+      {"unknown pipeline",
+       {{"type", "open"}, {"stream", 2}, {"pipeline", 77}, {"base_seed", 0}, {"epoch", 0}},
+       "open.pipeline: 77"},
+      {"stream open already",
+       {{"type", "open"}, {"stream", 1}, {"pipeline", 1}, {"base_seed", 0}, {"epoch", 0}},
+       "open.stream: 1"},
       {"slot of nobody", {{"type", "release"}, {"slots", {123456}}}, "release.slots: 123456"},
-      {"progress of nobody", {{"type", "progress"}, {"stream", 5}, {"batches", 1}, {"samples", 1}, {"compute_seconds", 1}, {"wait_seconds", 1}}, "progress.stream"},
+      {"progress of nobody",
+       {{"type", "progress"},
+        {"stream", 5},
+        {"batches", 1},
+        {"samples", 1},
+        {"compute_seconds", 1},
+        {"wait_seconds", 1}},
+       "progress.stream"},
       {"closing nothing", {{"type", "close"}, {"stream", 5}}, "close.stream: 5"},
       {"hello twice", {{"type", "hello"}, {"protocol", 1}}, "hello"},
   };
@@ -192,8 +210,15 @@ TEST_CASE("progress becomes counters of the rank, over streams and repeated repo
   TestClient client(feeder.socket(), 3);
   client.open("native", pictures.specification());
   const auto report = [&](int batches, double compute) {
-    client.send({{"type", "progress"}, {"stream", 1}, {"batches", batches}, {"samples", 4 * batches}, {"compute_seconds", compute},
-                 {"wait_seconds", 0.5}, {"queue_depth", 2}, {"queue_capacity", 5}, {"epoch", 1}});
+    client.send({{"type", "progress"},
+                 {"stream", 1},
+                 {"batches", batches},
+                 {"samples", 4 * batches},
+                 {"compute_seconds", compute},
+                 {"wait_seconds", 0.5},
+                 {"queue_depth", 2},
+                 {"queue_capacity", 5},
+                 {"epoch", 1}});
   };
   report(10, 1.0);
   report(15, 1.5);

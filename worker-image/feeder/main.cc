@@ -3,10 +3,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <cstdio>
 #include <poll.h>
 #include <prometheus/registry.h>
+#include <csignal>
+#include <cstdio>
 #include <random>
 
 #include "src/base/flags.h"
@@ -67,7 +67,8 @@ Result<std::unique_ptr<http::Server>> serve_pages(const std::string& address,
                                                   const std::shared_ptr<prometheus::Registry>& registry) {
   if (address == "none") return std::unique_ptr<http::Server>();
   const auto fine = [] { return http::Page{.body = "ok\n"}; };
-  return http::Server::start(address, {{"/metrics", http::metrics_page({registry})}, {"/healthz", fine}, {"/readyz", fine}});
+  return http::Server::start(address,
+                             {{"/metrics", http::metrics_page({registry})}, {"/healthz", fine}, {"/readyz", fine}});
 }
 
 // Blocks until a termination signal, or until the parent is gone; calls `tick` every second.
@@ -123,7 +124,8 @@ Result<void> run(const Settings& settings, int signals) {
   SLUICE_TRY(const auto server, SocketServer::start(flags.text("socket"), feeder));
   // After the socket: the trainer starts when /readyz answers.
   SLUICE_TRY(const auto pages, serve_pages(flags.text("metrics-address"), registry));
-  log_info("feeder", "ready", {{"socket", flags.text("socket")}, {"threads", wanted_threads(settings)}, {"arena_bytes", arena->bytes()}});
+  log_info("feeder", "ready",
+           {{"socket", flags.text("socket")}, {"threads", wanted_threads(settings)}, {"arena_bytes", arena->bytes()}});
   wait_for_end(signals, parent, [&] { feeder.tick(wanted_threads(settings)); });
   return {};
 }

@@ -33,7 +33,8 @@ void RemotePool::run(const std::stop_token& stop) {
 
 void RemotePool::pass(const Addresses& listed) {
   for (auto& [address, member] : members_) review(member);
-  std::erase_if(members_, [&](const auto& entry) { return entry.second.worker == nullptr && !listed.contains(entry.first); });
+  std::erase_if(members_,
+                [&](const auto& entry) { return entry.second.worker == nullptr && !listed.contains(entry.first); });
   for (const std::string& address : listed) {
     if (members_.size() >= kWorkersMax && !members_.contains(address)) continue;
     Member& member = members_[address];

@@ -45,7 +45,8 @@ std::vector<ReceivedBatch> undisturbed_run(const PictureFolder& pictures, std::s
 }
 
 bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedBatch>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x.tensors == y.tensors; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.tensors == y.tensors; });
 }
 
 // A local executor that takes part only as a last resort would make these tests depend on timing: they count what
@@ -163,7 +164,8 @@ TEST_CASE("what a worker cannot read, the trainer's own pod may") {
   }
 }
 
-transport::TlsMaterial material(const http::testing::CertificateAuthority& authority, const std::string& names = std::string("DNS:") + transport::kWorkerServerName) {
+transport::TlsMaterial material(const http::testing::CertificateAuthority& authority,
+                                const std::string& names = std::string("DNS:") + transport::kWorkerServerName) {
   const auto identity = authority.issue("sluice", names);
   return {authority.certificate_pem(), identity.certificate_pem, identity.key_pem};
 }
@@ -180,7 +182,8 @@ TEST_CASE("mutual TLS: only the job's own certificates meet") {
     client.open("native", pictures.specification());
     // Long enough for several attempts to connect where they succeed at once.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(3);
-    while (feeder.metric("sluice_feeder_remote_workers") == 0 && std::chrono::steady_clock::now() < deadline) client.run(1, 8, 24);
+    while (feeder.metric("sluice_feeder_remote_workers") == 0 && std::chrono::steady_clock::now() < deadline)
+      client.run(1, 8, 24);
     return feeder.metric("sluice_feeder_remote_workers") == 1;
   };
   CHECK(joined(material(ours)));

@@ -109,18 +109,13 @@ void RemoteWorker::received(Header header, transport::Payload payload, transport
       }
       return events_.executor_joined(executor_, address_, header.hello().threads(), header.hello().credits());
     }
-    case Header::kChunk:
-      return received_chunk(std::move(header), std::move(payload), std::move(permit));
-    case Header::kFailure:
-      return received_failure(header.failure(), payload);
-    case Header::kPipelineReady:
-      return events_.pipeline_ready(executor_, header.pipeline_ready().id());
+    case Header::kChunk: return received_chunk(std::move(header), std::move(payload), std::move(permit));
+    case Header::kFailure: return received_failure(header.failure(), payload);
+    case Header::kPipelineReady: return events_.pipeline_ready(executor_, header.pipeline_ready().id());
     case Header::kPipelineError:
       return events_.pipeline_refused(executor_, header.pipeline_error().id(), header.pipeline_error().message());
-    case Header::kDraining:
-      return events_.executor_draining(executor_);
-    default:
-      return;  // what newer workers say
+    case Header::kDraining: return events_.executor_draining(executor_);
+    default: return;  // what newer workers say
   }
 }
 
@@ -208,7 +203,8 @@ Result<std::size_t> RemoteWorker::begin(Assembly& assembly, const Chunk& chunk) 
     if (tensor.nbytes() > kTensorBytesMax || tensor.offset() > kTensorBytesMax) {
       return bad_chunk("a tensor is too large");
     }
-    assembly.tensors.push_back({tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}, tensor.offset(), tensor.nbytes()});
+    assembly.tensors.push_back(
+        {tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}, tensor.offset(), tensor.nbytes()});
     bytes = std::max<std::size_t>(bytes, tensor.offset() + tensor.nbytes());
   }
   assembly.structure = chunk.structure();
@@ -218,7 +214,8 @@ Result<std::size_t> RemoteWorker::begin(Assembly& assembly, const Chunk& chunk) 
 Result<void> RemoteWorker::copy_in(Assembly& assembly, const Chunk& chunk, const transport::Payload& payload) {
   if (assembly.request->pipeline->kind == ExecutorKind::kNative) return copy_in_native(assembly, chunk, payload);
   const auto slot = slot_bytes(assembly.slot);
-  if (chunk.offset() != assembly.done || payload.bytes() > slot.size() - assembly.done) return bad_chunk("out of place");
+  if (chunk.offset() != assembly.done || payload.bytes() > slot.size() - assembly.done)
+    return bad_chunk("out of place");
   payload.copy_to(0, {reinterpret_cast<std::uint8_t*>(slot.data()) + assembly.done, payload.bytes()});
   assembly.done += payload.bytes();
   if (!chunk.last()) return {};

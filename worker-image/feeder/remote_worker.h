@@ -65,8 +65,7 @@ class RemoteWorker final : public transport::RemoteClientHandler {
   // Both return what is wrong with the chunk.
   static Result<std::size_t> begin(Assembly& assembly, const v1::Chunk& chunk);
   static Result<void> copy_in(Assembly& assembly, const v1::Chunk& chunk, const transport::Payload& payload);
-  static Result<void> copy_in_native(Assembly& assembly, const v1::Chunk& chunk,
-                                     const transport::Payload& payload);
+  static Result<void> copy_in_native(Assembly& assembly, const v1::Chunk& chunk, const transport::Payload& payload);
 
   const ExecutorId executor_;
   const std::string address_;

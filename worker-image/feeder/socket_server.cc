@@ -36,7 +36,8 @@ Result<UniqueFd> listen_on(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
-    return invalid_argument("--socket: the path is longer than " + std::to_string(sizeof(address.sun_path) - 1) + " bytes");
+    return invalid_argument("--socket: the path is longer than " + std::to_string(sizeof(address.sun_path) - 1) +
+                            " bytes");
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -39,19 +39,19 @@ class Connection {
   };
 
   int fd() const { return fd_.get(); }
-  void flush();         // the server's thread: the socket is writable
+  void flush();  // the server's thread: the socket is writable
   void flush_locked();
   void abort_locked();
-  void close();         // the server's thread: no method touches the descriptor afterwards
+  void close();  // the server's thread: no method touches the descriptor afterwards
 
   const std::uint64_t id_;
   const int epoll_;
   std::mutex mutex_;
   transport::UniqueFd fd_;
   std::deque<Piece> queue_;
-  std::size_t front_sent_ = 0;   // bytes of queue_.front() that are gone
+  std::size_t front_sent_ = 0;  // bytes of queue_.front() that are gone
   std::size_t queued_bytes_ = 0;
-  bool closing_ = false;         // close_after_sending() was called
+  bool closing_ = false;  // close_after_sending() was called
   bool aborted_ = false;
   bool waits_writable_ = false;
 };

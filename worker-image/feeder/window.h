@@ -15,7 +15,7 @@ struct WindowInputs {
   std::size_t clients = 1;           // that share the arena
   std::size_t prefetch_batches = 0;  // what the client would like at least
   std::size_t arena_bytes = 0;
-  std::size_t batch_bytes = 0;       // the client's largest batch; 0: not known yet
+  std::size_t batch_bytes = 0;  // the client's largest batch; 0: not known yet
 };
 
 inline constexpr std::size_t kWindowMin = 2;

@@ -20,10 +20,12 @@ LocalFeeder::LocalFeeder(Options options)
       arena_(*transport::Arena::create(options.arena_bytes)),
       executor_metrics_(registry_, {"job", "namespace"}, "local"),
       metrics_(registry_, {"job", "namespace"}) {
-  feeder_ = std::make_unique<feeder::Feeder>(
-      feeder::Feeder::Options{.local = {.threads = options.threads, .threads_max = options.threads, .arena = arena_, .python_path = options.python_path},
-                              .session = "test"},
-      clock_, executor_metrics_, metrics_);
+  feeder_ = std::make_unique<feeder::Feeder>(feeder::Feeder::Options{.local = {.threads = options.threads,
+                                                                               .threads_max = options.threads,
+                                                                               .arena = arena_,
+                                                                               .python_path = options.python_path},
+                                                                     .session = "test"},
+                                             clock_, executor_metrics_, metrics_);
   if (options.workers) {
     pool_ = std::make_unique<feeder::RemotePool>(options.workers, options.credentials, arena_, *feeder_, clock_);
     feeder_->set_remote(*pool_);

@@ -12,9 +12,13 @@ namespace sluice::testing {
 
 class LocalWorker {
  public:
-  explicit LocalWorker(std::size_t threads = 1, const transport::Credentials& credentials = {}, std::string python_path = "")
+  explicit LocalWorker(std::size_t threads = 1, const transport::Credentials& credentials = {},
+                       std::string python_path = "")
       : metrics_(registry_, {"job", "namespace"}, "remote"),
-        service_({.threads = threads, .arena = *transport::Arena::create(std::size_t{16} << 20), .python_path = std::move(python_path)}, metrics_),
+        service_({.threads = threads,
+                  .arena = *transport::Arena::create(std::size_t{16} << 20),
+                  .python_path = std::move(python_path)},
+                 metrics_),
         server_(std::move(transport::RemoteServer::start("127.0.0.1:0", credentials, service_)).value()) {}
 
   std::string address() const { return "127.0.0.1:" + std::to_string(server_->port()); }

@@ -19,7 +19,8 @@ class Program {
     std::vector<char*> pointers;
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
-    if (::posix_spawn(&pid_, pointers[0], nullptr, nullptr, pointers.data(), environ) != 0) throw std::runtime_error("cannot start " + arguments[0]);
+    if (::posix_spawn(&pid_, pointers[0], nullptr, nullptr, pointers.data(), environ) != 0)
+      throw std::runtime_error("cannot start " + arguments[0]);
   }
   ~Program() {
     if (pid_ > 0) kill_hard();

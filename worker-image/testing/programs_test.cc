@@ -30,7 +30,8 @@ std::vector<std::string> worker_command(const std::string& address) {
 }
 
 bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedBatch>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x.tensors == y.tensors; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.tensors == y.tensors; });
 }
 
 TEST_CASE("kill -9 of one of two workers, SIGTERM to the other: all batches arrive once, byte for byte") {
@@ -64,7 +65,8 @@ TEST_CASE("a feeder that is killed is replaced, and the client asks the next one
   const PictureFolder pictures;
   const Directory directory;
   const std::string socket = (directory.path / "feeder.sock").string();
-  const std::vector<std::string> command = {SLUICE_FEEDER_PROGRAM, "--socket", socket, "--threads", "1", "--workers", "workers.invalid:1", "--insecure"};
+  const std::vector<std::string> command = {SLUICE_FEEDER_PROGRAM, "--socket",          socket,      "--threads", "1",
+                                            "--workers",           "workers.invalid:1", "--insecure"};
   std::vector<ReceivedBatch> before, after;
   Program first(command);
   {
@@ -89,14 +91,17 @@ TEST_CASE("a feeder that is killed is replaced, and the client asks the next one
 TEST_CASE("a feeder told so ends with its parent") {
   const Directory directory;
   const std::string socket = (directory.path / "feeder.sock").string(), pid_file = (directory.path / "pid").string();
-  Program shell({"/bin/sh", "-c", std::string(SLUICE_FEEDER_PROGRAM) + " --threads 1 --exit-with-parent --socket " + socket + " & echo $! > " + pid_file + "; wait"});
+  Program shell({"/bin/sh", "-c",
+                 std::string(SLUICE_FEEDER_PROGRAM) + " --threads 1 --exit-with-parent --socket " + socket +
+                     " & echo $! > " + pid_file + "; wait"});
   { TestClient client(socket); }
   pid_t feeder = 0;
   std::ifstream(pid_file) >> feeder;
   REQUIRE(feeder > 0);
   shell.kill_hard();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (std::filesystem::exists(socket) && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (std::filesystem::exists(socket) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   CHECK(!std::filesystem::exists(socket));
 }
 

@@ -51,7 +51,9 @@ void TestClient::send(const nlohmann::json& message, std::string_view blob) {
   if (!socket_->send(message.dump(), blob, patience()).ok()) throw std::runtime_error("the feeder is gone");
 }
 
-void TestClient::send_bytes(std::string_view bytes) { (void)!::send(socket_->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+void TestClient::send_bytes(std::string_view bytes) {
+  (void)!::send(socket_->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
 
 TestClient::Message TestClient::receive_any() {
   auto frame = socket_->receive(patience());
@@ -75,7 +77,8 @@ bool TestClient::disconnected() {
 }
 
 nlohmann::json TestClient::open(const std::string& executor, const std::string& blob, std::uint64_t stream) {
-  send({{"type", "pipeline"}, {"id", 1}, {"executor", executor}, {"python", "/usr/bin/python3"}, {"num_workers", 2}}, blob);
+  send({{"type", "pipeline"}, {"id", 1}, {"executor", executor}, {"python", "/usr/bin/python3"}, {"num_workers", 2}},
+       blob);
   const nlohmann::json ready = receive().json;
   if (ready.contains("fingerprint")) {
     send({{"type", "open"}, {"stream", stream}, {"pipeline", 1}, {"base_seed", 42}, {"epoch", 0}});
@@ -84,14 +87,19 @@ nlohmann::json TestClient::open(const std::string& executor, const std::string& 
 }
 
 void TestClient::request(std::uint64_t seq, const std::vector<std::int64_t>& indices, std::uint64_t stream) {
-  send({{"type", "request"}, {"stream", stream}, {"seq", seq}, {"position", seq * indices.size()}, {"indices", indices}});
+  send({{"type", "request"},
+        {"stream", stream},
+        {"seq", seq},
+        {"position", seq * indices.size()},
+        {"indices", indices}});
 }
 
 ReceivedBatch TestClient::take_batch(const Message& message, bool release) {
   ReceivedBatch batch;
   for (const auto& tensor : message.json["tensors"]) {
     const std::size_t offset = tensor["offset"], nbytes = tensor["nbytes"];
-    if (offset % 64 != 0 || offset > arena_bytes_ || nbytes > arena_bytes_ - offset) throw std::runtime_error("bad tensor " + tensor.dump());
+    if (offset % 64 != 0 || offset > arena_bytes_ || nbytes > arena_bytes_ - offset)
+      throw std::runtime_error("bad tensor " + tensor.dump());
     batch.tensors.emplace_back(arena_ + offset, nbytes);
   }
   batch.structure = message.blob;
@@ -109,12 +117,14 @@ std::vector<ReceivedBatch> TestClient::run(std::size_t count, std::size_t batch,
   while (received.size() < count) {
     for (; sent < count && sent - received.size() < std::max<std::size_t>(2, window_); ++sent) {
       std::vector<std::int64_t> indices;
-      for (std::size_t i = 0; i < batch; ++i) indices.push_back(static_cast<std::int64_t>((sent * batch + i) % samples));
+      for (std::size_t i = 0; i < batch; ++i)
+        indices.push_back(static_cast<std::int64_t>((sent * batch + i) % samples));
       request(sent, indices);
     }
     const Message message = receive();
     if (message.json["type"] != "batch") throw std::runtime_error("expected a batch, got " + message.json.dump());
-    if (!received.emplace(message.json["seq"], take_batch(message)).second) throw std::runtime_error("a batch came twice");
+    if (!received.emplace(message.json["seq"], take_batch(message)).second)
+      throw std::runtime_error("a batch came twice");
     if (on_batch) on_batch(received.size());
   }
   std::vector<ReceivedBatch> in_order;

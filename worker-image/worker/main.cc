@@ -48,13 +48,15 @@ Result<Settings> read_settings(const Flags& flags) {
   SLUICE_TRY(const std::int64_t drain_seconds, flags.integer("drain-seconds"));
   if (threads < 0 || threads > 1024) return invalid_argument("--threads: must be between 0 and 1024");
   if (arena_bytes < 0) return invalid_argument("--arena-bytes: must not be negative");
-  if (drain_seconds < 0 || drain_seconds > 86400) return invalid_argument("--drain-seconds: must be between 0 and 86400");
+  if (drain_seconds < 0 || drain_seconds > 86400)
+    return invalid_argument("--drain-seconds: must be between 0 and 86400");
   Settings settings{.flags = flags, .drain_time = std::chrono::seconds(drain_seconds)};
   settings.threads = threads > 0 ? static_cast<std::size_t>(threads)
                                  : executor::threads_for(executor::cpu_quota_cores(), executor::cpus_allowed());
   settings.arena_bytes = static_cast<std::size_t>(arena_bytes);
   if (arena_bytes == 0) {
-    settings.arena_bytes = std::clamp(executor::memory_limit_bytes().value_or(2 * kArenaBytesMax) / 2, kArenaBytesMin, kArenaBytesMax);
+    settings.arena_bytes =
+        std::clamp(executor::memory_limit_bytes().value_or(2 * kArenaBytesMax) / 2, kArenaBytesMin, kArenaBytesMax);
   }
   return settings;
 }
@@ -66,7 +68,8 @@ Result<std::unique_ptr<http::Server>> serve_pages(const std::string& address, co
   const auto ready = [&service] {
     return service.draining() ? http::Page{.status = 503, .body = "draining\n"} : http::Page{.body = "ok\n"};
   };
-  return http::Server::start(address, {{"/metrics", http::metrics_page({registry})}, {"/healthz", healthy}, {"/readyz", ready}});
+  return http::Server::start(address,
+                             {{"/metrics", http::metrics_page({registry})}, {"/healthz", healthy}, {"/readyz", ready}});
 }
 
 void wait_for_signal(int signals) {
@@ -84,11 +87,16 @@ Result<void> run(const Settings& settings, int signals) {
   SLUICE_TRY(auto arena, transport::Arena::create(settings.arena_bytes));
   const auto registry = std::make_shared<prometheus::Registry>();
   executor::ExecutorMetrics metrics(*registry, {flags.text("job"), flags.text("namespace")}, "remote");
-  WorkerService service({.threads = settings.threads, .arena = arena, .python_path = flags.text("python-path")}, metrics);
+  WorkerService service({.threads = settings.threads, .arena = arena, .python_path = flags.text("python-path")},
+                        metrics);
   SLUICE_TRY(const auto server, transport::RemoteServer::start(flags.text("listen"), credentials, service));
   SLUICE_TRY(const auto pages, serve_pages(flags.text("metrics-address"), service, registry));
-  log_info("worker", "ready", {{"listen", flags.text("listen")}, {"port", server->port()}, {"threads", settings.threads},
-                               {"arena_bytes", arena->bytes()}, {"tls", credentials.has_value()}});
+  log_info("worker", "ready",
+           {{"listen", flags.text("listen")},
+            {"port", server->port()},
+            {"threads", settings.threads},
+            {"arena_bytes", arena->bytes()},
+            {"tls", credentials.has_value()}});
   wait_for_signal(signals);
   service.drain();
   const bool idle = service.wait_until_idle(std::chrono::steady_clock::now() + settings.drain_time);
@@ -114,7 +122,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   const auto flags = Flags::parse(kFlags, argc, argv);
-  if (flags.ok() && flags->positional().size() == 2 && flags->positional()[0] == "install") return install(*flags, argv[0]);
+  if (flags.ok() && flags->positional().size() == 2 && flags->positional()[0] == "install")
+    return install(*flags, argv[0]);
   // Before any thread starts, so that all inherit it: signals are read from a descriptor, and a peer that goes away
   // is an error of the write.
   std::signal(SIGPIPE, SIG_IGN);
@@ -125,7 +134,8 @@ int main(int argc, char** argv) {
   ::sigprocmask(SIG_BLOCK, &ending, nullptr);
   const int signals = ::signalfd(-1, &ending, SFD_CLOEXEC);
   auto usage = flags.ok() ? read_settings(*flags) : Result<Settings>(flags.error());
-  if (usage.ok() && !flags->positional().empty()) usage = invalid_argument("unexpected word '" + flags->positional().front() + "'");
+  if (usage.ok() && !flags->positional().empty())
+    usage = invalid_argument("unexpected word '" + flags->positional().front() + "'");
   const auto result = usage.ok() ? run(*usage, signals) : Result<void>(usage.error());
   if (result.ok()) return 0;
   log_error("worker", result.error().message());

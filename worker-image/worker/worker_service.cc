@@ -161,7 +161,8 @@ void WorkerService::receive_pipeline(const std::shared_ptr<RemoteStream>& stream
     number = next_pipeline_++;
   }
   auto made = executor::make_pipeline(number, kind, payload.text(), message.python(), message.num_workers());
-  if (made.ok() && (*made)->fingerprint != message.fingerprint()) made = Error(ErrorCode::kDataLoss, "the pipeline arrived damaged");
+  if (made.ok() && (*made)->fingerprint != message.fingerprint())
+    made = Error(ErrorCode::kDataLoss, "the pipeline arrived damaged");
   if (!made.ok()) return send_pipeline_error(*stream, message.id(), made.error().message());
   {
     std::lock_guard lock(mutex_);
@@ -260,8 +261,8 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
     if (piece.last) free_credit(task);
     task.stream->send(header, {slot->data(), piece.bytes}, slot);
   };
-  const auto done = executor::run_native_chunks(*task.request, *arena_, thread.scratch,
-                                                [&] { return task.cancelled->load(); }, thread.stop, emit);
+  const auto done = executor::run_native_chunks(
+      *task.request, *arena_, thread.scratch, [&] { return task.cancelled->load(); }, thread.stop, emit);
   const double busy_seconds = thread_cpu_seconds() - start_seconds;
   if (done.ok()) return metrics_.count_batch(ExecutorKind::kNative, task.request->indices.size(), busy_seconds, bytes);
   metrics_.count_error(ExecutorKind::kNative, busy_seconds);

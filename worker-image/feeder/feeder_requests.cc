@@ -1,0 +1,189 @@
+// The feeder's other half: requests on their way to executors and back.
+#include <algorithm>
+
+#include "src/base/logging.h"
+#include "worker-image/feeder/feeder.h"
+#include "worker-image/feeder/window.h"
+
+namespace sluice::feeder {
+
+using executor::Batch;
+using executor::BatchFailure;
+using transport::ErrorMessage;
+
+// ---- requests ----
+
+void Feeder::pump() {
+  for (const Assignment& assignment : dispatch_.assign()) start(assignment);
+  metrics_.set_outstanding(dispatch_.outstanding());
+}
+
+void Feeder::start(const Assignment& assignment) {
+  const ActiveRequest& active = active_.at(assignment.request);
+  if (assignment.executor != kLocalExecutor)
+    return remote_->execute(assignment.executor, assignment.request, active.request);
+  const RequestId id = assignment.request;
+  const bool taken = local_->run(active.request, active.cancelled, [this, id](BatchOutcome outcome) {
+    finished(kLocalExecutor, id, std::move(outcome));
+  });
+  // Dispatch never exceeds the credits, so this is a bug: the client gets an error rather than silence.
+  if (!taken && dispatch_.fail(kLocalExecutor, id, false) == FailureKind::kFinal) {
+    fail(clients_.at(active.client), active,
+         executor::to_failure(internal_error("the local executor's queue is full")));
+    active_.erase(id);
+  }
+}
+
+void Feeder::cancel(const std::vector<Assignment>& attempts, const std::function<bool(const ActiveRequest&)>& which) {
+  for (const Assignment& attempt : attempts) {
+    if (attempt.executor != kLocalExecutor) remote_->cancel(attempt.executor, attempt.request);
+  }
+  std::erase_if(active_, [&](const auto& entry) {
+    if (!which(entry.second)) return false;
+    entry.second.cancelled->store(true);
+    return true;
+  });
+}
+
+void Feeder::finished(ExecutorId executor, RequestId id, BatchOutcome outcome) {
+  std::lock_guard lock(mutex_);
+  const auto active = active_.find(id);
+  if (auto* batch = std::get_if<Batch>(&outcome)) {
+    const AnswerKind answer = dispatch_.answer(executor, id);
+    if (answer == AnswerKind::kDuplicate) metrics_.count_duplicate();
+    if (answer == AnswerKind::kFirst) {
+      const std::string_view placement = executor == kLocalExecutor ? "local" : "remote";
+      deliver(clients_.at(active->second.client), active->second, std::move(*batch), placement);
+      active_.erase(active);
+    }
+  } else {
+    // What a remote worker cannot do, the trainer's own pod may: it sees the data as the user does.
+    const bool is_remote = executor != kLocalExecutor;
+    const BatchFailure& failure = std::get<BatchFailure>(outcome);
+    const FailureKind kind = dispatch_.fail(executor, id, is_remote);
+    if (kind == FailureKind::kRetried) {
+      metrics_.count_reissued(1);
+      log_warning("feeder", "a remote worker failed a batch; tried again locally",
+                  {{"address", workers_[executor]}, {"reason", failure.failure.message}});
+    } else if (kind == FailureKind::kFinal) {
+      fail(clients_.at(active->second.client), active->second, failure);
+      active_.erase(active);
+    }
+  }
+  pump();
+}
+
+void Feeder::deliver(ClientSession& client, const ActiveRequest& active, Batch batch, std::string_view placement) {
+  transport::BatchMessage message{
+      .stream = active.request->stream,
+      .seq = active.request->seq,
+      .slot = batch.slot.id(),
+      .copy = false,
+      .tensors = std::move(batch.tensors),
+      .seconds = batch.busy_seconds,
+      .placement = placement,
+  };
+  for (auto& tensor : message.tensors) tensor.offset += batch.slot.offset();
+  note_batch_bytes(client, batch.slot.bytes());
+  const auto& arena = options_.local.arena;
+  message.copy = !arena->try_lend(batch.slot, keep_bytes(arena->bytes(), largest_batch_bytes_));
+  client.slots.emplace(batch.slot.id(), std::move(batch.slot));
+  client.connection->send(to_json(message), batch.structure);
+  dispatch_.set_held(client.connection->id(), client.slots.size());
+  metrics_.count_batch(placement, std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count());
+}
+
+void Feeder::fail(ClientSession& client, const ActiveRequest& active, const BatchFailure& failure) {
+  ErrorMessage message;
+  message.stream = active.request->stream;
+  message.seq = active.request->seq;
+  message.failure = failure.failure;
+  client.connection->send(to_json(message), failure.exception);
+}
+
+void Feeder::note_batch_bytes(ClientSession& client, std::size_t bytes) {
+  bytes = std::min(bytes, options_.local.arena->bytes());
+  largest_batch_bytes_ = std::max(largest_batch_bytes_, bytes);
+  if (bytes <= client.batch_bytes) return;
+  client.batch_bytes = bytes;
+  send_windows();
+}
+
+void Feeder::send_windows() {
+  const auto clients = static_cast<std::size_t>(
+      std::count_if(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second.greeted; }));
+  for (auto& [id, client] : clients_) {
+    if (!client.greeted) continue;
+    const std::size_t window = window_batches({
+        .credits = dispatch_.credits(),
+        .clients = clients,
+        .prefetch_batches = client.prefetch_batches,
+        .arena_bytes = options_.local.arena->bytes(),
+        .batch_bytes = client.batch_bytes,
+    });
+    if (std::exchange(client.window, window) != window) client.connection->send(transport::window_json(window));
+  }
+}
+
+// ---- executors ----
+
+void Feeder::tick(std::size_t local_threads) {
+  std::lock_guard lock(mutex_);
+  if (local_threads != local_->threads()) {
+    log_info("feeder", "CPU quota changed", {{"threads", local_threads}});
+    local_->set_threads(local_threads);
+    dispatch_.set_capacity(kLocalExecutor, local_->threads(), local_->threads());
+    pump();
+    send_windows();
+  }
+  metrics_.set_outstanding(dispatch_.outstanding());
+  metrics_.set_arena_free(options_.local.arena->free_bytes());
+}
+
+void Feeder::executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
+                             std::size_t credits) {
+  std::lock_guard lock(mutex_);
+  dispatch_.add_executor(executor, threads, credits);
+  workers_[executor] = address;
+  metrics_.set_remote_workers(workers_.size());
+  log_info("feeder", "worker joined", {{"address", address}, {"threads", threads}, {"credits", credits}});
+  for (const auto& [id, client] : clients_) {
+    for (const auto& [number, stream] : client.streams) remote_->load(executor, stream.pipeline);
+  }
+  send_windows();
+}
+
+void Feeder::executor_draining(ExecutorId executor) {
+  std::lock_guard lock(mutex_);
+  log_info("feeder", "worker drains", {{"address", workers_[executor]}});
+  dispatch_.drain(executor);
+  send_windows();
+}
+
+void Feeder::executor_lost(ExecutorId executor, const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  const std::size_t reissued = dispatch_.remove_executor(executor);
+  log_info("feeder", "worker gone", {{"address", workers_[executor]}, {"reason", reason}, {"reissued", reissued}});
+  workers_.erase(executor);
+  metrics_.count_reissued(reissued);
+  metrics_.set_remote_workers(workers_.size());
+  pump();
+  send_windows();
+}
+
+void Feeder::pipeline_ready(ExecutorId executor, PipelineNumber pipeline) {
+  std::lock_guard lock(mutex_);
+  dispatch_.allow(executor, pipeline);
+  pump();
+}
+
+void Feeder::pipeline_refused(ExecutorId executor, PipelineNumber pipeline, const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  const std::size_t reissued = dispatch_.exclude(executor, pipeline);
+  metrics_.count_reissued(reissued);
+  log_warning("feeder", "worker cannot run a pipeline",
+              {{"address", workers_[executor]}, {"reason", reason}, {"reissued", reissued}});
+  pump();
+}
+
+}  // namespace sluice::feeder
