@@ -31,10 +31,13 @@ class StateError(ValueError):
 @dataclass
 class Progress:
     """One epoch of one loader. `pass_number` counts the epochs of one iterator (with persistent_workers), as the seeds do;
-    `epoch` those of the loader. `consumed` batches have been handed over without a gap from the first; `beyond` lists those
-    handed over after a gap (in_order=False)."""
+    `epoch` those of the loader. `begun`: the sampler has been asked. `consumed` batches have been handed over without a gap
+    from the first; `beyond` lists those handed over after a gap (in_order=False).
+
+    An epoch that has not begun may still have a base seed: that of the persistent iterator whose next pass it is."""
 
     base_seed: int | None = None
+    begun: bool = False
     pass_number: int = 0
     epoch: int = 0
     consumed: int = 0
@@ -53,9 +56,12 @@ class Progress:
 def save(loader: Any, progress: Progress | None) -> dict:
     """The state of `loader`: JSON-serialisable. `progress` None: no epoch has begun."""
     state: dict[str, Any] = {"sluice": STATE_VERSION, "batch_size": loader.batch_size, "drop_last": loader.drop_last}
-    if progress is None or progress.base_seed is None or progress.finished:
+    if progress is None or not progress.begun or progress.finished:
         # The next epoch has not begun: it will draw from the generators as they are now.
-        epoch = 0 if progress is None else progress.epoch + progress.finished
+        after = progress or Progress()
+        keeps_seed = loader.persistent_workers and after.base_seed is not None
+        state |= {"base_seed": after.base_seed if keeps_seed else None, "pass": after.pass_number + after.finished}
+        epoch = after.epoch + after.finished
         return {**state, "epoch": epoch, "batches": 0, "begun": False, "generators": _own_generators(loader)}
     return {
         **state,
@@ -81,12 +87,15 @@ def restore(loader: Any, state: dict) -> Progress:
             raise StateError(f"the state was made with {setting}={state.get(setting)}, this loader has {getattr(loader, setting)}")
     restore_generators(loader, state["generators"], own_only=True)
     if not state["begun"]:
-        return Progress(epoch=state["epoch"])
+        if state["base_seed"] is None or not loader.persistent_workers:
+            return Progress(epoch=state["epoch"])
+        return Progress(state["base_seed"], pass_number=state["pass"], epoch=state["epoch"])
     sampler = _epoch_sampler(loader)
     if sampler is not None and state.get("sampler_epoch") is not None:
         sampler.set_epoch(state["sampler_epoch"])
     return Progress(
         base_seed=state["base_seed"],
+        begun=True,
         pass_number=state["pass"],
         epoch=state["epoch"],
         consumed=state["consumed"],
@@ -123,8 +132,9 @@ def restore_generators(loader: Any, states: dict[str, str], own_only: bool = Fal
 
 
 @contextlib.contextmanager
-def untouched_generators() -> Iterator[None]:
-    """The process's own generators come out as they went in."""
+def untouched_generators(loader: Any | None = None) -> Iterator[None]:
+    """The process's own generators come out as they went in, and so do those of `loader`, if given."""
+    own = {name: generator.get_state() for name, generator in (_generators(loader) if loader is not None else {}).items()}
     numpy = sys.modules.get("numpy")
     torch_state, random_state = torch.get_rng_state(), random.getstate()
     numpy_state = numpy.random.get_state() if numpy is not None else None
@@ -135,6 +145,8 @@ def untouched_generators() -> Iterator[None]:
         random.setstate(random_state)
         if numpy_state is not None:
             numpy.random.set_state(numpy_state)
+        for name, state in own.items():
+            _generators(loader)[name].set_state(state)
 
 
 def _generators(loader: Any) -> dict[str, torch.Generator]:

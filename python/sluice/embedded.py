@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from sluice.connection import FeederUnavailable
@@ -18,6 +20,8 @@ from sluice.settings import Settings
 _PACKAGE = Path(__file__).resolve().parent
 _STOP_SECONDS = 3.0
 _LOG_TAIL_BYTES = 2000
+_DIRECTORY_PREFIX = "sluice-"
+_SWEPT_AFTER_SECONDS = 60.0
 
 
 def feeder_command(settings: Settings, package: Path = _PACKAGE) -> list[str] | None:
@@ -54,7 +58,8 @@ class EmbeddedFeeder:
             status, self._process = self._process.returncode, None
             raise FeederUnavailable(f"it ended with status {status}{self._last_words()}")
         if self._directory is None:
-            self._directory = Path(tempfile.mkdtemp(prefix="sluice-"))
+            _sweep(Path(tempfile.gettempdir()))
+            self._directory = Path(tempfile.mkdtemp(prefix=_DIRECTORY_PREFIX))
         if self._process is None:
             self._start()
         return str(self._directory / "feeder.sock")
@@ -96,3 +101,18 @@ class EmbeddedFeeder:
         except OSError:
             text = ""
         return f"; its last words: {text}" if text else ""
+
+
+def _sweep(temporary: Path) -> None:
+    """Removes the directories of processes that were killed and could not. Their sockets refuse connections, which holds in
+    every PID namespace; a directory without a socket, or a young one, may belong to a feeder that is just starting."""
+    for directory in temporary.glob(_DIRECTORY_PREFIX + "*"):
+        try:
+            if time.time() - directory.stat().st_mtime < _SWEPT_AFTER_SECONDS or directory.stat().st_uid != os.getuid():
+                continue
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                probe.connect(str(directory / "feeder.sock"))
+        except ConnectionRefusedError:
+            shutil.rmtree(directory, ignore_errors=True)
+        except OSError:
+            pass

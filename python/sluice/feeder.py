@@ -58,6 +58,14 @@ def shared_connection(settings: Settings) -> Connection:
     return connection
 
 
+def feeder_in_words(settings: Settings) -> str | None:
+    """Which feeder `shared_connection` would use; None if there is none."""
+    if settings.feeder_socket is not None:
+        return f"at {settings.feeder_socket}"
+    command = feeder_command(settings)
+    return f"of this process, {command[-1]}" if command is not None else None
+
+
 def disconnect_all() -> None:
     """Closes every connection and ends the feeders this process has started. Loaders connect anew when iterated."""
     with _lock:

@@ -43,24 +43,19 @@ class FeederIterator(_BaseDataLoaderIter):
         self._begin(loader, loader._take_resume(), first=True)
 
     def _begin(self, loader: Any, resume: Progress | None, first: bool) -> None:
-        """Starts a pass: draws what torch would draw, or draws again what the resumed epoch drew."""
-        resuming = resume is not None and resume.base_seed is not None
+        """Starts a pass; `first`: the first of this iterator. A new epoch draws what torch would draw; a resumed one draws
+        again what it has drawn, and leaves the process's own generators as they are."""
+        resuming = resume is not None and resume.begun
         with checkpoint.untouched_generators() if resuming else contextlib.nullcontext():
-            generators = resume.generators if resuming else checkpoint.capture_generators(loader)
             if resuming:
-                checkpoint.restore_generators(loader, generators)
-            if first:
-                super().__init__(loader)
-            elif resuming and resume.pass_number == 0:
-                self._sampler_iter = iter(self._index_sampler)
-                torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
-            if resuming and first and resume.pass_number > 0:
-                checkpoint.restore_generators(loader, generators)  # That pass began without drawing a base seed.
+                checkpoint.restore_generators(loader, resume.generators)
+            generators = checkpoint.capture_generators(loader)
+            self._draw_base_seed(loader, resume, first)
             super()._reset(loader, first)
-            if resuming:
+            if resume is not None and resume.base_seed is not None:
                 self._base_seed, self._pass_number = resume.base_seed, resume.pass_number
             epoch = resume.epoch if resume is not None else loader._next_epoch
-            self._progress = Progress(self._base_seed, self._pass_number, epoch, generators=generators)
+            self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators)
             loader._follow(self._progress)
             self._next_seq, self._position = 0, 0
             self._outstanding: dict[int, BatchRequest] = {}
@@ -74,6 +69,17 @@ class FeederIterator(_BaseDataLoaderIter):
             if self._can_travel(request):
                 self._stream.request(request)
         self._fill()
+
+    def _draw_base_seed(self, loader: Any, resume: Progress | None, first: bool) -> None:
+        """torch's constructor draws the base seed; the later passes of a persistent iterator keep it. So the drawing must
+        leave no trace where a pass is resumed that drew none, and be made up for where one is resumed that did."""
+        drew = resume is None or resume.pass_number == 0
+        if first:
+            with contextlib.nullcontext() if drew else checkpoint.untouched_generators(loader):
+                super().__init__(loader)
+        elif resume is not None and resume.base_seed is not None and drew:
+            self._sampler_iter = iter(self._index_sampler)
+            torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
     def _skip(self, resume: Progress) -> None:
         """Lets the sampler run over the batches that the resumed epoch has consumed, and one further: many samplers draw only

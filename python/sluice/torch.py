@@ -15,7 +15,7 @@ from torch.utils.data import IterableDataset, MapDataPipe
 
 from sluice import checkpoint
 from sluice.checkpoint import Progress
-from sluice.feeder import NoFeeder, shared_connection
+from sluice.feeder import NoFeeder, feeder_in_words, shared_connection
 from sluice.iterator import FeederIterator
 from sluice.notices import say_once
 from sluice.pipeline import NotSendable, describe_loader
@@ -105,12 +105,16 @@ def explain(loader: torch.utils.data.DataLoader) -> str:
         _check_offered(loader, settings)
     except _TorchInstead as reason:
         return f"executor: torch's own ({reason})"
+    served = feeder_in_words(settings)
+    if served is None:
+        return "executor: torch's own (there is no feeder: no SLUICE_FEEDER_SOCKET, no SLUICE_FEEDER_BINARY, no bundle)"
     pipeline = describe_loader(loader, settings.lowering)
-    if pipeline.native is not None:
-        n = pipeline.native
-        dtype = str(n.image_dtype).removeprefix("torch.")
-        return f"executor: native\n  {n.samples} JPEG files -> [n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
-    return f"executor: python\n  not native because {pipeline.reason}"
+    if pipeline.native is None:
+        return f"executor: python\n  not native because {pipeline.reason}\nfeeder: {served}"
+    n = pipeline.native
+    dtype = str(n.image_dtype).removeprefix("torch.")
+    batch = f"[n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
+    return f"executor: native\n  {n.samples} JPEG files -> images {batch}\nfeeder: {served}"
 
 
 def _check_offered(loader: Any, settings: Settings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,52 @@ print(connection._endpoint.pid, flush=True)
 """
 
 
+MAIN_SCRIPT = """
+import collections, sys
+sys.path[:0] = {paths}
+import torch
+from sluice.torch import DataLoader
+Pair = collections.namedtuple("Pair", "first second")
+class Oops(Exception): pass
+class Pairs(torch.utils.data.Dataset):
+    def __len__(self): return 6
+    def __getitem__(self, i):
+        if i == 5: raise Oops("five")
+        return Pair(i, torch.tensor(i))
+def keep(samples): return samples
+batches = iter(DataLoader(Pairs(), batch_size=1, num_workers=2, collate_fn=keep))
+for _ in range(5):
+    assert type(next(batches)[0]) is Pair
+try:
+    next(batches)
+except Oops as error:
+    assert "Traceback" in str(error)
+    print("fine")
+"""
+
+
+def test_classes_of_the_script_itself_come_back_as_themselves(program, tmp_path):
+    (tmp_path / "script.py").write_text(MAIN_SCRIPT.format(paths=[str(TESTS.parent)]))
+    finished = subprocess.run([sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, timeout=120)
+    assert finished.stdout == b"fine\n"
+
+
+def test_directories_of_killed_processes_are_swept_away(program, tmp_path):
+    dead, live, young = (tmp_path / f"sluice-{name}" for name in ("dead", "live", "young"))
+    listeners = []
+    for directory in (dead, live, young):
+        directory.mkdir()
+        listeners.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        listeners[-1].bind(str(directory / "feeder.sock"))
+        listeners[-1].listen()
+    for directory in (dead, live):
+        os.utime(directory, (1, 1))
+    listeners[0].close(), listeners[2].close()
+    next(iter(DataLoader(Numbers(), num_workers=1)))
+    assert [directory.exists() for directory in (dead, live, young)] == [False, True, True]
+    listeners[1].close()
+
+
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "os._exit(0)", "os.kill(os.getpid(), 9)"])
 def test_dies_with_the_process_however_that_ends(program, ending):
     script = SCRIPT.format(paths=[str(TESTS), str(TESTS.parent)], ending=ending)
@@ -108,6 +155,7 @@ def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(caplog
     if feeder_command(Settings()) is not None:
         pytest.skip("this checkout has a bundle")
     loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
+    assert "there is no feeder" in loader.explain()
     for _ in range(2):
         batches = iter(loader)
         assert not isinstance(batches, FeederIterator)

@@ -23,6 +23,12 @@ NORMALIZE_OP = {"op": "normalize", "mean": [0.485, 0.456, 0.406], "std": [0.229,
 DECODE, TENSOR = {"op": "decode_rgb"}, {"op": "to_tensor"}
 
 
+@pytest.fixture(autouse=True)
+def somewhere(monkeypatch):
+    """explain() only has to know that there is a feeder; nothing is started."""
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", "/run/sluice/feeder.sock")
+
+
 class OwnCrop(transforms.RandomResizedCrop):
     pass
 
@@ -96,7 +102,8 @@ def test_recognised(image_root, case):
     assert spec["source"]["root"] == str(image_root) and spec["source"]["kind"] == "image_files"
     assert spec["source"]["paths"][:2] == ["cat/01.jpg", "cat/03.JPG"] and len(spec["source"]["paths"]) == 23
     assert spec["source"]["labels"] == [0] * 11 + [1] * 12
-    assert loader.explain().startswith("executor: native")
+    assert loader.explain().startswith("executor: native\n  23 JPEG files -> images [n, 3, ")
+    assert loader.explain().endswith("feeder: at /run/sluice/feeder.sock")
 
 
 @pytest.mark.parametrize("case", PYTHON)
