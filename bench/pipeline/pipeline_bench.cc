@@ -1,5 +1,5 @@
-// sluice-pipeline-bench FOLDER [IMAGES] [REPETITIONS]: CPU-seconds per 1,000 images of the native training pipeline
-// (decode, RandomResizedCrop(224), flip, normalise) on one thread, over the JPEG files below FOLDER.
+// sluice-pipeline-bench [REPETITIONS] < list of JPEG files, one a line: CPU-seconds per 1,000 images of the native
+// training pipeline (decode, RandomResizedCrop(224), flip, normalise) on one thread.
 //
 // Prints one JSON object. Every figure is the smallest of the repetitions: other load on the machine only adds.
 //   bytes       produce() alone: what a worker computes per image
@@ -7,14 +7,11 @@
 //   full_decode decoding the whole file to RGB and nothing else, for comparison
 //   read, decode, resample, finish: the parts of `floats`
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <filesystem>
+#include <chrono>
 #include <functional>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -26,19 +23,6 @@
 
 namespace sluice::pipeline {
 namespace {
-
-std::vector<std::string> jpeg_files(const std::string& folder, std::size_t count) {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    const std::string extension = entry.path().extension();
-    if (extension == ".jpg" || extension == ".jpeg" || extension == ".JPEG") files.push_back(entry.path());
-  }
-  // The same sample of files in every run, whatever order the file system lists them in.
-  std::sort(files.begin(), files.end());
-  std::shuffle(files.begin(), files.end(), std::mt19937(1));
-  if (files.size() > count) files.resize(count);
-  return files;
-}
 
 std::string specification(const std::vector<std::string>& files) {
   nlohmann::json spec;
@@ -130,15 +114,13 @@ class Measurement {
   nlohmann::json smallest_ = nlohmann::json::object();
 };
 
-int run(const std::string& folder, std::size_t images, int repetitions) {
-  const std::vector<std::string> files = jpeg_files(folder, images);
+int run(const std::vector<std::string>& files, int repetitions) {
   auto pipeline = NativePipeline::parse(specification(files));
   if (!pipeline || files.empty()) {
-    std::cerr << (pipeline ? "no JPEG files below " + folder : pipeline.error().to_string()) << '\n';
+    std::cerr << (pipeline ? "no files" : pipeline.error().to_string()) << '\n';
     return 1;
   }
   Measurement measurement(*pipeline, files);
-  // Repetition 0 fills the page cache and is measured like the others; the smallest figure wins.
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     measurement.repeat(static_cast<std::uint64_t>(repetition));
   }
@@ -150,11 +132,8 @@ int run(const std::string& folder, std::size_t images, int repetitions) {
 }  // namespace sluice::pipeline
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::cerr << "usage: sluice-pipeline-bench FOLDER [IMAGES] [REPETITIONS]\n";
-    return 2;
-  }
-  const std::size_t images = argc > 2 ? std::stoul(argv[2]) : 1000;
-  const int repetitions = argc > 3 ? std::stoi(argv[3]) : 3;
-  return sluice::pipeline::run(argv[1], images, repetitions);
+  const int repetitions = argc > 1 ? std::stoi(argv[1]) : 3;
+  std::vector<std::string> files;
+  for (std::string line; std::getline(std::cin, line);) files.push_back(line);
+  return sluice::pipeline::run(files, repetitions);
 }

@@ -66,7 +66,7 @@ Error not_a_jpeg(std::span<const std::uint8_t> file) {
 struct JpegDecoder::State {
   // libjpeg reports errors by calling error_exit, which must not return: it jumps to where the call began. The frames
   // in between hold nothing with a destructor.
-  struct ErrorManager {
+  struct ErrorHandling {
     jpeg_error_mgr base;  // first, so that libjpeg's pointer to it is a pointer to this
     std::jmp_buf escape;
     std::array<char, JMSG_LENGTH_MAX> message;
@@ -97,7 +97,7 @@ struct JpegDecoder::State {
   static void install_memory_source(State& state);
 
   jpeg_decompress_struct codec{};
-  ErrorManager errors{};
+  ErrorHandling errors{};
   jpeg_source_mgr source{};
   std::span<const std::uint8_t> file;
   std::vector<std::uint8_t> pixels;
@@ -109,7 +109,7 @@ JpegDecoder::State::State() {
   codec.err = jpeg_std_error(&errors.base);
   codec.client_data = this;
   errors.base.error_exit = [](j_common_ptr failed) {
-    ErrorManager& errors = of(failed).errors;
+    ErrorHandling& errors = of(failed).errors;
     failed->err->format_message(failed, errors.message.data());
     std::longjmp(errors.escape, 1);  // NOLINT(cert-err52-cpp)
   };
@@ -123,7 +123,7 @@ JpegDecoder::State::State() {
 // libjpeg's own memory source invents an end marker when the data runs out and goes on with grey; this one fails.
 void JpegDecoder::State::install_memory_source(State& state) {
   const auto out_of_data = [](j_decompress_ptr codec) -> boolean {
-    ErrorManager& errors = of(reinterpret_cast<j_common_ptr>(codec)).errors;
+    ErrorHandling& errors = of(reinterpret_cast<j_common_ptr>(codec)).errors;
     errors.truncated = true;
     std::longjmp(errors.escape, 1);  // NOLINT(cert-err52-cpp)
   };

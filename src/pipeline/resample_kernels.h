@@ -1,4 +1,4 @@
-// The two inner loops of a resize, in one version for every machine and one for x86 processors with AVX2.
+// The two inner loops of a resize, in one version for every machine and two for x86 processors.
 //
 // All versions give the same bytes: the sums are integers. Internal to the pipeline library.
 //
@@ -33,8 +33,8 @@ struct ResampleKernels {
 
 const ResampleKernels& portable_kernels();
 
-// Null where the processor (or the architecture) has no AVX2.
-const ResampleKernels* avx2_kernels();
+// Those that this processor can run, the fastest last; none on other architectures.
+std::vector<const ResampleKernels*> x86_kernels();
 
 // All that this machine can run; the last is the fastest.
 std::vector<const ResampleKernels*> available_kernels();

@@ -51,7 +51,7 @@ const ResampleKernels& portable_kernels() {
 
 std::vector<const ResampleKernels*> available_kernels() {
   std::vector<const ResampleKernels*> kernels{&portable_kernels()};
-  if (avx2_kernels() != nullptr) kernels.push_back(avx2_kernels());
+  for (const ResampleKernels* more : x86_kernels()) kernels.push_back(more);
   return kernels;
 }
 

@@ -6,32 +6,24 @@
 namespace sluice::pipeline {
 namespace {
 
-double triangle(double x) {
-  x = std::abs(x);
-  return x < 1.0 ? 1.0 - x : 0.0;
-}
-
-// Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = -0.5.
-double cubic(double x) {
-  constexpr double kA = -0.5;
-  x = std::abs(x);
-  if (x < 1.0) return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1.0;
-  if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * kA;
-  return 0.0;
-}
-
-struct Filter {
-  double (*function)(double);
-  double support;
+// Function objects, so that the loops over the taps are compiled for each filter.
+struct Triangle {
+  double operator()(double x) const {
+    x = std::abs(x);
+    return x < 1.0 ? 1.0 - x : 0.0;
+  }
 };
 
-Filter filter_of(Interpolation interpolation) {
-  switch (interpolation) {
-    case Interpolation::kBilinear: return {triangle, 1.0};
-    case Interpolation::kBicubic: return {cubic, 2.0};
+// Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = -0.5.
+struct Cubic {
+  double operator()(double x) const {
+    constexpr double kA = -0.5;
+    x = std::abs(x);
+    if (x < 1.0) return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1.0;
+    if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * kA;
+    return 0.0;
   }
-  return {triangle, 1.0};
-}
+};
 
 // Rounds half away from zero, by truncation, as Pillow does.
 std::int32_t fixed_point(double weight) {
@@ -43,17 +35,27 @@ std::int32_t fixed_point(double weight) {
 
 void AxisTaps::compute(Interpolation interpolation, int input_size, int output_size, int first_output, int output_count,
                        bool mirrored) {
+  switch (interpolation) {
+    case Interpolation::kBilinear:
+      return compute_with(Triangle(), 1.0, input_size, output_size, first_output, output_count, mirrored);
+    case Interpolation::kBicubic:
+      return compute_with(Cubic(), 2.0, input_size, output_size, first_output, output_count, mirrored);
+  }
+}
+
+template <typename Filter>
+void AxisTaps::compute_with(Filter filter, double filter_support, int input_size, int output_size, int first_output,
+                            int output_count, bool mirrored) {
   const double scale = static_cast<double>(input_size) / output_size;
   const double filter_scale = std::max(scale, 1.0);
-  const Filter filter = filter_of(interpolation);
 
   outputs.clear();
   groups.clear();
   weights.clear();
   for (int i = 0; i < output_count; ++i) {
     const int output = first_output + (mirrored ? output_count - 1 - i : i);
-    const double center = 0.0 + (output + 0.5) * scale;
-    append(filter.function, center, filter.support * filter_scale, 1.0 / filter_scale, input_size);
+    const double center = (output + 0.5) * scale;
+    append(filter, center, filter_support * filter_scale, 1.0 / filter_scale, input_size);
   }
 
   first_input = input_size;
@@ -66,7 +68,8 @@ void AxisTaps::compute(Interpolation interpolation, int input_size, int output_s
   for (Output& output : outputs) output.first_input -= first_input;
 }
 
-void AxisTaps::append(double (*filter)(double), double center, double support, double inverse_scale, int input_size) {
+template <typename Filter>
+void AxisTaps::append(Filter filter, double center, double support, double inverse_scale, int input_size) {
   int first = std::max(static_cast<int>(center - support + 0.5), 0);
   const int end = std::min(static_cast<int>(center + support + 0.5), input_size);
   exact_.clear();
@@ -91,8 +94,13 @@ void AxisTaps::append(double (*filter)(double), double center, double support, d
   for (std::size_t i = first_weight; i < weights.size(); i += kTapsPerGroup) {
     Group& group = groups.emplace_back();
     for (std::size_t tap = 0; tap < kTapsPerGroup; ++tap) {
-      group.high[tap] = static_cast<std::int16_t>(weights[i + tap] >> kLowBits);
-      group.low[tap] = static_cast<std::int16_t>(weights[i + tap] & ((1 << kLowBits) - 1));
+      std::int32_t rest = weights[i + tap];
+      group.high[tap] = static_cast<std::int16_t>(rest >> kLowBits);
+      group.low[tap] = static_cast<std::int16_t>(rest & ((1 << kLowBits) - 1));
+      for (auto& digit : group.digits) {
+        digit[tap] = static_cast<std::int8_t>(rest);  // the lowest byte, as a number from -128 to 127
+        rest = (rest - digit[tap]) >> 8;
+      }
     }
   }
 }

@@ -23,10 +23,11 @@ namespace sluice::pipeline {
 inline constexpr int kWeightBits = 22;
 inline constexpr std::int32_t kRoundingHalf = 1 << (kWeightBits - 1);
 
-// Weights are also stored as two 16-bit halves for instructions that multiply 16-bit numbers:
-// weight == high * 2^kLowBits + low, with 0 <= low < 2^kLowBits. Sums of the halves, put together modulo 2^32, are
-// exact.
+// Weights are also stored in parts for instructions that multiply smaller numbers; sums of the parts, put together
+// modulo 2^32, are exact. For 16 bits: weight == high * 2^kLowBits + low, with 0 <= low < 2^kLowBits. For 8 bits: the
+// weight's digits to the base 256, each from -128 to 127, the lowest first.
 inline constexpr int kLowBits = 11;
+inline constexpr int kDigits = 3;
 
 // Taps come in groups of this many; the last group is filled with weights of zero.
 inline constexpr int kTapsPerGroup = 4;
@@ -35,6 +36,7 @@ struct AxisTaps {
   struct Group {
     std::int16_t high[kTapsPerGroup];
     std::int16_t low[kTapsPerGroup];
+    std::int8_t digits[kDigits][kTapsPerGroup];
   };
   struct Output {
     int first_input = 0;          // relative to the first input pixel that any output needs
@@ -55,7 +57,11 @@ struct AxisTaps {
                bool mirrored);
 
  private:
-  void append(double (*filter)(double), double center, double support, double inverse_scale, int input_size);
+  template <typename Filter>
+  void compute_with(Filter filter, double filter_support, int input_size, int output_size, int first_output,
+                    int output_count, bool mirrored);
+  template <typename Filter>
+  void append(Filter filter, double center, double support, double inverse_scale, int input_size);
 
   std::vector<double> exact_;  // the weights of one output before rounding
 };

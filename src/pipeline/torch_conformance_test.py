@@ -1,8 +1,8 @@
 """The native pipeline against torchvision's v1 transforms on PIL images, draw for draw and byte for byte.
 
-Run with the path of the program `sluice-pipeline-probe` in SLUICE_PIPELINE_PROBE. Photographs are used where a folder
-of them is named in SLUICE_PHOTOGRAPHS; the images made here cover what photographs do not (odd sizes, subsamplings,
-progressive, restart markers, grey, CMYK).
+Runs the program `sluice-pipeline-probe` of the build tree in SLUICE_BUILD. Photographs come from the folder in
+SLUICE_PHOTOGRAPHS, or the data set in the cache if it has been made; the images made here cover what photographs do not
+(odd sizes, subsamplings, progressive, restart markers, grey, CMYK).
 """
 
 import io
@@ -19,8 +19,10 @@ import torchvision.transforms as transforms
 from PIL import Image
 from torchvision.transforms.functional import pil_to_tensor
 
-PROBE = os.environ.get("SLUICE_PIPELINE_PROBE", "")
-pytestmark = pytest.mark.skipif(not PROBE, reason="SLUICE_PIPELINE_PROBE names no program")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build"))
+PROBE = str(BUILD / "src/pipeline/sluice-pipeline-probe")
+CACHE = pathlib.Path(os.environ.get("SLUICE_CACHE", "/var/cache/sluice"))
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 SCALE, RATIO = [0.08, 1.0], [3 / 4, 4 / 3]
@@ -83,12 +85,13 @@ def image_folder(tmp_path_factory):
 
 
 def photographs():
-    folder = os.environ.get("SLUICE_PHOTOGRAPHS", "")
-    if not folder:
+    made = sorted(CACHE.glob("datasets/photographs-*"))
+    folder = os.environ.get("SLUICE_PHOTOGRAPHS") or (made[-1] if made else None)
+    if folder is None:
         return None, []
     names = sorted(str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob("*.jp*g"))
     random.Random(0).shuffle(names)
-    return pathlib.Path(folder), names[: int(os.environ.get("SLUICE_PHOTOGRAPH_COUNT", "200"))]
+    return pathlib.Path(folder), names[: int(os.environ.get("SLUICE_PHOTOGRAPH_COUNT", "60"))]
 
 
 # --- comparison -----------------------------------------------------------------------------------------------------
@@ -187,7 +190,7 @@ PIPELINES = {
 def test_made_images_are_the_same_bytes(tmp_path, image_folder, name):
     folder, names = image_folder
     ops, transform = PIPELINES[name]
-    for first_seed in (1000, 2000, 3000):
+    for first_seed in (1000, 2000):
         compare(tmp_path, folder, names, ops, transform, first_seed)
 
 
@@ -195,7 +198,7 @@ def test_made_images_are_the_same_bytes(tmp_path, image_folder, name):
 def test_photographs_are_the_same_bytes(tmp_path, name):
     folder, names = photographs()
     if not names:
-        pytest.skip("SLUICE_PHOTOGRAPHS names no folder")
+        pytest.skip("no photographs: SLUICE_PHOTOGRAPHS names no folder and the cache has none")
     compare(tmp_path, folder, names, *PIPELINES[name])
 
 
