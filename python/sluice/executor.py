@@ -18,7 +18,7 @@ from collections import deque
 import torch
 
 from sluice.computation import BatchRequest, Computation, enter_environment
-from sluice.failures import describe
+from sluice.failures import describe, describe_not_loaded
 from sluice.framing import FrameSocket
 from sluice.structure import layout, pack
 
@@ -57,7 +57,7 @@ class Executor:
             enter_environment(blob)
             self._computations[pipeline] = Computation(blob)
         except Exception as error:
-            self._fail({"pipeline": pipeline}, error)
+            self._frames.send({"type": "error", "pipeline": pipeline, **describe_not_loaded(error)})
             return
         self._last_pipeline = pipeline
         self._frames.send({"type": "loaded", "pipeline": pipeline})

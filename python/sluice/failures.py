@@ -18,6 +18,17 @@ except ImportError:  # pragma: no cover - cloudpickle is a declared dependency
     from pickle import dumps as _dumps
 
 
+# The exception_type of every batch of a pipeline that the executor could not even load: not a fault of the user's samples,
+# so the client makes such batches itself.
+NOT_LOADED = "PipelineNotLoaded"
+
+
+def describe_not_loaded(error: BaseException) -> dict:
+    """The fields of an `error` frame for a pipeline that cannot be unpickled there."""
+    fields, _ = describe(error)
+    return {**fields, "exception_type": NOT_LOADED, "message": f"{type(error).__name__}: {error}"}
+
+
 def describe(error: BaseException) -> tuple[dict, bytes]:
     """The fields {exception_type, message, traceback} of an `error` frame, and the pickled exception, empty if it cannot
     be pickled."""

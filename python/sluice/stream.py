@@ -15,6 +15,7 @@ import torch
 
 from sluice.accounting import Account, Totals
 from sluice.computation import BatchRequest
+from sluice.failures import NOT_LOADED
 from sluice.notices import log
 from sluice.pipeline import NotSendable, Pipeline
 from sluice.structure import unpack
@@ -171,9 +172,11 @@ class Stream:
         self._session, self._number = None, None
 
     def on_answer(self, answer: Answer) -> None:
-        """Keeps the answer if it is still asked for."""
+        """Keeps the answer if it is still asked for. One that says that the executor could not load the pipeline is none."""
         seq = answer.message["seq"]
-        if self._pending.pop(seq, None) is None:
+        if answer.message.get("exception_type") == NOT_LOADED and seq in self._pending:
+            self.on_pipeline_refused(answer.message["message"])
+        elif self._pending.pop(seq, None) is None:
             answer.discard()
         else:
             answer.copy_out()
@@ -224,6 +227,8 @@ class Stream:
         return {"type": "request", "stream": self._number, **fields}
 
     def _give_up(self, reason: str) -> None:
+        if self._given_up:
+            return
         self._given_up = reason
         log.warning("no feeder can run this pipeline (%s); computing batches in this process", reason)
         self._connection.condition.notify_all()

@@ -208,7 +208,12 @@ class _Server:
             return
         if native:
             blob = PythonPipeline(_NativeFolder(json.loads(blob)), None, True, None).dumps()
-        self._pipelines[message["id"]] = (message["executor"], Computation(blob), message["num_workers"])
+        try:
+            computation = Computation(blob)
+        except Exception as error:
+            self._send({"type": "ready", "pipeline": message["id"], "error": str(error)})
+            return
+        self._pipelines[message["id"]] = (message["executor"], computation, message["num_workers"])
         self._send({"type": "ready", "pipeline": message["id"], "fingerprint": "0"})
 
     def _on_open(self, message: dict, blob: bytes) -> None:

@@ -125,7 +125,7 @@ def test_errors_of_the_dataset_are_reported_and_survived(child):
 def test_a_pipeline_that_cannot_be_loaded_is_reported(child):
     child.frames.send({"type": "load", "pipeline": 9}, b"not a pickle")
     message, _ = child.frames.receive()
-    assert (message["type"], message["pipeline"]) == ("error", 9)
+    assert (message["type"], message["pipeline"], message["exception_type"]) == ("error", 9, "PipelineNotLoaded")
 
 
 def test_a_refused_slot_fails_the_batch(child):

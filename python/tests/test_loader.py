@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader as TorchLoader, RandomSampler, Subset, SubsetRandomSampler, WeightedRandomSampler
 
-from sample_datasets import (Batched, Failing, Keyed, Mixed, Numbers, OddError, OwnError, Point, WorkerFacts, as_points,
+from sample_datasets import (Batched, Failing, Homebound, Keyed, Mixed, Numbers, OddError, OwnError, Point, WorkerFacts, as_points,
                              fail_at_start, first_only, tag_dataset)
 from sluice.iterator import FeederIterator
 from sluice.torch import DataLoader
@@ -237,3 +237,8 @@ def test_dataset_changes_between_epochs_are_seen(any_feeder):
 def test_out_of_order_hands_over_each_batch_once(any_feeder):
     batches = indices_of(DataLoader(Numbers(), batch_size=4, num_workers=4, in_order=False))
     assert sorted(index for batch in batches for index in batch) == list(range(37))
+
+
+def test_a_pipeline_that_no_executor_can_load_is_computed_here(any_feeder, caplog):
+    assert indices_of(DataLoader(Homebound(), batch_size=4, num_workers=2))[-1] == [36]
+    assert "not in this process" in caplog.text

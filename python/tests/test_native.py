@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from torch.utils.data import Subset
@@ -83,3 +85,19 @@ def test_keys_outside_the_folder_are_judged_by_the_folder(any_feeder, image_root
         with pytest.raises(IndexError):
             next(batches)
     assert next(batches)[1].item() == 0
+
+
+def test_a_specification_that_the_real_feeder_does_not_know(real_feeder, image_root, monkeypatch, caplog):
+    """As after an update of the client alone."""
+    from sluice import pipeline
+
+    def from_the_future(*arguments):
+        native = lower(*arguments)
+        return dataclasses.replace(native, spec=native.spec.replace(b"decode_rgb", b"decode_lab"))
+
+    lower = pipeline.lower
+    monkeypatch.setattr(pipeline, "lower", from_the_future)
+    dataset = ImageFolder(image_root, transforms.Compose(NATIVE["evaluation on ImageNet"][0]))
+    batches = list(DataLoader(dataset, batch_size=5, num_workers=2))
+    assert [len(images) for images, _ in batches] == [5, 5, 5, 5, 3]
+    assert "does not accept the native pipeline" in caplog.text and "decode_lab" in caplog.text
