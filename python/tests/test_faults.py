@@ -90,14 +90,14 @@ def test_timeout_raises_torchs_error(make_fake):
 def test_computes_in_process_when_the_feeder_stays_away_and_goes_back_to_it(make_fake, tmp_path, monkeypatch, caplog):
     expected = undisturbed(make_fake)
     monkeypatch.setenv("SLUICE_LOSS_PATIENCE_SECONDS", "0.05")
-    fake = make_fake(window_batches=2)
+    fake = make_fake()
     torch.manual_seed(21)
     numbers, state = DataLoader(Numbers(), batch_size=4, num_workers=3), torch.get_rng_state()
     batches = iter(numbers)
     got = [next(batches)]
     fake.stop()
     after_draws = torch.get_rng_state()
-    got += [next(batches) for _ in range(4)]
+    got += [next(batches) for _ in range(8)]  # The prefetched ones, at most seven, and some that have to be made here.
     assert torch.equal(torch.get_rng_state(), after_draws) and not torch.equal(state, after_draws)
     fake = make_fake()
     eventually(lambda: fake.ask()["opens"] == 1)
