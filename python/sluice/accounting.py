@@ -1,6 +1,8 @@
 """Where the training loop's time goes: the signal by which the cluster decides who gets data workers.
 
-Between two calls of the iterator the loop computes; inside a call it waits for data. Every second belongs to one of the two.
+Between two calls of the iterator the loop computes; inside a call it waits for data. Every second belongs to one of the two,
+but for the wait for a process's very first batch: imports, the pipeline's transport and the executors' start are no sign of
+a starved job, and counted as one they bring data workers to a job that needs none.
 """
 
 from __future__ import annotations
@@ -32,9 +34,11 @@ class Totals:
 class Account:
     """One stream's time and batches. Thread-safe: the loop writes, the connection's thread reads."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock`: seconds, monotonic. The account is open neither for computing nor for waiting until `wait`."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic, starting: bool = False) -> None:
+        """`clock`: seconds, monotonic. `starting`: nothing counts until the first `deliver`. The account is open neither for
+        computing nor for waiting until `wait`."""
         self._clock = clock
+        self._starting = starting
         self._lock = threading.Lock()
         self._totals = Totals()
         self._waiting: bool | None = None
@@ -55,6 +59,8 @@ class Account:
     def deliver(self, samples: int) -> None:
         """A batch of so many samples is being handed over."""
         with self._lock:
+            if self._starting:
+                self._starting, self._since_seconds = False, self._clock()
             t = self._totals
             self._totals = Totals(t.batches + 1, t.samples + samples, t.compute_seconds, t.wait_seconds)
 
@@ -70,7 +76,7 @@ class Account:
 
     def _up_to(self, now: float) -> Totals:
         t, passed_seconds = self._totals, now - self._since_seconds
-        if self._waiting is None:
+        if self._waiting is None or self._starting:
             return t
         if self._waiting:
             return Totals(t.batches, t.samples, t.compute_seconds, t.wait_seconds + passed_seconds)

@@ -61,6 +61,7 @@ class Connection:
         self.streams: set[Stream] = set()
         self.trouble = ""  # Why there is no session, in words.
         self.ever_connected = False
+        self.has_delivered = False  # Whether the loop has had a batch, over any stream.
         self.owner_pid = os.getpid()
         self._endpoint = endpoint
         self._identity = identity

@@ -123,7 +123,7 @@ class FeederIterator(_BaseDataLoaderIter):
         request, made = self._obtain()
         del self._outstanding[request.seq]
         self._progress.hand_over(request.seq)
-        self._stream.account.deliver(len(request.indices))
+        self._stream.deliver(len(request.indices))
         self._fill()
         if isinstance(made, Answer):
             if made.failed and self._stream.pipeline.native is None:

@@ -71,7 +71,7 @@ class Stream:
     def __init__(self, connection: Connection, pipeline: Pipeline, base_seed: int, seed_epoch: int, epoch: int,
                  prefetch_batches: int, batch_size: int) -> None:
         """`seed_epoch`: the epoch of the seeds; `epoch`: the loop's, for people. `batch_size`: samples, 1 if unbatched."""
-        self.account = Account()
+        self.account = Account(starting=not connection.has_delivered)
         self.pipeline = pipeline
         self._connection = connection
         self._base_seed = base_seed
@@ -132,6 +132,11 @@ class Stream:
                     return Outcome.TIMED_OUT
                 ends = [moment for moment in (patience_ends, deadline_seconds) if moment is not None]
                 connection.condition.wait(min(ends) - now if ends else None)
+
+    def deliver(self, samples: int) -> None:
+        """A batch of so many samples is being handed to the loop."""
+        self.account.deliver(samples)
+        self._connection.has_delivered = True
 
     def forget(self, seq: int) -> None:
         """This batch was made elsewhere: an answer that still comes is discarded."""

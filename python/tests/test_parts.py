@@ -94,6 +94,21 @@ def test_tensors_of_a_slot_are_aligned():
     assert nbytes == 256 and descriptors[1] == {"dtype": "int64", "shape": [4, 3], "offset": 64, "nbytes": 96}
 
 
+def test_the_wait_for_a_process_first_batch_is_its_start_and_no_data_wait():
+    now = [0.0]
+    account = Account(lambda: now[0], starting=True)
+    account.wait()
+    now[0] += 20.0
+    assert account.totals().wait_seconds == 0
+    account.deliver(4)
+    account.compute()
+    now[0] += 1.0
+    account.wait()
+    now[0] += 2.0
+    totals = account.totals()
+    assert (totals.samples, totals.compute_seconds, totals.wait_seconds) == (4, 1.0, 2.0)
+
+
 def test_the_account_splits_time_between_computing_and_waiting():
     now = [10.0]
     account = Account(lambda: now[0])
