@@ -55,12 +55,10 @@ Worker view_worker(const json& pod) {
   return worker;
 }
 
-// The trainer's state and place in the job's view of the world.
+// What the spec and the trainer say; not yet what is allocated and measured.
 Job view_job(const TrainingJobView& view, const json& trainer) {
   Job job;
   job.id = {view.name_space, view.name};
-  const bool over = condition_is_true(trainer, "Complete") || condition_is_true(trainer, "Failed");
-  job.running = !view.suspend && !over && integer_field(trainer, "/status/ready") > 0;
   job.gpus = static_cast<int>(view.trainer_gpus) * view.trainer_replicas;
   job.ranks = std::max(job.gpus, view.trainer_replicas);
   job.weight = view.weight;
@@ -76,6 +74,15 @@ Job view_job(const TrainingJobView& view, const json& trainer) {
   const std::int64_t feeder = view.feeder_cpu_limit_milli > 0 ? view.feeder_cpu_limit_milli : view.feeder_cpu_milli;
   job.local_millicores = feeder * view.trainer_replicas;
   return job;
+}
+
+// Whether the trainer trains. One that has workers has trained: while its pod, or only its feeder, is being restarted it is
+// not ready, but taking its workers away for that time would cost their start once more.
+bool is_running(const TrainingJobView& view, const json& trainer, int allocated_workers) {
+  const bool over = condition_is_true(trainer, "Complete") || condition_is_true(trainer, "Failed");
+  if (view.suspend || over) return false;
+  if (integer_field(trainer, "/status/ready") > 0) return true;
+  return integer_field(trainer, "/status/active") > 0 && allocated_workers > 0;
 }
 
 // Pods by the uid of the pool that controls them.
@@ -107,7 +114,8 @@ scheduler::ClusterSnapshot build_snapshot(const ClusterObjects& objects, const O
     const auto view = view_training_job(*training_job);
     if (!view.ok() || view->deleting || view->finished) continue;
     const kube::ObjectPointer trainer = find(objects.jobs, *training_job);
-    Job job = view_job(*view, trainer ? *trainer : kNone);
+    const json& trainer_job = trainer ? *trainer : kNone;
+    Job job = view_job(*view, trainer_job);
     if (const kube::ObjectPointer pool = own_pool(objects, *training_job)) {
       const std::string uid = text_field(*pool, "/metadata/uid");
       known_pools.insert(uid);
@@ -115,6 +123,7 @@ scheduler::ClusterSnapshot build_snapshot(const ClusterObjects& objects, const O
       const auto [first, last] = workers.equal_range(uid);
       for (auto entry = first; entry != last; ++entry) job.workers.push_back(view_worker(*entry->second));
     }
+    job.running = is_running(*view, trainer_job, job.allocated_workers);
     job.observation = observations.of(job.id);
     if (const auto memory = memories.find(view->uid); memory != memories.end()) job.memory = memory->second;
     snapshot.jobs.push_back(std::move(job));

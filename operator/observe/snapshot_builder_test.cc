@@ -130,6 +130,14 @@ TEST_CASE("when a job counts as running") {
     put(objects.jobs, trainer_job(0));
     CHECK_FALSE(build(objects).jobs[0].running);
   }
+  SECTION("still while its trainer is being restarted, if it has workers to lose") {
+    json job = trainer_job(0);
+    job["status"]["active"] = 1;
+    put(objects.jobs, job);
+    CHECK(build(objects).jobs[0].running);
+    put(objects.pools, pool(0));
+    CHECK_FALSE(build(objects).jobs[0].running);
+  }
   SECTION("not while suspended") {
     json job = training_job();
     job["spec"]["suspend"] = true;
