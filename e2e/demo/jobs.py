@@ -42,7 +42,7 @@ class Work:
 
 
 # Chosen so that plain PyTorch takes about three minutes on two cores, Sluice about one.
-WORK = {"vision": Work("photographs", 4000, 5), "speech": Work("speech", 1200, 12), "text": Work("text", 5000, 0.4)}
+WORK = {"vision": Work("photographs", 4000, 10), "speech": Work("speech", 1200, 20), "text": Work("text", 5000, 0.5)}
 
 
 @dataclasses.dataclass(frozen=True)
