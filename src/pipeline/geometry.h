@@ -74,7 +74,7 @@ struct GeometryPlan {
 // RandomResizedCrop.get_params: ten attempts at a box of random area and aspect ratio, then the largest centred box
 // that respects the ratio. Consumes 2 draws per failed attempt and 4 for the successful one.
 // One difference is known: torch's float32 exp is off by one unit in the last place for 1 % of its arguments, ours is
-// correctly rounded. That moves one edge by one pixel in about one of 10^7 draws.
+// correctly rounded. By estimate that moves an edge by a pixel in less than one crop in a million.
 Box random_resized_crop_box(const RandomResizedCrop& op, ImageSize image, TorchRandom& random);
 
 // Resize with an int: the shorter side becomes `shorter_side`, the longer one int(shorter_side * long / short).

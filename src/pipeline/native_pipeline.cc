@@ -1,10 +1,10 @@
 #include "src/pipeline/native_pipeline.h"
 
 #include <cassert>
-#include <chrono>
 #include <new>
 #include <utility>
 
+#include "src/base/clock.h"
 #include "src/pipeline/file_reader.h"
 #include "src/pipeline/geometry.h"
 #include "src/pipeline/jpeg_decoder.h"
@@ -28,17 +28,17 @@ std::string path_of(const ImageFilesSource& source, std::size_t index) {
   return source.root + '/' + path;
 }
 
-// Adds the time since the last lap to one of the stages.
+// Adds the thread's CPU time since the last lap to one of the stages.
 class Stopwatch {
  public:
   void lap(double& seconds) {
-    const auto now = std::chrono::steady_clock::now();
-    seconds += std::chrono::duration<double>(now - last_).count();
+    const double now = thread_cpu_seconds();
+    seconds += now - last_;
     last_ = now;
   }
 
  private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  double last_ = thread_cpu_seconds();
 };
 
 }  // namespace

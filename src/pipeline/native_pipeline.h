@@ -30,7 +30,7 @@ struct TensorLayout {
   std::size_t nbytes = 0;
 };
 
-// Wall seconds spent in produce(), by stage. Seconds in finish() are the caller's to measure.
+// CPU seconds that the calling thread spent in produce(), by stage. Those of finish() are the caller's to measure.
 struct StageSeconds {
   double read = 0;      // the file
   double decode = 0;    // JPEG to RGB, only the part that the crop needs

@@ -125,6 +125,7 @@ TEST_CASE("many threads make the same samples as one") {
   std::vector<int> different(4, 0);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(different.size());
     for (int& count : different) {
       threads.emplace_back([&] {
         Workspace workspace;

@@ -9,7 +9,7 @@
 // random_resized_crop takes one field that users do not write: `log_ratio`, two numbers, torch.log(torch.tensor(ratio))
 // as the client's own torch computes it. torch's float32 logarithm is off by one unit in the last place for one
 // argument in ten (among them the default 3/4), and the client knows which; without the field the correctly rounded
-// logarithm is used and about one crop in 50,000 differs by a pixel.
+// logarithm is used and six crops in a million differ by a pixel.
 #pragma once
 
 #include <array>
