@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,14 +40,15 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 // In the child, between fork and exec: only async-signal-safe calls. Writes errno to `report` if exec fails.
 [[noreturn]] void become(const std::vector<char*>& arguments, const std::vector<char*>& environment,
-                         const std::vector<int>& inherited, int report, pid_t parent) {
+                         const ProcessCommand& command, int report, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
   ::signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int fd : inherited) ::fcntl(fd, F_SETFD, 0);
+  if (command.nice > 0) ::setpriority(PRIO_PROCESS, 0, command.nice);
+  for (const int fd : command.inherited_fds) ::fcntl(fd, F_SETFD, 0);
   ::execvpe(arguments[0], arguments.data(), environment.data());
   const int error = errno;
   (void)!::write(report, &error, sizeof(error));
@@ -65,7 +67,7 @@ Result<std::unique_ptr<Process>> fork_and_exec(const ProcessCommand& command) {
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork");
-  if (pid == 0) become(argument_pointers, environment_pointers, command.inherited_fds, write_end.get(), parent);
+  if (pid == 0) become(argument_pointers, environment_pointers, command, write_end.get(), parent);
   write_end.reset();
   auto process = std::make_unique<Process>(pid);
   int error = 0;

@@ -23,6 +23,7 @@ struct ProcessCommand {
   std::vector<std::string> arguments;    // [0] is the program, found along PATH if it has no slash
   std::vector<std::string> environment;  // NAME=value, added to our own or replacing it there
   std::vector<int> inherited_fds;        // keep their numbers; every other descriptor is closed by CLOEXEC
+  int nice = 0;                          // how much lower its priority is than ours
 };
 
 // A child of ours. Destroying it kills it (SIGKILL) and reaps it. Thread safety: none.

@@ -59,6 +59,7 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonChild::start(cons
                     "--arena-fd", std::to_string(options.arena->fd())},
       .environment = child_environment(options),
       .inherited_fds = {theirs.get(), options.arena->fd()},
+      .nice = options.nice,
   };
   auto process = spawner.spawn(command);
   if (!process.ok()) return executor_failure(process.error().message());

@@ -21,6 +21,7 @@ namespace sluice::executor {
 struct PythonOptions {
   std::shared_ptr<transport::Arena> arena;
   std::string python_path;                   // put before PYTHONPATH; empty: nothing added
+  int nice = 0;                              // of the children
   std::chrono::seconds start_time_max{120};  // importing torch on a quarter of a core is slow
   std::chrono::seconds cancel_grace{5};      // how long an unwanted batch may go on before its child is killed
 };

@@ -7,15 +7,23 @@
 namespace sluice::executor {
 
 ThreadPool::ThreadPool(std::size_t threads, std::size_t threads_max, std::size_t queue_max, int nice)
-    : threads_max_(std::max(threads, threads_max)), queue_max_(queue_max), threads_(std::max<std::size_t>(1, threads)) {
-  for (std::size_t number = 0; number < threads_max_; ++number) {
-    running_.emplace_back([this, number, nice](const std::stop_token& stop) { run(number, nice, stop); });
-  }
+    : threads_max_(std::max(threads, threads_max)),
+      queue_max_(queue_max),
+      nice_(nice),
+      threads_(std::max<std::size_t>(1, threads)) {
+  std::lock_guard lock(mutex_);
+  start_missing_locked();
 }
 
 ThreadPool::~ThreadPool() {
   for (std::jthread& thread : running_) thread.request_stop();
   running_.clear();
+}
+
+void ThreadPool::start_missing_locked() {
+  for (std::size_t number = running_.size(); number < threads_; ++number) {
+    running_.emplace_back([this, number](const std::stop_token& stop) { run(number, stop); });
+  }
 }
 
 bool ThreadPool::submit(Job job) {
@@ -33,6 +41,7 @@ void ThreadPool::set_threads(std::size_t threads) {
   {
     std::lock_guard lock(mutex_);
     threads_ = std::clamp<std::size_t>(threads, 1, threads_max_);
+    start_missing_locked();
   }
   changed_.notify_all();
 }
@@ -47,9 +56,9 @@ std::size_t ThreadPool::queued() const {
   return queue_.size();
 }
 
-void ThreadPool::run(std::size_t number, int nice, const std::stop_token& stop) {
+void ThreadPool::run(std::size_t number, const std::stop_token& stop) {
   // On Linux a priority belongs to the thread; failing to lower it costs latency, not correctness.
-  if (nice > 0) (void)::setpriority(PRIO_PROCESS, 0, nice);
+  if (nice_ > 0) (void)::setpriority(PRIO_PROCESS, 0, nice_);
   ThreadState state;
   state.stop = stop;
   while (true) {

@@ -28,8 +28,8 @@ class ThreadPool {
  public:
   using Job = std::function<void(ThreadState&)>;
 
-  // `threads_max` threads are started, `threads` of them work. `nice` lowers their priority against the other threads
-  // of this process (0: as they are).
+  // Starts `threads`; more, up to `threads_max`, when set_threads() asks for them. `nice` lowers their priority against
+  // the other threads of this process (0: as they are).
   ThreadPool(std::size_t threads, std::size_t threads_max, std::size_t queue_max, int nice);
   ~ThreadPool();
 
@@ -43,10 +43,12 @@ class ThreadPool {
   std::size_t queued() const;
 
  private:
-  void run(std::size_t number, int nice, const std::stop_token& stop);
+  void start_missing_locked();
+  void run(std::size_t number, const std::stop_token& stop);
 
   const std::size_t threads_max_;
   const std::size_t queue_max_;
+  const int nice_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Job> queue_;

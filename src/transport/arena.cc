@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace sluice::transport {
 namespace {
@@ -141,19 +142,30 @@ Result<ArenaSlot> Arena::allocate(std::size_t bytes, const std::stop_token& stop
     wait->changed.notify_all();
   });
   std::unique_lock lock(wait->mutex);
-  while (!wait->changed.wait_for(lock, stop, kLentPatience, [&] { return wait->answer.has_value(); })) {
-    if (!stop.stop_requested() && fits_beside_lent(bytes)) continue;
+  if (!wait->changed.wait(lock, stop, [&] { return wait->answer.has_value(); })) {
     lock.unlock();
-    cancel(ticket, stop.stop_requested()
-                       ? Error(ErrorCode::kCancelled, "stopped while waiting for the arena")
-                       : exhausted("the trainer keeps so many batches that one of " + std::to_string(bytes) +
-                                   " bytes finds no room: raise --arena-bytes"));
+    cancel(ticket, Error(ErrorCode::kCancelled, "stopped while waiting for the arena"));
     lock.lock();
     // Whether cancelled or granted in between, the answer is on its way: the callback runs exactly once.
     wait->changed.wait(lock, [&] { return wait->answer.has_value(); });
-    break;
   }
   return std::move(*wait->answer);
+}
+
+void Arena::sweep_waiters() {
+  std::vector<Waiter> hopeless;
+  {
+    std::lock_guard lock(mutex_);
+    const std::size_t largest = largest_run_without_lent_locked();
+    for (Waiter& waiter : waiters_) waiter.hopeless_sweeps = waiter.bytes > largest ? waiter.hopeless_sweeps + 1 : 0;
+    for (const Waiter& waiter : waiters_) {
+      if (waiter.hopeless_sweeps >= kSweepsMax) hopeless.push_back(waiter);
+    }
+  }
+  for (const Waiter& waiter : hopeless) {
+    cancel(waiter.ticket, exhausted("the trainer keeps so many batches that one of " + std::to_string(waiter.bytes) +
+                                    " bytes finds no room: raise --arena-bytes"));
+  }
 }
 
 std::list<Arena::Grant> Arena::serve_waiters_locked() {

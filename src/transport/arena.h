@@ -11,7 +11,6 @@
 // saw still makes progress.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -86,8 +85,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   // Ends a wait with `reason`; nothing happens if it was granted already.
   void cancel(Ticket ticket, Error reason);
 
-  // Blocks. Errors: Cancelled; ResourceExhausted if the slot cannot fit, ever or (after kLentPatience) because of
-  // slots that were lent.
+  // Blocks. Errors: Cancelled; ResourceExhausted if the slot cannot fit, or sweep_waiters() gave up on it.
   Result<ArenaSlot> allocate(std::size_t bytes, const std::stop_token& stop);
 
   // Marks the slot as lent. False, and no change, if afterwards no run of `keep_bytes` without lent slots were left.
@@ -96,8 +94,12 @@ class Arena : public std::enable_shared_from_this<Arena> {
   // True if `bytes` can be allocated once every slot that is not lent has come back.
   bool fits_beside_lent(std::size_t bytes) const;
 
+  // To be called about once a second where slots are lent: whoever could not have been served for kSweepsMax sweeps
+  // even if every slot that is not lent came back is refused (ResourceExhausted). Only the trainer could help them.
+  void sweep_waiters();
+
   static constexpr std::size_t kWaitersMax = 4096;
-  static constexpr std::chrono::seconds kLentPatience{30};
+  static constexpr int kSweepsMax = 30;
 
  private:
   friend class ArenaSlot;
@@ -113,6 +115,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
     Ticket ticket = 0;
     std::size_t bytes = 0;
     Granted granted;
+    int hopeless_sweeps = 0;
   };
   struct Grant {
     Granted granted;

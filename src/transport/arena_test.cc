@@ -140,6 +140,25 @@ TEST_CASE("lending stops while one more batch still fits beside what is lent") {
   CHECK(arena->try_lend(c, 2 * kPage));
 }
 
+TEST_CASE("a wait that only the trainer could end is given up after a while; others go on") {
+  auto arena = make_arena(4);
+  std::vector<ArenaSlot> kept;
+  for (int i = 0; i < 4; ++i) kept.push_back(arena->try_allocate(kPage));
+  REQUIRE(arena->try_lend(kept[1], kPage));
+  std::optional<Error> refused;
+  bool served = false;
+  arena->allocate_async(3 * kPage, [&](Result<ArenaSlot> slot) { refused = slot.error(); });
+  arena->allocate_async(2 * kPage, [&](Result<ArenaSlot> slot) { served = slot.ok(); });
+  for (int sweep = 0; sweep < Arena::kSweepsMax - 1; ++sweep) arena->sweep_waiters();
+  CHECK(!refused.has_value());
+  arena->sweep_waiters();
+  REQUIRE(refused.has_value());
+  CHECK(refused->code() == ErrorCode::kResourceExhausted);
+  CHECK(!served);
+  kept.erase(kept.begin() + 2, kept.end());
+  CHECK(served);
+}
+
 TEST_CASE("slots never overlap and free memory adds up, whatever the order", "[property]") {
   const bool held = rc::check("random allocate, free and lend", [] {
     const std::size_t pages = *rc::gen::inRange(1, 40);

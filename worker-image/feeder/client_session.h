@@ -31,6 +31,7 @@ struct ClientSession {
   std::map<std::uint64_t, Stream> streams;              // by the client's number
   std::map<std::uint64_t, transport::ArenaSlot> slots;  // in the client's hands
   std::size_t batch_bytes = 0;                          // the largest seen
+  std::size_t batch_bytes_hint = 0;                     // the client's word, until one was seen
   std::size_t prefetch_batches = 0;
   std::size_t window = 0;  // as told last
 };

@@ -142,7 +142,7 @@ void Feeder::receive_pipeline(ClientId id, const transport::PipelineMessage& mes
   client.pipelines[message.id] = {*pipeline, message.prefetch_batches};
   client.prefetch_batches = std::max<std::size_t>(client.prefetch_batches, message.prefetch_batches);
   client.connection->send(transport::ready_json(message.id, (*pipeline)->fingerprint));
-  note_batch_bytes(client, message.batch_bytes_hint);
+  client.batch_bytes_hint = std::max<std::size_t>(client.batch_bytes_hint, message.batch_bytes_hint);
   send_windows();
 }
 

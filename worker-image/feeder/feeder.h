@@ -36,7 +36,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   // REQUIRES: before the first client; `remote` outlives every client.
   void set_remote(RemoteExecutors& remote) { remote_ = &remote; }
 
-  // Follows a changed CPU quota; refreshes gauges. Call it every second or so.
+  // Follows a changed CPU quota, refreshes gauges, sweeps the arena's waiters. Call it every second.
   void tick(std::size_t local_threads);
 
   void connected(std::shared_ptr<Connection> connection) override;

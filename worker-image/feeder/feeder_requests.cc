@@ -119,7 +119,7 @@ void Feeder::send_windows() {
         .clients = clients,
         .prefetch_batches = client.prefetch_batches,
         .arena_bytes = options_.local.arena->bytes(),
-        .batch_bytes = client.batch_bytes,
+        .batch_bytes = client.batch_bytes > 0 ? client.batch_bytes : client.batch_bytes_hint,
     });
     if (std::exchange(client.window, window) != window) client.connection->send(transport::window_json(window));
   }
@@ -128,6 +128,7 @@ void Feeder::send_windows() {
 // ---- executors ----
 
 void Feeder::tick(std::size_t local_threads) {
+  options_.local.arena->sweep_waiters();
   std::lock_guard lock(mutex_);
   if (local_threads != local_->threads()) {
     log_info("feeder", "CPU quota changed", {{"threads", local_threads}});

@@ -11,7 +11,6 @@ using executor::BatchRequest;
 using executor::ExecutorKind;
 
 constexpr std::size_t kQueueMax = 8192;
-constexpr int kNice = 10;
 
 std::size_t batch_bytes(const Batch& batch) {
   std::size_t total = 0;
@@ -24,8 +23,9 @@ std::size_t batch_bytes(const Batch& batch) {
 LocalExecutor::LocalExecutor(Options options, executor::ExecutorMetrics& metrics)
     : arena_(options.arena),
       metrics_(metrics),
-      python_({.arena = options.arena, .python_path = options.python_path}, 2 * options.threads_max),
-      pool_(options.threads, options.threads_max, kQueueMax, kNice) {
+      python_({.arena = options.arena, .python_path = options.python_path, .nice = options.nice},
+              2 * options.threads_max),
+      pool_(options.threads, options.threads_max, kQueueMax, options.nice) {
   metrics_.set_threads(pool_.threads());
 }
 
@@ -38,7 +38,8 @@ void LocalExecutor::set_threads(std::size_t threads) {
 
 bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
                         std::function<void(BatchOutcome)> finished) {
-  return pool_.submit([this, request, cancelled, finished](executor::ThreadState& thread) {
+  metrics_.set_queue_depth(++queued_);
+  const bool taken = pool_.submit([this, request, cancelled, finished](executor::ThreadState& thread) {
     const double start_seconds = thread_cpu_seconds();
     BatchOutcome outcome = execute(*request, *cancelled, thread);
     double busy_seconds = thread_cpu_seconds() - start_seconds;
@@ -49,8 +50,11 @@ bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
       metrics_.count_error(request->pipeline->kind, busy_seconds);
     }
     metrics_.count_ops(thread.scratch.seconds);
+    metrics_.set_queue_depth(--queued_);
     finished(std::move(outcome));
   });
+  if (!taken) --queued_;
+  return taken;
 }
 
 BatchOutcome LocalExecutor::execute(const BatchRequest& request, const std::atomic<bool>& cancelled,

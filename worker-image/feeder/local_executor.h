@@ -1,7 +1,7 @@
 // The feeder's own executor: whole batches on threads beside the trainer, straight into the arena.
 //
-// Its threads have a lower priority than the rest of the feeder: on a quarter of a core, receiving what remote workers
-// send must not wait behind computing.
+// Where there are remote workers, its threads and children have a lower priority than the rest of the feeder: on a
+// quarter of a core, receiving what the workers send must not wait behind computing.
 // Thread safety: all methods may be called from any thread.
 #pragma once
 
@@ -28,6 +28,7 @@ class LocalExecutor {
     std::size_t threads_max = 1;
     std::shared_ptr<transport::Arena> arena;
     std::string python_path;
+    int nice = 0;
   };
 
   LocalExecutor(Options options, executor::ExecutorMetrics& metrics);
@@ -48,6 +49,7 @@ class LocalExecutor {
 
   const std::shared_ptr<transport::Arena> arena_;
   executor::ExecutorMetrics& metrics_;
+  std::atomic<std::size_t> queued_ = 0;
   executor::PythonExecutor python_;
   executor::ThreadPool pool_;  // last: its threads use the rest
 };

@@ -34,6 +34,9 @@ const std::vector<Flag> kFlags = {
     {"python-path", "DIR", "", "put before PYTHONPATH of Python executors"},
 };
 
+// Of the threads that execute here while remote workers' results come in.
+constexpr int kNiceBesideWorkers = 10;
+
 struct Settings {
   Flags flags;
   std::size_t fixed_threads = 0;  // 0: follow the quota
@@ -117,7 +120,8 @@ Result<void> run(const Settings& settings, int signals) {
   Feeder feeder({.local = {.threads = wanted_threads(settings),
                            .threads_max = std::max(settings.fixed_threads, executor::cpus_allowed()),
                            .arena = arena,
-                           .python_path = flags.text("python-path")},
+                           .python_path = flags.text("python-path"),
+                           .nice = flags.text("workers").empty() ? 0 : kNiceBesideWorkers},
                  .session = new_session()},
                 clock, executor_metrics, metrics);
   SLUICE_TRY(const Remote remote, connect_workers(flags, arena, feeder, clock));
