@@ -6,9 +6,11 @@
 // at most one piece (one chunk of a chunked body, else 64 KiB) is in memory.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -17,9 +19,9 @@
 #include <utility>
 
 #include <cpprest/astreambuf.h>
-#include <cpprest/http_msg.h>
 
 #include "src/base/result.h"
+#include "src/http/transport.h"
 
 namespace sluice::http {
 
@@ -41,7 +43,8 @@ class Exchange {
     std::optional<Piece> piece;  // kPiece; its `taken` must be set
   };
 
-  void on_head(web::http::http_response head) {
+  // Status and headers. Not cpprestsdk's response: it holds the stream buffer, which holds this Exchange.
+  void on_head(Response head) {
     std::lock_guard lock(mutex_);
     head_ = std::move(head);
     changed_.notify_all();
@@ -83,7 +86,7 @@ class Exchange {
   }
 
   // REQUIRES: next() returned kHead.
-  const web::http::http_response& head() const { return *head_; }
+  const Response& head() const { return *head_; }
 
   Error failure() const {
     std::lock_guard lock(mutex_);
@@ -106,7 +109,7 @@ class Exchange {
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::optional<web::http::http_response> head_;
+  std::optional<Response> head_;
   bool head_taken_ = false;
   std::optional<Piece> piece_;
   bool ended_ = false;

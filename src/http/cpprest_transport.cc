@@ -63,6 +63,13 @@ Error error_of(const std::exception& exception, const std::string& base_url) {
   return unavailable(message);
 }
 
+Response head_of(const rest::http_response& response) {
+  Response head;
+  head.status = response.status_code();
+  for (const auto& [name, value] : response.headers()) head.headers[name] = value;
+  return head;
+}
+
 // Where the body of a response with a certain status goes.
 class BodyReceiver {
  public:
@@ -167,7 +174,7 @@ class CpprestTransport final : public Transport {
       client.request(translated, cancelled).then([state, url = base_url_](pplx::task<rest::http_response> head) {
         try {
           rest::http_response response = head.get();
-          state->on_head(response);
+          state->on_head(head_of(response));
           response.content_ready().then([state, url](pplx::task<rest::http_response> body) {
             try {
               body.get();
@@ -206,10 +213,7 @@ class CpprestTransport final : public Transport {
     for (;;) {
       Exchange::Progress progress = state.next(waiting.next(), stop);
       switch (progress.kind) {
-        case Kind::kHead:
-          response.status = state.head().status_code();
-          for (const auto& [name, value] : state.head().headers()) response.headers[name] = value;
-          break;
+        case Kind::kHead: response = state.head(); break;
         case Kind::kPiece: {
           const auto received = receiver.receive(response.status, progress.piece->bytes());
           progress.piece->taken.set(progress.piece->size);
