@@ -24,8 +24,9 @@ build: toolchain ## compile all programs into build/
 	@ninja -C $(BUILD)
 
 .PHONY: bundle
-bundle: build ## the relocatable bundle of feeder, worker and operator, in build/bundle
+bundle: build ## the relocatable bundle of feeder, worker and operator: build/bundle, and for `pip install ./python`
 	@worker-image/bundle.sh $(BUILD)
+	@rm -rf python/sluice/bundle && mkdir python/sluice/bundle && cp -r $(BUILD)/bundle/bin $(BUILD)/bundle/lib python/sluice/bundle/
 
 .PHONY: try
 try: bundle ## ten seconds, no Kubernetes: our DataLoader beside PyTorch's on this machine

@@ -6,6 +6,7 @@ Python, because lowering must be invisible. torchvision is never imported from h
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import sys
@@ -51,7 +52,8 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, worker_init_fn: A
     ops, size, dtype = _lower_transform(folder.transform)
     root, paths, labels = _files(folder, selection)
     source = {"kind": "image_files", "root": root, "paths": paths, "labels": labels}
-    spec = json.dumps({"version": 1, "source": source, "ops": ops}, separators=(",", ":")).encode()
+    pillow = int(importlib.metadata.version("pillow").split(".")[0])  # 13 changed which axis a resize does first
+    spec = json.dumps({"version": 1, "pillow": pillow, "source": source, "ops": ops}, separators=(",", ":")).encode()
     return NativePipeline(spec, len(paths), size[0], size[1], dtype)
 
 
@@ -151,7 +153,8 @@ class _Steps:
             if not (0 < scale[0] <= scale[1] and 0 < ratio[0] <= ratio[1]):
                 raise NotNative("RandomResizedCrop's scale or ratio is not an ordered positive range")
             crop_op = {"op": "random_resized_crop", "size": list(self.size), "scale": scale, "ratio": ratio}
-            self.ops.append({**crop_op, "interpolation": "bilinear"})
+            log_ratio = torch.log(torch.tensor(crop.ratio)).tolist()  # torch's own float32 logarithm, last bit included
+            self.ops.append({**crop_op, "log_ratio": log_ratio, "interpolation": "bilinear"})
             return
         resize = self._take("Resize")
         if resize is not None:

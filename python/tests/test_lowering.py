@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import PIL
 import pytest
 import torch
 from torch.utils.data import Subset
@@ -18,7 +19,8 @@ from sluice.torch import DataLoader, explain
 CROP = transforms.RandomResizedCrop(32)
 TO_TENSOR = transforms.ToTensor()
 NORMALIZE = transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-CROP_OP = {"op": "random_resized_crop", "size": [32, 32], "scale": [0.08, 1.0], "ratio": [0.75, 4 / 3], "interpolation": "bilinear"}
+CROP_OP = {"op": "random_resized_crop", "size": [32, 32], "scale": [0.08, 1.0], "ratio": [0.75, 4 / 3],
+           "log_ratio": torch.log(torch.tensor([0.75, 4 / 3])).tolist(), "interpolation": "bilinear"}
 NORMALIZE_OP = {"op": "normalize", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 DECODE, TENSOR = {"op": "decode_rgb"}, {"op": "to_tensor"}
 
@@ -50,7 +52,7 @@ NATIVE = {
     "center crop alone": ([transforms.CenterCrop((20, 32)), TO_TENSOR], [DECODE, {"op": "center_crop", "size": [20, 32]}, TENSOR]),
     "other scale, ratio and probability": (
         [transforms.RandomResizedCrop((16, 32), (0.5, 0.9), (1.0, 1.0)), transforms.RandomHorizontalFlip(0.25), TO_TENSOR],
-        [DECODE, {**CROP_OP, "size": [16, 32], "scale": [0.5, 0.9], "ratio": [1.0, 1.0]},
+        [DECODE, {**CROP_OP, "size": [16, 32], "scale": [0.5, 0.9], "ratio": [1.0, 1.0], "log_ratio": [0.0, 0.0]},
          {"op": "random_horizontal_flip", "p": 0.25}, TENSOR],
     ),
     "bytes": ([CROP, transforms.PILToTensor()], [DECODE, CROP_OP]),
@@ -99,6 +101,7 @@ def test_recognised(image_root, case):
     loader = loader_for(ImageFolder(image_root, transforms.Compose(steps)))
     spec = spec_of(loader)
     assert spec["ops"] == ops
+    assert spec["pillow"] == int(PIL.__version__.split(".")[0])
     assert spec["source"]["root"] == str(image_root) and spec["source"]["kind"] == "image_files"
     assert spec["source"]["paths"][:2] == ["cat/01.jpg", "cat/03.JPG"] and len(spec["source"]["paths"]) == 23
     assert spec["source"]["labels"] == [0] * 11 + [1] * 12
