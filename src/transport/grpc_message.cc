@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "src/transport/thread_sanitizer.h"
+
 namespace sluice::transport {
 namespace {
 
@@ -11,7 +13,12 @@ std::size_t padded(std::size_t bytes) {
   return (bytes + kPayloadAlignment - 1) / kPayloadAlignment * kPayloadAlignment;
 }
 
-void release_owner(void* owner) { delete static_cast<std::shared_ptr<const void>*>(owner); }
+// Runs on whichever thread gRPC drops its last reference on.
+void release_owner(void* held) {
+  const std::unique_ptr<std::shared_ptr<const void>> owner(static_cast<std::shared_ptr<const void>*>(held));
+  happens_after(owner->get());
+  happens_before(owner->get());
+}
 
 }  // namespace
 
@@ -24,6 +31,7 @@ grpc::ByteBuffer encode_message(const v1::Header& header, std::span<const std::b
   std::array<grpc::Slice, 2> slices;
   slices[0] = grpc::Slice(head);
   if (payload.empty()) return grpc::ByteBuffer(slices.data(), 1);
+  happens_before(owner.get());
   slices[1] = grpc::Slice(const_cast<std::byte*>(payload.data()), payload.size(), release_owner,
                           new std::shared_ptr<const void>(std::move(owner)));
   return grpc::ByteBuffer(slices.data(), 2);

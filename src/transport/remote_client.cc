@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "src/transport/grpc_message.h"
+#include "src/transport/thread_sanitizer.h"
 
 namespace sluice::transport {
 namespace {
@@ -54,6 +55,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     // Reads and writes start outside of callbacks, too: the hold keeps the call from ending between them.
     AddHold();
     StartRead(&incoming_);
+    happens_before(this);
     StartCall();
   }
 
@@ -71,6 +73,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   }
 
   void OnReadDone(bool ok) override {
+    const OrderedCallback ordered(this);
     if (!ok) return end();
     auto message = decode_message(incoming_);
     incoming_.Clear();
@@ -89,6 +92,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   void OnWriteDone(bool ok) override { writes_.written(ok); }
 
   void OnDone(const grpc::Status& status) override {
+    const OrderedCallback ordered(this);
     handler_.closed(status.ok() ? "the worker ended the stream" : status.error_message());
     const auto self = std::move(self_);
     std::lock_guard lock(mutex_);
@@ -102,6 +106,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     if (ended_) return;
     if (cancelled_) return end_locked();
     reading_ = true;
+    happens_before(this);
     StartRead(&incoming_);
   }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "src/transport/grpc_message.h"
+#include "src/transport/thread_sanitizer.h"
 
 namespace sluice::transport {
 namespace {
@@ -47,6 +48,7 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   }
 
   void OnReadDone(bool ok) override {
+    const OrderedCallback ordered(this);
     if (!ok) return end(grpc::Status::OK);  // the feeder has said all; it does so only when it goes away
     auto message = decode_message(incoming_);
     incoming_.Clear();
@@ -62,6 +64,8 @@ class StreamReactor final : public grpc::ServerGenericBidiReactor,
   void OnCancel() override { end(grpc::Status::CANCELLED); }
 
   void OnDone() override {
+    const OrderedCallback ordered(this);
+    const OrderedCallback handler_ordered(&handler_);
     const auto self = std::move(self_);
     if (opened_) handler_.closed(self);
   }
@@ -92,7 +96,9 @@ class Service final : public grpc::CallbackGenericService {
   explicit Service(RemoteServerHandler& handler) : handler_(handler) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+    const OrderedCallback ordered(&handler_);
     auto reactor = std::make_shared<StreamReactor>(handler_);
+    const OrderedCallback reactor_ordered(reactor.get());
     if (context->method() == kExecuteMethod) {
       reactor->start();
     } else {
@@ -115,12 +121,13 @@ std::shared_ptr<grpc::ServerCredentials> server_credentials(const Credentials& c
 
 class GrpcServer final : public RemoteServer {
  public:
-  explicit GrpcServer(RemoteServerHandler& handler) : service_(handler) {}
+  explicit GrpcServer(RemoteServerHandler& handler) : service_(handler), handler_(&handler) {}
 
   ~GrpcServer() override {
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
     server_->Wait();
+    happens_after(handler_);
   }
 
   Result<void> listen(const std::string& address, const Credentials& credentials) {
@@ -136,6 +143,7 @@ class GrpcServer final : public RemoteServer {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     // Two workers on one address would be a mistake, not load balancing.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    happens_before(handler_);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port_ == 0)
       return unavailable("cannot listen on " + address + ", or the TLS files are damaged");
@@ -146,6 +154,7 @@ class GrpcServer final : public RemoteServer {
 
  private:
   Service service_;
+  RemoteServerHandler* const handler_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
