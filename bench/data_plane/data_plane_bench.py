@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""CPU-seconds per 1,000 images: the native pipeline on one thread beside torch's DataLoader with PIL and torchvision.
+"""CPU-seconds per 1,000 images: the native pipeline alone, and Sluice's DataLoader as a whole, beside torch's.
 
-usage: bench/pipeline/pipeline_bench.py BUILD FOLDER [--images N] [--repetitions R] [--output FILE]
+usage: bench/data_plane/data_plane_bench.py BUILD FOLDER [--images N] [--repetitions R] [--output FILE]
+
+The pipeline runs on one thread and hands its samples to nobody; the loader is what a user has: client, feeder, shared
+memory, batches in the training loop's hands. torch's loader runs PIL and torchvision in two worker processes.
 
 The work is the usual training recipe: decode, RandomResizedCrop(224), horizontal flip, float32, normalise. Both sides
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
-smallest of its repetitions. torch's figure is the CPU time of the whole process tree between two batches in the middle
+smallest of its repetitions. A loader's figure is the CPU time of the whole process tree between two batches in the middle
 of an epoch: start and end of the workers are not counted.
-Prints a table and writes it as JSON. Goals: bench/pipeline/goals.json.
+Prints a table and writes it as JSON. Goals: bench/data_plane/goals.json.
 """
 
 import argparse
@@ -22,30 +25,30 @@ import time
 import torch
 import torchvision.transforms as transforms
 from PIL import Image
+from torchvision.datasets import ImageFolder
+
+import sluice.torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH = 64
 WORKERS = 2
 
 
-class Photographs(torch.utils.data.Dataset):
-    def __init__(self, files):
-        self.files = files
-        self.transform = transforms.Compose(
+def photographs(folder, most):
+    """ImageFolder with the transforms of ImageNet training, thinned out evenly to `most` images; and their paths."""
+    dataset = ImageFolder(
+        folder,
+        transforms.Compose(
             [
                 transforms.RandomResizedCrop(224),
                 transforms.RandomHorizontalFlip(),
                 transforms.ToTensor(),
                 transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
             ]
-        )
-
-    def __len__(self):
-        return len(self.files)
-
-    def __getitem__(self, index):
-        with Image.open(self.files[index]) as image:
-            return self.transform(image.convert("RGB")), 0
+        ),
+    )
+    chosen = list(range(0, len(dataset), max(1, len(dataset) // most)))[:most]
+    return torch.utils.data.Subset(dataset, chosen), [dataset.samples[index][0] for index in chosen]
 
 
 def process_tree(pid):
@@ -64,33 +67,32 @@ def tree_cpu_seconds():
     return total / 1e9
 
 
-def torch_seconds_per_1000(files):
-    loader = torch.utils.data.DataLoader(
-        Photographs(files), batch_size=BATCH, num_workers=WORKERS, persistent_workers=True
-    )
+def loader_seconds_per_1000(loader_class, dataset):
+    loader = loader_class(dataset, batch_size=BATCH, num_workers=WORKERS, persistent_workers=True)
     for _ in loader:  # an epoch to start the workers and warm their caches
         pass
     before = tree_cpu_seconds()
     for _ in loader:
         pass
     used = tree_cpu_seconds() - before
-    return used * 1000 / len(files)
+    return used * 1000 / len(dataset)
 
 
 def native_seconds_per_1000(build, files):
-    program = pathlib.Path(build, "bench/pipeline/sluice-pipeline-bench")
+    program = pathlib.Path(build, "bench/data_plane/sluice-pipeline-bench")
     lines = "".join(name + "\n" for name in files)
     output = subprocess.run([program, "1"], input=lines, check=True, stdout=subprocess.PIPE, text=True, timeout=600)
     return json.loads(output.stdout)
 
 
-def measure(options, files):
+def measure(options, dataset, files):
     repetitions = []
     for number in range(options.repetitions):
-        native = native_seconds_per_1000(options.build, files)
-        native["torch"] = torch_seconds_per_1000(files)
-        repetitions.append(native)
-        print(f"repetition {number}: native {native['floats']:.3f}, torch {native['torch']:.3f}", file=sys.stderr)
+        figures = native_seconds_per_1000(options.build, files)
+        figures["loader"] = loader_seconds_per_1000(sluice.torch.DataLoader, dataset)
+        figures["torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, dataset)
+        repetitions.append(figures)
+        print(f"repetition {number}: " + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()), file=sys.stderr)
     return repetitions
 
 
@@ -116,11 +118,10 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--output", default=str(HERE.parent / "results/pipeline.json"))
+    parser.add_argument("--output", default=str(HERE.parent / "results/data-plane.json"))
     options = parser.parse_args()
-    files = sorted(str(path) for path in pathlib.Path(options.folder).rglob("*.jpg"))
-    step = max(1, len(files) // options.images)
-    repetitions = measure(options, files[::step][: options.images])
+    os.environ["SLUICE_FEEDER_BINARY"] = str(pathlib.Path(options.build, "worker-image/sluice-feeder").resolve())
+    repetitions = measure(options, *photographs(options.folder, options.images))
     rows = table(repetitions)
 
     print(f"{'CPU-seconds per 1,000 images':44} {'value':>7} {'goal':>6} {'peer':>7} {'ratio':>6}")
