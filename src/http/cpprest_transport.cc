@@ -18,6 +18,7 @@
 #include <utility>
 
 #include <cpprest/http_client.h>
+#include <openssl/ssl.h>
 #include <pplx/threadpool.h>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -33,9 +34,12 @@ namespace rest = web::http;
 // More than the number of cpprestsdk's continuations that can be runnable at once; none of them waits for another.
 constexpr std::size_t kPoolThreads = 8;
 
-void size_thread_pool_once() {
+void start_thread_pool_once() {
   static std::once_flag once;
   std::call_once(once, [] {
+    // At exit things end in the reverse order of their beginning: the pool's threads must end before OpenSSL does,
+    // which else would not free what it keeps for each of them.
+    OPENSSL_init_ssl(0, nullptr);
     try {
       crossplat::threadpool::initialize_with_threads(kPoolThreads);
     } catch (const std::exception&) {
@@ -242,7 +246,7 @@ class CpprestTransport final : public Transport {
 }  // namespace
 
 Result<std::shared_ptr<Transport>> make_cpprest_transport(const Endpoint& endpoint, const CpprestOptions& options) {
-  size_thread_pool_once();
+  start_thread_pool_once();
   try {
     const web::uri parsed(endpoint.base_url);
     if (parsed.host().empty() || (parsed.scheme() != "http" && parsed.scheme() != "https")) {

@@ -1,5 +1,6 @@
 #include "src/kube/leader_election.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::string_view kFieldManager = "sluice-leader-election";
 constexpr double kRetryJitter = 1.2;
-// A round is two requests; begun just before renew_deadline it must be over before lease_duration.
-constexpr int kRequestsPerRenewDeadline = 5;
 
 std::string text_at(const Json& object, const char* outer, const char* inner) {
   const auto found = object.find(outer);
@@ -37,9 +36,7 @@ class LeaderElector::Implementation {
  public:
   Implementation(const Client& client, const Clock& clock, UniformRandom random, LeaderElectionOptions options,
                  Callbacks callbacks)
-      : client_(client.with_options(
-            {.timeout = std::chrono::milliseconds(options.renew_deadline) / kRequestsPerRenewDeadline,
-             .max_retries = 0})),
+      : client_(client),
         clock_(clock),
         random_(std::move(random)),
         options_(std::move(options)),
@@ -56,12 +53,12 @@ class LeaderElector::Implementation {
     callbacks_.on_acquired();
 
     // 2. Hold it: give up when no renewal succeeded for renew_deadline, well before others may take it.
-    Clock::TimePoint renewed = clock_.now();
+    renewed_at_ = clock_.now();
     while (clock_.sleep_for(options_.retry_period, stop)) {
-      const Clock::TimePoint asked = clock_.now();  // others count from when they see the renewal, which is later
-      if (asked - renewed < options_.renew_deadline && (renew(stop) || try_to_lead(stop))) {
-        renewed = asked;
-      } else if (!stop.stop_requested() && (taken_over() || clock_.now() - renewed >= options_.renew_deadline)) {
+      const Clock::TimePoint asked_at = clock_.now();  // others count from when they see the renewal, which is later
+      if (asked_at < give_up_at() && (renew(stop) || try_to_lead(stop))) {
+        renewed_at_ = asked_at;
+      } else if (!stop.stop_requested() && (taken_over() || clock_.now() >= give_up_at())) {
         is_leader_ = false;
         log_error("kube", "lease lost", {{"lease", options_.lease.to_string()}});
         callbacks_.on_lost();
@@ -78,9 +75,22 @@ class LeaderElector::Implementation {
   bool is_leader() const { return is_leader_; }
 
  private:
+  Clock::TimePoint give_up_at() const { return renewed_at_ + options_.renew_deadline; }
+
+  // A client whose requests end in time: a leader must know before give_up_at() that it could not renew, a candidate
+  // must not hang on one connection. Only these loops retry.
+  Client client() const {
+    auto timeout = std::chrono::milliseconds(options_.renew_deadline) / 2;
+    if (is_leader_) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up_at() - clock_.now());
+      timeout = std::clamp(left, std::chrono::milliseconds(1), timeout);
+    }
+    return client_.with_options({.timeout = timeout, .max_retries = 0});
+  }
+
   // One round: true when we hold the lease as of now.
   bool try_to_lead(std::stop_token stop) {
-    const Result<Json> found = client_.get(kLeases, options_.lease, stop);
+    const Result<Json> found = client().get(kLeases, options_.lease, stop);
     if (!found.ok()) {
       if (found.error().code() == ErrorCode::kNotFound) return note(create(stop));
       return note(found.error());
@@ -94,7 +104,7 @@ class LeaderElector::Implementation {
   bool renew(std::stop_token stop) {
     const Json patch{{"metadata", {{"resourceVersion", seen_version_}}},
                      {"spec", {{"renewTime", format_microtime(clock_.wall_now())}}}};
-    return note(client_.merge_patch(kLeases, options_.lease, patch, kFieldManager, "", std::move(stop)));
+    return note(client().merge_patch(kLeases, options_.lease, patch, kFieldManager, "", std::move(stop)));
   }
 
   // Remembers when, by our clock, the lease last looked different.
@@ -123,7 +133,7 @@ class LeaderElector::Implementation {
   Result<Json> create(std::stop_token stop) {
     const Json lease{{"metadata", {{"name", options_.lease.name}}},
                      {"spec", spec(0, format_microtime(clock_.wall_now()))}};
-    return client_.create(kLeases, options_.lease.namespace_, lease, kFieldManager, std::move(stop));
+    return client().create(kLeases, options_.lease.namespace_, lease, kFieldManager, std::move(stop));
   }
 
   // Takes over, or goes on with a lease of our own. The resourceVersion makes it a compare-and-swap: of two claimants
@@ -135,7 +145,7 @@ class LeaderElector::Implementation {
     const Json patch{
         {"metadata", {{"resourceVersion", seen_version_}}},
         {"spec", spec(transitions, renews && !acquired.empty() ? acquired : format_microtime(clock_.wall_now()))}};
-    return client_.merge_patch(kLeases, options_.lease, patch, kFieldManager, "", std::move(stop));
+    return client().merge_patch(kLeases, options_.lease, patch, kFieldManager, "", std::move(stop));
   }
 
   bool note(const Result<Json>& written) {
@@ -157,16 +167,17 @@ class LeaderElector::Implementation {
         {"metadata", {{"resourceVersion", seen_version_}}},
         {"spec",
          {{"holderIdentity", ""}, {"leaseDurationSeconds", 1}, {"renewTime", format_microtime(clock_.wall_now())}}}};
-    const auto released = client_.merge_patch(kLeases, options_.lease, patch, kFieldManager);
+    const auto released = client().merge_patch(kLeases, options_.lease, patch, kFieldManager);
     if (!released.ok()) log_warning("kube", "lease not released", {{"error", released.error().to_string()}});
   }
 
-  const Client client_;
+  const Client& client_;
   const Clock& clock_;
   const UniformRandom random_;
   const LeaderElectionOptions options_;
   const Callbacks callbacks_;
   std::atomic<bool> is_leader_ = false;
+  Clock::TimePoint renewed_at_;  // a leader's
   std::string seen_version_;
   std::string seen_holder_;
   std::chrono::seconds seen_duration_{0};
