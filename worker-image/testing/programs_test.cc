@@ -61,6 +61,26 @@ TEST_CASE("kill -9 of one of two workers, SIGTERM to the other: all batches arri
   CHECK(drained_with == 0);
 }
 
+TEST_CASE("a worker that stops answering without closing its connection is given up in seconds") {
+  const PictureFolder pictures;
+  Program worker(worker_command(kFirst));
+  LocalFeeder feeder({.threads = 1, .workers = [] { return feeder::Addresses{kFirst}; }});
+  REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 1));
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification());
+  std::chrono::steady_clock::time_point frozen_at;
+  const auto batches = client.run(60, 8, 24, [&](std::size_t done) {
+    if (done != 20) return;
+    worker.signal(SIGSTOP);
+    frozen_at = std::chrono::steady_clock::now();
+  });
+  CHECK(batches.size() == 60);
+  while (feeder.metric("sluice_feeder_remote_workers") > 0) {
+    REQUIRE(std::chrono::steady_clock::now() - frozen_at < std::chrono::seconds(30));  // meant: 4.5 s
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
 TEST_CASE("a feeder that is killed is replaced, and the client asks the next one") {
   const PictureFolder pictures;
   const Directory directory;
