@@ -76,8 +76,8 @@ Job view_job(const TrainingJobView& view, const json& trainer) {
   return job;
 }
 
-// Whether the trainer trains. One that has workers has trained: while its pod, or only its feeder, is being restarted it is
-// not ready, but taking its workers away for that time would cost their start once more.
+// Whether the trainer trains. One that has workers has trained: while its pod, or only its feeder, is being restarted
+// it is not ready, but taking its workers away for that time would cost their start once more.
 bool is_running(const TrainingJobView& view, const json& trainer, int allocated_workers) {
   const bool over = condition_is_true(trainer, "Complete") || condition_is_true(trainer, "Failed");
   if (view.suspend || over) return false;

@@ -1,7 +1,7 @@
 #include "src/base/clock.h"
 
-#include <ctime>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 
 namespace sluice {

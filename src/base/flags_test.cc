@@ -31,12 +31,14 @@ TEST_CASE("defaults hold until a flag is given, in either spelling") {
 TEST_CASE("a wrong command line names the flag and the way out") {
   CHECK(parse({"--thread", "4"}).error().message() == "unknown flag --thread (see --help)");
   CHECK(parse({"--threads"}).error().message() == "flag --threads needs a value: --threads N");
-  CHECK(parse({"--threads", "four"})->integer("threads").error().message() == "flag --threads: 'four' is not a whole number");
+  CHECK(parse({"--threads", "four"})->integer("threads").error().message() ==
+        "flag --threads: 'four' is not a whole number");
 }
 
 TEST_CASE("help shows every flag with its default") {
   const std::string help = Flags::help(kKnown, "program [flags]");
-  CHECK_THAT(help, Catch::Contains("--socket PATH") && Catch::Contains("(default /run/x.sock)") && Catch::Contains("--insecure"));
+  CHECK_THAT(help, Catch::Contains("--socket PATH") && Catch::Contains("(default /run/x.sock)") &&
+                       Catch::Contains("--insecure"));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ std::string_view name_of(LogLevel level) {
 std::string timestamp() {
   const auto now = std::chrono::system_clock::now();
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  const auto milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char date[32];
@@ -61,7 +62,9 @@ void append_quoted(std::string& line, std::string_view text) {
   line += '"';
 }
 
-bool needs_quotes(std::string_view text) { return text.empty() || text.find_first_of(" \"\\\n=") != std::string_view::npos; }
+bool needs_quotes(std::string_view text) {
+  return text.empty() || text.find_first_of(" \"\\\n=") != std::string_view::npos;
+}
 
 }  // namespace
 

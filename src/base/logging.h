@@ -24,8 +24,8 @@ struct LogField {
   LogField(std::string_view k, const std::string& v) : key(k), value(v) {}
   LogField(std::string_view k, bool v) : key(k), value(v ? "true" : "false") {}
   template <typename Number>
-    requires std::integral<Number> || std::floating_point<Number>
-  LogField(std::string_view k, Number v) : key(k), value(std::to_string(v)) {}
+  requires std::integral<Number> || std::floating_point<Number> LogField(std::string_view k, Number v)
+      : key(k), value(std::to_string(v)) {}
 };
 
 using LogFields = std::initializer_list<LogField>;

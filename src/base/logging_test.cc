@@ -16,7 +16,9 @@ std::vector<std::string> lines_of(const std::function<void()>& body) {
 }
 
 TEST_CASE("a line holds level, component, message and fields") {
-  const auto lines = lines_of([] { log_info("feeder", "worker connected", {{"address", "10.0.0.7:7471"}, {"credits", 3}}); });
+  const auto lines = lines_of([] {
+    log_info("feeder", "worker connected", {{"address", "10.0.0.7:7471"}, {"credits", 3}});
+  });
   REQUIRE(lines.size() == 1);
   CHECK_THAT(lines[0], Catch::EndsWith("Z INFO feeder \"worker connected\" address=10.0.0.7:7471 credits=3"));
 }

@@ -128,15 +128,13 @@ Error errno_error(std::string_view what);
 #define SLUICE_CONCAT(a, b) SLUICE_CONCAT_INNER(a, b)
 
 // SLUICE_TRY(auto spec, parse(text));  declares `spec`, or returns parse's error from the enclosing function.
-#define SLUICE_TRY(declaration, expression)                                     \
-  auto SLUICE_CONCAT(sluice_try_, __LINE__) = (expression);                     \
-  if (!SLUICE_CONCAT(sluice_try_, __LINE__).ok())                               \
-    return SLUICE_CONCAT(sluice_try_, __LINE__).error();                        \
+#define SLUICE_TRY(declaration, expression)                                                            \
+  auto SLUICE_CONCAT(sluice_try_, __LINE__) = (expression);                                            \
+  if (!SLUICE_CONCAT(sluice_try_, __LINE__).ok()) return SLUICE_CONCAT(sluice_try_, __LINE__).error(); \
   declaration = std::move(SLUICE_CONCAT(sluice_try_, __LINE__)).value()
 
 // SLUICE_TRY_VOID(write(file));  returns write's error from the enclosing function, if any.
-#define SLUICE_TRY_VOID(expression)                                             \
-  do {                                                                          \
-    if (auto sluice_try_result = (expression); !sluice_try_result.ok())         \
-      return sluice_try_result.error();                                         \
+#define SLUICE_TRY_VOID(expression)                                                                       \
+  do {                                                                                                    \
+    if (auto sluice_try_result = (expression); !sluice_try_result.ok()) return sluice_try_result.error(); \
   } while (false)

@@ -19,7 +19,8 @@ class ManualClock final : public Clock {
   // Starts at 2026-01-01T00:00:00Z, so that printed times are readable.
   WallTimePoint wall_now() const override {
     std::lock_guard lock(mutex_);
-    return WallTimePoint(std::chrono::seconds(1767225600)) + std::chrono::duration_cast<std::chrono::system_clock::duration>(elapsed_);
+    return WallTimePoint(std::chrono::seconds(1767225600)) +
+           std::chrono::duration_cast<std::chrono::system_clock::duration>(elapsed_);
   }
 
   bool sleep_until(TimePoint deadline, std::stop_token stop) const override {
