@@ -27,12 +27,14 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& addi
   for (char** entry = environ; *entry != nullptr; ++entry) add(*entry);
   for (const std::string& entry : additions) add(entry);
   std::vector<std::string> result;
+  result.reserve(merged.size());
   for (auto& [name, entry] : merged) result.push_back(std::move(entry));
   return result;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
+  result.reserve(strings.size() + 1);
   for (std::string& text : strings) result.push_back(text.data());
   result.push_back(nullptr);
   return result;

@@ -163,7 +163,7 @@ Result<void> FrameSocket::read_some() {
   return decoder_.feed({buffer, static_cast<std::size_t>(count)}, ready_);
 }
 
-Result<Frame> FrameSocket::receive(Deadline deadline, std::stop_token stop) {
+Result<Frame> FrameSocket::receive(Deadline deadline, const std::stop_token& stop) {
   while (next_ready_ == ready_.size()) {
     ready_.clear();
     next_ready_ = 0;

@@ -75,7 +75,7 @@ class FrameSocket {
   Result<void> send(std::string_view json, std::string_view blob, Deadline deadline, int passed_fd = -1);
 
   // The next frame. Errors: DeadlineExceeded, Cancelled (`stop`), Unavailable (closed), InvalidArgument (bad frame).
-  Result<Frame> receive(Deadline deadline, std::stop_token stop = {});
+  Result<Frame> receive(Deadline deadline, const std::stop_token& stop = {});
 
   // The descriptor that came with the frames received so far, if any; the caller owns it.
   UniqueFd take_passed_fd() { return std::move(passed_fd_); }

@@ -59,7 +59,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     StartCall();
   }
 
-  void send(grpc::ByteBuffer message) { writes_.push(std::move(message)); }
+  void send(const grpc::ByteBuffer& message) { writes_.push(message); }
 
   void cancel_and_wait() {
     context_.TryCancel();
