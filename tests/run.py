@@ -146,8 +146,7 @@ def main():
              run("bundle", ["worker-image/bundle.sh", "build"]))
     if "unit" in stages:
         if required(build("build/asan", [], "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address")):
-            total.add(catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
-                                                             "LSAN_OPTIONS": "suppressions=" + str(ROOT / "tools/sanitizers/lsan.supp"),
+            total.add(catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1",
                                                              "UBSAN_OPTIONS": "print_stacktrace=1"}))
     if "threads" in stages:
         if required(build("build/tsan", THREADED_TESTS, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_SANITIZE=thread")):
