@@ -135,6 +135,14 @@ bool settled(const Job& job, const Measurement& m) {
          std::all_of(job.workers.begin(), job.workers.end(), in_effect);
 }
 
+// Workers that idle while their trainer waits are not what it waits for; the transport, the feeder or the trainer's own CPU
+// is. In the demo a trainer throttled by its own limit drew worker after worker from a job that they would have helped.
+bool workers_are_busy(const Job& job, const Measurement& m, const Config& config) {
+  const double granted_cores = job.allocated_workers * worker_cores(job);
+  if (granted_cores == 0) return true;
+  return m.remote && m.remote->busy_cores >= config.feedback_busy_above * granted_cores;
+}
+
 // Corrects the knee by its observed effect, at most once per window.
 void feed_back(const Job& job, const Config& config, Belief& belief) {
   const Measurement& m = *job.observation.measurement;
@@ -145,6 +153,7 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
   double corrected = memory.feedback;
   if (belief.starved && x > config.feedback_raise_above) {
+    if (!workers_are_busy(job, m, config)) return;
     // A starved trainer's speed is its supply: 1 - w is what the cores that look like x are really worth. The usual
     // reason is CPU of a worker that its executor does not see, spent on transport.
     const double shortfall = x / std::max(1 - belief.wait_share, 1e-9);
