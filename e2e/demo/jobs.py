@@ -41,8 +41,8 @@ class Work:
         return ["--epochs", str(max(1, round(total / self.size))), "--samples", str(max(64, min(self.size, round(total))))]
 
 
-# Chosen so that plain PyTorch takes about three minutes on two cores, Sluice about one.
-WORK = {"vision": Work("photographs", 4000, 10), "speech": Work("speech", 1200, 20), "text": Work("text", 5000, 0.5)}
+# Chosen so that plain PyTorch takes about five minutes on two cores, Sluice about one: long enough to see a steady state.
+WORK = {"vision": Work("photographs", 4000, 8), "speech": Work("speech", 1200, 16), "text": Work("text", 5000, 0.5)}
 
 
 @dataclasses.dataclass(frozen=True)

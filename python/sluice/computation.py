@@ -36,6 +36,15 @@ class BatchRequest:
     num_workers: int
 
 
+def module_path() -> list[str]:
+    """Where this process finds modules, as absolute paths, and the script's folder by the name it was started with: Python
+    resolves links in that one, and a script that comes from a ConfigMap lies behind a link to a folder that only its pod has."""
+    entries = [os.path.abspath(entry) for entry in sys.path]
+    if sys.argv and os.path.isfile(sys.argv[0]):
+        entries.append(os.path.dirname(os.path.abspath(sys.argv[0])))
+    return list(dict.fromkeys(entries))
+
+
 @dataclass
 class PythonPipeline:
     """What the Python executor needs. `collate_fn` None stands for torch's default."""
@@ -50,7 +59,7 @@ class PythonPipeline:
         import what the second mentions. Raises whatever the user's objects raise when pickled."""
         from cloudpickle import dumps
 
-        environment = {"sys_path": [os.path.abspath(entry) for entry in sys.path], "cwd": os.getcwd()}
+        environment = {"sys_path": module_path(), "cwd": os.getcwd()}
         return pickle.dumps(environment) + dumps(dict(self.__dict__), protocol=pickle.HIGHEST_PROTOCOL)
 
     @staticmethod

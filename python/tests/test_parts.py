@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 
 import numpy
@@ -10,6 +11,7 @@ import torch
 
 from sample_datasets import Point
 from sluice.accounting import Account, Totals
+from sluice.computation import module_path
 from sluice.framing import FrameParser, ProtocolError, encode
 from sluice.notices import say_once
 from sluice.seeds import collate_seed, sample_seed, seed_everything
@@ -143,3 +145,14 @@ def test_things_are_said_once(caplog):
     for _ in range(3):
         say_once(30, "just this once")
     assert caplog.text.count("just this once") == 1
+
+
+def test_a_script_behind_a_link_is_found_by_the_name_it_was_started_with(tmp_path, monkeypatch):
+    """As a ConfigMap is mounted: train.py -> ..data/train.py -> ..2026_11_21/train.py, another folder in each pod."""
+    (tmp_path / "..2026_11_21").mkdir()
+    (tmp_path / "..2026_11_21/train.py").touch()
+    (tmp_path / "..data").symlink_to("..2026_11_21")
+    (tmp_path / "train.py").symlink_to("..data/train.py")
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "train.py")])
+    monkeypatch.setattr("sys.path", [str(tmp_path / "..2026_11_21"), "relative"])
+    assert module_path() == [str(tmp_path / "..2026_11_21"), os.path.abspath("relative"), str(tmp_path)]

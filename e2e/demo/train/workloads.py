@@ -31,7 +31,7 @@ class Accelerator:
 
 ACCELERATORS = {
     "vision": Accelerator(0.435, 400, "ResNet-50 on an A100: MLPerf Storage's emulation, 0.435 s per batch of 400"),
-    "speech": Accelerator(0.060, 16, "assumed: 0.06 s per batch of 16 clips (no published figure)"),
+    "speech": Accelerator(0.050, 16, "assumed: 0.05 s per batch of 16 clips (no published figure)"),
     "text": Accelerator(0.968, 48, "BERT on a V100: MLPerf Storage's emulation, 0.968 s per batch of 48"),
 }
 
