@@ -41,8 +41,8 @@ class Work:
         return ["--epochs", str(max(1, round(total / self.size))), "--samples", str(max(64, min(self.size, round(total))))]
 
 
-# Chosen so that plain PyTorch takes about five minutes on two cores, Sluice about one: long enough to see a steady state.
-WORK = {"vision": Work("photographs", 4000, 8), "speech": Work("speech", 1200, 16), "text": Work("text", 5000, 0.5)}
+# Chosen so that plain PyTorch takes about four minutes on two cores, Sluice about one: long enough to see a steady state.
+WORK = {"vision": Work("photographs", 4000, 6), "speech": Work("speech", 1200, 12), "text": Work("text", 5000, 0.4)}
 
 
 @dataclasses.dataclass(frozen=True)
