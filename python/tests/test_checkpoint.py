@@ -158,7 +158,7 @@ def test_loaders_that_torch_serves_have_no_state(arguments):
 
 
 def test_a_state_is_not_resumed_silently_by_torchs_workers(monkeypatch):
-    monkeypatch.setenv("SLUICE", "off")
+    monkeypatch.setattr("sluice.feeder.feeder_command", lambda settings: None)
     loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
     loader.load_state_dict(loader.state_dict())
     with pytest.raises(RuntimeError, match="cannot be resumed"):
