@@ -29,7 +29,7 @@ bundle: build ## the relocatable bundle of feeder, worker and operator: build/bu
 	@rm -rf python/sluice/bundle && mkdir python/sluice/bundle && cp -r $(BUILD)/bundle/bin $(BUILD)/bundle/lib python/sluice/bundle/
 
 .PHONY: try
-try: bundle ## ten seconds, no Kubernetes: our DataLoader beside PyTorch's on this machine
+try: bundle ## fifteen seconds, no Kubernetes: our DataLoader beside PyTorch's on this machine
 	@e2e/demo/try.sh $(BUILD)
 
 .PHONY: demo

@@ -4,6 +4,7 @@ A data set is a folder $SLUICE_CACHE/datasets/NAME. It is made under another nam
 folder that exists can be used, whatever interrupted an earlier attempt.
 """
 
+import argparse
 import contextlib
 import fcntl
 import os
@@ -67,3 +68,12 @@ def make(parent: pathlib.Path, name: str, fill: Callable[[pathlib.Path], None]) 
             shutil.rmtree(unfinished, ignore_errors=True)
     say(f"made {target} in {time.monotonic() - started:.1f} s")
     return target
+
+
+def command(description: str, name: str, default_count: int, version: int, fill: Callable[[pathlib.Path, int], None]) -> None:
+    """What each data set's script does when it is run: makes it, if need be, and prints its folder."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=default_count)
+    options = parser.parse_args()
+    os.nice(5)
+    print(make(folder() / "datasets", f"{name}-{options.count}-v{version}", lambda out: fill(out, options.count)))

@@ -9,13 +9,11 @@ Deterministic: file number i depends on the seed and i alone, not on N or on the
     photographs.py [--count 4000]        prints the folder; made once, then taken from $SLUICE_CACHE/datasets
 """
 
-import argparse
 import collections
 import concurrent.futures
 import dataclasses
 import functools
 import io
-import os
 import pathlib
 import signal
 
@@ -126,14 +124,5 @@ def fill(out: pathlib.Path, count: int) -> None:
             raise
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=4000)
-    options = parser.parse_args()
-    os.nice(5)
-    name = f"photographs-{options.count}-v{VERSION}"
-    print(cache.make(cache.folder() / "datasets", name, lambda out: fill(out, options.count)))
-
-
 if __name__ == "__main__":
-    main()
+    cache.command(__doc__, "photographs", 4000, VERSION, fill)

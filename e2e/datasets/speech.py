@@ -7,9 +7,7 @@ The text is Debian's copies of the free licences, which every Debian machine has
 seed and i alone.
 """
 
-import argparse
 import concurrent.futures
-import os
 import pathlib
 import random
 import re
@@ -87,13 +85,5 @@ def fill(out: pathlib.Path, count: int) -> None:
     (out / "transcripts.tsv").write_text("".join(lines), encoding="utf-8")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=400)
-    options = parser.parse_args()
-    os.nice(5)
-    print(cache.make(cache.folder() / "datasets", f"speech-{options.count}-v{VERSION}", lambda out: fill(out, options.count)))
-
-
 if __name__ == "__main__":
-    main()
+    cache.command(__doc__, "speech", 400, VERSION, fill)

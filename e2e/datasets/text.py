@@ -7,9 +7,7 @@ From the HTML of the packages debian-handbook (GPL-2+ or CC-BY-SA-3.0), debian-r
 (GPL-2+, FHS). In the order of the manuals, without repetitions; deterministic.
 """
 
-import argparse
 import html.parser
-import os
 import pathlib
 import sys
 from collections.abc import Iterator
@@ -91,13 +89,5 @@ def fill(out: pathlib.Path, count: int) -> None:
     (out / "paragraphs.txt").write_text("\n".join(chosen) + "\n", encoding="utf-8")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=5000)
-    options = parser.parse_args()
-    os.nice(5)
-    print(cache.make(cache.folder() / "datasets", f"text-{options.count}-v{VERSION}", lambda out: fill(out, options.count)))
-
-
 if __name__ == "__main__":
-    main()
+    cache.command(__doc__, "text", 5000, VERSION, fill)
