@@ -39,7 +39,7 @@ TEST_CASE("numbers are read exactly up to their bounds and refused beyond, never
   CHECK(outcome(0xFFFFFFFFu, u32) == "ok");
   CHECK(u32 == 0xFFFFFFFFu);
   int small = 0;
-  CHECK(outcome(0x7FFFFFFF, small) == "ok");
+  CHECK(outcome(0x7FFFFFFFu, small) == "ok");
   CHECK(small == 0x7FFFFFFF);
 
   struct Case {
