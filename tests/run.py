@@ -16,9 +16,11 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-CACHE = pathlib.Path(os.environ.get("SLUICE_CACHE", "/var/cache/sluice" if os.getuid() == 0 else "~/.cache/sluice")).expanduser()
+sys.path.insert(0, str(ROOT / "toolchain"))
+from cache_folder import cache_folder  # noqa: E402
+
 START = time.monotonic()
-PYTHON = str(CACHE / "venv/bin/python")
+PYTHON = str(cache_folder() / "venv/bin/python")
 LOGS = ROOT / "build/test-logs"
 # The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
 THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_prom_test", "sluice_transport_test",
