@@ -171,7 +171,10 @@ TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data, lost conne
 
 TEST_CASE_METHOD(Fixture, "a watch hands over its events and ends as the server ends it") {
   std::vector<std::string> seen;
-  const auto note = [&](WatchEvent&& event) { seen.push_back(key_of(event.object).name); };
+  const auto note = [&](WatchEvent&& event) -> Result<void> {
+    seen.push_back(key_of(event.object).name);
+    return {};
+  };
   const WatchOptions options{"ns", "app=x", "", "42", 400s};
 
   SECTION("cleanly, with an event split over two reads") {

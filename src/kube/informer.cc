@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/kube/resource_version.h"
+
 namespace sluice::kube {
 namespace {
 
@@ -35,18 +37,24 @@ class Informer::Target final : public ReflectorTarget {
       ObjectKey key = key_of(*object);
       after.insert_or_assign(std::move(key), std::move(object));
     }
+    const bool is_initial = !informer_.has_synced();
     const Store::Objects before = informer_.store_.replace(after);
     for (const auto& [key, object] : before) {
-      if (after.count(key) == 0) notify(key, object, nullptr);
+      if (after.count(key) == 0) notify({key, object, nullptr});
     }
     for (const auto& [key, object] : after) {
       const auto old = before.find(key);
       if (old == before.end()) {
-        notify(key, nullptr, object);
+        notify({key, nullptr, object, is_initial});
       } else if (!is_same_state(*old->second, *object)) {
-        notify(key, old->second, object);
+        notify({key, old->second, object});
       }
     }
+  }
+
+  void reached(const std::string& resource_version) override {
+    informer_.store_.set_version(resource_version);
+    if (informer_.has_synced()) return;
     {
       std::lock_guard lock(informer_.mutex_);
       informer_.synced_ = true;
@@ -56,18 +64,23 @@ class Informer::Target final : public ReflectorTarget {
 
   void upsert(ObjectPointer object) override {
     const ObjectKey key = key_of(*object);
-    const ObjectPointer before = informer_.store_.put(key, object);
+    const ObjectPointer current = informer_.store_.get(key);
+    if (current && is_older_version(resource_version_of(*object), resource_version_of(*current))) return;
+    informer_.store_.put(key, object);
     // A watch from the server's cache may repeat what the list already had.
-    if (!before || !is_same_state(*before, *object)) notify(key, before, object);
+    if (!current || !is_same_state(*current, *object)) notify({key, current, object});
   }
 
   void remove(const ObjectKey& key, ObjectPointer last_state) override {
-    if (informer_.store_.erase(key)) notify(key, last_state, nullptr);
+    const ObjectPointer current = informer_.store_.get(key);
+    if (!current || is_older_version(resource_version_of(*last_state), resource_version_of(*current))) return;
+    informer_.store_.erase(key);
+    notify({key, last_state, nullptr});
   }
 
  private:
-  void notify(const ObjectKey& key, const ObjectPointer& before, const ObjectPointer& after) const {
-    for (const auto& handler : informer_.handlers_) handler(key, before, after);
+  void notify(const Change& change) const {
+    for (const auto& handler : informer_.handlers_) handler(change);
   }
 
   Informer& informer_;
@@ -75,9 +88,10 @@ class Informer::Target final : public ReflectorTarget {
 
 Informer::Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
                    ReflectorOptions options)
-    : target_(std::make_unique<Target>(*this)),
-      reflector_(
-          std::make_unique<Reflector>(client, clock, std::move(random), resource, std::move(options), *target_)) {}
+    : client_(client),
+      clock_(clock),
+      target_(std::make_unique<Target>(*this)),
+      reflector_(std::make_unique<Reflector>(clock, std::move(random), resource, std::move(options), *target_)) {}
 
 Informer::~Informer() {
   thread_.request_stop();
@@ -87,7 +101,8 @@ Informer::~Informer() {
 void Informer::add_handler(ChangeHandler handler) { handlers_.push_back(std::move(handler)); }
 
 void Informer::start() {
-  thread_ = std::jthread([this](std::stop_token stop) { reflector_->run(std::move(stop)); });
+  thread_ =
+      std::jthread([this](std::stop_token stop) { run_reflector(*reflector_, client_, clock_, std::move(stop)); });
 }
 
 bool Informer::has_synced() const {

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +38,12 @@ class Store {
     return objects_.size();
   }
 
+  // The resourceVersion up to which this shows the collection; empty before the first list.
+  std::string version() const {
+    std::lock_guard lock(mutex_);
+    return version_;
+  }
+
   // The rest is for the informer. Each returns the state before.
   ObjectPointer put(const ObjectKey& key, ObjectPointer object) {
     std::lock_guard lock(mutex_);
@@ -53,10 +61,15 @@ class Store {
     std::lock_guard lock(mutex_);
     return std::exchange(objects_, std::move(objects));
   }
+  void set_version(std::string_view version) {
+    std::lock_guard lock(mutex_);
+    version_ = version;
+  }
 
  private:
   mutable std::mutex mutex_;
   Objects objects_;
+  std::string version_;
 };
 
 }  // namespace sluice::kube
