@@ -90,7 +90,7 @@ def main():
 
     ours = [args.ours, "observe", "--kubeconfig", kubeconfig]
     load = [args.ours, "--kubeconfig", kubeconfig, "--namespace", NAMESPACE, "--pods", str(args.pods)]
-    commands = {"sluice": ours,
+    commands = {"sluice": ours, "sluice, packed": [*ours, "--packed"],
                 "client-go": [args.client_go, "--kubeconfig", kubeconfig],
                 "client-go without managedFields": [args.client_go, "--kubeconfig", kubeconfig, "--strip"]}
 

@@ -18,7 +18,7 @@ struct Fixture {
   Expectations expectations{clock, 1min, 3};
   const ObjectKey owner{"ns", "owner"};
 
-  void see(const Json& object) { store.put(key_of(object), std::make_shared<const Json>(object)); }
+  void see(const Json& object) { store.put(key_of(object), store.pack(std::make_shared<const Json>(object))); }
 };
 
 TEST_CASE_METHOD(Fixture, "who wrote nothing has seen everything") { CHECK(expectations.satisfied(owner)); }

@@ -7,49 +7,23 @@
 #include "src/kube/resource_version.h"
 
 namespace sluice::kube {
-namespace {
-
-bool is_same_state(const Json& a, const Json& b) {
-  const auto field = [](const Json& object, const char* name) -> const Json* {
-    const auto metadata = object.find("metadata");
-    if (metadata == object.end() || !metadata->is_object()) return nullptr;
-    const auto found = metadata->find(name);
-    return found == metadata->end() ? nullptr : &*found;
-  };
-  for (const char* name : {"uid", "resourceVersion"}) {
-    const Json* first = field(a, name);
-    const Json* second = field(b, name);
-    if (first == nullptr || second == nullptr || *first != *second) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 // Puts what the reflector says into the store, then tells the handlers.
 class Informer::Target final : public ReflectorTarget {
  public:
   explicit Target(Informer& informer) : informer_(informer) {}
 
-  void replace(std::vector<ObjectPointer> objects) override {
-    Store::Objects after;
-    for (auto& object : objects) {
-      ObjectKey key = key_of(*object);
-      after.insert_or_assign(std::move(key), std::move(object));
-    }
+  void collect(ObjectPointer object) override {
+    const ObjectKey key = key_of(*object);
+    informer_.store_.stage(key, informer_.store_.pack(std::move(object)));
+  }
+  void uncollect(const ObjectKey& key) override { informer_.store_.unstage(key); }
+  void discard() override { informer_.store_.discard_staged(); }
+
+  void replace() override {
     const bool is_initial = !informer_.has_synced();
-    const Store::Objects before = informer_.store_.replace(after);
-    for (const auto& [key, object] : before) {
-      if (after.count(key) == 0) notify({key, object, nullptr});
-    }
-    for (const auto& [key, object] : after) {
-      const auto old = before.find(key);
-      if (old == before.end()) {
-        notify({key, nullptr, object, is_initial});
-      } else if (!is_same_state(*old->second, *object)) {
-        notify({key, old->second, object});
-      }
-    }
+    informer_.store_.commit([&](const ObjectKey& key, const StoredPointer& before, const StoredPointer& after) {
+      notify({key, before ? before->object() : nullptr, after ? after->object() : nullptr, is_initial});
+    });
   }
 
   void reached(const std::string& resource_version) override {
@@ -64,18 +38,20 @@ class Informer::Target final : public ReflectorTarget {
 
   void upsert(ObjectPointer object) override {
     const ObjectKey key = key_of(*object);
-    const ObjectPointer current = informer_.store_.get(key);
-    if (current && is_older_version(resource_version_of(*object), resource_version_of(*current))) return;
-    informer_.store_.put(key, object);
+    const StoredPointer before = informer_.store_.find(key);
+    const StoredPointer after = informer_.store_.pack(object);
+    if (before && is_older_version(after->version(), before->version())) return;
+    informer_.store_.put(key, after);
     // A watch from the server's cache may repeat what the list already had.
-    if (!current || !is_same_state(*current, *object)) notify({key, current, object});
+    if (!before || !before->is_same_state(*after))
+      notify({key, before ? before->object() : nullptr, std::move(object)});
   }
 
   void remove(const ObjectKey& key, ObjectPointer last_state) override {
-    const ObjectPointer current = informer_.store_.get(key);
-    if (!current || is_older_version(resource_version_of(*last_state), resource_version_of(*current))) return;
+    const StoredPointer before = informer_.store_.find(key);
+    if (!before || is_older_version(resource_version_of(*last_state), before->version())) return;
     informer_.store_.erase(key);
-    notify({key, last_state, nullptr});
+    notify({key, std::move(last_state), nullptr});
   }
 
  private:
@@ -87,9 +63,10 @@ class Informer::Target final : public ReflectorTarget {
 };
 
 Informer::Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-                   ReflectorOptions options)
+                   ReflectorOptions options, Keep keep)
     : client_(client),
       clock_(clock),
+      store_(keep),
       target_(std::make_unique<Target>(*this)),
       reflector_(std::make_unique<Reflector>(clock, std::move(random), resource, std::move(options), *target_)) {}
 

@@ -39,7 +39,7 @@ class Informer {
  public:
   // REQUIRES: client and clock outlive the informer.
   Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-           ReflectorOptions options = {});
+           ReflectorOptions options = {}, Keep keep = Keep::kParsed);
 
   // Stops and joins.
   ~Informer();

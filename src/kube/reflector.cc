@@ -14,13 +14,6 @@ namespace {
 constexpr int kMaxInternalErrors = 5;  // in a row, before a new list
 constexpr int kMaxOlderLists = 10;     // in a row, before we believe them
 
-ObjectPointer slim(Json&& object) {
-  if (const auto metadata = object.find("metadata"); metadata != object.end() && metadata->is_object()) {
-    metadata->erase("managedFields");
-  }
-  return std::make_shared<const Json>(std::move(object));
-}
-
 // Whether this bookmark says that an initial collection is complete.
 bool ends_initial_events(const Json& bookmark) {
   const auto metadata = bookmark.find("metadata");
@@ -67,6 +60,14 @@ WatchOptions Reflector::watch_options() {
   return options;
 }
 
+ObjectPointer Reflector::slim(Json&& object) const {
+  if (const auto metadata = object.find("metadata"); metadata != object.end() && metadata->is_object()) {
+    metadata->erase("managedFields");
+  }
+  if (options_.trim) options_.trim(object);
+  return std::make_shared<const Json>(std::move(object));
+}
+
 void Reflector::on_page(Result<ObjectList> page) {
   if (!page.ok()) {
     log_warning("kube", "list failed", {{"resource", resource_.plural}, {"error", page.error().to_string()}});
@@ -75,14 +76,14 @@ void Reflector::on_page(Result<ObjectList> page) {
     if (!expired || expirations_++ > 0) pause();
     return list_again();
   }
-  for (Json& item : page->items) pages_.push_back(slim(std::move(item)));
+  for (Json& item : page->items) target_.collect(slim(std::move(item)));
   continuation_ = std::move(page->continuation);
   if (!continuation_.empty()) return;
   // The list's version, never an item's: the newest item may be older than the list.
-  finish_list(std::exchange(pages_, {}), std::move(page->resource_version));
+  finish_list(std::move(page->resource_version));
 }
 
-void Reflector::finish_list(std::vector<ObjectPointer> objects, std::string resource_version) {
+void Reflector::finish_list(std::string resource_version) {
   if (is_older_version(resource_version, resource_version_) && older_lists_++ < kMaxOlderLists) {
     log_warning("kube", "list refused: it is older than what was seen",
                 {{"resource", resource_.plural}, {"version", resource_version}, {"seen", resource_version_}});
@@ -95,7 +96,7 @@ void Reflector::finish_list(std::vector<ObjectPointer> objects, std::string reso
   internal_errors_ = 0;
   resource_version_ = std::move(resource_version);
   next_ = Next::kWatch;
-  target_.replace(std::move(objects));
+  target_.replace();
   target_.reached(resource_version_);
 }
 
@@ -124,17 +125,13 @@ Result<void> Reflector::on_initial_event(WatchEvent&& event) {
     // Servers older than 1.27 ignore what they do not know, and send an ordinary bookmark sooner or later.
     if (!ends_initial_events(event.object)) return invalid_argument("this server does not stream initial lists");
     in_initial_phase_ = false;
-    std::vector<ObjectPointer> objects;
-    objects.reserve(initial_objects_.size());
-    for (auto& [key, object] : std::exchange(initial_objects_, {})) objects.push_back(std::move(object));
-    finish_list(std::move(objects), resource_version_of(event.object));
+    finish_list(resource_version_of(event.object));
     return next_ == Next::kWatch ? Result<void>() : unavailable("the initial list is older than what was seen");
   }
-  ObjectKey key = key_of(event.object);
   if (event.type == WatchEventType::kDeleted) {
-    initial_objects_.erase(key);
+    target_.uncollect(key_of(event.object));
   } else {
-    initial_objects_.insert_or_assign(std::move(key), slim(std::move(event.object)));
+    target_.collect(slim(std::move(event.object)));
   }
   return {};
 }
@@ -152,7 +149,7 @@ void Reflector::on_watch_end(const Result<void>& end) {
 
 void Reflector::on_initial_watch_end(const Result<void>& end) {
   in_initial_phase_ = false;
-  initial_objects_.clear();
+  target_.discard();
   const Error error = end.ok() ? unavailable("ended before the collection was complete") : end.error();
   const bool is_unknown = error.code() == ErrorCode::kInvalidArgument;
   log(is_unknown ? LogLevel::kInfo : LogLevel::kWarning, "kube", "initial watch failed",
@@ -188,7 +185,7 @@ void Reflector::on_failed_watch(const Error& error, bool had_events) {
 }
 
 void Reflector::list_again() {
-  pages_.clear();
+  target_.discard();
   continuation_.clear();
   next_ = server_streams_lists_ ? Next::kInitialWatch : Next::kList;
 }

@@ -21,11 +21,10 @@
 #pragma once
 
 #include <chrono>
-#include <map>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "src/base/clock.h"
 #include "src/base/result.h"
@@ -39,8 +38,12 @@ namespace sluice::kube {
 class ReflectorTarget {
  public:
   virtual ~ReflectorTarget() = default;
-  // The whole collection: whatever is not in `objects` is gone.
-  virtual void replace(std::vector<ObjectPointer> objects) = 0;
+  // A new collection comes: its objects in any order, some of them again or away again, then replace() (whatever was
+  // not collected is gone) or discard().
+  virtual void collect(ObjectPointer object) = 0;
+  virtual void uncollect(const ObjectKey& key) = 0;
+  virtual void discard() = 0;
+  virtual void replace() = 0;
   virtual void upsert(ObjectPointer object) = 0;
   virtual void remove(const ObjectKey& key, ObjectPointer last_state) = 0;
   // With this all changes up to `resource_version` have been told.
@@ -51,6 +54,9 @@ struct ReflectorOptions {
   std::string namespace_;  // empty: all namespaces
   std::string label_selector;
   std::string field_selector;
+  // Takes from each object what nobody will read, before it is kept: less memory. Must leave metadata's name,
+  // namespace, uid and resourceVersion.
+  std::function<void(Json&)> trim;
   bool stream_initial_list = true;      // false: never ask for the collection as a watch
   std::chrono::seconds min_watch{300};  // a watch lasts uniform [min_watch, 2 * min_watch)
   std::chrono::milliseconds short_watch{1000};
@@ -96,7 +102,8 @@ class Reflector {
   Result<void> on_initial_event(WatchEvent&& event);
   void on_initial_watch_end(const Result<void>& end);
   void on_failed_watch(const Error& error, bool had_events);
-  void finish_list(std::vector<ObjectPointer> objects, std::string resource_version);
+  void finish_list(std::string resource_version);
+  ObjectPointer slim(Json&& object) const;
   void list_again();
   void pause();
 
@@ -112,10 +119,7 @@ class Reflector {
   std::string resource_version_;
   bool server_streams_lists_;
 
-  // Of a list or initial watch that is not complete.
-  std::vector<ObjectPointer> pages_;
-  std::string continuation_;
-  std::map<ObjectKey, ObjectPointer> initial_objects_;
+  std::string continuation_;  // of a list that is not complete
   bool in_initial_phase_ = false;
 
   // Of the current watch.

@@ -1,5 +1,7 @@
 #include "src/kube/reflector.h"
 
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "src/base/testing/catch.h"
@@ -18,11 +20,17 @@ using Kind = ReflectorStep::Kind;
 
 class RecordingTarget final : public ReflectorTarget {
  public:
-  void replace(std::vector<ObjectPointer> objects) override {
+  void collect(ObjectPointer object) override {
+    check(*object);
+    collected.insert(key_of(*object).name);
+  }
+  void uncollect(const ObjectKey& key) override { collected.erase(key.name); }
+  void discard() override { collected.clear(); }
+  void replace() override {
     std::string text = "replace";
-    for (const auto& object : objects) text += " " + key_of(*object).name;
+    for (const std::string& name : collected) text += " " + name;
     notes.push_back(text);
-    for (const auto& object : objects) check(*object);
+    collected.clear();
   }
   void upsert(ObjectPointer object) override {
     check(*object);
@@ -34,12 +42,17 @@ class RecordingTarget final : public ReflectorTarget {
   }
   void reached(const std::string& resource_version) override { version = resource_version; }
 
+  std::set<std::string> collected;
   std::vector<std::string> notes;
   std::string version;
   bool saw_managed_fields = false;
+  bool saw_spec = false;
 
  private:
-  void check(const Json& object) { saw_managed_fields |= object["metadata"].contains("managedFields"); }
+  void check(const Json& object) {
+    saw_managed_fields |= object["metadata"].contains("managedFields");
+    saw_spec |= object.contains("spec");
+  }
 };
 
 struct Fixture {
@@ -297,6 +310,20 @@ TEST_CASE_METHOD(Fixture, "an unreadable event leads to a new list, a forbidden 
   end(GENERATE(ErrorCode::kDataLoss, ErrorCode::kPermissionDenied));
   expect_pause(1200ms);
   expect(Kind::kList);
+}
+
+TEST_CASE_METHOD(Fixture, "what nobody reads is taken from every object before it is kept") {
+  options.trim = [](Json& object) { object.erase("spec"); };
+  const auto large = [](const char* name, int version) {
+    Json object = pod(name, version);
+    object["spec"] = "much";
+    return object;
+  };
+  start_with_list({large("a", 1)}, 5);
+  expect(Kind::kWatch);
+  added(large("b", 6));
+  CHECK(tell(WatchEventType::kDeleted, large("b", 7)).ok());
+  CHECK_FALSE(target.saw_spec);
 }
 
 // ---- never back in time
