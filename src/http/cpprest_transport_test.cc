@@ -101,6 +101,21 @@ TEST_CASE("a lost answer is asked for again once, but never after a POST") {
   CHECK(requests == 3);
 }
 
+TEST_CASE("a POST uses a kept connection only if it may arrive twice") {
+  LoopbackServer server([](Connection& connection) {
+    while (connection.read_request()) connection.answer(201, "made");
+  });
+  const auto transport = connect_to(server.url());
+  REQUIRE(get(*transport).ok());
+  Request post{"POST", "/", {}, "{}"};
+  post.may_repeat = true;
+  for (int i = 0; i < 3; ++i) CHECK(transport->send(post, kPatience, {})->status == 201);
+  CHECK(server.connections() == 1);
+  post.may_repeat = false;
+  CHECK(transport->send(post, kPatience, {})->status == 201);
+  CHECK(server.connections() == 2);
+}
+
 TEST_CASE("nobody listening is Unavailable") {
   const auto transport = connect_to("http://127.0.0.1:" + std::to_string(testing::unused_port()));
   const auto response = get(*transport);

@@ -130,6 +130,7 @@ Result<Json> Client::create(const Resource& resource, std::string_view namespace
                         collection_path(resource, namespace_) + Query().add("fieldManager", field_manager).text()};
   request.headers["Content-Type"] = "application/json";
   request.body = body.dump();
+  request.may_repeat = body.contains("/metadata/name"_json_pointer);
   return exchange(std::move(request), describe("create", resource, key), std::move(stop));
 }
 

@@ -8,7 +8,7 @@
 //
 // Errors, by code (the message holds "verb Kind key: " and the server's own text):
 //   NotFound            404
-//   AlreadyExists       409 for a create whose name is taken
+//   AlreadyExists       409 for a create whose name is taken, if need be by ourselves: an answer may have been lost
 //   Conflict            409 otherwise; a uid in the request that is not the object's
 //   Gone                410; a resourceVersion too large to serve: list again
 //   InvalidArgument     400, 405, 413, 415, 422 (with each cause's field)

@@ -95,8 +95,6 @@ struct Fixture {
   void end(ErrorCode code) { reflector().on_watch_end(Error(code, "because")); }
 };
 
-// ---- the initial collection
-
 TEST_CASE_METHOD(Fixture,
                  "the collection comes as a watch, is complete when the server says so, and the watch goes on") {
   const WatchOptions watch = expect(Kind::kWatch).watch;
@@ -198,8 +196,6 @@ TEST_CASE_METHOD(Fixture, "failed lists are repeated with growing pauses, and no
   }
   CHECK(target.notes.empty());
 }
-
-// ---- the watch
 
 TEST_CASE_METHOD(Fixture, "the watch begins at the list's version, not at an item's") {
   start_with_list({pod("a", 3), pod("b", 999)}, 10);
@@ -326,8 +322,6 @@ TEST_CASE_METHOD(Fixture, "what nobody reads is taken from every object before i
   CHECK_FALSE(target.saw_spec);
 }
 
-// ---- never back in time
-
 TEST_CASE_METHOD(Fixture, "a list older than what was seen is refused, until the server insists") {
   const bool streams = GENERATE(false, true);
   options.stream_initial_list = streams;
@@ -350,8 +344,6 @@ TEST_CASE_METHOD(Fixture, "a list older than what was seen is refused, until the
   CHECK(target.notes.size() == 2);
   CHECK(reflector().resource_version() == "99");
 }
-
-// ---- the loop around it
 
 struct Running {
   std::shared_ptr<http::testing::ScriptedTransport> server = std::make_shared<http::testing::ScriptedTransport>();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/kube/managed_fields.h"
 #include "src/kube/status.h"
 
 namespace sluice::kube {
@@ -45,7 +46,8 @@ Result<void> LineFramer::emit(std::string_view line) {
 }
 
 Result<WatchEvent> parse_watch_event(std::string_view line) {
-  Json parsed = Json::parse(line, nullptr, false);
+  std::string shortened;
+  Json parsed = Json::parse(cut_managed_fields(line, shortened), nullptr, false);
   const Error malformed(ErrorCode::kDataLoss, "no watch event: " + std::string(line.substr(0, 200)));
   if (!parsed.is_object()) return malformed;
   const auto type = parsed.find("type");

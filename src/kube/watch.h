@@ -40,7 +40,8 @@ class LineFramer final : public http::ByteSink {
   std::string partial_;
 };
 
-// One line of a watch. An ERROR event is the error of its Status (Gone for 410).
+// One line of a watch, without the object's metadata.managedFields. An ERROR event is the error of its Status (Gone for
+// 410).
 // Errors: DataLoss for a line that is no event.
 Result<WatchEvent> parse_watch_event(std::string_view line);
 

@@ -43,9 +43,13 @@ func main() {
 	namespace := flag.String("namespace", "kube-bench", "")
 	seconds := flag.Int("seconds", 30, "")
 	strip := flag.Bool("strip", false, "drop managedFields, as a transform")
+	asJSON := flag.Bool("json", false, "JSON, as for custom resources, instead of protobuf")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	check(err)
+	if *asJSON {
+		config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
+	}
 	client, err := kubernetes.NewForConfig(config)
 	check(err)
 	print := json.NewEncoder(os.Stdout).Encode

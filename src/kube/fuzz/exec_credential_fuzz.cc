@@ -4,7 +4,7 @@
 
 namespace sluice::kube::fuzz {
 
-void run(std::string_view input) {
+void exec_credential(std::string_view input) {
   const auto credential = parse_exec_credential(input, "client.authentication.k8s.io/v1");
   if (credential.ok()) FUZZ_CHECK(!credential->token.empty());
 }

@@ -1,7 +1,8 @@
-// A fuzz target: what it is given comes from anybody. It fails by crashing, by a sanitizer's report, or by FUZZ_CHECK.
+// Fuzz targets: what each is given comes from anybody. A target fails by crashing, by a sanitizer's report, or by
+// FUZZ_CHECK.
 //
-// With clang the targets are libFuzzer programs (`make fuzz`). With g++ a driver runs them over their seed corpus and a
-// fixed number of mutations of it, the same ones every time: that is the test in `make test`.
+// With clang each is a libFuzzer program (`make fuzz`). Everywhere, fuzz_test.cc runs them over their seed corpus and a
+// fixed number of mutations of it, the same ones every time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,11 @@
 
 namespace sluice::kube::fuzz {
 
-// Defined by each target.
-void run(std::string_view input);
+void watch(std::string_view input);
+void status(std::string_view input);
+void quantity(std::string_view input);
+void timestamp(std::string_view input);
+void kubeconfig(std::string_view input);
+void exec_credential(std::string_view input);
 
 }  // namespace sluice::kube::fuzz

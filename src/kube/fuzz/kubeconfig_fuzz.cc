@@ -4,7 +4,7 @@
 
 namespace sluice::kube::fuzz {
 
-void run(std::string_view input) {
+void kubeconfig(std::string_view input) {
   static const SystemClock clock;
   const auto connection = parse_kubeconfig(std::string(input), "/nonexistent/config", clock);
   if (connection.ok()) FUZZ_CHECK(!connection->endpoint.base_url.empty());

@@ -6,7 +6,7 @@
 
 namespace sluice::kube::fuzz {
 
-void run(std::string_view input) {
+void quantity(std::string_view input) {
   const auto units = parse_bytes(input);
   const auto millis = parse_millicores(input);
   if (millis.ok()) FUZZ_CHECK(units.ok());  // the smaller unit overflows first

@@ -6,7 +6,7 @@
 
 namespace sluice::kube::fuzz {
 
-void run(std::string_view input) {
+void status(std::string_view input) {
   for (const int http_status : {400, 409, 410, 422, 500, 504}) {
     const Error error = error_of_response("get Pod a/b", http_status, input);
     FUZZ_CHECK(error.message().compare(0, 11, "get Pod a/b") == 0);

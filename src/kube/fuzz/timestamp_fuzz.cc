@@ -4,7 +4,7 @@
 
 namespace sluice::kube::fuzz {
 
-void run(std::string_view input) {
+void timestamp(std::string_view input) {
   const auto time = parse_time(input);
   if (!time) return;
   const std::string written = format_microtime(*time);

@@ -1,16 +1,18 @@
-// PROGRAM CORPUS [MUTATIONS]: runs the target over every file of the folder, then over so many mutations of them.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "src/base/testing/catch.h"
 #include "src/kube/fuzz/fuzz.h"
 
+namespace sluice::kube::fuzz {
 namespace {
+
+constexpr int kMutations = 5000;
 
 std::vector<std::string> read_corpus(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
@@ -61,22 +63,22 @@ class Mutator {
   std::mt19937_64 engine_{20261121};
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::cerr << "usage: " << argv[0] << " CORPUS [MUTATIONS]\n";
-    return 2;
+TEST_CASE("what is parsed holds out against its corpus and mutations of it") {
+  struct Target {
+    const char* name;
+    void (*run)(std::string_view);
+  };
+  const Target targets[] = {{"watch", watch},         {"status", status},         {"quantity", quantity},
+                            {"timestamp", timestamp}, {"kubeconfig", kubeconfig}, {"exec_credential", exec_credential}};
+  for (const Target& target : targets) {
+    INFO(target.name);
+    const std::vector<std::string> corpus = read_corpus(std::string("src/kube/fuzz/corpus/") + target.name);
+    REQUIRE_FALSE(corpus.empty());
+    for (const std::string& input : corpus) target.run(input);
+    Mutator mutator(corpus);
+    for (int i = 0; i < kMutations; ++i) target.run(mutator.next());
   }
-  const std::vector<std::string> corpus = read_corpus(argv[1]);
-  if (corpus.empty()) {
-    std::cerr << "no corpus in " << argv[1] << "\n";
-    return 2;
-  }
-  for (const std::string& input : corpus) sluice::kube::fuzz::run(input);
-  const int mutations = argc > 2 ? std::stoi(argv[2]) : 0;
-  Mutator mutator(corpus);
-  for (int i = 0; i < mutations; ++i) sluice::kube::fuzz::run(mutator.next());
-  std::cout << corpus.size() << " seeds and " << mutations << " mutations: no failure\n";
-  return 0;
 }
+
+}  // namespace
+}  // namespace sluice::kube::fuzz
