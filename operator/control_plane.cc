@@ -4,6 +4,7 @@
 
 #include "operator/names.h"
 #include "operator/observe/fields.h"
+#include "operator/observe/pod_trim.h"
 #include "src/base/logging.h"
 
 namespace sluice::control {
@@ -76,7 +77,7 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
       pools_(client, clock, kube::kDataWorkerPools, random, config.watch_namespaces),
       jobs_(client, clock, kube::kJobs, random, config.watch_namespaces, managed_selector()),
       services_(client, clock, kube::kServices, random, config.watch_namespaces, managed_selector()),
-      pods_(client, clock, kube::kPods, random, {}),
+      pods_(client, clock, kube::kPods, random, {}, "", observe::trim_pod),
       nodes_(client, clock, kube::kNodes, random, {}) {
   handle_changes();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -14,17 +15,18 @@ namespace sluice::observe {
 // Thread safety: as kube::Informer.
 class Collection {
  public:
-  // `namespaces` empty: all of them. REQUIRES: client and clock outlive the collection.
+  // `namespaces` empty: all of them. `trim` takes from each object what nobody reads. REQUIRES: client and clock
+  // outlive the collection.
   Collection(const kube::Client& client, const Clock& clock, const kube::Resource& resource,
              const kube::UniformRandom& random, std::vector<std::string> namespaces,
-             const std::string& label_selector = "") {
+             const std::string& label_selector = "", const std::function<void(kube::Json&)>& trim = nullptr) {
     if (namespaces.empty()) namespaces.emplace_back();
     for (const std::string& name_space : namespaces) {
       kube::ReflectorOptions options;
       options.namespace_ = name_space;
       options.label_selector = label_selector;
-      informers_.push_back(
-          std::make_unique<kube::Informer>(client, clock, random, resource, std::move(options)));
+      options.trim = trim;
+      informers_.push_back(std::make_unique<kube::Informer>(client, clock, random, resource, std::move(options)));
     }
   }
 
