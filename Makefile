@@ -51,3 +51,16 @@ check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, 
 .PHONY: bench-data-plane
 bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and whole local path against PyTorch, same run
 	@bench/data-plane.sh $(BUILD)
+
+.PHONY: bench-kube
+bench-kube: build ## watch, cache and lag of src/kube beside a client-go informer, on a cluster of its own (PODS=10000 SECONDS=30)
+	@bench/kube.sh $(BUILD) $(or $(PODS),10000) $(or $(SECONDS),30)
+
+.PHONY: fuzz
+fuzz: toolchain ## libFuzzer on everything src/kube parses, a minute each (FUZZ_SECONDS=60)
+	@tools/fuzz.sh $(or $(FUZZ_SECONDS),60)
+
+.PHONY: soak
+soak: build ## the control plane against faults in virtual time, as many seeds as fit (MINUTES=30); failures become scenario files
+	@ninja -C $(BUILD) sluice-simulation
+	@$(BUILD)/operator/simulation/sluice-simulation --minutes $(or $(MINUTES),30) --first $(or $(FIRST),$(shell date +%s)) --save operator/simulation/scenarios

@@ -4,6 +4,7 @@
 
 #include "operator/names.h"
 #include "operator/observe/fields.h"
+#include "operator/observe/pod_trim.h"
 #include "src/base/logging.h"
 
 namespace sluice::control {
@@ -40,7 +41,8 @@ bool is_lost(const kube::ObjectPointer& before, const kube::ObjectPointer& after
 
 ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
                            std::shared_ptr<const prom::Client> prometheus, const Clock& clock,
-                           const std::string& instance)
+                           const kube::UniformRandom& random, const std::string& instance,
+                           const WrapSeams& wrap)
     : config_(config),
       client_(client),
       prometheus_(std::move(prometheus)),
@@ -54,9 +56,9 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
             return answer;
           },
           config.metrics),
-      training_job_reconciler_(seams(), config, board_, clock),
+      training_job_reconciler_(seams(wrap), config, board_, clock),
       pool_reconciler_(
-          seams(), [this](const kube::ObjectKey& job) { return worker_pods_.workers_of(job); }, board_, clock),
+          seams(wrap), [this](const kube::ObjectKey& job) { return worker_pods_.workers_of(job); }, board_, clock),
       training_job_controller_(
           "training_job",
           [this](const kube::ObjectKey& key, std::stop_token stop) {
@@ -71,12 +73,12 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
              .scheduler = config.scheduler,
              .cluster_cpu_percent = config.cluster_cpu_percent},
             loop_seams(), clock, board_),
-      training_jobs_(client, clock, kube::kTrainingJobs, config.watch_namespaces),
-      pools_(client, clock, kube::kDataWorkerPools, config.watch_namespaces),
-      jobs_(client, clock, kube::kJobs, config.watch_namespaces, managed_selector()),
-      services_(client, clock, kube::kServices, config.watch_namespaces, managed_selector()),
-      pods_(client, clock, kube::kPods, {}),
-      nodes_(client, clock, kube::kNodes, {}) {
+      training_jobs_(client, clock, kube::kTrainingJobs, random, config.watch_namespaces),
+      pools_(client, clock, kube::kDataWorkerPools, random, config.watch_namespaces),
+      jobs_(client, clock, kube::kJobs, random, config.watch_namespaces, managed_selector()),
+      services_(client, clock, kube::kServices, random, config.watch_namespaces, managed_selector()),
+      pods_(client, clock, kube::kPods, random, {}, "", observe::trim_pod),
+      nodes_(client, clock, kube::kNodes, random, {}) {
   handle_changes();
 }
 
@@ -85,6 +87,7 @@ ControlPlane::~ControlPlane() { stop(); }
 void ControlPlane::watch() {
   for (observe::Collection* collection : {&training_jobs_, &pools_, &jobs_, &services_, &pods_, &nodes_})
     collection->start();
+  recorder_.start();
 }
 
 void ControlPlane::lead() {
@@ -117,57 +120,68 @@ void ControlPlane::run_leader(std::stop_token stop) {
 }
 
 void ControlPlane::handle_changes() {
-  training_jobs_.add_handler([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    training_job_controller_.enqueue(key);
+  training_jobs_.add_handler([this](const kube::Change& change) {
+    training_job_controller_.enqueue(change.key, change.priority());
+    const auto& [key, before, after, is_initial] = change;
     const bool new_spec =
         !before || !after || field(*before, "/metadata/generation") != field(*after, "/metadata/generation");
     if (new_spec) loop_.trigger();
   });
-  pools_.add_handler([this](const kube::ObjectKey& key, const auto&, const auto&) {
-    pool_controller_.enqueue(key);
-    training_job_controller_.enqueue(key);  // a job and its pool have the same name
+  pools_.add_handler([this](const kube::Change& change) {
+    pool_controller_.enqueue(change.key, change.priority());
+    training_job_controller_.enqueue(change.key, change.priority());  // a job and its pool have the same name
   });
-  jobs_.add_handler([this](const kube::ObjectKey& key, const auto& before, const auto& after) {
-    training_job_controller_.enqueue(key);
-    if (trainer_state(before) != trainer_state(after)) loop_.trigger();
+  jobs_.add_handler([this](const kube::Change& change) {
+    training_job_controller_.enqueue(change.key, change.priority());
+    if (trainer_state(change.before) != trainer_state(change.after)) loop_.trigger();
   });
-  services_.add_handler([this](const kube::ObjectKey&, const auto& before, const auto& after) {
-    enqueue_job_of(after ? after : before);
-  });
-  pods_.add_handler(
-      [this](const kube::ObjectKey& key, const auto& before, const auto& after) { on_pod(key, before, after); });
+  services_.add_handler([this](const kube::Change& change) { enqueue_job_of(change); });
+  pods_.add_handler([this](const kube::Change& change) { on_pod(change); });
 }
 
-void ControlPlane::enqueue_job_of(const kube::ObjectPointer& child) {
-  const std::string job = text_field(*child, "/metadata/labels/sluice.dev~1job");
-  if (!job.empty()) training_job_controller_.enqueue({text_field(*child, "/metadata/namespace"), job});
+void ControlPlane::enqueue_job_of(const kube::Change& change) {
+  const kube::Json& child = change.after ? *change.after : *change.before;
+  const std::string job = text_field(child, "/metadata/labels/sluice.dev~1job");
+  if (!job.empty()) training_job_controller_.enqueue({change.key.namespace_, job}, change.priority());
 }
 
-void ControlPlane::on_pod(const kube::ObjectKey& key, const kube::ObjectPointer& before,
-                          const kube::ObjectPointer& after) {
-  const kube::ObjectKey job = worker_pods_.apply(key, before, after);
+void ControlPlane::on_pod(const kube::Change& change) {
+  const kube::ObjectKey job = worker_pods_.apply(change.key, change.before, change.after);
   if (!job.name.empty()) {
-    pool_controller_.enqueue(job);
-    if (is_lost(before, after)) loop_.trigger();
-  } else if (!before && after && is_trainer(*after)) {
+    pool_controller_.enqueue(job, change.priority());
+    if (is_lost(change.before, change.after)) loop_.trigger();
+  } else if (!change.before && change.after && is_trainer(*change.after)) {
     loop_.trigger();  // workers may have to give way to it
   }
 }
 
-act::ClusterSeams ControlPlane::seams() {
-  return {.seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) { return seen(resource, key); },
-          .read = [this](const kube::Resource& resource, const kube::ObjectKey& key,
-                         std::stop_token stop) { return client_.get(resource, key, stop); },
-          .perform = [this](const kube::Action& action,
-                            std::stop_token stop) { return kube::perform(client_, action, stop); },
-          .record = [this](kube::Event event) { recorder_.record(std::move(event)); }};
+ControlPlane::Parts ControlPlane::parts() {
+  std::vector<kube::Informer*> informers;
+  for (const observe::Collection* collection : {&training_jobs_, &pools_, &jobs_, &services_, &pods_, &nodes_})
+    for (const auto& informer : collection->informers()) informers.push_back(informer.get());
+  return {std::move(informers), training_job_controller_, pool_controller_, loop_, recorder_, board_};
+}
+
+act::ClusterSeams ControlPlane::seams(const WrapSeams& wrap) {
+  act::ClusterSeams seams = {
+      .seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) { return seen(resource, key); },
+      .read = [this](const kube::Resource& resource, const kube::ObjectKey& key,
+                     std::stop_token stop) { return client_.get(resource, key, stop); },
+      .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
+      .record = [this](kube::Event event) { recorder_.record(std::move(event)); }};
+  return wrap ? wrap(std::move(seams)) : seams;
+}
+
+Result<void> ControlPlane::perform(const kube::Action& action, std::stop_token stop) const {
+  const auto stored = kube::perform(client_, action, std::move(stop));
+  return stored.ok() ? Result<void>() : stored.error();
 }
 
 decide::LoopSeams ControlPlane::loop_seams() {
   return {.see = [this] { return see(); },
           .measure = [this](std::stop_token stop) { return source_.observe(stop); },
           .perform = [this](const kube::Action& action,
-                            std::stop_token stop) { return kube::perform(client_, action, stop); },
+                            std::stop_token stop) { return perform(action, stop); },
           .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
           .decided =
               [this](std::chrono::duration<double> took) {

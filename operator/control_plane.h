@@ -17,13 +17,18 @@
 
 namespace sluice::control {
 
+// From the reconcilers' way to the cluster to another one: a test breaks the reconcilers there, and sees that it is
+// caught.
+using WrapSeams = std::function<act::ClusterSeams(act::ClusterSeams)>;
+
 // Thread safety: lead(), stop() and ready() may be called from any thread; the rest from one.
 class ControlPlane {
  public:
   // `prometheus` may be null when config.metrics.url is empty. `instance` names this process in events.
   // REQUIRES: config, client and clock outlive the control plane.
   ControlPlane(const Config& config, const kube::Client& client, std::shared_ptr<const prom::Client> prometheus,
-               const Clock& clock, const std::string& instance);
+               const Clock& clock, const kube::UniformRandom& random, const std::string& instance,
+               const WrapSeams& wrap = nullptr);
   ~ControlPlane();
 
   // Starts to watch. A standby watches, too, so that it can take over at once.
@@ -41,12 +46,24 @@ class ControlPlane {
 
   const Metrics& metrics() const { return metrics_; }
 
+  // For who has no threads: all that watch() and lead() would run. REQUIRES: neither is called.
+  struct Parts {
+    std::vector<kube::Informer*> informers;
+    act::Controller& training_jobs;
+    act::Controller& pools;
+    decide::DecisionLoop& decisions;
+    kube::EventRecorder& events;
+    const decide::DecisionBoard& board;
+  };
+  Parts parts();
+
  private:
   void handle_changes();
-  void on_pod(const kube::ObjectKey& key, const kube::ObjectPointer& before, const kube::ObjectPointer& after);
-  void enqueue_job_of(const kube::ObjectPointer& child);
-  act::ClusterSeams seams();
+  void on_pod(const kube::Change& change);
+  void enqueue_job_of(const kube::Change& change);
+  act::ClusterSeams seams(const WrapSeams& wrap);
   decide::LoopSeams loop_seams();
+  Result<void> perform(const kube::Action& action, std::stop_token stop) const;
   kube::ObjectPointer seen(const kube::Resource& resource, const kube::ObjectKey& key) const;
   observe::ClusterObjects see() const;
   void run_leader(std::stop_token stop);

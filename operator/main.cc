@@ -14,7 +14,9 @@
 #include "src/base/logging.h"
 #include "src/http/cpprest_transport.h"
 #include "src/http/exposition.h"
+#include "src/http/request_metrics.h"
 #include "src/http/server.h"
+#include "src/http/write_limit.h"
 #include "src/kube/config.h"
 #include "src/kube/leader_election.h"
 
@@ -23,6 +25,9 @@ namespace {
 
 const std::vector<Flag> kFlags = {{"config", "FILE", "/etc/sluice/config.yaml", "configuration (YAML)"},
                                   {"help", "", "", "show this text"}};
+
+// More at once would only wait in the API server's own queues.
+constexpr int kMaxWritesInFlight = 16;
 
 // Blocks SIGTERM and SIGINT for this thread and all that it starts; exactly one thread waits for them.
 sigset_t block_signals() {
@@ -42,11 +47,13 @@ std::string instance_name() {
   return std::string(host) + "-" + std::to_string(getpid());
 }
 
-Result<std::shared_ptr<http::Transport>> connect_cluster(const Config& config, const Clock& clock) {
+Result<std::shared_ptr<http::Transport>> connect_cluster(const Config& config, const Clock& clock,
+                                                         http::RequestMetrics& metrics) {
   auto connection =
       config.kubeconfig.empty() ? kube::read_in_cluster(clock) : kube::read_kubeconfig(config.kubeconfig, clock);
   if (!connection.ok()) return connection.error().with_context("connection to Kubernetes");
-  return kube::open_transport(*connection);
+  SLUICE_TRY(auto transport, kube::open_transport(*connection));
+  return http::with_write_limit(metrics.observe(std::move(transport), clock), kMaxWritesInFlight);
 }
 
 Result<std::shared_ptr<const prom::Client>> connect_prometheus(const Config& config) {
@@ -56,8 +63,11 @@ Result<std::shared_ptr<const prom::Client>> connect_prometheus(const Config& con
   return std::make_shared<const prom::Client>(*transport);
 }
 
-Result<std::unique_ptr<http::Server>> serve_pages(const Config& config, const ControlPlane& plane) {
-  return http::Server::start(config.bind_address, {{"/metrics", http::metrics_page(plane.metrics().collectables())},
+Result<std::unique_ptr<http::Server>> serve_pages(const Config& config, const ControlPlane& plane,
+                                                  const http::RequestMetrics& requests) {
+  auto collectables = plane.metrics().collectables();
+  collectables.push_back(requests.collectable());
+  return http::Server::start(config.bind_address, {{"/metrics", http::metrics_page(std::move(collectables))},
                                                    {"/healthz", [] { return http::Page{.body = "ok\n"}; }},
                                                    {"/readyz", [&plane] {
                                                       if (plane.ready()) return http::Page{.body = "ok\n"};
@@ -79,11 +89,12 @@ Result<void> run_elected(const Config& config, const kube::Client& client, const
 
 Result<void> run(const Config& config, const sigset_t& signals) {
   const SystemClock clock;
-  SLUICE_TRY(const auto transport, connect_cluster(config, clock));
+  http::RequestMetrics requests;
+  SLUICE_TRY(const auto transport, connect_cluster(config, clock, requests));
   const kube::Client client(transport, clock, {.user_agent = "sluice-operator"});
   SLUICE_TRY(const auto prometheus, connect_prometheus(config));
-  ControlPlane plane(config, client, prometheus, clock, instance_name());
-  SLUICE_TRY(const auto server, serve_pages(config, plane));
+  ControlPlane plane(config, client, prometheus, clock, kube::system_random(), instance_name());
+  SLUICE_TRY(const auto server, serve_pages(config, plane, requests));
   plane.watch();
 
   std::stop_source stop;

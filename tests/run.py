@@ -23,7 +23,7 @@ START = time.monotonic()
 PYTHON = str(cache_folder() / "venv/bin/python")
 LOGS = ROOT / "build/test-logs"
 # The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
-THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_prom_test", "sluice_transport_test",
+THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_kube_fake_test", "sluice_prom_test", "sluice_transport_test",
                   "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
 
 
@@ -127,10 +127,10 @@ def pytest(name, paths, environment=None, timeout_seconds=1800):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["unit", "threads", "python", "e2e"], action="append",
+    parser.add_argument("--only", choices=["unit", "simulation", "threads", "python", "e2e"], action="append",
                         help="run only these stages (default: all)")
     options = parser.parse_args()
-    stages = options.only or ["unit", "threads", "python", "e2e"]
+    stages = options.only or ["unit", "simulation", "threads", "python", "e2e"]
     LOGS.mkdir(parents=True, exist_ok=True)
     total = Tally()
 
@@ -150,6 +150,12 @@ def main():
         if required(build("build/asan", [], "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address")):
             total.add(catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1",
                                                              "UBSAN_OPTIONS": "print_stacktrace=1"}))
+    if "simulation" in stages:
+        # Optimised and without sanitizers: ten thousand runs of the control plane, and every one of Sieve's perturbations.
+        if required(run("build-simulation", ["ninja", "-C", "build", "sluice-simulation"])):
+            simulation = "build/operator/simulation/sluice-simulation"
+            required(run("simulation-seeds", [simulation, "--runs", "10000"]))
+            required(run("simulation-sieve", [simulation, "--sieve"]))
     if "threads" in stages:
         if required(build("build/tsan", THREADED_TESTS, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_SANITIZE=thread")):
             suppressions = ROOT / "tools/sanitizers/tsan.supp"

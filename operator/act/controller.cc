@@ -26,6 +26,14 @@ void Controller::work(std::stop_token stop) {
   }
 }
 
+bool Controller::step(std::stop_token stop) {
+  const auto key = queue_.try_get();
+  if (!key) return false;
+  reconcile_one(*key, std::move(stop));
+  queue_.done(*key);
+  return true;
+}
+
 void Controller::reconcile_one(const kube::ObjectKey& key, std::stop_token stop) {
   const auto again = reconcile_(key, stop);
   if (again.ok()) {

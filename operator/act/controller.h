@@ -27,9 +27,18 @@ class Controller {
   Controller(std::string name, Reconcile reconcile, std::function<void()> failed, const Clock& clock);
   ~Controller() { stop(); }
 
-  void enqueue(const kube::ObjectKey& key) { queue_.add(key); }
+  void enqueue(const kube::ObjectKey& key, kube::Priority priority = kube::Priority::kNormal) {
+    queue_.add(key, priority);
+  }
 
   void start(int threads);
+
+  // Reconciles the next key that is ready; false when there is none. For who has no threads. REQUIRES: not started.
+  bool step(std::stop_token stop = {});
+
+  // When a delayed key becomes ready; nullopt when none is delayed.
+  std::optional<Clock::TimePoint> next_due() const { return queue_.next_due(); }
+  bool has_ready() const { return queue_.size() > 0; }
 
   // Returns when no reconcile is running any more.
   void stop();

@@ -24,9 +24,8 @@ DecisionLoop::DecisionLoop(LoopOptions options, LoopSeams seams, const Clock& cl
 
 void DecisionLoop::run(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    const Clock::TimePoint started = clock_.now();
     decide_once(stop);
-    wait_for_next(started, stop);
+    wait_for_next(stop);
   }
 }
 
@@ -36,7 +35,14 @@ void DecisionLoop::trigger() {
   sleep_.request_stop();
 }
 
-void DecisionLoop::wait_for_next(Clock::TimePoint last, std::stop_token stop) {
+Clock::TimePoint DecisionLoop::next_due() const {
+  std::lock_guard lock(mutex_);
+  if (!last_round_began_) return clock_.now();
+  return *last_round_began_ + (triggered_ ? options_.min_pause : options_.interval);
+}
+
+void DecisionLoop::wait_for_next(std::stop_token stop) {
+  const Clock::TimePoint last = *last_round_began_;  // written by this thread
   const std::stop_callback wake_on_stop(stop, [this] { trigger(); });
   if (!clock_.sleep_until(last + options_.min_pause, stop)) return;
   std::stop_token interrupted;
@@ -46,11 +52,14 @@ void DecisionLoop::wait_for_next(Clock::TimePoint last, std::stop_token stop) {
     interrupted = sleep_.get_token();
   }
   clock_.sleep_until(last + options_.interval, interrupted);
-  std::lock_guard lock(mutex_);
-  triggered_ = false;
 }
 
 void DecisionLoop::decide_once(std::stop_token stop) {
+  {
+    std::lock_guard lock(mutex_);
+    last_round_began_ = clock_.now();
+    triggered_ = false;
+  }
   // 1. Observe. The metrics first: they take longest, and the objects should be as fresh as possible.
   const observe::Observations observations = seams_.measure(stop);
   if (stop.stop_requested()) return;

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 
 #include "operator/decide/decision_board.h"
@@ -48,8 +49,11 @@ class DecisionLoop {
   // One round: measure, see, decide, publish, order. An order that fails is logged and follows from the next round.
   void decide_once(std::stop_token stop);
 
+  // When the next round is due: after the interval, or soon when something was triggered. For who has no threads.
+  Clock::TimePoint next_due() const;
+
  private:
-  void wait_for_next(Clock::TimePoint last, std::stop_token stop);
+  void wait_for_next(std::stop_token stop);
   Round round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
                  const scheduler::Plan& plan);
 
@@ -58,7 +62,8 @@ class DecisionLoop {
   const Clock& clock_;
   DecisionBoard& board_;
   observe::EstimatorMemories memories_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::optional<Clock::TimePoint> last_round_began_;
   bool triggered_ = false;
   std::stop_source sleep_;  // interrupts the pause until the next decision
 };

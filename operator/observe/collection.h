@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -14,16 +15,18 @@ namespace sluice::observe {
 // Thread safety: as kube::Informer.
 class Collection {
  public:
-  // `namespaces` empty: all of them. REQUIRES: client and clock outlive the collection.
+  // `namespaces` empty: all of them. `trim` takes from each object what nobody reads. REQUIRES: client and clock
+  // outlive the collection.
   Collection(const kube::Client& client, const Clock& clock, const kube::Resource& resource,
-             std::vector<std::string> namespaces, const std::string& label_selector = "") {
+             const kube::UniformRandom& random, std::vector<std::string> namespaces,
+             const std::string& label_selector = "", const std::function<void(kube::Json&)>& trim = nullptr) {
     if (namespaces.empty()) namespaces.emplace_back();
     for (const std::string& name_space : namespaces) {
       kube::ReflectorOptions options;
       options.namespace_ = name_space;
       options.label_selector = label_selector;
-      informers_.push_back(
-          std::make_unique<kube::Informer>(client, clock, kube::system_random(), resource, std::move(options)));
+      options.trim = trim;
+      informers_.push_back(std::make_unique<kube::Informer>(client, clock, random, resource, std::move(options)));
     }
   }
 
@@ -35,6 +38,9 @@ class Collection {
   void start() {
     for (auto& informer : informers_) informer->start();
   }
+
+  // For who has no threads.
+  const std::vector<std::unique_ptr<kube::Informer>>& informers() const { return informers_; }
 
   bool has_synced() const {
     return std::all_of(informers_.begin(), informers_.end(),

@@ -1,9 +1,11 @@
 // Private to cpprest_transport.cc: a cpprestsdk stream buffer without a buffer.
 //
 // cpprestsdk writes a response's body into a stream buffer as fast as the network delivers it; its own buffers grow
-// without bound when the reader is slow. This one hands each piece over in place and lets the write complete only when
-// the reader is done with it. cpprestsdk asks the socket for more only after that, so TCP slows the server down:
-// at most one piece (one chunk of a chunked body, else 64 KiB) is in memory.
+// without bound when the reader is slow. This one has a bound: pieces go into a buffer of 256 KiB, from which the
+// reader takes everything at once (waking it for every piece would cost more than most events do); a piece that does
+// not fit is handed over in place, and its write completes only when the reader is done with it. cpprestsdk asks the
+// socket for more only after that, so TCP slows the server down: the buffer and one piece (one chunk of a chunked body,
+// else 64 KiB) are in memory, no more.
 #pragma once
 
 #include <chrono>
@@ -39,8 +41,9 @@ class Exchange {
   };
   // What next() waited for: the head is there before any piece; the end after all of them.
   struct Progress {
-    enum class Kind { kHead, kPiece, kEnd, kFailed, kDeadline, kStopped } kind;
-    std::optional<Piece> piece;  // kPiece; its `taken` must be set
+    enum class Kind { kHead, kBytes, kPiece, kEnd, kFailed, kDeadline, kStopped } kind;
+    std::string bytes = {};           // kBytes
+    std::optional<Piece> piece = {};  // kPiece; its `taken` must be set
   };
 
   // Status and headers. Not cpprestsdk's response: it holds the stream buffer, which holds this Exchange.
@@ -62,27 +65,31 @@ class Exchange {
     changed_.notify_all();
   }
 
-  // The returned task completes when the reader has taken the piece, at once when there is no reader any more.
+  // The returned task completes when there is room for more: at once but for a reader that is slow.
   pplx::task<std::size_t> on_piece(const std::uint8_t* data, std::size_t size) {
     std::lock_guard lock(mutex_);
     if (abandoned_) return pplx::task_from_result(size);
-    piece_ = Piece{data, size, {}};
-    changed_.notify_all();
-    return pplx::create_task(piece_->taken);
+    const bool fits = size <= kMaxBufferedBytes - buffered_.size();
+    const bool is_first = buffered_.empty();  // else the reader knows already
+    if (fits) buffered_.append(reinterpret_cast<const char*>(data), size);
+    if (!fits) piece_ = Piece{data, size, {}};
+    if (is_first) changed_.notify_all();
+    return fits ? pplx::task_from_result(size) : pplx::create_task(piece_->taken);
   }
 
   Progress next(Deadline deadline, std::stop_token stop) {
     using Kind = Progress::Kind;
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, stop, deadline, [this] { return ready(); });
-    if (stop.stop_requested()) return {Kind::kStopped, {}};
-    if (!ready()) return {Kind::kDeadline, {}};
+    if (stop.stop_requested()) return {Kind::kStopped};
+    if (!ready()) return {Kind::kDeadline};
     if (head_ && !head_taken_) {
       head_taken_ = true;
-      return {Kind::kHead, {}};
+      return {Kind::kHead};
     }
-    if (piece_ && head_) return {Kind::kPiece, std::exchange(piece_, std::nullopt)};
-    return {failure_ ? Kind::kFailed : Kind::kEnd, {}};
+    if (!buffered_.empty() && head_) return {Kind::kBytes, std::exchange(buffered_, {})};
+    if (piece_ && head_) return {Kind::kPiece, {}, std::exchange(piece_, std::nullopt)};
+    return {failure_ ? Kind::kFailed : Kind::kEnd};
   }
 
   // REQUIRES: next() returned kHead.
@@ -100,18 +107,22 @@ class Exchange {
       std::lock_guard lock(mutex_);
       abandoned_ = true;
       piece = std::exchange(piece_, std::nullopt);
+      buffered_ = {};
     }
     if (piece) piece->taken.set(piece->size);
   }
 
  private:
-  bool ready() const { return (head_ && (!head_taken_ || piece_ || ended_)) || failure_; }
+  static constexpr std::size_t kMaxBufferedBytes = 256u << 10;
+
+  bool ready() const { return (head_ && (!head_taken_ || !buffered_.empty() || piece_ || ended_)) || failure_; }
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::optional<Response> head_;
   bool head_taken_ = false;
-  std::optional<Piece> piece_;
+  std::string buffered_;
+  std::optional<Piece> piece_;  // what comes after buffered_
   bool ended_ = false;
   bool abandoned_ = false;
   std::optional<Error> failure_;

@@ -18,6 +18,7 @@ struct CpprestOptions {
 // Properties:
 //  - send() keeps connections alive and reuses them; GET, HEAD, PUT, DELETE are sent a second time, once, when a
 //    connection fails at once (the server had closed a kept connection). Other verbs are not: their outcome is unknown.
+//    A POST that may not be repeated uses a connection of its own.
 //  - stream() uses a connection of its own, closed afterwards: rotated certificates apply to every new stream.
 //  - a stop request takes effect within 100 ms, also while connecting.
 // Blocking time is real time: this is the edge of the program.

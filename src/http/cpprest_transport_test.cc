@@ -101,6 +101,21 @@ TEST_CASE("a lost answer is asked for again once, but never after a POST") {
   CHECK(requests == 3);
 }
 
+TEST_CASE("a POST uses a kept connection only if it may arrive twice") {
+  LoopbackServer server([](Connection& connection) {
+    while (connection.read_request()) connection.answer(201, "made");
+  });
+  const auto transport = connect_to(server.url());
+  REQUIRE(get(*transport).ok());
+  Request post{"POST", "/", {}, "{}"};
+  post.may_repeat = true;
+  for (int i = 0; i < 3; ++i) CHECK(transport->send(post, kPatience, {})->status == 201);
+  CHECK(server.connections() == 1);
+  post.may_repeat = false;
+  CHECK(transport->send(post, kPatience, {})->status == 201);
+  CHECK(server.connections() == 2);
+}
+
 TEST_CASE("nobody listening is Unavailable") {
   const auto transport = connect_to("http://127.0.0.1:" + std::to_string(testing::unused_port()));
   const auto response = get(*transport);
@@ -167,62 +182,6 @@ TEST_CASE("IPv6 literals") {
   REQUIRE(response.ok());
   CHECK(response->body == "six");
   CHECK_THAT(seen, Catch::Contains("Host:[::1]:" + std::to_string(server->port()) + "\r\n"));
-}
-
-TEST_CASE("only the endpoint's authority and name are trusted") {
-  const CertificateAuthority ours("ours");
-  const CertificateAuthority theirs("theirs");
-  struct Case {
-    const char* why;
-    const CertificateAuthority& issuer;
-    const char* names;
-    const char* server_name;
-    bool works;
-  };
-  const Case cases[] = {
-      {"our authority, the right address", ours, "IP:127.0.0.1", "", true},
-      {"our authority, the right name", ours, "DNS:api.example", "api.example", true},
-      {"another authority", theirs, "IP:127.0.0.1", "", false},
-      {"another address", ours, "IP:127.0.0.2", "", false},
-      {"another name", ours, "DNS:other.example,IP:127.0.0.1", "api.example", false},
-      {"an address is not a name", ours, "DNS:127.0.0.1", "", false},
-  };
-  for (const Case& c : cases) {
-    INFO(c.why);
-    LoopbackOptions options;
-    options.identity = c.issuer.issue("server", c.names);
-    LoopbackServer server(
-        [](Connection& connection) {
-          while (connection.read_request()) connection.answer(200, "secret");
-        },
-        options);
-    Endpoint endpoint{server.url(), ours.certificate_pem()};
-    endpoint.server_name = c.server_name;
-    const auto transport = make_cpprest_transport(endpoint);
-    REQUIRE(transport.ok());
-    const auto response = get(**transport);
-    CHECK(response.ok() == c.works);
-    CHECK((response.ok() || response.error().code() == ErrorCode::kUnavailable));
-  }
-}
-
-TEST_CASE("the client shows its certificate") {
-  const CertificateAuthority authority("clients");
-  LoopbackOptions options;
-  options.identity = authority.issue("server", "IP:127.0.0.1");
-  options.client_ca = authority.certificate_pem();
-  LoopbackServer server(
-      [](Connection& connection) {
-        while (connection.read_request()) connection.answer(200, "welcome");
-      },
-      options);
-  const testing::Identity client = authority.issue("client", "");
-  Endpoint endpoint{server.url(), authority.certificate_pem(), client.certificate_pem, client.key_pem};
-  CHECK(get(**make_cpprest_transport(endpoint))->body == "welcome");
-
-  endpoint.client_certificate_pem.clear();
-  endpoint.client_key_pem.clear();
-  CHECK_FALSE(get(**make_cpprest_transport(endpoint)).ok());
 }
 
 TEST_CASE("unusable endpoints are named at once") {

@@ -27,6 +27,9 @@ struct Request {
   std::string target;  // path and query, percent-encoded, starts with '/'; put behind the endpoint's own path
   Headers headers;
   std::string body;
+  // A POST that does no harm when it arrives twice, such as one that names what it creates. Others get a connection of
+  // their own, and never a second one.
+  bool may_repeat = false;
 };
 
 struct Response {

@@ -23,8 +23,6 @@ Json with_uid(const Json& body, const std::string& uid) {
   return copy;
 }
 
-Result<void> without_value(const Result<Json>& result) { return result.ok() ? Result<void>() : result.error(); }
-
 }  // namespace
 
 std::string Action::to_string() const {
@@ -33,27 +31,25 @@ std::string Action::to_string() const {
   return text;
 }
 
-Result<void> perform(const Client& client, const Action& action, std::stop_token stop) {
+Result<Json> perform(const Client& client, const Action& action, std::stop_token stop) {
   const Action& a = action;
   switch (a.verb) {
-    case Verb::kApply:
-      return without_value(client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "", stop));
+    case Verb::kApply: return client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "", stop);
     case Verb::kApplyStatus:
-      return without_value(client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "status", stop));
+      return client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "status", stop);
     case Verb::kCreate: {
       Json body = a.body;
       body["metadata"]["name"] = a.key.name;
-      return without_value(client.create(a.resource, a.key.namespace_, body, a.field_manager, stop));
+      return client.create(a.resource, a.key.namespace_, body, a.field_manager, stop);
     }
     case Verb::kMergePatch:
-      return without_value(
-          client.merge_patch(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, a.subresource, stop));
+      return client.merge_patch(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, a.subresource, stop);
     case Verb::kDelete: {
       const auto removed = client.remove(a.resource, a.key, {.uid = a.uid}, stop);
-      if (removed.ok() || removed.error().code() == ErrorCode::kNotFound) return {};
+      if (removed.ok() || removed.error().code() == ErrorCode::kNotFound) return Json();
       // With a uid as the only precondition, a conflict means that another incarnation has the name.
-      if (!a.uid.empty() && removed.error().code() == ErrorCode::kConflict) return {};
-      return removed;
+      if (!a.uid.empty() && removed.error().code() == ErrorCode::kConflict) return Json();
+      return removed.error();
     }
   }
   return internal_error("unknown verb");

@@ -29,7 +29,8 @@ struct Action {
   std::string to_string() const;
 };
 
+// The object as stored, for Expectations; null after a deletion.
 // Errors: the client's; but deleting what is already gone, or is another incarnation, is success: the work is done.
-Result<void> perform(const Client& client, const Action& action, std::stop_token stop = {});
+Result<Json> perform(const Client& client, const Action& action, std::stop_token stop = {});
 
 }  // namespace sluice::kube

@@ -1,19 +1,17 @@
 #include "src/kube/client.h"
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "src/http/retry.h"
 #include "src/kube/status.h"
 #include "src/kube/watch.h"
 
 namespace sluice::kube {
 namespace {
-
-// An object may have 1.5 MiB in etcd (its default request limit) and a little more as JSON.
-constexpr std::size_t kMaxWatchLineBytes = 16u << 20;
 
 class Query {
  public:
@@ -43,18 +41,6 @@ std::string text_at(const Json& object, const char* outer, const char* inner) {
   return text != found->end() && text->is_string() ? text->get<std::string>() : std::string();
 }
 
-// How long the server asks us to wait; nullopt when it does not ask. Only whole seconds are used by API servers.
-std::optional<std::chrono::seconds> retry_after(const http::Response& response) {
-  if (response.status != 429 && response.status < 500) return std::nullopt;
-  const auto header = response.headers.find("Retry-After");
-  if (header == response.headers.end()) return std::nullopt;
-  int seconds = 0;
-  const std::string& text = header->second;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (parsed.ec != std::errc() || seconds < 0) return std::nullopt;
-  return std::chrono::seconds(seconds);
-}
-
 const char* name_of(Propagation propagation) {
   switch (propagation) {
     case Propagation::kForeground: return "Foreground";
@@ -67,20 +53,16 @@ const char* name_of(Propagation propagation) {
 }  // namespace
 
 Client::Client(std::shared_ptr<http::Transport> transport, const Clock& clock, ClientOptions options)
-    : transport_(std::move(transport)), clock_(clock), options_(std::move(options)) {}
+    : transport_(std::move(transport)),
+      retrying_(http::with_retries(transport_, clock,
+                                   {.max_retries = options.max_retries, .max_wait = options.max_retry_wait})),
+      clock_(clock),
+      options_(std::move(options)) {}
 
 Result<http::Response> Client::send(http::Request request, std::stop_token stop) const {
   request.headers["Accept"] = "application/json";
   request.headers["User-Agent"] = options_.user_agent;
-  for (int retries = 0;; ++retries) {
-    Result<http::Response> response = transport_->send(request, options_.timeout, stop);
-    if (!response.ok() || retries >= options_.max_retries) return response;
-    const auto wait = retry_after(*response);
-    if (!wait) return response;
-    if (!clock_.sleep_for(std::min(*wait, options_.max_retry_wait), stop)) {
-      return Error(ErrorCode::kCancelled, "stopped");
-    }
-  }
+  return retrying_->send(request, options_.timeout, std::move(stop));
 }
 
 Result<Json> Client::exchange(http::Request request, std::string_view what, std::stop_token stop) const {
@@ -92,33 +74,45 @@ Result<Json> Client::exchange(http::Request request, std::string_view what, std:
   return parsed;
 }
 
-Result<ObjectList> Client::list(const Resource& resource, const ListOptions& options, std::stop_token stop) const {
+Result<ObjectList> Client::list_page(const Resource& resource, const ListOptions& options, std::stop_token stop) const {
   const std::string what = describe("list", resource, {options.namespace_, "*"});
+  Query query;
+  query.add("labelSelector", options.label_selector).add("fieldSelector", options.field_selector);
+  if (options.page_size > 0) query.add("limit", std::to_string(options.page_size));
+  // A continuation carries its own version; the server refuses both together.
+  query.add(options.continuation.empty() ? "resourceVersion" : "continue",
+            options.continuation.empty() ? options.resource_version : options.continuation);
+  http::Request request{"GET", collection_path(resource, options.namespace_) + query.text()};
+  SLUICE_TRY(Json page, exchange(std::move(request), what, std::move(stop)));
+  const auto items = page.find("items");
+  if (items == page.end() || !(items->is_array() || items->is_null())) {
+    return Error(ErrorCode::kDataLoss, what + ": the answer has no items");
+  }
   ObjectList list;
-  std::string continuation;
-  do {
-    Query query;
-    query.add("labelSelector", options.label_selector).add("fieldSelector", options.field_selector);
-    if (options.page_size > 0) query.add("limit", std::to_string(options.page_size));
-    // A continuation carries its own version; the server refuses both together.
-    query.add(continuation.empty() ? "resourceVersion" : "continue",
-              continuation.empty() ? options.resource_version : continuation);
-    http::Request request{"GET", collection_path(resource, options.namespace_) + query.text()};
-    SLUICE_TRY(Json page, exchange(std::move(request), what, stop));
-    const auto items = page.find("items");
-    if (items == page.end() || !(items->is_array() || items->is_null())) {
-      return Error(ErrorCode::kDataLoss, what + ": the answer has no items");
-    }
-    for (Json& item : *items) {
-      // Lists leave out what would be the same in every item.
-      item["apiVersion"] = resource.api_version();
-      item["kind"] = resource.kind;
-      list.items.push_back(std::move(item));
-    }
-    list.resource_version = text_at(page, "metadata", "resourceVersion");
-    continuation = text_at(page, "metadata", "continue");
-  } while (!continuation.empty());
+  list.items.reserve(items->size());
+  for (Json& item : *items) {
+    if (!item.is_object()) return Error(ErrorCode::kDataLoss, what + ": an item is no object");
+    // Lists leave out what would be the same in every item.
+    item["apiVersion"] = resource.api_version();
+    item["kind"] = resource.kind;
+    list.items.push_back(std::move(item));
+  }
+  list.resource_version = text_at(page, "metadata", "resourceVersion");
+  list.continuation = text_at(page, "metadata", "continue");
   return list;
+}
+
+Result<ObjectList> Client::list(const Resource& resource, const ListOptions& options, std::stop_token stop) const {
+  SLUICE_TRY(ObjectList all, list_page(resource, options, stop));
+  ListOptions next = options;
+  while (!all.continuation.empty()) {
+    next.continuation = std::move(all.continuation);
+    SLUICE_TRY(ObjectList page, list_page(resource, next, stop));
+    std::move(page.items.begin(), page.items.end(), std::back_inserter(all.items));
+    all.resource_version = std::move(page.resource_version);
+    all.continuation = std::move(page.continuation);
+  }
+  return all;
 }
 
 Result<Json> Client::get(const Resource& resource, const ObjectKey& key, std::stop_token stop) const {
@@ -136,6 +130,7 @@ Result<Json> Client::create(const Resource& resource, std::string_view namespace
                         collection_path(resource, namespace_) + Query().add("fieldManager", field_manager).text()};
   request.headers["Content-Type"] = "application/json";
   request.body = body.dump();
+  request.may_repeat = body.contains("/metadata/name"_json_pointer);
   return exchange(std::move(request), describe("create", resource, key), std::move(stop));
 }
 
@@ -177,28 +172,24 @@ Result<void> Client::remove(const Resource& resource, const ObjectKey& key, cons
   return answer.ok() ? Result<void>() : answer.error();
 }
 
-Result<void> Client::watch(const Resource& resource, const WatchOptions& options, const WatchHandler& handler,
-                           std::stop_token stop) const {
-  const std::string what = describe("watch", resource, {options.namespace_, "*"});
+http::Request Client::watch_request(const Resource& resource, const WatchOptions& options) const {
   Query query;
   query.add("watch", "true").add("allowWatchBookmarks", "true");
+  if (options.initial_events) query.add("sendInitialEvents", "true").add("resourceVersionMatch", "NotOlderThan");
   query.add("labelSelector", options.label_selector).add("fieldSelector", options.field_selector);
   query.add("resourceVersion", options.resource_version);
   query.add("timeoutSeconds", std::to_string(options.timeout.count()));
   http::Request request{"GET", collection_path(resource, options.namespace_) + query.text()};
   request.headers["Accept"] = "application/json";
   request.headers["User-Agent"] = options_.user_agent;
+  return request;
+}
 
-  LineFramer framer(kMaxWatchLineBytes, [&handler](std::string_view line) -> Result<void> {
-    SLUICE_TRY(WatchEvent event, parse_watch_event(line));
-    handler(std::move(event));
-    return {};
-  });
-  const auto response = transport_->stream(request, framer, options.silence_limit, std::move(stop));
-  if (!response.ok()) return response.error().with_context(what);
-  if (!response->succeeded()) return error_of_response(what, response->status, response->body);
-  if (framer.has_partial_line()) return unavailable(what + ": ended in the middle of an event");
-  return {};
+Result<void> Client::watch(const Resource& resource, const WatchOptions& options, const WatchHandler& handler,
+                           std::stop_token stop) const {
+  WatchDecoder decoder(describe("watch", resource, {options.namespace_, "*"}), handler);
+  return decoder.end(
+      transport_->stream(watch_request(resource, options), decoder, options.silence_limit, std::move(stop)));
 }
 
 }  // namespace sluice::kube

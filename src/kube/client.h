@@ -8,7 +8,7 @@
 //
 // Errors, by code (the message holds "verb Kind key: " and the server's own text):
 //   NotFound            404
-//   AlreadyExists       409 for a create whose name is taken
+//   AlreadyExists       409 for a create whose name is taken, if need be by ourselves: an answer may have been lost
 //   Conflict            409 otherwise; a uid in the request that is not the object's
 //   Gone                410; a resourceVersion too large to serve: list again
 //   InvalidArgument     400, 405, 413, 415, 422 (with each cause's field)
@@ -56,11 +56,13 @@ struct ListOptions {
   std::string field_selector;
   std::string resource_version;  // "0": from the server's cache; empty: the most recent
   int page_size = 500;           // objects per request; 0: one request. A list from the cache comes in one anyway.
+  std::string continuation;      // list_page() only: where the page before ended
 };
 
 struct ObjectList {
   std::vector<Json> items;       // each with apiVersion and kind
   std::string resource_version;  // of the list, to watch from
+  std::string continuation;      // list_page() only; empty: this was the last page
 };
 
 enum class Propagation { kBackground, kForeground, kOrphan };
@@ -75,17 +77,19 @@ struct RemoveOptions {
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark };
 
 struct WatchEvent;  // watch.h
-using WatchHandler = std::function<void(WatchEvent&&)>;
+// An error ends the watch.
+using WatchHandler = std::function<Result<void>(WatchEvent&&)>;
 
 struct WatchOptions {
   std::string namespace_;  // empty: all namespaces
   std::string label_selector;
   std::string field_selector;
-  std::string resource_version;       // REQUIRES: of a list or an earlier event
+  std::string resource_version;       // REQUIRES: of a list or an earlier event; with initial_events empty
   std::chrono::seconds timeout{300};  // the server ends the watch cleanly after this long
   // A connection is given up as dead after this long without an event. Servers send a bookmark every minute (1.34
   // was seen to, also when nothing changed); one that does not costs us a new watch now and then.
   std::chrono::seconds silence_limit{150};
+  bool initial_events = false;  // begin with the whole collection, then a bookmark that says so (KEP-3157)
 };
 
 class Client {
@@ -96,7 +100,10 @@ class Client {
   // A client of the same server with other options.
   Client with_options(ClientOptions options) const { return {transport_, clock_, std::move(options)}; }
 
-  // All pages of the collection. Gone when the continuation expired between pages: start again.
+  // One page of the collection. Gone when the continuation has expired: start again.
+  Result<ObjectList> list_page(const Resource& resource, const ListOptions& options, std::stop_token stop = {}) const;
+
+  // All pages of the collection. Gone as above.
   Result<ObjectList> list(const Resource& resource, const ListOptions& options, std::stop_token stop = {}) const;
 
   Result<Json> get(const Resource& resource, const ObjectKey& key, std::stop_token stop = {}) const;
@@ -125,11 +132,15 @@ class Client {
   Result<void> watch(const Resource& resource, const WatchOptions& options, const WatchHandler& handler,
                      std::stop_token stop) const;
 
+  // The request of watch(), for who has a stream of his own; see WatchDecoder.
+  http::Request watch_request(const Resource& resource, const WatchOptions& options) const;
+
  private:
   Result<http::Response> send(http::Request request, std::stop_token stop) const;
   Result<Json> exchange(http::Request request, std::string_view what, std::stop_token stop) const;
 
   std::shared_ptr<http::Transport> transport_;
+  std::shared_ptr<http::Transport> retrying_;  // around transport_, for unary requests
   const Clock& clock_;
   ClientOptions options_;
 };

@@ -64,6 +64,12 @@ TEST_CASE_METHOD(Fixture, "get") {
   CHECK(missing.error() == Error(ErrorCode::kNotFound, "get Pod ns/b: pods \"b\" not found"));
 }
 
+TEST_CASE_METHOD(Fixture, "a create whose name the server makes up must not arrive twice") {
+  server->answer(201, pod("a-x7", 1).dump());
+  REQUIRE(client.create(kPods, "ns", {{"metadata", {{"generateName", "a-"}}}}, "me").ok());
+  CHECK_FALSE(asked(0).may_repeat);
+}
+
 TEST_CASE_METHOD(Fixture, "create sends the object and tells a taken name from a conflict") {
   server->answer(201, pod("a", 1).dump());
   const Json object{{"metadata", {{"name", "a"}}}};
@@ -71,6 +77,7 @@ TEST_CASE_METHOD(Fixture, "create sends the object and tells a taken name from a
   CHECK(asked(0).method == "POST");
   CHECK(asked(0).target == "/api/v1/namespaces/ns/pods?fieldManager=me");
   CHECK(sent(0) == Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"name", "a"}}}});
+  CHECK(asked(0).may_repeat);  // the second one would find the first
 
   server->answer(409, status(409, "AlreadyExists").dump());
   CHECK(client.create(kPods, "ns", object, "me").error().code() == ErrorCode::kAlreadyExists);
@@ -171,7 +178,10 @@ TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data, lost conne
 
 TEST_CASE_METHOD(Fixture, "a watch hands over its events and ends as the server ends it") {
   std::vector<std::string> seen;
-  const auto note = [&](WatchEvent&& event) { seen.push_back(key_of(event.object).name); };
+  const auto note = [&](WatchEvent&& event) -> Result<void> {
+    seen.push_back(key_of(event.object).name);
+    return {};
+  };
   const WatchOptions options{"ns", "app=x", "", "42", 400s};
 
   SECTION("cleanly, with an event split over two reads") {

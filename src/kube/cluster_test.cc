@@ -140,9 +140,7 @@ TEST_CASE("a real API server: an informer follows", "[cluster]") {
   std::atomic<int> changed = 0;
   std::atomic<int> deleted = 0;
   Informer informer(client, cluster->clock(), system_random(), kConfigMaps, options);
-  informer.add_handler([&](const ObjectKey&, const ObjectPointer& before, const ObjectPointer& after) {
-    ++(before ? after ? changed : deleted : added);
-  });
+  informer.add_handler([&](const Change& change) { ++(change.before ? change.after ? changed : deleted : added); });
   informer.start();
   REQUIRE(informer.wait_for_sync({}));
 
@@ -164,7 +162,7 @@ TEST_CASE("a real API server: a watch from a forgotten version is Gone", "[clust
   const auto cluster = connect_or_skip();
   if (!cluster) return;
   WatchOptions options{cluster->namespace_name(), "", "", "1", 5s};
-  const auto watched = cluster->client().watch(kConfigMaps, options, [](WatchEvent&&) {}, {});
+  const auto watched = cluster->client().watch(kConfigMaps, options, [](WatchEvent&&) { return Result<void>(); }, {});
   // A young cluster may still know its first version; then the watch ends cleanly after its five seconds.
   if (!watched.ok()) CHECK(watched.error().code() == ErrorCode::kGone);
 }
@@ -193,6 +191,7 @@ TEST_CASE("a real API server: leader election and events", "[cluster]") {
   EventRecorderOptions options;
   options.instance = "test";
   EventRecorder recorder(client, cluster->clock(), options);
+  recorder.start();
   const Event event{kConfigMaps, cluster->key("x"), "", EventType::kNormal, "Tested", "Test", "a note"};
   for (int i = 0; i < 2; ++i) recorder.record(event);
   CHECK(eventually([&] {

@@ -12,6 +12,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "src/http/cpprest_transport.h"
+#include "src/kube/exec_plugin.h"
 
 namespace sluice::kube {
 namespace {
@@ -19,6 +20,9 @@ namespace {
 constexpr auto kTokenLifetime = std::chrono::seconds(60);
 
 Result<std::string> read_file(const std::string& path) {
+  std::error_code failed;
+  // A kubeconfig may name anything, /dev/zero included.
+  if (!std::filesystem::is_regular_file(path, failed)) return not_found("no file '" + path + "'");
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found("cannot open '" + path + "'");
   return std::string(std::istreambuf_iterator<char>(file), {});
@@ -164,7 +168,7 @@ class KubeconfigReader {
                          Connection& connection) const {
     const std::string owner = "user '" + name + "'";
     const char* way_out = "use a client certificate or a token (kubectl create token SERVICE_ACCOUNT)";
-    for (const char* field : {"exec", "auth-provider", "username", "password"}) {
+    for (const char* field : {"auth-provider", "username", "password"}) {
       SLUICE_TRY_VOID(refuse(node, owner, field, way_out));
     }
     SLUICE_TRY(connection.endpoint.client_certificate_pem, data_or_file(node, "client-certificate"));
@@ -176,7 +180,36 @@ class KubeconfigReader {
     if (const std::string file = text(node, "tokenFile"); !file.empty()) {
       connection.token = token_from_file(beside_kubeconfig(file), clock);
     }
+    if (node["exec"] && !connection.token) {
+      SLUICE_TRY(ExecPlugin plugin, read_plugin(node["exec"], owner));
+      connection.token = token_from_plugin(
+          std::move(plugin), clock, [](const ExecPlugin& p, const std::string& info) { return run_program(p, info); });
+    }
     return {};
+  }
+
+  Result<ExecPlugin> read_plugin(const YAML::Node& node, const std::string& owner) const {
+    ExecPlugin plugin;
+    plugin.api_version = text(node, "apiVersion");
+    plugin.command = text(node, "command");
+    plugin.install_hint = text(node, "installHint");
+    if (plugin.command.empty()) return invalid_argument(path_ + ": " + owner + " has an exec without a command");
+    if (plugin.api_version != "client.authentication.k8s.io/v1" &&
+        plugin.api_version != "client.authentication.k8s.io/v1beta1") {
+      return invalid_argument(path_ + ": " + owner + " has an exec of apiVersion '" + plugin.api_version +
+                              "'; v1 and v1beta1 of client.authentication.k8s.io are supported");
+    }
+    if (text(node, "interactiveMode") == "Always") {
+      return invalid_argument(path_ + ": " + owner + " has an exec that wants a terminal (interactiveMode: Always)");
+    }
+    if (plugin.command.find('/') != std::string::npos) plugin.command = beside_kubeconfig(plugin.command);
+    if (const YAML::Node list = node["args"]; list && list.IsSequence()) {
+      for (const YAML::Node& entry : list) plugin.arguments.push_back(entry.IsScalar() ? entry.Scalar() : "");
+    }
+    if (const YAML::Node list = node["env"]; list && list.IsSequence()) {
+      for (const YAML::Node& entry : list) plugin.environment.emplace_back(text(entry, "name"), text(entry, "value"));
+    }
+    return plugin;
   }
 
   const std::string path_;
@@ -204,8 +237,13 @@ std::string default_kubeconfig() {
 
 Result<Connection> read_kubeconfig(const std::string& path, const Clock& clock, const std::string& context) {
   SLUICE_TRY(const std::string contents, read_file(path));
+  return parse_kubeconfig(contents, path, clock, context);
+}
+
+Result<Connection> parse_kubeconfig(const std::string& yaml, const std::string& path, const Clock& clock,
+                                    const std::string& context) {
   try {
-    const YAML::Node root = YAML::Load(contents);
+    const YAML::Node root = YAML::Load(yaml);
     if (!root.IsMap()) return invalid_argument(path + ": this is no kubeconfig");
     return KubeconfigReader(path, root).read(context, clock);
   } catch (const YAML::Exception& exception) {

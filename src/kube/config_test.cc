@@ -86,6 +86,18 @@ TEST_CASE_METHOD(Fixture, "tokens, of which the file wins") {
   CHECK(*read("- {name: u, user: {token: abc, tokenFile: token}}\n")->token->token() == "from-file");
 }
 
+TEST_CASE_METHOD(Fixture, "tokens from a program, which lies beside the kubeconfig") {
+  const std::string program = directory.write("login", R"(#!/bin/sh
+echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"'$1-$WHO'"}}'
+)");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const auto connection = read(
+      "- {name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: ./login, args: [one],\n"
+      "    env: [{name: WHO, value: me}]}}}\n");
+  REQUIRE(connection.ok());
+  CHECK(*connection->token->token() == "one-me");
+}
+
 TEST_CASE_METHOD(Fixture, "what is not supported or missing is named, with the way out") {
   struct Case {
     const char* users;
@@ -93,7 +105,11 @@ TEST_CASE_METHOD(Fixture, "what is not supported or missing is named, with the w
     const char* says;
   };
   const Case cases[] = {
-      {"- {name: u, user: {exec: {command: aws}}}\n", "", "user 'u' has exec"},
+      {"- {name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1}}}\n", "", "exec without a command"},
+      {"- {name: u, user: {exec: {apiVersion: v0, command: aws}}}\n", "", "apiVersion 'v0'"},
+      {"- {name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: "
+       "Always}}}\n",
+       "", "wants a terminal"},
       {"- {name: u, user: {auth-provider: {name: gcp}}}\n", "", "kubectl create token"},
       {"- {name: u, user: {username: admin, password: x}}\n", "", "has username"},
       {"- {name: other, user: {token: x}}\n", "", "no user named 'u'"},

@@ -38,10 +38,23 @@ const char* name_of(EventType type) { return type == EventType::kWarning ? "Warn
 class EventRecorder::Implementation {
  public:
   Implementation(const Client& client, const Clock& clock, EventRecorderOptions options)
-      : client_(client),
-        clock_(clock),
-        options_(std::move(options)),
-        thread_([this](std::stop_token stop) { run(stop); }) {}
+      : client_(client), clock_(clock), options_(std::move(options)) {}
+
+  void start() {
+    thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
+  }
+
+  bool step(std::stop_token stop) {
+    Pending pending;
+    {
+      std::lock_guard lock(mutex_);
+      if (queue_.empty()) return false;
+      pending = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    write(pending, std::move(stop));
+    return true;
+  }
 
   void record(Event event) {
     Pending pending{std::move(event), clock_.now(), clock_.wall_now()};
@@ -74,14 +87,11 @@ class EventRecorder::Implementation {
 
   void run(std::stop_token stop) {
     for (;;) {
-      Pending pending;
       {
         std::unique_lock lock(mutex_);
         if (!changed_.wait(lock, stop, [this] { return !queue_.empty(); }) || stop.stop_requested()) return;
-        pending = std::move(queue_.front());
-        queue_.pop_front();
       }
-      write(pending, stop);
+      step(stop);
     }
   }
 
@@ -157,8 +167,8 @@ class EventRecorder::Implementation {
   std::condition_variable_any changed_;
   std::deque<Pending> queue_;
   std::atomic<std::uint64_t> dropped_ = 0;
-  std::map<Kind, Series> series_;  // the thread's own
-  std::uint64_t names_ = 0;        // the thread's own: keeps names of the same instant apart
+  std::map<Kind, Series> series_;  // of whoever calls step()
+  std::uint64_t names_ = 0;        // the same: keeps names of the same instant apart
   std::jthread thread_;            // last: it uses the rest
 };
 
@@ -166,6 +176,8 @@ EventRecorder::EventRecorder(const Client& client, const Clock& clock, EventReco
     : implementation_(std::make_unique<Implementation>(client, clock, std::move(options))) {}
 EventRecorder::~EventRecorder() = default;
 
+void EventRecorder::start() { implementation_->start(); }
+bool EventRecorder::step(std::stop_token stop) { return implementation_->step(std::move(stop)); }
 void EventRecorder::record(Event event) { implementation_->record(std::move(event)); }
 std::uint64_t EventRecorder::dropped() const { return implementation_->dropped(); }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "src/base/clock.h"
@@ -48,6 +49,12 @@ class EventRecorder {
   ~EventRecorder();
 
   void record(Event event);
+
+  // REQUIRES: called once. Starts the thread that writes.
+  void start();
+
+  // Writes the oldest queued event; false when there is none. For who has no threads. REQUIRES: not started.
+  bool step(std::stop_token stop = {});
 
   std::uint64_t dropped() const;
 

@@ -39,6 +39,7 @@ struct Fixture {
 
 TEST_CASE_METHOD(Fixture, "an event says what, about what, by whom and when") {
   EventRecorder recorder(client, clock, options());
+  recorder.start();
   recorder.record(scaled_up("from 2 to 3 workers"));
   const http::Request request = asked(0);
   CHECK(request.method == "POST");
@@ -66,6 +67,7 @@ TEST_CASE_METHOD(Fixture, "an event says what, about what, by whom and when") {
 
 TEST_CASE_METHOD(Fixture, "repetitions become a series, written at once the first time and then once a minute") {
   EventRecorder recorder(client, clock, options());
+  recorder.start();
   recorder.record(scaled_up("a"));
   recorder.record(scaled_up("b"));
   const http::Request second = asked(1);
@@ -83,6 +85,7 @@ TEST_CASE_METHOD(Fixture, "repetitions become a series, written at once the firs
 
 TEST_CASE_METHOD(Fixture, "another object, reason or type, or a long silence, is another event") {
   EventRecorder recorder(client, clock, options());
+  recorder.start();
   recorder.record(scaled_up("a"));
   recorder.record(scaled_up("a", "speech"));
   Event warning = scaled_up("a");
@@ -103,9 +106,22 @@ TEST_CASE_METHOD(Fixture, "a failed first write is tried anew with the next even
     return ScriptedTransport::Answer(http::Response{posts++ == 0 ? 403 : 200, {}, "{}"});
   });
   EventRecorder recorder(client, clock, options());
+  recorder.start();
   recorder.record(scaled_up("a"));
   recorder.record(scaled_up("b"));
   CHECK(asked(1).method == "POST");
+}
+
+TEST_CASE_METHOD(Fixture, "without a thread, every step writes one event") {
+  EventRecorder recorder(client, clock, options());
+  recorder.record(scaled_up("a"));
+  recorder.record(scaled_up("a", "speech"));
+  CHECK(server->requests().empty());
+  CHECK(recorder.step());
+  CHECK(server->requests().size() == 1);
+  CHECK(recorder.step());
+  CHECK_FALSE(recorder.step());
+  CHECK(server->requests().size() == 2);
 }
 
 TEST_CASE_METHOD(Fixture, "a full queue drops and never blocks") {
@@ -115,6 +131,7 @@ TEST_CASE_METHOD(Fixture, "a full queue drops and never blocks") {
     return ScriptedTransport::Answer(http::Response{200, {}, "{}"});
   });
   EventRecorder recorder(client, clock, options(2));
+  recorder.start();
   recorder.record(scaled_up("first"));
   REQUIRE(server->wait_for_requests(1));  // the writer is busy with it
   for (int i = 0; i < 5; ++i) recorder.record(scaled_up("more"));
@@ -124,6 +141,7 @@ TEST_CASE_METHOD(Fixture, "a full queue drops and never blocks") {
 
 TEST_CASE_METHOD(Fixture, "events of cluster-scoped objects go to default, long notes are cut at a character") {
   EventRecorder recorder(client, clock, options());
+  recorder.start();
   std::string note(1023, 'x');
   recorder.record({kNodes, {"", "n1"}, "", EventType::kWarning, "NodeFull", "Place", note + "\xC3\xA4tail"});
   const Json event = Json::parse(asked(0).body);

@@ -4,49 +4,31 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/kube/resource_version.h"
+
 namespace sluice::kube {
-namespace {
-
-bool is_same_state(const Json& a, const Json& b) {
-  const auto field = [](const Json& object, const char* name) -> const Json* {
-    const auto metadata = object.find("metadata");
-    if (metadata == object.end() || !metadata->is_object()) return nullptr;
-    const auto found = metadata->find(name);
-    return found == metadata->end() ? nullptr : &*found;
-  };
-  for (const char* name : {"uid", "resourceVersion"}) {
-    const Json* first = field(a, name);
-    const Json* second = field(b, name);
-    if (first == nullptr || second == nullptr || *first != *second) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 // Puts what the reflector says into the store, then tells the handlers.
 class Informer::Target final : public ReflectorTarget {
  public:
   explicit Target(Informer& informer) : informer_(informer) {}
 
-  void replace(std::vector<ObjectPointer> objects) override {
-    Store::Objects after;
-    for (auto& object : objects) {
-      ObjectKey key = key_of(*object);
-      after.insert_or_assign(std::move(key), std::move(object));
-    }
-    const Store::Objects before = informer_.store_.replace(after);
-    for (const auto& [key, object] : before) {
-      if (after.count(key) == 0) notify(key, object, nullptr);
-    }
-    for (const auto& [key, object] : after) {
-      const auto old = before.find(key);
-      if (old == before.end()) {
-        notify(key, nullptr, object);
-      } else if (!is_same_state(*old->second, *object)) {
-        notify(key, old->second, object);
-      }
-    }
+  void collect(ObjectPointer object) override {
+    const ObjectKey key = key_of(*object);
+    informer_.store_.stage(key, informer_.store_.pack(std::move(object)));
+  }
+  void uncollect(const ObjectKey& key) override { informer_.store_.unstage(key); }
+  void discard() override { informer_.store_.discard_staged(); }
+
+  void replace() override {
+    const bool is_initial = !informer_.has_synced();
+    informer_.store_.commit([&](const ObjectKey& key, const StoredPointer& before, const StoredPointer& after) {
+      notify({key, before ? before->object() : nullptr, after ? after->object() : nullptr, is_initial});
+    });
+  }
+
+  void reached(const std::string& resource_version) override {
+    informer_.store_.set_version(resource_version);
+    if (informer_.has_synced()) return;
     {
       std::lock_guard lock(informer_.mutex_);
       informer_.synced_ = true;
@@ -56,28 +38,37 @@ class Informer::Target final : public ReflectorTarget {
 
   void upsert(ObjectPointer object) override {
     const ObjectKey key = key_of(*object);
-    const ObjectPointer before = informer_.store_.put(key, object);
+    const StoredPointer before = informer_.store_.find(key);
+    const StoredPointer after = informer_.store_.pack(object);
+    if (before && is_older_version(after->version(), before->version())) return;
+    informer_.store_.put(key, after);
     // A watch from the server's cache may repeat what the list already had.
-    if (!before || !is_same_state(*before, *object)) notify(key, before, object);
+    if (!before || !before->is_same_state(*after))
+      notify({key, before ? before->object() : nullptr, std::move(object)});
   }
 
   void remove(const ObjectKey& key, ObjectPointer last_state) override {
-    if (informer_.store_.erase(key)) notify(key, last_state, nullptr);
+    const StoredPointer before = informer_.store_.find(key);
+    if (!before || is_older_version(resource_version_of(*last_state), before->version())) return;
+    informer_.store_.erase(key);
+    notify({key, std::move(last_state), nullptr});
   }
 
  private:
-  void notify(const ObjectKey& key, const ObjectPointer& before, const ObjectPointer& after) const {
-    for (const auto& handler : informer_.handlers_) handler(key, before, after);
+  void notify(const Change& change) const {
+    for (const auto& handler : informer_.handlers_) handler(change);
   }
 
   Informer& informer_;
 };
 
 Informer::Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-                   ReflectorOptions options)
-    : target_(std::make_unique<Target>(*this)),
-      reflector_(
-          std::make_unique<Reflector>(client, clock, std::move(random), resource, std::move(options), *target_)) {}
+                   ReflectorOptions options, Keep keep)
+    : client_(client),
+      clock_(clock),
+      store_(keep),
+      target_(std::make_unique<Target>(*this)),
+      reflector_(std::make_unique<Reflector>(clock, std::move(random), resource, std::move(options), *target_)) {}
 
 Informer::~Informer() {
   thread_.request_stop();
@@ -87,7 +78,8 @@ Informer::~Informer() {
 void Informer::add_handler(ChangeHandler handler) { handlers_.push_back(std::move(handler)); }
 
 void Informer::start() {
-  thread_ = std::jthread([this](std::stop_token stop) { reflector_->run(std::move(stop)); });
+  thread_ =
+      std::jthread([this](std::stop_token stop) { run_reflector(*reflector_, client_, clock_, std::move(stop)); });
 }
 
 bool Informer::has_synced() const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,22 +15,31 @@
 #include "src/kube/client.h"
 #include "src/kube/reflector.h"
 #include "src/kube/store.h"
+#include "src/kube/work_queue.h"
 
 namespace sluice::kube {
 
-// A change: `before` is null for a new object, `after` for one that is gone. Objects found unchanged by a new list
-// (same uid and resourceVersion) are no change. The last state of an object that vanished while we were not looking
-// may be older than its real last state.
-using ChangeHandler =
-    std::function<void(const ObjectKey& key, const ObjectPointer& before, const ObjectPointer& after)>;
+// Objects found unchanged by a new list (same uid and resourceVersion) are no change. The last state of an object that
+// vanished while we were not looking may be older than its real last state.
+struct Change {
+  ObjectKey key;
+  ObjectPointer before;     // nullptr: new
+  ObjectPointer after;      // nullptr: gone
+  bool is_initial = false;  // of the first list: not news
 
-// Thread safety: all methods but add_handler and the destructor may be called from any thread.
-// Invariant: a handler is called after the store holds the change, in the order of the server's events.
+  // A restart must not make fresh changes wait until everything has been looked at.
+  Priority priority() const { return is_initial ? Priority::kLow : Priority::kNormal; }
+};
+using ChangeHandler = std::function<void(const Change&)>;
+
+// Thread safety: all methods but add_handler, reflector and the destructor may be called from any thread.
+// Invariants: a handler is called after the store holds the change, in the order of the server's events. An object is
+// never replaced by an older state of itself, and a deletion older than what we hold deletes nothing.
 class Informer {
  public:
   // REQUIRES: client and clock outlive the informer.
   Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-           ReflectorOptions options = {});
+           ReflectorOptions options = {}, Keep keep = Keep::kParsed);
 
   // Stops and joins.
   ~Informer();
@@ -40,6 +50,9 @@ class Informer {
 
   // REQUIRES: called once. Starts the thread that lists and watches until the informer is destroyed.
   void start();
+
+  // For who has no threads: drives the informer step by step. REQUIRES: not started.
+  Reflector& reflector() { return *reflector_; }
 
   const Store& store() const { return store_; }
 
@@ -53,6 +66,8 @@ class Informer {
  private:
   class Target;
 
+  const Client& client_;
+  const Clock& clock_;
   Store store_;
   std::vector<ChangeHandler> handlers_;
   std::unique_ptr<Target> target_;

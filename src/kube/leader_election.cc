@@ -43,38 +43,53 @@ class LeaderElector::Implementation {
         callbacks_(std::move(callbacks)) {}
 
   Result<void> run(std::stop_token stop) {
-    // 1. Wait for the lease. Jitter keeps candidates from asking at the same moment.
-    while (!try_to_lead(stop)) {
-      const auto pause = options_.retry_period * (1.0 + kRetryJitter * random_());
-      if (!clock_.sleep_for(std::chrono::duration_cast<Clock::Duration>(pause), stop)) return {};
+    while (!stop.stop_requested()) {
+      SLUICE_TRY(const auto pause, step(stop));
+      clock_.sleep_for(pause, stop);
     }
-    is_leader_ = true;
-    log_info("kube", "leading", {{"lease", options_.lease.to_string()}, {"identity", options_.identity}});
-    callbacks_.on_acquired();
-
-    // 2. Hold it: give up when no renewal succeeded for renew_deadline, well before others may take it.
-    renewed_at_ = clock_.now();
-    while (clock_.sleep_for(options_.retry_period, stop)) {
-      const Clock::TimePoint asked_at = clock_.now();  // others count from when they see the renewal, which is later
-      if (asked_at < give_up_at() && (renew(stop) || try_to_lead(stop))) {
-        renewed_at_ = asked_at;
-      } else if (!stop.stop_requested() && (taken_over() || clock_.now() >= give_up_at())) {
-        is_leader_ = false;
-        log_error("kube", "lease lost", {{"lease", options_.lease.to_string()}});
-        callbacks_.on_lost();
-        return unavailable("the lease " + options_.lease.to_string() + " was lost");
-      }
-    }
-
-    // 3. Asked to stop: let a successor lead at once.
-    is_leader_ = false;
-    release();
+    release();  // a successor can lead at once
     return {};
+  }
+
+  Result<std::chrono::milliseconds> step(std::stop_token stop) {
+    return is_leader_ ? hold(std::move(stop)) : apply_for(std::move(stop));
+  }
+
+  void release() {
+    if (is_leader_.exchange(false)) give_up();
   }
 
   bool is_leader() const { return is_leader_; }
 
  private:
+  std::chrono::milliseconds apply_for(std::stop_token stop) {
+    const Clock::TimePoint asked_at = clock_.now();  // others count from when they see it, which is later
+    if (!try_to_lead(stop)) {
+      // Jitter keeps candidates from asking at the same moment.
+      return std::chrono::duration_cast<std::chrono::milliseconds>(options_.retry_period *
+                                                                   (1.0 + kRetryJitter * random_()));
+    }
+    is_leader_ = true;
+    renewed_at_ = asked_at;
+    log_info("kube", "leading", {{"lease", options_.lease.to_string()}, {"identity", options_.identity}});
+    callbacks_.on_acquired();
+    return options_.retry_period;
+  }
+
+  // A leader gives up when no renewal succeeded for renew_deadline, well before others may take the lease.
+  Result<std::chrono::milliseconds> hold(std::stop_token stop) {
+    const Clock::TimePoint asked_at = clock_.now();
+    if (asked_at < give_up_at() && (renew(stop) || try_to_lead(stop))) {
+      renewed_at_ = asked_at;
+    } else if (!stop.stop_requested() && (taken_over() || clock_.now() >= give_up_at())) {
+      is_leader_ = false;
+      log_error("kube", "lease lost", {{"lease", options_.lease.to_string()}});
+      callbacks_.on_lost();
+      return unavailable("the lease " + options_.lease.to_string() + " was lost");
+    }
+    return std::chrono::milliseconds(options_.retry_period);
+  }
+
   Clock::TimePoint give_up_at() const { return renewed_at_ + options_.renew_deadline; }
 
   // A client whose requests end in time: a leader must know before give_up_at() that it could not renew, a candidate
@@ -161,7 +176,7 @@ class LeaderElector::Implementation {
     return false;
   }
 
-  void release() {
+  void give_up() {
     // The lease says "free", and short, for candidates that trust the duration in it.
     Json patch{
         {"metadata", {{"resourceVersion", seen_version_}}},
@@ -191,6 +206,10 @@ LeaderElector::LeaderElector(const Client& client, const Clock& clock, UniformRa
 LeaderElector::~LeaderElector() = default;
 
 Result<void> LeaderElector::run(std::stop_token stop) { return implementation_->run(std::move(stop)); }
+Result<std::chrono::milliseconds> LeaderElector::step(std::stop_token stop) {
+  return implementation_->step(std::move(stop));
+}
+void LeaderElector::release() { implementation_->release(); }
 bool LeaderElector::is_leader() const { return implementation_->is_leader(); }
 
 }  // namespace sluice::kube

@@ -47,6 +47,13 @@ class LeaderElector {
   //   Unavailable  after the lease was lost (on_lost has been called). The process should exit.
   Result<void> run(std::stop_token stop);
 
+  // One round of run(), for who has no threads: the pause before the next one, or Unavailable when the lease was lost
+  // (on_lost has been called; it is the last round). REQUIRES: not called while run() runs.
+  Result<std::chrono::milliseconds> step(std::stop_token stop = {});
+
+  // Gives the lease up, if we hold it. No step() may follow.
+  void release();
+
   bool is_leader() const;
 
  private:

@@ -5,136 +5,208 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/logging.h"
+#include "src/kube/resource_version.h"
 #include "src/kube/watch.h"
 
 namespace sluice::kube {
 namespace {
 
 constexpr int kMaxInternalErrors = 5;  // in a row, before a new list
+constexpr int kMaxOlderLists = 10;     // in a row, before we believe them
 
-std::string resource_version_of(const Json& object) {
-  const auto metadata = object.find("metadata");
-  if (metadata == object.end() || !metadata->is_object()) return {};
-  const auto version = metadata->find("resourceVersion");
-  return version != metadata->end() && version->is_string() ? version->get<std::string>() : std::string();
-}
-
-ObjectPointer slim(Json&& object) {
-  if (const auto metadata = object.find("metadata"); metadata != object.end() && metadata->is_object()) {
-    metadata->erase("managedFields");
-  }
-  return std::make_shared<const Json>(std::move(object));
+// Whether this bookmark says that an initial collection is complete.
+bool ends_initial_events(const Json& bookmark) {
+  const auto metadata = bookmark.find("metadata");
+  if (metadata == bookmark.end() || !metadata->is_object()) return false;
+  const auto annotations = metadata->find("annotations");
+  if (annotations == metadata->end() || !annotations->is_object()) return false;
+  const auto mark = annotations->find("k8s.io/initial-events-end");
+  return mark != annotations->end() && *mark == "true";
 }
 
 }  // namespace
 
-Reflector::Reflector(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-                     ReflectorOptions options, ReflectorTarget& target)
-    : client_(client),
-      clock_(clock),
+Reflector::Reflector(const Clock& clock, UniformRandom random, Resource resource, ReflectorOptions options,
+                     ReflectorTarget& target)
+    : clock_(clock),
       random_(random),
       resource_(resource),
       options_(std::move(options)),
       target_(target),
-      backoff_(options_.backoff, clock, std::move(random)) {}
+      backoff_(options_.backoff, clock, std::move(random)),
+      next_(options_.stream_initial_list ? Next::kInitialWatch : Next::kList),
+      server_streams_lists_(options_.stream_initial_list) {}
 
-void Reflector::run(std::stop_token stop) {
-  Next next = Next::kList;
-  while (!stop.stop_requested()) {
-    if (next == Next::kWatch) {
-      next = watch(stop);
-      continue;
-    }
-    const Result<void> listed = list(stop);
-    if (listed.ok()) {
-      next = Next::kWatch;
-    } else if (!stop.stop_requested()) {
-      log_warning("kube", "list failed", {{"resource", resource_.plural}, {"error", listed.error().to_string()}});
-      pause(stop);
-    }
+ReflectorStep Reflector::next() {
+  if (pause_) return {.kind = ReflectorStep::Kind::kPause, .pause = *std::exchange(pause_, std::nullopt)};
+  if (next_ == Next::kList) {
+    ListOptions list{options_.namespace_, options_.label_selector, options_.field_selector};
+    list.continuation = continuation_;
+    return {.kind = ReflectorStep::Kind::kList, .list = std::move(list)};
   }
+  in_initial_phase_ = next_ == Next::kInitialWatch;
+  watch_began_ = clock_.now();
+  watch_had_events_ = false;
+  return {.kind = ReflectorStep::Kind::kWatch, .watch = watch_options()};
 }
 
-Result<void> Reflector::list(std::stop_token stop) {
-  ListOptions options{options_.namespace_, options_.label_selector, options_.field_selector, resource_version_};
-  // A limit together with a version would mean "exactly as of that version", and bypass the server's cache.
-  if (!resource_version_.empty()) options.page_size = 0;
-  Result<ObjectList> listed = client_.list(resource_, options, stop);
-  if (!listed.ok() && listed.error().code() == ErrorCode::kGone) {
-    // Expired between pages, or this server is behind what we have seen: ask for the most recent state, once.
-    options.resource_version.clear();
-    options.page_size = ListOptions().page_size;
-    listed = client_.list(resource_, options, stop);
-  }
-  if (!listed.ok()) return listed.error();
-
-  std::vector<ObjectPointer> objects;
-  objects.reserve(listed->items.size());
-  for (Json& item : listed->items) objects.push_back(slim(std::move(item)));
-  // The list's version, never an item's: the newest item may be older than the list.
-  resource_version_ = std::move(listed->resource_version);
-  internal_errors_ = 0;
-  target_.replace(std::move(objects));
-  return {};
-}
-
-Reflector::Next Reflector::watch(std::stop_token stop) {
-  WatchOptions options{options_.namespace_, options_.label_selector, options_.field_selector, resource_version_};
+WatchOptions Reflector::watch_options() {
+  WatchOptions options{options_.namespace_, options_.label_selector, options_.field_selector};
+  options.initial_events = in_initial_phase_;
+  if (!in_initial_phase_) options.resource_version = resource_version_;
   options.timeout =
       options_.min_watch +
       std::chrono::seconds(static_cast<std::int64_t>(random_() * static_cast<double>(options_.min_watch.count())));
-  bool had_events = false;
-  const Clock::TimePoint started = clock_.now();
-  const Result<void> watched = client_.watch(
-      resource_, options,
-      [&](WatchEvent&& event) {
-        had_events = true;
-        apply(std::move(event));
-      },
-      stop);
-  if (stop.stop_requested()) return Next::kWatch;
-  if (!watched.ok()) return after_failed_watch(watched.error(), had_events, stop);
-  if (had_events || clock_.now() - started >= options_.short_watch) return Next::kWatch;
-
-  log_warning("kube", "watch ended at once without an event: listing again", {{"resource", resource_.plural}});
-  pause(stop);
-  return Next::kList;
+  return options;
 }
 
-Reflector::Next Reflector::after_failed_watch(const Error& error, bool had_events, std::stop_token stop) {
-  switch (error.code()) {
-    case ErrorCode::kGone:
-      log_info("kube", "history expired: listing again", {{"resource", resource_.plural}});
-      resource_version_.clear();
-      return Next::kList;
-    case ErrorCode::kDeadlineExceeded:
-    case ErrorCode::kUnavailable:
-    case ErrorCode::kResourceExhausted:
-    case ErrorCode::kInternal:
-      log_info("kube", "watch lost", {{"resource", resource_.plural}, {"error", error.to_string()}});
-      // A connection that worked until now is worth an immediate try.
-      if (!had_events) pause(stop);
-      // A server that keeps failing on this very version may be cured by another one.
-      internal_errors_ = error.code() == ErrorCode::kInternal && !had_events ? internal_errors_ + 1 : 0;
-      return internal_errors_ < kMaxInternalErrors ? Next::kWatch : Next::kList;
-    default:
-      log_warning("kube", "watch refused", {{"resource", resource_.plural}, {"error", error.to_string()}});
-      pause(stop);
-      return Next::kList;
+ObjectPointer Reflector::slim(Json&& object) const {
+  if (const auto metadata = object.find("metadata"); metadata != object.end() && metadata->is_object()) {
+    metadata->erase("managedFields");
   }
+  if (options_.trim) options_.trim(object);
+  return std::make_shared<const Json>(std::move(object));
 }
 
-void Reflector::pause(std::stop_token stop) { clock_.sleep_for(backoff_.next(), std::move(stop)); }
+void Reflector::on_page(Result<ObjectList> page) {
+  if (!page.ok()) {
+    log_warning("kube", "list failed", {{"resource", resource_.plural}, {"error", page.error().to_string()}});
+    // The history between two pages expired: begin anew, at once unless it happens again.
+    const bool expired = page.error().code() == ErrorCode::kGone;
+    if (!expired || expirations_++ > 0) pause();
+    return list_again();
+  }
+  for (Json& item : page->items) target_.collect(slim(std::move(item)));
+  continuation_ = std::move(page->continuation);
+  if (!continuation_.empty()) return;
+  // The list's version, never an item's: the newest item may be older than the list.
+  finish_list(std::move(page->resource_version));
+}
 
-void Reflector::apply(WatchEvent&& event) {
+void Reflector::finish_list(std::string resource_version) {
+  if (is_older_version(resource_version, resource_version_) && older_lists_++ < kMaxOlderLists) {
+    log_warning("kube", "list refused: it is older than what was seen",
+                {{"resource", resource_.plural}, {"version", resource_version}, {"seen", resource_version_}});
+    pause();
+    return list_again();
+  }
+  if (older_lists_ > kMaxOlderLists)
+    log_error("kube", "the server's history has become shorter: starting over", {{"resource", resource_.plural}});
+  older_lists_ = 0;
+  internal_errors_ = 0;
+  resource_version_ = std::move(resource_version);
+  next_ = Next::kWatch;
+  target_.replace();
+  target_.reached(resource_version_);
+}
+
+Result<void> Reflector::on_event(WatchEvent&& event) {
+  watch_had_events_ = true;
+  if (in_initial_phase_) return on_initial_event(std::move(event));
+  internal_errors_ = 0;
+  expirations_ = 0;
   const std::string version = resource_version_of(event.object);
+  // A watch shows what came after its version. Whatever says otherwise would take us back in time.
+  if (is_older_version(version, resource_version_)) return {};
   if (event.type == WatchEventType::kDeleted) {
     const ObjectKey key = key_of(event.object);
     target_.remove(key, slim(std::move(event.object)));
   } else if (event.type != WatchEventType::kBookmark) {
     target_.upsert(slim(std::move(event.object)));
   }
-  if (!version.empty()) resource_version_ = version;
+  if (version.empty()) return {};
+  resource_version_ = version;
+  target_.reached(version);
+  return {};
+}
+
+Result<void> Reflector::on_initial_event(WatchEvent&& event) {
+  if (event.type == WatchEventType::kBookmark) {
+    // Servers older than 1.27 ignore what they do not know, and send an ordinary bookmark sooner or later.
+    if (!ends_initial_events(event.object)) return invalid_argument("this server does not stream initial lists");
+    in_initial_phase_ = false;
+    finish_list(resource_version_of(event.object));
+    return next_ == Next::kWatch ? Result<void>() : unavailable("the initial list is older than what was seen");
+  }
+  if (event.type == WatchEventType::kDeleted) {
+    target_.uncollect(key_of(event.object));
+  } else {
+    target_.collect(slim(std::move(event.object)));
+  }
+  return {};
+}
+
+void Reflector::on_watch_end(const Result<void>& end) {
+  if (in_initial_phase_) return on_initial_watch_end(end);
+  if (next_ != Next::kWatch) return;  // a refused initial list ended it: what is next is decided
+  const bool lived = watch_had_events_ || clock_.now() - watch_began_ >= options_.short_watch;
+  if (!end.ok()) return on_failed_watch(end.error(), watch_had_events_);
+  if (lived) return;
+  log_warning("kube", "watch ended at once without an event: listing again", {{"resource", resource_.plural}});
+  pause();
+  list_again();
+}
+
+void Reflector::on_initial_watch_end(const Result<void>& end) {
+  in_initial_phase_ = false;
+  target_.discard();
+  const Error error = end.ok() ? unavailable("ended before the collection was complete") : end.error();
+  const bool is_unknown = error.code() == ErrorCode::kInvalidArgument;
+  log(is_unknown ? LogLevel::kInfo : LogLevel::kWarning, "kube", "initial watch failed",
+      {{"resource", resource_.plural}, {"error", error.to_string()}});
+  const bool is_away = error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kResourceExhausted;
+  if (is_unknown) server_streams_lists_ = false;
+  if (!is_unknown) pause();
+  next_ = is_away && !watch_had_events_ && !end.ok() ? Next::kInitialWatch : Next::kList;
+}
+
+void Reflector::on_failed_watch(const Error& error, bool had_events) {
+  switch (error.code()) {
+    case ErrorCode::kGone:
+      log_info("kube", "history expired: listing again", {{"resource", resource_.plural}});
+      if (expirations_++ > 0) pause();
+      return list_again();
+    case ErrorCode::kDeadlineExceeded:
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kResourceExhausted:
+    case ErrorCode::kInternal:
+      log_info("kube", "watch lost", {{"resource", resource_.plural}, {"error", error.to_string()}});
+      // A connection that worked until now is worth an immediate try.
+      if (!had_events) pause();
+      // A server that keeps failing on this very version may be cured by another one.
+      internal_errors_ = error.code() == ErrorCode::kInternal && !had_events ? internal_errors_ + 1 : 0;
+      if (internal_errors_ >= kMaxInternalErrors) list_again();
+      return;
+    default:
+      log_warning("kube", "watch refused", {{"resource", resource_.plural}, {"error", error.to_string()}});
+      pause();
+      list_again();
+  }
+}
+
+void Reflector::list_again() {
+  target_.discard();
+  continuation_.clear();
+  next_ = server_streams_lists_ ? Next::kInitialWatch : Next::kList;
+}
+
+void Reflector::pause() { pause_ = backoff_.next(); }
+
+void run_reflector(Reflector& reflector, const Client& client, const Clock& clock, std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    ReflectorStep step = reflector.next();
+    if (step.kind == ReflectorStep::Kind::kPause) {
+      clock.sleep_for(step.pause, stop);
+    } else if (step.kind == ReflectorStep::Kind::kList) {
+      auto page = client.list_page(reflector.resource(), step.list, stop);
+      if (!stop.stop_requested()) reflector.on_page(std::move(page));
+    } else {
+      const auto end = client.watch(
+          reflector.resource(), step.watch, [&](WatchEvent&& event) { return reflector.on_event(std::move(event)); },
+          stop);
+      if (!stop.stop_requested()) reflector.on_watch_end(end);
+    }
+  }
 }
 
 }  // namespace sluice::kube

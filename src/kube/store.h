@@ -2,15 +2,43 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "src/kube/resource.h"
 
 namespace sluice::kube {
+
+// How a store keeps objects.
+enum class Keep {
+  kParsed,  // ready to be read; takes several times the object's JSON text
+  kPacked,  // as CBOR, smaller than the text; every look unpacks a copy, so it is for collections that are large and
+            // whose objects are looked at one at a time
+};
+
+// One object in a store. Thread safety: immutable.
+class StoredObject {
+ public:
+  StoredObject(ObjectPointer object, Keep keep);
+
+  ObjectPointer object() const;
+
+  // Whether both are the same state of the same object: uid and resourceVersion.
+  bool is_same_state(const StoredObject& other) const { return !version_.empty() && state_ == other.state_; }
+  const std::string& version() const { return version_; }
+
+ private:
+  std::string version_;
+  std::string state_;  // uid and version
+  ObjectPointer parsed_;
+  std::string packed_;
+};
+using StoredPointer = std::shared_ptr<const StoredObject>;
 
 // Thread safety: all methods may be called from any thread. Objects are immutable and shared: a reader keeps what it
 // got, whatever happens to the store.
@@ -18,45 +46,43 @@ class Store {
  public:
   using Objects = std::map<ObjectKey, ObjectPointer>;
 
+  explicit Store(Keep keep = Keep::kParsed) : keep_(keep) {}
+
   // nullptr when there is none.
-  ObjectPointer get(const ObjectKey& key) const {
-    std::lock_guard lock(mutex_);
-    const auto found = objects_.find(key);
-    return found == objects_.end() ? nullptr : found->second;
-  }
+  ObjectPointer get(const ObjectKey& key) const;
 
-  // A consistent picture of the whole collection, in key order.
-  Objects snapshot() const {
-    std::lock_guard lock(mutex_);
-    return objects_;
-  }
+  // A consistent picture of the whole collection, in key order. With kPacked this unpacks everything.
+  Objects snapshot() const;
 
-  std::size_t size() const {
-    std::lock_guard lock(mutex_);
-    return objects_.size();
-  }
+  std::size_t size() const;
 
-  // The rest is for the informer. Each returns the state before.
-  ObjectPointer put(const ObjectKey& key, ObjectPointer object) {
-    std::lock_guard lock(mutex_);
-    return std::exchange(objects_[key], std::move(object));
-  }
-  ObjectPointer erase(const ObjectKey& key) {
-    std::lock_guard lock(mutex_);
-    const auto found = objects_.find(key);
-    if (found == objects_.end()) return nullptr;
-    ObjectPointer before = std::move(found->second);
-    objects_.erase(found);
-    return before;
-  }
-  Objects replace(Objects objects) {
-    std::lock_guard lock(mutex_);
-    return std::exchange(objects_, std::move(objects));
-  }
+  // The resourceVersion up to which this shows the collection; empty before the first list.
+  std::string version() const;
+
+  // ---- The rest is for the informer, from one thread.
+
+  StoredPointer find(const ObjectKey& key) const;
+  void put(const ObjectKey& key, StoredPointer object);
+  void erase(const ObjectKey& key);
+  void set_version(std::string_view version);
+  StoredPointer pack(ObjectPointer object) const;
+
+  // A new collection comes together aside, unseen by readers, until commit() makes it the collection and tells what is
+  // different: keys with the object before and after, nullptr where there was or is none; first what is gone.
+  void stage(const ObjectKey& key, StoredPointer object) { staged_.insert_or_assign(key, std::move(object)); }
+  void unstage(const ObjectKey& key) { staged_.erase(key); }
+  void discard_staged() { staged_.clear(); }
+  void commit(
+      const std::function<void(const ObjectKey&, const StoredPointer& before, const StoredPointer& after)>& tell);
 
  private:
+  using Stored = std::map<ObjectKey, StoredPointer>;
+
+  const Keep keep_;
+  Stored staged_;  // the informer's thread's own
   mutable std::mutex mutex_;
-  Objects objects_;
+  Stored objects_;
+  std::string version_;
 };
 
 }  // namespace sluice::kube

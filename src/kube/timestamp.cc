@@ -1,5 +1,6 @@
 #include "src/kube/timestamp.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <ctime>
@@ -27,6 +28,7 @@ std::string format(const std::tm& fields) {
 }
 
 bool parse_number(std::string_view text, int& number) {
+  if (text.front() == '-') return false;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
@@ -58,8 +60,11 @@ std::optional<Clock::WallTimePoint> parse_time(std::string_view text) {
       parse_number(text.substr(8, 2), fields.tm_mday) && parse_number(text.substr(11, 2), fields.tm_hour) &&
       parse_number(text.substr(14, 2), fields.tm_min) && parse_number(text.substr(17, 2), fields.tm_sec);
   if (!parsed) return std::nullopt;
+  // The wall clock counts nanoseconds in 64 bits: it ends in 2262.
+  if (fields.tm_year < 1970 || fields.tm_year > 2261) return std::nullopt;
   fields.tm_year -= 1900;
   fields.tm_mon -= 1;
+  const std::tm written = fields;
 
   std::string_view fraction = text.substr(kShape.size());
   fraction.remove_suffix(1);
@@ -67,13 +72,18 @@ std::optional<Clock::WallTimePoint> parse_time(std::string_view text) {
   if (!fraction.empty()) {
     if (fraction.front() != '.' || fraction.size() < 2 || fraction.size() > 10) return std::nullopt;
     fraction.remove_prefix(1);
-    for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t i = 0; i < std::max<std::size_t>(fraction.size(), 6); ++i) {
       const char digit = i < fraction.size() ? fraction[i] : '0';
       if (digit < '0' || digit > '9') return std::nullopt;
-      micros = micros * 10 + (digit - '0');
+      if (i < 6) micros = micros * 10 + (digit - '0');
     }
   }
-  const auto whole = std::chrono::system_clock::from_time_t(timegm(&fields));
+  const std::time_t stamp = timegm(&fields);
+  // A day or a minute that does not exist has been carried over into one that does.
+  if (fields.tm_mon != written.tm_mon || fields.tm_mday != written.tm_mday || fields.tm_hour != written.tm_hour ||
+      fields.tm_min != written.tm_min || fields.tm_sec != written.tm_sec)
+    return std::nullopt;
+  const auto whole = std::chrono::system_clock::from_time_t(stamp);
   return whole + std::chrono::duration_cast<std::chrono::system_clock::duration>(microseconds(micros));
 }
 

@@ -2,9 +2,16 @@
 
 #include <utility>
 
+#include "src/kube/managed_fields.h"
 #include "src/kube/status.h"
 
 namespace sluice::kube {
+namespace {
+
+// An object may have 1.5 MiB in etcd (its default request limit) and a little more as JSON.
+constexpr std::size_t kMaxLineBytes = 16u << 20;
+
+}  // namespace
 
 LineFramer::LineFramer(std::size_t max_line_bytes, std::function<Result<void>(std::string_view)> on_line)
     : max_line_bytes_(max_line_bytes), on_line_(std::move(on_line)) {}
@@ -39,7 +46,8 @@ Result<void> LineFramer::emit(std::string_view line) {
 }
 
 Result<WatchEvent> parse_watch_event(std::string_view line) {
-  Json parsed = Json::parse(line, nullptr, false);
+  std::string shortened;
+  Json parsed = Json::parse(cut_managed_fields(line, shortened), nullptr, false);
   const Error malformed(ErrorCode::kDataLoss, "no watch event: " + std::string(line.substr(0, 200)));
   if (!parsed.is_object()) return malformed;
   const auto type = parsed.find("type");
@@ -62,6 +70,23 @@ Result<WatchEvent> parse_watch_event(std::string_view line) {
   }
   event.object = std::move(*object);
   return event;
+}
+
+WatchDecoder::WatchDecoder(std::string what, WatchHandler handler)
+    : what_(std::move(what)),
+      handler_(std::move(handler)),
+      framer_(kMaxLineBytes, [this](std::string_view line) -> Result<void> {
+        SLUICE_TRY(WatchEvent event, parse_watch_event(line));
+        return handler_(std::move(event));
+      }) {}
+
+Result<void> WatchDecoder::on_bytes(std::string_view bytes) { return framer_.on_bytes(bytes); }
+
+Result<void> WatchDecoder::end(const Result<http::Response>& response) const {
+  if (!response.ok()) return response.error().with_context(what_);
+  if (!response->succeeded()) return error_of_response(what_, response->status, response->body);
+  if (framer_.has_partial_line()) return unavailable(what_ + ": ended in the middle of an event");
+  return {};
 }
 
 }  // namespace sluice::kube

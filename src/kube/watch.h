@@ -40,8 +40,28 @@ class LineFramer final : public http::ByteSink {
   std::string partial_;
 };
 
-// One line of a watch. An ERROR event is the error of its Status (Gone for 410).
+// One line of a watch, without the object's metadata.managedFields. An ERROR event is the error of its Status (Gone for
+// 410).
 // Errors: DataLoss for a line that is no event.
 Result<WatchEvent> parse_watch_event(std::string_view line);
+
+// A watch's bytes as events: what Client::watch puts between its transport and its handler.
+// Thread safety: none.
+class WatchDecoder final : public http::ByteSink {
+ public:
+  // `what` names the watch in errors: "watch Pod a/*".
+  WatchDecoder(std::string what, WatchHandler handler);
+
+  // Errors: DataLoss for what is no event, an ERROR event's own, the handler's.
+  Result<void> on_bytes(std::string_view bytes) override;
+
+  // What a watch that ended like this means: ok when the server ended it between two events.
+  Result<void> end(const Result<http::Response>& response) const;
+
+ private:
+  std::string what_;
+  WatchHandler handler_;
+  LineFramer framer_;
+};
 
 }  // namespace sluice::kube

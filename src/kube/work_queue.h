@@ -6,7 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -20,23 +20,29 @@
 
 namespace sluice::kube {
 
+// Low: what can wait, such as the objects of the first list after a start.
+enum class Priority { kLow, kNormal };
+
 struct WorkQueueOptions {
   std::chrono::milliseconds first_retry{5};  // doubles with every add_rate_limited since the last forget()
   std::chrono::milliseconds max_retry{std::chrono::seconds(1000)};
+  // Of this many keys taken in a row one is of low priority if any waits, so that nothing waits for ever.
+  int low_share = 8;
 };
 
-// Thread safety: all methods may be called from any thread. Key: ordered, copyable.
-// Invariants: waiting_ holds each key at most once; a key in waiting_ is in dirty_ and not in processing_.
+// Thread safety: all methods may be called from any thread. There is a thread only where somebody blocks in get().
+// Key: ordered, copyable.
+// Invariants: a key waits at most once, in one of the two lines; a waiting key is in dirty_ and not in processing_.
 template <typename Key = ObjectKey>
 class WorkQueue {
  public:
   // REQUIRES: `clock` outlives the queue.
-  explicit WorkQueue(const Clock& clock, WorkQueueOptions options = {})
-      : clock_(clock), options_(options), timer_([this](std::stop_token stop) { run_timer(stop); }) {}
+  explicit WorkQueue(const Clock& clock, WorkQueueOptions options = {}) : clock_(clock), options_(options) {}
 
-  void add(const Key& key) {
+  // A key that waits already moves up if the new priority is higher.
+  void add(const Key& key, Priority priority = Priority::kNormal) {
     std::lock_guard lock(mutex_);
-    add_locked(key);
+    add_locked(key, priority);
   }
 
   // Adds the key after `delay`. Of several delayed adds of a key the earliest counts.
@@ -66,34 +72,75 @@ class WorkQueue {
   // Blocks for a key; nullopt when `stop` is requested. The caller must call done(key).
   std::optional<Key> get(std::stop_token stop) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait(lock, stop, [this] { return !waiting_.empty(); }) || stop.stop_requested()) return std::nullopt;
-    Key key = std::move(waiting_.front());
-    waiting_.pop_front();
-    dirty_.erase(key);
-    processing_.insert(key);
-    return key;
+    if (!timer_.joinable()) timer_ = std::jthread([this](std::stop_token end) { run_timer(end); });
+    const auto waiting = [this] { return !normal_.empty() || !low_.empty(); };
+    if (!changed_.wait(lock, stop, waiting) || stop.stop_requested()) return std::nullopt;
+    return take_locked();
   }
 
-  // REQUIRES: key came from get().
+  // A key that is ready now; nullopt when there is none. The caller must call done(key).
+  std::optional<Key> try_get() {
+    std::lock_guard lock(mutex_);
+    add_due_locked();
+    if (normal_.empty() && low_.empty()) return std::nullopt;
+    return take_locked();
+  }
+
+  // When the next delayed key is due; nullopt when none is delayed.
+  std::optional<Clock::TimePoint> next_due() const {
+    std::lock_guard lock(mutex_);
+    if (schedule_.empty()) return std::nullopt;
+    return schedule_.begin()->first;
+  }
+
+  // REQUIRES: key came from get() or try_get().
   void done(const Key& key) {
     std::lock_guard lock(mutex_);
     processing_.erase(key);
-    if (dirty_.count(key) == 0) return;
-    waiting_.push_back(key);
-    changed_.notify_one();
+    const auto again = dirty_.find(key);
+    if (again != dirty_.end() && again->second.ticket == 0) enqueue_locked(key, again->second);
   }
 
   // Keys ready for a worker (not the delayed ones, not the ones in work).
   std::size_t size() const {
     std::lock_guard lock(mutex_);
-    return waiting_.size();
+    return normal_.size() + low_.size();
   }
 
  private:
-  void add_locked(const Key& key) {
-    if (!dirty_.insert(key).second || processing_.count(key) != 0) return;
-    waiting_.push_back(key);
+  using Line = std::map<std::uint64_t, Key>;  // by ticket: first come, first served
+  struct Dirty {
+    Priority priority;
+    std::uint64_t ticket = 0;  // 0: does not wait, because the key is in work
+  };
+
+  Line& line_of(Priority priority) { return priority == Priority::kLow ? low_ : normal_; }
+
+  void enqueue_locked(const Key& key, Dirty& dirty) {
+    dirty.ticket = ++last_ticket_;
+    line_of(dirty.priority).emplace(dirty.ticket, key);
     changed_.notify_one();
+  }
+
+  void add_locked(const Key& key, Priority priority) {
+    const auto [entry, inserted] = dirty_.emplace(key, Dirty{priority});
+    Dirty& dirty = entry->second;
+    if (!inserted && dirty.priority >= priority) return;
+    if (dirty.ticket != 0) line_of(dirty.priority).erase(dirty.ticket);
+    dirty.priority = priority;
+    if (processing_.count(key) == 0) enqueue_locked(key, dirty);
+  }
+
+  // REQUIRES: some key waits.
+  Key take_locked() {
+    const bool low_is_due = !low_.empty() && ++taken_in_a_row_ >= options_.low_share;
+    Line& line = normal_.empty() || low_is_due ? low_ : normal_;
+    if (&line == &low_) taken_in_a_row_ = 0;
+    Key key = std::move(line.begin()->second);
+    line.erase(line.begin());
+    dirty_.erase(key);
+    processing_.insert(key);
+    return key;
   }
 
   std::chrono::milliseconds next_retry(const Key& key) {
@@ -104,6 +151,15 @@ class WorkQueue {
     return std::min(pause, options_.max_retry);
   }
 
+  void add_due_locked() {
+    while (!schedule_.empty() && schedule_.begin()->first <= clock_.now()) {
+      const Key key = schedule_.begin()->second;
+      schedule_.erase(schedule_.begin());
+      due_times_.erase(key);
+      add_locked(key, Priority::kNormal);
+    }
+  }
+
   // Moves due keys into the queue; sleeps on the clock in between, until the next due time or a nearer one is added.
   void run_timer(std::stop_token stop) {
     std::stop_callback wake_on_stop(stop, [this] {
@@ -112,12 +168,7 @@ class WorkQueue {
     });
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      while (!schedule_.empty() && schedule_.begin()->first <= clock_.now()) {
-        const Key key = schedule_.begin()->second;
-        schedule_.erase(schedule_.begin());
-        due_times_.erase(key);
-        add_locked(key);
-      }
+      add_due_locked();
       timer_sleep_ = std::stop_source();
       const Clock::TimePoint until = schedule_.empty() ? Clock::TimePoint::max() : schedule_.begin()->first;
       const std::stop_token interrupted = timer_sleep_.get_token();
@@ -131,8 +182,11 @@ class WorkQueue {
   const WorkQueueOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<Key> waiting_;
-  std::set<Key> dirty_;
+  Line normal_;
+  Line low_;
+  std::uint64_t last_ticket_ = 0;
+  int taken_in_a_row_ = 0;  // from normal_, while low_ was not empty
+  std::map<Key, Dirty> dirty_;
   std::set<Key> processing_;
   std::map<Key, int> failures_;
   std::map<Key, Clock::TimePoint> due_times_;

@@ -14,31 +14,29 @@ using namespace std::chrono_literals;
 using sluice::testing::ManualClock;
 using Queue = WorkQueue<std::string>;
 
-std::optional<std::string> try_get(Queue& queue) { return queue.size() == 0 ? std::nullopt : queue.get({}); }
-
 TEST_CASE("keys come out once, in the order they went in") {
   ManualClock clock;
   Queue queue(clock);
   for (const char* key : {"a", "b", "a", "c", "b"}) queue.add(key);
   CHECK(queue.size() == 3);
-  CHECK(*try_get(queue) == "a");
-  CHECK(*try_get(queue) == "b");
-  CHECK(*try_get(queue) == "c");
-  CHECK_FALSE(try_get(queue));
+  CHECK(*queue.try_get() == "a");
+  CHECK(*queue.try_get() == "b");
+  CHECK(*queue.try_get() == "c");
+  CHECK_FALSE(queue.try_get());
 }
 
 TEST_CASE("a key added while in work comes back when the work is done, once") {
   ManualClock clock;
   Queue queue(clock);
   queue.add("a");
-  CHECK(*try_get(queue) == "a");
+  CHECK(*queue.try_get() == "a");
   queue.add("a");
   queue.add("a");
-  CHECK_FALSE(try_get(queue));
+  CHECK_FALSE(queue.try_get());
   queue.done("a");
-  CHECK(*try_get(queue) == "a");
+  CHECK(*queue.try_get() == "a");
   queue.done("a");
-  CHECK_FALSE(try_get(queue));
+  CHECK_FALSE(queue.try_get());
 }
 
 TEST_CASE("a delayed key comes when its time has come, and of two delays the nearer counts") {
@@ -49,7 +47,7 @@ TEST_CASE("a delayed key comes when its time has come, and of two delays the nea
   queue.add_after("later", 3s);
   queue.add_after("soon", 60s);
   clock.advance(2999ms);
-  CHECK_FALSE(try_get(queue));
+  CHECK_FALSE(queue.try_get());
   clock.advance(1ms);
   CHECK(*queue.get({}) == "later");
   clock.advance(2s);
@@ -57,14 +55,14 @@ TEST_CASE("a delayed key comes when its time has come, and of two delays the nea
   clock.advance(1h);
   queue.add("last");
   CHECK(*queue.get({}) == "last");
-  CHECK_FALSE(try_get(queue));
+  CHECK_FALSE(queue.try_get());
 }
 
 TEST_CASE("no delay is no delay") {
   ManualClock clock;
   Queue queue(clock);
   queue.add_after("a", 0ms);
-  CHECK(*try_get(queue) == "a");
+  CHECK(*queue.try_get() == "a");
 }
 
 TEST_CASE("failures double the pause up to the cap; forgetting starts over") {
@@ -74,7 +72,7 @@ TEST_CASE("failures double the pause up to the cap; forgetting starts over") {
     INFO(pause.count());
     queue.add_rate_limited("a");
     clock.advance(pause - 1ms);
-    CHECK_FALSE(try_get(queue));
+    CHECK_FALSE(queue.try_get());
     clock.advance(1ms);
     CHECK(*queue.get({}) == "a");
     queue.done("a");
@@ -83,6 +81,47 @@ TEST_CASE("failures double the pause up to the cap; forgetting starts over") {
   queue.add_rate_limited("a");
   clock.advance(5ms);
   CHECK(*queue.get({}) == "a");
+}
+
+TEST_CASE("without threads, the next delayed key says when to come back") {
+  ManualClock clock;
+  Queue queue(clock);
+  CHECK_FALSE(queue.next_due());
+  queue.add_after("b", 20s);
+  queue.add_after("a", 10s);
+  CHECK(queue.next_due() == clock.now() + 10s);
+  CHECK_FALSE(queue.try_get());
+  clock.advance(10s);
+  CHECK(*queue.try_get() == "a");
+  CHECK(queue.next_due() == clock.now() + 10s);
+}
+
+TEST_CASE("what is fresh comes before what can wait, and what can wait is not forgotten") {
+  ManualClock clock;
+  Queue queue(clock, {.low_share = 3});
+  for (const char* key : {"old1", "old2", "old3"}) queue.add(key, Priority::kLow);
+  for (const char* key : {"new1", "new2", "new3", "new4"}) queue.add(key);
+  std::string order;
+  while (const auto key = queue.try_get()) order += *key + " ";
+  CHECK(order == "new1 new2 old1 new3 new4 old2 old3 ");
+}
+
+TEST_CASE("a key moves up when it becomes fresh, never down, and still comes once") {
+  ManualClock clock;
+  Queue queue(clock);
+  for (const char* key : {"a", "b", "c"}) queue.add(key, Priority::kLow);
+  queue.add("c");
+  queue.add("c", Priority::kLow);
+  CHECK(queue.size() == 3);
+  CHECK(*queue.try_get() == "c");
+  queue.add("c", Priority::kLow);  // while in work
+  queue.add("c");
+  queue.done("c");
+  CHECK(*queue.try_get() == "c");
+  queue.done("c");
+  CHECK(*queue.try_get() == "a");
+  CHECK(*queue.try_get() == "b");
+  CHECK_FALSE(queue.try_get());
 }
 
 TEST_CASE("get ends when asked to stop") {

@@ -55,34 +55,45 @@ class ScriptedTransport final : public Transport {
     return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return requests_.size() >= count; });
   }
 
-  Result<Response> send(const Request& request, std::chrono::milliseconds, std::stop_token stop) override {
+  Result<Response> send(const Request& request, std::chrono::milliseconds timeout, std::stop_token stop) override {
     if (stop.stop_requested()) return Error(ErrorCode::kCancelled, "stopped");
     Answer answer = take(request);
     if (auto* response = std::get_if<Response>(&answer)) return std::move(*response);
     if (auto* error = std::get_if<Error>(&answer)) return std::move(*error);
-    return internal_error("the script has a stream where " + request.method + " " + request.target + " is unary");
+    const auto& script = std::get<ScriptedStream>(answer);
+    if (script.ending == ScriptedStream::Ending::kFail) return script.failure;
+    if (script.ending == ScriptedStream::Ending::kSilence) return wait_in_vain(timeout, stop);
+    Response whole{200, {}, ""};
+    for (const auto& chunk : script.chunks) whole.body += chunk;
+    return whole;
   }
 
-  Result<Response> stream(const Request& request, ByteSink& sink, std::chrono::milliseconds,
+  Result<Response> stream(const Request& request, ByteSink& sink, std::chrono::milliseconds idle_limit,
                           std::stop_token stop) override {
     if (stop.stop_requested()) return Error(ErrorCode::kCancelled, "stopped");
     Answer answer = take(request);
-    if (auto* response = std::get_if<Response>(&answer)) return std::move(*response);
+    if (auto* response = std::get_if<Response>(&answer)) {
+      if (response->succeeded()) SLUICE_TRY_VOID(sink.on_bytes(std::exchange(response->body, {})));
+      return std::move(*response);
+    }
     if (auto* error = std::get_if<Error>(&answer)) return std::move(*error);
     const auto& script = std::get<ScriptedStream>(answer);
     for (const auto& chunk : script.chunks) {
       if (auto taken = sink.on_bytes(chunk); !taken.ok()) return taken.error();
     }
     if (script.ending == ScriptedStream::Ending::kFail) return script.failure;
-    if (script.ending == ScriptedStream::Ending::kSilence) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, stop, [] { return false; });
-      return Error(ErrorCode::kCancelled, "stopped");
-    }
+    if (script.ending == ScriptedStream::Ending::kSilence) return wait_in_vain(idle_limit, stop);
     return Response{200, {}, ""};
   }
 
  private:
+  Error wait_in_vain(std::chrono::milliseconds limit, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, limit, [] { return false; });
+    return stop.stop_requested() ? Error(ErrorCode::kCancelled, "stopped")
+                                 : Error(ErrorCode::kDeadlineExceeded, "silent for too long");
+  }
+
   Answer take(const Request& request) {
     std::unique_lock lock(mutex_);
     requests_.push_back(request);

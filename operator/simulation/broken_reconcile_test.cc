@@ -1,0 +1,115 @@
+// Reconcilers that are broken in the ways that Sieve found in real operators. Each passes as long as nothing goes
+// wrong, and is caught by the pattern that it is broken for: the simulation sees what it is made to see.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "operator/names.h"
+#include "operator/observe/fields.h"
+#include "operator/simulation/campaign.h"
+#include "operator/simulation/workload.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::simulation {
+namespace {
+
+using kube::Json;
+using kube::ObjectKey;
+using observe::field;
+using observe::integer_field;
+using observe::text_field;
+
+bool creates(const kube::Action& action, const kube::Resource& resource) {
+  return action.verb == kube::Verb::kCreate && action.resource == resource;
+}
+
+// Two writes, of which the first is taken for both: notes on the pool for which generation it has made pods, and makes
+// none for a generation that is noted. What the process itself is at, it remembers.
+act::ClusterSeams noting_before_doing(act::ClusterSeams seams) {
+  auto at_work = std::make_shared<std::set<std::string>>();
+  const auto product = seams;
+  seams.perform = [product, at_work](const kube::Action& action, std::stop_token stop) -> Result<void> {
+    if (!creates(action, kube::kPods)) return product.perform(action, stop);
+    const ObjectKey pool_key{action.key.namespace_, text_field(action.body, "/metadata/labels/sluice.dev~1job")};
+    const auto pool = product.seen(kube::kDataWorkerPools, pool_key);
+    if (!pool) return product.perform(action, stop);
+    const std::string generation = std::to_string(integer_field(*pool, "/metadata/generation"));
+    const std::string work = text_field(*pool, "/metadata/uid") + "/" + generation;
+    if (!at_work->contains(work)) {
+      if (text_field(*pool, "/metadata/annotations/example.dev~1made") == generation) return {};
+      kube::Action note{kube::Verb::kMergePatch,
+                        kube::kDataWorkerPools,
+                        pool_key,
+                        {{"metadata", {{"annotations", {{"example.dev/made", generation}}}}}},
+                        "broken"};
+      SLUICE_TRY_VOID(product.perform(note, stop));
+      at_work->insert(work);
+    }
+    return product.perform(action, stop);
+  };
+  return seams;
+}
+
+// Remembers by name, and forgets when it sees that the job is gone: a job that is made again unseen gets no trainer.
+act::ClusterSeams remembering_by_name(act::ClusterSeams seams) {
+  auto made = std::make_shared<std::set<ObjectKey>>();
+  const auto product = seams;
+  seams.seen = [product, made](const kube::Resource& resource, const ObjectKey& key) {
+    auto object = product.seen(resource, key);
+    if (resource == kube::kTrainingJobs && !object) made->erase(key);
+    return object;
+  };
+  seams.perform = [product, made](const kube::Action& action, std::stop_token stop) -> Result<void> {
+    if (creates(action, kube::kJobs) && !made->insert(action.key).second) return {};
+    return product.perform(action, stop);
+  };
+  return seams;
+}
+
+// Writes the status over whatever is there: what it says about an earlier state overwrites what is true now.
+act::ClusterSeams writing_blindly(act::ClusterSeams seams) {
+  const auto product = seams;
+  seams.perform = [product](const kube::Action& action, std::stop_token stop) {
+    kube::Action blind = action;
+    if (action.verb == kube::Verb::kApplyStatus && blind.body.contains("metadata"))
+      blind.body["metadata"].erase("resourceVersion");
+    return product.perform(blind, stop);
+  };
+  return seams;
+}
+
+// Whether one of the workload's perturbations of the kind catches the operator.
+bool is_caught(const std::string& workload_name, Perturbation::Kind kind, const RunOptions& options) {
+  std::vector<Plan> plans;
+  for (const Plan& plan : sieve_plans(workload_name))
+    if (plan.perturbation->kind == kind) plans.push_back(plan);
+  const auto plan_at = [&](std::uint64_t index) { return plans[index]; };
+  return !run_campaign(plans.size(), plan_at, nullptr, options, 1).failures.empty();
+}
+
+TEST_CASE("each pattern catches the operator that is broken for it") {
+  struct Case {
+    const char* name;
+    control::WrapSeams broken;
+    const char* workload;
+    Perturbation::Kind kind;
+  };
+  const Case cases[] = {
+      {"notes before it does", noting_before_doing, "finishes", Perturbation::Kind::kCrash},
+      {"remembers by name", remembering_by_name, "again", Perturbation::Kind::kUnobserved},
+      {"writes its status blindly", writing_blindly, "finishes", Perturbation::Kind::kStale},
+  };
+  for (const Case& broken : cases) {
+    INFO(broken.name);
+    RunOptions options;
+    options.wrap = broken.broken;
+    const CampaignResult undisturbed_run = run_campaign(
+        1, [&](std::uint64_t) { return undisturbed(broken.workload); }, nullptr, options);
+    // An annotation is part of the final state; it is no violation of anything else.
+    for (const Failure& failure : undisturbed_run.failures)
+      for (const std::string& violation : failure.violations) CHECK_THAT(violation, Catch::Contains("example.dev"));
+    CHECK(is_caught(broken.workload, broken.kind, options));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::simulation

@@ -1,0 +1,89 @@
+// A structural OpenAPI schema of a CustomResourceDefinition, as the API server applies it to what is written:
+// prune what it does not name, fill in defaults, check values, check x-kubernetes-validations.
+//
+// Known keywords: type, properties, required, additionalProperties, items, enum, default, minimum, maximum, minLength,
+// maxLength, minItems, maxItems, maxProperties, pattern, format date-time, x-kubernetes-int-or-string,
+// x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type and -list-map-keys, x-kubernetes-validations (rule,
+// message, fieldPath, reason). Any other constraint is refused when the schema is read. Ratcheting (an unchanged
+// invalid value is tolerated on update) is not modelled.
+//
+// Thread safety: immutable after construction.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/kube/fake/cel.h"
+
+namespace sluice::kube::fake {
+
+// One cause of a 422, as in Status.details.causes.
+struct Violation {
+  std::string field;   // "spec.dataWorkers.min"
+  std::string reason;  // "FieldValueInvalid"
+  std::string message;
+};
+
+class Schema {
+ public:
+  // Errors: InvalidArgument for a keyword or a CEL rule that this cannot apply.
+  static Result<std::shared_ptr<const Schema>> read(const Json& openapi);
+
+  // Of an object as a whole, whose apiVersion, kind and metadata are left alone.
+  void prune_object(Json& object) const;
+  void apply_defaults(Json& value) const;
+  // `old_value` is null on creation: transition rules do not apply then.
+  std::vector<Violation> validate(const Json& value, const Json* old_value) const;
+
+  // What server-side apply needs to know of the shape. nullptr where nothing is known about the member.
+  const Schema* member(const std::string& name) const;
+  const Schema* items() const { return items_.get(); }
+  bool is_list_map() const { return !list_map_keys_.empty(); }
+  const std::vector<std::string>& list_map_keys() const { return list_map_keys_; }
+
+ private:
+  struct Rule {
+    CelExpression expression;
+    std::string message;
+    std::string field_path;
+    std::string reason;
+  };
+  using Violations = std::vector<Violation>;
+
+  Result<void> read_bounds(const Json& openapi);
+  Result<void> read_children(const Json& openapi);
+  Result<void> read_rules(const Json& openapi);
+  void prune(Json& value) const;
+  void check(const Json& value, const std::string& path, Violations& found) const;
+  bool check_type(const Json& value, const std::string& path, Violations& found) const;
+  void check_text(const std::string& text, const std::string& path, Violations& found) const;
+  void check_number(const Json& value, const std::string& path, Violations& found) const;
+  void check_members(const Json& value, const std::string& path, Violations& found) const;
+  void check_elements(const Json& value, const std::string& path, Violations& found) const;
+  void check_rules(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
+  void check_rules_below(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
+
+  std::string type_;  // empty: not constrained
+  bool int_or_string_ = false;
+  bool preserves_unknown_ = false;
+  bool is_time_ = false;
+  std::map<std::string, std::shared_ptr<const Schema>> properties_;
+  std::shared_ptr<const Schema> additional_;
+  std::shared_ptr<const Schema> items_;
+  std::vector<std::string> required_;
+  std::vector<std::string> list_map_keys_;
+  Json enum_;                             // array, or null
+  Json default_;                          // discarded: none
+  std::map<std::string, double> bounds_;  // "minLength" and so on
+  std::string pattern_text_;
+  std::optional<std::regex> pattern_;
+  std::vector<Rule> rules_;
+};
+
+}  // namespace sluice::kube::fake
