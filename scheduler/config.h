@@ -2,9 +2,27 @@
 // the operator's configuration exposes them so that a surprising cluster does not need a new build.
 #pragma once
 
+#include <string_view>
+
+#include "src/base/result.h"
+
 namespace sluice::scheduler {
 
+// What the next core is worth to a job; docs/scheduling.md, section "Objectives".
+enum class Objective {
+  kBalanced,        // the documented mix: jobs that end soon first, large gangs more, nobody starved
+  kThroughput,      // the sum of all GPUs' progress
+  kCompletionTime,  // mean job completion time alone
+  kFair,            // the job with the least progress first
+  kCost,            // as balanced, and only what is worth its price
+};
+
+std::string_view to_string(Objective objective);  // "balanced", "throughput", "completion-time", "fair", "cost"
+Result<Objective> parse_objective(std::string_view text);  // Errors: InvalidArgument, with the names there are
+
 struct Config {
+  Objective objective = Objective::kBalanced;
+
   // --- which measurements count ---
   double max_age_seconds = 90;     // an older measurement is stale: the last allocation is held
   double min_window_seconds = 10;  // shorter windows are dominated by the edges of batches

@@ -100,7 +100,7 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
 // (receiving from remote workers costs it CPU, too); an idle one can give more, but hosts saturate, so not any amount.
 double counted_local_cores(const Job& job, const Belief& belief, const Config& config) {
   if (job.placement == Placement::kRemote) return 0;
-  const double limit_cores = static_cast<double>(job.local_millicores) / 1000;
+  const double limit_cores = static_cast<double>(local_limit_millicores(job)) / 1000;
   if (!belief.metrics_problem.empty()) return limit_cores;
   const std::optional<SourceRate>& local = job.observation.measurement->local;
   const double busy_cores = local ? local->busy_cores : 0;
@@ -135,8 +135,9 @@ bool settled(const Job& job, const Measurement& m) {
          std::all_of(job.workers.begin(), job.workers.end(), in_effect);
 }
 
-// Workers that idle while their trainer waits are not what it waits for; the transport, the feeder or the trainer's own CPU
-// is. In the demo a trainer throttled by its own limit drew worker after worker from a job that they would have helped.
+// Workers that idle while their trainer waits are not what it waits for; the transport, the feeder or the trainer's own
+// CPU is. In the demo a trainer throttled by its own limit drew worker after worker from a job that they would have
+// helped.
 bool workers_are_busy(const Job& job, const Measurement& m, const Config& config) {
   const double granted_cores = job.allocated_workers * worker_cores(job);
   if (granted_cores == 0) return true;
@@ -181,7 +182,8 @@ double Belief::remote_cores_for(double knee, double headroom) const {
 
 double Belief::supply_ratio(double remote_cores, const Job& job, const Config& config) const {
   if (known) return (local_cores + efficiency() * remote_cores) / std::max(knee_cores, 1e-9);
-  const double assumed_knee_cores = std::max(static_cast<double>(job.local_millicores) / 1000, worker_cores(job));
+  const double assumed_knee_cores =
+      std::max(static_cast<double>(local_limit_millicores(job)) / 1000, worker_cores(job));
   return 1 - wait_share + config.remote_efficiency * remote_cores / assumed_knee_cores;
 }
 

@@ -33,8 +33,8 @@ Bottleneck bottleneck_of(const Job& job, const Belief& belief) {
   if (!belief.starved) return Bottleneck::kNotDataBound;
   const Measurement& m = *job.observation.measurement;
   if (!m.local && !m.remote) return Bottleneck::kUnknown;
-  const double available_cores =
-      static_cast<double>(job.local_millicores) / 1000 + ready_cores(job, m.window_end_seconds - m.window_seconds);
+  const double available_cores = static_cast<double>(local_limit_millicores(job)) / 1000 +
+                                 ready_cores(job, m.window_end_seconds - m.window_seconds);
   return belief.busy_cores >= kCpuUsedUp * available_cores ? Bottleneck::kDataBoundCpu : Bottleneck::kDataBoundOther;
 }
 
@@ -108,6 +108,12 @@ std::string sentence(const Job& job, const JobPlan& plan) {
                           job, plan);
     case Reason::kMin: return with_figures("min holds it at " + workers, job, plan);
     case Reason::kMax: return with_figures("max limits it to " + workers, job, plan);
+    case Reason::kNoEffect:
+      return with_figures("More workers were tried and brought no speed: " + workers + " stay", job, plan);
+    case Reason::kQuota: return with_figures("The quota limits it to " + workers, job, plan);
+    case Reason::kBudget: return with_figures("The budget limits it to " + workers, job, plan);
+    case Reason::kNetwork: return with_figures("The network limits it to " + workers, job, plan);
+    case Reason::kFlat: return with_figures("More than " + workers + " would bring next to nothing", job, plan);
     case Reason::kCpu: return with_figures("No node has room for more than " + workers, job, plan);
   }
   return {};
