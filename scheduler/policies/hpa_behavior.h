@@ -1,4 +1,5 @@
-// What the HorizontalPodAutoscaler makes of the replicas it would like (hpa_replicas.h): stabilised and limited in speed.
+// What the HorizontalPodAutoscaler makes of the replicas it would like (hpa_replicas.h): stabilised and limited in
+// speed.
 //
 // Source: Kubernetes documentation, "Horizontal Pod Autoscaling", sections "Configurable scaling behavior" and "Default
 // behavior":

@@ -17,7 +17,8 @@ bool sample_is_premature(const HpaPod& pod, double now_seconds, const HpaConstan
   if (now_seconds < pod.started_at_seconds + constants.cpu_initialization_seconds) {
     return !pod.ready || pod.metric_at_seconds < pod.ready_changed_at_seconds + pod.metric_window_seconds;
   }
-  const bool never_ready = pod.ready_changed_at_seconds < pod.started_at_seconds + constants.initial_readiness_delay_seconds;
+  const bool never_ready =
+      pod.ready_changed_at_seconds < pod.started_at_seconds + constants.initial_readiness_delay_seconds;
   return !pod.ready && never_ready;
 }
 

@@ -1,12 +1,14 @@
-// How many replicas Kubernetes' HorizontalPodAutoscaler asks for at one sync, before its behaviour rules (hpa_behavior.h).
+// How many replicas Kubernetes' HorizontalPodAutoscaler asks for at one sync, before its behaviour rules
+// (hpa_behavior.h).
 //
-// Source: Kubernetes documentation, "Horizontal Pod Autoscaling", section "Algorithm details"; the readiness rules follow
-// kube-controller-manager's defaults for --horizontal-pod-autoscaler-{tolerance, cpu-initialization-period,
+// Source: Kubernetes documentation, "Horizontal Pod Autoscaling", section "Algorithm details"; the readiness rules
+// follow kube-controller-manager's defaults for --horizontal-pod-autoscaler-{tolerance, cpu-initialization-period,
 // initial-readiness-delay}.
 //
 //   ratio    = utilisation / target, utilisation = whole percent of the requests of the pods that count
 //   desired  = ceil(ratio x pods that count), the present number while |ratio - 1| <= tolerance
-//   pods being deleted or failed do not exist; pods pending, or not ready yet, or without a full metric window since they
+//   pods being deleted or failed do not exist; pods pending, or not ready yet, or without a full metric window since
+//   they
 //            became ready, are "unready"; running pods without a metric are "missing"
 //   unready  pods count as idle when scaling up, and not at all when scaling down
 //   missing  pods count as idle when scaling up, and as using all of their request when scaling down

@@ -97,8 +97,8 @@ TEST_CASE("replicas by CPU, by situation") {
       {"young: a full window since it became ready", times(2, old_pod(40)) + times(2, young(100, 51)), 4},
       {"old, ready once, not ready now: counts", times(1, old_pod(100)) + times(1, no_longer_ready(100)), 3},
       {"old, never ready: does not count", times(4, old_pod(40)) + times(4, never_ready(100, 400)), 2},
-      {"in its first five minutes and not ready: does not count", times(4, old_pod(40)) + times(4, never_ready(100, 200)),
-       2},
+      {"in its first five minutes and not ready: does not count",
+       times(4, old_pod(40)) + times(4, never_ready(100, 200)), 2},
   };
   for (const Row& row : rows) {
     INFO(row.situation);

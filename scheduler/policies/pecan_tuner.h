@@ -7,9 +7,11 @@
 //
 //   p = most recent report under another configuration;  r = 1 - batch_time / p.batch_time
 //   only remote        r > up: one more remote; else back by one, one local, -> increasing local
-//   increasing local   r >= -harm: one more local; else one less. At the end: nothing gained or no remote left -> stable;
+//   increasing local   r >= -harm: one more local; else one less. At the end: nothing gained or no remote left ->
+//   stable;
 //                      otherwise one remote less, -> decreasing remote
-//   decreasing remote  a removal that lost r of the speed has saved money iff  C_w > -r (C_c + remote C_w): one less; else
+//   decreasing remote  a removal that lost r of the speed has saved money iff  C_w > -r (C_c + remote C_w): one less;
+//   else
 //                      one more, and stable if nothing was removed or all local workers are in use, otherwise one more
 //                      local, -> increasing local
 // A target that is not reached is waited for while the pool has remote workers; otherwise (no remote worker is free, or

@@ -1,6 +1,7 @@
 #include "scheduler/policies/pecan_tuner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -35,8 +36,8 @@ std::vector<PecanTarget> follow(PecanTuner& tuner, const BatchTime& batch_second
 TEST_CASE("remote first, then local to the limit, then remote away") {
   PecanTuner tuner;
   const std::vector<PecanTarget> want{
-      {2, 0}, {3, 0}, {4, 0},                                                  // the fourth brings nothing
-      {3, 1}, {3, 2}, {3, 3}, {3, 4}, {3, 5}, {3, 6}, {3, 7}, {3, 8}, {3, 9},  // local ones do no harm
+      {2, 0},  {3, 0},  {4, 0},                                                     // the fourth brings nothing
+      {3, 1},  {3, 2},  {3, 3},  {3, 4},  {3, 5},  {3, 6}, {3, 7}, {3, 8}, {3, 9},  // local ones do no harm
       {3, 10}, {2, 10}, {1, 10}, {0, 10}, {0, 10},
   };
   CHECK(follow(tuner, needing(3)) == want);
@@ -50,13 +51,13 @@ TEST_CASE("where it settles, by situation") {
     PecanTarget want;
   };
   const BatchTime hurt_by_local = [](PecanTarget t) {
-    return 1 / (std::min(4, t.remote + t.local) * (t.local > 2 ? 0.8 : 1.0));
+    return 1 / (std::min(4, t.remote + t.local) * std::pow(0.8, std::max(0, t.local - 2)));
   };
   const Row rows[] = {
       {"local workers cover it", needing(3), {0, 10}},
       {"local workers cover half of it", needing(20), {10, 10}},
       {"ten weak local workers replace one remote worker", needing(6, 0.1), {5, 10}},
-      {"more than two local workers slow the trainer down", hurt_by_local, {2, 2}},
+      {"every local worker beyond the second slows the trainer down", hurt_by_local, {0, 4}},
   };
   for (const Row& row : rows) {
     INFO(row.situation);
