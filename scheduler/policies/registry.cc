@@ -3,21 +3,53 @@
 #include <array>
 #include <string>
 
+#include "scheduler/policies/burst.h"
+#include "scheduler/policies/cachew.h"
+#include "scheduler/policies/fastflow.h"
+#include "scheduler/policies/hpa.h"
+#include "scheduler/policies/keda.h"
+#include "scheduler/policies/knee_proportional.h"
+#include "scheduler/policies/pecan.h"
 #include "scheduler/policies/sluice.h"
+#include "scheduler/policies/static_proportional.h"
+#include "scheduler/policies/static_workers.h"
+#include "scheduler/policies/synergy.h"
+#include "scheduler/policies/tfdata.h"
 
 namespace sluice::scheduler {
 namespace {
 
-using Maker = std::unique_ptr<Policy> (*)(const Config&);
+using Made = std::unique_ptr<Policy>;
 
 struct Entry {
   std::string_view name;
-  Maker make;
+  Made (*make)(const Config&);
 };
 
 constexpr std::array kPolicies = {
-    Entry{"sluice",
-          [](const Config& config) -> std::unique_ptr<Policy> { return std::make_unique<SluicePolicy>(config); }},
+    Entry{"static", [](const Config&) -> Made { return make_static_proportional_policy(); }},
+    Entry{"fixed-workers", [](const Config&) -> Made { return make_static_workers_policy(); }},
+    Entry{"burst", [](const Config&) -> Made { return make_burst_policy(); }},
+    Entry{"knee-proportional", [](const Config& c) -> Made { return std::make_unique<KneeProportionalPolicy>(c); }},
+    Entry{"hpa", [](const Config&) -> Made { return make_hpa_policy(); }},
+    Entry{"keda", [](const Config&) -> Made { return make_keda_policy(); }},
+    Entry{"cachew",
+          [](const Config&) -> Made {
+            return make_cachew_policy({"cachew", 7000});
+          }},
+    Entry{"cachew-2",
+          [](const Config&) -> Made {
+            return make_cachew_policy({"cachew-2", 2000});
+          }},
+    Entry{"cachew-1",
+          [](const Config&) -> Made {
+            return make_cachew_policy({"cachew-1", 1000});
+          }},
+    Entry{"pecan", [](const Config&) -> Made { return make_pecan_policy(); }},
+    Entry{"fastflow", [](const Config&) -> Made { return make_fastflow_policy(); }},
+    Entry{"synergy", [](const Config& c) -> Made { return std::make_unique<SynergyPolicy>(c); }},
+    Entry{"tfdata", [](const Config&) -> Made { return make_tfdata_policy(); }},
+    Entry{"sluice", [](const Config& c) -> Made { return std::make_unique<SluicePolicy>(c); }},
 };
 
 }  // namespace
