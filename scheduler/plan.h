@@ -91,7 +91,9 @@ struct JobPlan {
   int workers = 0;
   // The number the model wants. Differs from `workers` only in modes Recommend and Off.
   int recommended = 0;
-  // When workers < the job's live workers: which to stop, first to go first. Exactly the surplus, by name.
+  // To carry out: stop the victims, then start workers until there are `workers` of them.
+  // Which to stop, by name, first to go first. Exactly the surplus of live workers; with Config::replaces_workers also
+  // those that have to leave their node, and whose successors are among the new ones.
   std::vector<std::string> victims;
   // Nodes on which room was found for each worker that does not exist yet. A hint: the cluster's own scheduler binds
   // pods.

@@ -92,6 +92,15 @@ struct Observation {
   std::string missing_reason;  // one sentence for people; empty when measurement is set
 };
 
+// What a job had and did over a window in which nothing changed.
+struct GrowthRecord {
+  double remote_cores = 0;
+  double supply_cores = 0;  // local-equivalent, of all that worked for it
+  double samples_per_second = 0;
+
+  friend bool operator==(const GrowthRecord&, const GrowthRecord&) = default;
+};
+
 // What the estimator carries from one decision to the next. The caller stores JobPlan::memory and hands it back in the
 // next snapshot; without it (operator restart, new job) estimation starts again from the next measurement. See
 // estimator.h.
@@ -105,11 +114,10 @@ struct EstimatorMemory {
   double feedback_floor = 0;                   // a correction below this was tried, and starved the job
   double folded_through_seconds = 0;           // window_end_seconds of the newest measurement taken in
   double corrected_at_seconds = 0;             // window_end_seconds of the last change of `feedback`
-  // The last increase of the job's CPU that could be judged: what it had before, and its speed then. See estimator.h.
-  std::optional<double> cores_before_growth;
-  double speed_before_growth = 0;
+  // Before the last growth that has not been judged yet; see estimator.h.
+  std::optional<GrowthRecord> before_growth;
   std::optional<double> useless_above_cores;  // remote cores beyond this number were tried, and brought no speed
-  double useless_since_seconds = 0;
+  double useless_since_seconds = 0;           // window_end_seconds of that finding
 
   friend bool operator==(const EstimatorMemory&, const EstimatorMemory&) = default;
 };

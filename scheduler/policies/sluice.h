@@ -8,13 +8,14 @@ namespace sluice::scheduler {
 
 class SluicePolicy : public Policy {
  public:
-  explicit SluicePolicy(const Config& config) : config_(config) {}
+  // A simulated cluster can stop a worker here and start its successor there.
+  explicit SluicePolicy(Config config) : config_(config) { config_.replaces_workers = true; }
 
   std::string_view name() const override { return "sluice"; }
   Plan decide(const ClusterSnapshot& snapshot) override;
 
  private:
-  const Config config_;
+  Config config_;
 };
 
 }  // namespace sluice::scheduler
