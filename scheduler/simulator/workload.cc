@@ -1,7 +1,8 @@
 #include "scheduler/simulator/workload.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "scheduler/simulator/random.h"
