@@ -45,7 +45,9 @@ void find_workers(NodeTable& nodes, Contender& c) {
       last = worker.node.empty() ? kNowhere : nodes.index_of(worker.node);
     }
     c.worker_nodes.push_back(last);
-    if (worker.draining || last == kNowhere) continue;
+    if (worker.draining) continue;
+    ++c.live;
+    if (last == kNowhere) continue;
     ++c.bound;
     nodes[last].standing_millicores += c.job->worker_millicores;
     if (!nodes[last].node->schedulable) ++c.outside;

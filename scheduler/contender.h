@@ -42,6 +42,7 @@ struct Contender {
   std::int64_t local_millicores = 0;  // granted, over all hosts
 
   std::vector<int> worker_nodes;  // node of each Job::workers entry
+  int live = 0;                   // workers that are not draining
   int bound = 0;                  // live workers on nodes of the snapshot
   int outside = 0;                // of these, on nodes that take no new ones: they hold no part of the pool
   int limit = 0;                  // workers it may reach

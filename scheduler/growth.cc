@@ -8,8 +8,8 @@
 namespace sluice::scheduler {
 namespace {
 
-constexpr int kMinimumTier = 1;
-constexpr int kGrowthTier = 0;
+constexpr std::int64_t kMinimumTier = std::int64_t{1} << 33;
+constexpr std::int64_t kGrowthTier = 0;
 constexpr std::int64_t kLeastLocalMillicores = 100;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
@@ -26,7 +26,11 @@ Growth::Growth(std::vector<Contender>& contenders, NodeTable& nodes, const Clust
       progress_(config.softmin_exponent),
       flat_supply_ratio_(supply_ratio_at_slope(config.min_slope, config.softmin_exponent)),
       budget_left_(snapshot.budget_per_hour),
+      local_bidders_(nodes.size()),
       local_closed_(contenders.size()) {
+  for (const Contender& c : contenders)
+    for (const HostShare& host : c.hosts)
+      if (host.node != kNowhere && host.most > host.granted) ++local_bidders_[host.node];
   for (const Quota& quota : snapshot.quotas)
     quota_left_.push_back(quota.worker_millicores.value_or(std::numeric_limits<std::int64_t>::max()));
   host_network_.reserve(nodes.size());
@@ -56,10 +60,13 @@ void Growth::run(const std::vector<int>& bidders) {
     if (const auto bid = next_bid(index)) first.push_back(*bid);
   std::priority_queue<Bid> bids(std::less<Bid>{}, std::move(first));
   while (!bids.empty()) {
-    const Bid bid = bids.top();
+    std::optional<Bid> bid = bids.top();
     bids.pop();
-    serve(bid);
-    if (const auto next = next_bid(bid.contender)) bids.push(*next);
+    while (bid && (bids.empty() || bids.top() < *bid)) {  // as long as nobody bids more
+      serve(*bid);
+      bid = next_bid(bid->contender);
+    }
+    if (bid) bids.push(*bid);
   }
 }
 
@@ -107,7 +114,10 @@ std::optional<Growth::Bid> Growth::local_bid(int index, double x) const {
   const std::int64_t free = nodes_[host.node].free_for_local();
   const double reach = (c.want.supply_ratio - x) / c.supply_per_local_core;
   std::int64_t piece = std::llround(1000 * std::min(piece_cores(c, x, c.supply_per_local_core), reach));
-  piece = std::min({piece, std::max(free / 8, kLeastLocalMillicores), host.most - host.granted});
+  piece = std::min(piece, host.most - host.granted);
+  // Beside others on the host in small steps, so that equals end up equal.
+  if (const int others = local_bidders_[host.node] - 1; others > 0)
+    piece = std::min(piece, std::max(free / (2 * (others + 1)), kLeastLocalMillicores));
   const bool is_held = host.granted < held;
   if (is_held) piece = std::min(piece, held - host.granted);
   // Never in crumbs, and what is left of the node in one go.
@@ -115,8 +125,7 @@ std::optional<Growth::Bid> Growth::local_bid(int index, double x) const {
   const std::int64_t granted = nodes_.local_within(host.node, std::min(piece, free), spare_millicores());
   if (granted <= 0) return std::nullopt;
   const double cores = static_cast<double>(granted) / 1000;
-  return Bid{.tier = kGrowthTier,
-             .priority = c.job->priority,
+  return Bid{.rank = kGrowthTier + c.job->priority,
              .value = value_of(c, x, cores * c.supply_per_local_core, cores, is_held),
              .contender = index,
              .host = best,
@@ -131,9 +140,9 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
       c.blocked = c.limit == c.job->max_workers ? Reason::kMax : c.want.reason;
     return std::nullopt;
   }
-  Bid bid{.priority = c.job->priority, .contender = index, .workers = 1};
+  Bid bid{.rank = kGrowthTier + c.job->priority, .contender = index, .workers = 1};
   if (c.workers < c.job->min_workers || c.want.unconditional) {
-    bid.tier = kMinimumTier;
+    bid.rank += kMinimumTier;
     return bid;
   }
   const bool is_new = c.workers >= c.job->allocated_workers;

@@ -47,10 +47,8 @@ class Growth {
   // A worker turned out to have no place: its part of the pool is free again.
   void give_back_worker(Contender& contender);
 
-  // What one more worker would be bid for; none when the job wants none.
   struct Bid {
-    int tier = 0;  // the higher first
-    int priority = 0;
+    std::int64_t rank = 0;  // tier and priority
     double value = 0;
     int contender = 0;
     int host = kNowhere;     // local piece: index of Contender::hosts; else remote
@@ -59,12 +57,13 @@ class Growth {
 
     // The lower index wins a tie.
     friend bool operator<(const Bid& a, const Bid& b) {
-      if (a.tier != b.tier) return a.tier < b.tier;
-      if (a.priority != b.priority) return a.priority < b.priority;
+      if (a.rank != b.rank) return a.rank < b.rank;
       if (a.value != b.value) return a.value < b.value;
       return b.contender < a.contender;
     }
   };
+
+  // What the contender bids for its next piece; none when it wants none, or can get none.
   std::optional<Bid> next_bid(int index);
 
   // False when nothing of the piece could be granted. Then the bidder is not served that way again.
@@ -90,6 +89,7 @@ class Growth {
   std::optional<double> budget_left_;
   double cheapest_price_ = 0;
   std::vector<double> host_network_;  // left for what remote workers send to trainers, per node
+  std::vector<int> local_bidders_;    // per node: contenders whose feeders may want more of it
   std::vector<char> local_closed_;    // per contender: its hosts have nothing left for it
   std::int64_t used_millicores_ = 0;
   int active_ = 1;

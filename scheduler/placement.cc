@@ -20,23 +20,28 @@ class Ranking {
     queue_ = Queue({}, std::move(entries));
   }
 
-  // The best node that can take the worker; kNowhere when none can.
+  // The best node that can take the worker; kNowhere when none can. The caller does take it.
   int take(std::int64_t millicores, std::int64_t memory, double traffic) {
+    passed_.clear();
     int found = kNowhere;
-    std::vector<Entry> passed;
-    while (!queue_.empty() && found == kNowhere) {
-      const Entry entry = queue_.top();
-      queue_.pop();
+    while (!queue_.empty()) {
+      Entry entry = queue_.top();
       const NodeState& state = nodes_[entry.node];
       if (state.free_for_workers() != entry.room) {
+        queue_.pop();
         if (state.free_for_workers() > 0) queue_.push(entry_of(entry.node));
         continue;
       }
-      passed.push_back(entry);
-      if (entry.room >= millicores && state.memory_bytes >= memory && state.network_bytes_per_second >= traffic)
+      queue_.pop();
+      if (entry.room >= millicores && state.memory_bytes >= memory && state.network_bytes_per_second >= traffic) {
         found = entry.node;
+        entry.room -= millicores;
+        if (entry.room > 0) queue_.push(entry);
+        break;
+      }
+      passed_.push_back(entry);
     }
-    for (const Entry& entry : passed) queue_.push(entry);
+    for (const Entry& entry : passed_) queue_.push(entry);
     return found;
   }
 
@@ -60,12 +65,13 @@ class Ranking {
 
   const NodeTable& nodes_;
   Queue queue_;
+  std::vector<Entry> passed_;  // of one call; kept for its memory
 };
 
 class Placer {
  public:
   Placer(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, const ClusterSnapshot& snapshot,
-            const Config& config)
+         const Config& config)
       : contenders_(contenders),
         nodes_(nodes),
         growth_(growth),
@@ -116,7 +122,22 @@ class Placer {
     return c.belief.remote_rate_per_core * c.worker_cores() * *c.job->bytes_per_sample;
   }
 
+  // The common case: all stay, and nobody needs to be chosen.
+  bool stays_whole(Contender& c) {
+    if (c.bound != c.live || c.workers < c.live || budget_left_) return false;
+    for (std::size_t i = 0; i < c.worker_nodes.size(); ++i)
+      if (c.worker_nodes[i] != kNowhere && nodes_[c.worker_nodes[i]].crowded) return false;
+    c.kept.reserve(c.live);
+    for (std::size_t i = 0; i < c.worker_nodes.size(); ++i) {
+      if (c.job->workers[i].draining) continue;
+      take(c, c.worker_nodes[i]);
+      c.kept.push_back(&c.job->workers[i]);
+    }
+    return true;
+  }
+
   void keep(Contender& c) {
+    if (stays_whole(c)) return;
     int displaced = 0;
     for (const int worker : in_order_of_keeping(c, nodes_)) {
       if (std::ssize(c.kept) == c.workers) break;
@@ -282,13 +303,15 @@ void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth,
 }
 
 std::vector<std::string> victims_of(const Contender& contender, int workers, const NodeTable& nodes) {
+  const bool all_stay =
+      contender.want.unconditional ? contender.live <= workers : contender.live == std::ssize(contender.kept);
+  if (all_stay) return {};
   std::vector<int> live = in_order_of_keeping(contender, nodes);
   // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
   // it hides the metrics.
   if (contender.want.unconditional) {
     live.erase(live.begin(), live.begin() + std::min<std::ptrdiff_t>(workers, std::ssize(live)));
   } else {
-    if (live.size() == contender.kept.size()) return {};
     std::erase_if(live, [&](int worker) {
       return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
              contender.kept.end();
