@@ -27,7 +27,8 @@ class PecanController {
       const PecanTarget target = tuner_.target();
       // The local workers are processes of the trainer's own pods: they are there as soon as they are asked for.
       const int remote = ready_workers(job) / pods_each;
-      tuner_.report({remote, target.local, report->seconds_per_sample, remote_available});
+      had_remote_ |= remote > 0;
+      if (had_remote_) tuner_.report({remote, target.local, report->seconds_per_sample, remote_available});
     }
     const PecanTarget target = tuner_.target();
     wished_workers_ = target.remote * pods_each;
@@ -47,6 +48,7 @@ class PecanController {
   SteadyWindow window_;
   PecanTuner tuner_;
   int wished_workers_ = 0;
+  bool had_remote_ = false;
 };
 
 }  // namespace

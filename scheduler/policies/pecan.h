@@ -2,8 +2,10 @@
 // go to the first job that wants one.
 //
 // A remote worker has the size of Cachew's. Ten local workers are the most that the original uses of a trainer's host;
-// here they are the job's whole GPU-proportional share, one worker a tenth of it. AutoOrder does not appear: it makes
-// samples cheaper, for every policy alike.
+// here they are the job's whole GPU-proportional share, one worker a tenth of it. They are there from the start: the
+// share is the trainer's own, and the original's start with a single remote worker would leave it idle. A job that has
+// not had a remote worker yet has nothing to compare, and waits for one. AutoOrder does not appear: it makes samples
+// cheaper, for every policy alike.
 //
 // Source: Pecan (USENIX ATC'24), section 5.1.
 #pragma once

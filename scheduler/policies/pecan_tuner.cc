@@ -51,7 +51,7 @@ PecanTarget PecanTuner::add_remote(const PecanReport& now, const PecanReport& be
   state_ = State::kIncreasingLocal;
   count_at_entry_ = 0;
   const bool at_the_limit = now.remote == constants_.max_remote;
-  return {at_the_limit ? now.remote : before.remote, before.local + 1};
+  return {at_the_limit ? now.remote : before.remote, std::min(constants_.max_local, before.local + 1)};
 }
 
 PecanTarget PecanTuner::add_local(const PecanReport& now, double improvement) {

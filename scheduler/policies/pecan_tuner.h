@@ -31,6 +31,7 @@ struct PecanConstants {
   double discard_above = 1.3;
   int max_local = 10;
   int max_remote = 20;
+  int start_local = 0;                 // workers on the trainer's hosts at the job's start
   double client_cost_per_hour = 4.96;  // of the trainer: the paper's TPU v2-8
   double worker_cost_per_hour = 0.427319;
   std::size_t history_reports = 20;
@@ -54,9 +55,10 @@ class PecanTuner {
  public:
   enum class State { kOnlyRemote, kIncreasingLocal, kDecreasingRemote, kStable };
 
-  explicit PecanTuner(const PecanConstants& constants = {}) : constants_(constants) {}
+  explicit PecanTuner(const PecanConstants& constants = {})
+      : constants_(constants), target_{1, constants.start_local} {}
 
-  // Takes a report in and says what the job should have. A job starts with one remote worker.
+  // Takes a report in and says what the job should have. A job starts with one remote worker and start_local ones.
   PecanTarget report(const PecanReport& report);
 
   PecanTarget target() const { return target_; }

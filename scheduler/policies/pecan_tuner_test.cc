@@ -74,6 +74,14 @@ TEST_CASE("a trainer that costs nothing lets every remote worker go") {
   CHECK(tuner.target().remote < 20);
 }
 
+TEST_CASE("all local workers from the start: remote ones are added while they help, and taken away while that saves") {
+  PecanTuner tuner({.start_local = 10});
+  REQUIRE(tuner.target() == PecanTarget{1, 10});
+  const std::vector<PecanTarget> want{{2, 10}, {3, 10}, {4, 10}, {5, 10}, {4, 10}, {3, 10}, {4, 10}};
+  CHECK(follow(tuner, needing(14)) == want);
+  CHECK(tuner.state() == State::kStable);
+}
+
 TEST_CASE("stable is final") {
   PecanTuner tuner;
   follow(tuner, needing(3));

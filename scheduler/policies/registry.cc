@@ -45,7 +45,7 @@ constexpr std::array kPolicies = {
           [](const Config&) -> Made {
             return make_cachew_policy({"cachew-1", 1000});
           }},
-    Entry{"pecan", [](const Config&) -> Made { return make_pecan_policy(); }},
+    Entry{"pecan", [](const Config&) -> Made { return make_pecan_policy(7000, {.start_local = 10}); }},
     Entry{"fastflow", [](const Config&) -> Made { return make_fastflow_policy(); }},
     Entry{"synergy", [](const Config& c) -> Made { return std::make_unique<SynergyPolicy>(c); }},
     Entry{"tfdata", [](const Config&) -> Made { return make_tfdata_policy(); }},

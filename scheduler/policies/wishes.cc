@@ -6,8 +6,6 @@
 #include <set>
 #include <tuple>
 
-#include "scheduler/allocation.h"
-
 namespace sluice::scheduler {
 namespace {
 
@@ -23,6 +21,23 @@ struct Seat {
   std::vector<std::string> new_worker_nodes;
   bool out_of_room = false;
 };
+
+// The reverse of the order in which a ReplicaSet scales in.
+std::vector<const Worker*> in_order_of_keeping(const Job& job) {
+  std::vector<const Worker*> live;
+  for (const Worker& worker : job.workers) {
+    if (!worker.draining) live.push_back(&worker);
+  }
+  const auto rank = [](const Worker& worker) {
+    return std::make_tuple(worker.node.empty(), !worker.ready,
+                           worker.ready ? worker.ready_since_seconds : worker.created_at_seconds);
+  };
+  std::sort(live.begin(), live.end(), [&](const Worker* a, const Worker* b) {
+    const auto of_a = rank(*a), of_b = rank(*b);
+    return of_a != of_b ? of_a < of_b : a->name < b->name;
+  });
+  return live;
+}
 
 int wanted_workers(const Job& job, const Wish& wish) {
   if (!job.running) return 0;
