@@ -59,6 +59,7 @@ void find_hosts(const NodeTable& nodes, Contender& c) {
   for (const TrainerHost& host : c.job->hosts) {
     HostShare share;
     share.node = nodes.index_of(host.node);
+    share.held = host.request_millicores;
     share.part = static_cast<double>(host.ranks) / std::max(c.job->ranks, 1);
     c.hosts.push_back(share);
   }
@@ -82,6 +83,12 @@ std::vector<Contender> make_contenders(const ClusterSnapshot& snapshot, NodeTabl
     c.belief = estimate(*c.job, snapshot.taken_at_seconds, config);
     c.adjustable = c.job->local_adjustable && c.job->running && c.job->mode == Mode::kAuto;
     c.want = want_of(*c.job, c.belief, config);
+    c.worker_millicores = c.job->worker_millicores;
+    c.held_workers = c.job->allocated_workers;
+    c.least_workers = c.job->min_workers;
+    c.priority = c.job->priority;
+    if (c.job->bytes_per_sample && c.belief.known)
+      c.worker_traffic = c.belief.remote_rate_per_core * c.worker_cores() * *c.job->bytes_per_sample;
     c.worth = worth_of(*c.job, config);
     set_supply(config, c);
     find_workers(nodes, c);

@@ -45,8 +45,8 @@ void Growth::hold_unconditional() {
   for (Contender& c : contenders_) {
     if (!c.want.unconditional) continue;
     c.workers = std::min(c.limit, c.bound);
-    used_millicores_ += pooled(c, c.workers) * c.job->worker_millicores;
-    if (c.quota != kNowhere) quota_left_[c.quota] -= c.workers * c.job->worker_millicores;
+    used_millicores_ += pooled(c, c.workers) * c.worker_millicores;
+    if (c.quota != kNowhere) quota_left_[c.quota] -= c.workers * c.worker_millicores;
     if (budget_left_) *budget_left_ -= c.workers * c.worker_cores() * cheapest_price_;
     take_network(c, c.workers);
   }
@@ -74,7 +74,7 @@ std::optional<Growth::Bid> Growth::next_bid(int index) {
   Contender& c = contenders_[index];
   if (c.blocked && local_closed_[index]) return std::nullopt;
   const double x = c.supply();
-  if (c.workers < std::min(c.job->min_workers, c.limit) || c.want.unconditional) return remote_bid(index, x);
+  if (c.workers < std::min(c.least_workers, c.limit) || c.want.unconditional) return remote_bid(index, x);
   if (c.adjustable && x >= c.want.supply_ratio) return std::nullopt;
   if (!local_closed_[index]) {
     if (auto bid = local_bid(index, x)) return bid;
@@ -110,7 +110,7 @@ std::optional<Growth::Bid> Growth::local_bid(int index, double x) const {
   }
   if (best == kNowhere) return std::nullopt;
   const HostShare& host = c.hosts[best];
-  const std::int64_t held = c.job->hosts[best].request_millicores;
+  const std::int64_t held = host.held;
   const std::int64_t free = nodes_[host.node].free_for_local();
   const double reach = (c.want.supply_ratio - x) / c.supply_per_local_core;
   std::int64_t piece = std::llround(1000 * std::min(piece_cores(c, x, c.supply_per_local_core), reach));
@@ -125,7 +125,7 @@ std::optional<Growth::Bid> Growth::local_bid(int index, double x) const {
   const std::int64_t granted = nodes_.local_within(host.node, std::min(piece, free), spare_millicores());
   if (granted <= 0) return std::nullopt;
   const double cores = static_cast<double>(granted) / 1000;
-  return Bid{.rank = kGrowthTier + c.job->priority,
+  return Bid{.rank = kGrowthTier + c.priority,
              .value = value_of(c, x, cores * c.supply_per_local_core, cores, is_held),
              .contender = index,
              .host = best,
@@ -140,12 +140,12 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
       c.blocked = c.limit == c.job->max_workers ? Reason::kMax : c.want.reason;
     return std::nullopt;
   }
-  Bid bid{.rank = kGrowthTier + c.job->priority, .contender = index, .workers = 1};
-  if (c.workers < c.job->min_workers || c.want.unconditional) {
+  Bid bid{.rank = kGrowthTier + c.priority, .contender = index, .workers = 1};
+  if (c.workers < c.least_workers || c.want.unconditional) {
     bid.rank += kMinimumTier;
     return bid;
   }
-  const bool is_new = c.workers >= c.job->allocated_workers;
+  const bool is_new = c.workers >= c.held_workers;
   if (is_new && x >= flat_supply_ratio_) return std::nullopt;
   if (is_new && c.job->remaining_seconds && *c.job->remaining_seconds < config_.worker_pays_after_seconds)
     return std::nullopt;
@@ -153,7 +153,7 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
   double piece = piece_cores(c, x, std::max(c.supply_per_remote_core, 1e-12));
   if (c.adjustable) piece = std::min(piece, (c.want.supply_ratio - x) / c.supply_per_remote_core);
   const double fair = static_cast<double>(spare_millicores()) / 1000 / (4.0 * active_);
-  const double most = is_new ? c.limit : std::min(c.limit, c.job->allocated_workers);
+  const double most = is_new ? c.limit : std::min(c.limit, c.held_workers);
   bid.workers = static_cast<int>(std::clamp(std::min(piece, fair) / cores, 1.0, most - c.workers));
   bid.value = value_of(c, x, c.supply_per_remote_core * bid.workers * cores, bid.workers * cores, !is_new);
   if (config_.objective == Objective::kCost && is_new) {
@@ -186,7 +186,7 @@ bool Growth::serve_local(Contender& c, const Bid& bid) {
 }
 
 bool Growth::serve_remote(Contender& c, const Bid& bid) {
-  const std::int64_t size = c.job->worker_millicores;
+  const std::int64_t size = c.worker_millicores;
   int workers = std::min(bid.workers, c.limit - c.workers);
   const auto bounded = [&](std::int64_t available, Reason reason) {
     if (available < workers) {
@@ -210,20 +210,15 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
 }
 
 void Growth::give_back_worker(Contender& c) {
-  used_millicores_ -= (pooled(c, c.workers) - pooled(c, c.workers - 1)) * c.job->worker_millicores;
-  if (c.quota != kNowhere) quota_left_[c.quota] += c.job->worker_millicores;
+  used_millicores_ -= (pooled(c, c.workers) - pooled(c, c.workers - 1)) * c.worker_millicores;
+  if (c.quota != kNowhere) quota_left_[c.quota] += c.worker_millicores;
   if (budget_left_) *budget_left_ += c.worker_cores() * cheapest_price_;
   take_network(c, -1);
   --c.workers;
 }
 
-double Growth::traffic_per_worker(const Contender& c) const {
-  if (!c.job->bytes_per_sample || !c.belief.known) return 0;
-  return c.belief.remote_rate_per_core * c.worker_cores() * *c.job->bytes_per_sample;
-}
-
 int Growth::within_network(const Contender& c, int workers) const {
-  const double traffic = traffic_per_worker(c);
+  const double traffic = c.worker_traffic;
   if (traffic <= 0) return workers;
   double fits = workers;
   for (const HostShare& host : c.hosts)
@@ -232,7 +227,7 @@ int Growth::within_network(const Contender& c, int workers) const {
 }
 
 void Growth::take_network(const Contender& c, int workers) {
-  const double traffic = workers * traffic_per_worker(c);
+  const double traffic = workers * c.worker_traffic;
   if (traffic == 0) return;
   for (const HostShare& host : c.hosts)
     if (host.node != kNowhere) host_network_[host.node] -= traffic * host.part;

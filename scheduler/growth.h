@@ -78,7 +78,6 @@ class Growth {
   bool serve_remote(Contender& c, const Bid& bid);
   int within_network(const Contender& c, int workers) const;
   void take_network(const Contender& c, int workers);
-  double traffic_per_worker(const Contender& c) const;
 
   std::vector<Contender>& contenders_;
   NodeTable& nodes_;

@@ -89,7 +89,7 @@ class Placer {
     Ranking ranking(nodes_);
     // Large workers first: they have the least choice.
     std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
-      const auto size = [&](int i) { return contenders_[i].job->worker_millicores; };
+      const auto size = [&](int i) { return contenders_[i].worker_millicores; };
       return std::make_tuple(-contenders_[a].job->priority, -size(a)) <
              std::make_tuple(-contenders_[b].job->priority, -size(b));
     });
@@ -101,7 +101,7 @@ class Placer {
  private:
   std::tuple<bool, int, double, int> key(int index) const {
     const Contender& c = contenders_[index];
-    return {!c.want.unconditional, -c.job->priority, -c.last_value, index};
+    return {!c.want.unconditional, -c.priority, -c.last_value, index};
   }
 
   bool affords(const Contender& c, const NodeState& state) const {
@@ -110,16 +110,11 @@ class Placer {
 
   void take(Contender& c, int node) {
     NodeState& state = nodes_[node];
-    state.worker_millicores += c.job->worker_millicores;
+    state.worker_millicores += c.worker_millicores;
     state.memory_bytes -= c.job->worker_memory_bytes;
-    state.network_bytes_per_second -= traffic(c);
+    state.network_bytes_per_second -= c.worker_traffic;
     if (budget_left_) *budget_left_ -= c.worker_cores() * state.price_per_core_hour();
     c.occupied.push_back(node);
-  }
-
-  static double traffic(const Contender& c) {
-    if (!c.job->bytes_per_sample || !c.belief.known) return 0;
-    return c.belief.remote_rate_per_core * c.worker_cores() * *c.job->bytes_per_sample;
   }
 
   // The common case: all stay, and nobody needs to be chosen.
@@ -148,7 +143,7 @@ class Placer {
         continue;
       }
       const NodeState& state = nodes_[node];
-      if (state.free_for_workers() < c.job->worker_millicores || !affords(c, state)) {
+      if (state.free_for_workers() < c.worker_millicores || !affords(c, state)) {
         ++displaced;
         continue;
       }
@@ -169,7 +164,7 @@ class Placer {
 
   // A node for one more worker that has none; kNowhere when there is no room.
   int find(Contender& c, Ranking& ranking) {
-    const int node = ranking.take(c.job->worker_millicores, c.job->worker_memory_bytes, traffic(c));
+    const int node = ranking.take(c.worker_millicores, c.job->worker_memory_bytes, c.worker_traffic);
     if (node == kNowhere || !affords(c, nodes_[node])) return kNowhere;
     take(c, node);
     return node;
@@ -229,7 +224,7 @@ class Placer {
       const Worker* candidate = &c.job->workers[worker];
       const int node = c.worker_nodes[worker];
       if (node == kNowhere || std::find(c.kept.begin(), c.kept.end(), candidate) != c.kept.end()) continue;
-      if (nodes_[node].free_for_workers() < c.job->worker_millicores || !affords(c, nodes_[node])) continue;
+      if (nodes_[node].free_for_workers() < c.worker_millicores || !affords(c, nodes_[node])) continue;
       take(c, node);
       c.kept.push_back(candidate);
       return;
