@@ -14,11 +14,11 @@ TEST_CASE("Cachew: where it settles, by the size of its workers") {
     int want_workers;  // of one core
   };
   const Row rows[] = {
-      // 4 GPUs need 32 cores and have 12; 20 / 0.77 = 26 remote ones. The step after next to none is the last.
-      {"seven cores each", {"cachew", 7000}, 8, 35},
-      {"two cores each", {"cachew-2", 2000}, 8, 30},
-      {"one core each: it stops when one brings less than 3 %", {"cachew-1", 1000}, 8, 22},
-      {"one core each, 20 cores per GPU: it stops after sixteen", {"cachew-1", 1000}, 20, 18},
+      // 4 GPUs need 32 cores and have 12; 20 / 0.77 = 26 remote ones.
+      {"seven cores each: enough, and more", {"cachew", 7000}, 8, 35},
+      {"two cores each", {"cachew-2", 2000}, 8, 24},
+      {"one core each: it stops where one brings less than 3 %", {"cachew-1", 1000}, 8, 14},
+      {"one core each, 20 cores per GPU: it stops as early, far from the need", {"cachew-1", 1000}, 20, 17},
       {"a language model keeps one worker", {"cachew", 7000}, 0.5, 7},
   };
   for (const Row& row : rows) {

@@ -50,9 +50,8 @@ TEST_CASE("Pecan with its local workers from the start: never slower than on its
 }
 
 TEST_CASE("Pecan: a job waits for its first remote worker, and uses it when it comes") {
-  World world = one_job(8, 0);
-  // The other half of the host is somebody else's.
-  world.snapshot().nodes[0].requested_by_others_millicores = 12000;
+  World world;
+  world.node("gpu", 8, 24).node("cpu", 0, 0).job("a", "gpu", 8, kneed(8, 8));
   const auto policy = make_pecan_policy(7000, {.start_local = 10});
   world.run(*policy, 100);
   CHECK(world.workers("a") == 0);

@@ -6,6 +6,10 @@
 #include <set>
 #include <tuple>
 
+#include "scheduler/admission.h"
+#include "scheduler/config.h"
+#include "scheduler/node_table.h"
+
 namespace sluice::scheduler {
 namespace {
 
@@ -141,6 +145,20 @@ std::vector<Seat> seats_in_order_of_id(const ClusterSnapshot& snapshot, const st
   return seats;
 }
 
+// The trainers that start now. The CPU that their pods ask for is theirs from now on.
+std::map<JobId, Admission> admit_trainers(const ClusterSnapshot& snapshot, Stock& stock) {
+  NodeTable table(snapshot.nodes, 1);
+  std::map<JobId, Admission> admitted = admit(snapshot, table, Config{});
+  for (const Job& job : snapshot.jobs) {
+    const auto start = admitted.find(job.id);
+    if (start == admitted.end()) continue;
+    for (const std::string& node : start->second.nodes) {
+      stock.take(node, std::min(stock.free(node), job.waiting->millicores_per_rank));
+    }
+  }
+  return admitted;
+}
+
 // Feeders first. A wish beyond its node's CPU is cut to what is left, in the order of jobs.
 void take_local(Seat& seat, const NodeIndex& nodes, Stock& stock) {
   if (!seat.job->running || !seat.job->local_adjustable) return;
@@ -265,17 +283,22 @@ Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Tu
   Stock stock(snapshot);
   std::vector<Seat> seats = seats_in_order_of_id(snapshot, wishes);
 
-  // 1. What is guaranteed: the feeders' requests.
+  // 1. Trainers that start: first come first served with backfill, the same for all.
+  std::map<JobId, Admission> admitted = admit_trainers(snapshot, stock);
+  // 2. What is guaranteed: the feeders' requests.
   for (Seat& seat : seats) take_local(seat, nodes, stock);
-  // 2. What is there: workers keep their nodes where feeders leave them room.
+  // 3. What is there: workers keep their nodes where feeders leave them room.
   for (Seat& seat : seats) keep_workers(seat, stock);
-  // 3. What is new.
+  // 4. What is new.
   add_workers(seats, stock, turns);
 
   Plan plan;
   plan.capacity_millicores = stock.capacity();
   plan.granted_millicores = stock.capacity() - stock.left();
-  for (const Seat& seat : seats) plan.jobs.push_back(plan_for(seat));
+  for (const Seat& seat : seats) {
+    plan.jobs.push_back(plan_for(seat));
+    plan.jobs.back().admission = std::move(admitted[seat.job->id]);
+  }
   return plan;
 }
 

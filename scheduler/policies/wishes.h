@@ -2,6 +2,7 @@
 // their own algorithm alone.
 //
 // A rival's wish may be as large as it likes; what does not fit is not started. As with Kubernetes:
+//   waiting trainers start as in our own first come first served order (admission.h);
 //   the feeders' requests come first, then workers that exist keep their node, then new ones are placed: nodes without
 //   GPUs first, among those where most is free;
 //   scale-in takes workers without a node first, then those not ready, then the youngest;

@@ -209,6 +209,21 @@ TEST_CASE("a trainer's own CPU comes before workers, and evicts them") {
   CHECK(plan.jobs[1].new_worker_nodes.empty());
 }
 
+TEST_CASE("a trainer that waits starts where its GPUs are free, and workers make way") {
+  Job trainer{.id = {"default", "a"}};
+  trainer.waiting = Waiting{.since_seconds = 0, .gpus_per_rank = 4, .millicores_per_rank = 6000};
+  const std::vector<Node> nodes{gpu_node("g", 8, 12)};
+  const Plan plan =
+      fulfil(snapshot(nodes, {trainer, holding(running("b"), 10, "g")}), {workers(0), workers(10)}, Turns::kOneEach);
+  CHECK(plan.jobs[0].admission.admit);
+  CHECK(plan.jobs[0].admission.nodes == std::vector<std::string>{"g"});
+  CHECK(plan.jobs[1].workers == 6);
+
+  trainer.waiting->admitted_elsewhere = true;
+  const Plan kueue = fulfil(snapshot(nodes, {trainer}), {workers(0)}, Turns::kOneEach);
+  CHECK_FALSE(kueue.jobs[0].admission.admit);
+}
+
 TEST_CASE("shares are in proportion to GPUs, of what others leave") {
   Node node = gpu_node("g", 8, 24);
   node.requested_by_others_millicores = 8000;

@@ -80,6 +80,9 @@ void World::apply() {
     }
     job.allocated_workers = plan.workers;
     job.memory = plan.memory;
+    for (TrainerHost& host : job.hosts) {
+      if (!job.running) host.request_millicores = host.limit_millicores = 0;
+    }
     for (std::size_t h = 0; h < plan.local.size(); ++h) {
       job.hosts[h].request_millicores = plan.local[h].request_millicores;
       job.hosts[h].limit_millicores = plan.local[h].limit_millicores;
