@@ -13,8 +13,11 @@ constexpr std::int64_t kGrowthTier = 0;
 constexpr std::int64_t kLeastLocalMillicores = 100;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-// Workers on nodes that take no new ones hold no part of the pool.
-int pooled(const Contender& c, int workers) { return std::max(0, workers - c.outside); }
+// How many of so many workers hold a part of the pool. Those on nodes that take no new ones do not; they are kept after
+// the other existing ones, and before there is a new one.
+int pooled(const Contender& c, int workers) {
+  return workers - std::clamp(workers - (c.live - c.outside), 0, c.outside);
+}
 
 }  // namespace
 
@@ -194,8 +197,9 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
       if (workers == 0 && !c.blocked) c.blocked = reason;
     }
   };
-  const int outside = std::max(0, c.outside - c.workers);
-  bounded(outside + std::max<std::int64_t>(spare_millicores(), 0) / size, Reason::kCpu);
+  int fitting = workers;
+  while (fitting > 0 && (pooled(c, c.workers + fitting) - pooled(c, c.workers)) * size > spare_millicores()) --fitting;
+  bounded(fitting, Reason::kCpu);
   if (c.quota != kNowhere) bounded(quota_left_[c.quota] / size, Reason::kQuota);
   bounded(within_network(c, workers), Reason::kNetwork);
   const double price = c.worker_cores() * cheapest_price_;

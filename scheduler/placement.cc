@@ -45,6 +45,9 @@ class Ranking {
     return found;
   }
 
+  // The node may have more room than before.
+  void refresh(int node) { queue_.push(entry_of(node)); }
+
  private:
   struct Entry {
     bool has_gpus = false;
@@ -187,7 +190,11 @@ class Placer {
       });
     }
     while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) {
-      const int node = find(c, ranking);
+      int node = find(c, ranking);
+      if (node == kNowhere && make_room(c)) {
+        ranking.refresh(changed_);
+        node = find(c, ranking);
+      }
       if (node == kNowhere) {
         while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) give_back(c, Reason::kCpu);
         return false;
@@ -195,6 +202,51 @@ class Placer {
       c.new_nodes.push_back(node);
     }
     return all;
+  }
+
+  // Where a worker finds no node although there is room enough in sum, smaller ones of a lower priority make way: on
+  // the node where the least has to go. Otherwise small workers of anybody would starve large ones of the important.
+  bool make_room(const Contender& c) {
+    if (--searches_left_ < 0) return false;
+    std::vector<std::int64_t> yielding(nodes_.size());
+    for (const Contender& other : contenders_)
+      if (other.priority < c.priority && !other.want.unconditional)
+        for (const int node : other.occupied) yielding[node] += other.worker_millicores;
+    int best = kNowhere;
+    const auto missing = [&](int node) { return c.worker_millicores - nodes_[node].free_for_workers(); };
+    for (int node = 0; node < nodes_.size(); ++node) {
+      if (!nodes_[node].node->schedulable || yielding[node] < missing(node)) continue;
+      if (best == kNowhere || missing(node) < missing(best)) best = node;
+    }
+    if (best == kNowhere) return false;
+    // The lowest first; order_ has the highest priority in front.
+    for (auto index = order_.rbegin(); index != order_.rend() && missing(best) > 0; ++index) {
+      Contender& other = contenders_[*index];
+      if (other.priority >= c.priority || other.want.unconditional) continue;
+      while (missing(best) > 0 && evict(other, best)) continue;
+    }
+    changed_ = best;
+    return missing(best) <= 0;
+  }
+
+  bool evict(Contender& c, int node) {
+    const auto place = std::find(c.occupied.begin(), c.occupied.end(), node);
+    if (place == c.occupied.end()) return false;
+    c.occupied.erase(place);
+    if (const auto fresh = std::find(c.new_nodes.begin(), c.new_nodes.end(), node); fresh != c.new_nodes.end())
+      c.new_nodes.erase(fresh);
+    else
+      std::erase_if(c.kept, [&, gone = false](const Worker* worker) mutable {
+        if (gone || c.worker_nodes[worker - c.job->workers.data()] != node) return false;
+        return gone = true;
+      });
+    NodeState& state = nodes_[node];
+    state.worker_millicores -= c.worker_millicores;
+    state.memory_bytes += c.job->worker_memory_bytes;
+    state.network_bytes_per_second += c.worker_traffic;
+    if (budget_left_) *budget_left_ += c.worker_cores() * state.price_per_core_hour();
+    give_back(c, Reason::kCpu);
+    return true;
   }
 
   // The bids go on, each worker to a real place at once.
@@ -229,7 +281,9 @@ class Placer {
       c.kept.push_back(candidate);
       return;
     }
-    if (const int node = find(c, ranking); node != kNowhere)
+    const bool moves = c.live > std::ssize(c.kept);  // one goes, and another one comes
+    const int node = moves && !config_.replaces_workers ? kNowhere : find(c, ranking);
+    if (node != kNowhere)
       c.new_nodes.push_back(node);
     else
       give_back(c, Reason::kCpu);
@@ -241,6 +295,8 @@ class Placer {
   const Config& config_;
   std::optional<double> budget_left_;
   std::vector<int> order_;
+  int searches_left_ = 100;     // for room that others have to make: each looks at everything
+  int changed_ = kNowhere;      // the node where room was made
   std::vector<char> no_place_;  // per contender: a worker that was granted found no node
   std::vector<std::pair<const Contender*, const Worker*>> unplaced_;  // kept, but bound to no node yet
 };
@@ -252,6 +308,7 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
     bool starting = false;
     bool unbound = false;
     bool crowded = false;
+    bool cordoned = false;
     double price = 0;
     bool spot = false;
     double created = 0;
@@ -260,9 +317,9 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
     int index = 0;
 
     bool operator<(const Key& other) const {
-      return std::tie(starting, unbound, crowded, price, spot, created, emptiness, *name) <
-             std::tie(other.starting, other.unbound, other.crowded, other.price, other.spot, other.created,
-                      other.emptiness, *other.name);
+      return std::tie(cordoned, starting, unbound, crowded, price, spot, created, emptiness, *name) <
+             std::tie(other.cordoned, other.starting, other.unbound, other.crowded, other.price, other.spot,
+                      other.created, other.emptiness, *other.name);
     }
   };
   std::vector<Key> keys;
@@ -279,6 +336,7 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
     if (!key.unbound) {
       const NodeState& state = nodes[contender.worker_nodes[i]];
       key.crowded = state.crowded;
+      key.cordoned = !state.node->schedulable;
       key.price = state.price_per_core_hour();
       key.spot = state.node->spot;
       key.emptiness = state.free_for_workers();
