@@ -25,7 +25,7 @@ TEST_CASE("Cachew: where it settles, by the size of its workers") {
     INFO(row.situation);
     World world;
     world.node("gpu", 8, 24).node("cpu", 0, 200).job("a", "gpu", 4, kneed(4, row.knee_cores_per_gpu));
-    const auto policy = make_cachew_policy(row.worker);
+    const auto policy = make_cachew_policy(row.worker, {}, 1);
     world.run(*policy, 400);
     CHECK(world.workers("a") == row.want_workers);
     CHECK(world.local_cores("a") == 12);
@@ -36,7 +36,7 @@ TEST_CASE("Cachew: free workers go to the first job that wants one") {
   World world;
   world.node("gpu", 8, 24).node("cpu", 0, 28);
   world.job("a", "gpu", 4, kneed(4, 30)).job("b", "gpu", 4, kneed(4, 30));
-  const auto policy = make_cachew_policy({"cachew", 7000});
+  const auto policy = make_cachew_policy({"cachew", 7000}, {}, 1);
   world.run(*policy, 200);
   // Both climb in step until there is nothing left; the first in order has the larger part.
   CHECK(world.workers("a") + world.workers("b") == 28);
@@ -46,7 +46,7 @@ TEST_CASE("Cachew: free workers go to the first job that wants one") {
 TEST_CASE("Cachew: a worker of which only a part found room is waited for, and the climb stands still") {
   World world;
   world.node("gpu", 8, 24).node("cpu", 0, 10).job("a", "gpu", 8, kneed(8, 30));
-  const auto policy = make_cachew_policy({"cachew", 7000});
+  const auto policy = make_cachew_policy({"cachew", 7000}, {}, 1);
   world.run(*policy, 100);
   CHECK(world.workers("a") == 10);
   CHECK(world.plan().jobs[0].explanation == "2 workers, scaling");
@@ -55,7 +55,7 @@ TEST_CASE("Cachew: a worker of which only a part found room is waited for, and t
 TEST_CASE("Cachew: a job that comes back starts from one worker") {
   World world;
   world.node("gpu", 8, 24).node("cpu", 0, 200).job("a", "gpu", 4, kneed(4, 8));
-  const auto policy = make_cachew_policy({"cachew", 7000});
+  const auto policy = make_cachew_policy({"cachew", 7000}, {}, 1);
   world.run(*policy, 100);
   world.at("a").running = false;
   world.run(*policy, 1);

@@ -79,7 +79,7 @@ class HpaController {
 }  // namespace
 
 std::unique_ptr<Policy> make_hpa_policy() {
-  return std::make_unique<JobByJobPolicy<HpaController>>("hpa", Turns::kOneEach, [] { return HpaController(); });
+  return std::make_unique<JobByJobPolicy<HpaController>>("hpa", Turns::kFirstAsked, [] { return HpaController(); });
 }
 
 }  // namespace sluice::scheduler

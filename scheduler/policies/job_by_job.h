@@ -46,7 +46,7 @@ class JobByJobPolicy : public Policy {
       wishes.push_back(controller.wish(job, {nodes, snapshot.taken_at_seconds}));
     }
     controllers_ = std::move(next);
-    return fulfil(snapshot, wishes, turns_);
+    return fulfil(snapshot, wishes, turns_, pending_);
   }
 
  private:
@@ -54,6 +54,7 @@ class JobByJobPolicy : public Policy {
   const Turns turns_;
   const std::function<Controller()> make_controller_;
   std::map<JobId, Controller> controllers_;
+  PendingPods pending_;
 };
 
 }  // namespace sluice::scheduler

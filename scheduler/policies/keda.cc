@@ -56,7 +56,7 @@ class KedaController {
 }  // namespace
 
 std::unique_ptr<Policy> make_keda_policy(const KedaConstants& constants) {
-  return std::make_unique<JobByJobPolicy<KedaController>>("keda", Turns::kOneEach,
+  return std::make_unique<JobByJobPolicy<KedaController>>("keda", Turns::kFirstAsked,
                                                           [constants] { return KedaController(constants); });
 }
 

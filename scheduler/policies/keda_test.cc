@@ -29,13 +29,13 @@ std::vector<int> with_backlog(Policy& policy, World& world, double backlog, int 
 
 TEST_CASE("KEDA: an empty queue is a jump to all that the target allows, as fast as the HPA may grow") {
   World world = one_job(20);
-  const auto policy = make_keda_policy();
+  const auto policy = make_keda_policy({.batches_per_worker = 1.0 / 3});
   CHECK(with_backlog(*policy, world, 64, 8) == std::vector<int>{1, 5, 10, 20, 40, 80, 160, 192});
 }
 
 TEST_CASE("KEDA: the number of workers follows the backlog, downwards after five minutes") {
   World world = one_job(20);
-  const auto policy = make_keda_policy();
+  const auto policy = make_keda_policy({.batches_per_worker = 1.0 / 3});
   REQUIRE(with_backlog(*policy, world, 32, 10).back() == 96);
   CHECK(with_backlog(*policy, world, 34, 2).back() == 96);  // 6 % more: within the tolerance
   CHECK(with_backlog(*policy, world, 40, 2).back() == 120);

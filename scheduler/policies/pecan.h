@@ -18,6 +18,6 @@
 namespace sluice::scheduler {
 
 std::unique_ptr<Policy> make_pecan_policy(int remote_worker_millicores = 7000, const PecanConstants& constants = {},
-                                          int windows_per_report = 1);
+                                          int windows_per_report = 4);
 
 }  // namespace sluice::scheduler

@@ -26,7 +26,7 @@ TEST_CASE("Pecan as in the paper: starts remotely, ends with all local workers a
   for (const Row& row : rows) {
     INFO(row.situation);
     World world = one_job(row.knee_cores_per_gpu, 300);
-    const auto policy = make_pecan_policy();
+    const auto policy = make_pecan_policy(7000, {}, 1);
     world.run(*policy, 1);
     CHECK(world.workers("a") == 7);
     CHECK(world.local_cores("a") == 0);
@@ -39,7 +39,7 @@ TEST_CASE("Pecan as in the paper: starts remotely, ends with all local workers a
 
 TEST_CASE("Pecan with its local workers from the start: never slower than on its share") {
   World world = one_job(8, 300);
-  const auto policy = make_pecan_policy(7000, {.start_local = 10});
+  const auto policy = make_pecan_policy(7000, {.start_local = 10}, 1);
   const double share_speed = 12.0 / 32;
   for (int i = 0; i < 100; ++i) {
     world.run(*policy, 1);
@@ -52,7 +52,7 @@ TEST_CASE("Pecan with its local workers from the start: never slower than on its
 TEST_CASE("Pecan: a job waits for its first remote worker, and uses it when it comes") {
   World world;
   world.node("gpu", 8, 24).node("cpu", 0, 0).job("a", "gpu", 8, kneed(8, 8));
-  const auto policy = make_pecan_policy(7000, {.start_local = 10});
+  const auto policy = make_pecan_policy(7000, {.start_local = 10}, 1);
   world.run(*policy, 100);
   CHECK(world.workers("a") == 0);
   world.snapshot().nodes[1].allocatable_millicores = 100'000;
@@ -62,7 +62,7 @@ TEST_CASE("Pecan: a job waits for its first remote worker, and uses it when it c
 
 TEST_CASE("Pecan: local workers are tenths of the share, guaranteed and as a limit") {
   World world = one_job(4, 300);
-  const auto policy = make_pecan_policy();
+  const auto policy = make_pecan_policy(7000, {}, 1);
   for (int i = 0; i < 200; ++i) {
     world.run(*policy, 1);
     const LocalCpu& local = world.plan().jobs[0].local[0];

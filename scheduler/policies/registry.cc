@@ -65,6 +65,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const Config&
 
 std::vector<std::string_view> policy_names() {
   std::vector<std::string_view> names;
+  names.reserve(kPolicies.size());
   for (const Entry& entry : kPolicies) names.push_back(entry.name);
   return names;
 }

@@ -200,15 +200,39 @@ bool add_worker(Seat& seat, Stock& stock) {
   return true;
 }
 
-void add_workers(std::vector<Seat>& seats, Stock& stock, Turns turns) {
-  stock.rank();
+// One worker for each seat in turn, or for each all that it wants, until nothing fits any more.
+void add_in_turns(std::vector<Seat>& seats, Stock& stock, bool one_each) {
   bool placed = true;
   while (placed) {
     placed = false;
     for (Seat& seat : seats) {
       while (add_worker(seat, stock)) {
         placed = true;
-        if (turns == Turns::kOneEach) break;
+        if (one_each) break;
+      }
+    }
+  }
+}
+
+// In the order in which the pending pods were asked for.
+void add_first_asked(std::vector<Seat>& seats, Stock& stock, PendingPods& pending, double now_seconds) {
+  std::map<double, std::vector<Seat*>> by_time;
+  std::set<JobId> present;
+  for (Seat& seat : seats) {
+    present.insert(seat.job->id);
+    pending.set_missing(seat.job->id, seat.wanted - seat.granted, now_seconds);
+    for (const PendingPods::Batch& batch : pending.of(seat.job->id)) by_time[batch.asked_at_seconds].push_back(&seat);
+  }
+  pending.keep_only(present);
+  for (auto& [asked_at, asking] : by_time) {
+    bool placed = true;
+    while (placed) {
+      placed = false;
+      for (Seat* seat : asking) {
+        const auto& queue = pending.of(seat->job->id);
+        if (queue.empty() || queue.front().asked_at_seconds > asked_at || !add_worker(*seat, stock)) continue;
+        pending.placed(seat->job->id);
+        placed = true;
       }
     }
   }
@@ -279,6 +303,11 @@ std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes) {
 }
 
 Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns) {
+  PendingPods nobody_waited;
+  return fulfil(snapshot, wishes, turns, nobody_waited);
+}
+
+Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, PendingPods& pending) {
   const NodeIndex nodes(snapshot.nodes);
   Stock stock(snapshot);
   std::vector<Seat> seats = seats_in_order_of_id(snapshot, wishes);
@@ -290,7 +319,12 @@ Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Tu
   // 3. What is there: workers keep their nodes where feeders leave them room.
   for (Seat& seat : seats) keep_workers(seat, stock);
   // 4. What is new.
-  add_workers(seats, stock, turns);
+  stock.rank();
+  if (turns == Turns::kFirstAsked) {
+    add_first_asked(seats, stock, pending, snapshot.taken_at_seconds);
+  } else {
+    add_in_turns(seats, stock, turns == Turns::kOneEach);
+  }
 
   Plan plan;
   plan.capacity_millicores = stock.capacity();

@@ -14,7 +14,7 @@
 //      placement Local has no workers; a quota's CPU is not exceeded by new workers.
 //   3. Deterministic, whatever the order of nodes, jobs and workers in the snapshot.
 //
-// Thread safety: pure functions on values.
+// Thread safety: functions on the values they are given.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "scheduler/plan.h"
+#include "scheduler/policies/pending_pods.h"
 #include "scheduler/snapshot.h"
 
 namespace sluice::scheduler {
@@ -39,8 +40,9 @@ struct Wish {
 
 // Whose next worker is placed first when room is short.
 enum class Turns {
-  kOneEach,   // one worker for each job in turn
-  kJobByJob,  // all of the first job's, then all of the second's
+  kFirstAsked,  // who has waited longest, as Kubernetes does; those asked for at once take turns
+  kOneEach,     // one worker for each job in turn: for policies that divide the cluster themselves
+  kJobByJob,    // all of the first job's, then all of the second's
 };
 
 // Nodes by name, and what of their CPU belongs to whom.
@@ -63,7 +65,9 @@ class NodeIndex {
 // Each host's GPU-proportional share, guaranteed and as a limit: what every trainer gets without a scheduler.
 std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes);
 
+// `pending` is kept from decision to decision by policies that take Turns::kFirstAsked.
 // REQUIRES: one wish for each job, in the order of snapshot.jobs
+Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, PendingPods& pending);
 Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns);
 
 }  // namespace sluice::scheduler
