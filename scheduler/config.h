@@ -45,6 +45,7 @@ struct Config {
   double feedback_lower = 0.97;        // sated with supply to spare
   double feedback_limit = 8;           // the correction stays within [1/limit, limit]
   double feedback_raise_above = 0.95;  // supply ratio from which "looked sufficient" holds
+  double feedback_tolerance = 0.02;    // and less speed than promised by more than this share of full speed
   double feedback_lower_above = 1 / 0.9;
   double feedback_busy_above = 0.3;    // busy share of the granted cores below which more is no cure
   double local_extrapolation = 2;      // idle feeder CPU counts up to this multiple of its observed use: hosts saturate

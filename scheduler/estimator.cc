@@ -159,6 +159,13 @@ bool workers_are_busy(const Job& job, const Measurement& m, const Config& config
   return m.remote && m.remote->busy_cores >= config.feedback_busy_above * granted_cores;
 }
 
+// A soft knee makes a trainer wait a little even where supply meets demand: only less speed than that tells of an
+// error.
+bool slower_than_promised(const Belief& belief, double supply_ratio, const Config& config) {
+  const double promised = progress(supply_ratio, config.softmin_exponent);
+  return 1 - belief.wait_share < promised - config.feedback_tolerance;
+}
+
 // Corrects the knee by its observed effect, at most once per window.
 void feed_back(const Job& job, const Config& config, Belief& belief) {
   const Measurement& m = *job.observation.measurement;
@@ -168,7 +175,9 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
 
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
   double corrected = memory.feedback;
-  if (belief.starved && x > config.feedback_raise_above) {
+  // Where the plan fills jobs up to the flat part of the curve, it is the curve that says how much waiting is too much.
+  const bool wrong = !job.local_adjustable || slower_than_promised(belief, x, config);
+  if (belief.starved && x > config.feedback_raise_above && wrong) {
     if (!workers_are_busy(job, m, config)) return;
     // A starved trainer's speed is its supply: 1 - w is what the cores that look like x are really worth. The usual
     // reason is CPU of a worker that its executor does not see, spent on transport.

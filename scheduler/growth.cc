@@ -139,8 +139,7 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
   Contender& c = contenders_[index];
   if (c.blocked) return std::nullopt;
   if (c.workers >= c.limit) {
-    if (c.adjustable && c.want.reason != Reason::kSated && !c.want.unconditional)
-      c.blocked = c.limit == c.job->max_workers ? Reason::kMax : c.want.reason;
+    if (c.want.supply_ratio > 0) c.blocked = c.want.limit_reason;
     return std::nullopt;
   }
   Bid bid{.rank = kGrowthTier + c.priority, .contender = index, .workers = 1};
@@ -153,6 +152,9 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
   if (is_new && c.job->remaining_seconds && *c.job->remaining_seconds < config_.worker_pays_after_seconds)
     return std::nullopt;
   const double cores = c.worker_cores();
+  // Not a whole worker for a crumb of need; what is held may stay for less than what is new.
+  if (c.adjustable && x >= 1 && c.want.supply_ratio - x < (is_new ? 0.5 : 0.25) * c.supply_per_remote_core * cores)
+    return std::nullopt;
   double piece = piece_cores(c, x, std::max(c.supply_per_remote_core, 1e-12));
   if (c.adjustable) piece = std::min(piece, (c.want.supply_ratio - x) / c.supply_per_remote_core);
   const double fair = static_cast<double>(spare_millicores()) / 1000 / (4.0 * active_);

@@ -56,11 +56,17 @@ Want want_of_adjustable(const Job& job, const Belief& belief, const Config& conf
     want.supply_ratio = held;
     want.reason = Reason::kSated;
   }
-  const int reach = std::max(1, whole_workers(config.remote_extrapolation * belief.busy_cores, job));
-  if (reach < want.workers)
-    want = {std::max(reach, job.allocated_workers), Reason::kExtrapolation, false, want.supply_ratio};
+  const int reach =
+      std::max(job.allocated_workers, std::max(1, whole_workers(config.remote_extrapolation * belief.busy_cores, job)));
+  if (reach < want.workers) {
+    want.workers = reach;
+    want.limit_reason = Reason::kExtrapolation;
+  }
   const int useful = useful_workers(job, belief, want.workers);
-  if (useful < want.workers) want = {useful, Reason::kNoEffect, false, want.supply_ratio};
+  if (useful < want.workers) {
+    want.workers = useful;
+    want.limit_reason = Reason::kNoEffect;
+  }
   return want;
 }
 

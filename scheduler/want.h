@@ -18,6 +18,7 @@ struct Want {
   bool unconditional = false;
   // Only where the plan sets the feeders' CPU, too: local and remote CPU together up to this supply ratio.
   double supply_ratio = 0;
+  Reason limit_reason = Reason::kMax;  // what `workers` comes from, for jobs that end there short of the supply ratio
 };
 
 // For mode Recommend this is what mode Auto would want.

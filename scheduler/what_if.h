@@ -22,12 +22,13 @@ std::string gain_text(int more_workers, double gain_percent);
 
 struct JobGain {
   JobId id;
-  int workers = 0;           // that the job would get in addition, or lose
-  double gain_percent = 0;   // of its steps per second
+  int workers = 0;          // that the job would get in addition, or lose
+  double gain_percent = 0;  // of its steps per second
 };
 
 // What a cluster with these nodes in addition would give to each running job, in the order of the ids. A whole decision
 // is taken for it.
-std::vector<JobGain> gain_of_nodes(const ClusterSnapshot& snapshot, const std::vector<Node>& more, const Config& config);
+std::vector<JobGain> gain_of_nodes(const ClusterSnapshot& snapshot, const std::vector<Node>& more,
+                                   const Config& config);
 
 }  // namespace sluice::scheduler
