@@ -78,8 +78,10 @@ class HpaController {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_hpa_policy() {
-  return std::make_unique<JobByJobPolicy<HpaController>>("hpa", Turns::kFirstAsked, [] { return HpaController(); });
+std::unique_ptr<Policy> make_hpa_policy(WorkerNodes worker_nodes) {
+  const bool everywhere = worker_nodes == WorkerNodes::kAll;
+  return std::make_unique<JobByJobPolicy<HpaController>>(
+      everywhere ? "hpa-everywhere" : "hpa", Turns::kFirstAsked, [] { return HpaController(); }, worker_nodes);
 }
 
 }  // namespace sluice::scheduler

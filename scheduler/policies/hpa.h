@@ -10,10 +10,12 @@
 
 #include <memory>
 
+#include "scheduler/policies/wishes.h"
 #include "scheduler/policy.h"
 
 namespace sluice::scheduler {
 
-std::unique_ptr<Policy> make_hpa_policy();
+// "hpa", or "hpa-everywhere" where workers may use what GPU hosts have left.
+std::unique_ptr<Policy> make_hpa_policy(WorkerNodes worker_nodes = WorkerNodes::kWithoutGpus);
 
 }  // namespace sluice::scheduler

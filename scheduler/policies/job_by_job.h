@@ -25,8 +25,9 @@ struct Scene {
 template <typename Controller>
 class JobByJobPolicy : public Policy {
  public:
-  JobByJobPolicy(std::string_view name, Turns turns, std::function<Controller()> make_controller)
-      : name_(name), turns_(turns), make_controller_(std::move(make_controller)) {}
+  JobByJobPolicy(std::string_view name, Turns turns, std::function<Controller()> make_controller,
+                 WorkerNodes worker_nodes = WorkerNodes::kWithoutGpus)
+      : name_(name), turns_(turns), worker_nodes_(worker_nodes), make_controller_(std::move(make_controller)) {}
 
   std::string_view name() const override { return name_; }
 
@@ -46,12 +47,13 @@ class JobByJobPolicy : public Policy {
       wishes.push_back(controller.wish(job, {nodes, snapshot.taken_at_seconds}));
     }
     controllers_ = std::move(next);
-    return fulfil(snapshot, wishes, turns_, pending_);
+    return fulfil(snapshot, wishes, turns_, worker_nodes_, pending_);
   }
 
  private:
   const std::string_view name_;
   const Turns turns_;
+  const WorkerNodes worker_nodes_;
   const std::function<Controller()> make_controller_;
   std::map<JobId, Controller> controllers_;
   PendingPods pending_;

@@ -55,9 +55,11 @@ class KedaController {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_keda_policy(const KedaConstants& constants) {
-  return std::make_unique<JobByJobPolicy<KedaController>>("keda", Turns::kFirstAsked,
-                                                          [constants] { return KedaController(constants); });
+std::unique_ptr<Policy> make_keda_policy(const KedaConstants& constants, WorkerNodes worker_nodes) {
+  const bool everywhere = worker_nodes == WorkerNodes::kAll;
+  return std::make_unique<JobByJobPolicy<KedaController>>(
+      everywhere ? "keda-everywhere" : "keda", Turns::kFirstAsked, [constants] { return KedaController(constants); },
+      worker_nodes);
 }
 
 }  // namespace sluice::scheduler

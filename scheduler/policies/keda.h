@@ -16,6 +16,7 @@
 
 #include <memory>
 
+#include "scheduler/policies/wishes.h"
 #include "scheduler/policy.h"
 
 namespace sluice::scheduler {
@@ -27,6 +28,8 @@ struct KedaConstants {
   double tolerance = 0.1;
 };
 
-std::unique_ptr<Policy> make_keda_policy(const KedaConstants& constants = {});
+// "keda", or "keda-everywhere" where workers may use what GPU hosts have left.
+std::unique_ptr<Policy> make_keda_policy(const KedaConstants& constants = {},
+                                         WorkerNodes worker_nodes = WorkerNodes::kWithoutGpus);
 
 }  // namespace sluice::scheduler

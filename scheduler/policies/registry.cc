@@ -32,7 +32,9 @@ constexpr std::array kPolicies = {
     Entry{"burst", [](const Config&) -> Made { return make_burst_policy(); }},
     Entry{"knee-proportional", [](const Config& c) -> Made { return std::make_unique<KneeProportionalPolicy>(c); }},
     Entry{"hpa", [](const Config&) -> Made { return make_hpa_policy(); }},
+    Entry{"hpa-everywhere", [](const Config&) -> Made { return make_hpa_policy(WorkerNodes::kAll); }},
     Entry{"keda", [](const Config&) -> Made { return make_keda_policy(); }},
+    Entry{"keda-everywhere", [](const Config&) -> Made { return make_keda_policy({}, WorkerNodes::kAll); }},
     Entry{"cachew",
           [](const Config&) -> Made {
             return make_cachew_policy({"cachew", 7000});

@@ -83,9 +83,11 @@ class Stock {
   }
 
   // From here on nodes are only taken from through place().
-  void rank() {
+  void rank(WorkerNodes worker_nodes) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].node->schedulable) ranking_.insert(rank_of(i));
+      const Node& node = *nodes_[i].node;
+      const bool allowed = worker_nodes == WorkerNodes::kAll || node.gpus == 0;
+      if (node.schedulable && allowed) ranking_.insert(rank_of(i));
     }
   }
 
@@ -304,10 +306,11 @@ std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes) {
 
 Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns) {
   PendingPods nobody_waited;
-  return fulfil(snapshot, wishes, turns, nobody_waited);
+  return fulfil(snapshot, wishes, turns, WorkerNodes::kAll, nobody_waited);
 }
 
-Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, PendingPods& pending) {
+Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, WorkerNodes worker_nodes,
+            PendingPods& pending) {
   const NodeIndex nodes(snapshot.nodes);
   Stock stock(snapshot);
   std::vector<Seat> seats = seats_in_order_of_id(snapshot, wishes);
@@ -319,7 +322,7 @@ Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Tu
   // 3. What is there: workers keep their nodes where feeders leave them room.
   for (Seat& seat : seats) keep_workers(seat, stock);
   // 4. What is new.
-  stock.rank();
+  stock.rank(worker_nodes);
   if (turns == Turns::kFirstAsked) {
     add_first_asked(seats, stock, pending, snapshot.taken_at_seconds);
   } else {

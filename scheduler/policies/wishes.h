@@ -45,6 +45,14 @@ enum class Turns {
   kJobByJob,    // all of the first job's, then all of the second's
 };
 
+// Where new workers may go.
+enum class WorkerNodes {
+  // The CPU of GPU hosts is reserved for their GPUs, idle ones included: what a static split means, and what the taint
+  // that GPU nodes carry in practice enforces. Cachew's, Pecan's and FastFlow's workers are machines of their own.
+  kWithoutGpus,
+  kAll,
+};
+
 // Nodes by name, and what of their CPU belongs to whom.
 class NodeIndex {
  public:
@@ -67,7 +75,8 @@ std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes);
 
 // `pending` is kept from decision to decision by policies that take Turns::kFirstAsked.
 // REQUIRES: one wish for each job, in the order of snapshot.jobs
-Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, PendingPods& pending);
-Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns);
+Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, WorkerNodes worker_nodes,
+            PendingPods& pending);
+Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns);  // on all nodes
 
 }  // namespace sluice::scheduler

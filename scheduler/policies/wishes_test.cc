@@ -111,7 +111,8 @@ TEST_CASE("room that becomes free goes to who has waited longest") {
   ClusterSnapshot cluster = snapshot({cpu_node("n", 4)}, {running("a"), running("b"), running("c")});
   const auto decide = [&](int a, int b, int c) {
     cluster.taken_at_seconds += 15;
-    const Plan plan = fulfil(cluster, {workers(a), workers(b), workers(c)}, Turns::kFirstAsked, pending);
+    const Plan plan =
+        fulfil(cluster, {workers(a), workers(b), workers(c)}, Turns::kFirstAsked, WorkerNodes::kAll, pending);
     for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
       Job& job = cluster.jobs[j];
       std::erase_if(job.workers, [&](const Worker& worker) {
@@ -146,6 +147,14 @@ TEST_CASE("new workers go to nodes without GPUs first, then to where most is fre
   CHECK(on("large") == 4);
   CHECK(on("small") == 2);
   CHECK(on("g") == 1);
+}
+
+TEST_CASE("GPU hosts are left to their GPUs where the policy says so; workers that are there stay") {
+  PendingPods pending;
+  const ClusterSnapshot cluster = snapshot({gpu_node("g", 8, 100), cpu_node("n", 4)}, {holding(running("a"), 2, "g")});
+  CHECK(counts(fulfil(cluster, {workers(9)}, Turns::kFirstAsked, WorkerNodes::kWithoutGpus, pending)) ==
+        std::vector<int>{6});
+  CHECK(counts(fulfil(cluster, {workers(9)}, Turns::kFirstAsked, WorkerNodes::kAll, pending)) == std::vector<int>{9});
 }
 
 TEST_CASE("room that is no room, by situation") {
