@@ -24,9 +24,9 @@ struct Cluster {
   Physics physics;
 
   int gpus() const;
-  double cores() const;              // of all nodes
-  double gpu_host_cores() const;     // of nodes with GPUs
-  double cores_per_gpu() const;      // c: of GPU hosts; 0 without GPUs
+  double cores() const;           // of all nodes
+  double gpu_host_cores() const;  // of nodes with GPUs
+  double cores_per_gpu() const;   // c: of GPU hosts; 0 without GPUs
   int most_gpus_per_node() const;
 };
 

@@ -1,14 +1,12 @@
 #include "scheduler/simulator/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <optional>
 
-#include "scheduler/simulator/event_queue.h"
-#include "scheduler/simulator/exporter.h"
-#include "scheduler/simulator/random.h"
+#include "scheduler/simulator/run.h"
 #include "scheduler/simulator/supply.h"
 
 namespace sluice::simulator {
@@ -17,71 +15,17 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kDoneTolerance = 1e-6;  // seconds of ideal running time
 
+// Of this thread: what is measured does not depend on who else uses the machine.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 // The first multiple of `period` at or after a moment.
 double next_multiple(double seconds, double period) { return std::ceil(seconds / period - 1e-9) * period; }
 
-class Run {
- public:
-  Run(const Cluster& cluster, const Workload& workload, scheduler::Policy& policy, const RunOptions& options)
-      : cluster_(cluster),
-        physics_(cluster.physics),
-        workload_(workload),
-        policy_(policy),
-        options_(options),
-        floor_(cluster, jobs_),
-        snapshots_(cluster.physics) {}
-
-  Result<RunRecord> run();
-
- private:
-  Result<void> prepare();
-  void handle(const Event& event);
-  void milestone(JobState& job);
-  void finish(JobState& job);
-  void fail_trainer(JobState& job);
-  void node_down(int node, std::uint64_t times);
-  void node_up(int node, std::uint64_t times);
-  void schedule_failure(int node, std::uint64_t times);
-  void incident(const Incident& incident, bool begins);
-  void request_admission();
-  void admit();
-  void start(JobState& job, std::vector<HostState> hosts);
-  void activate(int index);
-  void deactivate(int index);
-  void decide();
-  void admit_as_planned(const scheduler::Plan& plan);
-  void plan_next_decision(bool changed);
-  void refresh();
-  std::vector<double> storage_ratios() const;
-  void set_rates(JobState& job, double storage_ratio);
-  void predict(JobState& job);
-  void wake_for_workers(JobState& job);
-  RunRecord record() const;
-
-  const Cluster& cluster_;
-  const Physics& physics_;
-  const Workload& workload_;
-  scheduler::Policy& policy_;
-  const RunOptions& options_;
-  std::vector<JobState> jobs_;
-  Floor floor_;
-  Snapshots snapshots_;
-  EventQueue events_;
-  double now_ = 0;
-  std::vector<int> active_;   // waiting or running, ascending
-  std::vector<int> running_;  // ascending
-  std::vector<int> waiting_;  // in order of arrival
-  std::vector<std::vector<TimelineStep>> timelines_;
-  std::vector<double> next_wake_;
-  int unfinished_ = 0;
-  int metrics_lost_ = 0;
-  bool admission_due_ = false;
-  double admission_at_ = -1;
-  bool decision_due_ = false;
-  double decision_at_ = kNever;
-  double period_ = 0;
-  RunRecord totals_;
-};
+}  // namespace
 
 Result<void> Run::prepare() {
   jobs_.resize(workload_.size());
@@ -89,9 +33,12 @@ Result<void> Run::prepare() {
   next_wake_.assign(workload_.size(), -1);
   unfinished_ = static_cast<int>(workload_.size());
   period_ = physics_.decision_period_seconds;
+  double last_arrival = 0;
+  for (const JobSpec& spec : workload_) last_arrival = std::max(last_arrival, spec.arrival_seconds);
   for (std::size_t i = 0; i < workload_.size(); ++i) {
     JobState& job = jobs_[i];
     job.spec = &workload_[i];
+    job.last_arrival_seconds = last_arrival;
     job.index = static_cast<int>(i);
     job.knee_cores = job.spec->knee_cores_per_gpu * job.spec->gpus;
     if (floor_.find_hosts(job.spec->gpus).empty())
@@ -113,7 +60,7 @@ Result<void> Run::prepare() {
 }
 
 Result<RunRecord> Run::run() {
-  const auto began = std::chrono::steady_clock::now();
+  const double began = cpu_seconds();
   SLUICE_TRY_VOID(prepare());
   while (unfinished_ > 0 && !events_.empty()) {
     now_ = events_.top().at_seconds;
@@ -134,7 +81,7 @@ Result<RunRecord> Run::run() {
     for (const NodeState& node : floor_.nodes())
       if (node.local_millicores + node.worker_millicores > node.capacity_millicores) ++totals_.overcommitted_steps;
   }
-  totals_.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  totals_.cpu_seconds = cpu_seconds() - began;
   return record();
 }
 
@@ -185,10 +132,8 @@ void Run::milestone(JobState& job) {
   if (physics_.cost_change > 0 &&
       job.done_seconds >= (job.cost_step + 1) * physics_.cost_change_seconds - kDoneTolerance) {
     ++job.cost_step;
-    const auto object = static_cast<std::uint64_t>(job.index);
-    const double factor = std::exp(
-        physics_.cost_change * normal({options_.seed, Draw::kCost, object, static_cast<std::uint64_t>(job.cost_step)}));
-    job.knee_cores = job.spec->knee_cores_per_gpu * job.spec->gpus * factor;
+    job.knee_cores =
+        job.spec->knee_cores_per_gpu * job.spec->gpus * cost_factor(physics_, options_.seed, job.index, job.cost_step);
   }
 }
 
@@ -202,76 +147,6 @@ void Run::finish(JobState& job) {
   --unfinished_;
   request_admission();
   decision_due_ = true;
-}
-
-// Back to the queue, with the work since the last checkpoint lost.
-void Run::fail_trainer(JobState& job) {
-  advance(job, now_);
-  floor_.remove_trainer(job);
-  job.phase = Phase::kWaiting;
-  ++job.restarts;
-  ++job.version;
-  job.done_seconds = std::floor(job.done_seconds / physics_.checkpoint_seconds) * physics_.checkpoint_seconds;
-  job.evaluation_ends_seconds = -1;
-  job.history.clear();
-  job.rates = {};
-  std::erase(running_, job.index);
-  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), job.index), job.index);
-  deactivate(job.index);
-  activate(job.index);
-  request_admission();
-}
-
-void Run::schedule_failure(int node, std::uint64_t times) {
-  const bool spot = floor_.nodes()[node].spot && physics_.spot_reclaim_hours > 0;
-  const double hours = spot ? physics_.spot_reclaim_hours : physics_.node_failure_hours;
-  if (hours <= 0) return;
-  const Draw draw = spot ? Draw::kReclaim : Draw::kFailure;
-  const double wait = 3600 * hours * exponential({options_.seed, draw, static_cast<std::uint64_t>(node), times});
-  events_.push({now_ + wait, EventKind::kNodeDown, node, times});
-}
-
-void Run::node_down(int node, std::uint64_t times) {
-  NodeState& state = floor_.nodes()[node];
-  const std::vector<int> trainers = state.trainers;
-  for (const int index : trainers) fail_trainer(jobs_[index]);
-  floor_.lose_workers(node);
-  state.up = false;
-  decision_due_ = true;
-  const double away = state.spot && physics_.spot_reclaim_hours > 0 ? physics_.spot_return_seconds
-                                                                     : physics_.node_repair_seconds;
-  events_.push({now_ + away, EventKind::kNodeUp, node, times + 1});
-}
-
-void Run::node_up(int node, std::uint64_t times) {
-  floor_.nodes()[node].up = true;
-  decision_due_ = true;
-  request_admission();
-  schedule_failure(node, times);
-}
-
-void Run::incident(const Incident& incident, bool begins) {
-  decision_due_ = true;
-  if (incident.kind == IncidentKind::kMetricsLost) {
-    metrics_lost_ += begins ? 1 : -1;
-    return;
-  }
-  for (int node = 0; node < static_cast<int>(floor_.nodes().size()); ++node) {
-    NodeState& state = floor_.nodes()[node];
-    if (state.name != incident.node) continue;
-    if (incident.kind == IncidentKind::kCordon) {
-      state.cordoned = begins;
-      if (begins) floor_.lose_workers(node);  // a drain evicts data workers; trainers stay
-      continue;
-    }
-    if (begins) {
-      const std::vector<int> trainers = state.trainers;
-      for (const int index : trainers) fail_trainer(jobs_[index]);
-      floor_.lose_workers(node);
-    }
-    state.up = !begins;
-  }
-  request_admission();
 }
 
 void Run::activate(int index) { active_.insert(std::upper_bound(active_.begin(), active_.end(), index), index); }
@@ -301,8 +176,10 @@ void Run::admit() {
   std::vector<int> left;
   for (const int index : waiting_) {
     std::vector<HostState> hosts = floor_.find_hosts(jobs_[index].spec->gpus);
-    if (hosts.empty()) left.push_back(index);
-    else start(jobs_[index], std::move(hosts));
+    if (hosts.empty())
+      left.push_back(index);
+    else
+      start(jobs_[index], std::move(hosts));
   }
   waiting_ = std::move(left);
 }
@@ -319,12 +196,13 @@ void Run::start(JobState& job, std::vector<HostState> hosts) {
 void Run::decide() {
   decision_due_ = false;
   for (const int index : running_) advance(jobs_[index], now_);
-  const View view{floor_.nodes(), jobs_,         active_, now_, options_.seed, metrics_lost_ > 0, options_.policy_admits,
-                  cluster_.cores_per_gpu()};
+  const View view{
+      floor_.nodes(),          jobs_, active_, now_, options_.seed, metrics_lost_ > 0, options_.policy_admits,
+      cluster_.cores_per_gpu()};
   const scheduler::ClusterSnapshot& snapshot = snapshots_.take(view);
-  const auto began = std::chrono::steady_clock::now();
+  const double began = cpu_seconds();
   const scheduler::Plan plan = policy_.decide(snapshot);
-  totals_.decide_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  totals_.decide_seconds += cpu_seconds() - began;
   ++totals_.decisions;
   const bool changed = floor_.apply(plan, active_, now_);
   if (options_.policy_admits) admit_as_planned(plan);
@@ -375,7 +253,8 @@ void Run::refresh() {
   }
 }
 
-// Share of the storage that each running job gets, over what it needs at full speed; empty when there is enough for any.
+// Share of the storage that each running job gets, over what it needs at full speed; empty when there is enough for
+// any.
 std::vector<double> Run::storage_ratios() const {
   if (physics_.storage_gbps <= 0) return {};
   std::vector<double> needs;
@@ -433,6 +312,7 @@ RunRecord Run::record() const {
     entry.start_seconds = job.first_start_seconds;
     entry.finish_seconds = job.finish_seconds;
     entry.busy_gpu_seconds = job.counters.samples / kSamplesPerSecondPerGpu;
+    entry.busy_gpu_seconds_while_arriving = job.busy_gpu_seconds_while_arriving;
     entry.allocated_gpu_seconds = job.allocated_gpu_seconds;
     entry.core_seconds = job.core_seconds;
     entry.workers_started = job.workers_started;
@@ -444,8 +324,6 @@ RunRecord Run::record() const {
   }
   return record;
 }
-
-}  // namespace
 
 Result<RunRecord> simulate(const Cluster& cluster, const Workload& workload, scheduler::Policy& policy,
                            const RunOptions& options) {

@@ -4,8 +4,8 @@
 // or demand, the rates that depend on it are computed anew, and the next milestone of each job is predicted from them.
 // All events of one moment are handled before trainers are admitted, and admission comes before the decision.
 //
-// Deterministic: the same cluster, workload, policy and seed give the same record on every machine. Failures, changes of
-// a sample's cost and noise depend on the seed and on the object, not on the policy's actions, so that policies are
+// Deterministic: the same cluster, workload, policy and seed give the same record on every machine. Failures, changes
+// of a sample's cost and noise depend on the seed and on the object, not on the policy's actions, so that policies are
 // compared pairwise under the same weather.
 //
 // Thread safety: simulate() may run in several threads, each with a policy of its own.
@@ -54,9 +54,9 @@ struct JobRecord {
   double start_seconds = 0;
   double finish_seconds = 0;
   double busy_gpu_seconds = 0;
+  double busy_gpu_seconds_while_arriving = 0;  // until the last job of the workload arrived
   double allocated_gpu_seconds = 0;
   double core_seconds = 0;
-  double mean_cores_remote = 0;
   int workers_started = 0;
   int allocation_changes = 0;
   int restarts = 0;
@@ -67,8 +67,8 @@ struct RunRecord {
   std::string policy;
   std::vector<JobRecord> jobs;  // in the order of the workload
   double makespan_seconds = 0;  // from time 0
-  double decide_seconds = 0;    // wall time spent in the policy
-  double wall_seconds = 0;      // of the whole run
+  double decide_seconds = 0;    // CPU time spent in the policy
+  double cpu_seconds = 0;       // of the whole run
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   std::int64_t overcommitted_steps = 0;  // steps at which a node's requests exceeded its CPU: always 0

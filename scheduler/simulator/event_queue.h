@@ -9,7 +9,17 @@
 
 namespace sluice::simulator {
 
-enum class EventKind { kArrival, kMilestone, kWorkers, kNodeDown, kNodeUp, kIncident, kIncidentEnd, kAdmission, kDecision };
+enum class EventKind {
+  kArrival,
+  kMilestone,
+  kWorkers,
+  kNodeDown,
+  kNodeUp,
+  kIncident,
+  kIncidentEnd,
+  kAdmission,
+  kDecision
+};
 
 struct Event {
   double at_seconds = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -48,7 +47,8 @@ Result<void> check_policy(const std::string& name) {
   return {};
 }
 
-// Calls work(i) for all i < count from so many threads; the first error ends it.
+}  // namespace
+
 Result<void> in_parallel(int count, int threads, const std::function<Result<void>(int)>& work) {
   std::atomic<int> next = 0;
   std::mutex mutex;
@@ -70,8 +70,6 @@ Result<void> in_parallel(int count, int threads, const std::function<Result<void
   if (first_error) return *first_error;
   return {};
 }
-
-}  // namespace
 
 int Grid::column(const std::string& policy) const {
   const auto found = std::find(policies.begin(), policies.end(), policy);

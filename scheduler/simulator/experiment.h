@@ -7,6 +7,7 @@
 // Thread safety: free functions.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,10 @@ struct GridOptions {
 
 struct Grid {
   std::vector<std::string> policies;
-  std::vector<Workload> workloads;             // by seed
-  std::vector<std::vector<RunRecord>> runs;    // by policy, seed
-  std::vector<std::vector<Figures>> figures;   // by policy, seed
-  Bound bound;                                 // over the jobs of all seeds
+  std::vector<Workload> workloads;            // by seed
+  std::vector<std::vector<RunRecord>> runs;   // by policy, seed
+  std::vector<std::vector<Figures>> figures;  // by policy, seed
+  Bound bound;                                // over the jobs of all seeds
 
   // The column of a policy; -1: it is not in the grid.
   int column(const std::string& policy) const;
@@ -39,6 +40,9 @@ std::vector<std::string> all_policies();  // registered ones and the limits, in 
 
 Result<RunRecord> run_policy(const std::string& policy, const Cluster& cluster, const Workload& workload,
                              const RunOptions& options);
+
+// Calls work(i) for all i < count from so many threads; the first error ends it.
+Result<void> in_parallel(int count, int threads, const std::function<Result<void>(int)>& work);
 
 // Errors: those of workload_of() and simulate(), and InvalidArgument for an unknown policy, before anything runs.
 Result<Grid> run_grid(const Scenario& scenario, const Sources& sources, const GridOptions& options);

@@ -115,7 +115,8 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   m.compute_share = (b.compute_seconds - a.compute_seconds) / window * noisy(kCompute);
   m.wait_share = (b.wait_seconds - a.wait_seconds) / window;
   m.batches_in_window = b.batches - a.batches;
-  m.local = source(b.local_samples - a.local_samples, b.local_busy_core_seconds - a.local_busy_core_seconds, kLocalBusy);
+  m.local =
+      source(b.local_samples - a.local_samples, b.local_busy_core_seconds - a.local_busy_core_seconds, kLocalBusy);
   m.remote =
       source(b.remote_samples - a.remote_samples, b.remote_busy_core_seconds - a.remote_busy_core_seconds, kRemoteBusy);
   m.reading_threads = (b.reading_thread_seconds - a.reading_thread_seconds) / window;
@@ -192,7 +193,7 @@ const scheduler::ClusterSnapshot& Snapshots::take(const View& view) {
       job.priority = state.spec->priority;
       job.max_workers = physics_.max_workers_per_job;
       job.worker_millicores = physics_.worker_millicores;
-      job.local_adjustable = true;
+      job.local_adjustable = state.spec->local_cores <= 0;
       if (state.spec->network_gbps_per_gpu > 0)
         job.bytes_per_sample = state.spec->network_gbps_per_gpu * 1e9 / 8 / kSamplesPerSecondPerGpu;
       const auto share = static_cast<std::int64_t>(1000 * view.cores_per_gpu * state.spec->gpus);

@@ -30,11 +30,14 @@ double completion_seconds(const RunRecord& run, const Workload& workload, std::s
 }
 
 Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Workload& workload, const Cluster& cluster) {
+  double last_arrival = 0, busy_while_arriving = 0;
   double busy = 0, allocated = 0, core_seconds = 0, workers = 0, changes = 0, job_hours = 0, harmed = 0, worst = 0;
   std::vector<double> completion, slowdown;
   for (std::size_t i = 0; i < workload.size(); ++i) {
     const JobRecord& job = run.jobs[i];
     busy += workload[i].gpu_seconds();
+    last_arrival = std::max(last_arrival, workload[i].arrival_seconds);
+    busy_while_arriving += job.busy_gpu_seconds_while_arriving;
     allocated += job.allocated_gpu_seconds;
     core_seconds += job.core_seconds;
     workers += job.workers_started;
@@ -50,7 +53,8 @@ Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Worklo
   const Physics& physics = cluster.physics;
   Figures figures{};
   at(figures, Figure::kAllocatedUtilisation) = busy / allocated;
-  at(figures, Figure::kWallUtilisation) = busy / (cluster.gpus() * run.makespan_seconds);
+  at(figures, Figure::kWallUtilisation) = last_arrival > 0 ? busy_while_arriving / (cluster.gpus() * last_arrival)
+                                                           : busy / (cluster.gpus() * run.makespan_seconds);
   at(figures, Figure::kMeanJct) = mean(completion);
   at(figures, Figure::kMedianJct) = percentile(completion, 0.5);
   at(figures, Figure::kP99Jct) = percentile(completion, 0.99);
@@ -81,8 +85,8 @@ Bound bound_of(const Workload& workload, const Cluster& cluster) {
   bound.mean_knee = knee / work;
   bound.effective_cores =
       c + cluster.physics.remote_efficiency * (cluster.cores() - cluster.gpu_host_cores()) / cluster.gpus();
-  bound.when_full = std::max(1.0, std::min(bound.mean_slowdown,
-                                           bound.effective_cores * bound.mean_slowdown / bound.mean_knee));
+  bound.when_full =
+      std::max(1.0, std::min(bound.mean_slowdown, bound.effective_cores * bound.mean_slowdown / bound.mean_knee));
   bound.best_single_job = std::max(1.0, knee_most / c);
   return bound;
 }

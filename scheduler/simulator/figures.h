@@ -1,7 +1,9 @@
 // The figures by which policies are compared, and the bound of what can be gained.
 //
-// GPU utilisation has two meanings, and both are always named: "allocated" is busy over allocated GPU time, what a job's
-// owner sees; "wall" is busy over all GPU time of the cluster until the last job ends, what its owner sees.
+// GPU utilisation has two meanings, and both are always named: "allocated" is busy over allocated GPU time, what a
+// job's owner sees; "wall" is busy over all GPU time of the cluster until the last job arrives, what its owner sees.
+// (After that the cluster drains, and one long job would decide the figure. Where all jobs arrive at once, it is until
+// the last one ends.)
 //
 // Thread safety: pure functions.
 #pragma once
@@ -27,7 +29,7 @@ enum class Figure {
   kWorstAgainstStatic,  // the largest running time over the same job's under `static`
   kHarmed,              // share of jobs that run more than 5 % + 60 s longer than under `static`
   kWorkersStarted,
-  kChurn,              // changes of a job's number of workers per hour of its run
+  kChurn,  // changes of a job's number of workers per hour of its run
 };
 inline constexpr std::size_t kFigures = 13;
 
@@ -50,11 +52,11 @@ double completion_seconds(const RunRecord& run, const Workload& workload, std::s
 
 // What any policy can gain over a GPU-proportional split of the hosts' CPU; SCHEDULING's section 1. Weighted by work.
 struct Bound {
-  double mean_slowdown = 1;     // E[s]: no policy gains more allocated utilisation than this
-  double mean_knee = 0;         // E[kappa], cores per GPU
-  double effective_cores = 0;   // C_eff: local-equivalent cores per GPU, remote ones included
-  double when_full = 1;         // min(E[s], C_eff E[s] / E[kappa]): the gain while every GPU is allocated
-  double best_single_job = 1;   // kappa_max / c
+  double mean_slowdown = 1;    // E[s]: no policy gains more allocated utilisation than this
+  double mean_knee = 0;        // E[kappa], cores per GPU
+  double effective_cores = 0;  // C_eff: local-equivalent cores per GPU, remote ones included
+  double when_full = 1;        // min(E[s], C_eff E[s] / E[kappa]): the gain while every GPU is allocated
+  double best_single_job = 1;  // kappa_max / c
 };
 Bound bound_of(const Workload& workload, const Cluster& cluster);
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "scheduler/simulator/random.h"
+
 namespace sluice::simulator {
 
 double progress(double supply_ratio, double softmin_exponent) {
@@ -9,6 +11,12 @@ double progress(double supply_ratio, double softmin_exponent) {
   // The power of the larger side is taken, so that extreme ratios neither overflow nor vanish.
   if (supply_ratio >= 1) return std::pow(1 + std::pow(supply_ratio, -softmin_exponent), -1 / softmin_exponent);
   return supply_ratio * std::pow(1 + std::pow(supply_ratio, softmin_exponent), -1 / softmin_exponent);
+}
+
+double cost_factor(const Physics& physics, std::uint64_t seed, int job, int stretch) {
+  if (physics.cost_change <= 0 || stretch == 0) return 1;
+  return std::exp(physics.cost_change *
+                  normal({seed, Draw::kCost, static_cast<std::uint64_t>(job), static_cast<std::uint64_t>(stretch)}));
 }
 
 double local_supply_cores(double cores, const Physics& physics) {

@@ -48,13 +48,13 @@ struct Physics {
   double metrics_window_seconds = 15;  // longer where a window holds fewer than metrics_window_batches
   double metrics_window_batches = 20;
   double metrics_window_most_seconds = 600;
-  double metrics_noise = 0.05;  // standard deviation of the logarithm, independent per figure and scrape
+  double metrics_noise = 0.05;             // standard deviation of the logarithm, independent per figure and scrape
   double batches_per_second_per_gpu = 20;  // of a trainer at full speed
   bool remaining_time_known = true;        // trainers announce their number of steps
   bool perfect_information = false;        // the truth at once, without noise: for the oracle only
 
   // --- data ---
-  double storage_gbps = 0;               // shared by all jobs; 0: unlimited
+  double storage_gbps = 0;                // shared by all jobs; 0: unlimited
   double storage_share_of_network = 0.2;  // bytes read per byte that a decoded sample weighs on the network
   double cached_after_first_epoch = 1;    // share of later epochs' reads that no longer reach the storage
   double epoch_seconds = 0;               // of training at full speed; 0: one epoch
@@ -76,6 +76,9 @@ struct Physics {
 
 // Share of full speed at a ratio x >= 0 of supply to demand.
 double progress(double supply_ratio, double softmin_exponent);
+
+// How the cost of a job's samples in its n-th stretch of cost_change_seconds compares with its first.
+double cost_factor(const Physics& physics, std::uint64_t seed, int job, int stretch);
 
 // Cores' worth of work that `cores` >= 0 cores of one host do together.
 double local_supply_cores(double cores, const Physics& physics);

@@ -65,8 +65,10 @@ std::vector<HostState> Floor::hosts_on(const std::vector<std::string>& names, in
     const int part = gpus / ranks + (rank < gpus % ranks ? 1 : 0);
     if (node < 0 || !nodes_[node].up) return {};
     const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const HostState& h) { return h.node == node; });
-    if (same == hosts.end()) hosts.push_back(HostState{node, part});
-    else same->gpus += part;
+    if (same == hosts.end())
+      hosts.push_back(HostState{node, part});
+    else
+      same->gpus += part;
   }
   const bool room = std::all_of(hosts.begin(), hosts.end(),
                                 [&](const HostState& host) { return nodes_[host.node].free_gpus >= host.gpus; });
@@ -74,8 +76,8 @@ std::vector<HostState> Floor::hosts_on(const std::vector<std::string>& names, in
   return hosts;
 }
 
-// Frees CPU on a node for a trainer that starts: first the youngest workers go, then trainers give what they hold beyond
-// their share.
+// Frees CPU on a node for a trainer that starts: first the youngest workers go, then trainers give what they hold
+// beyond their share.
 void Floor::make_room(int node, std::int64_t millicores) {
   while (nodes_[node].free_millicores() < millicores) {
     JobState* owner = nullptr;
@@ -111,8 +113,9 @@ void Floor::start_trainer(JobState& job, std::vector<HostState> hosts, double no
   job.start_seconds = now_seconds;
   if (job.first_start_seconds < 0) job.first_start_seconds = now_seconds;
   job.hosts = std::move(hosts);
+  const auto fixed = std::llround(job.spec->local_cores * 1000);
   for (HostState& host : job.hosts) {
-    const std::int64_t share = share_millicores(host.node, host.gpus);
+    const std::int64_t share = fixed > 0 ? fixed * host.gpus / job.spec->gpus : share_millicores(host.node, host.gpus);
     nodes_[host.node].free_gpus -= host.gpus;
     make_room(host.node, share);
     nodes_[host.node].trainers.push_back(job.index);
@@ -157,7 +160,7 @@ void Floor::set_local(JobState& job, HostState& host, std::int64_t request, std:
 }
 
 bool Floor::shrink_local(JobState& job, const scheduler::JobPlan& plan) {
-  if (plan.local.size() != job.hosts.size()) return false;
+  if (plan.local.size() != job.hosts.size() || job.spec->local_cores > 0) return false;
   bool changed = false;
   for (std::size_t i = 0; i < job.hosts.size(); ++i) {
     HostState& host = job.hosts[i];
@@ -170,7 +173,7 @@ bool Floor::shrink_local(JobState& job, const scheduler::JobPlan& plan) {
 }
 
 bool Floor::grow_local(JobState& job, const scheduler::JobPlan& plan) {
-  if (plan.local.size() != job.hosts.size()) return false;
+  if (plan.local.size() != job.hosts.size() || job.spec->local_cores > 0) return false;
   bool changed = false;
   for (std::size_t i = 0; i < job.hosts.size(); ++i) {
     HostState& host = job.hosts[i];

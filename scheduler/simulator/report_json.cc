@@ -17,12 +17,10 @@ std::string json_report(const Scenario& scenario, const Grid& grid) {
   root["summary"] = scenario.summary;
   root["seeds"] = grid.workloads.size();
   root["jobs_per_seed"] = grid.workloads[0].size();
-  root["bound"] = {{"mean_slowdown_under_static", grid.bound.mean_slowdown},
-                   {"mean_knee_cores_per_gpu", grid.bound.mean_knee},
-                   {"effective_cores_per_gpu", grid.bound.effective_cores},
-                   {"gain_at_most", grid.bound.mean_slowdown},
-                   {"gain_at_most_while_full", grid.bound.when_full},
-                   {"single_job_at_most", grid.bound.best_single_job}};
+  root["bound"] = {
+      {"mean_slowdown_under_static", grid.bound.mean_slowdown}, {"mean_knee_cores_per_gpu", grid.bound.mean_knee},
+      {"effective_cores_per_gpu", grid.bound.effective_cores},  {"gain_at_most", grid.bound.mean_slowdown},
+      {"gain_at_most_while_full", grid.bound.when_full},        {"single_job_at_most", grid.bound.best_single_job}};
   for (int policy = 0; policy < static_cast<int>(grid.policies.size()); ++policy) {
     nlohmann::ordered_json entry;
     entry["policy"] = grid.policies[policy];

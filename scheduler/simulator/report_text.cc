@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 
 #include "scheduler/simulator/report.h"
@@ -7,41 +7,28 @@
 namespace sluice::simulator {
 namespace {
 
-std::string padded(const std::string& text, std::size_t width, bool right = true) {
-  if (text.size() >= width) return text;
-  const std::string blanks(width - text.size(), ' ');
-  return right ? blanks + text : text + blanks;
-}
-
 std::string with_interval(Figure figure, const Interval& interval) {
-  return shown(figure, interval.value) + " [" + shown(figure, interval.low) + "," + shown(figure, interval.high) + "]";
+  return shown(figure, interval.value) + " [" + shown(figure, interval.low) + ", " + shown(figure, interval.high) + "]";
 }
 
-constexpr std::array kIntervals = {Figure::kAllocatedUtilisation, Figure::kWallUtilisation, Figure::kMeanJct};
-
-std::string heading() {
-  std::string line = padded("policy", 18, false);
-  for (const Figure figure : kIntervals) line += padded(std::string(text_of(figure).title), 28);
-  line += padded("ratio of JCT", 21);
-  for (std::size_t i = 3; i < kFigures; ++i) {
-    const std::string title(text_of(static_cast<Figure>(i)).title);
-    line += "  " + title;
+// How fast the simulator was, and what its policies cost.
+std::string speed_sentence(const Grid& grid) {
+  double events = 0, engine_seconds = 0, decisions = 0, decide_seconds = 0;
+  for (const auto& runs : grid.runs) {
+    for (const RunRecord& run : runs) {
+      events += static_cast<double>(run.events);
+      decisions += static_cast<double>(run.decisions);
+      decide_seconds += run.decide_seconds;
+      engine_seconds += run.cpu_seconds - run.decide_seconds;
+    }
   }
-  return line + "\n";
+  return fixed(events, 0) + " events at " + fixed(events / engine_seconds, 0) + " per CPU-second; " +
+         fixed(decisions, 0) + " decisions at " + fixed(1e6 * decide_seconds / std::max(1.0, decisions), 0) +
+         " microseconds of CPU each.\n";
 }
 
-std::string row(const Grid& grid, int policy) {
-  std::string line = padded(grid.policies[policy], 18, false);
-  for (const Figure figure : kIntervals)
-    line += padded(with_interval(figure, mean_interval(grid.values(policy, figure))), 28);
-  const Interval ratio = ratio_interval(grid.values(0, Figure::kMeanJct), grid.values(policy, Figure::kMeanJct));
-  line += padded(fixed(ratio.value, 2) + " [" + fixed(ratio.low, 2) + "," + fixed(ratio.high, 2) + "]", 21);
-  for (std::size_t i = 3; i < kFigures; ++i) {
-    const auto figure = static_cast<Figure>(i);
-    const std::size_t width = text_of(figure).title.size() + 2;
-    line += padded(shown(figure, mean(grid.values(policy, figure))), width);
-  }
-  return line + "\n";
+std::string ratio_text(const Interval& ratio) {
+  return fixed(ratio.value, 2) + " [" + fixed(ratio.low, 2) + ", " + fixed(ratio.high, 2) + "]";
 }
 
 }  // namespace
@@ -54,9 +41,9 @@ std::string fixed(double value, int digits) {
 
 std::string shown(Figure figure, double value) {
   const std::string_view unit = text_of(figure).unit;
-  if (unit == "%") return fixed(100 * value, 1) + "%";
-  if (unit == "s") return value < 600 ? fixed(value, 0) + "s" : fixed(value / 3600, 2) + "h";
-  if (unit == "h") return fixed(value, 0) + "h";
+  if (unit == "%") return fixed(100 * value, 1) + " %";
+  if (unit == "s") return value < 600 ? fixed(value, 0) + " s" : fixed(value / 3600, 2) + " h";
+  if (unit == "h") return fixed(value, 0) + " h";
   if (unit == "$") return "$" + fixed(value, 0);
   if (unit == "x") return fixed(value, 2);
   return fixed(value, value < 10 ? 2 : 0);
@@ -72,13 +59,32 @@ std::string bound_sentence(const Bound& bound) {
          fixed(bound.mean_knee, 1) + " wanted); a single job no more than " + fixed(bound.best_single_job, 1) + "x.";
 }
 
+Table policy_table(const Grid& grid) {
+  std::vector<std::string> heading = {"policy"};
+  for (std::size_t i = 0; i < kFigures; ++i) heading.emplace_back(text_of(static_cast<Figure>(i)).title);
+  heading.insert(heading.begin() + 4, {"JCT gain", "allocated gain", "wall gain"});
+  Table table(std::move(heading));
+  for (int policy = 0; policy < static_cast<int>(grid.policies.size()); ++policy) {
+    std::vector<std::string> row = {grid.policies[policy]};
+    for (std::size_t i = 0; i < kFigures; ++i) {
+      const auto figure = static_cast<Figure>(i);
+      row.push_back(with_interval(figure, mean_interval(grid.values(policy, figure))));
+    }
+    const auto ratio = [&](int over, int under, Figure figure) {
+      return ratio_text(ratio_interval(grid.values(over, figure), grid.values(under, figure)));
+    };
+    row.insert(row.begin() + 4, {ratio(0, policy, Figure::kMeanJct), ratio(policy, 0, Figure::kAllocatedUtilisation),
+                                 ratio(policy, 0, Figure::kWallUtilisation)});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
 std::string text_report(const Scenario& scenario, const Grid& grid) {
-  std::string text = scenario.name + ": " + scenario.summary + "\n";
-  text += std::to_string(grid.workloads.size()) + " seeds, " + std::to_string(grid.workloads[0].size()) +
-          " jobs each; means, [95 % confidence interval]; ratio of JCT: " + grid.policies[0] + " / policy, geometric.\n";
-  text += bound_sentence(grid.bound) + "\n\n" + heading();
-  for (int policy = 0; policy < static_cast<int>(grid.policies.size()); ++policy) text += row(grid, policy);
-  return text;
+  return scenario.name + ": " + scenario.summary + "\n" + std::to_string(grid.workloads.size()) + " seeds, " +
+         std::to_string(grid.workloads[0].size()) +
+         " jobs each. Means and 95 % intervals; gains are geometric means of pairs with " + grid.policies[0] + ".\n" +
+         bound_sentence(grid.bound) + "\n\n" + policy_table(grid).text() + "\n" + speed_sentence(grid);
 }
 
 }  // namespace sluice::simulator

@@ -98,8 +98,10 @@ void read_recipe(YamlMap& map, Recipe& recipe) {
   map.number("knee_spread", recipe.knee_spread, 0, 2);
   if (map.has("gpus")) recipe.gpus.clear();
   map.numbers("gpus", 0, kMany, [&](const std::string& name, double weight) {
-    if (const int gpus = std::atoi(name.c_str()); gpus > 0) recipe.gpus[gpus] = weight;
-    else map.fail_at("gpus", "\"" + name + "\" is no number of GPUs");
+    if (const int gpus = std::atoi(name.c_str()); gpus > 0)
+      recipe.gpus[gpus] = weight;
+    else
+      map.fail_at("gpus", "\"" + name + "\" is no number of GPUs");
   });
   map.require("models");
   map.numbers("models", 0, kMany, [&](const std::string& name, double weight) { recipe.models[name] = weight; });
@@ -116,6 +118,7 @@ void read_job(YamlMap& map, Workload& jobs) {
   map.number("ideal_seconds", job.ideal_seconds, 1e-3, kMany);
   map.number("knee_cores_per_gpu", job.knee_cores_per_gpu, 1e-3, 1e5);
   map.number("network_gbps_per_gpu", job.network_gbps_per_gpu, 0, 1e5);
+  map.number("local_cores", job.local_cores, 0, 1e5);
   map.integer("priority", job.priority, -1000000, 1000000);
   map.integer("weight", job.weight, 1, 10000);
   jobs.push_back(std::move(job));
@@ -129,10 +132,14 @@ void read_incident(YamlMap& map, std::vector<Incident>& incidents) {
   map.text("node", incident.node);
   map.number("at_seconds", incident.at_seconds, 0, kMany);
   map.number("for_seconds", incident.for_seconds, 0, kMany);
-  if (kind == "node-down") incident.kind = IncidentKind::kNodeDown;
-  else if (kind == "drain") incident.kind = IncidentKind::kCordon;
-  else if (kind == "metrics-lost") incident.kind = IncidentKind::kMetricsLost;
-  else map.fail_at("kind", "\"" + kind + "\" is none of node-down, drain, metrics-lost");
+  if (kind == "node-down")
+    incident.kind = IncidentKind::kNodeDown;
+  else if (kind == "drain")
+    incident.kind = IncidentKind::kCordon;
+  else if (kind == "metrics-lost")
+    incident.kind = IncidentKind::kMetricsLost;
+  else
+    map.fail_at("kind", "\"" + kind + "\" is none of node-down, drain, metrics-lost");
   incidents.push_back(std::move(incident));
 }
 
@@ -180,8 +187,7 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
   map.each("incidents", [&](YamlMap& inner) { read_incident(inner, scenario.incidents); });
   map.boolean("policy_admits", scenario.policy_admits);
   map.each("goals", [&](YamlMap& inner) { read_goal(inner, scenario.goals); });
-  map.numbers("reference", 0, kMany,
-              [&](const std::string& name, double value) { scenario.reference[name] = value; });
+  map.numbers("reference", 0, kMany, [&](const std::string& name, double value) { scenario.reference[name] = value; });
   map.finish();
   if (yaml->error()) return *yaml->error();
   return scenario;

@@ -1,4 +1,5 @@
-// A scenario: a cluster, where its jobs come from, and what to expect. Read from YAML; docs/simulator.md lists the fields.
+// A scenario: a cluster, where its jobs come from, and what to expect. Read from YAML; docs/simulator.md lists the
+// fields.
 //
 // Thread safety: plain values and pure functions, except read_file().
 #pragma once
@@ -19,11 +20,11 @@ namespace sluice::simulator {
 // A recipe for random jobs of given kinds.
 struct Recipe {
   int jobs = 200;
-  double load = 0.8;          // of the GPUs, as if nothing stalled
-  double burstiness = 1;      // coefficient of variation of the times between arrivals, >= 1
+  double load = 0.8;             // of the GPUs, as if nothing stalled
+  double burstiness = 1;         // coefficient of variation of the times between arrivals, >= 1
   double duration_divisor = 10;  // of Gavel's law: 80 % 10^U(1.5,3), 20 % 10^U(3,4) minutes
-  double knee_factor = 1;     // over the profiles' V100: 2.5 for GPUs of today
-  double knee_spread = 0.1;   // standard deviation of the logarithm, job by job
+  double knee_factor = 1;        // over the profiles' V100: 2.5 for GPUs of today
+  double knee_spread = 0.1;      // standard deviation of the logarithm, job by job
   std::map<int, double> gpus = {{1, 0.69}, {2, 0.1}, {4, 0.165}, {8, 0.045}};  // weights
   std::map<std::string, double> models;                                        // weights of profiles
 };

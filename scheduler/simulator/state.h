@@ -38,8 +38,8 @@ struct HostState {
   int gpus = 0;
   std::int64_t request_millicores = 0;
   std::int64_t limit_millicores = 0;
-  double cores = 0;   // CPU that it may use now: the request, and its part of what is idle
-  double supply = 0;  // what that CPU supplies
+  double cores = 0;           // CPU that it may use now: the request, and its part of what is idle
+  double supply = 0;          // what that CPU supplies
   double network_factor = 1;  // share of the remote supply that the host's network lets in
 };
 
@@ -108,6 +108,8 @@ struct JobState {
   std::optional<scheduler::EstimatorMemory> memory;
 
   // Totals for the report.
+  double last_arrival_seconds = 0;             // of any job
+  double busy_gpu_seconds_while_arriving = 0;  // until then
   double allocated_gpu_seconds = 0;
   double core_seconds = 0;
   int workers_started = 0;

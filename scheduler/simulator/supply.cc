@@ -66,7 +66,7 @@ double worst_ratio(const JobState& job, double remote) {
   double level = hosts[0].first, width = 0;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     const double rise = (hosts[i].first - level) * width;
-    if (rise >= remote) break;
+    if (rise > remote) break;  // never for the first: it rises from its own level
     remote -= rise;
     level = hosts[i].first;
     width += hosts[i].second;
@@ -169,7 +169,8 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   each.remote_samples = each.samples - each.local_samples;
   each.local_busy_core_seconds = rates.local_supply <= 0 ? 0 : used * rates.local_cores / total;
   each.remote_busy_core_seconds = used * rates.remote_supply / total / physics.remote_efficiency;
-  if (limited < rates.supply_ratio) each.reading_thread_seconds = (rates.local_cores + remote) * (1 - limited / rates.supply_ratio);
+  if (limited < rates.supply_ratio)
+    each.reading_thread_seconds = (rates.local_cores + remote) * (1 - limited / rates.supply_ratio);
   return rates;
 }
 
@@ -207,6 +208,8 @@ void advance(JobState& job, double now_seconds) {
   sum.remote_busy_core_seconds += seconds * each.remote_busy_core_seconds;
   sum.reading_thread_seconds += seconds * each.reading_thread_seconds;
   job.done_seconds += seconds * job.rates.speed;
+  const double while_arriving = std::clamp(job.last_arrival_seconds - (now_seconds - seconds), 0.0, seconds);
+  job.busy_gpu_seconds_while_arriving += while_arriving * job.rates.speed * job.spec->gpus;
   job.allocated_gpu_seconds += seconds * job.spec->gpus;
   job.core_seconds += seconds * (job.rates.local_cores + job.rates.remote_cores);
 }

@@ -13,8 +13,8 @@
 
 namespace sluice::simulator {
 
-// Sets HostState::cores and ::supply of all trainers on a node: requests are guaranteed; CPU that is idle beyond them is
-// shared in proportion to requests, up to limits and to what a job can put to use.
+// Sets HostState::cores and ::supply of all trainers on a node: requests are guaranteed; CPU that is idle beyond them
+// is shared in proportion to requests, up to limits and to what a job can put to use.
 void share_host_cpu(NodeState& node, int node_index, std::vector<JobState>& jobs, const Physics& physics);
 
 // Shrinks what remote workers can deliver where the network of a host or of a worker's node is full. Sets

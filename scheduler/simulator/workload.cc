@@ -73,7 +73,8 @@ Result<Workload> parse_philly(const Reading& r) {
     SLUICE_TRY(const double gpus, number_field(r.file, line, last, "scale factor", 1, kGpusMost));
     SLUICE_TRY(const Profile profile, profile_of(line.fields[0], r, line.number));
     if (profile.steps_per_second <= 0)
-      return line_error(r.file, line.number, "the profile of \"" + std::string(line.fields[0]) + "\" has no steps_per_second");
+      return line_error(r.file, line.number,
+                        "the profile of \"" + std::string(line.fields[0]) + "\" has no steps_per_second");
     job.gpus = static_cast<int>(gpus);
     job.ideal_seconds = steps / profile.steps_per_second;
     apply_profile(profile, r.assumptions, job);
@@ -85,13 +86,15 @@ Result<Workload> parse_philly(const Reading& r) {
 // A profile for a job whose model the trace does not name, drawn by its number.
 const Profile& drawn_profile(const Reading& r, std::uint64_t job) {
   const double draw = uniform({r.assumptions.seed, Draw::kModel, job, 0});
-  return std::next(r.profiles.begin(), static_cast<std::ptrdiff_t>(draw * static_cast<double>(r.profiles.size())))->second;
+  return std::next(r.profiles.begin(), static_cast<std::ptrdiff_t>(draw * static_cast<double>(r.profiles.size())))
+      ->second;
 }
 
 Result<Workload> parse_alibaba(const Reading& r) {
   const std::vector<TextLine> lines = split_lines(r.text, ',');
   if (lines.empty()) return line_error(r.file, 1, "the file is empty");
-  SLUICE_TRY(const auto at, columns(r.file, lines[0], {"name", "num_gpu", "creation_time", "deletion_time", "scheduled_time"}));
+  SLUICE_TRY(const auto at,
+             columns(r.file, lines[0], {"name", "num_gpu", "creation_time", "deletion_time", "scheduled_time"}));
   if (r.profiles.empty()) return line_error(r.file, 1, "no profiles to draw models from");
   Workload jobs;
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -119,7 +122,8 @@ Result<Workload> parse_sia(const Reading& r) {
   if (lines.empty()) return line_error(r.file, 1, "the file is empty");
   SLUICE_TRY(const auto at, columns(r.file, lines[0], {"time", "application", "num_replicas"}));
   const auto& header = lines[0].fields;
-  const auto duration_at = static_cast<std::size_t>(std::find(header.begin(), header.end(), "duration") - header.begin());
+  const auto duration_at =
+      static_cast<std::size_t>(std::find(header.begin(), header.end(), "duration") - header.begin());
   Workload jobs;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const TextLine& line = lines[i];
