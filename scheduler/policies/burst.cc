@@ -21,7 +21,7 @@ struct Unlimited {
 }  // namespace
 
 std::unique_ptr<Policy> make_burst_policy() {
-  return std::make_unique<JobByJobPolicy<Unlimited>>("burst", Turns::kFirstAsked, [] { return Unlimited{}; });
+  return std::make_unique<JobByJobPolicy<Unlimited>>("burst", Turns::kOneEach, [] { return Unlimited{}; });
 }
 
 }  // namespace sluice::scheduler

@@ -49,7 +49,7 @@ class FastFlowController {
 }  // namespace
 
 std::unique_ptr<Policy> make_fastflow_policy(const FastFlowConstants& constants) {
-  return std::make_unique<JobByJobPolicy<FastFlowController>>("fastflow", Turns::kFirstAsked,
+  return std::make_unique<JobByJobPolicy<FastFlowController>>("fastflow", Turns::kOneEach,
                                                               [=] { return FastFlowController(constants); });
 }
 

@@ -81,7 +81,7 @@ class HpaController {
 std::unique_ptr<Policy> make_hpa_policy(WorkerNodes worker_nodes) {
   const bool everywhere = worker_nodes == WorkerNodes::kAll;
   return std::make_unique<JobByJobPolicy<HpaController>>(
-      everywhere ? "hpa-everywhere" : "hpa", Turns::kFirstAsked, [] { return HpaController(); }, worker_nodes);
+      everywhere ? "hpa-everywhere" : "hpa", Turns::kOneEach, [] { return HpaController(); }, worker_nodes);
 }
 
 }  // namespace sluice::scheduler

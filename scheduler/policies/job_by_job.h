@@ -47,7 +47,7 @@ class JobByJobPolicy : public Policy {
       wishes.push_back(controller.wish(job, {nodes, snapshot.taken_at_seconds}));
     }
     controllers_ = std::move(next);
-    return fulfil(snapshot, wishes, turns_, worker_nodes_, pending_);
+    return fulfil(snapshot, wishes, turns_, worker_nodes_);
   }
 
  private:
@@ -56,7 +56,6 @@ class JobByJobPolicy : public Policy {
   const WorkerNodes worker_nodes_;
   const std::function<Controller()> make_controller_;
   std::map<JobId, Controller> controllers_;
-  PendingPods pending_;
 };
 
 }  // namespace sluice::scheduler

@@ -58,7 +58,7 @@ class KedaController {
 std::unique_ptr<Policy> make_keda_policy(const KedaConstants& constants, WorkerNodes worker_nodes) {
   const bool everywhere = worker_nodes == WorkerNodes::kAll;
   return std::make_unique<JobByJobPolicy<KedaController>>(
-      everywhere ? "keda-everywhere" : "keda", Turns::kFirstAsked, [constants] { return KedaController(constants); },
+      everywhere ? "keda-everywhere" : "keda", Turns::kOneEach, [constants] { return KedaController(constants); },
       worker_nodes);
 }
 

@@ -14,7 +14,7 @@ struct Proportional {
 }  // namespace
 
 std::unique_ptr<Policy> make_static_proportional_policy() {
-  return std::make_unique<JobByJobPolicy<Proportional>>("static", Turns::kFirstAsked, [] { return Proportional{}; });
+  return std::make_unique<JobByJobPolicy<Proportional>>("static", Turns::kOneEach, [] { return Proportional{}; });
 }
 
 }  // namespace sluice::scheduler

@@ -25,8 +25,7 @@ struct FixedLoaders {
 
 std::unique_ptr<Policy> make_static_workers_policy(int loader_processes_per_gpu) {
   return std::make_unique<JobByJobPolicy<FixedLoaders>>(
-      "fixed-workers", Turns::kFirstAsked,
-      [loader_processes_per_gpu] { return FixedLoaders{loader_processes_per_gpu}; });
+      "fixed-workers", Turns::kOneEach, [loader_processes_per_gpu] { return FixedLoaders{loader_processes_per_gpu}; });
 }
 
 }  // namespace sluice::scheduler

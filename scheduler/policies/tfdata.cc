@@ -36,7 +36,7 @@ class TfDataController {
 }  // namespace
 
 std::unique_ptr<Policy> make_tfdata_policy() {
-  return std::make_unique<JobByJobPolicy<TfDataController>>("tfdata", Turns::kFirstAsked,
+  return std::make_unique<JobByJobPolicy<TfDataController>>("tfdata", Turns::kOneEach,
                                                             [] { return TfDataController(); });
 }
 

@@ -216,30 +216,6 @@ void add_in_turns(std::vector<Seat>& seats, Stock& stock, bool one_each) {
   }
 }
 
-// In the order in which the pending pods were asked for.
-void add_first_asked(std::vector<Seat>& seats, Stock& stock, PendingPods& pending, double now_seconds) {
-  std::map<double, std::vector<Seat*>> by_time;
-  std::set<JobId> present;
-  for (Seat& seat : seats) {
-    present.insert(seat.job->id);
-    pending.set_missing(seat.job->id, seat.wanted - seat.granted, now_seconds);
-    for (const PendingPods::Batch& batch : pending.of(seat.job->id)) by_time[batch.asked_at_seconds].push_back(&seat);
-  }
-  pending.keep_only(present);
-  for (auto& [asked_at, asking] : by_time) {
-    bool placed = true;
-    while (placed) {
-      placed = false;
-      for (Seat* seat : asking) {
-        const auto& queue = pending.of(seat->job->id);
-        if (queue.empty() || queue.front().asked_at_seconds > asked_at || !add_worker(*seat, stock)) continue;
-        pending.placed(seat->job->id);
-        placed = true;
-      }
-    }
-  }
-}
-
 Reason reason_of(const Seat& seat) {
   const Job& job = *seat.job;
   if (!job.running) return Reason::kNotRunning;
@@ -304,13 +280,7 @@ std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes) {
   return local;
 }
 
-Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns) {
-  PendingPods nobody_waited;
-  return fulfil(snapshot, wishes, turns, WorkerNodes::kAll, nobody_waited);
-}
-
-Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, WorkerNodes worker_nodes,
-            PendingPods& pending) {
+Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, WorkerNodes worker_nodes) {
   const NodeIndex nodes(snapshot.nodes);
   Stock stock(snapshot);
   std::vector<Seat> seats = seats_in_order_of_id(snapshot, wishes);
@@ -323,11 +293,7 @@ Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Tu
   for (Seat& seat : seats) keep_workers(seat, stock);
   // 4. What is new.
   stock.rank(worker_nodes);
-  if (turns == Turns::kFirstAsked) {
-    add_first_asked(seats, stock, pending, snapshot.taken_at_seconds);
-  } else {
-    add_in_turns(seats, stock, turns == Turns::kOneEach);
-  }
+  add_in_turns(seats, stock, turns == Turns::kOneEach);
 
   Plan plan;
   plan.capacity_millicores = stock.capacity();

@@ -14,7 +14,7 @@
 //      placement Local has no workers; a quota's CPU is not exceeded by new workers.
 //   3. Deterministic, whatever the order of nodes, jobs and workers in the snapshot.
 //
-// Thread safety: functions on the values they are given.
+// Thread safety: pure functions on values.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "scheduler/plan.h"
-#include "scheduler/policies/pending_pods.h"
 #include "scheduler/snapshot.h"
 
 namespace sluice::scheduler {
@@ -40,9 +39,10 @@ struct Wish {
 
 // Whose next worker is placed first when room is short.
 enum class Turns {
-  kFirstAsked,  // who has waited longest, as Kubernetes does; those asked for at once take turns
-  kOneEach,     // one worker for each job in turn: for policies that divide the cluster themselves
-  kJobByJob,    // all of the first job's, then all of the second's
+  // One worker for each job in turn. Kinder to rivals than Kubernetes' first come first served, under which a job that
+  // asks for too much at its start keeps others from starting theirs.
+  kOneEach,
+  kJobByJob,  // all of the first job's, then all of the second's
 };
 
 // Where new workers may go.
@@ -73,10 +73,8 @@ class NodeIndex {
 // Each host's GPU-proportional share, guaranteed and as a limit: what every trainer gets without a scheduler.
 std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes);
 
-// `pending` is kept from decision to decision by policies that take Turns::kFirstAsked.
 // REQUIRES: one wish for each job, in the order of snapshot.jobs
-Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, WorkerNodes worker_nodes,
-            PendingPods& pending);
-Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns);  // on all nodes
+Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns,
+            WorkerNodes worker_nodes = WorkerNodes::kAll);
 
 }  // namespace sluice::scheduler

@@ -106,32 +106,6 @@ TEST_CASE("scarce room goes to each in turn, or job by job") {
   CHECK(counts(fulfil(scarce, wishes, Turns::kJobByJob)) == std::vector<int>{8, 2, 0});
 }
 
-TEST_CASE("room that becomes free goes to who has waited longest") {
-  PendingPods pending;
-  ClusterSnapshot cluster = snapshot({cpu_node("n", 4)}, {running("a"), running("b"), running("c")});
-  const auto decide = [&](int a, int b, int c) {
-    cluster.taken_at_seconds += 15;
-    const Plan plan =
-        fulfil(cluster, {workers(a), workers(b), workers(c)}, Turns::kFirstAsked, WorkerNodes::kAll, pending);
-    for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
-      Job& job = cluster.jobs[j];
-      std::erase_if(job.workers, [&](const Worker& worker) {
-        return std::count(plan.jobs[j].victims.begin(), plan.jobs[j].victims.end(), worker.name) > 0;
-      });
-      for (int i = static_cast<int>(job.workers.size()); i < plan.jobs[j].workers; ++i) {
-        job = with_worker(job, job.id.name + std::to_string(cluster.taken_at_seconds) + "-" + std::to_string(i), "n",
-                          true, cluster.taken_at_seconds);
-      }
-    }
-    return counts(plan);
-  };
-  CHECK(decide(0, 3, 0) == std::vector<int>{0, 3, 0});
-  CHECK(decide(0, 3, 3) == std::vector<int>{0, 3, 1});  // c waits for two
-  CHECK(decide(5, 3, 3) == std::vector<int>{0, 3, 1});  // a comes later, for five
-  CHECK(decide(5, 0, 3) == std::vector<int>{1, 0, 3});  // b's three leave: two places for c, one for a
-  CHECK(decide(5, 4, 0) == std::vector<int>{4, 0, 0});  // b comes back behind a
-}
-
 TEST_CASE("workers that exist are not moved for another job's wish") {
   const ClusterSnapshot full = snapshot({cpu_node("n", 10)}, {running("a"), holding(running("b"), 8, "n")});
   CHECK(counts(fulfil(full, {workers(10), workers(10)}, Turns::kJobByJob)) == std::vector<int>{2, 8});
@@ -150,11 +124,9 @@ TEST_CASE("new workers go to nodes without GPUs first, then to where most is fre
 }
 
 TEST_CASE("GPU hosts are left to their GPUs where the policy says so; workers that are there stay") {
-  PendingPods pending;
   const ClusterSnapshot cluster = snapshot({gpu_node("g", 8, 100), cpu_node("n", 4)}, {holding(running("a"), 2, "g")});
-  CHECK(counts(fulfil(cluster, {workers(9)}, Turns::kFirstAsked, WorkerNodes::kWithoutGpus, pending)) ==
-        std::vector<int>{6});
-  CHECK(counts(fulfil(cluster, {workers(9)}, Turns::kFirstAsked, WorkerNodes::kAll, pending)) == std::vector<int>{9});
+  CHECK(counts(fulfil(cluster, {workers(9)}, Turns::kOneEach, WorkerNodes::kWithoutGpus)) == std::vector<int>{6});
+  CHECK(counts(fulfil(cluster, {workers(9)}, Turns::kOneEach, WorkerNodes::kAll)) == std::vector<int>{9});
 }
 
 TEST_CASE("room that is no room, by situation") {
