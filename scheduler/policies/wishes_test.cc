@@ -233,7 +233,8 @@ TEST_CASE("a trainer that waits starts where its GPUs are free, and workers make
 TEST_CASE("shares are in proportion to GPUs, of what others leave") {
   Node node = gpu_node("g", 8, 24);
   node.requested_by_others_millicores = 8000;
-  const NodeIndex nodes({node});
+  const std::vector<Node> all{node};
+  const NodeIndex nodes(all);
   struct Row {
     const char* situation;
     TrainerHost host;
