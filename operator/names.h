@@ -24,6 +24,8 @@ inline constexpr std::string_view kPartOf = "sluice";
 inline constexpr std::string_view kTemplateHashLabel = "sluice.dev/template-hash";
 // On the trainer's Job: "true" when its pods carry a feeder. A Job's template cannot change, spec.mode can.
 inline constexpr std::string_view kFeederAnnotation = "sluice.dev/feeder";
+// On a pool: the number of workers that the scheduler set last. Another number in spec.replicas is somebody else's.
+inline constexpr std::string_view kPlannedWorkersAnnotation = "sluice.dev/planned-workers";
 
 // Field manager of everything the operator writes ...
 inline constexpr std::string_view kOperatorManager = "sluice-operator";

@@ -147,7 +147,7 @@ TEST_CASE("metrics vanish for an hour: the workers stay, the estimate comes back
   loop.lose_metrics(true);
   loop.run(3600);
   CHECK(loop.job("a").allocated_workers == before);
-  CHECK(plan_of(loop.plan(), "a").reason == Reason::kNoMetrics);
+  CHECK(plan_of(loop.plan(), "a").reason == Reason::kMetricsFallback);
   loop.lose_metrics(false);
   loop.run(60);
   CHECK(loop.job("a").allocated_workers >= before);

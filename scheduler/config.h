@@ -30,8 +30,9 @@ struct Config {
   Objective objective = Objective::kBalanced;
 
   // --- which measurements count ---
-  double max_age_seconds = 90;     // an older measurement is stale: the last allocation is held
-  double min_window_seconds = 10;  // shorter windows are dominated by the edges of batches
+  double max_age_seconds = 90;            // an older measurement is stale: the last allocation is held
+  double metrics_fallback_seconds = 900;  // held so long without a measurement; then those who are measured go first
+  double min_window_seconds = 10;         // shorter windows are dominated by the edges of batches
   double min_batches = 20;
 
   // --- estimation ---

@@ -88,7 +88,7 @@ std::vector<LocalCpu> local_plan(const Contender& c, const NodeTable& nodes) {
 }
 
 Reason reason_of(const Contender& c) {
-  if (c.want.unconditional) return c.want.reason;
+  if (c.want.unconditional || c.want.last_in_line) return c.want.reason;
   if (c.blocked) return *c.blocked;
   // Nothing was refused, yet less than wanted was asked for: the curve is flat there.
   return c.want.reason;

@@ -135,6 +135,77 @@ TEST_CASE("metrics vanish: the allocation is held against a growing neighbour, a
   CHECK(plan_of(plan, "vision").workers == 3);
 }
 
+TEST_CASE("metrics stay away: what the job holds goes to those who are seen to need it, and only to them") {
+  struct Row {
+    const char* situation;
+    double unmeasured_seconds;
+    std::int64_t node_millicores;
+    int min;
+    int blind_workers;
+    int vision_workers;
+  };
+  const Row rows[] = {
+      {"ten minutes: frozen", 600, 8000, 0, 5, 3},
+      {"a quarter of an hour: the measured job takes what it needs", 900, 8000, 0, 0, 8},
+      {"its minimum is not for others", 900, 8000, 2, 2, 6},
+      {"there is room for both: nothing is taken", 900, 30000, 0, 5, 11},
+      {"room for the measured job and a part of the other", 900, 13000, 0, 2, 11},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    MakeJob blind("blind");
+    blind.holds(5, "n1").min(row.min).misses("Prometheus answered 503").unmeasured_for(row.unmeasured_seconds);
+    const Plan plan = decided(MakeSnapshot().node("n1", row.node_millicores).job(blind).job(hungry("vision")));
+    CHECK(plan_of(plan, "blind").workers == row.blind_workers);
+    CHECK(plan_of(plan, "blind").victims.size() == static_cast<std::size_t>(5 - row.blind_workers));
+    CHECK(plan_of(plan, "vision").workers == row.vision_workers);
+  }
+}
+
+TEST_CASE("Prometheus is away for an hour: nobody is measured, nobody takes anything from anybody") {
+  const auto blind = [](const std::string& name, int workers) {
+    return MakeJob(name).holds(workers, "n1").misses("Prometheus does not answer").unmeasured_for(3600);
+  };
+  const Plan plan =
+      decided(MakeSnapshot().node("n1", 8000).job(blind("a", 5).weight(1)).job(blind("b", 3).weight(900)));
+  CHECK(plan_of(plan, "a").workers == 5);
+  CHECK(plan_of(plan, "b").workers == 3);
+  CHECK(plan_of(plan, "a").reason == Reason::kMetricsFallback);
+}
+
+TEST_CASE("two unmeasured jobs share what a measured one leaves, by weight") {
+  const auto blind = [](const std::string& name, int weight) {
+    return MakeJob(name).holds(6, "n1").weight(weight).misses("no metrics").unmeasured_for(3600);
+  };
+  const Plan plan =
+      decided(MakeSnapshot().node("n1", 17000).job(blind("a", 100)).job(blind("b", 200)).job(hungry("vision")));
+  CHECK(plan_of(plan, "vision").workers == 11);
+  CHECK(plan_of(plan, "a").workers == 2);
+  CHECK(plan_of(plan, "b").workers == 4);
+}
+
+TEST_CASE("the time without metrics starts with the first decision that misses them, and ends with a measurement") {
+  ClusterSnapshot snapshot = MakeSnapshot().node("n1", 8000).job(MakeJob("blind").holds(2, "n1")).obj();
+  const auto next = [&](double later_seconds) {
+    const Plan plan = decide(snapshot, Config{});
+    snapshot.jobs[0].memory = plan.jobs[0].memory;
+    snapshot.taken_at_seconds += later_seconds;
+    return plan.jobs[0];
+  };
+  CHECK(next(899).reason == Reason::kNoMetrics);
+  CHECK(next(1).reason == Reason::kNoMetrics);
+  CHECK(next(1).reason == Reason::kMetricsFallback);
+  snapshot.jobs[0].observation = {kHungry.steady(2, snapshot.taken_at_seconds), ""};
+  CHECK(next(1).metrics_usable);
+  snapshot.jobs[0].observation = {std::nullopt, "gone again"};
+  CHECK(next(1).reason == Reason::kNoMetrics);
+  snapshot.jobs[0].running = false;
+  snapshot.taken_at_seconds += 900;
+  next(1);
+  snapshot.jobs[0].running = true;
+  CHECK(next(1).reason == Reason::kNoMetrics);
+}
+
 TEST_CASE("metrics vanish while a worker is lost: the number is held, so that it comes back") {
   const Plan plan = decided(MakeSnapshot().node("n1", 8000).job(MakeJob("blind").holds(4, "n1").allocated(5)));
   CHECK(plan_of(plan, "blind").workers == 5);

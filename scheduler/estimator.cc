@@ -223,6 +223,18 @@ void judge_growth(const Job& job, const Config& config, Belief& belief) {
   memory.before_growth = now;
 }
 
+// A job that does not run is not missed.
+void note_unmeasured(const Job& job, double now_seconds, Belief& belief) {
+  if (!job.running) {
+    if (belief.memory) belief.memory->unmeasured_since_seconds.reset();
+    return;
+  }
+  if (!belief.memory) belief.memory = EstimatorMemory{};
+  std::optional<double>& since_seconds = belief.memory->unmeasured_since_seconds;
+  if (!since_seconds) since_seconds = now_seconds;
+  belief.unmeasured_seconds = std::max(0.0, now_seconds - *since_seconds);
+}
+
 }  // namespace
 
 double Belief::remote_cores_for(double knee, double headroom) const {
@@ -241,6 +253,7 @@ Belief estimate(const Job& job, double now_seconds, const Config& config) {
   belief.memory = job.memory;
   belief.metrics_problem = problem_of(job.observation, now_seconds, config);
   if (!belief.metrics_problem.empty()) {
+    note_unmeasured(job, now_seconds, belief);
     if (belief.memory) recall(job, config, belief);
     return belief;
   }
@@ -254,6 +267,7 @@ Belief estimate(const Job& job, double now_seconds, const Config& config) {
   belief.enough_batches = m.batches_in_window >= config.min_batches && m.compute_share > 0 && m.samples_per_second > 0;
 
   if (!belief.memory) belief.memory = EstimatorMemory{};
+  belief.memory->unmeasured_since_seconds.reset();
   const bool is_new = m.window_end_seconds > belief.memory->folded_through_seconds;
   if (belief.enough_batches && is_new) fold(m, config, *belief.memory);
   recall(job, config, belief);

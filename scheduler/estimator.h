@@ -15,6 +15,7 @@
 //   judgement   growth that promised 30 % or more, and a whole window later brought less than a quarter of it, was
 //   useless:
 //               something else is short, whatever the executors look like. The job goes back to what it had
+// Without a usable measurement nothing is learnt, and nothing forgotten.
 // A rate that was never measured is derived from the other: mu_R = 0.77 mu_L.
 //
 // Thread safety: pure functions on values.
@@ -32,6 +33,7 @@ namespace sluice::scheduler {
 struct Belief {
   // Why the metrics cannot be used; empty when they can. The fields up to `known` are meaningless when it is set.
   std::string metrics_problem;
+  double unmeasured_seconds = 0;  // for so long, at the least; 0 when they can be used
   bool enough_batches = false;
   double wait_share = 0;        // wait / (wait + compute)
   bool starved = false;         // waits noticeably: the measured rate is the supply

@@ -132,12 +132,13 @@ TEST_CASE("metrics that must not be used are named, and nothing is learnt from t
     const Belief fresh = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
     CHECK_THAT(fresh.metrics_problem, Catch::Contains(row.want));
     CHECK_FALSE(fresh.known);
-    CHECK_FALSE(fresh.memory);
+    CHECK(fresh.memory == EstimatorMemory{.unmeasured_since_seconds = kNowSeconds});
 
-    const EstimatorMemory memory = *estimate(MakeJob("a").measures(good).obj(), kNowSeconds, kConfig).memory;
+    EstimatorMemory memory = *estimate(MakeJob("a").measures(good).obj(), kNowSeconds, kConfig).memory;
     const Belief remembered = estimate(MakeJob("a").memory(memory).measures(m).obj(), kNowSeconds, kConfig);
     CHECK(remembered.known);
     CHECK(remembered.knee_cores == Approx(8));
+    memory.unmeasured_since_seconds = kNowSeconds;
     CHECK(remembered.memory == memory);
   }
   CHECK(estimate(MakeJob("a").misses("Prometheus is away").obj(), kNowSeconds, kConfig).metrics_problem ==

@@ -35,6 +35,9 @@ void say_reason(const Contender& c, const JobPlan& plan, Text& text) {
     case Reason::kModeOff: text << "Mode Off: left at " << workers; break;
     case Reason::kPlacementLocal: text << "Placement Local: all data work stays in the trainer's pods"; break;
     case Reason::kNoMetrics: text << "Holding " << workers << ": " << plan.metrics_problem; break;
+    case Reason::kMetricsFallback:
+      text << "Measured jobs go first, and leave it " << workers << ": " << plan.metrics_problem;
+      break;
     case Reason::kTooFewBatches:
       text << "Holding " << workers << ": too few batches in the metrics window to estimate from";
       break;
@@ -70,6 +73,7 @@ bool reason_has_figures(Reason reason) {
     case Reason::kModeOff:
     case Reason::kPlacementLocal:
     case Reason::kNoMetrics:
+    case Reason::kMetricsFallback:
     case Reason::kTooFewBatches:
     case Reason::kProbing:
     case Reason::kNotDataBound: return false;
@@ -125,6 +129,7 @@ void explain(const Contender& c, double now_seconds, const NodeTable& nodes, con
              const Config& config, JobPlan& plan) {
   plan.metrics_problem = c.belief.metrics_problem;
   plan.metrics_usable = c.belief.metrics_problem.empty();
+  plan.unmeasured_seconds = c.belief.unmeasured_seconds;
   plan.memory = c.belief.memory;
   plan.estimate = estimate_of(c, now_seconds);
   if (c.belief.known) {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kMinimumTier = std::int64_t{1} << 33;
 constexpr std::int64_t kGrowthTier = 0;
+constexpr std::int64_t kLastTier = -kMinimumTier;
 constexpr std::int64_t kLeastLocalMillicores = 100;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
@@ -77,7 +78,8 @@ std::optional<Growth::Bid> Growth::next_bid(int index) {
   Contender& c = contenders_[index];
   if (c.blocked && local_closed_[index]) return std::nullopt;
   const double x = c.supply();
-  if (c.workers < std::min(c.least_workers, c.limit) || c.want.unconditional) return remote_bid(index, x);
+  const bool remote_only = c.want.unconditional || c.want.last_in_line;
+  if (remote_only || c.workers < std::min(c.least_workers, c.limit)) return remote_bid(index, x);
   if (c.adjustable && x >= c.want.supply_ratio) return std::nullopt;
   if (!local_closed_[index]) {
     if (auto bid = local_bid(index, x)) return bid;
@@ -145,6 +147,11 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
   Bid bid{.rank = kGrowthTier + c.priority, .contender = index, .workers = 1};
   if (c.workers < c.least_workers || c.want.unconditional) {
     bid.rank += kMinimumTier;
+    return bid;
+  }
+  if (c.want.last_in_line) {
+    bid.rank += kLastTier;
+    bid.value = c.worth / (c.workers + 1);  // no curve is known: shared by weight
     return bid;
   }
   const bool is_new = c.workers >= c.held_workers;

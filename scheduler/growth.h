@@ -2,7 +2,7 @@
 //
 // Every job bids for its next piece; the highest bid is served; the job bids again, lower (progress is concave), until
 // it has what it wants or nothing is left for it. Bids are ordered by
-//   tier      1. workers up to a job's minimum, 2. growth
+//   tier      1. workers up to a job's minimum, 2. growth, 3. what jobs hold that nothing has been known of for long
 //   priority  within a tier, strictly
 //   value     worth * (df / core), by the objective; +10 % for what the job holds already (hysteresis)
 //   id        so that the outcome does not depend on the order of the input

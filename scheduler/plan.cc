@@ -30,6 +30,7 @@ std::string_view to_string(Reason reason) {
     case Reason::kModeOff: return "ModeOff";
     case Reason::kPlacementLocal: return "PlacementLocal";
     case Reason::kNoMetrics: return "NoMetrics";
+    case Reason::kMetricsFallback: return "MetricsFallback";
     case Reason::kTooFewBatches: return "TooFewBatches";
     case Reason::kProbing: return "Probing";
     case Reason::kNotDataBound: return "NotDataBound";

@@ -45,24 +45,25 @@ enum class Bottleneck {
 
 // What determined the number of workers: the one constraint that binds.
 enum class Reason {
-  kNotRunning,      // not started, suspended or finished: no workers
-  kModeOff,         // mode Off: the number is not touched
-  kPlacementLocal,  // placement Local: no remote workers
-  kNoMetrics,       // metrics missing, stale or not numbers: the last allocation is held
-  kTooFewBatches,   // the window holds too few batches to estimate from: held
-  kProbing,         // starved, and no service rate is known yet: one worker, to measure with
-  kNotDataBound,    // the feeders' own CPU covers the demand
-  kNeedMet,         // workers for the knee plus headroom: more would bring next to nothing
-  kSated,           // the trainer hardly waits with what it has: held
-  kExtrapolation,   // the need is far above anything observed: a bounded first step
-  kMin,             // min_workers, above what is needed
-  kMax,             // max_workers, below what is needed
-  kCpu,             // no node has room for another worker
-  kNoEffect,        // more workers were tried, and brought no speed
-  kQuota,           // the quota that the job counts against is used up
-  kBudget,          // another worker would cost more than the budget allows
-  kNetwork,         // the network of the trainer's hosts, or of every node with room, is full
-  kFlat,            // another worker would bring next to nothing
+  kNotRunning,       // not started, suspended or finished: no workers
+  kModeOff,          // mode Off: the number is not touched
+  kPlacementLocal,   // placement Local: no remote workers
+  kNoMetrics,        // metrics missing, stale or not numbers: the last allocation is held
+  kMetricsFallback,  // the same for so long that measured jobs go first: what they leave of it is held
+  kTooFewBatches,    // the window holds too few batches to estimate from: held
+  kProbing,          // starved, and no service rate is known yet: one worker, to measure with
+  kNotDataBound,     // the feeders' own CPU covers the demand
+  kNeedMet,          // workers for the knee plus headroom: more would bring next to nothing
+  kSated,            // the trainer hardly waits with what it has: held
+  kExtrapolation,    // the need is far above anything observed: a bounded first step
+  kMin,              // min_workers, above what is needed
+  kMax,              // max_workers, below what is needed
+  kCpu,              // no node has room for another worker
+  kNoEffect,         // more workers were tried, and brought no speed
+  kQuota,            // the quota that the job counts against is used up
+  kBudget,           // another worker would cost more than the budget allows
+  kNetwork,          // the network of the trainer's hosts, or of every node with room, is full
+  kFlat,             // another worker would bring next to nothing
 };
 
 std::string_view to_string(Confidence confidence);  // "None", "Assumed", "Measured"
@@ -113,7 +114,8 @@ struct JobPlan {
   double next_worker_gain_percent = 0;
 
   bool metrics_usable = false;
-  std::string metrics_problem;  // why not; empty when usable
+  std::string metrics_problem;    // why not; empty when usable
+  double unmeasured_seconds = 0;  // how long it has been so, as far as the memory goes
 
   std::optional<EstimatorMemory> memory;  // to be handed back as Job::memory in the next snapshot
 };

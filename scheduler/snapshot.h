@@ -116,8 +116,9 @@ struct EstimatorMemory {
   double corrected_at_seconds = 0;             // window_end_seconds of the last change of `feedback`
   // Before the last growth that has not been judged yet; see estimator.h.
   std::optional<GrowthRecord> before_growth;
-  std::optional<double> useless_above_cores;  // remote cores beyond this number were tried, and brought no speed
-  double useless_since_seconds = 0;           // window_end_seconds of that finding
+  std::optional<double> useless_above_cores;       // remote cores beyond this number were tried, and brought no speed
+  double useless_since_seconds = 0;                // window_end_seconds of that finding
+  std::optional<double> unmeasured_since_seconds;  // the first decision in a row without a usable measurement
 
   friend bool operator==(const EstimatorMemory&, const EstimatorMemory&) = default;
 };

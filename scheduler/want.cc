@@ -93,7 +93,9 @@ Want want_of(const Job& job, const Belief& belief, const Config& config) {
   }
   if (!belief.metrics_problem.empty()) {
     Want held = bounded({job.allocated_workers, Reason::kNoMetrics}, job);
-    held.unconditional = true;
+    held.last_in_line = belief.unmeasured_seconds >= config.metrics_fallback_seconds;
+    held.unconditional = !held.last_in_line;
+    if (held.last_in_line && held.reason == Reason::kNoMetrics) held.reason = Reason::kMetricsFallback;
     return held;
   }
   if (job.local_adjustable && job.mode == Mode::kAuto) return bounded(want_of_adjustable(job, belief, config), job);

@@ -19,6 +19,8 @@ struct Want {
   // Only where the plan sets the feeders' CPU, too: local and remote CPU together up to this supply ratio.
   double supply_ratio = 0;
   Reason limit_reason = Reason::kMax;  // what `workers` comes from, for jobs that end there short of the supply ratio
+  // Served when nobody else wants any more: what the job holds may be of use, but nothing says so.
+  bool last_in_line = false;
 };
 
 // For mode Recommend this is what mode Auto would want.

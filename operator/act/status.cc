@@ -18,6 +18,9 @@ using observe::text_field;
 
 namespace {
 
+// How long a job may be unmeasured before people are told.
+constexpr double kMetricsGraceSeconds = 20;
+
 // The trainer as its Job shows it.
 struct Trainer {
   std::int64_t replicas = 1;
@@ -106,6 +109,9 @@ Condition metrics_condition(const Trainer& trainer, const decide::JobDecision* d
   if (decision->plan.metrics_usable) return {"MetricsAvailable", Truth::kTrue, "Measured", ""};
   if (decision->plan.reason == scheduler::Reason::kNotRunning)
     return {"MetricsAvailable", Truth::kUnknown, "NotRunning", "there is nothing to measure before the trainer runs"};
+  // The series of a job that starts or ends are away for a moment, before its Job says so: that alarms nobody.
+  if (decision->plan.unmeasured_seconds < kMetricsGraceSeconds)
+    return {"MetricsAvailable", Truth::kUnknown, "Waiting", decision->plan.metrics_problem};
   return {"MetricsAvailable", Truth::kFalse, "NoMetrics", decision->plan.metrics_problem};
 }
 
@@ -131,7 +137,7 @@ void add_transitions(std::vector<kube::Event>& events, const json& training_job,
       add(kube::EventType::kNormal, "TrainerFinished", "Finish", condition.message);
     if (condition.type == "Failed" && became_true)
       add(kube::EventType::kWarning, "TrainerFailed", "Finish", condition.reason + ": " + condition.message);
-    if (condition.type == "MetricsAvailable" && condition.status == Truth::kFalse && before == "True")
+    if (condition.type == "MetricsAvailable" && condition.status == Truth::kFalse && before != "False")
       add(kube::EventType::kWarning, "MetricsLost", "Measure", condition.message);
     if (condition.type == "MetricsAvailable" && became_true && before == "False")
       add(kube::EventType::kNormal, "MetricsRecovered", "Measure", "the job is measured again");

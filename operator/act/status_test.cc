@@ -61,6 +61,7 @@ decide::JobDecision without_metrics() {
   decision.measurement.reset();
   decision.plan.metrics_usable = false;
   decision.plan.metrics_problem = "Prometheus is down";
+  decision.plan.unmeasured_seconds = 60;
   decision.plan.reason = scheduler::Reason::kNoMetrics;
   decision.plan.bottleneck = scheduler::Bottleneck::kUnknown;
   decision.plan.explanation = "holds 3 workers: Prometheus is down";
@@ -177,9 +178,23 @@ TEST_CASE("lost metrics keep the last good figures and say why") {
   CHECK(status["observed"] == job["status"]["observed"]);
   CHECK(status["explanation"] == "holds 3 workers: Prometheus is down");
   CHECK(reasons(step) == Reasons{"MetricsLost"});
+  CHECK(reasons(reconcile_status(running(after(job, step)), &lost, nullptr, kNow)).empty());
 
   const StatusStep back = reconcile_status(running(after(job, step)), &decision, nullptr, kNow);
   CHECK(reasons(back) == Reasons{"MetricsRecovered"});
+}
+
+TEST_CASE("a job whose series are away for a moment, as when it ends, alarms nobody") {
+  const decide::JobDecision decision = measured();
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  decide::JobDecision missing = without_metrics();
+  missing.plan.unmeasured_seconds = 19;
+  const StatusStep waiting = reconcile_status(running(job), &missing, nullptr, kNow);
+  CHECK(short_condition(status_of(waiting), "MetricsAvailable") == "Unknown/Waiting");
+  CHECK(waiting.events.empty());
+  CHECK(reconcile_status(running(after(job, waiting)), &decision, nullptr, kNow).events.empty());
+  missing.plan.unmeasured_seconds = 20;
+  CHECK(reasons(reconcile_status(running(after(job, waiting)), &missing, nullptr, kNow)) == Reasons{"MetricsLost"});
 }
 
 TEST_CASE("the last bottleneck outlives the trainer's last moments") {

@@ -13,16 +13,32 @@ using nlohmann::json;
 using observe::text_field;
 
 kube::Action scale_pool(const json& pool, int replicas) {
-  kube::Action action{kube::Verb::kApply,
-                      kube::kDataWorkerPools,
-                      kube::key_of(pool),
-                      {{"spec", {{"replicas", replicas}}}},
-                      std::string(control::kSchedulerManager)};
+  kube::Action action{
+      kube::Verb::kApply,
+      kube::kDataWorkerPools,
+      kube::key_of(pool),
+      {{"metadata", {{"annotations", {{control::kPlannedWorkersAnnotation, std::to_string(replicas)}}}}},
+       {"spec", {{"replicas", replicas}}}},
+      std::string(control::kSchedulerManager)};
   action.uid = text_field(pool, "/metadata/uid");
   return action;
 }
 
 namespace {
+
+bool set_by_somebody_else(const json& pool, int replicas) {
+  const json& annotations = observe::field(pool, "/metadata/annotations");
+  const auto planned = annotations.find(control::kPlannedWorkersAnnotation);
+  return planned != annotations.end() && *planned != std::to_string(replicas);
+}
+
+// A person who scales a pool in mode Auto, or an autoscaler that was forgotten, learns why it does not last.
+void say_who_decides(ScaleOrder& order) {
+  order.event.type = kube::EventType::kWarning;
+  order.event.reason = "ReplicasOverwritten";
+  order.event.note += " (somebody else had set " + std::to_string(order.from) +
+                      "; in mode Auto the scheduler decides: use dataWorkers.min and max, or mode Recommend)";
+}
 
 ScaleOrder order_of(const json& training_job, const json& pool, const scheduler::JobPlan& plan) {
   ScaleOrder order;
@@ -36,6 +52,7 @@ ScaleOrder order_of(const json& training_job, const json& pool, const scheduler:
       // The recorder counts repetitions of the same event; another number is another event, with its own reason.
       "ScaleTo" + std::to_string(order.to),
       "data workers " + std::to_string(order.from) + " -> " + std::to_string(order.to) + ": " + plan.explanation};
+  if (set_by_somebody_else(pool, order.from)) say_who_decides(order);
   return order;
 }
 

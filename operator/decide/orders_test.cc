@@ -43,10 +43,29 @@ TEST_CASE("a pool with another number than the plan's is scaled, as the schedule
   CHECK(orders[0].action.verb == kube::Verb::kApply);
   CHECK(orders[0].action.field_manager == "sluice-scheduler");
   CHECK(orders[0].action.uid == "uid-pool");
-  CHECK(orders[0].action.body == json{{"spec", {{"replicas", 4}}}});
+  CHECK(orders[0].action.body ==
+        json{{"metadata", {{"annotations", {{"sluice.dev/planned-workers", "4"}}}}}, {"spec", {{"replicas", 4}}}});
   CHECK(orders[0].event.reason == "ScaledUp");
   CHECK(orders[0].event.action == "ScaleTo4");
   CHECK(orders[0].event.note == "data workers 1 -> 4: because");
+}
+
+TEST_CASE("who scales a pool in mode Auto is told why it does not last") {
+  observe::ClusterObjects objects;
+  add_job(objects, "vision", 7);
+  json overwritten = *objects.pools.begin()->second;
+  const auto order_when_planned = [&](const char* planned) {
+    overwritten["metadata"]["annotations"]["sluice.dev/planned-workers"] = planned;
+    objects.pools.begin()->second = shared(overwritten);
+    return scale_orders(objects, {.jobs = {plan_for("vision", 3)}}).at(0);
+  };
+  const kube::Event told = order_when_planned("3").event;
+  CHECK(told.reason == "ReplicasOverwritten");
+  CHECK(told.type == kube::EventType::kWarning);
+  CHECK(told.note ==
+        "data workers 7 -> 3: because (somebody else had set 7; in mode Auto the scheduler decides: use "
+        "dataWorkers.min and max, or mode Recommend)");
+  CHECK(order_when_planned("7").event.reason == "ScaledDown");
 }
 
 TEST_CASE("nothing is written where nothing changes, or where somebody else decides") {

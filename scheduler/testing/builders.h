@@ -69,6 +69,12 @@ class MakeJob {
     return *this;
   }
 
+  MakeJob& unmeasured_for(double seconds) {
+    if (!job_.memory) job_.memory = EstimatorMemory{};
+    job_.memory->unmeasured_since_seconds = kNowSeconds - seconds;
+    return *this;
+  }
+
   const Job& obj() const { return job_; }
 
  private:
