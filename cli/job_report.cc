@@ -93,6 +93,7 @@ std::string render_events(std::vector<json> events, Clock::WallTimePoint now) {
                    [](const json& a, const json& b) { return event_time(a) > event_time(b); });
   if (events.size() > kMaxEvents) events.resize(kMaxEvents);
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(events.size());
   for (const json& event : events)
     rows.push_back(
         {"  " + age(event_time(event), now), text(event, "/type"), text(event, "/reason"), text(event, "/note", "")});
@@ -116,6 +117,7 @@ std::string render_top(const std::vector<json>& jobs, std::size_t max_width) {
                                        {"UTIL%", true},  {"WAIT%", true}, {"SAMPLES/S", true},
                                        {"DEMAND", true}, {"BOTTLENECK"},  {"REASON"}};
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(jobs.size());
   for (const json& job : jobs)
     rows.push_back({text(job, "/metadata/namespace"), text(job, "/metadata/name"), workers(job),
                     text(job, "/status/observed/acceleratorUtilisationPercent"),

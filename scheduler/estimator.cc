@@ -133,11 +133,14 @@ void recall(const Job& job, const Config& config, Belief& belief) {
   belief.confidence = measured ? Confidence::kMeasured : Confidence::kAssumed;
 }
 
-// Whether the measurement shows the effect of exactly the workers in force: all there, ready during the whole window.
-bool settled(const Job& job, const Measurement& m) {
+// Whether the measurement shows the effect of exactly the workers in force: all there, at work during the whole window.
+// A worker of a Python pipeline is ready long before it has imported it: in the demo six that still did were judged to
+// be of no use, and the job that needed them most was left without any.
+bool settled(const Job& job, const Measurement& m, const Config& config) {
   const double window_start_seconds = m.window_end_seconds - m.window_seconds;
   const auto in_effect = [&](const Worker& worker) {
-    return worker.ready && !worker.draining && worker.ready_since_seconds <= window_start_seconds;
+    return worker.ready && !worker.draining &&
+           worker.ready_since_seconds + config.worker_warmup_seconds <= window_start_seconds;
   };
   return static_cast<int>(job.workers.size()) == job.allocated_workers &&
          std::all_of(job.workers.begin(), job.workers.end(), in_effect);
@@ -170,7 +173,8 @@ bool slower_than_promised(const Belief& belief, double supply_ratio, const Confi
 void feed_back(const Job& job, const Config& config, Belief& belief) {
   const Measurement& m = *job.observation.measurement;
   EstimatorMemory& memory = *belief.memory;
-  if (!belief.known || !settled(job, m) || m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds)
+  if (!belief.known || !settled(job, m, config) ||
+      m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds)
     return;
 
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
@@ -203,7 +207,7 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
 void judge_growth(const Job& job, const Config& config, Belief& belief) {
   const Measurement& m = *job.observation.measurement;
   EstimatorMemory& memory = *belief.memory;
-  if (!belief.known || !settled(job, m)) return;
+  if (!belief.known || !settled(job, m, config)) return;
   const double cores = job.allocated_workers * worker_cores(job);
   const double speed = m.samples_per_second / (m.compute_share + m.wait_share);
   const double supply = belief.busy_local_cores + belief.efficiency() * cores;

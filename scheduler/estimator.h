@@ -7,8 +7,8 @@
 //   K     = D / mu_L                                 the knee, in local-equivalent cores
 // One measurement gives the target; later ones correct it:
 //   smoothing   K^ += 0.2 (K - K^), published in moves of more than 10 %, so that noise does not reach the workers
-//   feedback    once the workers in force have been ready for a whole window: starved although supply looks sufficient
-//   raises
+//   feedback    once the workers in force have been at work for a whole window: starved although supply looks
+//   sufficient raises
 //               the knee by the shortfall, at least 10 %; sated with supply to spare lowers it by 3 %, but not to a
 //               value that starved the job before, and, once every rate was measured, not below what the measured rates
 //               say

@@ -115,6 +115,7 @@ struct JobPlan {
 
   bool metrics_usable = false;
   std::string metrics_problem;    // why not; empty when usable
+  bool was_measured = false;      // now or earlier
   double unmeasured_seconds = 0;  // how long it has been so, as far as the memory goes
 
   std::optional<EstimatorMemory> memory;  // to be handed back as Job::memory in the next snapshot

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""clang-tidy over every compiled file, remembering what was clean: a file runs again only when it or a header it includes changed.
+"""clang-tidy over the product's files (tests are the sanitizers' business), remembering what was clean: a file runs again only when
+it or a header it includes changed.
 
 usage: tools/clang_tidy.py BUILD_DIRECTORY
 """
@@ -37,6 +38,11 @@ def fingerprint(entry):
     return digest.hexdigest()
 
 
+def is_product(file, build):
+    generated = file.startswith(str(ROOT / build))
+    return file.endswith(".cc") and not file.endswith("_test.cc") and "/testing/" not in file and not generated
+
+
 def examine(entry, build):
     stamp = CLEAN / fingerprint(entry)
     if stamp.exists():
@@ -51,8 +57,7 @@ def examine(entry, build):
 def main():
     build = sys.argv[1]
     CLEAN.mkdir(parents=True, exist_ok=True)
-    entries = [e for e in json.loads((ROOT / build / "compile_commands.json").read_text())
-               if e["file"].endswith(".cc") and not e["file"].startswith(str(ROOT / build)) and not e["file"].endswith("testing/main.cc")]
+    entries = [e for e in json.loads((ROOT / build / "compile_commands.json").read_text()) if is_product(e["file"], build)]
     if complaint := refused_configuration(build, entries[0]["file"]):
         print(complaint)
         return 1

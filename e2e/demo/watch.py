@@ -108,14 +108,15 @@ class Watcher:
         """One look at everything."""
         self.cpu.add(*cpu_use(self._cluster))
         pods = self._cluster.items(pods_path(self._namespace), labelSelector="sluice.dev/component=trainer")
-        for item in self._cluster.items(jobs_path(self._namespace)):
+        found = self._cluster.items(jobs_path(self._namespace))
+        for item in found:
             job = self.jobs.get(item["metadata"]["name"])
             if job and job.result is None:
                 self._note_pod(job, pods)
                 self._note_decision(job, item.get("status", {}))
                 self._note_progress(job)
                 self._note_end(job, item)
-        self._note_warnings()
+        self._note_warnings({item["metadata"]["uid"] for item in found})
         self._console.block(self._table())
 
     def _note_pod(self, job, pods):
@@ -160,11 +161,12 @@ class Watcher:
         job.finished = job.result["time"]
         job.progress = job.result
 
-    def _note_warnings(self):
+    def _note_warnings(self, uids):
+        """Events outlive their objects: those of the last phase's jobs, which had the same names, are not told again."""
         for event in self._cluster.items(f"/api/v1/namespaces/{self._namespace}/events", fieldSelector="type=Warning"):
             about = event["involvedObject"]
             key = (about.get("uid"), event["reason"])
-            if about.get("kind") in ("TrainingJob", "DataWorkerPool") and key not in self._warnings_seen:
+            if about.get("uid") in uids and key not in self._warnings_seen:
                 self._warnings_seen.add(key)
                 self._console.say(f"{about.get('name')}: warning {event['reason']}: {event.get('message', '')}")
 

@@ -19,7 +19,7 @@ class FakeCluster:
     """Answers like cluster_api.Cluster, from a status and a log that the test sets."""
 
     def __init__(self):
-        self.status, self.log, self.metrics, self.worker_request = {}, "", "", "200m"
+        self.status, self.log, self.metrics, self.worker_request, self.events = {}, "", "", "200m", []
 
     def items(self, path, **query):
         trainer = {"metadata": {"name": "vision-0-abc", "labels": {"sluice.dev/job": "vision", "sluice.dev/component": "trainer"}},
@@ -28,7 +28,8 @@ class FakeCluster:
         worker = {"metadata": {"name": "vision-worker-0", "labels": {"sluice.dev/component": "worker"}},
                   "spec": {"nodeName": "n", "containers": [{"resources": {"requests": {"cpu": self.worker_request}}}]}, "status": {}}  # fmt: skip
         return {
-            jobs_path("ns"): [{"metadata": {"name": "vision"}, "status": self.status}],
+            jobs_path("ns"): [{"metadata": {"name": "vision", "uid": "uid-2"}, "status": self.status}],
+            "/api/v1/namespaces/ns/events": self.events,
             pods_path("ns"): [trainer],
             "/api/v1/pods": [trainer, worker],
             "/api/v1/nodes": [{"status": {"allocatable": {"cpu": "1700m"}}}],
@@ -84,6 +85,19 @@ def test_a_job_that_never_ends_is_an_error(watcher):
 def test_condition_is_unknown_until_it_is_written():
     assert condition({}, "Ready") is None
     assert condition({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}, "Ready") is False
+
+
+def test_warnings_are_told_once_and_only_those_of_this_phase(cluster):
+    def warning(uid, reason):
+        return {"involvedObject": {"kind": "TrainingJob", "name": "vision", "uid": uid}, "reason": reason, "message": "because"}
+
+    out = io.StringIO()
+    watcher = Watcher(cluster, "ns", Console(out), "(c)", ["vision"], applied=100.0, wall=lambda: 130.0)
+    cluster.events = [warning("uid-1", "MetricsLost"), warning("uid-2", "ChildConflict")]
+    watcher.look()
+    watcher.look()
+    assert out.getvalue().count("warning ChildConflict: because") == 1
+    assert "MetricsLost" not in out.getvalue()
 
 
 def test_log_lines_that_are_not_events_are_skipped():

@@ -18,8 +18,9 @@ using observe::text_field;
 
 namespace {
 
-// How long a job may be unmeasured before people are told.
+// How long a job may be unmeasured before people are told: one that has been measured, and one that still starts.
 constexpr double kMetricsGraceSeconds = 20;
+constexpr double kFirstMetricsGraceSeconds = 300;
 
 // The trainer as its Job shows it.
 struct Trainer {
@@ -109,8 +110,12 @@ Condition metrics_condition(const Trainer& trainer, const decide::JobDecision* d
   if (decision->plan.metrics_usable) return {"MetricsAvailable", Truth::kTrue, "Measured", ""};
   if (decision->plan.reason == scheduler::Reason::kNotRunning)
     return {"MetricsAvailable", Truth::kUnknown, "NotRunning", "there is nothing to measure before the trainer runs"};
-  // The series of a job that starts or ends are away for a moment, before its Job says so: that alarms nobody.
-  if (decision->plan.unmeasured_seconds < kMetricsGraceSeconds)
+  if (decision->plan.reason == scheduler::Reason::kModeOff)
+    return {"MetricsAvailable", Truth::kUnknown, "ModeOff", "mode Off: the job's own loader is not measured"};
+  // The series of a job that ends are away before its Job says so, those of one that starts come with its first steps:
+  // that alarms nobody.
+  const double grace_seconds = decision->plan.was_measured ? kMetricsGraceSeconds : kFirstMetricsGraceSeconds;
+  if (decision->plan.unmeasured_seconds < grace_seconds)
     return {"MetricsAvailable", Truth::kUnknown, "Waiting", decision->plan.metrics_problem};
   return {"MetricsAvailable", Truth::kFalse, "NoMetrics", decision->plan.metrics_problem};
 }

@@ -46,6 +46,7 @@ decide::JobDecision measured(double samples_per_second = 812) {
   decision.plan.workers = 3;
   decision.plan.recommended = 3;
   decision.plan.metrics_usable = true;
+  decision.plan.was_measured = true;
   decision.plan.bottleneck = scheduler::Bottleneck::kDataBoundCpu;
   decision.plan.reason = scheduler::Reason::kNeedMet;
   decision.plan.explanation = "needs 3 workers for 920 samples/s";
@@ -195,6 +196,27 @@ TEST_CASE("a job whose series are away for a moment, as when it ends, alarms nob
   CHECK(reconcile_status(running(after(job, waiting)), &decision, nullptr, kNow).events.empty());
   missing.plan.unmeasured_seconds = 20;
   CHECK(reasons(reconcile_status(running(after(job, waiting)), &missing, nullptr, kNow)) == Reasons{"MetricsLost"});
+}
+
+TEST_CASE("a job that takes minutes to its first step is not yet missed") {
+  decide::JobDecision missing = without_metrics();
+  missing.plan.was_measured = false;
+  missing.plan.unmeasured_seconds = 299;
+  const StatusStep waiting = reconcile_status(running(), &missing, nullptr, kNow);
+  CHECK(short_condition(status_of(waiting), "MetricsAvailable") == "Unknown/Waiting");
+  CHECK(reasons(waiting) == Reasons{"TrainerStarted"});
+  missing.plan.unmeasured_seconds = 300;
+  const json job = after(training_job(), waiting);
+  CHECK(reasons(reconcile_status(running(job), &missing, nullptr, kNow)) == Reasons{"MetricsLost"});
+}
+
+TEST_CASE("nobody expects metrics of a job in mode Off") {
+  decide::JobDecision off = without_metrics();
+  off.plan.reason = scheduler::Reason::kModeOff;
+  off.plan.unmeasured_seconds = 86400;
+  const StatusStep step = reconcile_status(running(), &off, nullptr, kNow);
+  CHECK(short_condition(status_of(step), "MetricsAvailable") == "Unknown/ModeOff");
+  CHECK(reasons(step) == Reasons{"TrainerStarted"});
 }
 
 TEST_CASE("the last bottleneck outlives the trainer's last moments") {

@@ -60,9 +60,9 @@ TlsTrust::TlsTrust(const Endpoint& endpoint, std::string name)
       key_pem_(endpoint.client_key_pem),
       name_(std::move(name)) {}
 
-Result<std::shared_ptr<const TlsTrust>> TlsTrust::create(const Endpoint& endpoint, std::string host) {
+Result<std::shared_ptr<const TlsTrust>> TlsTrust::create(const Endpoint& endpoint, const std::string& host) {
   std::shared_ptr<const TlsTrust> trust(
-      new TlsTrust(endpoint, endpoint.server_name.empty() ? std::move(host) : endpoint.server_name));
+      new TlsTrust(endpoint, endpoint.server_name.empty() ? host : endpoint.server_name));
   // A trial run finds unusable certificates now, with their names, and not as a handshake failure later.
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> trial(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
   if (!trial) return internal_error("OpenSSL cannot make a TLS context");

@@ -16,7 +16,7 @@ class TlsTrust {
  public:
   // `host` (a name, or an IP address without brackets) is what the certificate must carry if the endpoint names no
   // server_name. Errors: InvalidArgument naming the PEM field that cannot be used.
-  static Result<std::shared_ptr<const TlsTrust>> create(const Endpoint& endpoint, std::string host);
+  static Result<std::shared_ptr<const TlsTrust>> create(const Endpoint& endpoint, const std::string& host);
 
   // TLS 1.2 or later; only the endpoint's authorities if it has any (the context's own are dropped); its client
   // certificate; chain and name verified whatever verification callback the caller sets on the connection.

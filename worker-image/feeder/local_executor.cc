@@ -6,7 +6,6 @@ namespace sluice::feeder {
 namespace {
 
 using executor::Batch;
-using executor::BatchFailure;
 using executor::BatchRequest;
 using executor::ExecutorKind;
 
@@ -20,7 +19,7 @@ std::size_t batch_bytes(const Batch& batch) {
 
 }  // namespace
 
-LocalExecutor::LocalExecutor(Options options, executor::ExecutorMetrics& metrics)
+LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics)
     : arena_(options.arena),
       metrics_(metrics),
       python_({.arena = options.arena, .python_path = options.python_path, .nice = options.nice},
@@ -39,7 +38,8 @@ void LocalExecutor::set_threads(std::size_t threads) {
 bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
                         std::function<void(BatchOutcome)> finished) {
   metrics_.set_queue_depth(++queued_);
-  const bool taken = pool_.submit([this, request, cancelled, finished](executor::ThreadState& thread) {
+  const bool taken = pool_.submit([this, request = std::move(request), cancelled = std::move(cancelled),
+                                   finished = std::move(finished)](executor::ThreadState& thread) {
     const double start_seconds = thread_cpu_seconds();
     BatchOutcome outcome = execute(*request, *cancelled, thread);
     double busy_seconds = thread_cpu_seconds() - start_seconds;

@@ -31,7 +31,7 @@ class LocalExecutor {
     int nice = 0;
   };
 
-  LocalExecutor(Options options, executor::ExecutorMetrics& metrics);
+  LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics);
   // Stops waiting for memory and kills Python children; jobs that had not started never call `finished`.
   ~LocalExecutor();
 

@@ -157,10 +157,10 @@ void RemoteWorker::received_chunk(Header header, transport::Payload payload, tra
   if (arrival->assembly.slot.valid()) return place(std::move(*arrival));
   const auto bytes = begin(arrival->assembly, arrival->header.chunk());
   if (!bytes.ok()) return answer(arrival->id, executor::to_failure(bytes.error()));
-  allocate_then_place(std::move(arrival), *bytes);
+  allocate_then_place(arrival, *bytes);
 }
 
-void RemoteWorker::allocate_then_place(std::shared_ptr<Arrival> arrival, std::size_t bytes) {
+void RemoteWorker::allocate_then_place(const std::shared_ptr<Arrival>& arrival, std::size_t bytes) {
   const std::shared_ptr<Self> self = self_;
   arena_->allocate_async(bytes, [self, arrival](Result<transport::ArenaSlot> slot) {
     std::lock_guard lock(self->mutex);

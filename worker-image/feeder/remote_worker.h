@@ -58,7 +58,7 @@ class RemoteWorker final : public transport::RemoteClientHandler {
 
   void received_chunk(v1::Header header, transport::Payload payload, transport::ReadPermit permit);
   void received_failure(const v1::Failure& failure, const transport::Payload& payload);
-  void allocate_then_place(std::shared_ptr<Arrival> arrival, std::size_t bytes);
+  void allocate_then_place(const std::shared_ptr<Arrival>& arrival, std::size_t bytes);
   void place(Arrival arrival);
   void answer(RequestId id, BatchOutcome outcome);
 

@@ -73,7 +73,7 @@ std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
 
 }  // namespace
 
-WorkerService::WorkerService(Options options, executor::ExecutorMetrics& metrics)
+WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& metrics)
     : credits_(kCreditsPerThread * options.threads),
       arena_(options.arena),
       metrics_(metrics),

@@ -31,7 +31,7 @@ class WorkerService final : public transport::RemoteServerHandler {
   static constexpr std::size_t kStreamsMax = 256;
   static constexpr std::size_t kPipelinesPerStreamMax = 256;
 
-  WorkerService(Options options, executor::ExecutorMetrics& metrics);
+  WorkerService(const Options& options, executor::ExecutorMetrics& metrics);
   ~WorkerService() override;
 
   void drain();
