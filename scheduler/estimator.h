@@ -12,9 +12,9 @@
 //               the knee by the shortfall, at least 10 %; sated with supply to spare lowers it by 3 %, but not to a
 //               value that starved the job before, and, once every rate was measured, not below what the measured rates
 //               say
-//   judgement   growth that promised 30 % or more, and a whole window later brought less than a quarter of it, was
-//   useless:
-//               something else is short, whatever the executors look like. The job goes back to what it had
+//   judgement   growth that promised 30 % or more, and a whole window later brought less than a quarter of it, both
+//               against the speed before and against the curve, was useless: something else is short, whatever the
+//               executors look like. The job goes back to what it had
 // Without a usable measurement nothing is learnt, and nothing forgotten.
 // A rate that was never measured is derived from the other: mu_R = 0.77 mu_L.
 //

@@ -341,6 +341,36 @@ TEST_CASE("growth is judged by what it brought, once it can have brought somethi
   }
 }
 
+TEST_CASE("a job whose prefetched first batches were fast keeps the workers that make it so again") {
+  const FluidJob speech{.demand = 310, .local_rate = 1010, .remote_rate = 1000, .local_cores = 0.04};
+  const auto at = [&](double seconds, int workers, const Measurement& m, std::optional<EstimatorMemory> memory) {
+    MakeJob job("a");
+    job.worker_millicores(200).holds(workers, "n1").local_millicores(40).measures(m);
+    if (memory) job.memory(*memory);
+    return estimate(job.obj(), kNowSeconds + seconds, kConfig);
+  };
+  const auto window = [&](double seconds, double remote_cores) {
+    return speech.steady(remote_cores, kNowSeconds + seconds);
+  };
+  struct Row {
+    const char* situation;
+    double share_of_window;  // that training had begun in, before there was a worker
+  };
+  for (const Row& row :
+       {Row{"training began in the window", 0.35}, Row{"it went on at that speed for a whole window", 1}}) {
+    CAPTURE(row.situation);
+    Measurement burst = window(0, 0);
+    burst.samples_per_second = 300 * row.share_of_window;
+    burst.compute_share = 0.9 * row.share_of_window;
+    burst.batches_in_window = 300;
+    burst.wait_share = 0.1 * row.share_of_window;
+    const Belief first = at(0, 0, burst, std::nullopt);
+    const Belief fed = at(100, 2, window(100, 0.28), first.memory);  // in between workers start, and nothing is judged
+    CHECK(fed.starved);                                              // 6 % of the time: the curve is soft
+    CHECK_FALSE(fed.useless_above_cores);
+  }
+}
+
 TEST_CASE("a job gives back what was useless, keeps what it had, and may try again after ten minutes") {
   Job job = grown(1000, 2);
   job.memory = estimate(job, kNowSeconds, kConfig).memory;
