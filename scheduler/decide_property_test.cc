@@ -69,8 +69,8 @@ void give_metrics(Job& job) {
   if (fate == 1 || fate > 6) {
     EstimatorMemory memory;
     memory.demand_samples_per_second = physics.demand;
-    memory.local_rate_per_core = physics.local_rate;
-    memory.smoothed_knee_cores = memory.published_knee_cores = pick<double>({0.5, 2, 8, 30});
+    memory.local_rate_per_core = Tracked::starting_at(physics.local_rate);
+    memory.knee_cores = Tracked::starting_at(pick<double>({0.5, 2, 8, 30}));
     memory.feedback = pick<double>({0.7, 1, 1.5});
     job.memory = memory;
   }

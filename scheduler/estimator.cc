@@ -52,16 +52,39 @@ std::optional<double> rate_per_core(const std::optional<SourceRate>& rate, doubl
   return rate->samples_per_second / rate->busy_cores;
 }
 
-void smooth(std::optional<double>& smoothed, const std::optional<double>& measured, const Config& config) {
+void take(std::optional<Tracked>& tracked, const std::optional<double>& measured, const Config& config) {
   if (!measured) return;
-  smoothed = smoothed ? *smoothed + config.smoothing * (*measured - *smoothed) : *measured;
+  if (tracked)
+    tracked->take(*measured, config);
+  else
+    tracked = Tracked::starting_at(*measured);
 }
 
 // mu_L as measured, or derived from mu_R; none when neither is known.
 std::optional<double> local_basis(const EstimatorMemory& memory, const Config& config) {
-  if (memory.local_rate_per_core) return memory.local_rate_per_core;
-  if (memory.remote_rate_per_core) return *memory.remote_rate_per_core / config.remote_efficiency;
+  if (memory.local_rate_per_core) return memory.local_rate_per_core->published;
+  if (memory.remote_rate_per_core) return memory.remote_rate_per_core->published / config.remote_efficiency;
   return std::nullopt;
+}
+
+void take_knee(double knee_cores, const Config& config, EstimatorMemory& memory) {
+  if (!memory.knee_cores) {
+    memory.knee_cores = Tracked::starting_at(knee_cores);
+    return;
+  }
+  const double before = memory.knee_cores->published;
+  const Tracked::Step step = memory.knee_cores->take(knee_cores, config);
+  if (step == Tracked::Step::kChanged) {
+    memory.useless_above_cores.reset();
+    memory.feedback_floor = 0;  // another demand: what starved the old one says nothing
+  }
+  if (step != Tracked::Step::kRefined) return;
+  // What had been corrected by its effect was in part the error that the better value takes away.
+  const double rise = memory.knee_cores->published / before;
+  if ((memory.feedback > 1) != (rise > 1)) return;
+  const double left = memory.feedback / rise;
+  memory.feedback = memory.feedback > 1 ? std::max(1.0, left) : std::min(1.0, left);
+  memory.feedback_floor = std::min(memory.feedback_floor, memory.feedback);
 }
 
 // Takes one new measurement into the memory.
@@ -73,8 +96,8 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
   const bool local_was_known = memory.local_rate_per_core.has_value();
   const bool remote_was_known = memory.remote_rate_per_core.has_value();
   const std::optional<double> local = rate_per_core(m.local, m.window_seconds);
-  smooth(memory.local_rate_per_core, local, config);
-  smooth(memory.remote_rate_per_core, rate_per_core(m.remote, m.window_seconds), config);
+  take(memory.local_rate_per_core, local, config);
+  take(memory.remote_rate_per_core, rate_per_core(m.remote, m.window_seconds), config);
 
   const bool local_is_new = !local_was_known && memory.local_rate_per_core;
   const bool remote_is_new = !remote_was_known && memory.remote_rate_per_core;
@@ -82,21 +105,11 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
     memory.feedback = 1;  // it corrected an assumption that a measurement has just replaced
     memory.feedback_floor = 0;
   }
-  if (local_is_new && memory.smoothed_knee_cores) {
-    // The knee is counted in local cores: its unit was the assumed local rate and is the measured one from now on.
-    const double unit = *basis_before / *memory.local_rate_per_core;
-    memory.smoothed_knee_cores = *memory.smoothed_knee_cores * unit;
-    memory.published_knee_cores = *memory.published_knee_cores * unit;
-  }
+  // The knee is counted in local cores: its unit was the assumed local rate and is the measured one from now on.
+  if (local_is_new && memory.knee_cores)
+    memory.knee_cores->rescale(*basis_before / memory.local_rate_per_core->published);
   const std::optional<double> basis = local ? local : local_basis(memory, config);
-  if (!basis) return;
-  smooth(memory.smoothed_knee_cores, memory.demand_samples_per_second / *basis, config);
-  const double published = memory.published_knee_cores.value_or(0);
-  if (std::abs(*memory.smoothed_knee_cores - published) > config.publish_threshold * published) {
-    memory.published_knee_cores = memory.smoothed_knee_cores;
-    memory.useless_above_cores.reset();
-    memory.feedback_floor = 0;  // another demand: what starved the old one says nothing
-  }
+  if (basis) take_knee(memory.demand_samples_per_second / *basis, config, memory);
 }
 
 // Local cores that the plan may count on. A starved feeder gives what it gives, whatever its CPU limit promises
@@ -114,13 +127,13 @@ double counted_local_cores(const Job& job, const Belief& belief, const Config& c
 // Demand and rates from the memory, with the unmeasured derived.
 void recall(const Job& job, const Config& config, Belief& belief) {
   const EstimatorMemory& memory = *belief.memory;
-  if (!memory.published_knee_cores) return;
+  if (!memory.knee_cores) return;
   belief.known = true;
   belief.demand_samples_per_second = memory.demand_samples_per_second;
   belief.local_rate_per_core = *local_basis(memory, config);
-  belief.remote_rate_per_core =
-      memory.remote_rate_per_core.value_or(belief.local_rate_per_core * config.remote_efficiency);
-  belief.measured_knee_cores = *memory.published_knee_cores;
+  belief.remote_rate_per_core = memory.remote_rate_per_core ? memory.remote_rate_per_core->published
+                                                            : belief.local_rate_per_core * config.remote_efficiency;
+  belief.measured_knee_cores = memory.knee_cores->published;
   belief.knee_cores = belief.measured_knee_cores * memory.feedback;
   belief.local_cores = counted_local_cores(job, belief, config);
   if (job.placement != Placement::kRemote) {

@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/tracked.h"
+
 namespace sluice::scheduler {
 
 struct JobId {
@@ -106,14 +108,13 @@ struct GrowthRecord {
 // estimator.h.
 struct EstimatorMemory {
   double demand_samples_per_second = 0;
-  std::optional<double> local_rate_per_core;  // samples/s per busy core, smoothed; none: never measured
-  std::optional<double> remote_rate_per_core;
-  std::optional<double> smoothed_knee_cores;   // local-equivalent cores that saturate the job
-  std::optional<double> published_knee_cores;  // follows the smoothed one in moves of more than 10 %
-  double feedback = 1;                         // correction of the knee by its effect, in [1/8, 8]
-  double feedback_floor = 0;                   // a correction below this was tried, and starved the job
-  double folded_through_seconds = 0;           // window_end_seconds of the newest measurement taken in
-  double corrected_at_seconds = 0;             // window_end_seconds of the last change of `feedback`
+  std::optional<Tracked> local_rate_per_core;  // samples/s per busy core; none: never measured
+  std::optional<Tracked> remote_rate_per_core;
+  std::optional<Tracked> knee_cores;  // local-equivalent cores that saturate the job
+  double feedback = 1;                // correction of the knee by its effect, in [1/8, 8]
+  double feedback_floor = 0;          // a correction below this was tried, and starved the job
+  double folded_through_seconds = 0;  // window_end_seconds of the newest measurement taken in
+  double corrected_at_seconds = 0;    // window_end_seconds of the last change of `feedback`
   // Before the last growth that has not been judged yet; see estimator.h.
   std::optional<GrowthRecord> before_growth;
   std::optional<double> useless_above_cores;       // remote cores beyond this number were tried, and brought no speed

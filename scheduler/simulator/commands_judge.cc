@@ -27,9 +27,10 @@ Result<int> judge_catalogue(const Command& command) {
     SLUICE_TRY(Verdict verdict, run_verdict(scenario, sources, options));
     command.output << verdict_table(verdict) << std::flush;
     verdicts.push_back(std::move(verdict));
+    // After each: the grid takes long, and what is there can be looked at.
+    if (flags.given("json")) SLUICE_TRY_VOID(write_file(flags.text("json"), verdicts_json(verdicts)));
   }
   command.output << summary_table(verdicts);
-  if (flags.given("json")) SLUICE_TRY_VOID(write_file(flags.text("json"), verdicts_json(verdicts)));
   return all_reached(verdicts) ? 0 : 1;
 }
 

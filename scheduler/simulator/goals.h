@@ -2,7 +2,9 @@
 //
 //   jct_gain          mean JCT of static / ours         allocated_gain, wall_gain   utilisation of ours / static
 //   no_stall_gain     mean JCT of static / no-stall      p99_slowdown, p99_slowdown_static
-//   over_best_peer    mean JCT of the best of burst, synergy, hpa, keda, cachew, pecan / ours
+//   over_PEER         mean JCT of a peer / ours; peers are burst, synergy, hpa, keda, cachew and pecan, with their
+//                     variants: workers also on GPU hosts (-everywhere), workers of another size (-1, -2)
+//   over_best_peer    the least of them: of whichever peer is the best in this scenario
 //   share_of_perfect  mean JCT of ours with perfect information / ours
 //   over_lower_bound  mean JCT of ours / the lower bound of any schedule
 //   no_stall_over_lower_bound   the part of it that is the queue's: the bound may start jobs in any order, no policy
