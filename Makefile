@@ -56,6 +56,10 @@ bench-scheduler: build ## How long one decision takes, from a full snapshot, up 
 bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and whole local path against PyTorch, same run
 	@bench/data-plane.sh $(BUILD)
 
+.PHONY: bench-estimator
+bench-estimator: ## what the scheduler believes about jobs on a real cluster, against what was counted; ten minutes
+	@bench/estimator/estimator_bench.py bench/results/estimator.json
+
 .PHONY: bench-kube
 bench-kube: build ## watch, cache and lag of src/kube beside a client-go informer, on a cluster of its own (PODS=10000 SECONDS=30)
 	@bench/kube.sh $(BUILD) $(or $(PODS),10000) $(or $(SECONDS),30)
