@@ -35,7 +35,7 @@ HEADROOM = 1.2           # scheduler/config.h
 WORKER_CORES = 0.2       # e2e/demo/jobs
 STRETCH_SECONDS = 40     # of steady state, per figure
 WARM_UP_SECONDS = 45     # a Python worker's imports at a fifth of a core, and a metrics window
-EPOCHS = {"vision": 14, "speech": 30}
+EPOCHS = {"vision": 30, "speech": 45}  # long enough for both stretches, however fast it gets
 CPU = re.compile(r'^container_cpu_usage_seconds_total\{container="([^"]+)",namespace="([^"]+)",pod="([^"]+)"\} (\S+) (\d+)$', re.M)
 SAMPLES = re.compile(r"^sluice_worker_samples_total\{([^}]*)\} (\S+)$", re.M)
 
