@@ -190,13 +190,13 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
 
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
   double corrected = memory.feedback;
-  // Where the plan fills jobs up to the flat part of the curve, it is the curve that says how much waiting is too much.
-  const bool wrong = !job.local_adjustable || slower_than_promised(belief, x, config);
-  if (belief.starved && x > config.feedback_raise_above && wrong) {
+  if (belief.starved && x > config.feedback_raise_above && slower_than_promised(belief, x, config)) {
     if (!workers_are_busy(job, m, config)) return;
-    // A starved trainer's speed is its supply: 1 - w is what the cores that look like x are really worth. The usual
-    // reason is CPU of a worker that its executor does not see, spent on transport.
-    const double shortfall = x / std::max(1 - belief.wait_share, 1e-9);
+    // A starved trainer's speed says what the cores that look like x are really worth. Read off the curve: in the demo
+    // a job that waited 8 % with a supply of 160 %, most of that from the softness of its knee, was taken to need twice
+    // as much, and took it from one that had next to nothing.
+    const double share = std::clamp(1 - belief.wait_share, 1e-3, 1 - 1e-9);
+    const double shortfall = x / supply_ratio_at(share, config.softmin_exponent);
     corrected = memory.feedback * std::clamp(shortfall, config.feedback_raise, config.feedback_raise_most);
     corrected = std::min(corrected, config.feedback_limit);
     memory.feedback_floor = corrected;

@@ -8,10 +8,9 @@
 // One measurement gives the target; later ones correct it:
 //   smoothing   K^ += 0.2 (K - K^), published in moves of more than 10 %, so that noise does not reach the workers
 //   feedback    once the workers in force have been at work for a whole window: starved although supply looks
-//   sufficient raises
-//               the knee by the shortfall, at least 10 %; sated with supply to spare lowers it by 3 %, but not to a
-//               value that starved the job before, and, once every rate was measured, not below what the measured rates
-//               say
+//               sufficient, and slower than the curve says, raises the knee by the shortfall, at least 10 %; sated with
+//               supply to spare lowers it by 3 %, but not to a value that starved the job before, and, once every rate
+//               was measured, not below what the measured rates say
 //   judgement   growth that promised 30 % or more, and a whole window later brought less than a quarter of it, both
 //               against the speed before and against the curve, was useless: something else is short, whatever the
 //               executors look like. The job goes back to what it had

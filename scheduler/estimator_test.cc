@@ -265,8 +265,8 @@ TEST_CASE("local CPU is counted on as far as it has shown itself") {
 MakeJob misjudged() {
   Measurement m = FluidJob{.demand = 8000, .local_rate = 1000, .remote_rate = 770}.steady(9, kNowSeconds);
   m.local = SourceRate{1000, 1};
-  m.wait_share = 0.06;
-  m.compute_share = 0.94;
+  m.wait_share = 0.15;  // the curve says 0.11
+  m.compute_share = 0.85;
   m.samples_per_second = 8000 * m.compute_share;
   return MakeJob("a").holds(9, "n1").measures(m);
 }
@@ -293,8 +293,8 @@ TEST_CASE("the raise is as large as the shortfall, within bounds") {
   struct Row {
     double wait_share, want;
   };
-  for (const Row& row :
-       {Row{0.06, 1.1}, Row{0.09, 1.1}, Row{0.3, 0.99125 / 0.7}, Row{0.4, 0.99125 / 0.6}, Row{0.8, 2}}) {
+  for (const Row& row : {Row{0.06, 1}, Row{0.12, 1}, Row{0.15, 1.1}, Row{0.3, 0.99125 / 0.71475},
+                         Row{0.4, 0.99125 / 0.60480}, Row{0.8, 2}}) {
     CAPTURE(row.wait_share);
     // Counters that still say 8000 samples/s of demand and rates of 1000 and 770 per core.
     Job job = misjudged().obj();

@@ -28,6 +28,9 @@ inline double supply_ratio_at_slope(double slope, double q) {
   return std::pow(std::pow(slope, -q / (1 + q)) - 1, 1 / q);
 }
 
+// The x at which `share` of full speed is reached, 0 < share < 1: the inverse of f.
+inline double supply_ratio_at(double share, double q) { return std::pow(std::pow(share, -q) - 1, -1 / q); }
+
 // f from a table, for those who need it a million times: linear between the points, which keeps it concave; off by
 // less than 1e-5.
 class ProgressTable {

@@ -4,6 +4,8 @@
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 
+#include <algorithm>
+
 namespace sluice::executor {
 namespace {
 
@@ -28,6 +30,12 @@ struct ExecutorMetrics::Series {
           &counter(registry, "sluice_worker_busy_seconds_total",
                    "CPU seconds of the threads and processes that executed.", labels)};
     }
+    // A feeder's own transport serves remote batches, too, and is no part of what local execution costs.
+    if (placement == "remote") {
+      transport_seconds = &counter(registry, "sluice_worker_busy_seconds_total",
+                                   "CPU seconds of the threads and processes that executed.",
+                                   {{"placement", placement}, {"executor", "transport"}});
+    }
     bytes = &counter(registry, "sluice_worker_bytes_total", "Bytes of finished batches, as sent or stored.", here);
     errors = &counter(registry, "sluice_worker_errors_total", "Batches that ended in an error.", here);
     threads = &gauge(registry, "sluice_worker_threads", "Threads that execute batches.");
@@ -49,6 +57,7 @@ struct ExecutorMetrics::Series {
   const Labels constant;
   const Labels here;
   KindSeries kinds[2];
+  Counter* transport_seconds = nullptr;
   Counter* bytes;
   Counter* errors;
   Gauge* threads;
@@ -71,6 +80,11 @@ void ExecutorMetrics::count_batch(ExecutorKind kind, std::size_t samples, double
 void ExecutorMetrics::count_error(ExecutorKind kind, double busy_seconds) {
   series_->kinds[kind == ExecutorKind::kPython].busy_seconds->Increment(busy_seconds);
   series_->errors->Increment();
+}
+
+void ExecutorMetrics::set_transport_seconds(double total) {
+  if (series_->transport_seconds == nullptr) return;
+  series_->transport_seconds->Increment(std::max(0.0, total - series_->transport_seconds->Value()));
 }
 
 void ExecutorMetrics::count_ops(OpSeconds& seconds) {

@@ -31,6 +31,9 @@ class ExecutorMetrics {
   void count_batch(ExecutorKind kind, std::size_t samples, double busy_seconds, std::size_t bytes);
   // CPU seconds that were spent without a finished batch to show for it.
   void count_error(ExecutorKind kind, double busy_seconds);
+  // `total`: CPU seconds that the process has spent on everything else than executing: receiving requests, sending
+  // results. A core's worth of such a worker is less than its executors see. Never falls.
+  void set_transport_seconds(double total);
   // Adds `seconds` to the per-op counters and resets it.
   void count_ops(OpSeconds& seconds);
   void set_threads(std::size_t threads);

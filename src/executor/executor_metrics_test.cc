@@ -32,12 +32,34 @@ TEST_CASE("every series is there from the start, at zero, with the names, types 
     for (const char* kind : {"native", "python"})
       want.insert(series(name, std::string("executor=\"") + kind + "\"," + here, "0"));
   }
+  want.insert(series("sluice_worker_busy_seconds_total", R"(executor="transport",placement="remote")", "0"));
   for (const char* op : {"read", "decode", "resample", "finish"})
     want.insert(series("sluice_worker_op_seconds_total", std::string("op=\"") + op + "\"," + here, "0"));
   for (const char* name : {"sluice_worker_bytes_total", "sluice_worker_errors_total", "sluice_worker_threads",
                            "sluice_worker_queue_depth"})
     want.insert(series(name, here, "0"));
   CHECK(metrics_lines(f.registry) == want);
+}
+
+TEST_CASE("what a worker's process spends on transport is busy time, too, and never falls") {
+  Fixture f;
+  const auto shown = [&](const char* value) {
+    return metrics_lines(f.registry)
+        .contains(series("sluice_worker_busy_seconds_total", R"(executor="transport",placement="remote")", value));
+  };
+  f.metrics.set_transport_seconds(1.5);
+  CHECK(shown("1.5"));
+  f.metrics.set_transport_seconds(1.25);  // clocks of threads and process are read one after the other
+  CHECK(shown("1.5"));
+  f.metrics.set_transport_seconds(2);
+  CHECK(shown("2"));
+}
+
+TEST_CASE("a feeder's transport serves remote batches and is not counted as local execution") {
+  prometheus::Registry registry;
+  ExecutorMetrics metrics(registry, {"vision", "team-a"}, "local");
+  metrics.set_transport_seconds(3);
+  for (const std::string& line : metrics_lines(registry)) CHECK(line.find("transport") == std::string::npos);
 }
 
 TEST_CASE("a batch counts for its executor, an error costs time and makes no samples") {

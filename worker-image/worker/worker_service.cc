@@ -77,6 +77,7 @@ WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& 
     : credits_(kCreditsPerThread * options.threads),
       arena_(options.arena),
       metrics_(metrics),
+      started_cpu_seconds_(process_cpu_seconds()),
       python_({.arena = options.arena, .python_path = options.python_path}, 2 * options.threads),
       pool_(options.threads, options.threads, kStreamsMax * credits_, 0) {
   metrics_.set_threads(options.threads);
@@ -236,13 +237,14 @@ void WorkerService::receive_cancel(const std::shared_ptr<RemoteStream>& stream, 
 // ---- executing threads ----
 
 void WorkerService::run(const Task& task, executor::ThreadState& thread) {
+  const double start_seconds = thread_cpu_seconds();
   if (task.request->pipeline->kind == ExecutorKind::kNative) {
     run_native(task, thread);
   } else {
     run_python(task, thread);
   }
   metrics_.count_ops(thread.scratch.seconds);
-  finish(task);
+  finish(task, thread_cpu_seconds() - start_seconds);
 }
 
 void WorkerService::run_native(const Task& task, executor::ThreadState& thread) {
@@ -291,8 +293,10 @@ void WorkerService::free_credit(const Task& task) {
   if (feeder != feeders_.end()) feeder->second.running.erase(task.id);
 }
 
-void WorkerService::finish(const Task& task) {
+void WorkerService::finish(const Task& task, double thread_seconds) {
   std::lock_guard lock(mutex_);
+  executing_seconds_ += thread_seconds;
+  metrics_.set_transport_seconds(process_cpu_seconds() - started_cpu_seconds_ - executing_seconds_);
   metrics_.set_queue_depth(--running_);
   const auto feeder = feeders_.find(task.stream.get());
   if (feeder == feeders_.end()) return;

@@ -72,8 +72,8 @@ class WorkerService final : public transport::RemoteServerHandler {
   void run_python(const Task& task, executor::ThreadState& thread);
   // Just before the answer's last message: the feeder may send the next request the moment it has read it.
   void free_credit(const Task& task);
-  // After the answer's last message.
-  void finish(const Task& task);
+  // After the answer's last message; it took so many CPU seconds of the thread.
+  void finish(const Task& task, double thread_seconds);
   static void end_if_drained(Feeder& feeder);
 
   const std::size_t credits_;
@@ -86,6 +86,8 @@ class WorkerService final : public transport::RemoteServerHandler {
   std::map<const transport::RemoteStream*, Feeder> feeders_;
   std::size_t running_ = 0;
   std::uint64_t next_pipeline_ = 1;
+  const double started_cpu_seconds_;  // what the process had spent before it served anybody
+  double executing_seconds_ = 0;      // of the pool's threads
 
   executor::PythonExecutor python_;
   executor::ThreadPool pool_;  // last: its threads use the rest
