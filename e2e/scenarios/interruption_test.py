@@ -86,3 +86,19 @@ def test_a_minute_without_prometheus_changes_no_allocation(bed):
     finally:
         bed.cluster_script("start", "prometheus")
     bed.wait_for("MetricsAvailable=True again", lambda: condition(bed.job(), "MetricsAvailable"), 45)
+
+
+def test_a_number_set_by_hand_does_not_last_in_mode_auto_and_its_author_is_told(bed):
+    bed.start_numbered(60)
+    bed.wait_for("ready workers", lambda: bed.ready_workers() >= 2)
+    bed.wait_for("metrics", lambda: condition(bed.job(), "MetricsAvailable"))
+    planned = bed.job()["status"]["workers"]["desired"]
+    bed.kubectl("-n", JOBS_NAMESPACE, "scale", "dwp/vision", "--replicas=8")  # more than the node has room for
+
+    def told():
+        events = bed.cluster.items(f"/api/v1/namespaces/{JOBS_NAMESPACE}/events", fieldSelector="reason=ReplicasOverwritten")
+        return [event["message"] for event in events if event["involvedObject"]["uid"] == bed.job()["metadata"]["uid"]]
+
+    message = bed.wait_for("the event", told, 30)[0]
+    assert "somebody else had set 8" in message and "mode Recommend" in message
+    assert planned < 8 and bed.wait_for("the plan's number", lambda: 2 <= bed.job()["status"]["workers"]["desired"] < 8)
