@@ -14,7 +14,6 @@ namespace sluice::act {
 
 using namespace control;
 using nlohmann::json;
-using observe::field;
 using observe::text_field;
 using observe::TrainingJobView;
 

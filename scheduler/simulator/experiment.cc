@@ -131,6 +131,7 @@ Result<Grid> run_grid(const Scenario& scenario, const Sources& sources, const Gr
   const int base = grid.column("static");
   for (const auto& runs : grid.runs) {
     std::vector<Figures> figures;
+    figures.reserve(options.seeds);
     for (int seed = 0; seed < options.seeds; ++seed)
       figures.push_back(figures_of(runs[seed], grid.runs[base][seed], grid.workloads[seed], scenario.cluster));
     grid.figures.push_back(std::move(figures));

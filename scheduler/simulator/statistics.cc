@@ -33,6 +33,7 @@ Interval mean_interval(const std::vector<double>& values) {
 
 Interval geometric_interval(const std::vector<double>& values) {
   std::vector<double> logarithms;
+  logarithms.reserve(values.size());
   for (const double value : values) logarithms.push_back(std::log(value));
   const Interval of_logs = mean_interval(logarithms);
   return {std::exp(of_logs.value), std::exp(of_logs.low), std::exp(of_logs.high)};

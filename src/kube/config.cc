@@ -97,7 +97,7 @@ class TokenFile final : public http::TokenSource {
 // A kubeconfig's lists of {name, <kind>: {...}}. Only const nodes are asked: operator[] of others inserts.
 class KubeconfigReader {
  public:
-  KubeconfigReader(std::string path, const YAML::Node root) : path_(std::move(path)), root_(root) {}
+  KubeconfigReader(std::string path, const YAML::Node& root) : path_(std::move(path)), root_(root) {}
 
   Result<Connection> read(std::string context_name, const Clock& clock) const {
     if (context_name.empty()) context_name = text(root_, "current-context");

@@ -22,7 +22,7 @@ std::uint64_t number_of(const std::string& text) {
 }
 
 Reply scale_of(const Kind& kind, const Json& object) {
-  const auto value = [&](const std::string& pointer, Json fallback) {
+  const auto value = [&](const std::string& pointer, const Json& fallback) {
     const Json::json_pointer path(pointer);
     return object.contains(path) ? object.at(path) : fallback;
   };
