@@ -62,7 +62,17 @@ Outcome ClusterRun::run() {
 bool ClusterRun::is_over() const {
   const auto since = [&](Clock::TimePoint moment) { return clock_.now() - moment; };
   if (clock_.now() < faults_end_ + kQuiet || next_user_action_ < workload_.timeline.size()) return false;
-  return since(last_write_) >= kQuiet || since(faults_end_) >= kPatience;
+  return since(faults_end_) >= kPatience || (since(last_write_) >= kQuiet && is_at_rest());
+}
+
+// Nobody waits for something that will come: the end of a training, a pause before the next try.
+bool ClusterRun::is_at_rest() const {
+  if (cluster_.is_training()) return false;
+  return std::all_of(machines_.begin(), machines_.end(), [](const Machine& machine) {
+    if (!machine.process || !machine.process->leads()) return true;
+    const auto& parts = machine.process->parts();
+    return !parts.pools.next_due() && !parts.training_jobs.next_due();
+  });
 }
 
 OperatorProcess* ClusterRun::leader() {

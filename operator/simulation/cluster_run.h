@@ -38,6 +38,7 @@ class ClusterRun {
   };
 
   bool is_over() const;
+  bool is_at_rest() const;
   void take_turn();
   void pass_time();
   void note_changes(const std::string& who, bool by_operator);
