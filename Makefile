@@ -48,6 +48,10 @@ test: ## all tests: unit, sanitizers, Python, end to end on a real cluster
 check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, chart, CRDs
 	@tools/check.sh
 
+.PHONY: bench-scheduler
+bench-scheduler: build ## How long one decision takes, from a full snapshot, up to 10,000 jobs on 10,000 nodes
+	@$(BUILD)/bench/scheduler/sluice-decision-bench bench/results/scheduler.json
+
 .PHONY: bench-data-plane
 bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and whole local path against PyTorch, same run
 	@bench/data-plane.sh $(BUILD)
@@ -64,3 +68,7 @@ fuzz: toolchain ## libFuzzer on everything src/kube parses, a minute each (FUZZ_
 soak: build ## the control plane against faults in virtual time, as many seeds as fit (MINUTES=30); failures become scenario files
 	@ninja -C $(BUILD) sluice-simulation
 	@$(BUILD)/operator/simulation/sluice-simulation --minutes $(or $(MINUTES),30) --first $(or $(FIRST),$(shell date +%s)) --save operator/simulation/scenarios
+
+.PHONY: sim-report
+sim-report: build ## the scheduler against its rivals and the optimum on P1-P8, in minutes (SLUICE_JOB_LISTS=folder: published job lists)
+	@$(BUILD)/scheduler/simulator/sluice-sim catalogue --json bench/results/sim-report.json

@@ -41,8 +41,7 @@ bool is_lost(const kube::ObjectPointer& before, const kube::ObjectPointer& after
 
 ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
                            std::shared_ptr<const prom::Client> prometheus, const Clock& clock,
-                           const kube::UniformRandom& random, const std::string& instance,
-                           const WrapSeams& wrap)
+                           const kube::UniformRandom& random, const std::string& instance, const WrapSeams& wrap)
     : config_(config),
       client_(client),
       prometheus_(std::move(prometheus)),
@@ -180,8 +179,7 @@ Result<void> ControlPlane::perform(const kube::Action& action, std::stop_token s
 decide::LoopSeams ControlPlane::loop_seams() {
   return {.see = [this] { return see(); },
           .measure = [this](std::stop_token stop) { return source_.observe(stop); },
-          .perform = [this](const kube::Action& action,
-                            std::stop_token stop) { return perform(action, stop); },
+          .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
           .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
           .decided =
               [this](std::chrono::duration<double> took) {

@@ -1,9 +1,9 @@
-#include "scheduler/allocation.h"
+// Growth and placement together: who gets the cluster's CPU, on which nodes, and who goes.
+#include <algorithm>
 
-#include <deque>
-
+#include "scheduler/growth.h"
+#include "scheduler/placement.h"
 #include "scheduler/testing/builders.h"
-#include "scheduler/want.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler::testing {
@@ -14,19 +14,50 @@ using Names = std::vector<std::string>;
 // Wants 11 workers of one core (8 local-equivalent cores, 1 of them its own).
 const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
-// Claims that keep their jobs and beliefs alive.
+struct Grant {
+  int workers = 0;
+  Names victims;
+  Names new_worker_nodes;
+  Names occupied_nodes;  // of all workers that have a place
+  bool out_of_room = false;
+};
+
+// Jobs that want given numbers of workers, in the order of their names.
 class Contest {
  public:
   Contest& claims(const MakeJob& job, int wanted, bool unconditional = false) {
     jobs_.push_back(job.obj());
-    beliefs_.push_back(estimate(jobs_.back(), kNowSeconds, config));
-    claims_.push_back({&jobs_.back(), &beliefs_.back(), wanted, unconditional});
+    wants_.push_back({wanted, Reason::kNeedMet, unconditional});
     return *this;
   }
 
-  std::vector<Grant> on(const std::vector<Node>& nodes) {
-    Room room(nodes);
-    return allocate(claims_, room, config);
+  std::vector<Grant> on(const std::vector<Node>& on_nodes) {
+    const ClusterSnapshot snapshot{kNowSeconds, on_nodes, jobs_, {}, {}};
+    std::int64_t smallest = jobs_.front().worker_millicores;
+    for (const Job& job : jobs_) smallest = std::min(smallest, job.worker_millicores);
+    NodeTable nodes(snapshot.nodes, smallest);
+    std::vector<Contender> contenders = make_contenders(snapshot, nodes, config);
+    std::vector<int> everybody;
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      contenders[i].want = wants_[i];
+      contenders[i].limit = wants_[i].workers;
+      everybody.push_back(static_cast<int>(i));
+    }
+    Growth growth(contenders, nodes, snapshot, config);
+    growth.hold_unconditional();
+    growth.run(everybody);
+    place(contenders, nodes, growth, snapshot, config);
+    std::vector<Grant> grants;
+    for (const Contender& c : contenders) {
+      Grant grant;
+      grant.workers = c.want.unconditional ? static_cast<int>(c.occupied.size()) : c.workers;
+      grant.victims = victims_of(c, c.want.unconditional ? c.want.workers : c.workers, nodes);
+      for (const int node : c.new_nodes) grant.new_worker_nodes.emplace_back(nodes.name(node));
+      for (const int node : c.occupied) grant.occupied_nodes.emplace_back(nodes.name(node));
+      grant.out_of_room = c.blocked == Reason::kCpu;
+      grants.push_back(std::move(grant));
+    }
+    return grants;
   }
 
   std::vector<int> workers_on(const std::vector<Node>& nodes) {
@@ -38,9 +69,8 @@ class Contest {
   Config config;
 
  private:
-  std::deque<Job> jobs_;
-  std::deque<Belief> beliefs_;
-  std::vector<Claim> claims_;
+  std::vector<Job> jobs_;
+  std::vector<Want> wants_;
 };
 
 MakeJob hungry(const std::string& name) { return MakeJob(name).measures(kHungry); }
@@ -82,8 +112,17 @@ TEST_CASE("who gets the scarce worker") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
-    CHECK(Contest().claims(row.a, 11).claims(row.b, 11).workers_on({{"n1", 6000, 0, true}}) == row.want);
+    Contest contest;
+    contest.config.worker_pays_after_seconds = 0;
+    CHECK(contest.claims(row.a, 11).claims(row.b, 11).workers_on({{"n1", 6000, 0, true}}) == row.want);
   }
+}
+
+TEST_CASE("no worker is started for a job that ends before it pays, but none is taken away") {
+  CHECK(Contest().claims(hungry("a").remaining_hours(0.01), 5).workers_on({{"n1", 6000, 0, true}}) == std::vector{0});
+  CHECK(Contest()
+            .claims(MakeJob("a").holds(3, "n1").measures(kHungry).remaining_hours(0.01), 5)
+            .workers_on({{"n1", 6000, 0, true}}) == std::vector{3});
 }
 
 TEST_CASE("large workers do not outbid small ones: value is per core") {
@@ -154,13 +193,12 @@ TEST_CASE("victims: unbound before starting before ready, young before old, then
                       .worker({"draining", "n1", true, 10, 20, true})
                       .allocated(5)
                       .obj();
+  const ClusterSnapshot snapshot{kNowSeconds, {{"n1", 8000, 0, true}}, {job}, {}, {}};
+  NodeTable nodes(snapshot.nodes, 1000);
+  const std::vector<Contender> contenders = make_contenders(snapshot, nodes, {});
   Names keep;
-  for (const Worker* worker : in_order_of_keeping(job)) keep.push_back(worker->name);
+  for (const int worker : in_order_of_keeping(contenders[0], nodes)) keep.push_back(job.workers[worker].name);
   CHECK(keep == Names{"old", "young-a", "young-b", "starting", "unbound"});
-
-  Room room({{"n1", 8000, 0, true}});
-  const Belief belief = estimate(job, kNowSeconds, {});
-  CHECK(allocate({{&job, &belief, 2, false}}, room, {})[0].victims == Names{"unbound", "starting", "young-b"});
 }
 
 TEST_CASE("shrinking jobs make room for growing ones in the same decision") {

@@ -2,9 +2,33 @@
 // the operator's configuration exposes them so that a surprising cluster does not need a new build.
 #pragma once
 
+#include <string_view>
+
+#include "src/base/result.h"
+
 namespace sluice::scheduler {
 
+// What the next core is worth to a job; docs/scheduling.md, section "Objectives".
+enum class Objective {
+  kBalanced,        // the documented mix: jobs that end soon first, large gangs more, nobody starved
+  kThroughput,      // the sum of all GPUs' progress
+  kCompletionTime,  // mean job completion time alone
+  kFair,            // the job with the least progress first
+  kCost,            // as balanced, and only what is worth its price
+};
+
+std::string_view to_string(Objective objective);  // "balanced", "throughput", "completion-time", "fair", "cost"
+Result<Objective> parse_objective(std::string_view text);  // Errors: InvalidArgument, with the names there are
+
+// In which order waiting trainers are considered. Either way one that does not fit lets smaller ones pass.
+enum class Admit {
+  kFirstCome,      // by arrival
+  kShortestFirst,  // by remaining time less the time waited (ageing); unknown: like the mean of the others
+};
+
 struct Config {
+  Objective objective = Objective::kBalanced;
+
   // --- which measurements count ---
   double max_age_seconds = 90;     // an older measurement is stale: the last allocation is held
   double min_window_seconds = 10;  // shorter windows are dominated by the edges of batches
@@ -21,10 +45,17 @@ struct Config {
   double feedback_lower = 0.97;        // sated with supply to spare
   double feedback_limit = 8;           // the correction stays within [1/limit, limit]
   double feedback_raise_above = 0.95;  // supply ratio from which "looked sufficient" holds
+  double feedback_tolerance = 0.02;    // and less speed than promised by more than this share of full speed
   double feedback_lower_above = 1 / 0.9;
-  double feedback_busy_above = 0.3;  // busy share of the granted cores below which more is no cure
-  double local_extrapolation = 2;    // idle feeder CPU counts up to this multiple of its observed use: hosts saturate
-  double remote_extrapolation = 20;  // remote cores wanted, as a multiple of all cores observed at work
+  double feedback_busy_above = 0.3;    // busy share of the granted cores below which more is no cure
+  double local_extrapolation = 2;      // idle feeder CPU counts up to this multiple of its observed use: hosts saturate
+  double remote_extrapolation = 20;    // remote cores wanted, as a multiple of all cores observed at work
+  double judged_gain = 0.3;            // growth that promised at least this is judged by what it brought
+  double least_share_of_gain = 0.25;   // below this share of the promise it was useless and is given back
+  double useless_retry_seconds = 600;  // after which it may be tried again
+  double storage_bound_above = 0.5;    // share of the executors' idle time that threads spend blocked in reads
+  double gpu_bound_above = 0.9;        // computing share of the time
+  double network_bound_above = 0.9;    // share of a host's network
 
   // --- allocation ---
   double headroom = 1.2;                   // remote supply / the demand it has to cover
@@ -32,6 +63,19 @@ struct Config {
   double min_slope = 0.1;                  // no new worker once d progress / d supply ratio is below
   double held_bonus = 0.10;                // hysteresis: workers that exist are worth this fraction more than new ones
   double shortest_remaining_seconds = 60;  // a job about to end does not outbid everybody
+  double floor_of_need = 1.05;             // the entitlement covers at most this multiple of the knee
+  double coarse_piece = 0.15;              // of the need, granted at a time while the job has less than
+  double coarse_below = 0.7;               // of it,
+  double fine_piece = 0.05;                // and then
+  double worker_pays_after_seconds = 60;   // no worker is started for a job that ends sooner
+  double core_hours_per_gpu_hour = 40;     // objective cost: what an hour of a GPU is worth
+  // Whether who carries out the plan stops a victim and starts its successor elsewhere when the number stays the same.
+  bool replaces_workers = false;
+
+  // --- admission of waiting trainers ---
+  Admit admit = Admit::kFirstCome;
+  double ageing_seconds = 3600;     // of waiting make up for as long a remaining time
+  double backfill_seconds = 14400;  // who has waited so long is not overtaken any more
 };
 
 }  // namespace sluice::scheduler

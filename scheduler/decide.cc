@@ -1,99 +1,154 @@
 #include "scheduler/decide.h"
 
 #include <algorithm>
+#include <map>
 
-#include "scheduler/allocation.h"
-#include "scheduler/estimator.h"
+#include "scheduler/admission.h"
+#include "scheduler/contender.h"
+#include "scheduler/entitlement.h"
 #include "scheduler/explain.h"
-#include "scheduler/room.h"
-#include "scheduler/want.h"
+#include "scheduler/growth.h"
+#include "scheduler/node_table.h"
+#include "scheduler/placement.h"
 
 namespace sluice::scheduler {
 namespace {
 
-// A job on its way through the steps of the decision.
-struct Case {
-  const Job* job = nullptr;
-  Belief belief;
-  Want want;
-  Grant grant;                  // what it gets, or holds
-  std::optional<Grant> advice;  // mode Recommend: what it would get
-};
-
-std::vector<Case> in_order_of_id(const std::vector<Job>& jobs) {
-  std::vector<Case> cases;
-  cases.reserve(jobs.size());
-  for (const Job& job : jobs) cases.push_back({&job, {}, {}, {}, {}});
-  std::sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return a.job->id < b.job->id; });
-  return cases;
+// Rests of a node that no worker fits into are no room.
+std::int64_t smallest_worker(const std::vector<Job>& jobs) {
+  std::int64_t smallest = 0;
+  for (const Job& job : jobs)
+    if (smallest == 0 || job.worker_millicores < smallest) smallest = job.worker_millicores;
+  return smallest;
 }
 
-// A recommendation is acted upon by somebody else, or not at all: until then the job holds exactly what it has.
-Claim claim_of(const Case& c) {
-  if (c.job->mode == Mode::kRecommend) return {c.job, &c.belief, c.job->allocated_workers, true};
-  return {c.job, &c.belief, c.want.workers, c.want.unconditional};
+std::vector<int> everybody(const std::vector<Contender>& contenders) {
+  std::vector<int> indices(contenders.size());
+  for (int i = 0; i < std::ssize(indices); ++i) indices[i] = i;
+  return indices;
 }
 
-std::vector<Grant> grant_claims(const std::vector<Case>& cases, Room& room, const Config& config) {
-  std::vector<Claim> claims;
-  claims.reserve(cases.size());
-  for (const Case& c : cases) claims.push_back(claim_of(c));
-  return allocate(claims, room, config);
-}
-
-// What the jobs in mode Recommend would get from what the others leave, with their own workers back in the pot.
-void advise(std::vector<Case>& cases, Room room, const Config& config) {
-  std::vector<Case*> advised;
-  std::vector<Claim> claims;
-  for (Case& c : cases) {
-    if (c.job->mode != Mode::kRecommend) continue;
-    for (const std::string& node : c.grant.occupied_nodes) room.release(node, c.job->worker_millicores);
-    advised.push_back(&c);
-    claims.push_back({c.job, &c.belief, c.want.workers, c.want.unconditional});
+std::int64_t worker_capacity(const NodeTable& nodes) {
+  std::int64_t capacity = 0;
+  for (int i = 0; i < nodes.size(); ++i) {
+    const NodeState& state = nodes[i];
+    // A node that takes no new workers offers exactly the room that its workers stand on.
+    capacity += state.node->schedulable
+                    ? std::min(state.worker_room_millicores, state.room_millicores - state.local_millicores)
+                    : std::min(state.standing_millicores, state.room_millicores);
   }
-  std::vector<Grant> grants = allocate(claims, room, config);
-  for (std::size_t i = 0; i < advised.size(); ++i) advised[i]->advice = std::move(grants[i]);
+  return capacity;
 }
 
-JobPlan plan_for(const Case& c) {
-  const Grant& wish = c.advice ? *c.advice : c.grant;
+// A recommendation is acted upon by somebody else, or not at all: until then the job holds exactly what it has. This is
+// what it would get from what the others leave, with its own workers back in the pot.
+std::map<int, Contender> advise(const std::vector<Contender>& contenders, const Growth& growth, NodeTable nodes,
+                                const ClusterSnapshot& snapshot, const Config& config) {
+  std::vector<int> asked;
+  std::vector<Contender> advised;
+  std::int64_t theirs = 0;
+  for (int i = 0; i < std::ssize(contenders); ++i) {
+    const Contender& c = contenders[i];
+    if (!c.advised) continue;
+    asked.push_back(i);
+    theirs += std::max(0, c.workers - c.outside) * c.job->worker_millicores;
+    for (const int node : c.occupied) nodes[node].worker_millicores -= c.job->worker_millicores;
+    Contender candidate = c;
+    candidate.want = *c.advised;
+    candidate.limit = candidate.want.workers;
+    candidate.workers = 0;
+    candidate.blocked.reset();
+    candidate.kept.clear();
+    candidate.new_nodes.clear();
+    candidate.occupied.clear();
+    advised.push_back(std::move(candidate));
+  }
+  std::map<int, Contender> advice;
+  if (asked.empty()) return advice;
+  Growth again(advised, nodes, snapshot, config);
+  again.reserve(nodes.pool_millicores() - growth.spare_millicores() - theirs);
+  again.hold_unconditional();
+  again.run(everybody(advised));
+  place(advised, nodes, again, snapshot, config);
+  for (std::size_t i = 0; i < asked.size(); ++i) advice.emplace(asked[i], std::move(advised[i]));
+  return advice;
+}
+
+std::vector<LocalCpu> local_plan(const Contender& c, const NodeTable& nodes) {
+  std::vector<LocalCpu> local;
+  local.reserve(c.hosts.size());
+  for (std::size_t i = 0; i < c.hosts.size(); ++i) {
+    const TrainerHost& now = c.job->hosts[i];
+    if (c.adjustable)
+      local.push_back({now.node, c.hosts[i].granted, limit_millicores(c, c.hosts[i], nodes)});
+    else
+      local.push_back({now.node, now.request_millicores, now.limit_millicores});
+  }
+  return local;
+}
+
+Reason reason_of(const Contender& c) {
+  if (c.want.unconditional) return c.want.reason;
+  if (c.blocked) return *c.blocked;
+  // Nothing was refused, yet less than wanted was asked for: the curve is flat there.
+  return c.want.reason;
+}
+
+JobPlan plan_for(const Contender& c, const Contender& wish, const NodeTable& nodes) {
   JobPlan plan;
   plan.id = c.job->id;
-  plan.recommended = c.want.unconditional ? c.want.workers : wish.workers;
+  plan.recommended = wish.want.unconditional ? wish.want.workers : wish.workers;
   plan.workers = c.job->mode == Mode::kRecommend ? c.job->allocated_workers : plan.recommended;
-  plan.victims = c.grant.victims;
-  plan.new_worker_nodes = c.grant.new_worker_nodes;
-  plan.reason = wish.out_of_room && !c.want.unconditional ? Reason::kCpu : c.want.reason;
+  plan.victims = victims_of(c, plan.workers, nodes);
+  plan.new_worker_nodes.reserve(c.new_nodes.size());
+  for (const int node : c.new_nodes) plan.new_worker_nodes.emplace_back(nodes.name(node));
+  plan.local = local_plan(c, nodes);
+  plan.reason = reason_of(wish);
   return plan;
 }
 
 }  // namespace
 
 Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
-  std::vector<Case> cases = in_order_of_id(snapshot.jobs);
+  NodeTable nodes(snapshot.nodes, smallest_worker(snapshot.jobs));
 
-  // 1. Estimate: what each job demands, and what a core does for it, from its measurement and what was learnt before.
-  for (Case& c : cases) c.belief = estimate(*c.job, snapshot.taken_at_seconds, config);
+  // 1. Admit: waiting trainers whose GPUs are free start. Their CPU is theirs from now on.
+  const std::map<JobId, Admission> admitted = admit(snapshot, nodes, config);
 
-  // 2. Want: how many workers each job would have if nobody else existed, and why so many.
-  for (Case& c : cases) c.want = want_of(*c.job, c.belief, config);
+  // 2. Estimate: what each job demands and what a core does for it, from its measurement and what was learnt before;
+  //    and want: how much it would have if nobody else existed, and why so much.
+  std::vector<Contender> contenders = make_contenders(snapshot, nodes, config);
 
-  // 3. Floor, grow and place: workers that nothing justifies taking, then minima, then whoever gains most from the
-  //    next worker, each on a node that has room for it. Jobs that only want advice hold what they have.
-  Room room(snapshot.nodes);
-  std::vector<Grant> grants = grant_claims(cases, room, config);
-  for (std::size_t i = 0; i < cases.size(); ++i) cases[i].grant = std::move(grants[i]);
+  // 3. Floor: every job's part of its own hosts, as far as it needs it. Data workers of others make way. What nothing
+  //    justifies taking is held.
+  grant_floors(contenders, nodes, config);
+  hold_frozen(contenders, nodes);
+  Growth growth(contenders, nodes, snapshot, config);
+  growth.hold_unconditional();
 
-  // 4. Advise: what the jobs in mode Recommend would get from the rest.
-  advise(cases, room, config);
+  // 4. Grow: minima, then whoever gains most from the next piece, on its own hosts or remote.
+  growth.run(everybody(contenders));
 
-  // 5. Explain: every figure and the one constraint that binds, per job.
+  // 5. Place: which workers stay, which go, and where there is room for new ones.
+  place(contenders, nodes, growth, snapshot, config);
+
+  // 6. Advise: what the jobs in mode Recommend would get from the rest.
+  const std::map<int, Contender> advice = advise(contenders, growth, nodes, snapshot, config);
+
+  // 7. Explain: every figure and the one constraint that binds, per job.
+  const ProgressTable curve(config.softmin_exponent);
   Plan plan;
-  plan.capacity_millicores = room.capacity_millicores();
-  plan.granted_millicores = room.granted_millicores();
-  for (const Case& c : cases) {
-    plan.jobs.push_back(plan_for(c));
-    explain(*c.job, c.belief, snapshot.taken_at_seconds, config, plan.jobs.back());
+  plan.capacity_millicores = worker_capacity(nodes);
+  plan.jobs.reserve(contenders.size());
+  for (int i = 0; i < std::ssize(contenders); ++i) {
+    const Contender& c = contenders[i];
+    const auto its_advice = advice.find(i);
+    const Contender& wish = its_advice == advice.end() ? c : its_advice->second;
+    plan.granted_millicores += std::ssize(c.occupied) * c.job->worker_millicores;
+    plan.jobs.push_back(plan_for(c, wish, nodes));
+    if (const auto start = admitted.find(c.job->id); start != admitted.end())
+      plan.jobs.back().admission = start->second;
+    explain(wish, snapshot.taken_at_seconds, nodes, curve, config, plan.jobs.back());
   }
   return plan;
 }

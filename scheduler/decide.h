@@ -1,4 +1,5 @@
-// The default policy: from a snapshot of the cluster to a number of data workers for every job.
+// The default policy: from a snapshot of the cluster to local CPU and data workers for every job, and to the waiting
+// trainers that start now. docs/scheduling.md explains it; decide.cc is the overview, one file per step is beside it.
 //
 // Model (docs/scheduling.md; glossary of symbols)
 //   D      demand: samples/s the trainers would consume if they never waited
@@ -6,19 +7,24 @@
 //   K      knee D / mu_L: local-equivalent cores at which supply meets demand
 //   x      supply / demand = (mu_L l + mu_R r) / D with l local and r remote cores
 //   f(x)   progress (1 + x^-q)^(-1/q): the share of full speed that the job reaches
-//   v      value of a worker = weight sqrt(g) (df / core) / sqrt(remaining hours); g = GPUs of the job
+//   v      value of a core = weight sqrt(g) (df / core) / sqrt(remaining hours); g = GPUs of the job
 //
-// Guarantees (each is a property test in decide_property_test.cc)
+// Guarantees (each is a property test in decide_property_test.cc or, for feeders and workers together, in
+// joint_property_test.cc)
 //   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers.
 //   2. No node is given more than it has free; workers that are starting count, workers that are draining do not.
 //   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless capacity (for min) or placement
 //      Local (for min) forbids.
 //   4. A running job without usable metrics keeps its workers, and no other job's growth takes them.
-//   5. A job that hardly waits never gets additional workers.
+//   5. A job that hardly waits never gets additional workers. (Where the plan sets the feeders' CPU: one that never
+//      waits gets no higher supply; one may be replaced by the other.)
 //   6. Raising a job's priority never lowers its workers.                                        (workers of one size)
 //   7. Stable: applying a plan and deciding again on the same measurements changes nothing.       (workers of one size;
 //      of mixed sizes, whose packing may leave gaps for each other, it settles after a few decisions)
 //   8. Work-conserving: nobody is told that there is no room while there is.                     (workers of one size)
+//   9. Every job whose feeders' CPU the plan sets gets at least min(its GPU-proportional share, 1.05 of its need, but a
+//      core per GPU) on its own hosts.
+//  10. Quotas and the budget are never exceeded by what the plan adds.
 #pragma once
 
 #include "scheduler/config.h"
@@ -27,8 +33,8 @@
 
 namespace sluice::scheduler {
 
-// Thread safety: may be called from any thread. Cost: O(W (log J + log N)) for W workers, J jobs and N nodes, and O(J)
-// more for each worker that is displaced.
+// Thread safety: may be called from any thread. Cost: O((J + W) (log J + log N)) for W workers, J jobs and N nodes;
+// bench/scheduler measures it.
 Plan decide(const ClusterSnapshot& snapshot, const Config& config);
 
 }  // namespace sluice::scheduler

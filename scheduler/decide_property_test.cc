@@ -57,7 +57,8 @@ void give_workers(Job& job, std::vector<Node>& room, const Population& populatio
 
 void give_metrics(Job& job) {
   const FluidJob physics = some_physics();
-  job.local_millicores = static_cast<std::int64_t>(physics.local_cores * 1000);
+  const auto local_millicores = static_cast<std::int64_t>(physics.local_cores * 1000);
+  job.hosts = {{.request_millicores = local_millicores, .limit_millicores = local_millicores}};
   const double remote_cores = static_cast<double>(job.allocated_workers * job.worker_millicores) / 1000;
   const int fate = *rc::gen::inRange(0, 10);
   if (fate >= 2) job.observation.measurement = physics.steady(remote_cores, kNowSeconds - 5);

@@ -41,7 +41,7 @@ TEST_CASE("a language model next to a vision job leaves it everything") {
       decided(MakeSnapshot().node("n1", 16000).job(MakeJob("language").measures(kText)).job(hungry("vision")));
   CHECK(plan_of(plan, "language").workers == 0);
   CHECK(plan_of(plan, "language").reason == Reason::kNotDataBound);
-  CHECK(plan_of(plan, "language").bottleneck == Bottleneck::kNotDataBound);
+  CHECK(plan_of(plan, "language").bottleneck == Bottleneck::kGpuBound);
   CHECK(plan_of(plan, "vision").workers == 11);
 }
 

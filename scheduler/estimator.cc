@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <initializer_list>
 
+#include "scheduler/progress.h"
+
 namespace sluice::scheduler {
 namespace {
 
@@ -92,6 +94,7 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
   const double published = memory.published_knee_cores.value_or(0);
   if (std::abs(*memory.smoothed_knee_cores - published) > config.publish_threshold * published) {
     memory.published_knee_cores = memory.smoothed_knee_cores;
+    memory.useless_above_cores.reset();
     memory.feedback_floor = 0;  // another demand: what starved the old one says nothing
   }
 }
@@ -100,7 +103,7 @@ void fold(const Measurement& m, const Config& config, EstimatorMemory& memory) {
 // (receiving from remote workers costs it CPU, too); an idle one can give more, but hosts saturate, so not any amount.
 double counted_local_cores(const Job& job, const Belief& belief, const Config& config) {
   if (job.placement == Placement::kRemote) return 0;
-  const double limit_cores = static_cast<double>(job.local_millicores) / 1000;
+  const double limit_cores = static_cast<double>(local_limit_millicores(job)) / 1000;
   if (!belief.metrics_problem.empty()) return limit_cores;
   const std::optional<SourceRate>& local = job.observation.measurement->local;
   const double busy_cores = local ? local->busy_cores : 0;
@@ -120,6 +123,11 @@ void recall(const Job& job, const Config& config, Belief& belief) {
   belief.measured_knee_cores = *memory.published_knee_cores;
   belief.knee_cores = belief.measured_knee_cores * memory.feedback;
   belief.local_cores = counted_local_cores(job, belief, config);
+  if (job.placement != Placement::kRemote) {
+    for (const TrainerHost& host : job.hosts)
+      belief.local_held_cores += static_cast<double>(host.request_millicores) / 1000;
+    belief.local_held_cores = std::max(belief.local_held_cores, belief.busy_local_cores);
+  }
   const bool remote_matters = belief.knee_cores > belief.local_cores;
   const bool measured = memory.local_rate_per_core && (memory.remote_rate_per_core || !remote_matters);
   belief.confidence = measured ? Confidence::kMeasured : Confidence::kAssumed;
@@ -135,12 +143,27 @@ bool settled(const Job& job, const Measurement& m) {
          std::all_of(job.workers.begin(), job.workers.end(), in_effect);
 }
 
-// Workers that idle while their trainer waits are not what it waits for; the transport, the feeder or the trainer's own CPU
-// is. In the demo a trainer throttled by its own limit drew worker after worker from a job that they would have helped.
+// By how much the job should have become faster.
+double promised_gain(double cores_before, double cores_now, double knee_cores, const Config& config) {
+  const double q = config.softmin_exponent;
+  const double before = progress(cores_before / std::max(knee_cores, 1e-9), q);
+  return before > 0 ? progress(cores_now / std::max(knee_cores, 1e-9), q) / before - 1 : 1;
+}
+
+// Workers that idle while their trainer waits are not what it waits for; the transport, the feeder or the trainer's own
+// CPU is. In the demo a trainer throttled by its own limit drew worker after worker from a job that they would have
+// helped.
 bool workers_are_busy(const Job& job, const Measurement& m, const Config& config) {
   const double granted_cores = job.allocated_workers * worker_cores(job);
   if (granted_cores == 0) return true;
   return m.remote && m.remote->busy_cores >= config.feedback_busy_above * granted_cores;
+}
+
+// A soft knee makes a trainer wait a little even where supply meets demand: only less speed than that tells of an
+// error.
+bool slower_than_promised(const Belief& belief, double supply_ratio, const Config& config) {
+  const double promised = progress(supply_ratio, config.softmin_exponent);
+  return 1 - belief.wait_share < promised - config.feedback_tolerance;
 }
 
 // Corrects the knee by its observed effect, at most once per window.
@@ -152,7 +175,9 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
 
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
   double corrected = memory.feedback;
-  if (belief.starved && x > config.feedback_raise_above) {
+  // Where the plan fills jobs up to the flat part of the curve, it is the curve that says how much waiting is too much.
+  const bool wrong = !job.local_adjustable || slower_than_promised(belief, x, config);
+  if (belief.starved && x > config.feedback_raise_above && wrong) {
     if (!workers_are_busy(job, m, config)) return;
     // A starved trainer's speed is its supply: 1 - w is what the cores that look like x are really worth. The usual
     // reason is CPU of a worker that its executor does not see, spent on transport.
@@ -173,6 +198,31 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
   belief.knee_cores = belief.measured_knee_cores * corrected;
 }
 
+// Whether the last growth brought speed. Speed is per second of training, so that evaluation pauses do not count, and
+// what the feeders really used is part of the supply: idle CPU of their hosts comes and goes.
+void judge_growth(const Job& job, const Config& config, Belief& belief) {
+  const Measurement& m = *job.observation.measurement;
+  EstimatorMemory& memory = *belief.memory;
+  if (!belief.known || !settled(job, m)) return;
+  const double cores = job.allocated_workers * worker_cores(job);
+  const double speed = m.samples_per_second / (m.compute_share + m.wait_share);
+  const double supply = belief.busy_local_cores + belief.efficiency() * cores;
+  const GrowthRecord now{cores, supply, speed};
+  if (!memory.before_growth || cores <= memory.before_growth->remote_cores) {
+    memory.before_growth = now;
+    return;
+  }
+  const GrowthRecord& before = *memory.before_growth;
+  const double promised = promised_gain(before.supply_cores, supply, belief.measured_knee_cores, config);
+  if (promised < config.judged_gain) return;
+  if (belief.starved && speed < before.samples_per_second * (1 + config.least_share_of_gain * promised)) {
+    memory.useless_above_cores = before.remote_cores;
+    memory.useless_since_seconds = m.window_end_seconds;
+    return;
+  }
+  memory.before_growth = now;
+}
+
 }  // namespace
 
 double Belief::remote_cores_for(double knee, double headroom) const {
@@ -181,7 +231,8 @@ double Belief::remote_cores_for(double knee, double headroom) const {
 
 double Belief::supply_ratio(double remote_cores, const Job& job, const Config& config) const {
   if (known) return (local_cores + efficiency() * remote_cores) / std::max(knee_cores, 1e-9);
-  const double assumed_knee_cores = std::max(static_cast<double>(job.local_millicores) / 1000, worker_cores(job));
+  const double assumed_knee_cores =
+      std::max(static_cast<double>(local_limit_millicores(job)) / 1000, worker_cores(job));
   return 1 - wait_share + config.remote_efficiency * remote_cores / assumed_knee_cores;
 }
 
@@ -198,14 +249,21 @@ Belief estimate(const Job& job, double now_seconds, const Config& config) {
   belief.wait_share = m.wait_share / (m.wait_share + m.compute_share);
   belief.starved = belief.wait_share > config.starved_above;
   belief.sated = belief.wait_share < config.sated_below;
-  belief.busy_cores = (m.local ? m.local->busy_cores : 0) + (m.remote ? m.remote->busy_cores : 0);
+  belief.busy_local_cores = m.local ? m.local->busy_cores : 0;
+  belief.busy_cores = belief.busy_local_cores + (m.remote ? m.remote->busy_cores : 0);
   belief.enough_batches = m.batches_in_window >= config.min_batches && m.compute_share > 0 && m.samples_per_second > 0;
 
   if (!belief.memory) belief.memory = EstimatorMemory{};
   const bool is_new = m.window_end_seconds > belief.memory->folded_through_seconds;
   if (belief.enough_batches && is_new) fold(m, config, *belief.memory);
   recall(job, config, belief);
-  if (belief.enough_batches && is_new) feed_back(job, config, belief);
+  if (belief.enough_batches && is_new) {
+    feed_back(job, config, belief);
+    judge_growth(job, config, belief);
+  }
+  const double tried_seconds = m.window_end_seconds - belief.memory->useless_since_seconds;
+  if (belief.starved && tried_seconds < config.useless_retry_seconds)
+    belief.useless_above_cores = belief.memory->useless_above_cores;
   return belief;
 }
 

@@ -12,6 +12,9 @@
 //               the knee by the shortfall, at least 10 %; sated with supply to spare lowers it by 3 %, but not to a
 //               value that starved the job before, and, once every rate was measured, not below what the measured rates
 //               say
+//   judgement   growth that promised 30 % or more, and a whole window later brought less than a quarter of it, was
+//   useless:
+//               something else is short, whatever the executors look like. The job goes back to what it had
 // A rate that was never measured is derived from the other: mu_R = 0.77 mu_L.
 //
 // Thread safety: pure functions on values.
@@ -30,10 +33,11 @@ struct Belief {
   // Why the metrics cannot be used; empty when they can. The fields up to `known` are meaningless when it is set.
   std::string metrics_problem;
   bool enough_batches = false;
-  double wait_share = 0;  // wait / (wait + compute)
-  bool starved = false;   // waits noticeably: the measured rate is the supply
-  bool sated = false;     // practically never waits: the measured rate is the demand
-  double busy_cores = 0;  // CPU at work on data, local and remote
+  double wait_share = 0;        // wait / (wait + compute)
+  bool starved = false;         // waits noticeably: the measured rate is the supply
+  bool sated = false;           // practically never waits: the measured rate is the demand
+  double busy_cores = 0;        // CPU at work on data, local and remote
+  double busy_local_cores = 0;  // the feeders' part of it
 
   // True once there has been a demand and a service rate, now or earlier. The rest is meaningless before.
   bool known = false;
@@ -43,7 +47,9 @@ struct Belief {
   double knee_cores = 0;           // with feedback
   double measured_knee_cores = 0;  // without
   double local_cores = 0;          // what the feeders' CPU may be counted on for
+  double local_held_cores = 0;     // what the feeders have and use: requested, or more where CPU is idle
   Confidence confidence = Confidence::kNone;
+  std::optional<double> useless_above_cores;  // remote cores beyond this number were tried, and brought no speed
 
   std::optional<EstimatorMemory> memory;  // to carry on
 

@@ -290,7 +290,9 @@ TEST_CASE("feedback waits until the workers in force have been at work for the w
       {"one is draining", [](Job& job) { job.workers[3].draining = true; }},
       {"one was lost", [](Job& job) { job.workers.pop_back(); }},
       {"the workers idle: they are not what is missing",
-       [](Job& job) { job.observation.measurement->remote = SourceRate{1540, 2}; }},
+       [](Job& job) {
+         job.observation.measurement->remote = SourceRate{1540, 2};
+       }},
       {"the supply does not look sufficient", [](Job& job) { job.allocated_workers = 7, job.workers.resize(7); }},
   };
   for (const Row& row : rows) {

@@ -2,131 +2,141 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "scheduler/diagnosis.h"
 #include "scheduler/progress.h"
+#include "scheduler/wording.h"
 
 namespace sluice::scheduler {
 namespace {
 
-// Executors that use less of their CPU than this while the trainer starves are waiting for something else.
-constexpr double kCpuUsedUp = 0.5;
-
-double worker_cores(const Job& job) { return static_cast<double>(job.worker_millicores) / 1000; }
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, value >= 100 ? "%.0f" : "%.3g", value);
-  return text;
-}
-
-std::string percent(double ratio) { return number(std::round(100 * ratio)) + " %"; }
-
-std::string counted(int workers) { return std::to_string(workers) + (workers == 1 ? " worker" : " workers"); }
-
-std::string sized(int workers, const Job& job) {
-  return counted(workers) + " of " + std::to_string(job.worker_millicores) + "m";
-}
-
-Bottleneck bottleneck_of(const Job& job, const Belief& belief) {
-  if (!job.running || !belief.metrics_problem.empty()) return Bottleneck::kUnknown;
-  if (!belief.starved) return Bottleneck::kNotDataBound;
-  const Measurement& m = *job.observation.measurement;
-  if (!m.local && !m.remote) return Bottleneck::kUnknown;
-  const double available_cores =
-      static_cast<double>(job.local_millicores) / 1000 + ready_cores(job, m.window_end_seconds - m.window_seconds);
-  return belief.busy_cores >= kCpuUsedUp * available_cores ? Bottleneck::kDataBoundCpu : Bottleneck::kDataBoundOther;
-}
-
-Estimate estimate_of(const Job& job, const Belief& belief, double now_seconds, int planned, const Config& config) {
+Estimate estimate_of(const Contender& c, double now_seconds) {
   Estimate estimate;
+  const Belief& belief = c.belief;
   estimate.wait_share = belief.wait_share;
   if (!belief.known) return estimate;
   estimate.demand_samples_per_second = belief.demand_samples_per_second;
   estimate.local_rate_per_core = belief.local_rate_per_core;
   estimate.remote_rate_per_core = belief.remote_rate_per_core;
   estimate.knee_millicores = std::llround(1000 * belief.knee_cores);
-  estimate.supply_ratio = belief.supply_ratio(ready_cores(job, now_seconds), job, config);
-  estimate.planned_supply_ratio = belief.supply_ratio(planned * worker_cores(job), job, config);
+  const double local_cores = c.adjustable ? belief.local_held_cores : belief.local_cores;
+  estimate.supply_ratio =
+      (local_cores + belief.efficiency() * ready_cores(*c.job, now_seconds)) / std::max(belief.knee_cores, 1e-9);
   estimate.confidence = belief.confidence;
   return estimate;
 }
 
-double next_worker_gain_percent(const Job& job, const Belief& belief, int planned, const Config& config) {
-  if (!belief.known) return 0;
-  const double q = config.softmin_exponent;
-  const double now = progress(belief.supply_ratio(planned * worker_cores(job), job, config), q);
-  const double then = progress(belief.supply_ratio((planned + 1) * worker_cores(job), job, config), q);
-  return now > 0 ? 100 * (then / now - 1) : 100;
-}
-
-// "wants 920 samples/s, which takes 0.74 cores at 1250 samples/s per core"
-std::string demand_text(const JobPlan& plan) {
-  const Estimate& e = plan.estimate;
-  return "wants " + number(e.demand_samples_per_second) + " samples/s, which takes " +
-         number(e.knee_millicores / 1000.0) + " cores at " + number(e.local_rate_per_core) + " samples/s per core";
-}
-
-// "3 workers of 250m bring supply to 113 % of that"
-std::string supply_text(const Job& job, const JobPlan& plan) {
-  if (plan.recommended == 0)
-    return "without workers supply is " + percent(plan.estimate.planned_supply_ratio) + " of that";
-  return sized(plan.recommended, job) + (plan.recommended == 1 ? " brings" : " bring") + " supply to " +
-         percent(plan.estimate.planned_supply_ratio) + " of that";
-}
-
-std::string gain_text(const JobPlan& plan) {
-  return "one more would bring " + percent(plan.next_worker_gain_percent / 100);
-}
-
-std::string waits_text(const JobPlan& plan) {
-  return "The trainer waits " + percent(plan.estimate.wait_share) + " of its time for data";
-}
-
-// The figures, where there are any, after a reason that does not need them.
-std::string with_figures(const std::string& reason, const Job& job, const JobPlan& plan) {
-  if (plan.estimate.confidence == Confidence::kNone) return reason + ".";
-  return reason + "; it " + demand_text(plan) + ", " + supply_text(job, plan) + ", " + gain_text(plan) + ".";
-}
-
-std::string sentence(const Job& job, const JobPlan& plan) {
-  const std::string workers = counted(plan.recommended);
+// The constraint binds, in words; what is wanted and what is planned follow where they are known.
+void say_reason(const Contender& c, const JobPlan& plan, Text& text) {
+  const Workers workers{plan.recommended};
+  const Percent waits{plan.estimate.wait_share};
   switch (plan.reason) {
-    case Reason::kNotRunning: return "Not running: no data workers.";
-    case Reason::kModeOff: return "Mode Off: left at " + workers + ".";
-    case Reason::kPlacementLocal: return "Placement Local: all data work stays in the trainer's pods.";
-    case Reason::kNoMetrics: return "Holding " + workers + ": " + plan.metrics_problem + ".";
+    case Reason::kNotRunning: text << "Not running: no data workers"; break;
+    case Reason::kModeOff: text << "Mode Off: left at " << workers; break;
+    case Reason::kPlacementLocal: text << "Placement Local: all data work stays in the trainer's pods"; break;
+    case Reason::kNoMetrics: text << "Holding " << workers << ": " << plan.metrics_problem; break;
     case Reason::kTooFewBatches:
-      return "Holding " + workers + ": too few batches in the metrics window to estimate from.";
+      text << "Holding " << workers << ": too few batches in the metrics window to estimate from";
+      break;
     case Reason::kProbing:
-      return waits_text(plan) + ", and no executor has been measured yet: " + workers + " to measure with.";
-    case Reason::kNotDataBound: return waits_text(plan) + ": not data-bound, so no data workers.";
-    case Reason::kNeedMet: return with_figures(waits_text(plan), job, plan);
-    case Reason::kSated: return with_figures(waits_text(plan) + ": " + workers + " stay", job, plan);
+      text << "The trainer waits " << waits
+           << " of its time for data, and no executor has been measured yet: " << workers << " to measure with";
+      break;
+    case Reason::kNotDataBound:
+      text << "The trainer waits " << waits << " of its time for data: not data-bound, so no data workers";
+      break;
+    case Reason::kNeedMet: text << "The trainer waits " << waits << " of its time for data"; break;
+    case Reason::kSated:
+      text << "The trainer waits " << waits << " of its time for data: " << workers << " stay";
+      break;
     case Reason::kExtrapolation:
-      return with_figures(waits_text(plan) + " and needs far more than was ever measured: a first step to " + workers,
-                          job, plan);
-    case Reason::kMin: return with_figures("min holds it at " + workers, job, plan);
-    case Reason::kMax: return with_figures("max limits it to " + workers, job, plan);
-    case Reason::kCpu: return with_figures("No node has room for more than " + workers, job, plan);
+      text << "The trainer waits " << waits
+           << " of its time for data and needs far more than was ever measured: a first step to " << workers;
+      break;
+    case Reason::kMin: text << "min holds it at " << workers; break;
+    case Reason::kMax: text << "max limits it to " << workers; break;
+    case Reason::kCpu: text << "No node has room for more than " << workers; break;
+    case Reason::kNoEffect: text << "More workers were tried and brought no speed: " << workers << " stay"; break;
+    case Reason::kQuota: text << "Quota " << c.job->quota << " limits it to " << workers; break;
+    case Reason::kBudget: text << "The budget limits it to " << workers; break;
+    case Reason::kNetwork: text << "The network of its hosts limits it to " << workers; break;
+    case Reason::kFlat: text << "More than " << workers << " would not be worth their price"; break;
   }
-  return {};
+}
+
+bool reason_has_figures(Reason reason) {
+  switch (reason) {
+    case Reason::kNotRunning:
+    case Reason::kModeOff:
+    case Reason::kPlacementLocal:
+    case Reason::kNoMetrics:
+    case Reason::kTooFewBatches:
+    case Reason::kProbing:
+    case Reason::kNotDataBound: return false;
+    default: return true;
+  }
+}
+
+// "; it wants 920 samples/s, which takes 0.74 cores at 1250 samples/s per core, 3 workers of 250m bring supply to 113 %
+// of that, one more would bring 2 %"
+void say_figures(const Contender& c, const JobPlan& plan, Text& text) {
+  const Estimate& e = plan.estimate;
+  text << "; it wants " << Number{e.demand_samples_per_second} << " samples/s, which takes "
+       << Number{static_cast<double>(e.knee_millicores) / 1000} << " cores at " << Number{e.local_rate_per_core}
+       << " samples/s per core, ";
+  if (c.adjustable) {
+    text << Number{static_cast<double>(c.local_millicores) / 1000} << " cores beside it";
+    if (plan.recommended > 0)
+      text << " and " << Workers{plan.recommended} << " of " << static_cast<long long>(c.job->worker_millicores) << "m";
+    text << " bring supply to " << Percent{e.planned_supply_ratio} << " of that";
+  } else if (plan.recommended == 0) {
+    text << "without workers supply is " << Percent{e.planned_supply_ratio} << " of that";
+  } else {
+    text << Workers{plan.recommended} << " of " << static_cast<long long>(c.job->worker_millicores) << "m"
+         << (plan.recommended == 1 ? " brings" : " bring") << " supply to " << Percent{e.planned_supply_ratio}
+         << " of that";
+  }
+  text << ", one more would bring " << Percent{plan.next_worker_gain_percent / 100};
+}
+
+std::string sentence(const Contender& c, const JobPlan& plan) {
+  Text text;
+  if (c.job->mode == Mode::kRecommend && c.job->running)
+    text << "Recommends " << Workers{plan.recommended} << " (has " << static_cast<long long>(plan.workers) << "). ";
+  if (plan.admission.admit) {
+    text << "Starts now on ";
+    for (std::size_t i = 0; i < plan.admission.nodes.size(); ++i) {
+      if (i > 0 && plan.admission.nodes[i] == plan.admission.nodes[i - 1]) continue;
+      text << (i > 0 ? ", " : "") << plan.admission.nodes[i];
+    }
+  } else if (c.job->waiting && !c.job->running) {
+    text << (c.job->waiting->admitted_elsewhere ? "Waits for its queue to admit it" : "Waits for its GPUs");
+  } else {
+    say_reason(c, plan, text);
+    if (plan.estimate.confidence != Confidence::kNone && reason_has_figures(plan.reason)) say_figures(c, plan, text);
+  }
+  text << ".";
+  return text.take();
 }
 
 }  // namespace
 
-void explain(const Job& job, const Belief& belief, double now_seconds, const Config& config, JobPlan& plan) {
-  plan.metrics_problem = belief.metrics_problem;
-  plan.metrics_usable = belief.metrics_problem.empty();
-  plan.memory = belief.memory;
-  plan.estimate = estimate_of(job, belief, now_seconds, plan.recommended, config);
-  plan.bottleneck = bottleneck_of(job, belief);
-  plan.next_worker_gain_percent = next_worker_gain_percent(job, belief, plan.recommended, config);
-  plan.explanation = sentence(job, plan);
-  if (job.mode == Mode::kRecommend && job.running) {
-    plan.explanation =
-        "Recommends " + counted(plan.recommended) + " (has " + std::to_string(plan.workers) + "). " + plan.explanation;
+void explain(const Contender& c, double now_seconds, const NodeTable& nodes, const ProgressTable& curve,
+             const Config& config, JobPlan& plan) {
+  plan.metrics_problem = c.belief.metrics_problem;
+  plan.metrics_usable = c.belief.metrics_problem.empty();
+  plan.memory = c.belief.memory;
+  plan.estimate = estimate_of(c, now_seconds);
+  if (c.belief.known) {
+    plan.estimate.planned_supply_ratio = c.supply(c.local_millicores, plan.recommended);
+    const double now = curve(plan.estimate.planned_supply_ratio);
+    const double then = curve(c.supply(c.local_millicores, plan.recommended + 1));
+    plan.next_worker_gain_percent = now > 0 ? 100 * (then / now - 1) : 100;
   }
+  Diagnosis diagnosis = diagnose(c, nodes, config);
+  plan.bottleneck = diagnosis.bottleneck;
+  plan.evidence = std::move(diagnosis.evidence);
+  plan.explanation = sentence(c, plan);
 }
 
 }  // namespace sluice::scheduler

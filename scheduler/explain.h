@@ -3,16 +3,18 @@
 // Thread safety: pure function.
 #pragma once
 
-#include "scheduler/allocation.h"
 #include "scheduler/config.h"
-#include "scheduler/estimator.h"
+#include "scheduler/contender.h"
+#include "scheduler/node_table.h"
 #include "scheduler/plan.h"
+#include "scheduler/progress.h"
 #include "scheduler/snapshot.h"
-#include "scheduler/want.h"
 
 namespace sluice::scheduler {
 
-// `plan` has id, workers, recommended and reason; this fills in the figures, the bottleneck and the sentence.
-void explain(const Job& job, const Belief& belief, double now_seconds, const Config& config, JobPlan& plan);
+// `plan` has id, workers, recommended, local, admission and reason; this fills in the figures, the bottleneck and the
+// sentence.
+void explain(const Contender& contender, double now_seconds, const NodeTable& nodes, const ProgressTable& curve,
+             const Config& config, JobPlan& plan);
 
 }  // namespace sluice::scheduler

@@ -110,7 +110,7 @@ TEST_CASE("the bottleneck is named only where it was decided") {
       {"starved, CPU idle: waits for storage or network", vision().measures(idle_executors),
        Bottleneck::kDataBoundOther},
       {"starved, executors not measured", vision().measures(no_executors), Bottleneck::kUnknown},
-      {"hardly waits", MakeJob("a").measures(kText), Bottleneck::kNotDataBound},
+      {"practically never waits", MakeJob("a").measures(kText), Bottleneck::kGpuBound},
       {"no metrics", MakeJob("a"), Bottleneck::kUnknown},
       {"not running", MakeJob("a").not_running().measures(kText), Bottleneck::kUnknown},
       // Eight workers that have just become ready must not make the used-up core look idle.

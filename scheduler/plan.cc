@@ -15,6 +15,9 @@ std::string_view to_string(Bottleneck bottleneck) {
   switch (bottleneck) {
     case Bottleneck::kUnknown: return "Unknown";
     case Bottleneck::kNotDataBound: return "NotDataBound";
+    case Bottleneck::kGpuBound: return "GpuBound";
+    case Bottleneck::kDataBoundStorage: return "DataBoundStorage";
+    case Bottleneck::kDataBoundNetwork: return "DataBoundNetwork";
     case Bottleneck::kDataBoundCpu: return "DataBoundCpu";
     case Bottleneck::kDataBoundOther: return "DataBoundOther";
   }
@@ -36,6 +39,11 @@ std::string_view to_string(Reason reason) {
     case Reason::kMin: return "Min";
     case Reason::kMax: return "Max";
     case Reason::kCpu: return "Cpu";
+    case Reason::kNoEffect: return "NoEffect";
+    case Reason::kQuota: return "Quota";
+    case Reason::kBudget: return "Budget";
+    case Reason::kNetwork: return "Network";
+    case Reason::kFlat: return "Flat";
   }
   return "NoMetrics";
 }

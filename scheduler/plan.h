@@ -34,10 +34,13 @@ struct Estimate {
 
 // What limits the job's training speed now.
 enum class Bottleneck {
-  kUnknown,         // no usable metrics
-  kNotDataBound,    // the trainer hardly waits: the accelerator, not the data, sets the pace
-  kDataBoundCpu,    // the trainer waits, and the CPU that prepares its data is used up
-  kDataBoundOther,  // the trainer waits although the executors leave CPU unused: storage, network, latency
+  kUnknown,           // no usable metrics
+  kNotDataBound,      // the trainer hardly waits, and the data work has CPU to spare
+  kGpuBound,          // the trainer practically never waits: the accelerator sets the pace
+  kDataBoundCpu,      // the trainer waits, and the CPU that prepares its data is used up
+  kDataBoundStorage,  // the trainer waits, CPU is left, and threads are blocked in reads
+  kDataBoundNetwork,  // the trainer waits, CPU is left, and a host's network is full
+  kDataBoundOther,    // the trainer waits although none of these is used up: latency, the trainer's own CPU
 };
 
 // What determined the number of workers: the one constraint that binds.
@@ -55,11 +58,31 @@ enum class Reason {
   kMin,             // min_workers, above what is needed
   kMax,             // max_workers, below what is needed
   kCpu,             // no node has room for another worker
+  kNoEffect,        // more workers were tried, and brought no speed
+  kQuota,           // the quota that the job counts against is used up
+  kBudget,          // another worker would cost more than the budget allows
+  kNetwork,         // the network of the trainer's hosts, or of every node with room, is full
+  kFlat,            // another worker would bring next to nothing
 };
 
 std::string_view to_string(Confidence confidence);  // "None", "Assumed", "Measured"
-std::string_view to_string(Bottleneck bottleneck);  // "Unknown", "NotDataBound", "DataBoundCpu", "DataBoundOther"
+std::string_view to_string(Bottleneck bottleneck);  // the enumerator without its k: "DataBoundCpu"
 std::string_view to_string(Reason reason);          // the enumerator without its k: "NoMetrics"
+
+// CPU for the feeders of a job on one node, all together; request and limit as in Kubernetes.
+struct LocalCpu {
+  std::string node;
+  std::int64_t request_millicores = 0;
+  std::int64_t limit_millicores = 0;
+
+  friend bool operator==(const LocalCpu&, const LocalCpu&) = default;
+};
+
+// Whether a waiting trainer may start now, and where.
+struct Admission {
+  bool admit = false;
+  std::vector<std::string> nodes;  // one for each rank
+};
 
 struct JobPlan {
   JobId id;
@@ -68,14 +91,21 @@ struct JobPlan {
   int workers = 0;
   // The number the model wants. Differs from `workers` only in modes Recommend and Off.
   int recommended = 0;
-  // When workers < the job's live workers: which to stop, first to go first. Exactly the surplus, by name.
+  // To carry out: stop the victims, then start workers until there are `workers` of them.
+  // Which to stop, by name, first to go first. Exactly the surplus of live workers; with Config::replaces_workers also
+  // those that have to leave their node, and whose successors are among the new ones.
   std::vector<std::string> victims;
   // Nodes on which room was found for each worker that does not exist yet. A hint: the cluster's own scheduler binds
   // pods.
   std::vector<std::string> new_worker_nodes;
 
+  // The feeders' CPU, one entry per Job::hosts entry, in its order. Empty unless Job::local_adjustable.
+  std::vector<LocalCpu> local;
+  Admission admission;  // of jobs that wait; {} for all others
+
   Estimate estimate;
   Bottleneck bottleneck = Bottleneck::kUnknown;
+  std::string evidence;  // for the bottleneck: the figures it follows from
   Reason reason = Reason::kNotRunning;
   std::string explanation;  // one sentence for people, with the numbers
 

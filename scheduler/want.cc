@@ -1,15 +1,28 @@
 #include "scheduler/want.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "scheduler/progress.h"
 
 namespace sluice::scheduler {
 namespace {
 
-// A starved job never gives up a worker, even if its estimate says it has enough: waiting outranks the model.
+// Workers that the job would keep if more had been shown to be useless.
+int useful_workers(const Job& job, const Belief& belief, int workers) {
+  if (!belief.useless_above_cores) return workers;
+  const double cores = static_cast<double>(job.worker_millicores) / 1000;
+  return std::min(workers, static_cast<int>(*belief.useless_above_cores / cores + 1e-9));
+}
+
+// A starved job never gives up a worker, even if its estimate says it has enough: waiting outranks the model. Except
+// those that were tried and did not help.
 Want want_of_starved(const Job& job, const Belief& belief, const Config& config) {
   const int held = job.allocated_workers;
   if (!belief.known) return {std::max(held, 1), Reason::kProbing};
   const int needed = whole_workers(belief.remote_cores_for(belief.knee_cores, config.headroom), job);
+  const int useful = useful_workers(job, belief, std::max(held, needed));
+  if (useful < std::max(held, needed)) return {useful, Reason::kNoEffect};
   const int reach = std::max(1, whole_workers(config.remote_extrapolation * belief.busy_cores, job));
   if (needed > reach && reach >= held) return {reach, Reason::kExtrapolation};
   return {std::max(held, needed), Reason::kNeedMet};
@@ -25,6 +38,36 @@ Want want_of_content(const Job& job, const Belief& belief, const Config& config)
   if (needed == 0) return {0, Reason::kNotDataBound};
   if (!belief.sated || needed > held) return {held, Reason::kSated};
   return {needed, Reason::kNeedMet};
+}
+
+// Where the plan sets the feeders' CPU as well, a supply ratio is wanted; how it is made up is for the allocation to
+// find out. Up to where the curve is flat; a job that practically never waits is not given more than it has.
+Want want_of_adjustable(const Job& job, const Belief& belief, const Config& config) {
+  if (!belief.known) return {std::min(job.allocated_workers, job.max_workers), Reason::kTooFewBatches, true};
+  const double flat = supply_ratio_at_slope(config.min_slope, config.softmin_exponent);
+  const double cores = static_cast<double>(job.worker_millicores) / 1000;
+  const double held_cores = belief.local_held_cores + belief.efficiency() * job.allocated_workers * cores;
+  const double held = held_cores / std::max(belief.knee_cores, 1e-9);
+  Want want{job.max_workers, Reason::kNeedMet, false, flat};
+  if (belief.sated && held < flat) {
+    want.supply_ratio = held;
+    want.reason = Reason::kSated;
+  } else if (!belief.starved && !belief.sated && held > flat) {
+    want.supply_ratio = held;
+    want.reason = Reason::kSated;
+  }
+  const int reach =
+      std::max(job.allocated_workers, std::max(1, whole_workers(config.remote_extrapolation * belief.busy_cores, job)));
+  if (reach < want.workers) {
+    want.workers = reach;
+    want.limit_reason = Reason::kExtrapolation;
+  }
+  const int useful = useful_workers(job, belief, want.workers);
+  if (useful < want.workers) {
+    want.workers = useful;
+    want.limit_reason = Reason::kNoEffect;
+  }
+  return want;
 }
 
 Want bounded(Want want, const Job& job) {
@@ -44,12 +87,16 @@ Want bounded(Want want, const Job& job) {
 Want want_of(const Job& job, const Belief& belief, const Config& config) {
   if (job.mode == Mode::kOff) return {job.allocated_workers, Reason::kModeOff, true};
   if (!job.running) return {0, Reason::kNotRunning};
-  if (job.placement == Placement::kLocal) return {0, Reason::kPlacementLocal};
+  if (job.placement == Placement::kLocal) {
+    const bool model = job.local_adjustable && belief.known && belief.metrics_problem.empty();
+    return {0, Reason::kPlacementLocal, false, model ? want_of_adjustable(job, belief, config).supply_ratio : 0};
+  }
   if (!belief.metrics_problem.empty()) {
     Want held = bounded({job.allocated_workers, Reason::kNoMetrics}, job);
     held.unconditional = true;
     return held;
   }
+  if (job.local_adjustable && job.mode == Mode::kAuto) return bounded(want_of_adjustable(job, belief, config), job);
   return bounded(belief.starved ? want_of_starved(job, belief, config) : want_of_content(job, belief, config), job);
 }
 

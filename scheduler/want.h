@@ -1,4 +1,4 @@
-// Step 2 of decide(): how many workers a job should have if nobody else existed, and what says so.
+// Step 2 of decide(): how much a job should have if nobody else existed, and what says so.
 //
 // Thread safety: pure function.
 #pragma once
@@ -11,11 +11,14 @@
 namespace sluice::scheduler {
 
 struct Want {
-  int workers = 0;
+  int workers = 0;  // at most so many
   Reason reason = Reason::kNotRunning;
   // Not to be weighed against other jobs: what the job holds stays, because nothing is known that would justify taking
   // it.
   bool unconditional = false;
+  // Only where the plan sets the feeders' CPU, too: local and remote CPU together up to this supply ratio.
+  double supply_ratio = 0;
+  Reason limit_reason = Reason::kMax;  // what `workers` comes from, for jobs that end there short of the supply ratio
 };
 
 // For mode Recommend this is what mode Auto would want.

@@ -17,6 +17,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 CLEAN = pathlib.Path(os.environ.get("SLUICE_CACHE", "~/.cache/sluice")).expanduser() / "clang-tidy"
 
 
+def refused_configuration(build, file):
+    """What clang-tidy says against .clang-tidy. It goes on with its defaults then, and every file looks clean."""
+    listing = subprocess.run(["clang-tidy", "-p", build, "--dump-config", file], cwd=ROOT, capture_output=True, text=True)
+    return listing.stderr if "error" in listing.stderr.lower() else ""
+
+
 def fingerprint(entry):
     """Hash of the configuration, the command and every project file that the translation unit reads."""
     words = shlex.split(entry["command"])
@@ -47,6 +53,9 @@ def main():
     CLEAN.mkdir(parents=True, exist_ok=True)
     entries = [e for e in json.loads((ROOT / build / "compile_commands.json").read_text())
                if e["file"].endswith(".cc") and not e["file"].startswith(str(ROOT / build)) and not e["file"].endswith("testing/main.cc")]
+    if complaint := refused_configuration(build, entries[0]["file"]):
+        print(complaint)
+        return 1
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         findings = [f for f in pool.map(lambda e: examine(e, build), entries) if f]
     print("\n".join(findings))

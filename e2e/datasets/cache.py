@@ -16,12 +16,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-UNPACK = pathlib.Path(__file__).resolve().parents[2] / "toolchain" / "unpack.sh"
+TOOLCHAIN = pathlib.Path(__file__).resolve().parents[2] / "toolchain"
+sys.path.insert(0, str(TOOLCHAIN))
+from cache_folder import cache_folder  # noqa: E402
 
-
-def folder() -> pathlib.Path:
-    default = "/var/cache/sluice" if os.geteuid() == 0 else pathlib.Path.home() / ".cache/sluice"
-    return pathlib.Path(os.environ.get("SLUICE_CACHE") or default)
+UNPACK = TOOLCHAIN / "unpack.sh"
 
 
 def say(text: str) -> None:
@@ -30,9 +29,9 @@ def say(text: str) -> None:
 
 def packages(names: list[str]) -> pathlib.Path:
     """Unpacks the Debian packages that are not there yet; returns the folder that holds one folder a package."""
-    root = folder() / "packages"
+    root = cache_folder() / "packages"
     if not all((root / name).is_dir() for name in names):
-        unpacked = subprocess.run([UNPACK, *names], env={**os.environ, "SLUICE_CACHE": str(folder())}, stdout=sys.stderr, check=False)
+        unpacked = subprocess.run([UNPACK, *names], env={**os.environ, "SLUICE_CACHE": str(cache_folder())}, stdout=sys.stderr, check=False)
         if unpacked.returncode:
             sys.exit(unpacked.returncode)  # it has said what is missing and the way out
     return root
@@ -76,4 +75,4 @@ def command(description: str, name: str, default_count: int, version: int, fill:
     parser.add_argument("--count", type=int, default=default_count)
     options = parser.parse_args()
     os.nice(5)
-    print(make(folder() / "datasets", f"{name}-{options.count}-v{version}", lambda out: fill(out, options.count)))
+    print(make(cache_folder() / "datasets", f"{name}-{options.count}-v{version}", lambda out: fill(out, options.count)))

@@ -67,6 +67,16 @@ cache.make(pathlib.Path({str(tmp_path)!r}), "set", fill)
     assert outputs == ["", "made\n"]
 
 
-def test_the_cache_folder_can_be_chosen(monkeypatch):
-    monkeypatch.setenv("SLUICE_CACHE", "/elsewhere")
-    assert str(cache.folder()) == "/elsewhere"
+@pytest.mark.parametrize("setting, user, want", [
+    ("/elsewhere", 0, "/elsewhere"),
+    (None, 0, "/var/cache/sluice"),
+    ("", 0, "/var/cache/sluice"),
+    (None, 1000, "/home/somebody/.cache/sluice"),
+])
+def test_the_cache_folder_can_be_chosen(monkeypatch, setting, user, want):
+    monkeypatch.delenv("SLUICE_CACHE", raising=False)
+    if setting is not None:
+        monkeypatch.setenv("SLUICE_CACHE", setting)
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert str(cache.cache_folder()) == want

@@ -13,7 +13,7 @@ import photographs
 COUNT = 39  # three of each of the 13 classes
 
 needs_packages = pytest.mark.skipif(
-    not (cache.folder() / "packages/gcompris-qt-data").is_dir(), reason="the Debian packages are not unpacked: photographs.py"
+    not (cache.cache_folder() / "packages/gcompris-qt-data").is_dir(), reason="the Debian packages are not unpacked: photographs.py"
 )
 
 

@@ -9,20 +9,19 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 
 from console import DemoError, run
 from jobs import NAMES, WORK, local_site, own_cluster_site, scripts_config_map
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "toolchain"))
+from cache_folder import cache_folder  # noqa: E402
+
 CLUSTER = ROOT / "e2e/cluster"
 BUILD = ROOT / "build"
 PROGRAMS = ["sluice-operator", "sluice-feeder", "sluice-worker", "kubectl-sluice"]
 RELEASE, RELEASE_NAMESPACE, JOBS_NAMESPACE = "sluice", "sluice-system", "sluice-demo"
-
-
-def cache_folder():
-    default = "/var/cache/sluice" if os.getuid() == 0 else pathlib.Path.home() / ".cache/sluice"
-    return pathlib.Path(os.environ.get("SLUICE_CACHE") or default)
 
 
 def tool(name):

@@ -1,7 +1,8 @@
 """The report of a run: pure functions from what was recorded to figures, checks and text.
 
-Accelerator utilisation has three names here, because each is right for somebody:
+Accelerator utilisation has four names here, because each is right for somebody:
   in the loop  compute / (compute + data wait) of the training loop without its first wait (MLPerf Storage's AU)
+  second half  the same over the second half of a job's samples: the pace once its workers have come
   allocated    compute / time for which the job held its accelerator: what the job's owner pays for, start-up included
   wall         compute / time of the whole phase: what the cluster's owner sees
 """
@@ -16,6 +17,7 @@ def job_figures(record, makespan):
     return {
         "completion_seconds": round(record.finished - record.applied, 1),
         "in_loop_percent": result["utilisation_percent"],
+        "second_half_percent": result["second_half_percent"],
         "allocated_percent": round(100 * result["compute_seconds"] / held, 1),
         "wall_percent": round(100 * result["compute_seconds"] / makespan, 1),
         "samples": result["samples"],
@@ -85,8 +87,12 @@ def checks(phases):
     return found
 
 
+def figure(value):
+    return "-" if value is None else f"{value:.1f}"
+
+
 def ratio(value, base):
-    return f"{value / base:.2f}x" if base else "-"
+    return f"{value / base:.2f}x" if base and value is not None else "-"
 
 
 def text(run):
@@ -100,15 +106,19 @@ def text(run):
     return "\n".join(lines)
 
 
+UTILISATIONS = {"in_loop_percent": "in the loop", "second_half_percent": "second half", "allocated_percent": "allocated",
+                "wall_percent": "wall"}  # fmt: skip
+
+
 def utilisation_table(phases):
-    names = [*phases[0]["jobs"], "cluster"]
     first = phases[0]
     head = "  accelerator utilisation %  " + "".join(f"{'(' + phase['key'] + ')':>8}" for phase in phases)
     lines = [head + "".join(f"{phase['key'] + '/' + first['key']:>8}" for phase in phases[1:])]
-    for kind, label in (("in_loop_percent", "in the loop"), ("allocated_percent", "allocated"), ("wall_percent", "wall")):
-        for name in names:
+    for kind, label in UTILISATIONS.items():
+        # Halves are of a job; the cluster has none.
+        for name in [*first["jobs"], *(["cluster"] if kind in first["cluster"] else [])]:
             values = [phase["cluster"][kind] if name == "cluster" else phase["jobs"][name][kind] for phase in phases]
-            lines.append(f"    {label:12} {name:10}  " + "".join(f"{value:8.1f}" for value in values)
+            lines.append(f"    {label:12} {name:10}  " + "".join(f"{figure(value):>8}" for value in values)
                          + "".join(f"{ratio(value, values[0]):>8}" for value in values[1:]))  # fmt: skip
     return lines
 

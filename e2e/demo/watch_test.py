@@ -11,7 +11,7 @@ from jobs import PHASES
 from watch import Watcher, condition, log_events
 
 RESULT = {"event": "result", "time": 150.0, "accelerator": "emulated", "loader": "torch", "samples": 10, "samples_per_second": 5.0,
-          "compute_seconds": 20.0, "wait_seconds": 5.0, "utilisation_percent": 80.0, "complete": True,
+          "compute_seconds": 20.0, "wait_seconds": 5.0, "utilisation_percent": 80.0, "second_half_percent": 90.0, "complete": True,
           "epochs": [{"epoch": 0, "digest": "aa"}]}  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def test_pod_cpu_request(name, spec, want):
 
 
 def figures(key, digest, desired, requested=1.0, complete=True):
-    job = {"complete": complete, "digests": [digest], "most_workers_desired": desired, "most_workers_ready": desired, "in_loop_percent": 50.0,
+    job = {"complete": complete, "digests": [digest], "most_workers_desired": desired, "most_workers_ready": desired, "in_loop_percent": 50.0, "second_half_percent": None,
            "allocated_percent": 40.0, "wall_percent": 30.0, "completion_seconds": 100.0, "first_remote_batch_seconds": 9.0, "accelerator": "emulated"}
     text = {**job, "most_workers_desired": 0, "most_workers_ready": 0}
     cluster = {"in_loop_percent": 50.0, "allocated_percent": 40.0, "wall_percent": 30.0, "completion_seconds": 100.0, "mean_completion_seconds": 90.0}

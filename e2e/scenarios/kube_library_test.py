@@ -5,10 +5,24 @@ import pathlib
 import subprocess
 
 import pytest
+from machine import RELEASE_NAMESPACE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(scope="module")
+def nobody_else_writes(bed):
+    """The suites say what a server does by itself: the operator, which would answer their TrainingJobs, stands aside."""
+    operator = ["-n", RELEASE_NAMESPACE, "scale", "deployment", "-l", "app.kubernetes.io/component=operator"]
+    pods = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods"
+    bed.kubectl(*operator, "--replicas=0")
+    bed.wait_for("the end of the operator", lambda: not bed.cluster.items(pods, labelSelector="app.kubernetes.io/component=operator"))
+    yield
+    bed.kubectl(*operator, "--replicas=1")
+    bed.kubectl("-n", RELEASE_NAMESPACE, "rollout", "status", "deployment", "-l", "app.kubernetes.io/component=operator", "--timeout=90s")
+
+
+@pytest.mark.usefixtures("nobody_else_writes")
 @pytest.mark.parametrize("program", [
     "src/kube/sluice_kube_test",
     "src/kube/fake/sluice_kube_fake_test",  # the suite that the fake API server passes, too

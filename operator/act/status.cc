@@ -112,7 +112,8 @@ Condition metrics_condition(const Trainer& trainer, const decide::JobDecision* d
 Condition data_bound_condition(const Trainer& trainer, const std::string& bottleneck) {
   if (trainer.over()) return {"DataBound", Truth::kUnknown, "Finished", ""};
   if (bottleneck.empty() || bottleneck == "Unknown") return {"DataBound", Truth::kUnknown, "Unknown", ""};
-  return {"DataBound", bottleneck == "NotDataBound" ? Truth::kFalse : Truth::kTrue, bottleneck, ""};
+  return {"DataBound", bottleneck == "NotDataBound" || bottleneck == "GpuBound" ? Truth::kFalse : Truth::kTrue,
+          bottleneck, ""};
 }
 
 void add_transitions(std::vector<kube::Event>& events, const json& training_job,

@@ -72,7 +72,11 @@ Job view_job(const TrainingJobView& view, const json& trainer) {
   job.worker_millicores = view.worker_cpu_milli;
   // Without a limit the feeder may use more, while its node is idle; only the request is its own.
   const std::int64_t feeder = view.feeder_cpu_limit_milli > 0 ? view.feeder_cpu_limit_milli : view.feeder_cpu_milli;
-  job.local_millicores = feeder * view.trainer_replicas;
+  job.hosts = {{.node = "",
+                .ranks = job.ranks,
+                .gpus = job.gpus,
+                .request_millicores = view.feeder_cpu_milli * view.trainer_replicas,
+                .limit_millicores = feeder * view.trainer_replicas}};
   return job;
 }
 

@@ -84,7 +84,8 @@ TEST_CASE("a running job is seen with its spec, its allocation and its workers")
   CHECK(job.ranks == 1);
   CHECK(job.max_workers == 8);
   CHECK(job.worker_millicores == 500);
-  CHECK(job.local_millicores == 500);
+  CHECK(scheduler::local_limit_millicores(job) == 500);
+  CHECK_FALSE(job.local_adjustable);
   CHECK(job.allocated_workers == 2);
   REQUIRE(job.workers.size() == 2);
   CHECK(job.workers[0].name == "vision-worker-0");

@@ -71,7 +71,12 @@ void ClusterRun::strike() {
 }
 
 void ClusterRun::strike_pods() {
-  const kube::Store::Objects pods = server_.all(kube::kPods);
+  // Those that have ended stay: nobody makes a trainer's finished pod again, so its loss would count as a difference.
+  kube::Store::Objects pods = server_.all(kube::kPods);
+  std::erase_if(pods, [](const auto& entry) {
+    const std::string phase = text_field(*entry.second, "/status/phase");
+    return phase == "Succeeded" || phase == "Failed";
+  });
   if (pods.empty()) return;
   auto victim = pods.begin();
   std::advance(victim, random_.below(pods.size()));

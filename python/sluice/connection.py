@@ -314,11 +314,16 @@ class Connection:
 
 
 def _send_some(connected: socket.socket, outgoing: deque[memoryview]) -> None:
-    """Takes from the front of `outgoing` what the socket accepts now."""
-    with contextlib.suppress(BlockingIOError):
+    """Takes from the front of `outgoing` what the socket accepts now. If the other end is gone that is all of it: what it said
+    before it went is still to be read, and reading tells the end. Given up here, its last batches would be made twice."""
+    try:
         while outgoing:
             sent_bytes = connected.send(outgoing[0])
             if sent_bytes < len(outgoing[0]):
                 outgoing[0] = outgoing[0][sent_bytes:]
             else:
                 outgoing.popleft()
+    except BlockingIOError:
+        return
+    except (BrokenPipeError, ConnectionResetError):
+        outgoing.clear()

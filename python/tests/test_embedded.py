@@ -25,21 +25,29 @@ from test_loader import indices_of
 TESTS = Path(__file__).resolve().parent
 
 
-@pytest.fixture(params=["fake", "real"])
-def program(request, tmp_path, monkeypatch):
+def laptop(tmp_path, monkeypatch, binary):
     """The environment of a laptop: a binary, no socket."""
-    if request.param == "real" and REAL_BINARY is None:
-        pytest.skip(NO_REAL_FEEDER)
-    path = tmp_path / "feeder"
-    if request.param == "real":
-        path = Path(REAL_BINARY)
-    else:
-        path.write_text(f"#!/bin/sh\nexec {sys.executable} {TESTS / 'fake_feeder_program.py'} \"$@\"\n")
-        path.chmod(0o755)
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(path))
+    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(binary))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    return path
+    return binary
+
+
+@pytest.fixture
+def fake_program(tmp_path, monkeypatch):
+    path = tmp_path / "feeder"
+    path.write_text(f"#!/bin/sh\nexec {sys.executable} {TESTS / 'fake_feeder_program.py'} \"$@\"\n")
+    path.chmod(0o755)
+    return laptop(tmp_path, monkeypatch, path)
+
+
+@pytest.fixture(params=["fake", "real"])
+def program(request, tmp_path, monkeypatch):
+    if request.param == "fake":
+        return request.getfixturevalue("fake_program")
+    if REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    return laptop(tmp_path, monkeypatch, Path(REAL_BINARY))
 
 
 def the_feeder():
@@ -142,18 +150,16 @@ def test_dies_with_the_process_however_that_ends(program, ending):
     eventually(lambda: not alive(pid))
 
 
-def test_a_feeder_that_does_not_come_up_leaves_the_work_to_torch(program, tmp_path, monkeypatch, caplog):
-    if REAL_BINARY == str(program):
-        pytest.skip("the real feeder cannot be told to fail")
+def test_a_feeder_that_does_not_come_up_leaves_the_work_to_torch(fake_program, monkeypatch, caplog):
     monkeypatch.setenv("FAKE_FEEDER_FAILS", "1")
     monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "8")
     assert indices_of(DataLoader(Numbers(), batch_size=4, num_workers=2))[-1] == [36]
     assert "using torch's own workers" in caplog.text and "does not come up" in caplog.text
 
 
-def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(caplog):
-    if feeder_command(Settings()) is not None:
-        pytest.skip("this checkout has a bundle")
+def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(monkeypatch, caplog, tmp_path):
+    # As on a machine where nothing was built, whatever this checkout has.
+    monkeypatch.setattr(feeder, "feeder_command", lambda settings: feeder_command(settings, tmp_path))
     loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
     assert "there is no feeder" in loader.explain()
     for _ in range(2):

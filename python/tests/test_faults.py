@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import socket
+from collections import deque
 
 import pytest
 import torch
 
 from conftest import eventually
 from sample_datasets import Failing, Numbers, OwnError, Unpicklable
+from sluice.connection import _send_some
 from sluice.iterator import FeederIterator
 from sluice.torch import DataLoader
 from test_loader import equal, indices_of
@@ -49,13 +52,27 @@ def test_batches_are_those_of_an_undisturbed_run(make_fake, case):
 
 
 def test_a_lost_connection_asks_again_only_for_what_has_not_come(make_fake):
-    fake = make_fake(drop_after=3, window_batches=4)
-    assert indices_of(DataLoader(Numbers(), batch_size=4, num_workers=3))[-1] == [36]
+    fake = make_fake(silent=True, drop_after=3, window_batches=4)
+    batches = iter(DataLoader(Numbers(), batch_size=4, num_workers=3))
+    eventually(lambda: len(fake.ask()["requests"]) >= 4)  # so that one is lost with the connection
+    fake.set(silent=False)
+    assert indices_of(batches)[-1] == [36]
     records = fake.ask()
     assert records["connections"] == 2
     seqs = [request[0] for request in records["requests"]]
-    assert max(seqs.count(seq) for seq in seqs) == 2
-    assert all(seqs.count(seq) == 1 for seq in (0, 9))
+    assert seqs.count(3) == 2
+    assert all(seqs.count(seq) == 1 for seq in (0, 1, 2, 9))
+
+
+def test_what_a_feeder_said_before_it_went_is_read_even_if_it_cannot_be_answered():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.sendall(b"its last batch")
+    theirs.close()
+    outgoing = deque([memoryview(b"a release"), memoryview(b"a request")])
+    _send_some(ours, outgoing)
+    assert not outgoing
+    assert ours.recv(100) == b"its last batch" and ours.recv(100) == b""
 
 
 def test_requests_carry_the_position_of_their_first_sample(make_fake):

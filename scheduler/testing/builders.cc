@@ -27,6 +27,10 @@ void carry_out(const JobPlan& plan, double now_seconds, Job& job) {
     const bool has_room = node != plan.new_worker_nodes.end();
     job.workers.push_back({free_worker_name(job), has_room ? *node++ : "", has_room, now_seconds, now_seconds, false});
   }
+  for (std::size_t i = 0; i < plan.local.size(); ++i) {
+    job.hosts[i].request_millicores = plan.local[i].request_millicores;
+    job.hosts[i].limit_millicores = plan.local[i].limit_millicores;
+  }
   job.allocated_workers = plan.workers;
   job.memory = plan.memory;
 }

@@ -21,7 +21,7 @@ class MakeJob {
     job_.id = {"default", name};
     job_.running = true;
     job_.max_workers = 100;
-    job_.local_millicores = 1000;
+    job_.hosts = {{.request_millicores = 1000, .limit_millicores = 1000}};
     job_.observation.missing_reason = "no metrics";
   }
 
@@ -35,7 +35,12 @@ class MakeJob {
   MakeJob& min(int workers) { return job_.min_workers = workers, *this; }
   MakeJob& max(int workers) { return job_.max_workers = workers, *this; }
   MakeJob& worker_millicores(std::int64_t millicores) { return job_.worker_millicores = millicores, *this; }
-  MakeJob& local_millicores(std::int64_t millicores) { return job_.local_millicores = millicores, *this; }
+  // Of feeders on a node that is not part of the snapshot; the plan cannot change it.
+  MakeJob& local_millicores(std::int64_t millicores) {
+    job_.hosts = {
+        {.ranks = job_.ranks, .gpus = job_.gpus, .request_millicores = millicores, .limit_millicores = millicores}};
+    return *this;
+  }
   MakeJob& memory(EstimatorMemory memory) { return job_.memory = std::move(memory), *this; }
 
   // `count` ready workers on a node (old enough to have been there during any window), counted into the allocation.

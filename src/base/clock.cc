@@ -14,10 +14,18 @@ bool SystemClock::sleep_until(TimePoint deadline, std::stop_token stop) const {
   return !stop.stop_requested();
 }
 
-double thread_cpu_seconds() {
+namespace {
+
+double seconds_of(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
+
+}  // namespace
+
+double thread_cpu_seconds() { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
+
+double process_cpu_seconds() { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
 
 }  // namespace sluice

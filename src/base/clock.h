@@ -39,4 +39,7 @@ class SystemClock final : public Clock {
 // CPU time used so far by the calling thread, in seconds. What a "busy" second means in Sluice's metrics.
 double thread_cpu_seconds();
 
+// CPU time used so far by all threads of this process, ended ones included, without its child processes; in seconds.
+double process_cpu_seconds();
+
 }  // namespace sluice

@@ -41,5 +41,16 @@ TEST_CASE("thread CPU time grows with work of this thread") {
   CHECK(thread_cpu_seconds() > before);
 }
 
+TEST_CASE("process CPU time holds the work of all threads, of those that have ended, too") {
+  const double before = process_cpu_seconds();
+  double of_thread = 0;
+  std::jthread([&] {
+    volatile double sink = 1;
+    while (thread_cpu_seconds() < 0.002) sink = sink * 1.0000001;
+    of_thread = thread_cpu_seconds();
+  }).join();
+  CHECK(process_cpu_seconds() - before >= of_thread);
+}
+
 }  // namespace
 }  // namespace sluice

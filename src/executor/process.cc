@@ -88,25 +88,30 @@ Result<std::unique_ptr<Process>> fork_and_exec(const ProcessCommand& command) {
 
 Process::~Process() { end(); }
 
-std::string Process::end() {
-  if (ending_) return *ending_;
+std::optional<std::string> Process::reap(int options) const {
   int status = 0;
+  pid_t reaped = 0;
+  do {
+    reaped = ::waitpid(pid_, &status, options);
+  } while (reaped < 0 && errno == EINTR);
+  if (reaped == 0) return std::nullopt;  // it still runs
+  if (reaped != pid_) return "was lost";
+  if (!WIFSIGNALED(status)) return "exited with code " + std::to_string(WEXITSTATUS(status));
+  const int number = WTERMSIG(status);
+  const char* name = ::strsignal(number);
+  return "was killed by signal " + std::to_string(number) + " (" + (name != nullptr ? name : "unknown") + ")";
+}
+
+bool Process::has_ended() {
+  if (!ending_) ending_ = reap(WNOHANG);
+  return ending_.has_value();
+}
+
+std::string Process::end() {
   // A child that is on its way out keeps its own story: only one that still runs is killed.
-  pid_t reaped = ::waitpid(pid_, &status, WNOHANG);
-  if (reaped == 0) {
+  if (!has_ended()) {
     ::kill(pid_, SIGKILL);
-    do {
-      reaped = ::waitpid(pid_, &status, 0);
-    } while (reaped < 0 && errno == EINTR);
-  }
-  if (reaped != pid_) {
-    ending_ = "was lost";
-  } else if (WIFSIGNALED(status)) {
-    const int number = WTERMSIG(status);
-    const char* name = ::strsignal(number);
-    ending_ = "was killed by signal " + std::to_string(number) + " (" + (name != nullptr ? name : "unknown") + ")";
-  } else {
-    ending_ = "exited with code " + std::to_string(WEXITSTATUS(status));
+    ending_ = reap(0);
   }
   return *ending_;
 }

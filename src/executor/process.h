@@ -36,11 +36,17 @@ class Process {
 
   pid_t pid() const { return pid_; }
 
+  // Whether it has ended by itself; never waits.
+  bool has_ended();
+
   // Kills it if it still runs, reaps it, and says how it ended: "was killed by signal 11 (Segmentation fault)" or
   // "exited with code 3". May be called repeatedly.
   std::string end();
 
  private:
+  // How it ended; nullopt if it runs. `options` of waitpid.
+  std::optional<std::string> reap(int options) const;
+
   pid_t pid_;
   std::optional<std::string> ending_;
 };

@@ -53,7 +53,7 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonChild::start(cons
     return executor_failure(errno_error("socketpair").message());
   }
   transport::UniqueFd ours(fds[0]);
-  const transport::UniqueFd theirs(fds[1]);
+  transport::UniqueFd theirs(fds[1]);
   const ProcessCommand command{
       .arguments = {pipeline->python, "-m", "sluice.executor", "--socket-fd", std::to_string(theirs.get()),
                     "--arena-fd", std::to_string(options.arena->fd())},
@@ -62,6 +62,7 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonChild::start(cons
       .nice = options.nice,
   };
   auto process = spawner.spawn(command);
+  theirs.reset();  // the child's copy is the only one: its end is the end of the socket, also while it loads
   if (!process.ok()) return executor_failure(process.error().message());
   log_debug("executor", "python child started",
             {{"pid", (*process)->pid()}, {"pipeline", pipeline->fingerprint.substr(0, 12)}});

@@ -48,6 +48,8 @@ class PythonChild {
   std::variant<Batch, BatchFailure, ChildLost> run(const BatchRequest& request, const std::stop_token& stop,
                                                    const std::function<bool()>& cancelled);
   bool lost() const { return lost_; }
+  // Whether its process has ended between two batches.
+  bool has_ended() { return process_->has_ended(); }
 
  private:
   using Outcome = std::variant<Batch, BatchFailure, ChildLost>;

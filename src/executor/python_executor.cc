@@ -26,6 +26,8 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_ch
                                                                                     const std::stop_token& stop) {
   {
     std::lock_guard lock(mutex_);
+    // A batch must not pay for children that died before it came: two of those would look like its own doing.
+    idle_.remove_if([](const auto& idle) { return idle->has_ended(); });
     const auto child = std::find_if(idle_.begin(), idle_.end(), [&](const auto& idle) {
       return idle->pipeline().fingerprint == pipeline->fingerprint && idle->pipeline().python == pipeline->python;
     });

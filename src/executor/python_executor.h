@@ -1,8 +1,9 @@
 // Runs batches of Python pipelines in child processes, as many at once as threads call run().
 //
-// Idle children are kept for the next batch of their pipeline, the least recently used given up beyond the bound. A
-// child that dies is replaced and the batch tried once more; if it dies again, the failure names the signal or the
-// exit code. A pipeline that could not be loaded is not tried again for a while: each attempt costs an interpreter.
+// Idle children are kept for the next batch of their pipeline, the least recently used given up beyond the bound. One
+// that dies while it idles (the kernel was short of memory) is replaced before anybody notices. A child that dies with
+// a batch is replaced and the batch tried once more; if it dies again, the failure names the signal or the exit code. A
+// pipeline that could not be loaded is not tried again for a while: each attempt costs an interpreter.
 #pragma once
 
 #include <list>

@@ -1,6 +1,7 @@
 // PythonExecutor against children that behave and misbehave (testing/python/sluice/executor.py).
 #include "src/executor/python_executor.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,7 +102,8 @@ TEST_CASE("a batch that kills every child fails with the way they ended") {
   for (const Case& test :
        {Case{"segfault", "was killed by signal 11 (Segmentation fault)"}, Case{"exit", "exited with code 3"},
         Case{"nonsense", "unknown type 'dance'"}, Case{"foreign answer", "a request that nobody made"},
-        Case{"tensor outside", "a tensor outside its slot"}}) {
+        Case{"tensor outside", "a tensor outside its slot"}, Case{"half a frame", "exited with code 0"},
+        Case{"endless frame", "json_bytes is 4294967295"}}) {
     INFO(test.behaviour);
     Fixture f;
     const BatchFailure failure = f.failure(f.request(behaviour(test.behaviour)));
@@ -109,6 +111,59 @@ TEST_CASE("a batch that kills every child fails with the way they ended") {
     CHECK_THAT(failure.failure.message, Catch::Contains(test.want));
     CHECK(f.executor.idle_children() == 0);
     CHECK(f.arena->free_bytes() == f.arena->bytes());
+  }
+}
+
+TEST_CASE("children that die while they idle are nobody's failure") {
+  Fixture f;
+  std::string folder = (std::filesystem::temp_directory_path() / "python_executor_test.XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const BatchRequest request = f.request(R"({"behaviour": "meet", "children": 2, "folder": ")" + folder + R"("})");
+  {
+    std::jthread first([&] { f.run(request); }), second([&] { f.run(request); });
+  }
+  REQUIRE(f.executor.idle_children() == 2);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const pid_t pid = std::stoi(entry.path().filename().string());
+    ::kill(pid, SIGKILL);
+    siginfo_t info{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
+  }
+  // Both would have been tried, and the batch given up as one that kills its children.
+  CHECK(std::holds_alternative<Batch>(f.run(request)));
+  CHECK(f.executor.idle_children() == 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a child that ends after its answer costs a new child, not the next batch") {
+  Fixture f;
+  const BatchRequest request = f.request(behaviour("die afterwards"));
+  for (int i = 0; i < 4; ++i) CHECK(std::holds_alternative<Batch>(f.run(request)));
+}
+
+TEST_CASE("a structure of many megabytes comes back whole") {
+  Fixture f;
+  auto outcome = f.run(f.request(R"({"behaviour": "echo", "structure_bytes": 20000000})"));
+  REQUIRE(std::holds_alternative<Batch>(outcome));
+  CHECK(std::get<Batch>(outcome).structure == std::string(20000000, 's'));
+}
+
+TEST_CASE("a batch that waits for memory gets it, or ends when it is stopped") {
+  Fixture f;
+  transport::ArenaSlot all = f.arena->try_allocate(f.arena->bytes());
+  const BatchRequest request = f.request(behaviour("echo"));
+  std::stop_source stop;
+  std::variant<Batch, BatchFailure> outcome;
+  std::jthread runner([&] { outcome = f.executor.run(request, stop.get_token(), [] { return false; }); });
+  SECTION("memory comes") {
+    all = {};
+    runner.join();
+    CHECK(std::holds_alternative<Batch>(outcome));
+  }
+  SECTION("the end comes first") {
+    stop.request_stop();
+    runner.join();
+    CHECK(std::get<BatchFailure>(outcome).executor_fault);
   }
 }
 

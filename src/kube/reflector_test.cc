@@ -1,6 +1,7 @@
 #include "src/kube/reflector.h"
 
 #include <set>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 

@@ -156,9 +156,12 @@ Result<void> FrameSocket::read_some() {
   if (count == 0) return unavailable("the peer closed the socket");
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    int received = -1;
-    std::memcpy(&received, CMSG_DATA(header), sizeof(int));
-    passed_fd_.reset(received);
+    // Alignment leaves room for two where we asked for one; a descriptor that we did not own would stay open for ever.
+    for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= header->cmsg_len; at += sizeof(int)) {
+      int received = -1;
+      std::memcpy(&received, CMSG_DATA(header) + at, sizeof(int));
+      passed_fd_.reset(received);
+    }
   }
   return decoder_.feed({buffer, static_cast<std::size_t>(count)}, ready_);
 }

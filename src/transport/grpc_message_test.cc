@@ -1,5 +1,9 @@
 #include "src/transport/grpc_message.h"
 
+#include <rapidcheck.h>
+
+#include <random>
+
 #include "src/base/testing/catch.h"
 
 namespace sluice::transport {
@@ -67,6 +71,68 @@ TEST_CASE("a damaged message is an error, not a crash") {
     REQUIRE(!message.ok());
     CHECK(message.error().code() == ErrorCode::kDataLoss);
   }
+}
+
+std::string bytes_of(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  REQUIRE(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
+TEST_CASE("every prefix of a message is an error or a message with less payload") {
+  const auto payload = std::make_shared<const std::string>(300, 'x');
+  const std::string whole = bytes_of(encode_message(request_header(), std::as_bytes(std::span(*payload)), payload));
+  const std::size_t header_end = 4 + request_header().ByteSizeLong();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    INFO("prefix of " << length << " bytes");
+    const auto message = decode_message(raw(whole.substr(0, length)));
+    REQUIRE(message.ok() == (length >= header_end));
+    if (!message.ok()) continue;
+    CHECK(message->header.request().indices_size() == 100);
+    const std::size_t padded_end = whole.size() - payload->size();
+    CHECK(message->payload.bytes() == (length > padded_end ? length - padded_end : 0));
+  }
+}
+
+TEST_CASE("a message is the same however gRPC cuts it", "[property]") {
+  const auto payload = std::make_shared<const std::string>([] {
+    std::string bytes(500, '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7);
+    return bytes;
+  }());
+  const std::string whole = bytes_of(encode_message(request_header(), std::as_bytes(std::span(*payload)), payload));
+  const bool held = rc::check("cut at random places", [&] {
+    std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());
+    std::vector<grpc::Slice> slices;
+    for (std::size_t at = 0; at < whole.size();) {
+      const std::size_t bytes = random() % (whole.size() - at + 1);
+      slices.emplace_back(whole.substr(at, bytes));
+      at += bytes;
+    }
+    const auto message = decode_message(grpc::ByteBuffer(slices.data(), slices.size()));
+    RC_ASSERT(message.ok());
+    RC_ASSERT(message->header.SerializeAsString() == request_header().SerializeAsString());
+    RC_ASSERT(message->payload.text() == *payload);
+  });
+  CHECK(held);
+}
+
+TEST_CASE("noise is an error or some message, never a crash", "[property]") {
+  const bool held = rc::check("decode noise", [] {
+    std::string bytes = *rc::gen::arbitrary<std::string>();
+    if (bytes.size() >= 4) {  // a length that may fit, or nothing but the length check would be seen
+      bytes[0] = static_cast<char>(*rc::gen::inRange<std::size_t>(0, bytes.size()));
+      bytes[1] = bytes[2] = bytes[3] = 0;
+    }
+    const auto message = decode_message(raw(bytes));
+    if (message.ok())
+      RC_ASSERT(message->payload.bytes() <= bytes.size());
+    else
+      RC_ASSERT(message.error().code() == ErrorCode::kDataLoss);
+  });
+  CHECK(held);
 }
 
 TEST_CASE("a header without padding after it is accepted") {

@@ -49,6 +49,11 @@ class JsonReader {
     if (!error_) error_ = invalid_argument(path_ + (name.empty() ? "" : "." + name) + ": " + what);
   }
 
+  // The error of a reader of a part of this object.
+  void fail(const Error& error) {
+    if (!error_) error_ = error;
+  }
+
   const std::optional<Error>& error() const { return error_; }
 
  private:

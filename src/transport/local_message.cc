@@ -14,12 +14,6 @@ constexpr std::size_t kTensorsMax = 65536;
 // Invalid UTF-8 in an error text must not cost us the message.
 std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-template <typename Message>
-Result<ClientMessage> checked(const JsonReader& reader, Message message) {
-  if (reader.error()) return *reader.error();
-  return ClientMessage(std::move(message));
-}
-
 json tensors_json(const std::vector<TensorDescription>& tensors) {
   json list = json::array();
   for (const TensorDescription& tensor : tensors) {
@@ -29,43 +23,16 @@ json tensors_json(const std::vector<TensorDescription>& tensors) {
   return list;
 }
 
-Result<std::vector<TensorDescription>> parse_tensors(const json& object, const std::string& path) {
-  const auto field = object.find("tensors");
-  if (field == object.end() || !field->is_array() || field->size() > kTensorsMax) {
-    return invalid_argument(path + ".tensors: must be a list of at most " + std::to_string(kTensorsMax));
-  }
-  std::vector<TensorDescription> tensors;
-  for (const json& entry : *field) {
-    JsonReader reader(entry, path + ".tensors[" + std::to_string(tensors.size()) + "]");
-    TensorDescription tensor;
-    reader.required("dtype", tensor.dtype);
-    reader.required("shape", tensor.shape);
-    reader.required("offset", tensor.offset);
-    reader.required("nbytes", tensor.nbytes);
-    if (reader.error()) return *reader.error();
-    tensors.push_back(std::move(tensor));
-  }
-  return tensors;
-}
+// ---- one read() for each message: the fields it has ----
 
-void read_failure(JsonReader& reader, Failure& failure) {
-  failure.exception_type = "RuntimeError";
-  reader.optional("exception_type", failure.exception_type);
-  reader.optional("message", failure.message);
-  reader.optional("traceback", failure.traceback);
-}
-
-Result<ClientMessage> parse_hello(JsonReader& reader) {
-  HelloMessage message;
+void read(JsonReader& reader, HelloMessage& message) {
   reader.required("protocol", message.protocol);
   reader.optional("rank", message.rank);
   reader.optional("world_size", message.world_size);
   reader.optional("pid", message.pid);
-  return checked(reader, message);
 }
 
-Result<ClientMessage> parse_pipeline(JsonReader& reader) {
-  PipelineMessage message;
+void read(JsonReader& reader, PipelineMessage& message) {
   reader.required("id", message.id);
   reader.required("executor", message.executor);
   reader.optional("python", message.python);
@@ -76,35 +43,25 @@ Result<ClientMessage> parse_pipeline(JsonReader& reader) {
     reader.fail("executor", "must be native or python, not '" + message.executor + "'");
   }
   if (message.executor == "python" && message.python.empty()) reader.fail("python", "must name the interpreter");
-  return checked(reader, std::move(message));
 }
 
-Result<ClientMessage> parse_open(JsonReader& reader) {
-  OpenMessage message;
+void read(JsonReader& reader, OpenMessage& message) {
   reader.required("stream", message.stream);
   reader.required("pipeline", message.pipeline);
   reader.required("base_seed", message.base_seed);
   reader.required("epoch", message.epoch);
-  return checked(reader, message);
 }
 
-Result<ClientMessage> parse_request(JsonReader& reader) {
-  RequestMessage message;
+void read(JsonReader& reader, RequestMessage& message) {
   reader.required("stream", message.stream);
   reader.required("seq", message.seq);
   reader.required("position", message.position);
   reader.required("indices", message.indices);
-  return checked(reader, std::move(message));
 }
 
-Result<ClientMessage> parse_release(JsonReader& reader) {
-  ReleaseMessage message;
-  reader.required("slots", message.slots);
-  return checked(reader, std::move(message));
-}
+void read(JsonReader& reader, ReleaseMessage& message) { reader.required("slots", message.slots); }
 
-Result<ClientMessage> parse_progress(JsonReader& reader) {
-  ProgressMessage message;
+void read(JsonReader& reader, ProgressMessage& message) {
   reader.required("stream", message.stream);
   reader.required("batches", message.batches);
   reader.required("samples", message.samples);
@@ -113,80 +70,101 @@ Result<ClientMessage> parse_progress(JsonReader& reader) {
   reader.optional("queue_depth", message.queue_depth);
   reader.optional("queue_capacity", message.queue_capacity);
   reader.optional("epoch", message.epoch);
-  return checked(reader, message);
 }
 
-Result<ClientMessage> parse_close(JsonReader& reader) {
-  CloseMessage message;
-  reader.required("stream", message.stream);
-  return checked(reader, message);
+void read(JsonReader& reader, CloseMessage& message) { reader.required("stream", message.stream); }
+
+void read(JsonReader& reader, LoadedMessage& message) { reader.required("pipeline", message.pipeline); }
+
+void read(JsonReader& reader, AllocMessage& message) {
+  reader.required("id", message.id);
+  reader.required("bytes", message.bytes);
 }
 
-struct Parsed {
-  json object;
-  std::string type;
+void read(JsonReader& reader, TensorDescription& tensor) {
+  reader.required("dtype", tensor.dtype);
+  reader.required("shape", tensor.shape);
+  reader.required("offset", tensor.offset);
+  reader.required("nbytes", tensor.nbytes);
+}
+
+void read(JsonReader& reader, DoneMessage& message) {
+  reader.required("id", message.id);
+  reader.required("seconds", message.seconds);
+  const json* list = reader.find("tensors");
+  if (list == nullptr || !list->is_array() || list->size() > kTensorsMax) {
+    return reader.fail("tensors", "must be a list of at most " + std::to_string(kTensorsMax));
+  }
+  for (const json& entry : *list) {
+    JsonReader part(entry, "done.tensors[" + std::to_string(message.tensors.size()) + "]");
+    read(part, message.tensors.emplace_back());
+    if (part.error()) return reader.fail(*part.error());
+  }
+}
+
+void read(JsonReader& reader, ChildErrorMessage& message) {
+  message.failure.exception_type = "RuntimeError";
+  reader.optional("id", message.id);
+  reader.optional("pipeline", message.pipeline);
+  reader.optional("exception_type", message.failure.exception_type);
+  reader.optional("message", message.failure.message);
+  reader.optional("traceback", message.failure.traceback);
+}
+
+// ---- which message it is ----
+
+template <typename AnyMessage>
+struct Parser {
+  std::string_view type;
+  Result<AnyMessage> (*parse)(JsonReader&);
 };
 
-Result<Parsed> parse_object(std::string_view text) {
-  Parsed parsed;
-  parsed.object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!parsed.object.is_object()) return invalid_argument("frame: the JSON part is not an object");
-  JsonReader reader(parsed.object, "frame");
-  reader.required("type", parsed.type);
+template <typename AnyMessage, typename Message>
+Result<AnyMessage> parse_as(JsonReader& reader) {
+  Message message;
+  read(reader, message);
   if (reader.error()) return *reader.error();
-  return parsed;
+  return AnyMessage(std::move(message));
+}
+
+template <typename AnyMessage, std::size_t kCount>
+Result<AnyMessage> parse_message(std::string_view text, const Parser<AnyMessage> (&parsers)[kCount]) {
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return invalid_argument("frame: the JSON part is not an object");
+  std::string type;
+  JsonReader frame(object, "frame");
+  frame.required("type", type);
+  if (frame.error()) return *frame.error();
+  for (const Parser<AnyMessage>& parser : parsers) {
+    if (parser.type != type) continue;
+    JsonReader reader(object, type);
+    return parser.parse(reader);
+  }
+  return invalid_argument("frame.type: unknown type '" + type.substr(0, 64) + "'");
 }
 
 }  // namespace
 
 Result<ClientMessage> parse_client_message(std::string_view text) {
-  struct Parser {
-    std::string_view type;
-    Result<ClientMessage> (*parse)(JsonReader&);
+  using Any = ClientMessage;
+  static constexpr Parser<Any> kParsers[] = {
+      {"request", parse_as<Any, RequestMessage>},   {"release", parse_as<Any, ReleaseMessage>},
+      {"progress", parse_as<Any, ProgressMessage>}, {"open", parse_as<Any, OpenMessage>},
+      {"close", parse_as<Any, CloseMessage>},       {"hello", parse_as<Any, HelloMessage>},
+      {"pipeline", parse_as<Any, PipelineMessage>},
   };
-  static constexpr Parser kParsers[] = {
-      {"request", parse_request}, {"release", parse_release}, {"progress", parse_progress}, {"open", parse_open},
-      {"close", parse_close},     {"hello", parse_hello},     {"pipeline", parse_pipeline},
-  };
-  SLUICE_TRY(const Parsed parsed, parse_object(text));
-  for (const Parser& parser : kParsers) {
-    if (parser.type != parsed.type) continue;
-    JsonReader reader(parsed.object, parsed.type);
-    return parser.parse(reader);
-  }
-  return invalid_argument("frame.type: unknown type '" + parsed.type.substr(0, 64) + "'");
+  return parse_message(text, kParsers);
 }
 
 Result<ChildMessage> parse_child_message(std::string_view text) {
-  SLUICE_TRY(const Parsed parsed, parse_object(text));
-  JsonReader reader(parsed.object, parsed.type);
-  ChildMessage message;
-  if (parsed.type == "done") {
-    DoneMessage done;
-    reader.required("id", done.id);
-    reader.required("seconds", done.seconds);
-    SLUICE_TRY(done.tensors, parse_tensors(parsed.object, parsed.type));
-    message = std::move(done);
-  } else if (parsed.type == "alloc") {
-    AllocMessage alloc;
-    reader.required("id", alloc.id);
-    reader.required("bytes", alloc.bytes);
-    message = alloc;
-  } else if (parsed.type == "loaded") {
-    LoadedMessage loaded;
-    reader.required("pipeline", loaded.pipeline);
-    message = loaded;
-  } else if (parsed.type == "error") {
-    ChildErrorMessage error;
-    reader.optional("id", error.id);
-    reader.optional("pipeline", error.pipeline);
-    read_failure(reader, error.failure);
-    message = std::move(error);
-  } else {
-    return invalid_argument("frame.type: unknown type '" + parsed.type.substr(0, 64) + "'");
-  }
-  if (reader.error()) return *reader.error();
-  return message;
+  using Any = ChildMessage;
+  static constexpr Parser<Any> kParsers[] = {
+      {"done", parse_as<Any, DoneMessage>},
+      {"alloc", parse_as<Any, AllocMessage>},
+      {"loaded", parse_as<Any, LoadedMessage>},
+      {"error", parse_as<Any, ChildErrorMessage>},
+  };
+  return parse_message(text, kParsers);
 }
 
 std::string welcome_json(std::size_t arena_bytes, std::string_view session) {

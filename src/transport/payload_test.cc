@@ -41,6 +41,30 @@ TEST_CASE("a range over several pieces is put together") {
   CHECK(range.data() == scratch.data());
 }
 
+TEST_CASE("nothing is a range, too, wherever it lies") {
+  const Payload payload = cut({4, 0, 4});
+  std::vector<std::uint8_t> scratch;
+  for (const std::size_t offset : {0, 3, 4, 8}) {
+    INFO(offset);
+    CHECK(payload.contiguous(offset, 0, scratch).empty());
+    payload.copy_to(offset, {});
+  }
+  CHECK(Payload().bytes() == 0);
+  CHECK(Payload().text().empty());
+  CHECK(Payload().contiguous(0, 0, scratch).empty());
+}
+
+TEST_CASE("the bytes live as long as the last payload that refers to them") {
+  auto bytes = std::make_shared<std::vector<std::uint8_t>>(std::vector<std::uint8_t>{1, 2, 3});
+  const std::weak_ptr<std::vector<std::uint8_t>> alive = bytes;
+  auto first = std::make_unique<Payload>(std::vector<Payload::Piece>{{bytes->data(), 3}}, bytes);
+  bytes.reset();
+  const auto second = std::make_unique<Payload>(*first);
+  first.reset();
+  CHECK(second->text() == "\x01\x02\x03");
+  CHECK(!alive.expired());
+}
+
 TEST_CASE("any cut gives the same bytes", "[property]") {
   const bool held = rc::check("copy_to and contiguous", [] {
     const auto sizes = *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, 40));

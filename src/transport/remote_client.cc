@@ -163,4 +163,10 @@ std::unique_ptr<RemoteClient> RemoteClient::create(const std::string& address, c
   return std::make_unique<GrpcClient>(std::make_shared<Call>(address, credentials, handler));
 }
 
+RemoteClient::Connect RemoteClient::with(Credentials credentials) {
+  return [credentials = std::move(credentials)](const std::string& address, RemoteClientHandler& handler) {
+    return create(address, credentials, handler);
+  };
+}
+
 }  // namespace sluice::transport

@@ -4,6 +4,7 @@
 // whoever cannot place a message yet keeps it, and HTTP/2 flow control throttles the worker.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,11 @@ class RemoteClient {
   // For a worker at "IP:PORT". `handler` must outlive the client.
   static std::unique_ptr<RemoteClient> create(const std::string& address, const Credentials& credentials,
                                               RemoteClientHandler& handler);
+
+  // create() with these credentials, as a function of the rest.
+  using Connect =
+      std::function<std::unique_ptr<RemoteClient>(const std::string& address, RemoteClientHandler& handler)>;
+  static Connect with(Credentials credentials);
 
   // Begins to connect and returns at once. A peer that vanishes silently is noticed within five seconds.
   // REQUIRES: called once, before send().

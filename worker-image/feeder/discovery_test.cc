@@ -4,9 +4,12 @@
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "worker-image/testing/eventually.h"
 
 namespace sluice::feeder {
 namespace {
+
+using testing::eventually;
 
 TEST_CASE("HOST:PORT is taken apart") {
   struct Case {
@@ -35,16 +38,6 @@ TEST_CASE("numeric hosts resolve without a name server") {
   const auto version6 = resolve_addresses("::1", "7471");
   REQUIRE(version6.ok());
   CHECK(*version6 == Addresses{"[::1]:7471"});
-}
-
-template <typename Condition>
-bool eventually(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
 }
 
 TEST_CASE("the last good answer stands while the name server is away") {

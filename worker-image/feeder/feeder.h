@@ -79,6 +79,8 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   void fail(ClientSession& client, const ActiveRequest& active, const executor::BatchFailure& failure);
   void note_batch_bytes(ClientSession& client, std::size_t bytes);
   void send_windows();
+  // For log lines. A worker that drains when we come never said hello: it must not appear among those that did.
+  std::string address_of(ExecutorId executor) const;
 
   const Options options_;
   const Clock& clock_;

@@ -35,6 +35,9 @@ struct FeederMetrics::Families {
         reissued(
             counter(registry, "sluice_feeder_reissued_batches_total", "Batches asked for again elsewhere.").Add({})),
         duplicates(counter(registry, "sluice_feeder_duplicate_batches_total", "Late answers dropped.").Add({})),
+        cpu_seconds(counter(registry, "sluice_feeder_cpu_seconds_total",
+                            "CPU seconds of the feeder's own threads, receiving remote batches included.")
+                        .Add({})),
         remote_workers(gauge(registry, "sluice_feeder_remote_workers", "Remote workers that take work.").Add({})),
         outstanding(gauge(registry, "sluice_feeder_outstanding_batches", "Batches that executors hold.").Add({})),
         arena_free(gauge(registry, "sluice_feeder_arena_free_bytes", "Free bytes of the arena.").Add({})),
@@ -61,6 +64,7 @@ struct FeederMetrics::Families {
   Counter& remote;
   Counter& reissued;
   Counter& duplicates;
+  Counter& cpu_seconds;
   Gauge& remote_workers;
   Gauge& outstanding;
   Gauge& arena_free;
@@ -110,6 +114,10 @@ void FeederMetrics::count_batch(std::string_view placement, double unix_seconds)
 
 void FeederMetrics::count_reissued(std::size_t batches) { families_->reissued.Increment(static_cast<double>(batches)); }
 void FeederMetrics::count_duplicate() { families_->duplicates.Increment(); }
+void FeederMetrics::set_cpu_seconds(double total) {
+  add(families_->cpu_seconds, cpu_seconds_, total);
+  cpu_seconds_ = std::max(cpu_seconds_, total);
+}
 void FeederMetrics::set_remote_workers(std::size_t workers) {
   families_->remote_workers.Set(static_cast<double>(workers));
 }

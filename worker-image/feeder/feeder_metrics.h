@@ -38,6 +38,8 @@ class FeederMetrics {
   void set_remote_workers(std::size_t workers);
   void set_outstanding(std::size_t batches);
   void set_arena_free(std::size_t bytes);
+  // The process's total so far; a value below the last one counts as nothing.
+  void set_cpu_seconds(double total);
 
  private:
   struct Families;
@@ -55,6 +57,7 @@ class FeederMetrics {
   std::unique_ptr<Families> families_;
   std::map<std::int64_t, Rank> ranks_;
   bool had_remote_batch_ = false;
+  double cpu_seconds_ = 0;  // as told last
 };
 
 }  // namespace sluice::feeder

@@ -64,7 +64,7 @@ void Feeder::finished(ExecutorId executor, RequestId id, BatchOutcome outcome) {
     if (kind == FailureKind::kRetried) {
       metrics_.count_reissued(1);
       log_warning("feeder", "a remote worker failed a batch; tried again locally",
-                  {{"address", workers_[executor]}, {"reason", failure.failure.message}});
+                  {{"address", address_of(executor)}, {"reason", failure.failure.message}});
     } else if (kind == FailureKind::kFinal) {
       fail(clients_.at(active->second.client), active->second, failure);
       active_.erase(active);
@@ -127,6 +127,11 @@ void Feeder::send_windows() {
 
 // ---- executors ----
 
+std::string Feeder::address_of(ExecutorId executor) const {
+  const auto worker = workers_.find(executor);
+  return worker == workers_.end() ? "unknown" : worker->second;
+}
+
 void Feeder::tick(std::size_t local_threads) {
   options_.local.arena->sweep_waiters();
   std::lock_guard lock(mutex_);
@@ -139,6 +144,7 @@ void Feeder::tick(std::size_t local_threads) {
   }
   metrics_.set_outstanding(dispatch_.outstanding());
   metrics_.set_arena_free(options_.local.arena->free_bytes());
+  metrics_.set_cpu_seconds(process_cpu_seconds());
 }
 
 void Feeder::executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
@@ -156,7 +162,7 @@ void Feeder::executor_joined(ExecutorId executor, const std::string& address, st
 
 void Feeder::executor_draining(ExecutorId executor) {
   std::lock_guard lock(mutex_);
-  log_info("feeder", "worker drains", {{"address", workers_[executor]}});
+  log_info("feeder", "worker drains", {{"address", address_of(executor)}});
   dispatch_.drain(executor);
   send_windows();
 }
@@ -164,7 +170,7 @@ void Feeder::executor_draining(ExecutorId executor) {
 void Feeder::executor_lost(ExecutorId executor, const std::string& reason) {
   std::lock_guard lock(mutex_);
   const std::size_t reissued = dispatch_.remove_executor(executor);
-  log_info("feeder", "worker gone", {{"address", workers_[executor]}, {"reason", reason}, {"reissued", reissued}});
+  log_info("feeder", "worker gone", {{"address", address_of(executor)}, {"reason", reason}, {"reissued", reissued}});
   workers_.erase(executor);
   metrics_.count_reissued(reissued);
   metrics_.set_remote_workers(workers_.size());
@@ -183,7 +189,7 @@ void Feeder::pipeline_refused(ExecutorId executor, PipelineNumber pipeline, cons
   const std::size_t reissued = dispatch_.exclude(executor, pipeline);
   metrics_.count_reissued(reissued);
   log_warning("feeder", "worker cannot run a pipeline",
-              {{"address", workers_[executor]}, {"reason", reason}, {"reissued", reissued}});
+              {{"address", address_of(executor)}, {"reason", reason}, {"reissued", reissued}});
   pump();
 }
 

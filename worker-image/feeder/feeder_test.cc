@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "worker-image/testing/eventually.h"
 #include "worker-image/testing/local_feeder.h"
 #include "worker-image/testing/picture_folder.h"
 #include "worker-image/testing/test_client.h"
@@ -179,9 +180,7 @@ TEST_CASE("what a client held is free again when it goes") {
     for (std::uint64_t seq = 0; seq < 4; ++seq) client.request(seq, {0, 1, 2, 3});
     client.take_batch(client.receive(), /*release=*/false);
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (feeder.arena().free_bytes() != all && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  CHECK(feeder.arena().free_bytes() == all);
+  CHECK(testing::eventually([&] { return feeder.arena().free_bytes() == all; }));
 }
 
 TEST_CASE("closing a stream drops its requests; another stream goes on") {

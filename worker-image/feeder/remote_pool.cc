@@ -6,10 +6,10 @@
 
 namespace sluice::feeder {
 
-RemotePool::RemotePool(std::function<Addresses()> addresses, transport::Credentials credentials,
+RemotePool::RemotePool(std::function<Addresses()> addresses, transport::RemoteClient::Connect connect,
                        std::shared_ptr<transport::Arena> arena, ExecutorEvents& events, const Clock& clock)
     : addresses_(std::move(addresses)),
-      credentials_(std::move(credentials)),
+      connect_(std::move(connect)),
       arena_(std::move(arena)),
       events_(events),
       clock_(clock),
@@ -56,7 +56,7 @@ void RemotePool::review(Member& member) {
 
 void RemotePool::connect(const std::string& address, Member& member) {
   member.executor = next_executor_++;
-  member.worker = std::make_shared<RemoteWorker>(member.executor, address, credentials_, arena_, events_);
+  member.worker = std::make_shared<RemoteWorker>(member.executor, address, connect_, arena_, events_);
   {
     std::lock_guard lock(mutex_);
     by_executor_.emplace(member.executor, member.worker);

@@ -25,7 +25,7 @@ class RemotePool final : public RemoteExecutors {
   static constexpr std::size_t kWorkersMax = 4096;
 
   // `addresses` is asked at every pass; `events` must outlive the pool.
-  RemotePool(std::function<Addresses()> addresses, transport::Credentials credentials,
+  RemotePool(std::function<Addresses()> addresses, transport::RemoteClient::Connect connect,
              std::shared_ptr<transport::Arena> arena, ExecutorEvents& events, const Clock& clock);
   ~RemotePool() override;
 
@@ -48,7 +48,7 @@ class RemotePool final : public RemoteExecutors {
   std::shared_ptr<RemoteWorker> find(ExecutorId executor);
 
   const std::function<Addresses()> addresses_;
-  const transport::Credentials credentials_;
+  const transport::RemoteClient::Connect connect_;
   const std::shared_ptr<transport::Arena> arena_;
   ExecutorEvents& events_;
   const Clock& clock_;

@@ -16,6 +16,7 @@ using testing::LocalFeeder;
 using testing::LocalWorker;
 using testing::PictureFolder;
 using testing::ReceivedBatch;
+using testing::same_bytes;
 using testing::TestClient;
 
 // The name service of a test.
@@ -37,128 +38,102 @@ class Names {
   Addresses addresses_;
 };
 
-std::vector<ReceivedBatch> undisturbed_run(const PictureFolder& pictures, std::size_t count) {
-  LocalFeeder feeder({});
-  TestClient client(feeder.socket());
-  client.open("native", pictures.specification());
-  return client.run(count, 8, 24);
-}
-
-bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedBatch>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& x, const auto& y) { return x.tensors == y.tensors; });
-}
-
-// A local executor that takes part only as a last resort would make these tests depend on timing: they count what
-// arrived, not who made it, except where a worker must have been used.
 constexpr std::size_t kBatches = 60;
 
-TEST_CASE("remote batches are the same bytes as local ones") {
+// Two workers, a feeder that knows the first `listed` of them, and a client with a pipeline.
+struct Site {
+  explicit Site(std::size_t listed, int size = 32, std::size_t arena_bytes = std::size_t{32} << 20) {
+    Addresses addresses;
+    if (listed > 0) addresses.insert(first.address());
+    if (listed > 1) addresses.insert(second.address());
+    names.set(addresses);
+    feeder = std::make_unique<LocalFeeder>(
+        LocalFeeder::Options{.threads = 1, .arena_bytes = arena_bytes, .workers = names.lookup()});
+    REQUIRE(feeder->wait_metric("sluice_feeder_remote_workers", static_cast<double>(listed)));
+    client = std::make_unique<TestClient>(feeder->socket());
+    client->open("native", pictures.specification(size));
+  }
+
+  // What a feeder without workers makes of the same requests.
+  std::vector<ReceivedBatch> undisturbed(std::size_t count, int size = 32) const {
+    LocalFeeder alone({.arena_bytes = feeder->arena().bytes()});
+    TestClient other(alone.socket());
+    other.open("native", pictures.specification(size));
+    return other.run(count, 8, 24);
+  }
+
+  double made_remotely() const { return feeder->metric("sluice_feeder_batches_total", "remote"); }
+
   const PictureFolder pictures;
   LocalWorker first, second;
   Names names;
-  names.set({first.address(), second.address()});
-  LocalFeeder feeder({.threads = 1, .workers = names.lookup()});
-  REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 2));
-  TestClient client(feeder.socket());
-  client.open("native", pictures.specification());
-  const auto batches = client.run(kBatches, 8, 24);
-  CHECK(same_bytes(batches, undisturbed_run(pictures, kBatches)));
-  CHECK(feeder.metric("sluice_feeder_batches_total", "remote") > 0);
-  CHECK(feeder.metric("sluice_feeder_first_remote_batch_timestamp_seconds") > 1e9);
-  CHECK(feeder.metric("sluice_feeder_reissued_batches_total") == 0);
+  std::unique_ptr<LocalFeeder> feeder;
+  std::unique_ptr<TestClient> client;
+};
+
+// The local executor takes part, too: these tests count what arrived, not who made it, except where a worker must have
+// been used.
+
+TEST_CASE("remote batches are the same bytes as local ones") {
+  Site site(2);
+  CHECK(same_bytes(site.client->run(kBatches, 8, 24), site.undisturbed(kBatches)));
+  CHECK(site.made_remotely() > 0);
+  CHECK(site.feeder->metric("sluice_feeder_first_remote_batch_timestamp_seconds") > 1e9);
+  CHECK(site.feeder->metric("sluice_feeder_reissued_batches_total") == 0);
 }
 
 TEST_CASE("large samples travel in several chunks") {
-  const PictureFolder pictures;
-  LocalWorker worker;
-  Names names;
-  names.set({worker.address()});
-  LocalFeeder feeder({.threads = 1, .arena_bytes = std::size_t{256} << 20, .workers = names.lookup()});
-  REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 1));
-  const auto run = [&](LocalFeeder& by) {
-    TestClient client(by.socket());
-    client.open("native", pictures.specification(300));
-    return client.run(12, 10, 24);
-  };
-  LocalFeeder alone({.threads = 1, .arena_bytes = std::size_t{256} << 20});
-  CHECK(same_bytes(run(feeder), run(alone)));
-  CHECK(feeder.metric("sluice_feeder_batches_total", "remote") > 0);
+  Site site(1, 300, std::size_t{256} << 20);
+  CHECK(same_bytes(site.client->run(12, 8, 24), site.undisturbed(12, 300)));
+  CHECK(site.made_remotely() > 0);
 }
 
 TEST_CASE("a worker that breaks off in the middle loses no batch and adds none") {
-  const PictureFolder pictures;
-  LocalWorker first, second;
-  Names names;
-  names.set({first.address(), second.address()});
-  LocalFeeder feeder({.threads = 1, .workers = names.lookup()});
-  REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 2));
-  TestClient client(feeder.socket());
-  client.open("native", pictures.specification());
-  const auto batches = client.run(kBatches, 8, 24, [&](std::size_t done) {
-    if (done == 10) first.stop();
+  Site site(2);
+  const auto batches = site.client->run(kBatches, 8, 24, [&](std::size_t done) {
+    if (done == 10) site.first.stop();
   });
-  CHECK(same_bytes(batches, undisturbed_run(pictures, kBatches)));
-  CHECK(feeder.metric("sluice_feeder_remote_workers") == 1);
+  CHECK(same_bytes(batches, site.undisturbed(kBatches)));
+  CHECK(site.feeder->metric("sluice_feeder_remote_workers") == 1);
 }
 
 TEST_CASE("workers come and go while a client runs") {
-  const PictureFolder pictures;
-  Names names;
-  LocalFeeder feeder({.threads = 1, .workers = names.lookup()});
-  TestClient client(feeder.socket());
-  client.open("native", pictures.specification());
-  LocalWorker first, second;
-  const auto batches = client.run(kBatches, 8, 24, [&](std::size_t done) {
+  Site site(0);
+  const auto batches = site.client->run(kBatches, 8, 24, [&](std::size_t done) {
     if (done == 5) {
-      names.set({first.address()});
-      REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 1));
+      site.names.set({site.first.address()});
+      REQUIRE(site.feeder->wait_metric("sluice_feeder_remote_workers", 1));
     }
     if (done == 20) {
-      names.set({first.address(), second.address()});
-      REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 2));
+      site.names.set({site.first.address(), site.second.address()});
+      REQUIRE(site.feeder->wait_metric("sluice_feeder_remote_workers", 2));
     }
-    if (done == 40) first.stop();
+    if (done == 40) site.first.stop();
   });
-  CHECK(same_bytes(batches, undisturbed_run(pictures, kBatches)));
-  CHECK(feeder.metric("sluice_feeder_batches_total", "remote") > 0);
+  CHECK(same_bytes(batches, site.undisturbed(kBatches)));
+  CHECK(site.made_remotely() > 0);
 }
 
 TEST_CASE("a draining worker finishes what it has, and nothing is issued twice") {
-  const PictureFolder pictures;
-  LocalWorker worker;
-  Names names;
-  names.set({worker.address()});
-  LocalFeeder feeder({.threads = 1, .workers = names.lookup()});
-  REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 1));
-  TestClient client(feeder.socket());
-  client.open("native", pictures.specification());
+  Site site(1);
   bool idle = false;
-  const auto batches = client.run(kBatches, 8, 24, [&](std::size_t done) {
+  const auto batches = site.client->run(kBatches, 8, 24, [&](std::size_t done) {
     if (done != 10) return;
-    names.set({});
-    worker.service().drain();
-    idle = worker.service().wait_until_idle(std::chrono::steady_clock::now() + std::chrono::seconds(60));
+    site.names.set({});
+    site.first.service().drain();
+    idle = site.first.service().wait_until_idle(std::chrono::steady_clock::now() + std::chrono::seconds(60));
   });
   CHECK(idle);
-  CHECK(same_bytes(batches, undisturbed_run(pictures, kBatches)));
-  CHECK(feeder.metric("sluice_feeder_duplicate_batches_total") == 0);
+  CHECK(same_bytes(batches, site.undisturbed(kBatches)));
+  CHECK(site.feeder->metric("sluice_feeder_duplicate_batches_total") == 0);
 }
 
-TEST_CASE("what a worker cannot read, the trainer's own pod may") {
-  // The worker's "pod" lacks the file: it fails there, and the local executor's word is final.
-  const PictureFolder pictures;
-  LocalWorker worker;
-  Names names;
-  names.set({worker.address()});
-  LocalFeeder feeder({.threads = 1, .workers = names.lookup()});
-  REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 1));
-  std::filesystem::remove(pictures.root / "7.jpg");
-  TestClient client(feeder.socket());
-  client.open("native", pictures.specification());
-  for (std::uint64_t seq = 0; seq < 6; ++seq) client.request(seq, {6, 7});
+TEST_CASE("what neither a worker nor the trainer's own pod can read is an error of the data") {
+  Site site(1);
+  std::filesystem::remove(site.pictures.root / "7.jpg");
+  for (std::uint64_t seq = 0; seq < 6; ++seq) site.client->request(seq, {6, 7});
   for (int i = 0; i < 6; ++i) {
-    const auto answer = client.receive();
+    const auto answer = site.client->receive();
     CHECK(answer.json["type"] == "error");
     CHECK(answer.json["exception_type"] == "FileNotFoundError");
   }

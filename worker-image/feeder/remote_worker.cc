@@ -23,7 +23,7 @@ std::span<std::byte> slot_bytes(const transport::ArenaSlot& slot) { return {slot
 
 }  // namespace
 
-RemoteWorker::RemoteWorker(ExecutorId executor, std::string address, const transport::Credentials& credentials,
+RemoteWorker::RemoteWorker(ExecutorId executor, std::string address, const transport::RemoteClient::Connect& connect,
                            std::shared_ptr<transport::Arena> arena, ExecutorEvents& events)
     : executor_(executor),
       address_(std::move(address)),
@@ -31,7 +31,7 @@ RemoteWorker::RemoteWorker(ExecutorId executor, std::string address, const trans
       events_(events),
       self_(std::make_shared<Self>()) {
   self_->worker = this;
-  client_ = transport::RemoteClient::create(address_, credentials, *this);
+  client_ = connect(address_, *this);
 }
 
 RemoteWorker::~RemoteWorker() {

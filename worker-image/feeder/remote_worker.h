@@ -20,7 +20,7 @@ namespace sluice::feeder {
 class RemoteWorker final : public transport::RemoteClientHandler {
  public:
   // `executor` becomes known to `events` (executor_joined) when the worker says hello; then `events` outlives this.
-  RemoteWorker(ExecutorId executor, std::string address, const transport::Credentials& credentials,
+  RemoteWorker(ExecutorId executor, std::string address, const transport::RemoteClient::Connect& connect,
                std::shared_ptr<transport::Arena> arena, ExecutorEvents& events);
   ~RemoteWorker() override;
 
@@ -49,11 +49,11 @@ class RemoteWorker final : public transport::RemoteClientHandler {
     bool cancelled = false;
   };
   struct Arrival {
+    transport::ReadPermit permit;  // first, so dropped last: while the slot is freed no further chunk may wait for one
     RequestId id = 0;
     Assembly assembly;
     v1::Header header;
     transport::Payload payload;
-    transport::ReadPermit permit;
   };
 
   void received_chunk(v1::Header header, transport::Payload payload, transport::ReadPermit permit);

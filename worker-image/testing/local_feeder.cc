@@ -1,23 +1,13 @@
 #include "worker-image/testing/local_feeder.h"
 
-#include <cstdlib>
 #include <stdexcept>
-#include <thread>
+
+#include "worker-image/testing/eventually.h"
 
 namespace sluice::testing {
-namespace {
-
-std::filesystem::path temporary_directory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "sluice_feeder.XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  return pattern;
-}
-
-}  // namespace
 
 LocalFeeder::LocalFeeder(Options options)
-    : directory_(temporary_directory()),
-      arena_(*transport::Arena::create(options.arena_bytes)),
+    : arena_(*transport::Arena::create(options.arena_bytes)),
       executor_metrics_(registry_, {"job", "namespace"}, "local"),
       metrics_(registry_, {"job", "namespace"}) {
   feeder_ = std::make_unique<feeder::Feeder>(feeder::Feeder::Options{.local = {.threads = options.threads,
@@ -27,7 +17,8 @@ LocalFeeder::LocalFeeder(Options options)
                                                                      .session = "test"},
                                              clock_, executor_metrics_, metrics_);
   if (options.workers) {
-    pool_ = std::make_unique<feeder::RemotePool>(options.workers, options.credentials, arena_, *feeder_, clock_);
+    pool_ = std::make_unique<feeder::RemotePool>(options.workers, transport::RemoteClient::with(options.credentials),
+                                                 arena_, *feeder_, clock_);
     feeder_->set_remote(*pool_);
   }
   auto server = feeder::SocketServer::start(socket(), *feeder_);
@@ -39,7 +30,6 @@ LocalFeeder::~LocalFeeder() {
   server_.reset();
   pool_.reset();
   feeder_.reset();
-  std::filesystem::remove_all(directory_);
 }
 
 double LocalFeeder::metric(const std::string& name, const std::string& label_value) const {
@@ -56,12 +46,7 @@ double LocalFeeder::metric(const std::string& name, const std::string& label_val
 }
 
 bool LocalFeeder::wait_metric(const std::string& name, double at_least, const std::string& label_value) const {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (metric(name, label_value) < at_least) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
+  return eventually([&] { return metric(name, label_value) >= at_least; });
 }
 
 }  // namespace sluice::testing

@@ -3,12 +3,12 @@
 
 #include <prometheus/registry.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/feeder/remote_pool.h"
+#include "worker-image/testing/temporary_directory.h"
 
 namespace sluice::testing {
 
@@ -25,7 +25,7 @@ class LocalFeeder {
   explicit LocalFeeder(Options options);
   ~LocalFeeder();
 
-  std::string socket() const { return (directory_ / "feeder.sock").string(); }
+  std::string socket() const { return (directory_.path / "feeder.sock").string(); }
   transport::Arena& arena() { return *arena_; }
   feeder::Feeder& core() { return *feeder_; }
   // The value of a series, by name and one label's value; 0 if there is none.
@@ -34,7 +34,7 @@ class LocalFeeder {
   bool wait_metric(const std::string& name, double at_least, const std::string& label_value = "") const;
 
  private:
-  std::filesystem::path directory_;
+  const TemporaryDirectory directory_;
   std::shared_ptr<transport::Arena> arena_;
   prometheus::Registry registry_;
   executor::ExecutorMetrics executor_metrics_;

@@ -1,26 +1,19 @@
 #include "worker-image/testing/picture_folder.h"
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "src/pipeline/testing/jpeg_encoder.h"
 
 namespace sluice::testing {
 
 PictureFolder::PictureFolder(int count) : pictures(count) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "sluice_pictures.XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-  root = pattern;
   for (int i = 0; i < count; ++i) {
     const auto bytes = pipeline::testing::encode_picture({80 + i, 60 + i % 7}, {});
     std::ofstream(root / (std::to_string(i) + ".jpg"), std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
 }
-
-PictureFolder::~PictureFolder() { std::filesystem::remove_all(root); }
 
 std::string PictureFolder::specification(int size) const {
   nlohmann::json paths = nlohmann::json::array(), labels = nlohmann::json::array();

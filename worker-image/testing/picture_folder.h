@@ -1,21 +1,20 @@
 // A directory of small JPEG files and the specification of a native pipeline over them.
 #pragma once
 
-#include <filesystem>
 #include <string>
+
+#include "worker-image/testing/temporary_directory.h"
 
 namespace sluice::testing {
 
 struct PictureFolder {
   explicit PictureFolder(int pictures = 24);
-  ~PictureFolder();  // removes it
-  PictureFolder(const PictureFolder&) = delete;
-  PictureFolder& operator=(const PictureFolder&) = delete;
 
   // RandomResizedCrop(size), flip, to_tensor, normalize.
   std::string specification(int size = 32) const;
 
-  std::filesystem::path root;
+  const TemporaryDirectory directory;
+  const std::filesystem::path& root = directory.path;
   int pictures;
 };
 

@@ -3,23 +3,15 @@
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "worker-image/testing/eventually.h"
 #include "worker-image/testing/local_feeder.h"
 #include "worker-image/testing/picture_folder.h"
 #include "worker-image/testing/program.h"
+#include "worker-image/testing/temporary_directory.h"
 #include "worker-image/testing/test_client.h"
 
 namespace sluice::testing {
 namespace {
-
-struct Directory {
-  std::filesystem::path path;
-  Directory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sluice_programs.XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Directory() { std::filesystem::remove_all(path); }
-};
 
 // Two loopback addresses with one port stand for two pods of a headless Service.
 const std::string kFirst = "127.0.0.1:" + std::to_string(20000 + ::getpid() % 20000);
@@ -27,11 +19,6 @@ const std::string kSecond = "127.0.0.2:" + std::to_string(20000 + ::getpid() % 2
 
 std::vector<std::string> worker_command(const std::string& address) {
   return {SLUICE_WORKER_PROGRAM, "--listen", address, "--insecure", "--threads", "1", "--drain-seconds", "20"};
-}
-
-bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedBatch>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& x, const auto& y) { return x.tensors == y.tensors; });
 }
 
 TEST_CASE("kill -9 of one of two workers, SIGTERM to the other: all batches arrive once, byte for byte") {
@@ -83,7 +70,7 @@ TEST_CASE("a worker that stops answering without closing its connection is given
 
 TEST_CASE("a feeder that is killed is replaced, and the client asks the next one") {
   const PictureFolder pictures;
-  const Directory directory;
+  const TemporaryDirectory directory;
   const std::string socket = (directory.path / "feeder.sock").string();
   const std::vector<std::string> command = {SLUICE_FEEDER_PROGRAM, "--socket",          socket,      "--threads", "1",
                                             "--workers",           "workers.invalid:1", "--insecure"};
@@ -109,7 +96,7 @@ TEST_CASE("a feeder that is killed is replaced, and the client asks the next one
 }
 
 TEST_CASE("a feeder told so ends with its parent") {
-  const Directory directory;
+  const TemporaryDirectory directory;
   const std::string socket = (directory.path / "feeder.sock").string(), pid_file = (directory.path / "pid").string();
   Program shell({"/bin/sh", "-c",
                  std::string(SLUICE_FEEDER_PROGRAM) + " --threads 1 --exit-with-parent --socket " + socket +
@@ -119,10 +106,7 @@ TEST_CASE("a feeder told so ends with its parent") {
   std::ifstream(pid_file) >> feeder;
   REQUIRE(feeder > 0);
   shell.kill_hard();
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (std::filesystem::exists(socket) && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  CHECK(!std::filesystem::exists(socket));
+  CHECK(eventually([&] { return !std::filesystem::exists(socket); }));
 }
 
 TEST_CASE("wrong flags end with status 2 before anything starts") {

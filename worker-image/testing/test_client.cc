@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -13,6 +14,8 @@ namespace {
 
 using transport::FrameSocket;
 using transport::UniqueFd;
+
+constexpr std::chrono::milliseconds kLookInterval{2};
 
 FrameSocket::Deadline patience() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
 
@@ -30,6 +33,11 @@ UniqueFd connect_to(const std::string& path) {
 }
 
 }  // namespace
+
+bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedBatch>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.tensors == y.tensors; });
+}
 
 TestClient::TestClient(const std::string& socket_path, int rank)
     : socket_(std::make_unique<FrameSocket>(connect_to(socket_path))) {
@@ -55,15 +63,21 @@ void TestClient::send_bytes(std::string_view bytes) {
   (void)!::send(socket_->fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-TestClient::Message TestClient::receive_any() {
-  auto frame = socket_->receive(patience());
-  if (!frame.ok()) throw std::runtime_error(frame.error().to_string());
-  return {nlohmann::json::parse(frame->json), std::move(frame->blob)};
+TestClient::Message TestClient::receive_any(const std::function<void()>& on_wait) {
+  const FrameSocket::Deadline deadline = patience();
+  while (true) {
+    auto frame = socket_->receive(on_wait ? std::chrono::steady_clock::now() + kLookInterval : deadline);
+    if (frame.ok()) return {nlohmann::json::parse(frame->json), std::move(frame->blob)};
+    const bool late = frame.error().code() == ErrorCode::kDeadlineExceeded;
+    if (!on_wait || !late || std::chrono::steady_clock::now() > deadline)
+      throw std::runtime_error(frame.error().to_string());
+    on_wait();
+  }
 }
 
-TestClient::Message TestClient::receive() {
+TestClient::Message TestClient::receive(const std::function<void()>& on_wait) {
   while (true) {
-    Message message = receive_any();
+    Message message = receive_any(on_wait);
     if (message.json["type"] != "window") return message;
     window_ = message.json["batches"];
   }
@@ -111,7 +125,8 @@ ReceivedBatch TestClient::take_batch(const Message& message, bool release) {
 }
 
 std::vector<ReceivedBatch> TestClient::run(std::size_t count, std::size_t batch, std::size_t samples,
-                                           const std::function<void(std::size_t)>& on_batch) {
+                                           const std::function<void(std::size_t)>& on_batch,
+                                           const std::function<void()>& on_wait) {
   std::map<std::uint64_t, ReceivedBatch> received;
   std::size_t sent = 0;
   while (received.size() < count) {
@@ -121,7 +136,7 @@ std::vector<ReceivedBatch> TestClient::run(std::size_t count, std::size_t batch,
         indices.push_back(static_cast<std::int64_t>((sent * batch + i) % samples));
       request(sent, indices);
     }
-    const Message message = receive();
+    const Message message = receive(on_wait);
     if (message.json["type"] != "batch") throw std::runtime_error("expected a batch, got " + message.json.dump());
     if (!received.emplace(message.json["seq"], take_batch(message)).second)
       throw std::runtime_error("a batch came twice");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,8 @@ struct ReceivedBatch {
   std::uint64_t slot = 0;
 };
 
+bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedBatch>& b);
+
 // Throws std::runtime_error when the feeder does not answer within a minute: the test fails there.
 // Thread safety: none.
 class TestClient {
@@ -38,7 +41,7 @@ class TestClient {
     nlohmann::json json;
     std::string blob;
   };
-  Message receive();
+  Message receive(const std::function<void()>& on_wait = nullptr);
   // True if the feeder closes the connection next, whatever it says before.
   bool disconnected();
 
@@ -49,15 +52,17 @@ class TestClient {
   ReceivedBatch take_batch(const Message& message, bool release = true);
 
   // Requests batches 0..count-1 of `batch` consecutive indices (modulo `samples`), as many at once as the window
-  // allows, and returns them in order. `on_batch` runs after each. An error message ends the run with an exception.
+  // allows, and returns them in order. `on_batch` runs after each, `on_wait` while there is nothing to receive. An
+  // error message, or a batch that comes twice, ends the run with an exception.
   std::vector<ReceivedBatch> run(std::size_t count, std::size_t batch, std::size_t samples,
-                                 const std::function<void(std::size_t)>& on_batch = nullptr);
+                                 const std::function<void(std::size_t)>& on_batch = nullptr,
+                                 const std::function<void()>& on_wait = nullptr);
 
   std::size_t window() const { return window_; }
   const nlohmann::json& welcome() const { return welcome_; }
 
  private:
-  Message receive_any();
+  Message receive_any(const std::function<void()>& on_wait = nullptr);
 
   std::unique_ptr<transport::FrameSocket> socket_;
   nlohmann::json welcome_;

@@ -7,6 +7,7 @@ Environment: DATALOADER=torch|sluice (default torch); DIGEST=off|sampled|full (d
 Prints JSON lines: `start`, `progress` every two seconds, `epoch`, and at the end one `result`:
   utilisation_percent  compute / (compute + wait) in the training loop, the wait for the very first batch left out
                        (MLPerf Storage's AU); every other wait counts, those at the start of later epochs too
+  second_half_percent  the same over the second half of the samples: the pace once the workers have come
   digest               of all batches in order, over a fixed sample of their bytes (or all of them)
 """
 
@@ -57,8 +58,10 @@ class Digest:
 class StepClock:
     """Splits the training loop's time into compute and data wait."""
 
-    def __init__(self, clock=time.monotonic):
+    def __init__(self, total_samples, clock=time.monotonic):
         self._clock = clock
+        self._half_samples = total_samples / 2
+        self._first_half = None  # (compute, wait) when half of the samples were through
         self._mark = clock()
         self.first_wait = None
         self.wait = self.compute = 0.0
@@ -79,6 +82,14 @@ class StepClock:
     def computed(self):
         spent, self._mark = self._clock() - self._mark, self._clock()
         self.compute += spent
+        if self._first_half is None and self.samples >= self._half_samples:
+            self._first_half = self.compute, self.wait
+
+    def second_half_percent(self):
+        if self._first_half is None:
+            return None
+        compute, wait = self.compute - self._first_half[0], self.wait - self._first_half[1]
+        return round(100 * compute / (compute + wait), 1) if compute + wait else None
 
     def summary(self):
         looped = self.compute + self.wait
@@ -89,6 +100,7 @@ class StepClock:
             "wait_seconds": round(self.wait, 3),
             "first_wait_seconds": round(self.first_wait or 0, 3),
             "utilisation_percent": round(100 * self.compute / looped, 1) if looped else 0,
+            "second_half_percent": self.second_half_percent(),
             "samples_per_second": round(self.samples / looped, 1) if looped else 0,
         }
 
@@ -99,7 +111,7 @@ def say(event, **fields):
 
 def train(loader, accelerator, epochs, digest):
     """Returns the time accounting and one record per epoch."""
-    clock, records, next_progress = StepClock(), [], time.monotonic() + PROGRESS_SECONDS
+    clock, records, next_progress = StepClock(len(loader.dataset) * epochs), [], time.monotonic() + PROGRESS_SECONDS
     for epoch in range(epochs):
         census = Census(loader.dataset)
         clock.start()

@@ -90,7 +90,7 @@ def test_census(name, batches, complete):
 
 def test_step_clock_leaves_only_the_first_wait_out():
     now = iter([0, 0, 10, 10, 11, 11, 11, 13, 13, 14, 14])  # creation, start, then pairs
-    clock = StepClock(lambda: next(now))
+    clock = StepClock(8, lambda: next(now))
     clock.start()
     clock.got_batch(4)  # waited 10: the first
     clock.computed()  # 1
@@ -100,6 +100,24 @@ def test_step_clock_leaves_only_the_first_wait_out():
     summary = clock.summary()
     assert (summary["first_wait_seconds"], summary["wait_seconds"], summary["compute_seconds"]) == (10, 2, 2)
     assert summary["utilisation_percent"] == 50 and summary["samples_per_second"] == 2
+
+
+@pytest.mark.parametrize("name, waits, percent", [
+    ("starved at first, then fed", [9, 9, 0, 0], 100),
+    ("fed at first, then starved", [0, 0, 1, 3], 33.3),
+    ("the batch that reaches the half belongs to the first half", [9, 9, 9, 1, 1], 50),
+    ("nothing comes after the half", [9], None),
+])  # fmt: skip
+def test_second_half_of_the_samples(name, waits, percent):
+    time = [0.0]
+    clock = StepClock(4 * len(waits), lambda: time[0])
+    for wait in waits:
+        clock.start()
+        time[0] += wait
+        clock.got_batch(4)
+        time[0] += 1
+        clock.computed()
+    assert clock.summary()["second_half_percent"] == percent
 
 
 @pytest.mark.parametrize("how", ["sampled", "full"])

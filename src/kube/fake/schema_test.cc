@@ -6,6 +6,7 @@
 namespace sluice::kube::fake {
 namespace {
 
+// The fields that are complained of; without the remark, about no field, that some rules could then not be tried.
 std::vector<std::string> fields(const Json& openapi, const Json& value) {
   const auto schema = Schema::read(openapi);
   REQUIRE(schema.ok());

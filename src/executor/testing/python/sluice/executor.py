@@ -43,11 +43,32 @@ def misbehave(behaviour, message, pipeline):
         os._exit(3)
     if behaviour == "hang":
         time.sleep(3600)
+    if behaviour == "meet":  # so that as many children as wanted run at once
+        open(os.path.join(pipeline["folder"], str(os.getpid())), "w").close()
+        while len(os.listdir(pipeline["folder"])) < pipeline["children"]:
+            time.sleep(0.005)
+    if behaviour == "half a frame":
+        os.write(pipeline["socket"], b"\x40\x00\x00\x00")
+        os._exit(0)
+    if behaviour == "endless frame":
+        os.write(pipeline["socket"], b"\xff" * 8)
+        time.sleep(3600)
     if behaviour == "nonsense":
         return {"type": "dance"}
     if behaviour == "foreign answer":
         return {"type": "alloc", "id": message["id"] + 1000, "bytes": 8}
     return None
+
+
+def while_loading(behaviour, frames):
+    if behaviour == "never load":
+        time.sleep(3600)
+    if behaviour == "die while loading":
+        os._exit(5)
+    if behaviour == "nonsense while loading":
+        frames.send({"type": "dance"})
+    if behaviour == "answers before it is asked":
+        frames.send({"type": "alloc", "id": 1, "bytes": 8})
 
 
 def answer(frames, arena, message, pipeline):
@@ -56,17 +77,30 @@ def answer(frames, arena, message, pipeline):
     if wrong is not None:
         frames.send(wrong, b"pickled" if behaviour == "raise" else b"")
         return
+    if behaviour in ("no tensors", "no alloc"):
+        tensors = [{"dtype": "int64", "shape": [1], "offset": 0, "nbytes": 8}] if behaviour == "no alloc" else []
+        frames.send({"type": "done", "id": message["id"], "tensors": tensors, "seconds": 0}, b"structure")
+        return
+    if behaviour == "environment":
+        wanted = {name: os.environ.get(name) for name in pipeline["names"]}
+        text = json.dumps({**wanted, "nice": os.nice(0), "message": message}).encode()
+        frames.send({"type": "done", "id": message["id"], "tensors": [], "seconds": 0}, text)
+        return
     values = [*message["indices"], message["seq"], message["worker_id"]]
     size = 8 * len(values)
-    frames.send({"type": "alloc", "id": message["id"], "bytes": pipeline.get("alloc_bytes", size)})
-    slot, _ = frames.receive()
+    for _ in range(pipeline.get("allocs", 1)):
+        frames.send({"type": "alloc", "id": message["id"], "bytes": pipeline.get("alloc_bytes", size)})
+        slot, _ = frames.receive()
     if "error" in slot:
         frames.send({"type": "error", "id": message["id"], "exception_type": "SlotRefused", "message": slot["error"]})
         return
     arena[slot["offset"] : slot["offset"] + size] = struct.pack(f"<{len(values)}q", *values)
     offset = 1 << 40 if behaviour == "tensor outside" else 0
     tensors = [{"dtype": "int64", "shape": [len(values)], "offset": offset, "nbytes": size}]
-    frames.send({"type": "done", "id": message["id"], "tensors": tensors, "seconds": 0.25}, b"structure")
+    structure = b"s" * pipeline.get("structure_bytes", 0) or b"structure"
+    frames.send({"type": "done", "id": message["id"], "tensors": tensors, "seconds": pipeline.get("seconds", 0.25)}, structure)
+    if behaviour == "die afterwards":
+        os._exit(0)
 
 
 def main():
@@ -82,7 +116,8 @@ def main():
         if message["type"] == "quit":
             return
         if message["type"] == "load":
-            pipeline = json.loads(blob)
+            pipeline = {**json.loads(blob), "socket": arguments.socket_fd}
+            while_loading(pipeline["behaviour"], frames)
             if pipeline["behaviour"] == "cannot load":
                 frames.send({"type": "error", "pipeline": message["pipeline"], "exception_type": "ImportError", "message": "no module"})
             else:

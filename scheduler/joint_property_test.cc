@@ -1,0 +1,265 @@
+// The guarantees of decide.h where feeders' CPU and workers are decided together, on random clusters.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <random>
+
+#include <rapidcheck.h>
+
+#include "scheduler/contender.h"
+#include "scheduler/entitlement.h"
+#include "scheduler/progress.h"
+#include "scheduler/testing/builders.h"
+#include "scheduler/testing/clusters.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+Config movable() {
+  Config config;
+  config.replaces_workers = true;
+  return config;
+}
+const Config kConfig = movable();
+
+void property(const std::string& name, const std::function<void(unsigned seed)>& body) {
+  CHECK(rc::check(name, [&] { body(*rc::gen::arbitrary<unsigned>()); }));
+}
+
+const Job& job_of(const ClusterSnapshot& snapshot, const JobId& id) {
+  return *std::find_if(snapshot.jobs.begin(), snapshot.jobs.end(), [&](const Job& job) { return job.id == id; });
+}
+
+std::int64_t local_of(const JobPlan& plan) {
+  std::int64_t sum = 0;
+  for (const LocalCpu& local : plan.local) sum += local.request_millicores;
+  return sum;
+}
+
+// What the objective is worth, by the model: weight sqrt(g) f / sqrt(remaining).
+double value_of(const ClusterSnapshot& snapshot, const Plan& plan) {
+  double value = 0;
+  for (const JobPlan& job_plan : plan.jobs) {
+    const Job& job = job_of(snapshot, job_plan.id);
+    if (!job.running || job_plan.estimate.confidence == Confidence::kNone) continue;
+    const double hours = job.remaining_seconds ? *job.remaining_seconds / 3600 : 1;
+    value += job.weight * std::sqrt(job.gpus) / std::sqrt(hours) *
+             progress(job_plan.estimate.planned_supply_ratio, kConfig.softmin_exponent);
+  }
+  return value;
+}
+
+TEST_CASE("feeders and workers together never exceed a node") {
+  property("joint capacity", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed, {.missing_metrics = true, .waiting_jobs = true});
+    const Plan plan = decide(snapshot, kConfig);
+    const ClusterSnapshot after = applied(snapshot, plan);
+    std::map<std::string, std::int64_t> used;
+    for (const Job& job : after.jobs) {
+      for (const TrainerHost& host : job.hosts) used[host.node] += host.request_millicores;
+      for (const Worker& worker : job.workers) used[worker.node] += job.worker_millicores;
+    }
+    for (const JobPlan& job_plan : plan.jobs) {
+      const Job& job = job_of(snapshot, job_plan.id);
+      for (const std::string& node : job_plan.admission.nodes) used[node] += job.waiting->millicores_per_rank;
+    }
+    for (const Node& node : snapshot.nodes) RC_ASSERT(used[node.name] <= node.allocatable_millicores);
+    RC_ASSERT(!used.contains(""));
+  });
+}
+
+TEST_CASE("no job is left with less than its entitlement") {
+  property("entitlement", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed, {.missing_metrics = true, .priorities = true});
+    for (const JobPlan& plan : decide(snapshot, kConfig).jobs) {
+      const Job& job = job_of(snapshot, plan.id);
+      const Node& node = *std::find_if(snapshot.nodes.begin(), snapshot.nodes.end(),
+                                       [&](const Node& n) { return n.name == job.hosts[0].node; });
+      const std::int64_t share = node.allocatable_millicores * job.gpus / 8;
+      const std::int64_t need = plan.estimate.knee_millicores == 0 ? share : plan.estimate.knee_millicores * 105 / 100;
+      RC_ASSERT(local_of(plan) >= std::min(share, std::max<std::int64_t>(1000 * job.gpus, need)) - 1);
+      RC_ASSERT(plan.local[0].limit_millicores >= plan.local[0].request_millicores);
+    }
+  });
+}
+
+TEST_CASE("the order of nodes, jobs and workers means nothing to the joint plan either") {
+  property("joint permutation", [](unsigned seed) {
+    ClusterSnapshot snapshot = random_cluster(seed, {.priorities = true, .waiting_jobs = true, .quotas = true});
+    const Plan want = decide(snapshot, kConfig);
+    std::mt19937 random(seed);
+    std::shuffle(snapshot.nodes.begin(), snapshot.nodes.end(), random);
+    std::shuffle(snapshot.jobs.begin(), snapshot.jobs.end(), random);
+    for (Job& job : snapshot.jobs) std::shuffle(job.workers.begin(), job.workers.end(), random);
+    const Plan plan = decide(snapshot, kConfig);
+    for (std::size_t i = 0; i < want.jobs.size(); ++i) {
+      RC_ASSERT(plan.jobs[i].workers == want.jobs[i].workers);
+      RC_ASSERT(plan.jobs[i].local == want.jobs[i].local);
+      RC_ASSERT(plan.jobs[i].victims == want.jobs[i].victims);
+      RC_ASSERT(plan.jobs[i].admission.nodes == want.jobs[i].admission.nodes);
+      RC_ASSERT(plan.jobs[i].explanation == want.jobs[i].explanation);
+    }
+  });
+}
+
+TEST_CASE("a joint plan that has been carried out is confirmed, on the same measurements") {
+  property("joint fixpoint", [](unsigned seed) {
+    ClusterSnapshot snapshot = random_cluster(seed);
+    // A measurement that is as it was before the plan says nothing about what the plan did: the same answer again.
+    const Plan first = decide(snapshot, kConfig);
+    const Plan second = decide(applied(snapshot, first), kConfig);
+    for (std::size_t i = 0; i < first.jobs.size(); ++i) {
+      RC_ASSERT(std::abs(second.jobs[i].workers - first.jobs[i].workers) <= 1);
+      RC_ASSERT(std::abs(local_of(second.jobs[i]) - local_of(first.jobs[i])) <= 1000);
+    }
+    const Plan third = decide(applied(applied(snapshot, first), second), kConfig);
+    RC_ASSERT(value_of(snapshot, third) >= 0.999 * value_of(snapshot, second));
+  });
+}
+
+TEST_CASE("no free core is left while somebody would be faster with it") {
+  property("joint work-conserving", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed);
+    const Plan plan = decide(snapshot, kConfig);
+    const bool refused =
+        std::any_of(plan.jobs.begin(), plan.jobs.end(), [](const JobPlan& job) { return job.reason == Reason::kCpu; });
+    if (!refused) return;
+    std::map<std::string, std::int64_t> used;
+    const ClusterSnapshot after = applied(snapshot, plan);
+    for (const Job& job : after.jobs) {
+      for (const TrainerHost& host : job.hosts) used[host.node] += host.request_millicores;
+      for (const Worker& worker : job.workers) used[worker.node] += job.worker_millicores;
+    }
+    for (const Node& node : snapshot.nodes) RC_ASSERT(node.allocatable_millicores - used[node.name] < 1000);
+  });
+}
+
+TEST_CASE("more cores never lower the objective") {
+  property("more cores", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed);
+    ClusterSnapshot larger = snapshot;
+    larger.nodes.push_back({.name = "extra", .allocatable_millicores = 8000});
+    RC_ASSERT(value_of(larger, decide(larger, kConfig)) >= 0.999 * value_of(snapshot, decide(snapshot, kConfig)));
+  });
+}
+
+TEST_CASE("removing a job never lowers the total value of the others") {
+  property("one less", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed);
+    if (snapshot.jobs.size() < 2) return;
+    const JobId gone = snapshot.jobs[seed % snapshot.jobs.size()].id;
+    ClusterSnapshot fewer = snapshot;
+    std::erase_if(fewer.jobs, [&](const Job& job) { return job.id == gone; });
+    Plan before = decide(snapshot, kConfig);
+    std::erase_if(before.jobs, [&](const JobPlan& job) { return job.id == gone; });
+    // Its host's share is no longer divided with it; the floors of the others can only grow into it.
+    RC_ASSERT(value_of(fewer, decide(fewer, kConfig)) >= 0.995 * value_of(snapshot, before));
+  });
+}
+
+TEST_CASE("equal jobs get equal parts") {
+  property("equals", [](unsigned seed) {
+    ClusterSnapshot snapshot;
+    snapshot.taken_at_seconds = kNowSeconds;
+    const std::int64_t cores = 8 + seed % 17;
+    snapshot.nodes = {{.name = "h", .allocatable_millicores = 16'000, .gpus = 8, .gpus_in_use = 8},
+                      {.name = "n", .allocatable_millicores = 1000 * cores}};
+    const FluidJob physics{.demand = 40'000, .local_rate = 1000, .remote_rate = 770, .local_cores = 8};
+    for (const char* name : {"a", "b"}) {
+      Job job = MakeJob(name).gpus(4).obj();
+      job.ranks = 4;
+      job.local_adjustable = true;
+      job.hosts = {{"h", 4, 4, 8000, 16'000}};
+      job.observation.measurement = physics.steady(0, kNowSeconds - 5);
+      snapshot.jobs.push_back(job);
+    }
+    const Plan plan = decide(snapshot, kConfig);
+    RC_ASSERT(plan.jobs[0].local[0].request_millicores == plan.jobs[1].local[0].request_millicores);
+    RC_ASSERT(std::abs(plan.jobs[0].workers - plan.jobs[1].workers) <= 1);
+    RC_ASSERT(plan.jobs[0].workers + plan.jobs[1].workers == cores);
+  });
+}
+
+TEST_CASE("a higher priority never leaves a job with less") {
+  property("joint priority", [](unsigned seed) {
+    ClusterSnapshot snapshot = random_cluster(seed, {.priorities = true});
+    if (snapshot.jobs.empty()) return;
+    Job& job = snapshot.jobs[seed % snapshot.jobs.size()];
+    const double before = plan_of(decide(snapshot, kConfig), job.id.name).estimate.planned_supply_ratio;
+    job.priority += 1 + static_cast<int>(seed % 3);
+    // Where the curve is flat, pieces end where they end.
+    RC_ASSERT(plan_of(decide(snapshot, kConfig), job.id.name).estimate.planned_supply_ratio >=
+              std::min(0.97 * before, 1.15));
+  });
+}
+
+TEST_CASE("a quota is never exceeded") {
+  property("quota", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed, {.waiting_jobs = true, .quotas = true});
+    std::int64_t millicores = 0;
+    int running = 0, admitted = 0;
+    for (const JobPlan& plan : decide(snapshot, kConfig).jobs) {
+      const Job& job = job_of(snapshot, plan.id);
+      if (job.quota.empty()) continue;
+      millicores += plan.workers * job.worker_millicores;
+      if (job.running) running += job.gpus;
+      if (plan.admission.admit) admitted += job.gpus;
+    }
+    RC_ASSERT(millicores <= *snapshot.quotas[0].worker_millicores);
+    RC_ASSERT(admitted == 0 || running + admitted <= *snapshot.quotas[0].gpus);
+  });
+}
+
+TEST_CASE("a job that claims ten times its demand leaves the others their floors") {
+  property("greedy claim", [](unsigned seed) {
+    ClusterSnapshot snapshot = random_cluster(seed);
+    if (snapshot.jobs.size() < 2) return;
+    Measurement& lie = *snapshot.jobs[0].observation.measurement;
+    lie.wait_share = 1 - lie.compute_share / 10;
+    lie.compute_share /= 10;
+    for (const JobPlan& plan : decide(snapshot, kConfig).jobs) {
+      const Job& job = job_of(snapshot, plan.id);
+      const double share = static_cast<double>(job.hosts[0].request_millicores);  // the clusters start at the shares
+      const double need = 1.05 * static_cast<double>(plan.estimate.knee_millicores);
+      RC_ASSERT(static_cast<double>(local_of(plan)) >= std::min(share, need) - 1);
+    }
+  });
+}
+
+TEST_CASE("metrics vanish: everything stays as it is") {
+  property("frozen", [](unsigned seed) {
+    ClusterSnapshot snapshot = random_cluster(seed);
+    const Plan first = decide(snapshot, kConfig);
+    snapshot = applied(snapshot, first);
+    for (Job& job : snapshot.jobs) job.observation = {std::nullopt, "Prometheus is away"};
+    snapshot.taken_at_seconds += 600;
+    const Plan frozen = decide(snapshot, kConfig);
+    for (std::size_t i = 0; i < first.jobs.size(); ++i) {
+      RC_ASSERT(frozen.jobs[i].workers == first.jobs[i].workers);
+      RC_ASSERT(local_of(frozen.jobs[i]) >= local_of(first.jobs[i]));
+      RC_ASSERT(frozen.jobs[i].victims.empty());
+    }
+  });
+}
+
+TEST_CASE("noise does not shake the workers") {
+  property("churn", [](unsigned seed) {
+    const ClusterSnapshot truth = random_cluster(seed);
+    ClusterSnapshot snapshot = random_cluster(seed, {.noise = 0.05});
+    int changed = 0, held = 0;
+    for (int round = 0; round < 12; ++round) {
+      const Plan plan = decide(snapshot, kConfig);
+      for (std::size_t i = 0; i < plan.jobs.size() && round >= 4; ++i) {
+        const Job& job = job_of(snapshot, plan.jobs[i].id);
+        changed += std::abs(plan.jobs[i].workers - job.allocated_workers);
+        held += job.allocated_workers;
+      }
+      snapshot = observed_again(applied(snapshot, plan), truth, seed + static_cast<unsigned>(round), 0.05);
+    }
+    RC_ASSERT(changed <= 10 + held / 3);
+  });
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing

@@ -1,0 +1,380 @@
+#include "scheduler/placement.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+namespace sluice::scheduler {
+namespace {
+
+// Nodes in the order in which new workers take them, kept up lazily: an entry whose room is out of date is put back
+// with the room that is left.
+class Ranking {
+ public:
+  explicit Ranking(const NodeTable& nodes) : nodes_(nodes) {
+    std::vector<Entry> entries;
+    for (int node = 0; node < nodes.size(); ++node) {
+      if (!nodes[node].node->schedulable || nodes[node].free_for_workers() <= 0) continue;
+      entries.push_back(entry_of(node));
+    }
+    queue_ = Queue({}, std::move(entries));
+  }
+
+  // The best node that can take the worker; kNowhere when none can. The caller does take it.
+  int take(std::int64_t millicores, std::int64_t memory, double traffic) {
+    passed_.clear();
+    int found = kNowhere;
+    while (!queue_.empty()) {
+      Entry entry = queue_.top();
+      const NodeState& state = nodes_[entry.node];
+      if (state.free_for_workers() != entry.room) {
+        queue_.pop();
+        if (state.free_for_workers() > 0) queue_.push(entry_of(entry.node));
+        continue;
+      }
+      queue_.pop();
+      if (entry.room >= millicores && state.memory_bytes >= memory && state.network_bytes_per_second >= traffic) {
+        found = entry.node;
+        entry.room -= millicores;
+        if (entry.room > 0) queue_.push(entry);
+        break;
+      }
+      passed_.push_back(entry);
+    }
+    for (const Entry& entry : passed_) queue_.push(entry);
+    return found;
+  }
+
+  // The node may have more room than before.
+  void refresh(int node) { queue_.push(entry_of(node)); }
+
+ private:
+  struct Entry {
+    bool has_gpus = false;
+    double price = 0;
+    std::int64_t room = 0;
+    int node = 0;
+
+    friend bool operator<(const Entry& a, const Entry& b) {  // the better one is on top
+      return std::make_tuple(b.has_gpus, b.price, a.room, b.node) <
+             std::make_tuple(a.has_gpus, a.price, b.room, a.node);
+    }
+  };
+  using Queue = std::priority_queue<Entry>;
+
+  Entry entry_of(int node) const {
+    return {nodes_[node].node->gpus > 0, nodes_[node].price_per_core_hour(), nodes_[node].free_for_workers(), node};
+  }
+
+  const NodeTable& nodes_;
+  Queue queue_;
+  std::vector<Entry> passed_;  // of one call; kept for its memory
+};
+
+class Placer {
+ public:
+  Placer(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, const ClusterSnapshot& snapshot,
+         const Config& config)
+      : contenders_(contenders),
+        nodes_(nodes),
+        growth_(growth),
+        config_(config),
+        budget_left_(snapshot.budget_per_hour),
+        no_place_(contenders.size()) {
+    for (int node = 0; node < nodes.size(); ++node)
+      nodes[node].crowded = nodes[node].standing_millicores > nodes[node].free_for_workers();
+    for (int i = 0; i < std::ssize(contenders); ++i) order_.push_back(i);
+    std::sort(order_.begin(), order_.end(), [&](int a, int b) { return key(a) < key(b); });
+  }
+
+  void run() {
+    for (const int index : order_) keep(contenders_[index]);
+    Ranking ranking(nodes_);
+    // Large workers first: they have the least choice.
+    std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
+      const auto size = [&](int i) { return contenders_[i].worker_millicores; };
+      return std::make_tuple(-contenders_[a].job->priority, -size(a)) <
+             std::make_tuple(-contenders_[b].job->priority, -size(b));
+    });
+    bool all_placed = true;
+    for (const int index : order_) all_placed &= place_new(contenders_[index], ranking);
+    if (!all_placed) fill(ranking);
+  }
+
+ private:
+  std::tuple<bool, int, double, int> key(int index) const {
+    const Contender& c = contenders_[index];
+    return {!c.want.unconditional, -c.priority, -c.last_value, index};
+  }
+
+  bool affords(const Contender& c, const NodeState& state) const {
+    return !budget_left_ || c.worker_cores() * state.price_per_core_hour() <= *budget_left_ + 1e-9;
+  }
+
+  void take(Contender& c, int node) {
+    NodeState& state = nodes_[node];
+    state.worker_millicores += c.worker_millicores;
+    state.memory_bytes -= c.job->worker_memory_bytes;
+    state.network_bytes_per_second -= c.worker_traffic;
+    if (budget_left_) *budget_left_ -= c.worker_cores() * state.price_per_core_hour();
+    c.occupied.push_back(node);
+  }
+
+  // The common case: all stay, and nobody needs to be chosen.
+  bool stays_whole(Contender& c) {
+    if (c.bound != c.live || c.workers < c.live || budget_left_) return false;
+    for (std::size_t i = 0; i < c.worker_nodes.size(); ++i)
+      if (c.worker_nodes[i] != kNowhere && nodes_[c.worker_nodes[i]].crowded) return false;
+    c.kept.reserve(c.live);
+    for (std::size_t i = 0; i < c.worker_nodes.size(); ++i) {
+      if (c.job->workers[i].draining) continue;
+      take(c, c.worker_nodes[i]);
+      c.kept.push_back(&c.job->workers[i]);
+    }
+    return true;
+  }
+
+  void keep(Contender& c) {
+    if (stays_whole(c)) return;
+    int displaced = 0;
+    for (const int worker : in_order_of_keeping(c, nodes_)) {
+      if (std::ssize(c.kept) == c.workers) break;
+      const int node = c.worker_nodes[worker];
+      if (node == kNowhere) {
+        unplaced_.push_back({&c, &c.job->workers[worker]});
+        c.kept.push_back(&c.job->workers[worker]);
+        continue;
+      }
+      const NodeState& state = nodes_[node];
+      if (state.free_for_workers() < c.worker_millicores || !affords(c, state)) {
+        ++displaced;
+        continue;
+      }
+      take(c, node);
+      c.kept.push_back(&c.job->workers[worker]);
+    }
+    if (displaced == 0 || config_.replaces_workers) return;
+    // A number of replicas cannot say "this one, but elsewhere": the displaced ones are missing until the next
+    // decision.
+    while (c.workers > std::ssize(c.kept)) give_back(c, Reason::kCpu);
+  }
+
+  void give_back(Contender& c, Reason reason) {
+    growth_.give_back_worker(c);
+    c.blocked = reason;
+    no_place_[&c - contenders_.data()] = 1;
+  }
+
+  // A node for one more worker that has none; kNowhere when there is no room.
+  int find(Contender& c, Ranking& ranking) {
+    const int node = ranking.take(c.worker_millicores, c.job->worker_memory_bytes, c.worker_traffic);
+    if (node == kNowhere || !affords(c, nodes_[node])) return kNowhere;
+    take(c, node);
+    return node;
+  }
+
+  // False when some of the workers that were granted have no place.
+  bool place_new(Contender& c, Ranking& ranking) {
+    bool all = true;
+    const auto unbound = [&](const Worker* worker) {
+      return std::any_of(unplaced_.begin(), unplaced_.end(),
+                         [&](const auto& entry) { return entry.first == &c && entry.second == worker; });
+    };
+    if (!unplaced_.empty()) {
+      std::erase_if(c.kept, [&](const Worker* worker) {
+        if (!unbound(worker) || find(c, ranking) != kNowhere) return false;
+        if (c.want.unconditional) return false;
+        give_back(c, Reason::kCpu);
+        all = false;
+        return true;
+      });
+    }
+    while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) {
+      int node = find(c, ranking);
+      if (node == kNowhere && make_room(c)) {
+        ranking.refresh(changed_);
+        node = find(c, ranking);
+      }
+      if (node == kNowhere) {
+        while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) give_back(c, Reason::kCpu);
+        return false;
+      }
+      c.new_nodes.push_back(node);
+    }
+    return all;
+  }
+
+  // Where a worker finds no node although there is room enough in sum, smaller ones of a lower priority make way: on
+  // the node where the least has to go. Otherwise small workers of anybody would starve large ones of the important.
+  bool make_room(const Contender& c) {
+    if (--searches_left_ < 0) return false;
+    std::vector<std::int64_t> yielding(nodes_.size());
+    for (const Contender& other : contenders_)
+      if (other.priority < c.priority && !other.want.unconditional)
+        for (const int node : other.occupied) yielding[node] += other.worker_millicores;
+    int best = kNowhere;
+    const auto missing = [&](int node) { return c.worker_millicores - nodes_[node].free_for_workers(); };
+    for (int node = 0; node < nodes_.size(); ++node) {
+      if (!nodes_[node].node->schedulable || yielding[node] < missing(node)) continue;
+      if (best == kNowhere || missing(node) < missing(best)) best = node;
+    }
+    if (best == kNowhere) return false;
+    // The lowest first; order_ has the highest priority in front.
+    for (auto index = order_.rbegin(); index != order_.rend() && missing(best) > 0; ++index) {
+      Contender& other = contenders_[*index];
+      if (other.priority >= c.priority || other.want.unconditional) continue;
+      while (missing(best) > 0 && evict(other, best)) continue;
+    }
+    changed_ = best;
+    return missing(best) <= 0;
+  }
+
+  bool evict(Contender& c, int node) {
+    const auto place = std::find(c.occupied.begin(), c.occupied.end(), node);
+    if (place == c.occupied.end()) return false;
+    c.occupied.erase(place);
+    if (const auto fresh = std::find(c.new_nodes.begin(), c.new_nodes.end(), node); fresh != c.new_nodes.end())
+      c.new_nodes.erase(fresh);
+    else
+      std::erase_if(c.kept, [&, gone = false](const Worker* worker) mutable {
+        if (gone || c.worker_nodes[worker - c.job->workers.data()] != node) return false;
+        return gone = true;
+      });
+    NodeState& state = nodes_[node];
+    state.worker_millicores -= c.worker_millicores;
+    state.memory_bytes += c.job->worker_memory_bytes;
+    state.network_bytes_per_second += c.worker_traffic;
+    if (budget_left_) *budget_left_ += c.worker_cores() * state.price_per_core_hour();
+    give_back(c, Reason::kCpu);
+    return true;
+  }
+
+  // The bids go on, each worker to a real place at once.
+  void fill(Ranking& ranking) {
+    std::priority_queue<Growth::Bid> bids;
+    for (int i = 0; i < std::ssize(contenders_); ++i) {
+      Contender& c = contenders_[i];
+      if (c.blocked == Reason::kCpu && !no_place_[i]) c.blocked.reset();
+      if (const auto bid = growth_.next_bid(i)) bids.push(*bid);
+    }
+    while (!bids.empty()) {
+      const Growth::Bid bid = bids.top();
+      bids.pop();
+      Contender& c = contenders_[bid.contender];
+      if (bid.host == kNowhere)
+        fill_one(c, bid, ranking);
+      else
+        growth_.serve(bid);
+      if (const auto next = growth_.next_bid(bid.contender)) bids.push(*next);
+    }
+  }
+
+  void fill_one(Contender& c, Growth::Bid bid, Ranking& ranking) {
+    bid.workers = 1;
+    if (!growth_.serve(bid)) return;
+    for (int worker : in_order_of_keeping(c, nodes_)) {  // one that was about to go
+      const Worker* candidate = &c.job->workers[worker];
+      const int node = c.worker_nodes[worker];
+      if (node == kNowhere || std::find(c.kept.begin(), c.kept.end(), candidate) != c.kept.end()) continue;
+      if (nodes_[node].free_for_workers() < c.worker_millicores || !affords(c, nodes_[node])) continue;
+      take(c, node);
+      c.kept.push_back(candidate);
+      return;
+    }
+    const bool moves = c.live > std::ssize(c.kept);  // one goes, and another one comes
+    const int node = moves && !config_.replaces_workers ? kNowhere : find(c, ranking);
+    if (node != kNowhere)
+      c.new_nodes.push_back(node);
+    else
+      give_back(c, Reason::kCpu);
+  }
+
+  std::vector<Contender>& contenders_;
+  NodeTable& nodes_;
+  Growth& growth_;
+  const Config& config_;
+  std::optional<double> budget_left_;
+  std::vector<int> order_;
+  int searches_left_ = 100;     // for room that others have to make: each looks at everything
+  int changed_ = kNowhere;      // the node where room was made
+  std::vector<char> no_place_;  // per contender: a worker that was granted found no node
+  std::vector<std::pair<const Contender*, const Worker*>> unplaced_;  // kept, but bound to no node yet
+};
+
+}  // namespace
+
+std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes) {
+  struct Key {
+    bool starting = false;
+    bool unbound = false;
+    bool crowded = false;
+    bool cordoned = false;
+    double price = 0;
+    bool spot = false;
+    double created = 0;
+    std::int64_t emptiness = 0;
+    const std::string* name = nullptr;
+    int index = 0;
+
+    bool operator<(const Key& other) const {
+      return std::tie(cordoned, starting, unbound, crowded, price, spot, created, emptiness, *name) <
+             std::tie(other.cordoned, other.starting, other.unbound, other.crowded, other.price, other.spot,
+                      other.created, other.emptiness, *other.name);
+    }
+  };
+  std::vector<Key> keys;
+  const std::vector<Worker>& workers = contender.job->workers;
+  keys.reserve(workers.size());
+  for (int i = 0; i < std::ssize(workers); ++i) {
+    const Worker& worker = workers[i];
+    if (worker.draining) continue;
+    Key key{.starting = !worker.ready,
+            .unbound = contender.worker_nodes[i] == kNowhere,
+            .created = worker.created_at_seconds,
+            .name = &worker.name,
+            .index = i};
+    if (!key.unbound) {
+      const NodeState& state = nodes[contender.worker_nodes[i]];
+      key.crowded = state.crowded;
+      key.cordoned = !state.node->schedulable;
+      key.price = state.price_per_core_hour();
+      key.spot = state.node->spot;
+      key.emptiness = state.free_for_workers();
+    }
+    keys.push_back(key);
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<int> order;
+  order.reserve(keys.size());
+  for (const Key& key : keys) order.push_back(key.index);
+  return order;
+}
+
+void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, const ClusterSnapshot& snapshot,
+           const Config& config) {
+  Placer(contenders, nodes, growth, snapshot, config).run();
+}
+
+std::vector<std::string> victims_of(const Contender& contender, int workers, const NodeTable& nodes) {
+  const bool all_stay =
+      contender.want.unconditional ? contender.live <= workers : contender.live == std::ssize(contender.kept);
+  if (all_stay) return {};
+  std::vector<int> live = in_order_of_keeping(contender, nodes);
+  // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
+  // it hides the metrics.
+  if (contender.want.unconditional) {
+    live.erase(live.begin(), live.begin() + std::min<std::ptrdiff_t>(workers, std::ssize(live)));
+  } else {
+    std::erase_if(live, [&](int worker) {
+      return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
+             contender.kept.end();
+    });
+  }
+  std::vector<std::string> names;
+  names.reserve(live.size());
+  for (auto worker = live.rbegin(); worker != live.rend(); ++worker)
+    names.push_back(contender.job->workers[*worker].name);
+  return names;
+}
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,123 @@
+#include "scheduler/policies/cachew_tuner.h"
+
+#include <functional>
+#include <vector>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler {
+namespace {
+
+using BatchTime = std::function<double(int)>;
+
+// Seconds per batch of a job that n workers saturate.
+BatchTime saturated_by(int n) {
+  return [n](int workers) { return 1.0 / std::min(workers, n); };
+}
+
+// The targets after each of `reports` reports, every one made with the workers asked for.
+std::vector<int> follow(CachewTuner& tuner, int reports, const BatchTime& batch_seconds, double queue_depth = 4) {
+  std::vector<int> targets;
+  for (int i = 0; i < reports; ++i) {
+    const int workers = tuner.target();
+    targets.push_back(tuner.report({workers, batch_seconds(workers), queue_depth}));
+  }
+  return targets;
+}
+
+TEST_CASE("a new job climbs one worker at a time, and steps back from the first that brings nothing") {
+  struct Row {
+    const char* situation;
+    BatchTime batch_seconds;
+    std::vector<int> want;
+  };
+  const Row rows[] = {
+      {"three workers saturate it", saturated_by(3), {2, 3, 4, 3, 3, 3}},
+      {"one worker does", saturated_by(1), {2, 1, 1, 1}},
+      {"each worker makes it slower", [](int workers) { return 1.0 * workers; }, {2, 1, 1}},
+      {"the fourth brings 2.9 %", [](int w) { return w < 4 ? 1.0 / w : 0.971 / 3; }, {2, 3, 4, 3, 3}},
+      {"the fourth brings 3.1 %", [](int w) { return w < 4 ? 1.0 / w : 0.969 / 3; }, {2, 3, 4, 5, 4, 4}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    CachewTuner tuner;
+    CHECK(follow(tuner, static_cast<int>(row.want.size()), row.batch_seconds) == row.want);
+    CHECK_FALSE(tuner.scaling());
+  }
+}
+
+TEST_CASE("a job that needs more than 33 workers never gets them: the 34th brings less than 3 %") {
+  CachewTuner tuner;
+  follow(tuner, 100, saturated_by(60));
+  CHECK(tuner.target() == 33);
+  CachewTuner release({.scale_up_above = 0.07});
+  follow(release, 100, saturated_by(60));
+  CHECK(release.target() == 14);
+}
+
+TEST_CASE("reports from before a change is effective are waited out") {
+  CachewTuner tuner;
+  CHECK(tuner.report({1, 1.0, 4}) == 2);
+  CHECK(tuner.report({1, 1.0, 4}) == 2);
+  CHECK(tuner.report({2, 0.5, 4}) == 3);
+}
+
+TEST_CASE("a wild report is discarded, and the same number tried again") {
+  CachewTuner tuner;
+  CHECK(tuner.report({1, 1.0, 4}) == 2);
+  CHECK(tuner.report({2, 2.3, 4}) == 2);  // 130 % slower: noise
+  CHECK(tuner.scaling());
+  CHECK(tuner.report({2, 0.5, 4}) == 3);
+}
+
+TEST_CASE("the number of workers never exceeds the maximum") {
+  CachewTuner tuner({.max_workers = 5});
+  const std::vector<int> targets = follow(tuner, 20, [](int workers) { return 1.0 / workers; });
+  CHECK(*std::max_element(targets.begin(), targets.end()) == 5);
+}
+
+TEST_CASE("in stability, every eleventh report is compared with convergence") {
+  struct Row {
+    const char* situation;
+    double batch_seconds, queue_depth;
+    int want;
+  };
+  const Row rows[] = {
+      {"nothing has changed", 1.0 / 3, 4, 3},           {"40 % more in the queue: still fine", 1.0 / 3, 5.6, 3},
+      {"the queue is longer: one less", 1.0 / 3, 6, 2}, {"half as fast: one more", 2.0 / 3, 4, 4},
+      {"a little slower: still fine", 1.4 / 3, 4, 3},   {"longer queue goes before slower batches", 2.0 / 3, 6, 2},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    CachewTuner tuner;
+    follow(tuner, 4, saturated_by(3));
+    REQUIRE(tuner.target() == 3);
+    for (int i = 0; i < 10; ++i) CHECK(tuner.report({3, row.batch_seconds, row.queue_depth}) == 3);
+    CHECK(tuner.report({3, row.batch_seconds, row.queue_depth}) == row.want);
+  }
+}
+
+TEST_CASE("going down continues while it costs nothing, and ends at the last harmless number") {
+  CachewTuner tuner;
+  follow(tuner, 7, saturated_by(6));
+  REQUIRE(tuner.target() == 6);
+  // The job has become cheaper: three workers would do, and the queue is long.
+  for (int i = 0; i < 10; ++i) tuner.report({6, 1.0 / 3, 9});
+  CHECK(follow(tuner, 5, saturated_by(3), 9) == std::vector<int>{5, 4, 3, 2, 3});
+  CHECK_FALSE(tuner.scaling());
+}
+
+TEST_CASE("an empty queue at convergence gives no ratio to compare, so nothing is re-scaled") {
+  CachewTuner tuner;
+  follow(tuner, 4, saturated_by(3), 0);
+  for (int i = 0; i < 30; ++i) CHECK(tuner.report({3, 5.0, 6}) == 3);
+}
+
+TEST_CASE("the last worker stays") {
+  CachewTuner tuner;
+  follow(tuner, 2, saturated_by(1));
+  for (int i = 0; i < 40; ++i) CHECK(tuner.report({1, 1.0, 400}) == 1);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler

@@ -1,0 +1,55 @@
+#include "scheduler/policies/fastflow.h"
+
+#include "scheduler/policies/testing/world.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+World one_job(double knee_cores_per_gpu) {
+  World world;
+  world.node("gpu", 8, 24).node("cpu", 0, 200).job("a", "gpu", 4, kneed(4, knee_cores_per_gpu));
+  return world;
+}
+
+TEST_CASE("FastFlow: one profile, one jump") {
+  World world = one_job(8);
+  const auto policy = make_fastflow_policy();
+  std::vector<int> workers;
+  for (int i = 0; i < 6; ++i) {
+    world.run(*policy, 1);
+    workers.push_back(world.workers("a"));
+  }
+  // Local profile, one worker, its first window, then (32 - 12) / 0.77 = 25.97 workers.
+  CHECK(workers == std::vector<int>{0, 1, 1, 26, 26, 26});
+  CHECK(world.plan().jobs[0].explanation == "26 workers for 62 % of the samples");
+  CHECK(world.local_cores("a") == 12);
+}
+
+TEST_CASE("FastFlow: no offload, by need") {
+  for (const double knee : {0.5, 2.0, 3.0, 3.2}) {
+    INFO(knee << " cores per GPU, of which it has 3");
+    World world = one_job(knee);
+    const auto policy = make_fastflow_policy();
+    world.run(*policy, 20);
+    CHECK(world.workers("a") == 0);
+  }
+}
+
+TEST_CASE("FastFlow: a job that changes is not profiled again") {
+  World world = one_job(8);
+  const auto policy = make_fastflow_policy();
+  world.run(*policy, 20);
+  world.physics("a") = kneed(4, 24);
+  world.run(*policy, 50);
+  CHECK(world.workers("a") == 26);
+}
+
+TEST_CASE("FastFlow: no metrics, no profile") {
+  World world = one_job(8);
+  const auto policy = make_fastflow_policy();
+  for (int i = 0; i < 10; ++i) CHECK(policy->decide(world.snapshot()).jobs[0].workers == 0);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing

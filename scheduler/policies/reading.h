@@ -1,0 +1,31 @@
+// What a rival reads off one measurement of a job, without any model of ours: rates as the clients and executors report
+// them.
+//
+// Thread safety: pure functions on values.
+#pragma once
+
+#include <optional>
+
+#include "scheduler/snapshot.h"
+
+namespace sluice::scheduler {
+
+struct Reading {
+  double demand_samples_per_second = 0;       // of the trainer if it never waited: samples / compute time
+  std::optional<double> local_rate_per_core;  // samples/s per busy core
+  std::optional<double> remote_rate_per_core;
+};
+
+// None: no measurement, or one in which the trainer did nothing.
+std::optional<Reading> read(const Job& job);
+
+// Samples/s that the feeders could deliver with the CPU they may use. REQUIRES: reading.local_rate_per_core
+double local_capacity(const Job& job, const Reading& reading);
+
+// Samples/s of one data worker at work all the time. REQUIRES: reading.remote_rate_per_core
+double worker_capacity(const Job& job, const Reading& reading);
+
+// Workers that deliver.
+int ready_workers(const Job& job);
+
+}  // namespace sluice::scheduler

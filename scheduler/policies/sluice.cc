@@ -1,0 +1,9 @@
+#include "scheduler/policies/sluice.h"
+
+#include "scheduler/decide.h"
+
+namespace sluice::scheduler {
+
+Plan SluicePolicy::decide(const ClusterSnapshot& snapshot) { return scheduler::decide(snapshot, config_); }
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,20 @@
+#include "scheduler/policies/static_proportional.h"
+
+#include "scheduler/policies/job_by_job.h"
+
+namespace sluice::scheduler {
+namespace {
+
+struct Proportional {
+  Wish wish(const Job& /*job*/, const Scene& /*scene*/) const {
+    return {.explanation = "the CPU that goes with its GPUs"};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_static_proportional_policy() {
+  return std::make_unique<JobByJobPolicy<Proportional>>("static", Turns::kOneEach, [] { return Proportional{}; });
+}
+
+}  // namespace sluice::scheduler

@@ -1,0 +1,33 @@
+#include "scheduler/simulator/cluster.h"
+
+#include <algorithm>
+
+namespace sluice::simulator {
+
+int Cluster::gpus() const {
+  int total = 0;
+  for (const NodeGroup& group : groups) total += group.count * group.gpus;
+  return total;
+}
+
+double Cluster::cores() const {
+  double total = 0;
+  for (const NodeGroup& group : groups) total += group.count * group.cores;
+  return total;
+}
+
+double Cluster::gpu_host_cores() const {
+  double total = 0;
+  for (const NodeGroup& group : groups) total += group.gpus > 0 ? group.count * group.cores : 0;
+  return total;
+}
+
+double Cluster::cores_per_gpu() const { return gpus() == 0 ? 0 : gpu_host_cores() / gpus(); }
+
+int Cluster::most_gpus_per_node() const {
+  int most = 0;
+  for (const NodeGroup& group : groups) most = std::max(most, group.gpus);
+  return most;
+}
+
+}  // namespace sluice::simulator

@@ -1,0 +1,33 @@
+// The simulated cluster: groups of equal nodes, and the physics.
+//
+// Thread safety: plain values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/simulator/physics.h"
+
+namespace sluice::simulator {
+
+struct NodeGroup {
+  std::string name;  // nodes are called NAME-0, NAME-1, ...
+  int count = 1;
+  int gpus = 0;
+  double cores = 0;
+  double network_gbps = 0;  // each way; 0: unlimited
+  bool spot = false;
+};
+
+struct Cluster {
+  std::vector<NodeGroup> groups;
+  Physics physics;
+
+  int gpus() const;
+  double cores() const;           // of all nodes
+  double gpu_host_cores() const;  // of nodes with GPUs
+  double cores_per_gpu() const;   // c: of GPU hosts; 0 without GPUs
+  int most_gpus_per_node() const;
+};
+
+}  // namespace sluice::simulator

@@ -1,0 +1,82 @@
+// One run: a workload on a cluster under a policy, from the first arrival to the last finish.
+//
+// Event-driven fluid model: between two events every job progresses at a constant rate; an event changes grants, supply
+// or demand, the rates that depend on it are computed anew, and the next milestone of each job is predicted from them.
+// All events of one moment are handled before trainers are admitted, and admission comes before the decision.
+//
+// Deterministic: the same cluster, workload, policy and seed give the same record on every machine. Failures, changes
+// of a sample's cost and noise depend on the seed and on the object, not on the policy's actions, so that policies are
+// compared pairwise under the same weather.
+//
+// Thread safety: simulate() may run in several threads, each with a policy of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "scheduler/policy.h"
+#include "scheduler/simulator/cluster.h"
+#include "scheduler/simulator/placement.h"
+#include "scheduler/simulator/workload.h"
+#include "src/base/result.h"
+
+namespace sluice::simulator {
+
+enum class IncidentKind { kNodeDown, kCordon, kMetricsLost };
+
+// Something that happens at a given time, whatever the seed.
+struct Incident {
+  IncidentKind kind = IncidentKind::kNodeDown;
+  std::string node;  // of kNodeDown and kCordon
+  double at_seconds = 0;
+  double for_seconds = 0;
+};
+
+struct RunOptions {
+  std::uint64_t seed = 1;
+  std::vector<Incident> incidents;
+  bool policy_admits = false;  // trainers start when the plan says so; false: first come first served with backfill
+  bool timeline = false;
+  double most_seconds = 1e8;  // of simulated time
+};
+
+// A job's grants and speed from at_seconds on.
+struct TimelineStep {
+  double at_seconds = 0;
+  double speed = 0;
+  double local_cores = 0;
+  double remote_cores = 0;
+  double wanted_cores = 0;  // its knee
+};
+
+struct JobRecord {
+  double start_seconds = 0;
+  double finish_seconds = 0;
+  double busy_gpu_seconds = 0;
+  double busy_gpu_seconds_while_arriving = 0;  // until the last job of the workload arrived
+  double allocated_gpu_seconds = 0;
+  double core_seconds = 0;
+  int workers_started = 0;
+  int allocation_changes = 0;
+  int restarts = 0;
+  std::vector<TimelineStep> timeline;
+};
+
+struct RunRecord {
+  std::string policy;
+  std::vector<JobRecord> jobs;  // in the order of the workload
+  double makespan_seconds = 0;  // from time 0
+  double decide_seconds = 0;    // CPU time spent in the policy
+  double cpu_seconds = 0;       // of the whole run
+  std::int64_t events = 0;
+  std::int64_t decisions = 0;
+  std::int64_t overcommitted_steps = 0;  // steps at which a node's requests exceeded its CPU: always 0
+  PlacementCounts placement;
+};
+
+// Errors: InvalidArgument when a job can never start, or an incident names no node; DeadlineExceeded past most_seconds.
+Result<RunRecord> simulate(const Cluster& cluster, const Workload& workload, scheduler::Policy& policy,
+                           const RunOptions& options);
+
+}  // namespace sluice::simulator

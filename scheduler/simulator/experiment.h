@@ -1,0 +1,50 @@
+// Policies x seeds on one scenario, in parallel, compared pair by pair.
+//
+// Besides the registered policies there are two that no cluster can have, as limits:
+//   no-stall  every job runs at full speed from its first second
+//   perfect   ours, told the truth at once: no noise, no age of metrics, no start-up of workers
+//
+// Thread safety: free functions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scheduler/simulator/figures.h"
+#include "scheduler/simulator/scenario.h"
+#include "scheduler/simulator/statistics.h"
+
+namespace sluice::simulator {
+
+struct GridOptions {
+  std::vector<std::string> policies;  // the first is what the others are compared with
+  int seeds = 8;                      // 1 .. seeds
+  int threads = 2;
+  bool timeline = false;  // of the first seed
+};
+
+struct Grid {
+  std::vector<std::string> policies;
+  std::vector<Workload> workloads;            // by seed
+  std::vector<std::vector<RunRecord>> runs;   // by policy, seed
+  std::vector<std::vector<Figures>> figures;  // by policy, seed
+  Bound bound;                                // over the jobs of all seeds
+
+  // The column of a policy; -1: it is not in the grid.
+  int column(const std::string& policy) const;
+  std::vector<double> values(int policy, Figure figure) const;  // by seed
+};
+
+std::vector<std::string> all_policies();  // registered ones and the limits, in the order of reports
+
+Result<RunRecord> run_policy(const std::string& policy, const Cluster& cluster, const Workload& workload,
+                             const RunOptions& options);
+
+// Calls work(i) for all i < count from so many threads; the first error ends it.
+Result<void> in_parallel(int count, int threads, const std::function<Result<void>(int)>& work);
+
+// Errors: those of workload_of() and simulate(), and InvalidArgument for an unknown policy, before anything runs.
+Result<Grid> run_grid(const Scenario& scenario, const Sources& sources, const GridOptions& options);
+
+}  // namespace sluice::simulator

@@ -1,0 +1,63 @@
+// The figures by which policies are compared, and the bound of what can be gained.
+//
+// GPU utilisation has two meanings, and both are always named: "allocated" is busy over allocated GPU time, what a
+// job's owner sees; "wall" is busy over all GPU time of the cluster until the last job arrives, what its owner sees.
+// (After that the cluster drains, and one long job would decide the figure. Where all jobs arrive at once, it is until
+// the last one ends.)
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "scheduler/simulator/engine.h"
+
+namespace sluice::simulator {
+
+enum class Figure {
+  kAllocatedUtilisation,
+  kWallUtilisation,
+  kMeanJct,
+  kMedianJct,
+  kP99Jct,
+  kMakespan,
+  kCoreHours,
+  kCost,
+  // Of running times, without the wait for GPUs: whom the queue lets pass is no merit of a policy, and no fault.
+  kP99Slowdown,         // running time over that without stalls, 99th percentile of the jobs
+  kWorstAgainstStatic,  // the largest running time over the same job's under `static`
+  kHarmed,              // share of jobs that run more than 5 % + 60 s longer than under `static`
+  kWorkersStarted,
+  kChurn,  // changes of a job's number of workers per hour of its run
+};
+inline constexpr std::size_t kFigures = 13;
+
+struct FigureText {
+  std::string_view key;    // in JSON
+  std::string_view title;  // in tables
+  std::string_view unit;   // "s", "h", "%", "$", ""
+};
+const FigureText& text_of(Figure figure);
+
+using Figures = std::array<double, kFigures>;
+
+inline double& at(Figures& figures, Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
+inline double at(const Figures& figures, Figure figure) { return figures[static_cast<std::size_t>(figure)]; }
+
+// `baseline`: the same workload under `static`.
+Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Workload& workload, const Cluster& cluster);
+
+double completion_seconds(const RunRecord& run, const Workload& workload, std::size_t job);
+
+// What any policy can gain over a GPU-proportional split of the hosts' CPU; SCHEDULING's section 1. Weighted by work.
+struct Bound {
+  double mean_slowdown = 1;    // E[s]: no policy gains more allocated utilisation than this
+  double mean_knee = 0;        // E[kappa], cores per GPU
+  double effective_cores = 0;  // C_eff: local-equivalent cores per GPU, remote ones included
+  double when_full = 1;        // min(E[s], C_eff E[s] / E[kappa]): the gain while every GPU is allocated
+  double best_single_job = 1;  // kappa_max / c
+};
+Bound bound_of(const Workload& workload, const Cluster& cluster);
+
+}  // namespace sluice::simulator

@@ -1,0 +1,101 @@
+#include "scheduler/simulator/goals.h"
+
+#include <algorithm>
+#include <array>
+
+#include "scheduler/simulator/lower_bound.h"
+
+namespace sluice::simulator {
+namespace {
+
+constexpr std::array kPeers = {"burst", "synergy", "hpa", "keda", "cachew", "cachew-2", "cachew-1", "pecan"};
+
+Judged judged(std::string figure, const Interval& value, std::string remark = "") {
+  Judged entry;
+  entry.figure = std::move(figure);
+  entry.value = value;
+  entry.remark = std::move(remark);
+  return entry;
+}
+
+Judged over_best_peer(const Grid& grid, int ours) {
+  Judged best;
+  for (const char* peer : kPeers) {
+    const int column = grid.column(peer);
+    if (column < 0) continue;
+    const Interval ratio = ratio_interval(grid.values(column, Figure::kMeanJct), grid.values(ours, Figure::kMeanJct));
+    if (best.figure.empty() || ratio.value < best.value.value) best = judged("over_best_peer", ratio, peer);
+  }
+  return best;
+}
+
+}  // namespace
+
+bool Judged::reached() const {
+  return (!at_least || value.value >= *at_least) && (!at_most || value.value <= *at_most);
+}
+
+std::vector<std::string> judged_policies() {
+  std::vector<std::string> names = {"static", "sluice", "perfect", "no-stall"};
+  for (const std::string& policy : all_policies())
+    if (std::find(kPeers.begin(), kPeers.end(), policy) != kPeers.end()) names.push_back(policy);
+  return names;
+}
+
+Result<std::vector<Judged>> judge(const Scenario& scenario, const Grid& grid, const std::vector<double>& lower_bounds) {
+  const int base = grid.column("static"), ours = grid.column("sluice"), perfect = grid.column("perfect"),
+            limit = grid.column("no-stall");
+  if (base < 0 || ours < 0 || perfect < 0 || limit < 0)
+    return invalid_argument("goals need the policies static, sluice, perfect and no-stall");
+  const auto ratio = [&](int over, int under, Figure figure) {
+    return ratio_interval(grid.values(over, figure), grid.values(under, figure));
+  };
+  std::vector<Judged> all = {
+      judged("jct_gain", ratio(base, ours, Figure::kMeanJct)),
+      judged("no_stall_gain", ratio(base, limit, Figure::kMeanJct)),
+      over_best_peer(grid, ours),
+      judged("share_of_perfect", ratio(perfect, ours, Figure::kMeanJct)),
+      judged("allocated_gain", ratio(ours, base, Figure::kAllocatedUtilisation)),
+      judged("wall_gain", ratio(ours, base, Figure::kWallUtilisation)),
+      judged("p99_slowdown", mean_interval(grid.values(ours, Figure::kP99Slowdown))),
+      judged("p99_slowdown_static", mean_interval(grid.values(base, Figure::kP99Slowdown))),
+      judged("harmed", mean_interval(grid.values(ours, Figure::kHarmed))),
+      judged("workers_started", mean_interval(grid.values(ours, Figure::kWorkersStarted))),
+  };
+  if (!lower_bounds.empty()) {
+    all.push_back(judged("over_lower_bound", ratio_interval(grid.values(ours, Figure::kMeanJct), lower_bounds)));
+    all.push_back(
+        judged("no_stall_over_lower_bound", ratio_interval(grid.values(limit, Figure::kMeanJct), lower_bounds)));
+  }
+  std::erase_if(all, [](const Judged& entry) { return entry.figure.empty(); });
+  const auto named = [&](const std::string& figure) {
+    return std::find_if(all.begin(), all.end(), [&](const Judged& entry) { return entry.figure == figure; });
+  };
+  for (const Goal& goal : scenario.goals) {
+    const auto entry = named(goal.figure);
+    if (entry == all.end()) {
+      if (goal.figure == "over_lower_bound" && lower_bounds.empty()) continue;
+      return invalid_argument(scenario.name + ": there is no figure \"" + goal.figure + "\" to have a goal");
+    }
+    entry->at_least = goal.at_least;
+    entry->at_most = goal.at_most;
+  }
+  for (const auto& [figure, value] : scenario.reference)
+    if (const auto entry = named(figure); entry != all.end()) entry->reference = value;
+  return all;
+}
+
+Result<std::vector<double>> lower_bounds_of(const Scenario& scenario, const Grid& grid, int threads) {
+  std::vector<double> bounds(grid.workloads.size());
+  SLUICE_TRY_VOID(in_parallel(static_cast<int>(bounds.size()), threads, [&](int i) -> Result<void> {
+    // Every run of the grid is a point of the programme, so that its optimum cannot be worse than any of them.
+    double horizon = 0;
+    for (const auto& runs : grid.runs) horizon = std::max(horizon, runs[i].makespan_seconds);
+    const auto seed = static_cast<std::uint64_t>(i) + 1;
+    SLUICE_TRY(bounds[i], least_mean_completion(scenario.cluster, grid.workloads[i], seed, 1.01 * horizon));
+    return {};
+  }));
+  return bounds;
+}
+
+}  // namespace sluice::simulator

@@ -1,0 +1,320 @@
+#include "scheduler/simulator/placement.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::simulator {
+namespace {
+
+int live_workers(const JobState& job) {
+  return static_cast<int>(std::count_if(job.workers.begin(), job.workers.end(),
+                                        [](const WorkerState& worker) { return worker.gone_seconds < 0; }));
+}
+
+}  // namespace
+
+Floor::Floor(const Cluster& cluster, std::vector<JobState>& jobs) : cluster_(cluster), jobs_(jobs) {
+  for (const NodeGroup& group : cluster.groups) {
+    for (int i = 0; i < group.count; ++i) {
+      NodeState node;
+      node.name = group.name + "-" + std::to_string(i);
+      node.gpus = node.free_gpus = group.gpus;
+      node.capacity_millicores = std::llround(group.cores * 1000);
+      node.network_gbps = group.network_gbps;
+      node.spot = group.spot;
+      node_by_name_[node.name] = static_cast<int>(nodes_.size());
+      nodes_.push_back(std::move(node));
+    }
+  }
+}
+
+int Floor::node_named(const std::string& name) const {
+  const auto found = node_by_name_.find(name);
+  return found == node_by_name_.end() ? -1 : found->second;
+}
+
+std::int64_t Floor::share_millicores(int node, int gpus) const {
+  return nodes_[node].gpus == 0 ? 0 : nodes_[node].capacity_millicores * gpus / nodes_[node].gpus;
+}
+
+std::vector<HostState> Floor::find_hosts(int gpus) const {
+  int best = -1;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const NodeState& node = nodes_[i];
+    if (!node.up || node.cordoned || node.free_gpus < gpus) continue;
+    if (best < 0 || node.free_gpus < nodes_[best].free_gpus) best = i;
+  }
+  if (best >= 0) return {HostState{best, gpus}};
+  if (gpus <= cluster_.most_gpus_per_node()) return {};
+  std::vector<HostState> hosts;
+  for (int i = 0; i < static_cast<int>(nodes_.size()) && gpus > 0; ++i) {
+    const NodeState& node = nodes_[i];
+    if (!node.up || node.cordoned || node.gpus == 0 || node.free_gpus < node.gpus) continue;
+    hosts.push_back(HostState{i, std::min(gpus, node.gpus)});
+    gpus -= hosts.back().gpus;
+  }
+  if (gpus > 0) hosts.clear();
+  return hosts;
+}
+
+std::vector<HostState> Floor::hosts_on(const std::vector<std::string>& names, int gpus) const {
+  std::vector<HostState> hosts;
+  const int ranks = static_cast<int>(names.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int node = node_named(names[rank]);
+    const int part = gpus / ranks + (rank < gpus % ranks ? 1 : 0);
+    if (node < 0 || !nodes_[node].up) return {};
+    const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const HostState& h) { return h.node == node; });
+    if (same == hosts.end())
+      hosts.push_back(HostState{node, part});
+    else
+      same->gpus += part;
+  }
+  const bool room = std::all_of(hosts.begin(), hosts.end(),
+                                [&](const HostState& host) { return nodes_[host.node].free_gpus >= host.gpus; });
+  if (!room) hosts.clear();
+  return hosts;
+}
+
+// Frees CPU on a node for a trainer that starts: first the youngest workers go, then trainers give what they hold
+// beyond their share.
+void Floor::make_room(int node, std::int64_t millicores) {
+  while (nodes_[node].free_millicores() < millicores) {
+    JobState* owner = nullptr;
+    std::size_t youngest = 0;
+    for (JobState& job : jobs_) {
+      for (std::size_t i = 0; job.phase == Phase::kRunning && i < job.workers.size(); ++i) {
+        if (job.workers[i].node != node) continue;
+        if (owner != nullptr && job.workers[i].created_seconds <= owner->workers[youngest].created_seconds) continue;
+        owner = &job;
+        youngest = i;
+      }
+    }
+    if (owner == nullptr) break;
+    nodes_[node].worker_millicores -= owner->workers[youngest].millicores;
+    touch(node);
+    owner->workers.erase(owner->workers.begin() + static_cast<std::ptrdiff_t>(youngest));
+    owner->dirty = owner->workers_changed = true;
+    ++counts_.workers_preempted;
+  }
+  for (const int index : nodes_[node].trainers) {
+    for (HostState& host : jobs_[index].hosts) {
+      const std::int64_t missing = millicores - nodes_[node].free_millicores();
+      const std::int64_t share = share_millicores(node, host.gpus);
+      if (host.node != node || missing <= 0 || host.request_millicores <= share) continue;
+      const std::int64_t request = std::max(share, host.request_millicores - missing);
+      set_local(jobs_[index], host, request, std::max(request, host.limit_millicores));
+    }
+  }
+}
+
+void Floor::start_trainer(JobState& job, std::vector<HostState> hosts, double now_seconds) {
+  job.phase = Phase::kRunning;
+  job.start_seconds = now_seconds;
+  if (job.first_start_seconds < 0) job.first_start_seconds = now_seconds;
+  job.hosts = std::move(hosts);
+  const auto fixed = std::llround(job.spec->local_cores * 1000);
+  for (HostState& host : job.hosts) {
+    const std::int64_t share = fixed > 0 ? fixed * host.gpus / job.spec->gpus : share_millicores(host.node, host.gpus);
+    nodes_[host.node].free_gpus -= host.gpus;
+    make_room(host.node, share);
+    nodes_[host.node].trainers.push_back(job.index);
+    const std::int64_t request = std::min(share, nodes_[host.node].free_millicores());
+    set_local(job, host, request, request);
+  }
+}
+
+void Floor::remove_trainer(JobState& job) {
+  for (HostState& host : job.hosts) {
+    NodeState& node = nodes_[host.node];
+    node.free_gpus += host.gpus;
+    node.local_millicores -= host.request_millicores;
+    std::erase(node.trainers, job.index);
+    for (const int other : node.trainers) jobs_[other].dirty = true;
+  }
+  for (const WorkerState& worker : job.workers) {
+    if (worker.node < 0) continue;
+    nodes_[worker.node].worker_millicores -= worker.millicores;
+    touch(worker.node);
+  }
+  job.hosts.clear();
+  job.workers.clear();
+  job.allocated_workers = 0;
+  job.workers_changed = true;
+}
+
+void Floor::touch(int node) {
+  for (const int index : nodes_[node].trainers)
+    for (const HostState& host : jobs_[index].hosts)
+      if (host.node == node && host.limit_millicores > host.request_millicores) jobs_[index].dirty = true;
+}
+
+void Floor::set_local(JobState& job, HostState& host, std::int64_t request, std::int64_t limit) {
+  NodeState& node = nodes_[host.node];
+  node.local_millicores += request - host.request_millicores;
+  host.request_millicores = request;
+  host.limit_millicores = std::max(request, std::min(limit, node.capacity_millicores));
+  job.dirty = true;
+  // Its neighbours' part of the idle CPU changes, too.
+  for (const int other : node.trainers) jobs_[other].dirty = true;
+}
+
+bool Floor::shrink_local(JobState& job, const scheduler::JobPlan& plan) {
+  if (plan.local.size() != job.hosts.size() || job.spec->local_cores > 0) return false;
+  bool changed = false;
+  for (std::size_t i = 0; i < job.hosts.size(); ++i) {
+    HostState& host = job.hosts[i];
+    const std::int64_t request = std::max<std::int64_t>(0, plan.local[i].request_millicores);
+    if (request >= host.request_millicores) continue;
+    set_local(job, host, request, plan.local[i].limit_millicores);
+    changed = true;
+  }
+  return changed;
+}
+
+bool Floor::grow_local(JobState& job, const scheduler::JobPlan& plan) {
+  if (plan.local.size() != job.hosts.size() || job.spec->local_cores > 0) return false;
+  bool changed = false;
+  for (std::size_t i = 0; i < job.hosts.size(); ++i) {
+    HostState& host = job.hosts[i];
+    const std::int64_t room = host.request_millicores + nodes_[host.node].free_millicores();
+    const std::int64_t asked = std::max<std::int64_t>(0, plan.local[i].request_millicores);
+    const std::int64_t request = std::min(asked, room);
+    const std::int64_t limit =
+        std::max(request, std::min(plan.local[i].limit_millicores, nodes_[host.node].capacity_millicores));
+    if (request < asked) ++counts_.requests_cut;
+    if (request == host.request_millicores && limit == host.limit_millicores) continue;
+    set_local(job, host, request, limit);
+    changed = true;
+  }
+  return changed;
+}
+
+void Floor::stop(JobState& job, WorkerState& worker, double now_seconds) {
+  worker.gone_seconds = now_seconds + (worker.node < 0 ? 0 : cluster_.physics.worker_drain_seconds);
+  job.dirty = job.workers_changed = true;
+  ++counts_.workers_stopped;
+}
+
+bool Floor::stop_surplus(JobState& job, const scheduler::JobPlan& plan, double now_seconds) {
+  int surplus = live_workers(job) - std::max(0, plan.workers);
+  if (surplus <= 0) return false;
+  for (const std::string& victim : plan.victims) {
+    if (surplus == 0) break;
+    for (WorkerState& worker : job.workers) {
+      if (worker.name != victim || worker.gone_seconds >= 0) continue;
+      stop(job, worker, now_seconds);
+      --surplus;
+    }
+  }
+  // A plan that names too few lets the cluster choose: the youngest, those without a node first.
+  for (const bool bound : {false, true})
+    for (auto worker = job.workers.rbegin(); worker != job.workers.rend() && surplus > 0; ++worker) {
+      if (worker->gone_seconds >= 0 || (worker->node >= 0) != bound) continue;
+      stop(job, *worker, now_seconds);
+      --surplus;
+    }
+  settle_workers(job, now_seconds);
+  return true;
+}
+
+bool Floor::bind(JobState& job, WorkerState& worker, int node, double now_seconds) {
+  NodeState& state = nodes_[node];
+  if (!state.up || state.cordoned || state.free_millicores() < worker.millicores) return false;
+  const Physics& physics = cluster_.physics;
+  state.worker_millicores += worker.millicores;
+  touch(node);
+  worker.node = node;
+  worker.ready_seconds = now_seconds + physics.worker_startup_seconds;
+  worker.warm_seconds = worker.ready_seconds + physics.worker_warmup_seconds;
+  job.dirty = job.workers_changed = true;
+  return true;
+}
+
+// Nodes without GPUs first, then where most is free: what the cluster's own scheduler does with a preference.
+int Floor::node_with_room(std::int64_t millicores) const {
+  int best = -1;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const NodeState& node = nodes_[i];
+    if (!node.up || node.cordoned || node.free_millicores() < millicores) continue;
+    if (best >= 0) {
+      const NodeState& other = nodes_[best];
+      if ((node.gpus > 0) != (other.gpus > 0) ? node.gpus > 0 : node.free_millicores() <= other.free_millicores())
+        continue;
+    }
+    best = i;
+  }
+  return best;
+}
+
+bool Floor::start_missing(JobState& job, const scheduler::JobPlan& plan, double now_seconds) {
+  const int missing = std::min(plan.workers, cluster_.physics.max_workers_per_job) - live_workers(job);
+  for (int i = 0; i < missing; ++i) {
+    WorkerState worker;
+    worker.name = "w" + std::to_string(job.index) + "-" + std::to_string(job.next_worker++);
+    worker.millicores = cluster_.physics.worker_millicores;
+    worker.created_seconds = now_seconds;
+    const int hint = i < static_cast<int>(plan.new_worker_nodes.size()) ? node_named(plan.new_worker_nodes[i]) : -1;
+    if (hint < 0 || !bind(job, worker, hint, now_seconds)) {
+      const int node = node_with_room(worker.millicores);
+      if (node >= 0) bind(job, worker, node, now_seconds);
+    }
+    job.workers.push_back(std::move(worker));
+    job.workers_changed = true;
+    ++job.workers_started;
+    ++counts_.workers_started;
+  }
+  return missing > 0;
+}
+
+void Floor::settle_workers(JobState& job, double now_seconds) {
+  for (std::size_t i = 0; i < job.workers.size();) {
+    WorkerState& worker = job.workers[i];
+    if (worker.gone_seconds >= 0 && worker.gone_seconds <= now_seconds) {
+      if (worker.node >= 0) {
+        nodes_[worker.node].worker_millicores -= worker.millicores;
+        touch(worker.node);
+      }
+      job.workers.erase(job.workers.begin() + static_cast<std::ptrdiff_t>(i));
+      job.dirty = job.workers_changed = true;
+      continue;
+    }
+    if (worker.node < 0 && worker.gone_seconds < 0) {
+      const int node = node_with_room(worker.millicores);
+      if (node >= 0) bind(job, worker, node, now_seconds);
+    }
+    ++i;
+  }
+}
+
+void Floor::lose_workers(int node) {
+  for (JobState& job : jobs_) {
+    const std::size_t lost = std::erase_if(job.workers, [&](const WorkerState& worker) { return worker.node == node; });
+    if (lost > 0) job.dirty = job.workers_changed = true;
+  }
+  nodes_[node].worker_millicores = 0;
+}
+
+bool Floor::apply(const scheduler::Plan& plan, const std::vector<int>& active, double now_seconds) {
+  bool changed = false;
+  const std::size_t count = std::min(plan.jobs.size(), active.size());
+  for (std::size_t i = 0; i < count; ++i) jobs_[active[i]].memory = plan.jobs[i].memory;
+  const auto for_running = [&](auto&& action) {
+    for (std::size_t i = 0; i < count; ++i) {
+      JobState& job = jobs_[active[i]];
+      if (job.phase == Phase::kRunning) changed |= action(job, plan.jobs[i]);
+    }
+  };
+  for_running([&](JobState& job, const scheduler::JobPlan& p) { return shrink_local(job, p); });
+  for_running([&](JobState& job, const scheduler::JobPlan& p) { return stop_surplus(job, p, now_seconds); });
+  for_running([&](JobState& job, const scheduler::JobPlan& p) { return grow_local(job, p); });
+  for_running([&](JobState& job, const scheduler::JobPlan& p) { return start_missing(job, p, now_seconds); });
+  for_running([&](JobState& job, const scheduler::JobPlan& p) {
+    if (job.allocated_workers != p.workers) ++job.allocation_changes;
+    job.allocated_workers = p.workers;
+    return false;
+  });
+  return changed;
+}
+
+}  // namespace sluice::simulator

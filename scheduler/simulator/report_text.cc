@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "scheduler/simulator/report.h"
+
+namespace sluice::simulator {
+namespace {
+
+std::string with_interval(Figure figure, const Interval& interval) {
+  return shown(figure, interval.value) + " [" + shown(figure, interval.low) + ", " + shown(figure, interval.high) + "]";
+}
+
+// How fast the simulator was, and what its policies cost.
+std::string speed_sentence(const Grid& grid) {
+  double events = 0, engine_seconds = 0, decisions = 0, decide_seconds = 0;
+  for (const auto& runs : grid.runs) {
+    for (const RunRecord& run : runs) {
+      events += static_cast<double>(run.events);
+      decisions += static_cast<double>(run.decisions);
+      decide_seconds += run.decide_seconds;
+      engine_seconds += run.cpu_seconds - run.decide_seconds;
+    }
+  }
+  return fixed(events, 0) + " events at " + fixed(events / engine_seconds, 0) + " per CPU-second; " +
+         fixed(decisions, 0) + " decisions at " + fixed(1e6 * decide_seconds / std::max(1.0, decisions), 0) +
+         " microseconds of CPU each.\n";
+}
+
+std::string ratio_text(const Interval& ratio) {
+  return fixed(ratio.value, 2) + " [" + fixed(ratio.low, 2) + ", " + fixed(ratio.high, 2) + "]";
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);  // NOLINT(cppcoreguidelines-pro-type-vararg)
+  return text.data();
+}
+
+std::string shown(Figure figure, double value) {
+  const std::string_view unit = text_of(figure).unit;
+  if (unit == "%") return fixed(100 * value, 1) + " %";
+  if (unit == "s") return value < 600 ? fixed(value, 0) + " s" : fixed(value / 3600, 2) + " h";
+  if (unit == "h") return fixed(value, 0) + " h";
+  if (unit == "$") return "$" + fixed(value, 0);
+  if (unit == "x") return fixed(value, 2);
+  return fixed(value, value < 10 ? 2 : 0);
+}
+
+std::string bound_sentence(const Bound& bound) {
+  if (bound.mean_slowdown < 1.01)
+    return "Bound: nothing to gain. The GPU-proportional share of the CPU feeds these jobs (E[s] = " +
+           fixed(bound.mean_slowdown, 2) + ").";
+  return "Bound: no policy gains more than " + fixed(bound.mean_slowdown, 2) +
+         "x allocated utilisation over static (E[s]), and no more than " + fixed(bound.when_full, 2) +
+         "x while every GPU is allocated (" + fixed(bound.effective_cores, 1) + " local-equivalent cores per GPU for " +
+         fixed(bound.mean_knee, 1) + " wanted); a single job no more than " + fixed(bound.best_single_job, 1) + "x.";
+}
+
+Table policy_table(const Grid& grid) {
+  std::vector<std::string> heading = {"policy"};
+  for (std::size_t i = 0; i < kFigures; ++i) heading.emplace_back(text_of(static_cast<Figure>(i)).title);
+  heading.insert(heading.begin() + 4, {"JCT gain", "allocated gain", "wall gain"});
+  Table table(std::move(heading));
+  for (int policy = 0; policy < static_cast<int>(grid.policies.size()); ++policy) {
+    std::vector<std::string> row = {grid.policies[policy]};
+    for (std::size_t i = 0; i < kFigures; ++i) {
+      const auto figure = static_cast<Figure>(i);
+      row.push_back(with_interval(figure, mean_interval(grid.values(policy, figure))));
+    }
+    const auto ratio = [&](int over, int under, Figure figure) {
+      return ratio_text(ratio_interval(grid.values(over, figure), grid.values(under, figure)));
+    };
+    row.insert(row.begin() + 4, {ratio(0, policy, Figure::kMeanJct), ratio(policy, 0, Figure::kAllocatedUtilisation),
+                                 ratio(policy, 0, Figure::kWallUtilisation)});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string text_report(const Scenario& scenario, const Grid& grid) {
+  return scenario.name + ": " + scenario.summary + "\n" + std::to_string(grid.workloads.size()) + " seeds, " +
+         std::to_string(grid.workloads[0].size()) +
+         " jobs each. Means and 95 % intervals; gains are geometric means of pairs with " + grid.policies[0] + ".\n" +
+         bound_sentence(grid.bound) + "\n\n" + policy_table(grid).text() + "\n" + speed_sentence(grid);
+}
+
+}  // namespace sluice::simulator

@@ -1,0 +1,217 @@
+#include "scheduler/simulator/supply.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace sluice::simulator {
+namespace {
+
+constexpr double kUnlimited = 1e9;
+
+// A trainer's claim on the CPU of its host.
+struct Claim {
+  HostState* host;
+  double request;  // cores
+  double most;     // that it may and can use
+  double need;     // cores at which its part of the gang is saturated
+};
+
+double granted(const Claim& claim, double level) {
+  return std::clamp(claim.request * level, claim.request, std::max(claim.request, claim.most));
+}
+
+// CPU that the claims keep busy when each may use granted(level).
+double busy_cores(const std::vector<Claim>& claims, double level, const Physics& physics) {
+  double busy = 0;
+  for (const Claim& claim : claims)
+    busy += claim.need <= 0 ? 0 : claim.need * progress(granted(claim, level) / claim.need, physics.softmin_exponent);
+  return busy;
+}
+
+// The highest common multiple of the requests that the host's CPU allows.
+double highest_level(const std::vector<Claim>& claims, double available, const Physics& physics) {
+  double most = 1;
+  for (const Claim& claim : claims)
+    if (claim.most > claim.request) most = std::max(most, claim.most / claim.request);
+  if (most == 1 || busy_cores(claims, most, physics) <= available) return most;
+  double low = 1;
+  for (int i = 0; i < 30; ++i) {
+    const double middle = (low + most) / 2;
+    (busy_cores(claims, middle, physics) <= available ? low : most) = middle;
+  }
+  return low;
+}
+
+double remote_cores(const JobState& job, double now_seconds, const Physics& physics) {
+  double cores = 0;
+  for (const WorkerState& worker : job.workers) {
+    if (worker.node < 0 || worker.gone_seconds >= 0 || worker.ready_seconds > now_seconds) continue;
+    const double speed = worker.warm_seconds > now_seconds ? physics.worker_warmup_speed : 1;
+    cores += speed * static_cast<double>(worker.millicores) / 1000;
+  }
+  return cores;
+}
+
+// The ratio on the worst-fed host when `remote` goes to the hosts that need it most.
+double worst_ratio(const JobState& job, double remote) {
+  if (job.hosts.size() == 1) return (job.hosts[0].supply + remote) / job.knee_cores;
+  std::vector<std::pair<double, double>> hosts;  // ratio from local CPU alone, need
+  for (const HostState& host : job.hosts) {
+    const double need = job.knee_cores * host.gpus / job.spec->gpus;
+    hosts.emplace_back(host.supply / need, need);
+  }
+  std::sort(hosts.begin(), hosts.end());
+  double level = hosts[0].first, width = 0;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const double rise = (hosts[i].first - level) * width;
+    if (rise > remote) break;  // never for the first: it rises from its own level
+    remote -= rise;
+    level = hosts[i].first;
+    width += hosts[i].second;
+  }
+  return level + remote / width;
+}
+
+}  // namespace
+
+void share_host_cpu(NodeState& node, int node_index, std::vector<JobState>& jobs, const Physics& physics) {
+  std::vector<Claim> claims;
+  for (const int index : node.trainers) {
+    JobState& job = jobs[index];
+    for (HostState& host : job.hosts) {
+      if (host.node != node_index) continue;
+      const double need = job.knee_cores * host.gpus / job.spec->gpus;
+      const double floor = static_cast<double>(physics.min_local_millicores) / 1000;
+      const double request = std::max(floor, static_cast<double>(host.request_millicores) / 1000);
+      const double limit = static_cast<double>(host.limit_millicores) / 1000;
+      claims.push_back({&host, request, std::min(limit, std::max(request, physics.local_appetite * need)), need});
+    }
+  }
+  const double available = static_cast<double>(node.capacity_millicores - node.worker_millicores) / 1000;
+  const double level = highest_level(claims, available, physics);
+  for (Claim& claim : claims) {
+    claim.host->cores = granted(claim, level);
+    claim.host->supply = local_supply_cores(claim.host->cores, physics);
+  }
+}
+
+void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& jobs, const std::vector<int>& running,
+                   double now_seconds, const Physics& physics) {
+  const bool limited = std::any_of(nodes.begin(), nodes.end(), [](const NodeState& n) { return n.network_gbps > 0; });
+  if (!limited) return;
+  // Flows at the speed that an unlimited network would give; in at the trainers' hosts, out at the workers' nodes.
+  std::vector<double> in(nodes.size(), 0), out(nodes.size(), 0);
+  std::vector<double> flow(running.size(), 0);  // Gb/s
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    const JobState& job = jobs[running[i]];
+    const double cores = remote_cores(job, now_seconds, physics);
+    if (cores <= 0) continue;
+    const double remote = physics.remote_efficiency * cores;
+    double local = 0;
+    for (const HostState& host : job.hosts) local += host.supply;
+    const double speed = progress((local + remote) / job.knee_cores, physics.softmin_exponent);
+    flow[i] = job.spec->network_gbps_per_gpu * job.spec->gpus * speed * remote / (local + remote);
+    for (const HostState& host : job.hosts) in[host.node] += flow[i] * host.gpus / job.spec->gpus;
+    for (const WorkerState& worker : job.workers)
+      if (worker.node >= 0 && worker.gone_seconds < 0 && worker.ready_seconds <= now_seconds)
+        out[worker.node] += flow[i] * static_cast<double>(worker.millicores) / 1000 / cores;
+  }
+  const auto factor = [&](double gbps, int node) {
+    return nodes[node].network_gbps <= 0 || gbps <= nodes[node].network_gbps ? 1 : nodes[node].network_gbps / gbps;
+  };
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    JobState& job = jobs[running[i]];
+    double sender = 1;
+    if (flow[i] > 0)
+      for (const WorkerState& worker : job.workers)
+        if (worker.node >= 0) sender = std::min(sender, factor(out[worker.node], worker.node));
+    for (HostState& host : job.hosts) {
+      const double now = std::min(sender, flow[i] > 0 ? factor(in[host.node], host.node) : 1);
+      if (now != host.network_factor) job.dirty = true;
+      host.network_factor = now;
+    }
+  }
+}
+
+Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double now_seconds, double storage_ratio,
+               const Physics& physics) {
+  Rates rates;
+  const double remote = remote_cores(job, now_seconds, physics);
+  double network = 1, busiest = 0;
+  for (const HostState& host : job.hosts) {
+    rates.local_cores += host.cores;
+    rates.local_supply += host.supply;
+    network = std::min(network, host.network_factor);
+    busiest = std::max(busiest, host.cores * 1000 / static_cast<double>(nodes[host.node].capacity_millicores));
+  }
+  for (const WorkerState& worker : job.workers)
+    if (worker.node >= 0) rates.remote_cores += static_cast<double>(worker.millicores) / 1000;
+  rates.remote_supply = physics.remote_efficiency * remote * network;
+  if (job.evaluation_ends_seconds >= 0) return rates;
+
+  const double total = rates.local_supply + rates.remote_supply;
+  const double trainer = 1 - physics.interference * std::min(1.0, busiest);  // its speed when it never waits
+  const double ratio = physics.slowest_rank ? worst_ratio(job, rates.remote_supply) : total / job.knee_cores;
+  rates.supply_ratio = ratio / trainer;
+  const double limited = std::min(rates.supply_ratio, storage_ratio / trainer);
+  rates.speed = trainer * progress(limited, physics.softmin_exponent);
+
+  const double gpus = job.spec->gpus;
+  const double used = rates.speed * job.knee_cores;  // local-equivalent cores of work done
+  Counters& each = rates.per_second;
+  each.samples = rates.speed * gpus * kSamplesPerSecondPerGpu;
+  each.batches = rates.speed * gpus * physics.batches_per_second_per_gpu;
+  each.compute_seconds = rates.speed / trainer;
+  each.wait_seconds = 1 - each.compute_seconds;
+  each.local_samples = each.samples * rates.local_supply / total;
+  each.remote_samples = each.samples - each.local_samples;
+  each.local_busy_core_seconds = rates.local_supply <= 0 ? 0 : used * rates.local_cores / total;
+  each.remote_busy_core_seconds = used * rates.remote_supply / total / physics.remote_efficiency;
+  if (limited < rates.supply_ratio)
+    each.reading_thread_seconds = (rates.local_cores + remote) * (1 - limited / rates.supply_ratio);
+  return rates;
+}
+
+double storage_need_gbps(const JobState& job, const Physics& physics) {
+  const double first = job.spec->network_gbps_per_gpu * job.spec->gpus * physics.storage_share_of_network;
+  return job.epoch == 0 ? first : first * (1 - physics.cached_after_first_epoch);
+}
+
+std::vector<double> fair_shares(const std::vector<double>& needs, double capacity) {
+  std::vector<std::size_t> order(needs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return needs[a] < needs[b]; });
+  std::vector<double> shares(needs.size(), 0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    shares[order[i]] = std::min(needs[order[i]], capacity / static_cast<double>(order.size() - i));
+    capacity -= shares[order[i]];
+  }
+  return shares;
+}
+
+void advance(JobState& job, double now_seconds) {
+  const double seconds = now_seconds - job.updated_seconds;
+  job.updated_seconds = now_seconds;
+  if (seconds <= 0 || job.phase != Phase::kRunning) return;
+  const Counters& each = job.rates.per_second;
+  Counters& sum = job.counters;
+  sum.at_seconds = now_seconds;
+  sum.samples += seconds * each.samples;
+  sum.batches += seconds * each.batches;
+  sum.compute_seconds += seconds * each.compute_seconds;
+  sum.wait_seconds += seconds * each.wait_seconds;
+  sum.local_samples += seconds * each.local_samples;
+  sum.local_busy_core_seconds += seconds * each.local_busy_core_seconds;
+  sum.remote_samples += seconds * each.remote_samples;
+  sum.remote_busy_core_seconds += seconds * each.remote_busy_core_seconds;
+  sum.reading_thread_seconds += seconds * each.reading_thread_seconds;
+  job.done_seconds += seconds * job.rates.speed;
+  const double while_arriving = std::clamp(job.last_arrival_seconds - (now_seconds - seconds), 0.0, seconds);
+  job.busy_gpu_seconds_while_arriving += while_arriving * job.rates.speed * job.spec->gpus;
+  job.allocated_gpu_seconds += seconds * job.spec->gpus;
+  job.core_seconds += seconds * (job.rates.local_cores + job.rates.remote_cores);
+}
+
+}  // namespace sluice::simulator

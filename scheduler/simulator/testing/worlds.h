@@ -1,0 +1,61 @@
+// Small worlds and policies for tests of the simulator.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "scheduler/policy.h"
+#include "scheduler/simulator/engine.h"
+
+namespace sluice::simulator::testing {
+
+// Gives every running job what `wish` says; by default what it has.
+class ScriptedPolicy : public scheduler::Policy {
+ public:
+  using Wish = std::function<void(const scheduler::Job&, scheduler::JobPlan&)>;
+
+  explicit ScriptedPolicy(Wish wish = nullptr) : wish_(std::move(wish)) {}
+
+  std::string_view name() const override { return "scripted"; }
+
+  scheduler::Plan decide(const scheduler::ClusterSnapshot& snapshot) override {
+    last = snapshot;
+    scheduler::Plan plan;
+    for (const scheduler::Job& job : snapshot.jobs) {
+      scheduler::JobPlan entry;
+      entry.id = job.id;
+      entry.workers = job.allocated_workers;
+      for (const scheduler::TrainerHost& host : job.hosts)
+        entry.local.push_back({host.node, host.request_millicores, host.limit_millicores});
+      if (wish_ && job.running) wish_(job, entry);
+      plan.jobs.push_back(std::move(entry));
+    }
+    return plan;
+  }
+
+  scheduler::ClusterSnapshot last;
+
+ private:
+  Wish wish_;
+};
+
+inline JobSpec job(double arrival, int gpus, double ideal, double knee, double gbps = 0) {
+  JobSpec spec;
+  spec.name = "job";
+  spec.arrival_seconds = arrival;
+  spec.gpus = gpus;
+  spec.ideal_seconds = ideal;
+  spec.knee_cores_per_gpu = knee;
+  spec.network_gbps_per_gpu = gbps;
+  return spec;
+}
+
+// Two hosts of 8 GPUs and 24 cores, one CPU-only node of 64.
+inline Cluster small_cluster() {
+  Cluster cluster;
+  cluster.groups = {{"gpu", 2, 8, 24, 0, false}, {"cpu", 1, 0, 64, 0, false}};
+  return cluster;
+}
+
+}  // namespace sluice::simulator::testing

@@ -1,0 +1,81 @@
+// Failures, reclaimed nodes, and incidents that a scenario prescribes.
+#include <algorithm>
+#include <cmath>
+
+#include "scheduler/simulator/random.h"
+#include "scheduler/simulator/run.h"
+#include "scheduler/simulator/supply.h"
+
+namespace sluice::simulator {
+
+// Back to the queue, with the work since the last checkpoint lost.
+void Run::fail_trainer(JobState& job) {
+  advance(job, now_);
+  floor_.remove_trainer(job);
+  job.phase = Phase::kWaiting;
+  ++job.restarts;
+  ++job.version;
+  job.done_seconds = std::floor(job.done_seconds / physics_.checkpoint_seconds) * physics_.checkpoint_seconds;
+  job.evaluation_ends_seconds = -1;
+  job.history.clear();
+  job.rates = {};
+  std::erase(running_, job.index);
+  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), job.index), job.index);
+  deactivate(job.index);
+  activate(job.index);
+  request_admission();
+}
+
+void Run::schedule_failure(int node, std::uint64_t times) {
+  const bool spot = floor_.nodes()[node].spot && physics_.spot_reclaim_hours > 0;
+  const double hours = spot ? physics_.spot_reclaim_hours : physics_.node_failure_hours;
+  if (hours <= 0) return;
+  const Draw draw = spot ? Draw::kReclaim : Draw::kFailure;
+  const double wait = 3600 * hours * exponential({options_.seed, draw, static_cast<std::uint64_t>(node), times});
+  events_.push({now_ + wait, EventKind::kNodeDown, node, times});
+}
+
+void Run::node_down(int node, std::uint64_t times) {
+  NodeState& state = floor_.nodes()[node];
+  const std::vector<int> trainers = state.trainers;
+  for (const int index : trainers) fail_trainer(jobs_[index]);
+  floor_.lose_workers(node);
+  state.up = false;
+  decision_due_ = true;
+  const double away =
+      state.spot && physics_.spot_reclaim_hours > 0 ? physics_.spot_return_seconds : physics_.node_repair_seconds;
+  events_.push({now_ + away, EventKind::kNodeUp, node, times + 1});
+}
+
+void Run::node_up(int node, std::uint64_t times) {
+  floor_.nodes()[node].up = true;
+  decision_due_ = true;
+  request_admission();
+  schedule_failure(node, times);
+}
+
+void Run::incident(const Incident& incident, bool begins) {
+  decision_due_ = true;
+  if (incident.kind == IncidentKind::kMetricsLost) {
+    metrics_lost_ += begins ? 1 : -1;
+    return;
+  }
+  for (int node = 0; node < static_cast<int>(floor_.nodes().size()); ++node) {
+    NodeState& state = floor_.nodes()[node];
+    if (state.name != incident.node) continue;
+    if (incident.kind == IncidentKind::kCordon) {
+      state.cordoned = begins;
+      if (begins) floor_.lose_workers(node);  // a drain evicts data workers; trainers stay
+      continue;
+    }
+    if (begins) {
+      const std::vector<int> trainers = state.trainers;
+      for (const int index : trainers) fail_trainer(jobs_[index]);
+      floor_.lose_workers(node);
+    }
+    state.up = !begins;
+  }
+  request_admission();
+}
+
+}  // namespace sluice::simulator

@@ -1,0 +1,104 @@
+#include "scheduler/simulator/workload.h"
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::simulator {
+namespace {
+
+Profiles profiles() { return {{"resnet-18", {7.2, 2.3, 20}}, {"lm", {0.5, 0.02, 40}}, {"m5", {7.5, 0.6, 0}}}; }
+
+Result<Workload> parse(TraceFormat format, std::string_view text, TraceAssumptions assumptions = {}) {
+  return parse_trace(format, text, "trace", assumptions, profiles());
+}
+
+TEST_CASE("A job list says everything about its jobs") {
+  const auto jobs = parse(TraceFormat::kJobList, "# comment\n0.5 2 100 4.2 1.3 10 110\n\n7 1 20.5 0.5 0.02\n");
+  REQUIRE(jobs.ok());
+  REQUIRE(jobs->size() == 2);
+  CHECK((*jobs)[0].arrival_seconds == 0.5);
+  CHECK((*jobs)[0].gpus == 2);
+  CHECK((*jobs)[0].ideal_seconds == 100);
+  CHECK((*jobs)[0].knee_cores_per_gpu == 4.2);
+  CHECK((*jobs)[0].network_gbps_per_gpu == 1.3);
+  CHECK((*jobs)[0].reference_finish_seconds == 110);
+  CHECK((*jobs)[1].reference_start_seconds < 0);
+  CHECK((*jobs)[0].gpu_seconds() == 200);
+}
+
+TEST_CASE("Philly's jobs get their running time from steps, and their knee from the model's profile") {
+  const auto jobs = parse(TraceFormat::kPhilly,
+                          "ResNet-18 (batch size 32)\tcmd\t-step\t1\t2000\t50.0\t4\n"
+                          "LM (batch size 5)\tcmd\t--steps\t0\t400\t10.0\t1\n");
+  REQUIRE(jobs.ok());
+  CHECK((*jobs)[0].knee_cores_per_gpu == 0.5);  // by arrival, the first at 0
+  CHECK((*jobs)[0].arrival_seconds == 0);
+  CHECK((*jobs)[0].ideal_seconds == 10);
+  CHECK((*jobs)[1].arrival_seconds == 40);
+  CHECK((*jobs)[1].ideal_seconds == 100);
+  CHECK((*jobs)[1].gpus == 4);
+}
+
+TEST_CASE("Alibaba's pods count when they asked for GPUs and ran") {
+  const auto jobs = parse(TraceFormat::kAlibaba2023,
+                          "name,cpu_milli,num_gpu,creation_time,deletion_time,scheduled_time\n"
+                          "a,1,1,100,300,150\nno-gpu,1,0,100,300,150\nnever,1,1,100,300,\nb,1,8,200,260,200\n");
+  REQUIRE(jobs.ok());
+  REQUIRE(jobs->size() == 2);
+  CHECK((*jobs)[0].name == "a");
+  CHECK((*jobs)[0].ideal_seconds == 150);
+  CHECK((*jobs)[1].arrival_seconds == 100);
+  CHECK((*jobs)[1].gpus == 8);
+}
+
+TEST_CASE("Sia's jobs run as long as the file says, or as Gavel's law does") {
+  const auto with = parse(TraceFormat::kSia, "name,time,application,num_replicas,duration\nx,5,m5,2,60\n");
+  REQUIRE(with.ok());
+  CHECK((*with)[0].ideal_seconds == 60);
+  CHECK((*with)[0].knee_cores_per_gpu == 7.5);
+  const auto without = parse(TraceFormat::kSia, "time,name,application,num_replicas\n5,x,m5,2\n");
+  REQUIRE(without.ok());
+  CHECK((*without)[0].ideal_seconds >= 60 * 31);
+}
+
+TEST_CASE("Times can be scaled, and what is too much left out") {
+  TraceAssumptions assumptions;
+  assumptions.time_scale = 10;
+  assumptions.most_jobs = 1;
+  assumptions.most_gpus = 4;
+  const auto jobs = parse(TraceFormat::kJobList, "10 8 100 1 0\n20 2 100 1 0\n30 1 100 1 0\n", assumptions);
+  REQUIRE(jobs.ok());
+  REQUIRE(jobs->size() == 1);
+  CHECK((*jobs)[0].gpus == 2);
+  CHECK((*jobs)[0].arrival_seconds == 2);
+  CHECK((*jobs)[0].ideal_seconds == 10);
+}
+
+TEST_CASE("Bad lines are named") {
+  struct Case {
+    const char* name;
+    TraceFormat format;
+    const char* text;
+    const char* want;
+  };
+  const Case cases[] = {
+      {"too few fields", TraceFormat::kJobList, "1 2 3\n", "trace:1: a job is"},
+      {"not a number", TraceFormat::kJobList, "# c\n1 1 x 1 1\n", "trace:2: ideal_s \"x\" is not a number"},
+      {"half a GPU", TraceFormat::kJobList, "1 1.5 10 1 1\n", "trace:1: gpus must be a whole number"},
+      {"no knee", TraceFormat::kJobList, "1 1 10 0 1\n", "trace:1: kappa 0 is out of range"},
+      {"nothing at all", TraceFormat::kJobList, "# only a comment\n", "trace:1: no jobs"},
+      {"unknown model", TraceFormat::kPhilly, "VGG (x)\tc\ts\t1\t10\t0\t1\n", "trace:1: no profile for model \"vgg\""},
+      {"no speed", TraceFormat::kPhilly, "m5\tc\ts\t1\t10\t0\t1\n", "has no steps_per_second"},
+      {"missing column", TraceFormat::kAlibaba2023, "name,num_gpu\na,1\n", "trace:1: no column \"creation_time\""},
+      {"bad cell", TraceFormat::kSia, "time,application,num_replicas\n1,lm,1\n2,lm,none\n", "trace:3: num_replicas"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name);
+    const auto jobs = parse(c.format, c.text);
+    REQUIRE_FALSE(jobs.ok());
+    CHECK_THAT(jobs.error().message(), Catch::Contains(c.want));
+  }
+  CHECK_FALSE(trace_format("philly2").ok());
+}
+
+}  // namespace
+}  // namespace sluice::simulator

@@ -1,0 +1,88 @@
+#include "scheduler/testing/snapshot_lp.h"
+
+#include <algorithm>
+#include <coin/ClpSimplex.hpp>
+#include <coin/CoinPackedMatrix.hpp>
+#include <limits>
+
+#include "scheduler/progress.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+constexpr int kChords = 60;
+constexpr double kInfinity = std::numeric_limits<double>::max();
+
+// Columns are added with their entries in rows; rows are upper bounds.
+class Programme {
+ public:
+  int row(double at_most) { return limits_.push_back(at_most), static_cast<int>(limits_.size()) - 1; }
+
+  void column(double value, double at_most, const std::vector<std::pair<int, double>>& entries) {
+    const int index = static_cast<int>(values_.size());
+    values_.push_back(value);
+    most_.push_back(at_most);
+    for (const auto& [row, factor] : entries) {
+      rows_.push_back(row);
+      columns_.push_back(index);
+      factors_.push_back(factor);
+    }
+  }
+
+  double maximum() {
+    const CoinPackedMatrix matrix(false, rows_.data(), columns_.data(), factors_.data(),
+                                  static_cast<CoinBigIndex>(factors_.size()));
+    const std::vector<double> least(values_.size(), 0);
+    const std::vector<double> row_least(limits_.size(), -kInfinity);
+    ClpSimplex solver;
+    solver.setLogLevel(0);
+    solver.loadProblem(matrix, least.data(), most_.data(), values_.data(), row_least.data(), limits_.data());
+    solver.setOptimizationDirection(-1);
+    solver.primal();
+    return solver.objectiveValue();
+  }
+
+ private:
+  std::vector<double> limits_, values_, most_, factors_;
+  std::vector<int> rows_, columns_;
+};
+
+}  // namespace
+
+double best_value(const std::vector<Contender>& contenders, const NodeTable& nodes, const Config& config) {
+  Programme lp;
+  std::vector<int> room(nodes.size());  // feeders and workers on a node
+  double everywhere = 0;
+  for (int node = 0; node < nodes.size(); ++node) {
+    room[node] = lp.row(static_cast<double>(nodes[node].free_for_local()) / 1000);
+    everywhere += static_cast<double>(nodes[node].free_for_workers()) / 1000;
+  }
+  // Workers of all jobs are the same cores: one pool, filled from the nodes.
+  const int pool = lp.row(0);
+  for (int node = 0; node < nodes.size(); ++node)
+    lp.column(0, static_cast<double>(std::max<std::int64_t>(nodes[node].free_for_workers(), 0)) / 1000,
+              {{room[node], 1}, {pool, -1}});
+  double fixed = 0;
+  for (const Contender& c : contenders) {
+    if (!c.adjustable || !c.belief.known) continue;
+    const double q = config.softmin_exponent;
+    const double before = c.supply();
+    fixed += c.worth * progress(before, q);
+    // The last worker may reach beyond what is wanted.
+    const double most = std::max(0.0, c.want.supply_ratio - before) + c.supply_per_remote_core * c.worker_cores();
+    // What is granted bounds the sum of the chords used: sum of chords - supply <= 0.
+    const int supply = lp.row(0);
+    for (int i = 0; i < kChords && most > 0; ++i) {
+      const double width = most / kChords;
+      const double gain = progress(before + (i + 1) * width, q) - progress(before + i * width, q);
+      lp.column(c.worth * gain / width, width, {{supply, 1}});
+    }
+    for (const HostShare& host : c.hosts)
+      lp.column(0, static_cast<double>(host.most - host.granted) / 1000,
+                {{room[host.node], 1}, {supply, -c.supply_per_local_core}});
+    lp.column(0, std::min(everywhere, c.limit * c.worker_cores()), {{pool, 1}, {supply, -c.supply_per_remote_core}});
+  }
+  return fixed + lp.maximum();
+}
+
+}  // namespace sluice::scheduler::testing

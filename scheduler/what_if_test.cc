@@ -1,0 +1,48 @@
+#include "scheduler/what_if.h"
+
+#include "scheduler/decide.h"
+#include "scheduler/progress.h"
+#include "scheduler/testing/builders.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+
+TEST_CASE("more workers bring what the curve promises, fewer cost it, and none of unknown jobs do anything") {
+  const ClusterSnapshot snapshot = MakeSnapshot().node("n1", 4000).job(MakeJob("a").measures(kHungry)).obj();
+  const Plan plan = decide(snapshot, {});
+  const auto f = [](double workers) { return progress((1 + 0.77 * workers) / 8, 6); };
+  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], 3, {}) == Approx(100 * (f(7) / f(4) - 1)));
+  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], 1, {}) ==
+        Approx(plan.jobs[0].next_worker_gain_percent).epsilon(0.01));
+  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], -1, {}) == Approx(100 * (f(3) / f(4) - 1)));
+  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], -99, {}) == Approx(100 * (f(0) / f(4) - 1)));
+  CHECK(gain_of_workers_percent({}, snapshot.jobs[0], 3, {}) == 0);
+}
+
+TEST_CASE("the gain as people read it") {
+  CHECK(gain_text(3, 11.2) == "+3 workers: +11 % steps/s");
+  CHECK(gain_text(1, 0) == "+1 worker: +0 % steps/s");
+  CHECK(gain_text(-2, -40.4) == "-2 workers: -40 % steps/s");
+}
+
+TEST_CASE("more nodes go to whom the next decision would give them") {
+  const ClusterSnapshot snapshot = MakeSnapshot()
+                                       .node("n1", 2000)
+                                       .job(MakeJob("hungry").measures(kHungry))
+                                       .job(MakeJob("fed").measures(FluidJob{.demand = 500}))
+                                       .job(MakeJob("stopped").not_running())
+                                       .obj();
+  const std::vector<JobGain> gains = gain_of_nodes(snapshot, {{"n2", 4000}}, {});
+  REQUIRE(gains.size() == 2);
+  CHECK(gains[0].id.name == "fed");
+  CHECK(gains[0].workers == 0);
+  CHECK(gains[0].gain_percent == Approx(0).margin(1e-9));
+  CHECK(gains[1].workers == 4);
+  CHECK(gains[1].gain_percent > 100);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing

@@ -1,0 +1,204 @@
+// One child and its protocol, from the start of the interpreter to its loss (testing/python/sluice/executor.py).
+#include "src/executor/python_child.h"
+
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::executor {
+namespace {
+
+using nlohmann::json;
+using Started = std::variant<std::unique_ptr<PythonChild>, BatchFailure>;
+
+struct Fixture {
+  std::shared_ptr<transport::Arena> arena = *transport::Arena::create(std::size_t{1} << 20);
+  PythonOptions options{.arena = arena,
+                        .python_path = std::filesystem::absolute("src/executor/testing/python").string()};
+  ProcessSpawner spawner;
+  std::stop_source stop;
+
+  PipelineHandle pipeline(const json& description, std::uint32_t num_workers = 2) const {
+    auto made = make_pipeline(7, ExecutorKind::kPython, description.dump(), "/usr/bin/python3", num_workers);
+    REQUIRE(made.ok());
+    return *made;
+  }
+
+  Started start(const PipelineHandle& pipeline) {
+    return PythonChild::start(options, spawner, pipeline, stop.get_token());
+  }
+
+  std::unique_ptr<PythonChild> child(const json& description, std::uint32_t num_workers = 2) {
+    Started started = start(pipeline(description, num_workers));
+    REQUIRE(std::holds_alternative<std::unique_ptr<PythonChild>>(started));
+    return std::get<std::unique_ptr<PythonChild>>(std::move(started));
+  }
+
+  std::variant<Batch, BatchFailure, ChildLost> run(PythonChild& child, std::uint64_t seq = 0,
+                                                   std::vector<std::int64_t> indices = {1, 2}) {
+    BatchRequest request;
+    request.pipeline = pipeline(json::object());
+    request.stream = 3;
+    request.seq = seq;
+    request.base_seed = 5;
+    request.epoch = 6;
+    request.position = 8;
+    request.indices = std::move(indices);
+    return child.run(request, stop.get_token(), [] { return false; });
+  }
+
+  bool all_memory_is_free() const { return arena->free_bytes() == arena->bytes(); }
+};
+
+json behaviour(const char* name) { return {{"behaviour", name}}; }
+
+TEST_CASE("a child that does not come up is this machine's failure, with the way it ended") {
+  struct Case {
+    const char* behaviour;
+    std::chrono::seconds start_time_max;
+    const char* want;
+  };
+  for (const Case& test :
+       {Case{"die while loading", std::chrono::seconds(60), "exited with code 5, while it was loading the pipeline"},
+        Case{"never load", std::chrono::seconds(1), "no frame arrived in time"},
+        Case{"nonsense while loading", std::chrono::seconds(60), "unknown type 'dance'"},
+        Case{"answers before it is asked", std::chrono::seconds(60), "it answered load with something else"}}) {
+    INFO(test.behaviour);
+    Fixture f;
+    f.options.start_time_max = test.start_time_max;
+    const Started started = f.start(f.pipeline(behaviour(test.behaviour)));
+    REQUIRE(std::holds_alternative<BatchFailure>(started));
+    const auto& failure = std::get<BatchFailure>(started);
+    CHECK(failure.executor_fault);
+    CHECK_THAT(failure.failure.message, Catch::Contains(test.want));
+  }
+}
+
+TEST_CASE("what the user's code raises while it is loaded is the user's") {
+  Fixture f;
+  const Started started = f.start(f.pipeline(behaviour("cannot load")));
+  const auto& failure = std::get<BatchFailure>(started);
+  CHECK(!failure.executor_fault);
+  CHECK(failure.failure.exception_type == "ImportError");
+}
+
+TEST_CASE("the end does not wait for a child that loads for ever") {
+  Fixture f;
+  std::jthread ender([&] { f.stop.request_stop(); });
+  const Started started = f.start(f.pipeline(behaviour("never load")));
+  CHECK(std::get<BatchFailure>(started).executor_fault);
+}
+
+TEST_CASE("a request reaches the child with all that seeds and sharding need") {
+  struct Case {
+    const char* name;
+    std::uint32_t num_workers;
+    std::uint64_t seq;
+    int want_worker, want_workers;
+  };
+  for (const Case& test : {Case{"the first of two workers", 2, 4, 0, 2}, Case{"the second", 2, 5, 1, 2},
+                           Case{"no workers count as one", 0, 5, 0, 1}}) {
+    INFO(test.name);
+    Fixture f;
+    const auto child = f.child({{"behaviour", "environment"}, {"names", json::array()}}, test.num_workers);
+    const auto outcome = f.run(*child, test.seq, {10, -1});
+    REQUIRE(std::holds_alternative<Batch>(outcome));
+    const json message = json::parse(std::get<Batch>(outcome).structure)["message"];
+    CHECK(message["stream"] == 3);
+    CHECK(message["seq"] == test.seq);
+    CHECK(message["base_seed"] == 5);
+    CHECK(message["epoch"] == 6);
+    CHECK(message["position"] == 8);
+    CHECK(message["indices"] == json{10, -1});
+    CHECK(message["pipeline"] == 7);
+    CHECK(message["worker_id"] == test.want_worker);
+    CHECK(message["num_workers"] == test.want_workers);
+  }
+}
+
+TEST_CASE("a child's own threads, path and priority are set for it") {
+  Fixture f;
+  const int ours = ::getpriority(PRIO_PROCESS, 0);
+  f.options.nice = std::max(1, ours);  // it can only go up
+  ::unsetenv("OMP_NUM_THREADS");
+  ::setenv("PYTHONPATH", "/the/users/own", 1);
+  const auto child = f.child({{"behaviour", "environment"}, {"names", {"OMP_NUM_THREADS", "PYTHONPATH"}}});
+  ::unsetenv("PYTHONPATH");
+  const auto outcome = f.run(*child);
+  const json environment = json::parse(std::get<Batch>(outcome).structure);
+  CHECK(environment["OMP_NUM_THREADS"] == "1");
+  CHECK(environment["PYTHONPATH"] == f.options.python_path + ":/the/users/own");
+  CHECK(environment["nice"] == std::max(1, ours));
+}
+
+TEST_CASE("a user's choice of threads stands") {
+  Fixture f;
+  ::setenv("OMP_NUM_THREADS", "3", 1);
+  const auto child = f.child({{"behaviour", "environment"}, {"names", {"OMP_NUM_THREADS"}}});
+  ::unsetenv("OMP_NUM_THREADS");
+  const auto outcome = f.run(*child);
+  CHECK(json::parse(std::get<Batch>(outcome).structure)["OMP_NUM_THREADS"] == "3");
+}
+
+TEST_CASE("one child serves many batches, one after the other") {
+  Fixture f;
+  const auto child = f.child(behaviour("echo"));
+  for (std::uint64_t seq = 0; seq < 20; ++seq) {
+    auto outcome = f.run(*child, seq, {static_cast<std::int64_t>(100 + seq)});
+    REQUIRE(std::holds_alternative<Batch>(outcome));
+    const Batch& batch = std::get<Batch>(outcome);
+    std::int64_t values[2];
+    std::memcpy(values, batch.slot.data() + batch.tensors.at(0).offset, sizeof(values));
+    CHECK(values[0] == static_cast<std::int64_t>(100 + seq));
+    CHECK(values[1] == static_cast<std::int64_t>(seq));
+  }
+  CHECK(!child->lost());
+  CHECK(!child->has_ended());
+  CHECK(f.all_memory_is_free());
+}
+
+TEST_CASE("a batch without tensors needs no memory; one that describes memory it never asked for loses its child") {
+  Fixture f;
+  SECTION("without tensors") {
+    const auto child = f.child(behaviour("no tensors"));
+    const auto outcome = f.run(*child);
+    REQUIRE(std::holds_alternative<Batch>(outcome));
+    CHECK(!std::get<Batch>(outcome).slot.valid());
+  }
+  SECTION("tensors without memory") {
+    const auto child = f.child(behaviour("no alloc"));
+    const auto outcome = f.run(*child);
+    REQUIRE(std::holds_alternative<ChildLost>(outcome));
+    CHECK_THAT(std::get<ChildLost>(outcome).how, Catch::Contains("outside its slot"));
+    CHECK(child->lost());
+  }
+}
+
+TEST_CASE("a child that asks for memory again and again holds one slot at a time") {
+  Fixture f;
+  const auto child = f.child({{"behaviour", "echo"}, {"allocs", 50}, {"alloc_bytes", 400 << 10}});
+  auto outcome = f.run(*child);
+  REQUIRE(std::holds_alternative<Batch>(outcome));
+  CHECK(f.arena->free_bytes() == f.arena->bytes() - std::get<Batch>(outcome).slot.bytes());
+}
+
+TEST_CASE("a batch that nobody wants may go on for the time of grace, then its child is killed") {
+  Fixture f;
+  f.options.cancel_grace = std::chrono::seconds(0);
+  const auto child = f.child(behaviour("hang"));
+  BatchRequest request;
+  request.pipeline = f.pipeline(behaviour("hang"));
+  const auto outcome = child->run(request, {}, [] { return true; });
+  REQUIRE(std::holds_alternative<ChildLost>(outcome));
+  CHECK_THAT(std::get<ChildLost>(outcome).how, Catch::Contains("nobody wants its batch"));
+  CHECK(child->has_ended());
+}
+
+}  // namespace
+}  // namespace sluice::executor

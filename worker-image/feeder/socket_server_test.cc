@@ -1,0 +1,227 @@
+// The feeder's socket and clients that are slow, silent, many or wrong.
+#include "worker-image/feeder/socket_server.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "src/base/testing/catch.h"
+#include "worker-image/testing/eventually.h"
+#include "worker-image/testing/temporary_directory.h"
+
+namespace sluice::feeder {
+namespace {
+
+using testing::eventually;
+using transport::Frame;
+using transport::FrameSocket;
+using transport::UniqueFd;
+
+// Notes what the server tells; every frame is also echoed if the test says so.
+class Notes final : public SocketHandler {
+ public:
+  void connected(std::shared_ptr<Connection> connection) override {
+    std::lock_guard lock(mutex_);
+    connections_.push_back(std::move(connection));
+  }
+  void received(std::uint64_t client, Frame frame) override {
+    std::lock_guard lock(mutex_);
+    if (echo) connections_.at(client - 1)->send(frame.json, frame.blob);
+    frames_.push_back(std::move(frame));
+  }
+  void broken(std::uint64_t client, const Error& error) override {
+    std::lock_guard lock(mutex_);
+    connections_.at(client - 1)->send(error.message());
+  }
+  void disconnected(std::uint64_t) override { ++gone; }
+
+  std::shared_ptr<Connection> connection(std::size_t number) {
+    REQUIRE(eventually([&] {
+      std::lock_guard lock(mutex_);
+      return connections_.size() > number;
+    }));
+    std::lock_guard lock(mutex_);
+    return connections_[number];
+  }
+  std::size_t frames() {
+    std::lock_guard lock(mutex_);
+    return frames_.size();
+  }
+
+  std::atomic<bool> echo = false;
+  std::atomic<int> gone = 0;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Connection>> connections_;  // clients are numbered from 1
+  std::vector<Frame> frames_;
+};
+
+struct Fixture {
+  Fixture() {
+    auto started = SocketServer::start(path(), notes);
+    REQUIRE(started.ok());
+    server = std::move(started).value();
+  }
+  std::string path() const { return (directory.path / "test.sock").string(); }
+
+  FrameSocket connect() const {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path().c_str(), sizeof(address.sun_path) - 1);
+    REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+    return FrameSocket(std::move(fd));
+  }
+
+  testing::TemporaryDirectory directory;
+  Notes notes;
+  std::unique_ptr<SocketServer> server;
+};
+
+FrameSocket::Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
+
+TEST_CASE("frames of all sizes go both ways, in order") {
+  Fixture f;
+  f.notes.echo = true;
+  FrameSocket client = f.connect();
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{300000}, std::size_t{5} << 20}) {
+    const std::string blob(bytes, 'b');
+    REQUIRE(client.send("{}", blob, soon()).ok());
+    const auto echo = client.receive(soon());
+    REQUIRE(echo.ok());
+    CHECK((echo->blob == blob));
+  }
+  for (int i = 0; i < 500; ++i) REQUIRE(client.send(std::to_string(i), "", soon()).ok());
+  for (int i = 0; i < 500; ++i) CHECK(client.receive(soon())->json == std::to_string(i));
+}
+
+TEST_CASE("a descriptor comes with its own frame, also when others are queued before it") {
+  Fixture f;
+  FrameSocket client = f.connect();
+  const auto connection = f.notes.connection(0);
+  UniqueFd memory(::memfd_create("socket_server_test", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(memory.get(), 4321) == 0);
+  connection->send("first", std::string(std::size_t{3} << 20, 'x'));  // more than the kernel takes at once
+  connection->send("second", "", memory.get());
+  CHECK(client.receive(soon())->json == "first");
+  CHECK(client.receive(soon())->json == "second");
+  const UniqueFd passed = client.take_passed_fd();
+  REQUIRE(passed.valid());
+  CHECK(::lseek(passed.get(), 0, SEEK_END) == 4321);
+}
+
+TEST_CASE("sending to a client that does not read never waits, and is bounded: it is disconnected") {
+  Fixture f;
+  FrameSocket slow = f.connect(), other = f.connect();
+  const auto connection = f.notes.connection(0);
+  const std::string blob(std::size_t{16} << 20, 'x');
+  for (std::size_t sent = 0; sent <= Connection::kQueueBytesMax + blob.size(); sent += blob.size())
+    connection->send("{}", blob);
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
+  connection->send("{}", "nobody is there");
+  f.notes.echo = true;
+  REQUIRE(other.send("still", "", soon()).ok());
+  CHECK(other.receive(soon())->json == "still");
+}
+
+TEST_CASE("a slow client that reads in the end gets everything") {
+  Fixture f;
+  FrameSocket client = f.connect();
+  const auto connection = f.notes.connection(0);
+  for (int i = 0; i < 40; ++i) connection->send(std::to_string(i), std::string(std::size_t{1} << 20, 'x'));
+  for (int i = 0; i < 40; ++i) {
+    const auto frame = client.receive(soon());
+    REQUIRE(frame.ok());
+    CHECK(frame->json == std::to_string(i));
+    CHECK(frame->blob.size() == std::size_t{1} << 20);
+  }
+  CHECK(f.notes.gone == 0);
+}
+
+TEST_CASE("closing after sending lets the last words out") {
+  Fixture f;
+  FrameSocket client = f.connect();
+  const auto connection = f.notes.connection(0);
+  connection->send("last words", std::string(std::size_t{2} << 20, 'x'));
+  connection->close_after_sending();
+  connection->send("too late");
+  CHECK(client.receive(soon())->json == "last words");
+  CHECK(client.receive(soon()).error().code() == ErrorCode::kUnavailable);
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
+}
+
+TEST_CASE("a client that breaks the limits is told why, and not listened to any more") {
+  Fixture f;
+  FrameSocket client = f.connect();
+  REQUIRE(client.send("good", "", soon()).ok());
+  const std::string bad(8, '\xff');
+  REQUIRE(::send(client.fd(), bad.data(), bad.size(), MSG_NOSIGNAL) == 8);
+  const auto last = client.receive(soon());
+  REQUIRE(last.ok());
+  CHECK_THAT(last->json, Catch::Contains("json_bytes"));
+  CHECK(!client.receive(soon()).ok());
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
+  CHECK(f.notes.frames() == 1);
+}
+
+TEST_CASE("a client that goes in the middle of a frame is gone, and its half frame with it") {
+  Fixture f;
+  {
+    FrameSocket client = f.connect();
+    const std::string half = transport::encode_frame("{}", "blob").substr(0, 9);
+    REQUIRE(::send(client.fd(), half.data(), half.size(), MSG_NOSIGNAL) == 9);
+  }
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
+  CHECK(f.notes.frames() == 0);
+}
+
+TEST_CASE("more clients than the bound are turned away; those that are there go on") {
+  Fixture f;
+  f.notes.echo = true;
+  std::vector<FrameSocket> clients;
+  for (std::size_t i = 0; i < SocketServer::kClientsMax; ++i) clients.push_back(f.connect());
+  f.notes.connection(SocketServer::kClientsMax - 1);
+  FrameSocket surplus = f.connect();
+  CHECK(surplus.receive(soon()).error().code() == ErrorCode::kUnavailable);
+  REQUIRE(clients.front().send("here", "", soon()).ok());
+  CHECK(clients.front().receive(soon())->json == "here");
+  clients.pop_back();
+  REQUIRE(eventually([&] { return f.notes.gone == 1; }));
+  FrameSocket next = f.connect();
+  f.notes.connection(SocketServer::kClientsMax);
+}
+
+TEST_CASE("the end disconnects everybody, removes the file, and connections may be used after it") {
+  Fixture f;
+  FrameSocket client = f.connect();
+  const auto connection = f.notes.connection(0);
+  f.server.reset();
+  CHECK(f.notes.gone == 1);
+  CHECK(!std::filesystem::exists(f.path()));
+  CHECK(client.receive(soon()).error().code() == ErrorCode::kUnavailable);
+  connection->send("into the void");
+  connection->close_after_sending();
+}
+
+TEST_CASE("a path that cannot be bound is an error that names it") {
+  Notes notes;
+  struct Case {
+    std::string path;
+    const char* want;
+  };
+  const testing::TemporaryDirectory directory;
+  for (const Case& test : {Case{(directory.path / "no/such/folder.sock").string(), "no/such/folder.sock"},
+                           Case{"/" + std::string(200, 'x'), "longer than 107 bytes"}}) {
+    const auto started = SocketServer::start(test.path, notes);
+    REQUIRE(!started.ok());
+    CHECK_THAT(std::string(started.error().message()), Catch::Contains(test.want));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::feeder

@@ -1,0 +1,79 @@
+#include "worker-image/program/program.h"
+
+#include <poll.h>
+#include <prometheus/registry.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "src/base/logging.h"
+#include "src/executor/cgroup.h"
+#include "src/http/exposition.h"
+#include "src/http/server.h"
+
+namespace sluice::program {
+
+std::vector<Flag> with_shared_flags(std::vector<Flag> own) {
+  const Flag shared[] = {
+      {"threads", "N", "0", "threads that execute batches; 0: from the CPU quota"},
+      {"metrics-address", "IP:PORT", "none", "where /metrics, /healthz and /readyz are served; none: nowhere"},
+      {"tls-dir", "DIR", "", "ca.crt, tls.crt and tls.key of the job: feeder and workers speak to nobody else"},
+      {"insecure", "", "", "feeder and workers speak in the clear, to anybody"},
+      {"job", "NAME", "", "the training job, for metrics"},
+      {"namespace", "NS", "", "its namespace, for metrics"},
+      {"python-path", "DIR", "", "put before PYTHONPATH of Python executors"},
+  };
+  own.insert(own.end(), std::begin(shared), std::end(shared));
+  return own;
+}
+
+Result<std::size_t> fixed_threads(const Flags& flags) {
+  SLUICE_TRY(const std::int64_t threads, flags.integer("threads"));
+  if (threads < 0 || threads > 1024) return invalid_argument("--threads: must be between 0 and 1024");
+  return static_cast<std::size_t>(threads);
+}
+
+std::size_t threads_now(std::size_t fixed) {
+  return fixed > 0 ? fixed : executor::threads_for(executor::cpu_quota_cores(), executor::cpus_allowed());
+}
+
+executor::JobLabels job_labels(const Flags& flags) { return {flags.text("job"), flags.text("namespace")}; }
+
+Result<std::unique_ptr<http::Server>> serve_pages(const Flags& flags,
+                                                  const std::shared_ptr<prometheus::Registry>& registry,
+                                                  std::function<bool()> draining) {
+  if (flags.text("metrics-address") == "none") return std::unique_ptr<http::Server>();
+  const auto healthy = [] { return http::Page{.body = "ok\n"}; };
+  const auto ready = [draining = std::move(draining)] {
+    return draining() ? http::Page{.status = 503, .body = "draining\n"} : http::Page{.body = "ok\n"};
+  };
+  return http::Server::start(flags.text("metrics-address"),
+                             {{"/metrics", http::metrics_page({registry})}, {"/healthz", healthy}, {"/readyz", ready}});
+}
+
+int block_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigset_t ending;
+  ::sigemptyset(&ending);
+  ::sigaddset(&ending, SIGTERM);
+  ::sigaddset(&ending, SIGINT);
+  ::sigprocmask(SIG_BLOCK, &ending, nullptr);
+  return ::signalfd(-1, &ending, SFD_CLOEXEC);
+}
+
+int wait_for_signal(int signals, int milliseconds) {
+  pollfd entry{signals, POLLIN, 0};
+  if (::poll(&entry, 1, milliseconds) <= 0) return 0;
+  signalfd_siginfo info{};
+  (void)!::read(signals, &info, sizeof(info));
+  return static_cast<int>(info.ssi_signo);
+}
+
+int exit_status(std::string_view component, const Result<void>& result, int failed) {
+  if (result.ok()) return 0;
+  log_error(component, result.error().message());
+  return failed;
+}
+
+}  // namespace sluice::program

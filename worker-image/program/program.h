@@ -1,0 +1,49 @@
+// What the two programs have in common: flags, signals, pages, and how they end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "src/base/flags.h"
+#include "src/executor/executor_metrics.h"
+
+namespace prometheus {
+class Registry;
+}
+namespace sluice::http {
+class Server;
+}
+
+namespace sluice::program {
+
+// `own` and the flags that both programs have. The names must outlive the result (literals do).
+std::vector<Flag> with_shared_flags(std::vector<Flag> own);
+
+// The value of --threads; 0: follow the CPU quota. Errors: InvalidArgument outside 0..1024.
+Result<std::size_t> fixed_threads(const Flags& flags);
+// `fixed`, or what the CPU quota allows at this moment.
+std::size_t threads_now(std::size_t fixed);
+
+executor::JobLabels job_labels(const Flags& flags);
+
+// Serves /metrics, /healthz and /readyz (503 "draining" while `draining` returns true) at --metrics-address; null
+// where that is "none". Errors: as http::Server::start.
+Result<std::unique_ptr<http::Server>> serve_pages(const Flags& flags,
+                                                  const std::shared_ptr<prometheus::Registry>& registry,
+                                                  std::function<bool()> draining);
+
+// From here on SIGTERM and SIGINT are read from the descriptor that this returns, and a peer that goes away is an error
+// of the write. REQUIRES: called before any thread starts, so that all inherit it.
+int block_signals();
+// Waits so many milliseconds at most (-1: for ever). The signal's number, or 0.
+int wait_for_signal(int signals, int milliseconds);
+
+// Logs the error, if there is one. The exit status: 0, or `failed`.
+int exit_status(std::string_view component, const Result<void>& result, int failed);
+
+inline constexpr int kFailed = 1;
+inline constexpr int kWrongUsage = 2;
+
+}  // namespace sluice::program
