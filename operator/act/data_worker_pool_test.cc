@@ -228,6 +228,23 @@ TEST_CASE("a worker that ended by itself is replaced, the later the more often i
   CHECK(memory.failures == 0);
 }
 
+TEST_CASE("what a lost node takes with it is one failure, however its pods' ends are told") {
+  FakeCluster cluster = running(4);
+  PoolMemory memory;
+  const auto evict = [&](int ordinal) {
+    cluster.at(kube::kPods, "vision-worker-" + std::to_string(ordinal))["status"] = {{"phase", "Failed"}};
+  };
+  evict(0);
+  evict(1);
+  evict(2);
+  run(cluster, memory);
+  evict(3);
+  run(cluster, memory, 100, kNow + 1);
+  cluster.finish_deletions();
+  CHECK(memory.failures == 1);
+  CHECK(writes_to_pods(run(cluster, memory, 100, kNow + 6)).size() == 4);
+}
+
 TEST_CASE("a new template reaches the workers one at a time, while the others serve") {
   FakeCluster cluster = running(3);
   PoolMemory memory;

@@ -110,7 +110,7 @@ PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPoint
       decision && decision->plan.workers == observe::integer_field(*pool, "/spec/replicas"))
     world.victims = decision->plan.victims;
   world.pool = std::move(pool);
-  world.now_seconds = std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count();
+  world.now_seconds = std::chrono::duration<double>(clock_.now().time_since_epoch()).count();
   world.now = kube::format_time(clock_.wall_now());
   return world;
 }
@@ -131,6 +131,7 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
 
   PoolStep step = reconcile_pool(world_of(key, pool), memory);
   Result<void> outcome;
+  bool pods_done = true;
   for (std::size_t index = 0; index < step.actions.size(); ++index) {
     const kube::Action& action = step.actions[index];
     outcome = seams_.perform(action, stop);
@@ -138,6 +139,7 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
     if (!outcome.ok() && outcome.error().code() == ErrorCode::kAlreadyExists) outcome = {};
     if (!outcome.ok()) {
       forget_failed(step.memory, step.actions, index);
+      pods_done = action.verb == kube::Verb::kApplyStatus;
       break;
     }
     if (action.resource == kube::kPods) log_info("act", action.to_string());
@@ -146,8 +148,9 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
     std::lock_guard lock(mutex_);
     memories_[uid] = step.memory;
   }
+  if (pods_done)  // the next step will not tell of them again, whatever becomes of the status
+    for (kube::Event& event : step.events) seams_.record(std::move(event));
   if (!outcome.ok()) return outcome.error();
-  for (kube::Event& event : step.events) seams_.record(std::move(event));
   return step.again_after;
 }
 
