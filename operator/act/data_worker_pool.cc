@@ -216,7 +216,7 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   else if (settled && step.memory.deleting_until.empty())
     roll_out(step, world, workers);
   // 3. What was seen, not what was just asked for: the next event brings the rest.
-  if (auto action = status_action(world, workers, desired)) step.actions.push_back(std::move(*action));
+  step.status = status_action(world, workers, desired);
 
   const bool waiting = !step.memory.creating_until.empty() || !step.memory.deleting_until.empty();
   if (waiting && !step.again_after) step.again_after = std::chrono::seconds(static_cast<int>(kInFlightSeconds) + 1);

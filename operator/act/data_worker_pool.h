@@ -43,9 +43,10 @@ struct PoolMemory {
 };
 
 struct PoolStep {
-  std::vector<kube::Action> actions;  // pods first, the status last
-  std::vector<kube::Event> events;    // for after the pods' actions have succeeded
-  PoolMemory memory;                  // if all actions succeed; see forget_failed
+  std::vector<kube::Action> actions;  // on pods
+  std::optional<kube::Action> status;
+  std::vector<kube::Event> events;  // for after the pods' actions have succeeded
+  PoolMemory memory;                // if all actions succeed; see forget_failed
   std::optional<std::chrono::milliseconds> again_after;
 };
 

@@ -225,6 +225,19 @@ TEST_CASE("a worker's end is told even when the pool's status is out of date") {
   CHECK(harness.events == std::vector<std::string>{"WorkerEnded"});
 }
 
+TEST_CASE("workers that the API server refuses are told of, and the status stays true") {
+  Harness harness;
+  harness.cluster.put(kube::kDataWorkerPools, pool(2));
+  harness.fail = [](const kube::Action& action) -> Result<void> {
+    if (action.resource == kube::kPods) return Error(ErrorCode::kPermissionDenied, "violates PodSecurity");
+    return {};
+  };
+  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.events == std::vector<std::string>{"WorkerRefused"});
+  const auto seen = harness.cluster.get(kube::kDataWorkerPools, "vision");
+  CHECK(field(*seen, "/status/conditions").at(0).at("message") == "0 of 2 workers are ready");
+}
+
 TEST_CASE("the pause before a worker is replaced does not depend on the wall clock") {
   for (const auto jump : {std::chrono::hours(1), -std::chrono::hours(1)}) {
     INFO(jump.count());

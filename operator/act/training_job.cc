@@ -86,7 +86,7 @@ std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Con
   // spec.replicas is absent on purpose: it belongs to the scheduler, or to whoever scales the pool in mode Recommend.
   json pod_template = worker_pod_template(training_job, config);
   json metadata = job_child_metadata(training_job, job, kWorkerComponent);
-  // Comparing finds what the template says and the pool does not; a limit that was taken out of the spec is found by this.
+  // A comparison finds what the template says and the pool does not. What was taken out of the spec is found by this.
   metadata["annotations"][std::string(kAppliedTemplateAnnotation)] = template_hash(pod_template);
   json body = {{"metadata", std::move(metadata)}, {"spec", {{"jobName", job}, {"template", std::move(pod_template)}}}};
   if (!world.pool) return write(kube::Verb::kApply, kube::kDataWorkerPools, std::move(body));
