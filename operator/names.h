@@ -22,6 +22,8 @@ inline constexpr std::string_view kWorkerComponent = "worker";
 inline constexpr std::string_view kPartOf = "sluice";
 // On a worker pod: which version of the pool's template it was made from.
 inline constexpr std::string_view kTemplateHashLabel = "sluice.dev/template-hash";
+// On the pool: of which worker template it was made. What the template no longer says does not show otherwise.
+inline constexpr std::string_view kAppliedTemplateAnnotation = "sluice.dev/applied-template";
 // On the trainer's Job: "true" when its pods carry a feeder. A Job's template cannot change, spec.mode can.
 inline constexpr std::string_view kFeederAnnotation = "sluice.dev/feeder";
 // On a pool: the number of workers that the scheduler set last. Another number in spec.replicas is somebody else's.

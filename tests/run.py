@@ -25,6 +25,7 @@ LOGS = ROOT / "build/test-logs"
 # The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
 THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_kube_fake_test", "sluice_prom_test", "sluice_transport_test",
                   "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
+SIMULATION_SEEDS = 10000  # of random faults; more: `make soak`
 
 
 @dataclasses.dataclass
@@ -125,6 +126,17 @@ def pytest(name, paths, environment=None, timeout_seconds=1800):
     return tally
 
 
+def simulation_runs():
+    """Every one of Sieve's perturbations, and SIMULATION_SEEDS runs with random faults, a thousand to a test."""
+    simulation = "build/operator/simulation/sluice-simulation"
+    tests = {"simulation-sieve": ["--sieve"]}
+    for first in range(1, SIMULATION_SEEDS, 1000):
+        tests[f"simulation-seeds-{first}"] = ["--first", str(first), "--runs", "1000"]
+    # A failure's log names the seed and the command that runs it again.
+    passed = sum(run(name, [simulation, *arguments]) for name, arguments in tests.items())
+    return Tally(passed=passed, failed=len(tests) - passed)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=["unit", "simulation", "threads", "python", "e2e"], action="append",
@@ -151,10 +163,9 @@ def main():
             total.add(catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1",
                                                              "UBSAN_OPTIONS": "print_stacktrace=1"}))
     if "simulation" in stages:
-        # Optimised and without sanitizers: every one of Sieve's perturbations. Random faults: `make soak`.
+        # Optimised and without sanitizers.
         if required(run("build-simulation", ["ninja", "-C", "build", "sluice-simulation"])):
-            simulation = "build/operator/simulation/sluice-simulation"
-            required(run("simulation-sieve", [simulation, "--sieve"]))
+            total.add(simulation_runs())
     if "threads" in stages:
         if required(build("build/tsan", THREADED_TESTS, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_SANITIZE=thread")):
             suppressions = ROOT / "tools/sanitizers/tsan.supp"

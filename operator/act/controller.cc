@@ -4,6 +4,12 @@
 
 namespace sluice::act {
 
+namespace {
+
+constexpr auto kAfterLostRace = std::chrono::seconds(1);  // should the change be one that no handler is told of
+
+}  // namespace
+
 Controller::Controller(std::string name, Reconcile reconcile, std::function<void()> failed, const Clock& clock)
     : name_(std::move(name)),
       reconcile_(std::move(reconcile)),
@@ -42,11 +48,16 @@ void Controller::reconcile_one(const kube::ObjectKey& key, std::stop_token stop)
     return;
   }
   if (stop.stop_requested()) return;
+  // A lost race is the normal way to learn that the cache is behind. The change that it does not show yet adds the key
+  // again; to ask before that is to be refused again.
+  if (again.error().code() == ErrorCode::kConflict) {
+    log(LogLevel::kDebug, name_, "decided on what has changed since",
+        {{"object", key.to_string()}, {"error", again.error().to_string()}});
+    queue_.add_after(key, kAfterLostRace);
+    return;
+  }
   failed_();
-  // A lost race is the normal way to learn that the cache was behind; it is not worth a warning.
-  const bool race = again.error().code() == ErrorCode::kConflict;
-  log(race ? LogLevel::kDebug : LogLevel::kWarning, name_, "reconcile failed",
-      {{"object", key.to_string()}, {"error", again.error().to_string()}});
+  log_warning(name_, "reconcile failed", {{"object", key.to_string()}, {"error", again.error().to_string()}});
   queue_.add_rate_limited(key);
 }
 

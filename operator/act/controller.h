@@ -19,11 +19,12 @@ namespace sluice::act {
 class Controller {
  public:
   // Brings one object to what it should be. The value: when to look again without being told; nullopt: not.
-  // An error is retried with growing pauses, at most a minute apart.
+  // An error is retried with growing pauses, at most a minute apart; a Conflict when the key is added again, or after a
+  // second.
   using Reconcile =
       std::function<Result<std::optional<std::chrono::milliseconds>>(const kube::ObjectKey& key, std::stop_token stop)>;
 
-  // `failed` is called for every error, for the metrics. REQUIRES: clock outlives the controller.
+  // `failed` is called for every error but conflicts, for the metrics. REQUIRES: clock outlives the controller.
   Controller(std::string name, Reconcile reconcile, std::function<void()> failed, const Clock& clock);
   ~Controller() { stop(); }
 

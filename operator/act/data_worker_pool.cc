@@ -114,13 +114,19 @@ void sort_for_removal(std::vector<Worker>& workers, const std::vector<std::strin
   });
 }
 
+// What ends together, or while a pause lasts, is one failure: a node that goes away takes many workers with it.
+void postpone_replacement(PoolMemory& memory, double now_seconds) {
+  if (memory.failures > 0 && now_seconds < memory.replace_not_before_seconds) return;
+  double pause_seconds = kFirstReplacementSeconds;
+  for (int i = 0; i < memory.failures && pause_seconds < kMaxReplacementSeconds; ++i) pause_seconds *= 2;
+  ++memory.failures;
+  memory.replace_not_before_seconds = now_seconds + std::min(pause_seconds, kMaxReplacementSeconds);
+}
+
 void replace_ended(PoolStep& step, const PoolWorld& world, const Workers& workers) {
+  if (!workers.ended.empty()) postpone_replacement(step.memory, world.now_seconds);
   for (const Worker& worker : workers.ended) {
     remove_worker(step, world, worker);
-    double pause_seconds = kFirstReplacementSeconds;
-    for (int i = 0; i < step.memory.failures && pause_seconds < kMaxReplacementSeconds; ++i) pause_seconds *= 2;
-    ++step.memory.failures;
-    step.memory.replace_not_before_seconds = world.now_seconds + std::min(pause_seconds, kMaxReplacementSeconds);
     const std::string reason = text_field(*worker.pod, "/status/reason", "no reason given");
     step.events.push_back({kube::kDataWorkerPools, kube::key_of(*world.pool), text_field(*world.pool, "/metadata/uid"),
                            kube::EventType::kWarning, "WorkerEnded", "Replace",
@@ -180,6 +186,7 @@ std::optional<kube::Action> status_action(const PoolWorld& world, const Workers&
                       {{"status", std::move(status)}},
                       std::string(kOperatorManager)};
   action.uid = text_field(pool, "/metadata/uid");
+  action.version = text_field(pool, "/metadata/resourceVersion");  // never over what has been said since
   return action;
 }
 
@@ -209,7 +216,7 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   else if (settled && step.memory.deleting_until.empty())
     roll_out(step, world, workers);
   // 3. What was seen, not what was just asked for: the next event brings the rest.
-  if (auto action = status_action(world, workers, desired)) step.actions.push_back(std::move(*action));
+  step.status = status_action(world, workers, desired);
 
   const bool waiting = !step.memory.creating_until.empty() || !step.memory.deleting_until.empty();
   if (waiting && !step.again_after) step.again_after = std::chrono::seconds(static_cast<int>(kInFlightSeconds) + 1);

@@ -26,8 +26,9 @@ struct PoolWorld {
   std::vector<kube::ObjectPointer> pods;
   // Names of pods to give up first, from the scheduler's plan. May be empty or out of date.
   std::vector<std::string> victims;
-  double now_seconds = 0;  // Unix time
-  std::string now;         // the same, RFC 3339
+  // Of a clock that only goes forward, from whenever: were it the wall clock, its next correction would be a pause.
+  double now_seconds = 0;
+  std::string now;  // the wall clock, RFC 3339
 };
 
 // What the controller remembers of a pool between two steps. It may be lost: names are deterministic and deletions
@@ -35,16 +36,17 @@ struct PoolWorld {
 struct PoolMemory {
   std::map<std::string, double> creating_until;  // pod name -> when to stop waiting for it to be seen
   std::map<std::string, double> deleting_until;  // pod uid -> the same
-  int failures = 0;                              // pods that ended by themselves since all were last ready
+  int failures = 0;                              // how often pods ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
 
   friend bool operator==(const PoolMemory&, const PoolMemory&) = default;
 };
 
 struct PoolStep {
-  std::vector<kube::Action> actions;  // pods first, the status last
-  std::vector<kube::Event> events;    // for after the actions have succeeded
-  PoolMemory memory;                  // if all actions succeed; see forget_failed
+  std::vector<kube::Action> actions;  // on pods
+  std::optional<kube::Action> status;
+  std::vector<kube::Event> events;  // for after the pods' actions have succeeded
+  PoolMemory memory;                // if all actions succeed; see forget_failed
   std::optional<std::chrono::milliseconds> again_after;
 };
 

@@ -41,6 +41,7 @@ PoolStep run(FakeCluster& cluster, PoolMemory& memory, std::size_t writes = 100,
   for (std::size_t i = 0; i < std::min(writes, step.actions.size()); ++i)
     REQUIRE(cluster.perform(step.actions[i]).ok());
   if (writes < step.actions.size()) forget_failed(memory, step.actions, writes);
+  if (writes > step.actions.size() && step.status) REQUIRE(cluster.perform(*step.status).ok());
   return step;
 }
 
@@ -200,7 +201,7 @@ TEST_CASE("a settled pool is left alone") {
   PoolMemory memory;
   run(cluster, memory);
   const PoolStep again = run(cluster, memory);
-  CHECK(again.actions.empty());
+  CHECK((again.actions.empty() && !again.status));
   CHECK_FALSE(again.again_after.has_value());
 }
 
@@ -226,6 +227,23 @@ TEST_CASE("a worker that ended by itself is replaced, the later the more often i
   make_ready(cluster);
   run(cluster, memory, 100, now_seconds + 100);
   CHECK(memory.failures == 0);
+}
+
+TEST_CASE("what a lost node takes with it is one failure, however its pods' ends are told") {
+  FakeCluster cluster = running(4);
+  PoolMemory memory;
+  const auto evict = [&](int ordinal) {
+    cluster.at(kube::kPods, "vision-worker-" + std::to_string(ordinal))["status"] = {{"phase", "Failed"}};
+  };
+  evict(0);
+  evict(1);
+  evict(2);
+  run(cluster, memory);
+  evict(3);
+  run(cluster, memory, 100, kNow + 1);
+  cluster.finish_deletions();
+  CHECK(memory.failures == 1);
+  CHECK(writes_to_pods(run(cluster, memory, 100, kNow + 6)).size() == 4);
 }
 
 TEST_CASE("a new template reaches the workers one at a time, while the others serve") {

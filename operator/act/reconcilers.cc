@@ -110,7 +110,7 @@ PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPoint
       decision && decision->plan.workers == observe::integer_field(*pool, "/spec/replicas"))
     world.victims = decision->plan.victims;
   world.pool = std::move(pool);
-  world.now_seconds = std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count();
+  world.now_seconds = std::chrono::duration<double>(clock_.now().time_since_epoch()).count();
   world.now = kube::format_time(clock_.wall_now());
   return world;
 }
@@ -130,25 +130,36 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
   if (!pool) return std::optional<std::chrono::milliseconds>();
 
   PoolStep step = reconcile_pool(world_of(key, pool), memory);
-  Result<void> outcome;
-  for (std::size_t index = 0; index < step.actions.size(); ++index) {
-    const kube::Action& action = step.actions[index];
-    outcome = seams_.perform(action, stop);
-    // The pod is there and will be seen; what the step expects is right.
-    if (!outcome.ok() && outcome.error().code() == ErrorCode::kAlreadyExists) outcome = {};
-    if (!outcome.ok()) {
-      forget_failed(step.memory, step.actions, index);
-      break;
-    }
-    if (action.resource == kube::kPods) log_info("act", action.to_string());
-  }
+  const Result<void> pods = bring_pods(step, *pool, stop);
   {
     std::lock_guard lock(mutex_);
     memories_[uid] = step.memory;
   }
-  if (!outcome.ok()) return outcome.error();
-  for (kube::Event& event : step.events) seams_.record(std::move(event));
+  // The status is as true when a pod was refused as when it was made.
+  const Result<void> status = step.status ? seams_.perform(*step.status, stop) : Result<void>();
+  if (!pods.ok()) return pods.error();
+  if (!status.ok()) return status.error();
   return step.again_after;
+}
+
+Result<void> PoolReconciler::bring_pods(PoolStep& step, const json& pool, std::stop_token stop) {
+  for (std::size_t index = 0; index < step.actions.size(); ++index) {
+    const kube::Action& action = step.actions[index];
+    const auto done = seams_.perform(action, stop);
+    // A pod that exists will be seen; what the step expects is right.
+    if (done.ok() || done.error().code() == ErrorCode::kAlreadyExists) {
+      log_info("act", action.to_string());
+      continue;
+    }
+    forget_failed(step.memory, step.actions, index);
+    if (!may_pass_by_itself(done.error()))
+      seams_.record({kube::kDataWorkerPools, kube::key_of(pool), text_field(pool, "/metadata/uid"),
+                     kube::EventType::kWarning, "WorkerRefused", "Create", done.error().message()});
+    return done.error();
+  }
+  // The next step will not tell of them again, whatever becomes of the status.
+  for (kube::Event& event : step.events) seams_.record(std::move(event));
+  return {};
 }
 
 }  // namespace sluice::act

@@ -70,6 +70,7 @@ class PoolReconciler {
 
  private:
   PoolWorld world_of(const kube::ObjectKey& key, kube::ObjectPointer pool) const;
+  Result<void> bring_pods(PoolStep& step, const kube::Json& pool, std::stop_token stop);
 
   const ClusterSeams seams_;
   const WorkersOf workers_of_;

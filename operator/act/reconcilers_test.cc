@@ -28,7 +28,8 @@ struct Harness {
   sluice::testing::ManualClock clock;
   decide::DecisionBoard board;
   control::Config config = control::testing::test_config();
-  std::string unseen;  // a kind that the informers do not show
+  std::string unseen;            // a kind that the informers do not show
+  kube::ObjectPointer outdated;  // what they show of the TrainingJob; null: what there is
   std::vector<std::string> reads;
   std::vector<std::string> writes;
   std::vector<std::string> events;
@@ -39,6 +40,7 @@ struct Harness {
   ClusterSeams seams() {
     return {
         .seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) -> kube::ObjectPointer {
+          if (resource == kube::kTrainingJobs && outdated) return outdated;
           return resource.kind == unseen ? nullptr : cluster.get(resource, key.name);
         },
         .read = [this](const kube::Resource& resource, const kube::ObjectKey& key, std::stop_token) -> Result<json> {
@@ -193,6 +195,94 @@ TEST_CASE("the plan's victims go first, while the plan's number is in force") {
   harness.writes.clear();
   REQUIRE(harness.pools.reconcile(kVision, {}).ok());
   CHECK(harness.writes.at(0) == "delete Pod default/vision-worker-0");
+}
+
+TEST_CASE("of two leaders the one that is behind does not write its status over the other's") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  harness.outdated = harness.cluster.get(kube::kTrainingJobs, "vision");
+
+  json& job = harness.cluster.at(kube::kTrainingJobs, "vision");
+  job["metadata"].update({{"resourceVersion", "9"}, {"generation", 2}});
+  job["status"]["observedGeneration"] = 2;
+  CHECK(harness.jobs.reconcile(kVision, {}).error().code() == ErrorCode::kConflict);
+  CHECK(job["status"]["observedGeneration"] == 2);
+  harness.outdated = nullptr;
+  CHECK(harness.jobs.reconcile(kVision, {}).ok());
+}
+
+TEST_CASE("a worker's end is told even when the pool's status is out of date") {
+  Harness harness;
+  harness.cluster.put(kube::kDataWorkerPools, pool(1));
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  harness.cluster.at(kube::kPods, "vision-worker-0")["status"]["phase"] = "Failed";
+  harness.fail = [](const kube::Action& action) -> Result<void> {
+    if (action.verb == kube::Verb::kApplyStatus) return Error(ErrorCode::kConflict, "modified");
+    return {};
+  };
+  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.events == std::vector<std::string>{"WorkerEnded"});
+}
+
+TEST_CASE("workers that the API server refuses are told of, and the status stays true") {
+  Harness harness;
+  harness.cluster.put(kube::kDataWorkerPools, pool(2));
+  harness.fail = [](const kube::Action& action) -> Result<void> {
+    if (action.resource == kube::kPods) return Error(ErrorCode::kPermissionDenied, "violates PodSecurity");
+    return {};
+  };
+  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(harness.events == std::vector<std::string>{"WorkerRefused"});
+  const auto seen = harness.cluster.get(kube::kDataWorkerPools, "vision");
+  CHECK(field(*seen, "/status/conditions").at(0).at("message") == "0 of 2 workers are ready");
+}
+
+TEST_CASE("the pause before a worker is replaced does not depend on the wall clock") {
+  for (const auto jump : {std::chrono::hours(1), -std::chrono::hours(1)}) {
+    INFO(jump.count());
+    Harness harness;
+    harness.cluster.put(kube::kDataWorkerPools, pool(1));
+    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+    harness.cluster.at(kube::kPods, "vision-worker-0")["status"]["phase"] = "Failed";
+    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+    harness.cluster.finish_deletions();
+    harness.clock.jump_wall(jump);
+    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+    CHECK(harness.cluster.all(kube::kPods).empty());
+    harness.clock.advance(std::chrono::seconds(6));
+    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+    CHECK(harness.cluster.all(kube::kPods).size() == 1);
+  }
+}
+
+TEST_CASE("a lost race is no failure, and is not run again before there is something new") {
+  sluice::testing::ManualClock clock;
+  int tries = 0;
+  int failures = 0;
+  Controller controller(
+      "test",
+      [&](const kube::ObjectKey&, std::stop_token) -> Again {
+        if (++tries <= 3) return Error(ErrorCode::kConflict, "modified");
+        return std::optional<std::chrono::milliseconds>();
+      },
+      [&] { ++failures; }, clock);
+  const auto work = [&] {
+    while (controller.step()) continue;
+    return tries;
+  };
+  controller.enqueue(kVision);
+  CHECK(work() == 1);
+  clock.advance(std::chrono::milliseconds(500));
+  CHECK(work() == 1);
+  controller.enqueue(kVision);  // the change that was missed
+  CHECK(work() == 2);
+  for (int i = 0; i < 10; ++i) {
+    clock.advance(std::chrono::seconds(1));
+    work();
+  }
+  CHECK(tries == 4);
+  CHECK(failures == 0);
 }
 
 TEST_CASE("a controller works off its keys, retries failures and comes back when asked to") {

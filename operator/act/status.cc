@@ -204,6 +204,8 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
                       {{"status", std::move(status)}},
                       std::string(kOperatorManager)};
   action.uid = text_field(training_job, "/metadata/uid");
+  // What is said here is true of what was seen, not of what somebody (a new leader, too) has written since.
+  action.version = text_field(training_job, "/metadata/resourceVersion");
   step.action = std::move(action);
   add_transitions(step.events, training_job, conditions);
   return step;

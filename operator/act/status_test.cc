@@ -74,6 +74,7 @@ json status_of(const StatusStep& step) {
   REQUIRE(step.action.has_value());
   CHECK(step.action->verb == kube::Verb::kApplyStatus);
   CHECK(step.action->uid == "uid-vision");
+  CHECK(step.action->version == "5");
   return step.action->body.at("status");
 }
 

@@ -83,8 +83,11 @@ std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Con
   const json& training_job = *world.training_job;
   const std::string job = text_field(training_job, "/metadata/name");
   // spec.replicas is absent on purpose: it belongs to the scheduler, or to whoever scales the pool in mode Recommend.
-  json body = {{"metadata", job_child_metadata(training_job, job, kWorkerComponent)},
-               {"spec", {{"jobName", job}, {"template", worker_pod_template(training_job, config)}}}};
+  json pod_template = worker_pod_template(training_job, config);
+  json metadata = job_child_metadata(training_job, job, kWorkerComponent);
+  // A comparison finds what the template says and the pool does not. What was taken out of the spec is found by this.
+  metadata["annotations"][std::string(kAppliedTemplateAnnotation)] = template_hash(pod_template);
+  json body = {{"metadata", std::move(metadata)}, {"spec", {{"jobName", job}, {"template", std::move(pod_template)}}}};
   if (!world.pool) return write(kube::Verb::kApply, kube::kDataWorkerPools, std::move(body));
   if (holds(*world.pool, body)) return std::nullopt;
   return write_again(*world.pool, kube::kDataWorkerPools, std::move(body));

@@ -54,6 +54,19 @@ void settle(FakeCluster& cluster, std::size_t writes = 100) {
   FAIL("the step does not come to rest");
 }
 
+TEST_CASE("what is taken out of the spec is taken out of the pool") {
+  FakeCluster cluster = cluster_with(training_job());
+  json& resources = cluster.at(kube::kTrainingJobs, "vision")["spec"]["dataWorkers"]["resources"];
+  resources["limits"] = {{"cpu", "2"}};
+  settle(cluster);
+  resources.erase("limits");
+  const auto actions = step(cluster);
+  REQUIRE(actions.ok());
+  REQUIRE(actions->size() == 1);
+  CHECK(actions->front().to_string() == "apply DataWorkerPool default/vision");
+  CHECK(field(actions->front().body, "/spec/template/spec/containers/0/resources/limits").is_null());
+}
+
 TEST_CASE("a new job's children are made in an order that never leaves a pod waiting for what it mounts") {
   const auto actions = step(cluster_with(training_job()));
   REQUIRE(actions.ok());

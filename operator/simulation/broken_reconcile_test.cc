@@ -75,6 +75,17 @@ act::ClusterSeams taking_another_name(act::ClusterSeams seams) {
 }
 
 // Whether one of the workload's perturbations of the kind catches the operator.
+// Writes its status over whatever is there: what it says of an earlier generation replaces what is true now.
+act::ClusterSeams writing_blindly(act::ClusterSeams seams) {
+  const auto product = seams;
+  seams.perform = [product](const kube::Action& action, std::stop_token stop) {
+    kube::Action blind = action;
+    blind.version.clear();
+    return product.perform(blind, stop);
+  };
+  return seams;
+}
+
 bool is_caught(const std::string& workload_name, Perturbation::Kind kind, const RunOptions& options) {
   std::vector<Plan> plans;
   for (const Plan& plan : sieve_plans(workload_name))
@@ -104,6 +115,21 @@ TEST_CASE("each pattern catches the operator that is broken for it") {
               .failures.empty());
     CHECK(is_caught(broken.workload, broken.kind, options));
   }
+}
+
+TEST_CASE("of two leaders, one that writes its status blindly is caught") {
+  RunOptions options;
+  options.wrap = writing_blindly;
+  const auto plan_at = [](std::uint64_t index) {
+    Plan plan = undisturbed("suspend");
+    plan.seed = 1 + index;
+    plan.operators = 2;
+    plan.rates.pause_per_second = 0.02;
+    return plan;
+  };
+  const CampaignResult result = run_campaign(400, plan_at, nullptr, options, 1);
+  REQUIRE_FALSE(result.failures.empty());
+  CHECK_THAT(result.failures.front().violations.front(), Catch::Contains("goes back from generation"));
 }
 
 }  // namespace

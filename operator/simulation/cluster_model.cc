@@ -1,5 +1,7 @@
 #include "operator/simulation/cluster_model.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "operator/observe/cluster_view.h"
@@ -85,6 +87,10 @@ bool ClusterModel::has_work() const { return !agenda_.empty() && agenda_.begin()
 
 Clock::TimePoint ClusterModel::next_due() const {
   return agenda_.empty() ? Clock::TimePoint::max() : agenda_.begin()->first;
+}
+
+bool ClusterModel::is_training() const {
+  return std::any_of(planned_.begin(), planned_.end(), [](const Due& due) { return due.task == Task::kFinish; });
 }
 
 std::string ClusterModel::step() {

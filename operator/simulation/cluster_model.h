@@ -29,6 +29,8 @@ class ClusterModel {
   // REQUIRES: has_work(). Does one thing; returns what, for the trace.
   std::string step();
   Clock::TimePoint next_due() const;
+  // A training goes on that will end by itself.
+  bool is_training() const;
 
  private:
   enum class Task { kBind, kStart, kFinish, kRemove, kSyncJob, kCollect };

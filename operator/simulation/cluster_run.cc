@@ -13,8 +13,10 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr auto kQuiet = seconds(50);       // without a write of the operator: three decisions
-constexpr auto kPatience = seconds(1500);  // to settle, after the last fault
+constexpr auto kQuiet = seconds(35);          // without a change: two decisions
+constexpr auto kLongestPause = seconds(300);  // of the operator, before it tries again (act/data_worker_pool.cc)
+// To settle, after the last fault: the longest pause, and twice what a training or a slow start takes.
+constexpr auto kPatience = kLongestPause + seconds(200);
 constexpr auto kAfterTimeline = seconds(20);
 constexpr std::size_t kMaxTrace = 200000;
 
@@ -62,7 +64,28 @@ Outcome ClusterRun::run() {
 bool ClusterRun::is_over() const {
   const auto since = [&](Clock::TimePoint moment) { return clock_.now() - moment; };
   if (clock_.now() < faults_end_ + kQuiet || next_user_action_ < workload_.timeline.size()) return false;
-  return since(last_write_) >= kQuiet || since(faults_end_) >= kPatience;
+  return since(faults_end_) >= kPatience || (since(last_change_) >= kQuiet && is_at_rest());
+}
+
+// Nobody waits for something that will come: the end of a training, a pause before the next try.
+bool ClusterRun::is_at_rest() const {
+  if (cluster_.is_training()) return false;
+  return std::all_of(machines_.begin(), machines_.end(), [](const Machine& machine) {
+    if (!machine.process || !machine.process->leads()) return true;
+    const auto& parts = machine.process->parts();
+    return !parts.pools.next_due() && !parts.training_jobs.next_due();
+  });
+}
+
+// A pause that is longer than any that the operator means to make is one that it has got wrong.
+void ClusterRun::check_pauses() {
+  for (const Machine& machine : machines_) {
+    if (!machine.process) continue;
+    const auto& parts = machine.process->parts();
+    for (const act::Controller* controller : {&parts.pools, &parts.training_jobs})
+      if (const auto due = controller->next_due(); due && *due - clock_.now() > kLongestPause + seconds(1))
+        oracle_.violated(machine.name + " pauses for longer than it may");
+  }
 }
 
 OperatorProcess* ClusterRun::leader() {
@@ -143,10 +166,8 @@ void ClusterRun::note_changes(const std::string& who, bool by_operator) {
     cluster_.on_change(change);
     oracle_.on_change(change, by_operator);
     if (is_counted(change.kind->name)) {
-      if (by_operator) {
-        ++outcome_.operator_writes;
-        last_write_ = clock_.now();
-      }
+      if (by_operator) ++outcome_.operator_writes;
+      last_change_ = clock_.now();
       outcome_.places.push_back({change.revision, change.kind->plural + " " + change.key.to_string()});
     }
     if (options_.trace)
@@ -184,6 +205,7 @@ bool ClusterRun::perform(const Json& action) {
     const std::string path = action.at(member);
     return kube::ObjectKey{"default", path.substr(path.find('/') + 1)};
   };
+  if (action.contains("onceThereIsJob") && !server_.get(kube::kJobs, key_in("onceThereIsJob"))) return false;
   kube::fake::Reply reply;
   if (action.contains("create"))
     reply = server_.create(kube::kTrainingJobs, action.at("create"));

@@ -38,6 +38,8 @@ class ClusterRun {
   };
 
   bool is_over() const;
+  bool is_at_rest() const;
+  void check_pauses();
   void take_turn();
   void pass_time();
   void note_changes(const std::string& who, bool by_operator);
@@ -75,7 +77,7 @@ class ClusterRun {
   Clock::TimePoint user_waits_until_;
   std::uint64_t seen_revision_ = 0;
   int effective_writes_ = 0;
-  Clock::TimePoint last_write_;
+  Clock::TimePoint last_change_;  // of what is counted, whoever made it
   Clock::TimePoint next_tick_;
   Clock::TimePoint faults_end_;
   bool faults_last_ = true;

@@ -29,6 +29,7 @@ void ClusterRun::tick() {
   }
   if (static_cast<int>(clock_.seconds()) % kBookmarkEvery == 0) server_.send_bookmarks();
   if (faults_last_) strike();
+  check_pauses();
 }
 
 void ClusterRun::strike() {

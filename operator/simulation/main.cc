@@ -46,6 +46,9 @@ int report(const CampaignResult& result, std::chrono::steady_clock::time_point b
   for (const Failure& failure : result.failures) {
     std::cout << "FAILED " << failure.plan.to_json().dump() << "\n";
     for (const std::string& violation : failure.violations) std::cout << "  " << violation << "\n";
+    // A plan that was drawn from its seed; another one needs a file (--save).
+    if (random_plan(failure.plan.seed).to_json() == failure.plan.to_json())
+      std::cout << "  again, with its trace: sluice-simulation --seed " << failure.plan.seed << "\n";
     if (directory.empty()) continue;
     const std::string path = directory + "/failure-" + std::to_string(++number) + ".json";
     std::ofstream(path) << scenario_text(failure);

@@ -61,7 +61,17 @@ void Oracle::on_change(const kube::fake::StoredChange& change, bool by_operator)
     violated("the operator deletes " + kind + " " + change.key.to_string());
 }
 
+void Oracle::check_generation(const kube::fake::StoredChange& change) {
+  if (!change.before || change.deleted) return;
+  const std::int64_t before = integer_field(*change.before, "/status/observedGeneration");
+  const std::int64_t after = integer_field(*change.after, "/status/observedGeneration");
+  if (after < before)
+    violated("the status of " + change.kind->name + " " + change.key.to_string() + " goes back from generation " +
+             std::to_string(before) + " to " + std::to_string(after));
+}
+
 void Oracle::on_pool(const kube::fake::StoredChange& change) {
+  check_generation(change);
   std::int64_t& most = most_planned_[text_field(*change.after, "/metadata/uid")];
   most = std::max(most, integer_field(*change.after, "/spec/replicas"));
 }
@@ -86,11 +96,7 @@ void Oracle::on_training_job(const kube::fake::StoredChange& change) {
   for (const char* outcome : {"Succeeded", "Failed"})
     if (observe::condition_is_true(*change.before, outcome) && !observe::condition_is_true(*change.after, outcome))
       violated("TrainingJob " + change.key.to_string() + " is no longer " + outcome);
-  const std::int64_t before = integer_field(*change.before, "/status/observedGeneration");
-  const std::int64_t after = integer_field(*change.after, "/status/observedGeneration");
-  if (after < before)
-    violated("the status of TrainingJob " + change.key.to_string() + " goes back from generation " +
-             std::to_string(before) + " to " + std::to_string(after));
+  check_generation(change);
 }
 
 void Oracle::check_orphans(kube::fake::ApiServer& server) {

@@ -3,9 +3,10 @@
 //   always      1. a pool never has more live pods than it was ever told to have
 //               2. the operator deletes worker pods and nothing else
 //               3. a job that has succeeded or failed never seems not to have; a status never goes back in generations
-//   at the end  4. nothing is left whose owner is gone
-//               5. what there is is what a run without faults ends with (final_state)
-//               6. nothing is written any more, and never much more than needed
+//               4. no pause before the next try is longer than five minutes
+//   at the end  5. nothing is left whose owner is gone
+//               6. what there is is what a run without faults ends with (final_state)
+//               7. nothing is written any more, and never much more than needed
 // Thread safety: none.
 #pragma once
 
@@ -24,13 +25,14 @@ class Oracle {
   // To be called with every change, in order. `by_operator`: an operator's process wrote it.
   void on_change(const kube::fake::StoredChange& change, bool by_operator);
 
-  // Rule 4.
+  // Rule 5.
   void check_orphans(kube::fake::ApiServer& server);
 
   void violated(std::string what);
   const std::vector<std::string>& violations() const { return violations_; }
 
  private:
+  void check_generation(const kube::fake::StoredChange& change);
   void on_pool(const kube::fake::StoredChange& change);
   void on_pod(const kube::fake::StoredChange& change, bool by_operator);
   void on_training_job(const kube::fake::StoredChange& change);

@@ -38,7 +38,7 @@ struct Outcome {
 // Errors (a workload that cannot be read) are violations.
 Outcome simulate(const Plan& plan, const RunOptions& options = {});
 
-// simulate(), and compares with what the workload ends with when nothing goes wrong (rules 5 and 6).
+// simulate(), and compares with what the workload ends with when nothing goes wrong (rules 6 and 7).
 Outcome simulate_and_compare(const Plan& plan, const RunOptions& options = {});
 
 // The run of a workload without any fault.

@@ -4,7 +4,8 @@
 //   physics: {JOB: {demand, localRate, remoteRate, localCores, seconds}}      see scheduler/testing/fluid.h; `seconds`
 //                                                                             of training, absent: for ever
 //   timeline: [{at: seconds, create: {...}} | {at, patch: PLURAL/NAME, with: {...}} | {at, delete: PLURAL/NAME} |
-//              {at, scale: POOL, replicas}]      a created TrainingJob is merged into a complete one
+//              {at, scale: POOL, replicas}]      a created TrainingJob is merged into a complete one;
+//                                                  onceThereIsJob: NAME   puts an action off until then
 #pragma once
 
 #include <limits>

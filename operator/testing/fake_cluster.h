@@ -1,8 +1,8 @@
 // An in-memory API server for step tests: as much of its rules as the steps rely on.
 //
 //   create   AlreadyExists for a taken name; uid and creationTimestamp are given
-//   apply    creates or merges; a wrong uid is Conflict; lists are replaced (ours are atomic or have one element)
-//   status   only .status changes, and a spec write never changes it
+//   apply    creates or merges; a wrong uid or version is Conflict (versions are as put and never change); lists are
+//   replaced (ours are atomic or have one element) status   only .status changes, and a spec write never changes it
 //   delete   with another uid: nothing happens; pods stay, marked, until finish_deletions()
 #pragma once
 
@@ -60,7 +60,9 @@ class FakeCluster {
       case kube::Verb::kMergePatch: break;
     }
     if (!exists) return not_found(action.to_string());
-    if (other) return Error(ErrorCode::kConflict, action.to_string());
+    const std::string version = found->second["metadata"].value("resourceVersion", "");
+    if (other || (!action.version.empty() && action.version != version))
+      return Error(ErrorCode::kConflict, action.to_string());
     if (action.verb == kube::Verb::kApplyStatus)
       found->second["status"] = action.body.at("status");
     else

@@ -20,7 +20,7 @@ inline Config test_config() {
 inline nlohmann::json training_job() {
   return nlohmann::json::parse(R"({
     "apiVersion": "sluice.dev/v1alpha1", "kind": "TrainingJob",
-    "metadata": {"name": "vision", "namespace": "default", "uid": "uid-vision", "generation": 1,
+    "metadata": {"name": "vision", "namespace": "default", "uid": "uid-vision", "resourceVersion": "5", "generation": 1,
                  "creationTimestamp": "2026-01-01T00:00:00Z"},
     "spec": {
       "trainer": {"replicas": 1, "template": {"spec": {
@@ -51,6 +51,7 @@ inline nlohmann::json pool(int replicas) {
            {{"name", "vision"},
             {"namespace", "default"},
             {"uid", "uid-pool"},
+            {"resourceVersion", "6"},
             {"generation", 4},
             {"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
           {"spec",

@@ -16,11 +16,12 @@ std::string_view name_of(Verb verb) {
   return "unknown";
 }
 
-// The server compares a uid in the body with the stored object's and refuses (409) what differs.
-Json with_uid(const Json& body, const std::string& uid) {
-  Json copy = body;
-  if (!uid.empty()) copy["metadata"]["uid"] = uid;
-  return copy;
+// The server compares what the body says of these two with the stored object, and refuses (409) what differs.
+Json with_preconditions(const Action& action) {
+  Json body = action.body;
+  if (!action.uid.empty()) body["metadata"]["uid"] = action.uid;
+  if (!action.version.empty()) body["metadata"]["resourceVersion"] = action.version;
+  return body;
 }
 
 }  // namespace
@@ -34,16 +35,16 @@ std::string Action::to_string() const {
 Result<Json> perform(const Client& client, const Action& action, std::stop_token stop) {
   const Action& a = action;
   switch (a.verb) {
-    case Verb::kApply: return client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "", stop);
+    case Verb::kApply: return client.apply(a.resource, a.key, with_preconditions(a), a.field_manager, "", stop);
     case Verb::kApplyStatus:
-      return client.apply(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, "status", stop);
+      return client.apply(a.resource, a.key, with_preconditions(a), a.field_manager, "status", stop);
     case Verb::kCreate: {
       Json body = a.body;
       body["metadata"]["name"] = a.key.name;
       return client.create(a.resource, a.key.namespace_, body, a.field_manager, stop);
     }
     case Verb::kMergePatch:
-      return client.merge_patch(a.resource, a.key, with_uid(a.body, a.uid), a.field_manager, a.subresource, stop);
+      return client.merge_patch(a.resource, a.key, with_preconditions(a), a.field_manager, a.subresource, stop);
     case Verb::kDelete: {
       const auto removed = client.remove(a.resource, a.key, {.uid = a.uid}, stop);
       if (removed.ok() || removed.error().code() == ErrorCode::kNotFound) return Json();

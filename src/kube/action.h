@@ -24,13 +24,15 @@ struct Action {
   std::string field_manager;  // kDelete: unused
   std::string uid;            // not empty: only if the object still is this incarnation (not for kCreate)
   std::string subresource;    // kMergePatch only: "", "scale", "status"
+  std::string version;        // not empty: only if the object still has this resourceVersion (patches only)
 
   // "apply Job a/b"
   std::string to_string() const;
 };
 
 // The object as stored, for Expectations; null after a deletion.
-// Errors: the client's; but deleting what is already gone, or is another incarnation, is success: the work is done.
+// Errors: the client's, Conflict where the object is another one than stated; but deleting what is already gone, or is
+// another incarnation, is success: the work is done.
 Result<Json> perform(const Client& client, const Action& action, std::stop_token stop = {});
 
 }  // namespace sluice::kube

@@ -54,6 +54,15 @@ TEST_CASE_METHOD(Fixture, "a uid is a precondition wherever the API has one") {
   CHECK(Json::parse(server->requests().back().body)["preconditions"]["uid"] == "u1");
 }
 
+TEST_CASE_METHOD(Fixture, "a version is a precondition of every patch") {
+  for (const Verb verb : {Verb::kApply, Verb::kApplyStatus, Verb::kMergePatch}) {
+    server->answer(409, testing::status(409, "Conflict").dump());
+    CHECK(perform(client, {verb, kPods, {"ns", "p"}, Json::object(), "m", "u1", "", "17"}).error().code() ==
+          ErrorCode::kConflict);
+    CHECK(Json::parse(server->requests().back().body)["metadata"] == Json{{"uid", "u1"}, {"resourceVersion", "17"}});
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "a patch may name a subresource") {
   server->answer(200, "{}");
   const Action action{Verb::kMergePatch, kDataWorkerPools, {"ns", "p"}, Json::object(), "m", "", "scale"};

@@ -20,7 +20,7 @@ class ManualClock final : public Clock {
   WallTimePoint wall_now() const override {
     std::lock_guard lock(mutex_);
     return WallTimePoint(std::chrono::seconds(1767225600)) +
-           std::chrono::duration_cast<std::chrono::system_clock::duration>(elapsed_);
+           std::chrono::duration_cast<std::chrono::system_clock::duration>(elapsed_ + wall_error_);
   }
 
   bool sleep_until(TimePoint deadline, std::stop_token stop) const override {
@@ -38,6 +38,12 @@ class ManualClock final : public Clock {
     changed_.notify_all();
   }
 
+  // Somebody corrects the wall clock; now() goes on as before.
+  void jump_wall(Duration forward) {
+    std::lock_guard lock(mutex_);
+    wall_error_ += forward;
+  }
+
   // Blocks until `count` threads sleep on this clock: the point at which advance() is deterministic.
   void wait_for_sleepers(int count) const {
     std::unique_lock lock(mutex_);
@@ -49,6 +55,7 @@ class ManualClock final : public Clock {
   mutable std::condition_variable_any changed_;
   mutable int sleepers_ = 0;
   Duration elapsed_{0};
+  Duration wall_error_{0};
 };
 
 }  // namespace sluice::testing

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <regex>
@@ -15,16 +16,23 @@
 namespace sluice::kube::fake {
 namespace {
 
+// A part of somebody else's value, or one of its own: a rule about a name must not copy the object around it.
+using Value = std::shared_ptr<const Json>;
 // What names mean: self, oldSelf and the variables of exists().
-using Scope = std::map<std::string, Json, std::less<>>;
-using Evaluate = std::function<Result<Json>(const Scope&)>;
+using Scope = std::map<std::string, Value, std::less<>>;
+using Evaluate = std::function<Result<Value>(const Scope&)>;
+
+// REQUIRES: `json` outlives the value.
+Value borrowed(const Json& json) { return {Value(), &json}; }
+Value part_of(const Value& whole, const Json& part) { return {whole, &part}; }
+Value made(Json json) { return std::make_shared<const Json>(std::move(json)); }
 
 Error cannot(std::string what) { return invalid_argument(std::move(what)); }
 
-Result<bool> truth(const Result<Json>& value) {
+Result<bool> truth(const Result<Value>& value) {
   if (!value.ok()) return value.error();
-  if (!value->is_boolean()) return cannot("no boolean: " + value->dump());
-  return value->get<bool>();
+  if (!(*value)->is_boolean()) return cannot("no boolean: " + (*value)->dump());
+  return (*value)->get<bool>();
 }
 
 // A quantity is carried as its value in thousandths, marked by this member.
@@ -37,14 +45,14 @@ Result<Json> to_quantity(const Json& text) {
 }
 
 Evaluate either(bool decisive, Evaluate left, Evaluate right) {
-  return [=](const Scope& scope) -> Result<Json> {
+  return [=](const Scope& scope) -> Result<Value> {
     const Result<bool> first = truth(left(scope));
-    if (first.ok() && *first == decisive) return Json(decisive);
+    if (first.ok() && *first == decisive) return made(decisive);
     const Result<bool> second = truth(right(scope));
-    if (second.ok() && *second == decisive) return Json(decisive);
+    if (second.ok() && *second == decisive) return made(decisive);
     if (!first.ok()) return first.error();
     if (!second.ok()) return second.error();
-    return Json(!decisive);
+    return made(!decisive);
   };
 }
 
@@ -64,9 +72,17 @@ Result<Json> compare(const std::string& operation, const Json& left, const Json&
   return Json(left >= right);
 }
 
-Result<Json> member(const Json& object, const std::string& name) {
-  if (!object.is_object() || !object.contains(name)) return cannot("no such key: " + name);
-  return object.at(name);
+Result<Value> member(const Value& object, const std::string& name) {
+  const auto found = object->find(name);  // the end of what is no object, too
+  if (found == object->end()) return cannot("no such key: " + name);
+  return part_of(object, *found);
+}
+
+// A schema's patterns are few and are matched again with every write.
+const std::regex& compiled(const std::string& pattern) {
+  thread_local std::map<std::string, std::regex> known;
+  const auto found = known.find(pattern);
+  return found != known.end() ? found->second : known.emplace(pattern, std::regex(pattern)).first->second;
 }
 
 Result<Json> call(const std::string& name, const Json& argument) {
@@ -88,7 +104,7 @@ Result<Json> method(const std::string& name, const Json& target, const Json& arg
   const auto& text = target.get_ref<const std::string&>();
   const auto& wanted = argument.get_ref<const std::string&>();
   if (name == "startsWith") return Json(text.starts_with(wanted));
-  return Json(std::regex_search(text, std::regex(wanted, std::regex::ECMAScript)));
+  return Json(std::regex_search(text, compiled(wanted)));
 }
 
 // Recursive descent: or, and, comparison, negation, postfix, primary.
@@ -143,10 +159,11 @@ class Parser {
       if (!take(operation)) continue;
       SLUICE_TRY(Evaluate right, parse_negation());
       const std::string name = operation == std::string_view("in ") ? "in" : operation;
-      return Evaluate([=](const Scope& scope) -> Result<Json> {
-        SLUICE_TRY(const Json a, left(scope));
-        SLUICE_TRY(const Json b, right(scope));
-        return compare(name, a, b);
+      return Evaluate([=](const Scope& scope) -> Result<Value> {
+        SLUICE_TRY(const Value a, left(scope));
+        SLUICE_TRY(const Value b, right(scope));
+        SLUICE_TRY(Json holds, compare(name, *a, *b));
+        return made(std::move(holds));
       });
     }
     return left;
@@ -156,9 +173,9 @@ class Parser {
     skip_space();
     if (text_.substr(at_, 2) == "!=" || !take("!")) return parse_postfix();
     SLUICE_TRY(Evaluate operand, parse_negation());
-    return Evaluate([=](const Scope& scope) -> Result<Json> {
+    return Evaluate([=](const Scope& scope) -> Result<Value> {
       SLUICE_TRY(const bool value, truth(operand(scope)));
-      return Json(!value);
+      return made(!value);
     });
   }
 
@@ -168,11 +185,11 @@ class Parser {
       if (take("[")) {
         SLUICE_TRY(Evaluate key, parse_or());
         if (!take("]")) return expected("]");
-        value = [=](const Scope& scope) -> Result<Json> {
-          SLUICE_TRY(const Json object, value(scope));
-          SLUICE_TRY(const Json name, key(scope));
-          if (!name.is_string()) return cannot("an index that is no text");
-          return member(object, name.get<std::string>());
+        value = [=](const Scope& scope) -> Result<Value> {
+          SLUICE_TRY(const Value object, value(scope));
+          SLUICE_TRY(const Value name, key(scope));
+          if (!name->is_string()) return cannot("an index that is no text");
+          return member(object, name->get<std::string>());
         };
       } else if (take(".")) {
         SLUICE_TRY(value, parse_member(std::move(value)));
@@ -186,8 +203,8 @@ class Parser {
     const std::string name = parse_name();
     if (name.empty()) return expected("a name");
     if (!take("(")) {
-      return Evaluate([=](const Scope& scope) -> Result<Json> {
-        SLUICE_TRY(const Json object, target(scope));
+      return Evaluate([=](const Scope& scope) -> Result<Value> {
+        SLUICE_TRY(const Value object, target(scope));
         return member(object, name);
       });
     }
@@ -195,10 +212,11 @@ class Parser {
     if (name != "matches" && name != "startsWith" && name != "compareTo") return expected("a known method");
     SLUICE_TRY(Evaluate argument, parse_or());
     if (!take(")")) return expected(")");
-    return Evaluate([=](const Scope& scope) -> Result<Json> {
-      SLUICE_TRY(const Json object, target(scope));
-      SLUICE_TRY(const Json value, argument(scope));
-      return method(name, object, value);
+    return Evaluate([=](const Scope& scope) -> Result<Value> {
+      SLUICE_TRY(const Value object, target(scope));
+      SLUICE_TRY(const Value value, argument(scope));
+      SLUICE_TRY(Json answer, method(name, *object, *value));
+      return made(std::move(answer));
     });
   }
 
@@ -207,18 +225,18 @@ class Parser {
     if (variable.empty() || !take(",")) return expected("variable,");
     SLUICE_TRY(Evaluate condition, parse_or());
     if (!take(")")) return expected(")");
-    return Evaluate([=](const Scope& scope) -> Result<Json> {
-      SLUICE_TRY(const Json list, target(scope));
+    return Evaluate([=](const Scope& scope) -> Result<Value> {
+      SLUICE_TRY(const Value list, target(scope));
       std::optional<Error> failed;
       Scope inner = scope;
-      for (const Json& element : list) {
-        inner[variable] = element;
+      for (const Json& element : *list) {
+        inner[variable] = part_of(list, element);
         const Result<bool> found = truth(condition(inner));
-        if (found.ok() && *found) return Json(true);
+        if (found.ok() && *found) return made(true);
         if (!found.ok()) failed = found.error();
       }
       if (failed) return *failed;
-      return Json(false);
+      return made(false);
     });
   }
 
@@ -239,7 +257,7 @@ class Parser {
     if (name == "true" || name == "false") return constant(Json(name == "true"));
     if (take("(")) return parse_call(name);
     mentions_old_self_ = mentions_old_self_ || name == "oldSelf";
-    return Evaluate([=](const Scope& scope) -> Result<Json> {
+    return Evaluate([=](const Scope& scope) -> Result<Value> {
       const auto found = scope.find(name);
       if (found == scope.end()) return cannot("unknown name " + name);
       return found->second;
@@ -250,10 +268,11 @@ class Parser {
     if (name != "has" && name != "size" && name != "string" && name != "quantity") return expected("a known function");
     SLUICE_TRY(Evaluate argument, parse_or());
     if (!take(")")) return expected(")");
-    if (name == "has") return Evaluate([=](const Scope& scope) -> Result<Json> { return Json(argument(scope).ok()); });
-    return Evaluate([=](const Scope& scope) -> Result<Json> {
-      SLUICE_TRY(const Json value, argument(scope));
-      return call(name, value);
+    if (name == "has") return Evaluate([=](const Scope& scope) -> Result<Value> { return made(argument(scope).ok()); });
+    return Evaluate([=](const Scope& scope) -> Result<Value> {
+      SLUICE_TRY(const Value value, argument(scope));
+      SLUICE_TRY(Json answer, call(name, *value));
+      return made(std::move(answer));
     });
   }
 
@@ -280,18 +299,18 @@ class Parser {
       elements.push_back(std::move(element));
       take(",");
     }
-    return Evaluate([=](const Scope& scope) -> Result<Json> {
+    return Evaluate([=](const Scope& scope) -> Result<Value> {
       Json list = Json::array();
       for (const Evaluate& element : elements) {
-        SLUICE_TRY(Json value, element(scope));
-        list.push_back(std::move(value));
+        SLUICE_TRY(const Value value, element(scope));
+        list.push_back(*value);
       }
-      return list;
+      return made(std::move(list));
     });
   }
 
   static Result<Evaluate> constant(Json value) {
-    return Evaluate([value = std::move(value)](const Scope&) -> Result<Json> { return value; });
+    return Evaluate([value = made(std::move(value))](const Scope&) -> Result<Value> { return value; });
   }
 
   std::string parse_name() {
@@ -323,8 +342,8 @@ Result<CelExpression> CelExpression::parse(std::string_view text) {
 }
 
 Result<bool> CelExpression::holds(const Json& self, const Json* old_self) const {
-  Scope scope{{"self", self}};
-  if (old_self != nullptr) scope.emplace("oldSelf", *old_self);
+  Scope scope{{"self", borrowed(self)}};
+  if (old_self != nullptr) scope.emplace("oldSelf", borrowed(*old_self));
   return truth(root_->evaluate(scope));
 }
 

@@ -31,11 +31,13 @@ void keep(Json& after, const Json& before, const char* member) {
 
 // Everything but metadata and status: what a generation counts.
 bool same_intent(const Json& a, const Json& b) {
-  const auto intent = [](Json object) {
-    for (const char* member : {"metadata", "status"}) object.erase(member);
-    return object;
+  const auto is_intent = [](const std::string& member) { return member != "metadata" && member != "status"; };
+  const auto has_all_of = [&](const Json& one, const Json& other) {
+    for (const auto& [member, value] : other.items())
+      if (is_intent(member) && (!one.contains(member) || one.at(member) != value)) return false;
+    return true;
   };
-  return intent(a) == intent(b);
+  return has_all_of(a, b) && has_all_of(b, a);
 }
 
 void check_owners(const Json& object, std::vector<Violation>& found) {

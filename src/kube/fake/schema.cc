@@ -41,9 +41,16 @@ std::size_t length_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
-// The element of `list` that has the same keys as `element`.
+// nullptr where there is none.
+const Json* member_of(const Json* object, const std::string& name) {
+  if (object == nullptr || !object->is_object()) return nullptr;
+  const auto found = object->find(name);
+  return found == object->end() ? nullptr : &*found;
+}
+
+// The element of `list` that has the same keys as `element`; nullptr where nothing identifies elements.
 const Json* same_element(const Json* list, const Json& element, const std::vector<std::string>& keys) {
-  if (list == nullptr || !list->is_array() || !element.is_object()) return nullptr;
+  if (keys.empty() || list == nullptr || !list->is_array() || !element.is_object()) return nullptr;
   for (const Json& candidate : *list)
     if (std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
           return candidate.is_object() && candidate.value(key, Json()) == element.value(key, Json());
@@ -153,7 +160,7 @@ void Schema::apply_defaults(Json& value) const {
 
 std::vector<Violation> Schema::validate(const Json& value, const Json* old_value) const {
   Violations found;
-  check(value, "", found);
+  check(value, old_value, "", found);
   static const std::set<std::string> kBlocking = {"FieldValueRequired", "FieldValueTypeInvalid",
                                                   "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany"};
   // Rules are evaluated only on what has the right shape.
@@ -166,7 +173,8 @@ std::vector<Violation> Schema::validate(const Json& value, const Json* old_value
   return found;
 }
 
-void Schema::check(const Json& value, const std::string& path, Violations& found) const {
+void Schema::check(const Json& value, const Json* old_value, const std::string& path, Violations& found) const {
+  if (old_value != nullptr && *old_value == value) return;  // it was right when it was written
   if (!check_type(value, path, found)) return;
   if (enum_.is_array() && std::find(enum_.begin(), enum_.end(), value) == enum_.end()) {
     std::string supported;
@@ -176,8 +184,8 @@ void Schema::check(const Json& value, const std::string& path, Violations& found
   }
   if (value.is_string()) check_text(value.get_ref<const std::string&>(), path, found);
   if (value.is_number()) check_number(value, path, found);
-  if (value.is_object()) check_members(value, path, found);
-  if (value.is_array()) check_elements(value, path, found);
+  if (value.is_object()) check_members(value, old_value, path, found);
+  if (value.is_array()) check_elements(value, old_value, path, found);
 }
 
 bool Schema::check_type(const Json& value, const std::string& path, Violations& found) const {
@@ -223,7 +231,7 @@ void Schema::check_number(const Json& value, const std::string& path, Violations
     refuse("should be less than or equal to " + std::to_string(static_cast<std::int64_t>(maximum->second)));
 }
 
-void Schema::check_members(const Json& value, const std::string& path, Violations& found) const {
+void Schema::check_members(const Json& value, const Json* old_value, const std::string& path, Violations& found) const {
   for (const std::string& name : required_)
     if (!value.contains(name)) found.push_back({join(path, name), "FieldValueRequired", "Required value"});
   if (const auto most = bounds_.find("maxProperties");
@@ -231,10 +239,11 @@ void Schema::check_members(const Json& value, const std::string& path, Violation
     found.push_back({path, "FieldValueTooMany",
                      "Too many: must have at most " + std::to_string(static_cast<int>(most->second)) + " items"});
   for (const auto& [name, element] : value.items())
-    if (const Schema* child = member(name)) child->check(element, join(path, name), found);
+    if (const Schema* child = member(name)) child->check(element, member_of(old_value, name), join(path, name), found);
 }
 
-void Schema::check_elements(const Json& value, const std::string& path, Violations& found) const {
+void Schema::check_elements(const Json& value, const Json* old_value, const std::string& path,
+                            Violations& found) const {
   const auto size = static_cast<double>(value.size());
   if (const auto most = bounds_.find("maxItems"); most != bounds_.end() && size > most->second)
     found.push_back({path, "FieldValueTooMany",
@@ -251,11 +260,12 @@ void Schema::check_elements(const Json& value, const std::string& path, Violatio
       if (!seen.insert(keys.dump()).second)
         found.push_back({place, "FieldValueDuplicate", "Duplicate value: " + keys.dump()});
     }
-    items_->check(value[index], place, found);
+    items_->check(value[index], same_element(old_value, value[index], list_map_keys_), place, found);
   }
 }
 
 void Schema::check_rules(const Json& value, const Json* old_value, const std::string& path, Violations& found) const {
+  if (old_value != nullptr && *old_value == value) return;
   for (const Rule& rule : rules_) {
     if (rule.expression.mentions_old_self() && old_value == nullptr) continue;
     const Result<bool> holds = rule.expression.holds(value, old_value);
@@ -276,13 +286,12 @@ void Schema::check_rules_below(const Json& value, const Json* old_value, const s
     for (const auto& [name, element] : value.items()) {
       const Schema* child = member(name);
       if (child == nullptr) continue;
-      const bool had = old_value != nullptr && old_value->is_object() && old_value->contains(name);
-      child->check_rules(element, had ? &old_value->at(name) : nullptr, join(path, name), found);
+      child->check_rules(element, member_of(old_value, name), join(path, name), found);
     }
   }
   if (!value.is_array() || items_ == nullptr) return;
   for (std::size_t index = 0; index < value.size(); ++index) {
-    const Json* old_element = is_list_map() ? same_element(old_value, value[index], list_map_keys_) : nullptr;
+    const Json* old_element = same_element(old_value, value[index], list_map_keys_);
     items_->check_rules(value[index], old_element, path + "[" + std::to_string(index) + "]", found);
   }
 }

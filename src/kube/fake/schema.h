@@ -4,8 +4,8 @@
 // Known keywords: type, properties, required, additionalProperties, items, enum, default, minimum, maximum, minLength,
 // maxLength, minItems, maxItems, maxProperties, pattern, format date-time, x-kubernetes-int-or-string,
 // x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type and -list-map-keys, x-kubernetes-validations (rule,
-// message, fieldPath, reason). Any other constraint is refused when the schema is read. Ratcheting (an unchanged
-// invalid value is tolerated on update) is not modelled.
+// message, fieldPath, reason). Any other constraint is refused when the schema is read. What an
+// update leaves as it was is not checked again (ratcheting).
 //
 // Thread safety: immutable after construction.
 #pragma once
@@ -60,12 +60,12 @@ class Schema {
   Result<void> read_children(const Json& openapi);
   Result<void> read_rules(const Json& openapi);
   void prune(Json& value) const;
-  void check(const Json& value, const std::string& path, Violations& found) const;
+  void check(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
   bool check_type(const Json& value, const std::string& path, Violations& found) const;
   void check_text(const std::string& text, const std::string& path, Violations& found) const;
   void check_number(const Json& value, const std::string& path, Violations& found) const;
-  void check_members(const Json& value, const std::string& path, Violations& found) const;
-  void check_elements(const Json& value, const std::string& path, Violations& found) const;
+  void check_members(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
+  void check_elements(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
   void check_rules(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
   void check_rules_below(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
 
