@@ -23,6 +23,7 @@ namespace {
 constexpr double kInFlightSeconds = 30;  // a watch that is later than this is broken; the names protect us then
 constexpr double kFirstReplacementSeconds = 5;
 constexpr double kMaxReplacementSeconds = 300;
+constexpr double kReportSeconds = 5;  // between two statuses on the way to the wanted number
 
 // One worker pod, as far as scaling needs it.
 struct Worker {
@@ -114,6 +115,11 @@ void sort_for_removal(std::vector<Worker>& workers, const std::vector<std::strin
   });
 }
 
+void look_again(PoolStep& step, double wait_seconds) {
+  const std::chrono::milliseconds wait(static_cast<std::int64_t>(wait_seconds * 1000) + 1);
+  step.again_after = std::min(step.again_after.value_or(wait), wait);
+}
+
 void replace_ended(PoolStep& step, const PoolWorld& world, const Workers& workers) {
   for (const Worker& worker : workers.ended) {
     remove_worker(step, world, worker);
@@ -132,7 +138,7 @@ void scale_out(PoolStep& step, const PoolWorld& world, std::set<std::string> nam
                const std::string& hash) {
   const double wait_seconds = step.memory.replace_not_before_seconds - world.now_seconds;
   if (step.memory.failures > 0 && wait_seconds > 0) {
-    step.again_after = std::chrono::milliseconds(static_cast<std::int64_t>(wait_seconds * 1000) + 1);
+    look_again(step, wait_seconds);
     return;
   }
   const std::string job = text_field(*world.pool, "/spec/jobName");
@@ -157,6 +163,20 @@ void roll_out(PoolStep& step, const PoolWorld& world, const Workers& workers) {
     remove_worker(step, world, worker);
     return;
   }
+}
+
+// Every pod that starts changes the counts. That the pool has arrived is said at once, the way there now and then: a
+// status for each pod costs the API server as much as the pods themselves (bench/scale).
+void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> status, bool arrived) {
+  if (!status) return;
+  const double wait_seconds = step.memory.reported_seconds + kReportSeconds - world.now_seconds;
+  const bool recent = wait_seconds > 0 && wait_seconds <= kReportSeconds;  // not if the clock was set back
+  if (recent && !arrived) {
+    look_again(step, wait_seconds);
+    return;
+  }
+  step.memory.reported_seconds = world.now_seconds;
+  step.actions.push_back(std::move(*status));
 }
 
 std::optional<kube::Action> status_action(const PoolWorld& world, const Workers& workers, std::int64_t desired) {
@@ -209,7 +229,7 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   else if (settled && step.memory.deleting_until.empty())
     roll_out(step, world, workers);
   // 3. What was seen, not what was just asked for: the next event brings the rest.
-  if (auto action = status_action(world, workers, desired)) step.actions.push_back(std::move(*action));
+  report(step, world, status_action(world, workers, desired), settled);
 
   const bool waiting = !step.memory.creating_until.empty() || !step.memory.deleting_until.empty();
   if (waiting && !step.again_after) step.again_after = std::chrono::seconds(static_cast<int>(kInFlightSeconds) + 1);
@@ -221,6 +241,7 @@ void forget_failed(PoolMemory& memory, const std::vector<kube::Action>& actions,
     const kube::Action& action = actions[index];
     if (action.verb == kube::Verb::kCreate) memory.creating_until.erase(action.key.name);
     if (action.verb == kube::Verb::kDelete) memory.deleting_until.erase(action.uid);
+    if (action.verb == kube::Verb::kApplyStatus) memory.reported_seconds = 0;
   }
 }
 

@@ -37,6 +37,7 @@ struct PoolMemory {
   std::map<std::string, double> deleting_until;  // pod uid -> the same
   int failures = 0;                              // pods that ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
+  double reported_seconds = 0;  // Unix time of the last status
 
   friend bool operator==(const PoolMemory&, const PoolMemory&) = default;
 };

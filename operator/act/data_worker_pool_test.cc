@@ -256,6 +256,41 @@ TEST_CASE("the status shows what serves, for people and for autoscalers") {
   CHECK(status["conditions"][0]["lastTransitionTime"] == "2026-01-01T02:00:00Z");
 }
 
+bool reports(const PoolStep& step) {
+  return std::any_of(step.actions.begin(), step.actions.end(),
+                     [](const kube::Action& action) { return action.verb == kube::Verb::kApplyStatus; });
+}
+
+void make_ready(FakeCluster& cluster, const std::string& pod) {
+  cluster.at(kube::kPods, pod)["status"] = {{"phase", "Running"}, {"conditions", {condition("Ready", "True")}}};
+}
+
+TEST_CASE("on the way to the wanted number the status is told now and then, the arrival at once") {
+  FakeCluster cluster = cluster_with_pool(3);
+  PoolMemory memory;
+  CHECK(reports(run(cluster, memory)));
+  make_ready(cluster, "vision-worker-0");
+  const PoolStep soon = run(cluster, memory, 100, kNow + 1);
+  CHECK_FALSE(reports(soon));
+  CHECK(soon.again_after == std::chrono::milliseconds(4001));
+  CHECK(reports(run(cluster, memory, 100, kNow + 5)));
+  make_ready(cluster, "vision-worker-1");
+  CHECK_FALSE(reports(run(cluster, memory, 100, kNow + 6)));
+  SECTION("arrived") {
+    make_ready(cluster, "vision-worker-2");
+    CHECK(reports(run(cluster, memory, 100, kNow + 6.1)));
+    CHECK(cluster.at(kube::kDataWorkerPools, "vision")["status"]["readyReplicas"] == 3);
+  }
+  SECTION("the clock was set back") { CHECK(reports(run(cluster, memory, 100, kNow - 3600))); }
+  SECTION("a status that was refused is written with the next step") {
+    const PoolStep refused = reconcile_pool(see(cluster, kNow + 20), memory);
+    REQUIRE(refused.actions.size() == 1);
+    memory = refused.memory;
+    forget_failed(memory, refused.actions, 0);
+    CHECK(reports(run(cluster, memory, 100, kNow + 20.1)));
+  }
+}
+
 TEST_CASE("a pool that is being deleted makes no more pods") {
   FakeCluster cluster = cluster_with_pool(3);
   cluster.at(kube::kDataWorkerPools, "vision")["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
