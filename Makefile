@@ -44,6 +44,11 @@ demo-down: ## remove the demo's cluster and everything it made
 test: ## all tests: unit, sanitizers, Python, end to end on a real cluster
 	@tests/run.sh
 
+.PHONY: test-versions
+test-versions: toolchain ## the Kubernetes library on API servers of older and newer versions (VERSIONS="1.33.13 1.36.3"; builds each once)
+	@toolchain/install.sh cluster
+	@tests/versions.py $(VERSIONS)
+
 .PHONY: check
 check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, chart, CRDs
 	@tools/check.sh
@@ -63,6 +68,10 @@ bench-estimator: ## what the scheduler believes about jobs on a real cluster, ag
 .PHONY: bench-kube
 bench-kube: build ## watch, cache and lag of src/kube beside a client-go informer, on a cluster of its own (PODS=10000 SECONDS=30)
 	@bench/kube.sh $(BUILD) $(or $(PODS),10000) $(or $(SECONDS),30)
+
+.PHONY: bench-scale
+bench-scale: build ## 1,000 jobs with 10,000 workers on fake nodes, the operator beside a bare client (JOBS=1000 WORKERS=10)
+	@bench/scale.sh $(BUILD) $(or $(JOBS),1000) $(or $(WORKERS),10)
 
 .PHONY: fuzz
 fuzz: toolchain ## libFuzzer on everything src/kube parses, a minute each (FUZZ_SECONDS=60)

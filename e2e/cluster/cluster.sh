@@ -2,6 +2,8 @@
 # cluster.sh: a real single-node Kubernetes without Docker, systemd or a registry.
 #
 #   cluster.sh up               start everything; returns when the node, CoreDNS and Prometheus are ready
+#   cluster.sh up --control-plane
+#                               start etcd, the API server, the controllers and the scheduler only: no pod will run
 #   cluster.sh down [--keep]    stop and remove everything (--keep: leave etcd's data and the images)
 #   cluster.sh status           components, node, pods
 #   cluster.sh env              prints `export KUBECONFIG=...`; for eval
@@ -13,7 +15,7 @@
 #
 # Components: etcd containerd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy
 #   pod-targets (tells Prometheus which pods to scrape) prometheus.
-# Environment: CLUS_NAME, CLUS_INDEX, CLUS_STATE, CLUS_RESERVED_CPU (settings.sh), SLUICE_CACHE; CLUS_KEEP_FAILED=1 keeps
+# Environment: CLUS_NAME, CLUS_INDEX, CLUS_STATE, CLUS_RESERVED_CPU, CLUS_KUBE_APISERVER (settings.sh), SLUICE_CACHE; CLUS_KEEP_FAILED=1 keeps
 # the state folder of a failed `up`.
 set -euo pipefail
 
@@ -50,7 +52,9 @@ undo_unfinished_up() {  # on any way out of an `up` that did not get through
   exit $((status == 0 ? 1 : status))
 }
 
-up() {
+up() {  # [--control-plane]
+  local workloads=true
+  if [ "${1:-}" = --control-plane ]; then workloads=false; fi
   require_root up
   if is_up; then say "$NAME is already up: export KUBECONFIG=$ADMIN_KUBECONFIG"; return; fi
   if ! node_pid >/dev/null; then check_requirements; fi                # they do not hold beside a half-made cluster
@@ -66,11 +70,13 @@ up() {
   say "certificates, configuration, images"
   start_node
   connect_node
+  in_node "$SELF" __start etcd kube-apiserver
+  if $workloads; then start_containerd; fi                             # while the API server starts
   start_control_plane
-  start_workloads
+  if $workloads; then start_workloads; fi
   touch "$RUN/complete"
   trap - EXIT INT TERM HUP
-  say "up: export KUBECONFIG=$ADMIN_KUBECONFIG (API $API, Prometheus $PROMETHEUS)"
+  say "up: export KUBECONFIG=$ADMIN_KUBECONFIG (API $API$($workloads && echo ", Prometheus $PROMETHEUS"))"
 }
 
 start_node() {
@@ -98,18 +104,22 @@ connect_node() {
   ip route add "$SERVICE_RANGE" via "$NODE_IP" dev "$LINK_NAME"
 }
 
-start_control_plane() {
-  in_node "$SELF" __start etcd containerd kube-apiserver
+start_containerd() {
+  in_node "$SELF" __start containerd
   wait_for "containerd" 30 containerd containerd_ready
   load "$IMAGES/pause.tar" "$IMAGES/coredns.tar"
+}
+
+start_control_plane() {
   wait_for "API server" 90 kube-apiserver api_ready
   # After `down --keep` etcd still calls the old node ready and the old pods running.
   kubectl_admin delete node "$NODE" --ignore-not-found >/dev/null
   kubectl_admin delete pods --all-namespaces --all --force --grace-period=0 >/dev/null 2>&1 || true
+  in_node "$SELF" __start kube-controller-manager kube-scheduler
 }
 
 start_workloads() {
-  in_node "$SELF" __start kube-controller-manager kube-scheduler kubelet kube-proxy
+  in_node "$SELF" __start kubelet kube-proxy
   kubectl_admin apply --server-side -f "$CONFIGURATION/coredns.yaml" -f "$HERE/configuration/prometheus-access.yaml" >/dev/null
   in_node "$SELF" __start pod-targets prometheus
   wait_for "node $NODE" 90 kubelet node_ready
@@ -185,7 +195,7 @@ main() {
   local action=${1:-}
   [ $# = 0 ] || shift
   case $action in
-    up) up ;;
+    up) up "$@" ;;
     down) down "$@" ;;
     status) require_root status; status ;;
     env) echo "export KUBECONFIG=$ADMIN_KUBECONFIG" ;;

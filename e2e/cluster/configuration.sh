@@ -35,7 +35,7 @@ make_commands() {
 
   command_line containerd containerd --config "$CONFIGURATION/containerd.toml" --log-level warn
 
-  command_line kube-apiserver "$BIN/kube-apiserver" --etcd-servers=http://127.0.0.1:2379 \
+  command_line kube-apiserver "$BIN/$API_SERVER" --etcd-servers=http://127.0.0.1:2379 \
     --bind-address="$NODE_IP" --advertise-address="$NODE_IP" --secure-port=6443 --service-cluster-ip-range="$SERVICE_RANGE" \
     --client-ca-file="$PKI/ca.crt" --tls-cert-file="$PKI/apiserver.crt" --tls-private-key-file="$PKI/apiserver.key" \
     --kubelet-client-certificate="$PKI/apiserver-kubelet.crt" --kubelet-client-key="$PKI/apiserver-kubelet.key" \

@@ -24,6 +24,7 @@ check_programs() {
   for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl coredns; do
     [ -x "$BIN/$program" ] || { lacks "cluster programs in $BIN ($program)" "e2e/cluster/build-binaries.sh"; break; }
   done
+  [ -x "$BIN/$API_SERVER" ] || lacks "$API_SERVER in $BIN" "e2e/cluster/build-binaries.sh $API_SERVER"
   for program in containerd/usr/bin/containerd runc/usr/sbin/runc containernetworking-plugins/usr/lib/cni/ptp prometheus/usr/bin/prometheus; do
     [ -x "$UNPACKED/$program" ] || { lacks "unpacked Debian packages in $UNPACKED (${program%%/*})" "toolchain/install.sh cluster"; break; }
   done

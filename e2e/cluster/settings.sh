@@ -5,6 +5,7 @@
 NAME=${CLUS_NAME:-sluice-demo}            # also the names of the cgroup, of the veth's host end and of the node
 STATE=${CLUS_STATE:-/var/lib/$NAME}       # everything the cluster writes; `down` removes it
 INDEX=${CLUS_INDEX:-0}                    # 0..63: which address ranges
+API_SERVER=kube-apiserver${CLUS_KUBE_APISERVER:+-$CLUS_KUBE_APISERVER}   # that of another version, from build-binaries.sh
 RESERVED_CPU=${CLUS_RESERVED_CPU:-300m}   # kept for the control plane: allocatable = cores - this
 LINK=10.250.$INDEX
 HOST_IP=$LINK.1

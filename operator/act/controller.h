@@ -15,7 +15,7 @@
 
 namespace sluice::act {
 
-// Thread safety: enqueue() may be called from any thread; start() and stop() from one.
+// Thread safety: enqueue() and enqueue_report() may be called from any thread; start() and stop() from one.
 class Controller {
  public:
   // Brings one object to what it should be. The value: when to look again without being told; nullopt: not.
@@ -30,6 +30,12 @@ class Controller {
 
   void enqueue(const kube::ObjectKey& key, kube::Priority priority = kube::Priority::kNormal) {
     queue_.add(key, priority);
+  }
+
+  // For what is only to be reported: changes of the same object within `delay` are reported together, and after what
+  // is to be done.
+  void enqueue_report(const kube::ObjectKey& key, std::chrono::milliseconds delay) {
+    queue_.add_after(key, delay, kube::Priority::kLow);
   }
 
   void start(int threads);

@@ -23,6 +23,7 @@ namespace {
 constexpr double kInFlightSeconds = 30;  // a watch that is later than this is broken; the names protect us then
 constexpr double kFirstReplacementSeconds = 5;
 constexpr double kMaxReplacementSeconds = 300;
+constexpr double kReportSeconds = 5;  // between two statuses on the way to the wanted number
 
 // One worker pod, as far as scaling needs it.
 struct Worker {
@@ -123,6 +124,11 @@ void postpone_replacement(PoolMemory& memory, double now_seconds) {
   memory.replace_not_before_seconds = now_seconds + std::min(pause_seconds, kMaxReplacementSeconds);
 }
 
+void look_again(PoolStep& step, double wait_seconds) {
+  const std::chrono::milliseconds wait(static_cast<std::int64_t>(wait_seconds * 1000) + 1);
+  step.again_after = std::min(step.again_after.value_or(wait), wait);
+}
+
 void replace_ended(PoolStep& step, const PoolWorld& world, const Workers& workers) {
   if (!workers.ended.empty()) postpone_replacement(step.memory, world.now_seconds);
   for (const Worker& worker : workers.ended) {
@@ -138,7 +144,7 @@ void scale_out(PoolStep& step, const PoolWorld& world, std::set<std::string> nam
                const std::string& hash) {
   const double wait_seconds = step.memory.replace_not_before_seconds - world.now_seconds;
   if (step.memory.failures > 0 && wait_seconds > 0) {
-    step.again_after = std::chrono::milliseconds(static_cast<std::int64_t>(wait_seconds * 1000) + 1);
+    look_again(step, wait_seconds);
     return;
   }
   const std::string job = text_field(*world.pool, "/spec/jobName");
@@ -163,6 +169,18 @@ void roll_out(PoolStep& step, const PoolWorld& world, const Workers& workers) {
     remove_worker(step, world, worker);
     return;
   }
+}
+
+// Every pod that starts changes the counts. That the pool has arrived is said at once, the way there now and then: a
+// status for each pod costs the API server as much as the pods themselves (bench/scale).
+void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> status, bool arrived) {
+  if (!status) return;
+  if (step.memory.reported_seconds && !arrived) {
+    const double wait_seconds = *step.memory.reported_seconds + kReportSeconds - world.now_seconds;
+    if (wait_seconds > 0) return look_again(step, wait_seconds);
+  }
+  step.memory.reported_seconds = world.now_seconds;
+  step.status = std::move(status);
 }
 
 std::optional<kube::Action> status_action(const PoolWorld& world, const Workers& workers, std::int64_t desired) {
@@ -216,7 +234,7 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   else if (settled && step.memory.deleting_until.empty())
     roll_out(step, world, workers);
   // 3. What was seen, not what was just asked for: the next event brings the rest.
-  step.status = status_action(world, workers, desired);
+  report(step, world, status_action(world, workers, desired), settled);
 
   const bool waiting = !step.memory.creating_until.empty() || !step.memory.deleting_until.empty();
   if (waiting && !step.again_after) step.again_after = std::chrono::seconds(static_cast<int>(kInFlightSeconds) + 1);

@@ -38,6 +38,7 @@ struct PoolMemory {
   std::map<std::string, double> deleting_until;  // pod uid -> the same
   int failures = 0;                              // how often pods ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
+  std::optional<double> reported_seconds;  // when the last status was written
 
   friend bool operator==(const PoolMemory&, const PoolMemory&) = default;
 };

@@ -131,12 +131,13 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
 
   PoolStep step = reconcile_pool(world_of(key, pool), memory);
   const Result<void> pods = bring_pods(step, *pool, stop);
+  // The status is as true when a pod was refused as when it was made.
+  const Result<void> status = step.status ? seams_.perform(*step.status, stop) : Result<void>();
+  if (!status.ok()) step.memory.reported_seconds.reset();
   {
     std::lock_guard lock(mutex_);
     memories_[uid] = step.memory;
   }
-  // The status is as true when a pod was refused as when it was made.
-  const Result<void> status = step.status ? seams_.perform(*step.status, stop) : Result<void>();
   if (!pods.ok()) return pods.error();
   if (!status.ok()) return status.error();
   return step.again_after;

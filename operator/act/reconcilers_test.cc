@@ -322,5 +322,28 @@ TEST_CASE("a controller works off its keys, retries failures and comes back when
   CHECK(failures == 2);
 }
 
+TEST_CASE("many reports about one object are one, after what is to be done") {
+  using std::chrono_literals::operator""ms;
+  sluice::testing::ManualClock clock;
+  std::vector<std::string> seen;
+  Controller controller(
+      "test",
+      [&](const kube::ObjectKey& key, std::stop_token) -> Again {
+        seen.push_back(key.name);
+        return std::optional<std::chrono::milliseconds>();
+      },
+      [] {}, clock);
+  for (int pod = 0; pod < 10; ++pod) {
+    controller.enqueue_report({"default", "started"}, 500ms);
+    clock.advance(20ms);
+  }
+  CHECK_FALSE(controller.step());
+  clock.advance(300ms);
+  controller.enqueue({"default", "scaled"});
+  while (controller.step()) {
+  }
+  CHECK(seen == std::vector<std::string>{"scaled", "started"});
+}
+
 }  // namespace
 }  // namespace sluice::act

@@ -1,8 +1,11 @@
 #include "operator/decide/decision_loop.h"
 
 #include <algorithm>
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "operator/observe/fields.h"
 #include "scheduler/decide.h"
@@ -24,7 +27,7 @@ DecisionLoop::DecisionLoop(LoopOptions options, LoopSeams seams, const Clock& cl
 
 void DecisionLoop::run(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    decide_once(stop);
+    decide(options_.orders_at_once, stop);
     wait_for_next(stop);
   }
 }
@@ -54,7 +57,9 @@ void DecisionLoop::wait_for_next(std::stop_token stop) {
   clock_.sleep_until(last + options_.interval, interrupted);
 }
 
-void DecisionLoop::decide_once(std::stop_token stop) {
+void DecisionLoop::decide_once(std::stop_token stop) { decide(1, std::move(stop)); }
+
+void DecisionLoop::decide(int orders_at_once, std::stop_token stop) {
   {
     std::lock_guard lock(mutex_);
     last_round_began_ = clock_.now();
@@ -77,15 +82,28 @@ void DecisionLoop::decide_once(std::stop_token stop) {
   seams_.decided(clock_.now() - started);
 
   // 4. Order.
-  for (ScaleOrder& order : scale_orders(objects, plan)) {
-    const std::string job = order.event.key.to_string();
-    if (auto done = seams_.perform(order.action, stop); !done.ok()) {
-      log_warning("decide", "scaling failed", {{"job", job}, {"error", done.error().to_string()}});
-      continue;
-    }
-    log_info("decide", "scaled", {{"job", job}, {"from", order.from}, {"to", order.to}, {"why", order.event.note}});
-    seams_.record(std::move(order.event));
+  give_all(scale_orders(objects, plan), orders_at_once, stop);
+}
+
+// They begin in their order: room is freed before it is filled.
+void DecisionLoop::give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop) {
+  std::atomic<std::size_t> next = 0;
+  const auto give_the_rest = [&] {
+    for (std::size_t index = next++; index < orders.size(); index = next++) give(orders[index], stop);
+  };
+  std::vector<std::jthread> threads;
+  for (int n = 1; n < std::min(at_once, static_cast<int>(orders.size())); ++n) threads.emplace_back(give_the_rest);
+  give_the_rest();
+}
+
+void DecisionLoop::give(ScaleOrder& order, const std::stop_token& stop) {
+  const std::string job = order.event.key.to_string();
+  if (auto done = seams_.perform(order.action, stop); !done.ok()) {
+    log_warning("decide", "scaling failed", {{"job", job}, {"error", done.error().to_string()}});
+    return;
   }
+  log_info("decide", "scaled", {{"job", job}, {"from", order.from}, {"to", order.to}, {"why", order.event.note}});
+  seams_.record(std::move(order.event));
 }
 
 Round DecisionLoop::round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,

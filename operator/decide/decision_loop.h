@@ -22,9 +22,12 @@ struct LoopOptions {
   std::chrono::milliseconds min_pause{1000};
   scheduler::Config scheduler;
   int cluster_cpu_percent = 100;
+  // Of run(): one after another, a thousand orders wait for each other's answers, and each holds back a whole pool.
+  int orders_at_once = 1;
 };
 
-// What the loop needs of the world; all functions are called on the loop's thread.
+// What the loop needs of the world; all functions are called on the loop's thread, but `perform` and `record` on as many
+// as there are orders at once.
 struct LoopSeams {
   std::function<observe::ClusterObjects()> see;
   std::function<observe::Observations(std::stop_token)> measure;
@@ -46,13 +49,17 @@ class DecisionLoop {
   // A job started or finished, a worker was lost: decide soon.
   void trigger();
 
-  // One round: measure, see, decide, publish, order. An order that fails is logged and follows from the next round.
+  // One round: measure, see, decide, publish, order, on the caller's thread alone. An order that fails is logged and
+  // follows from the next round.
   void decide_once(std::stop_token stop);
 
   // When the next round is due: after the interval, or soon when something was triggered. For who has no threads.
   Clock::TimePoint next_due() const;
 
  private:
+  void decide(int orders_at_once, std::stop_token stop);
+  void give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop);
+  void give(ScaleOrder& order, const std::stop_token& stop);
   void wait_for_next(std::stop_token stop);
   Round round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
                  const scheduler::Plan& plan);

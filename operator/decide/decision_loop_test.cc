@@ -146,6 +146,37 @@ TEST_CASE("a job that is gone leaves the board") {
   CHECK(harness.board.get(kVision) == nullptr);
 }
 
+TEST_CASE("with threads, an order does not wait for the answer to the one before") {
+  Harness harness;
+  harness.objects.nodes.clear();  // no room: every pool of two goes to the minimum
+  for (const char* name : {"one", "two", "three"}) {
+    json job = training_job();
+    job["metadata"]["name"] = name;
+    job["metadata"]["uid"] = std::string("uid-") + name;
+    json its_pool = pool(2);
+    its_pool["metadata"]["name"] = name;
+    its_pool["metadata"]["ownerReferences"] = {owner_reference("TrainingJob", name, std::string("uid-") + name)};
+    harness.objects.training_jobs[{"default", name}] = shared(job);
+    harness.objects.pools[{"default", name}] = shared(its_pool);
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  int on_their_way = 0;
+  LoopSeams seams = harness.seams();
+  seams.record = [](const kube::Event&) {};
+  seams.perform = [&](const kube::Action&, std::stop_token) -> Result<void> {
+    std::unique_lock lock(mutex);
+    ++on_their_way;
+    changed.notify_all();
+    const bool met = changed.wait_for(lock, std::chrono::seconds(20), [&] { return on_their_way == 3; });
+    return met ? Result<void>() : unavailable("alone");
+  };
+  DecisionLoop loop({.orders_at_once = 3}, seams, harness.clock, harness.board);
+  std::jthread thread([&](std::stop_token stop) { loop.run(stop); });
+  std::unique_lock lock(mutex);
+  CHECK(changed.wait_for(lock, std::chrono::seconds(20), [&] { return on_their_way == 3; }));
+}
+
 TEST_CASE("it decides every interval") {
   Harness harness;
   std::jthread thread([&](std::stop_token stop) { harness.loop.run(stop); });

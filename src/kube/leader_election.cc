@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kFieldManager = "sluice-leader-election";
 constexpr double kRetryJitter = 1.2;
+constexpr int kMaxReleaseTries = 3;
 
 std::string text_at(const Json& object, const char* outer, const char* inner) {
   const auto found = object.find(outer);
@@ -177,13 +178,29 @@ class LeaderElector::Implementation {
   }
 
   void give_up() {
+    Result<Json> released = free_lease();
+    for (int tries = 1; tries < kMaxReleaseTries && is_conflict(released); ++tries) {
+      // A renewal that the stop cut off may have been stored all the same; or somebody else leads already.
+      const Result<Json> found = client().get(kLeases, options_.lease);
+      if (!found.ok()) break;
+      observe(*found);
+      if (seen_holder_ != options_.identity) return;
+      released = free_lease();
+    }
+    if (!released.ok()) log_warning("kube", "lease not released", {{"error", released.error().to_string()}});
+  }
+
+  static bool is_conflict(const Result<Json>& written) {
+    return !written.ok() && written.error().code() == ErrorCode::kConflict;
+  }
+
+  Result<Json> free_lease() {
     // The lease says "free", and short, for candidates that trust the duration in it.
-    Json patch{
+    const Json patch{
         {"metadata", {{"resourceVersion", seen_version_}}},
         {"spec",
          {{"holderIdentity", ""}, {"leaseDurationSeconds", 1}, {"renewTime", format_microtime(clock_.wall_now())}}}};
-    const auto released = client().merge_patch(kLeases, options_.lease, patch, kFieldManager);
-    if (!released.ok()) log_warning("kube", "lease not released", {{"error", released.error().to_string()}});
+    return client().merge_patch(kLeases, options_.lease, patch, kFieldManager);
   }
 
   const Client& client_;

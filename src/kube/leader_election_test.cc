@@ -200,6 +200,19 @@ TEST_CASE_METHOD(Fixture, "a leader whose lease somebody merely touched goes on"
   CHECK_FALSE(one.lost);
 }
 
+TEST_CASE_METHOD(Fixture, "a lease that changed since the last renewal is given back if it is still ours, and only then") {
+  const auto [holder, after_the_stop] = GENERATE(table<std::string, std::string>({
+      {"one", ""},  // a renewal whose answer the stop cut off
+      {"usurper", "usurper"},
+  }));
+  Candidate one(client, clock, "one");
+  clock.wait_for_sleepers(1);
+  server.put(holder, 15);
+  one.stop();
+  CHECK(one.ended_well);
+  CHECK(server.holder() == after_the_stop);
+}
+
 TEST_CASE_METHOD(Fixture, "of two candidates one leads, and the other follows when the first stops") {
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);

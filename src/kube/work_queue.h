@@ -20,7 +20,7 @@
 
 namespace sluice::kube {
 
-// Low: what can wait, such as the objects of the first list after a start.
+// Low: what can wait, such as the objects of the first list after a start, or a report of what has been done.
 enum class Priority { kLow, kNormal };
 
 struct WorkQueueOptions {
@@ -45,16 +45,18 @@ class WorkQueue {
     add_locked(key, priority);
   }
 
-  // Adds the key after `delay`. Of several delayed adds of a key the earliest counts.
-  void add_after(const Key& key, std::chrono::milliseconds delay) {
-    if (delay <= std::chrono::milliseconds(0)) return add(key);
+  // Adds the key after `delay`. Of several delayed adds of a key the earliest and the highest priority count.
+  void add_after(const Key& key, std::chrono::milliseconds delay, Priority priority = Priority::kNormal) {
+    if (delay <= std::chrono::milliseconds(0)) return add(key, priority);
     const Clock::TimePoint due = clock_.now() + delay;
     std::lock_guard lock(mutex_);
-    const auto [entry, inserted] = due_times_.emplace(key, due);
+    const auto [entry, inserted] = delayed_.emplace(key, Delayed{due, priority});
     if (!inserted) {
-      if (entry->second <= due) return;
-      schedule_.erase({entry->second, key});
-      entry->second = due;
+      Delayed& delayed = entry->second;
+      delayed.priority = std::max(delayed.priority, priority);
+      if (delayed.due <= due) return;
+      schedule_.erase({delayed.due, key});
+      delayed.due = due;
     }
     schedule_.emplace(due, key);
     if (schedule_.begin()->first == due) timer_sleep_.request_stop();  // it is the next one: sleep anew
@@ -114,6 +116,11 @@ class WorkQueue {
     std::uint64_t ticket = 0;  // 0: does not wait, because the key is in work
   };
 
+  struct Delayed {
+    Clock::TimePoint due;
+    Priority priority;
+  };
+
   Line& line_of(Priority priority) { return priority == Priority::kLow ? low_ : normal_; }
 
   void enqueue_locked(const Key& key, Dirty& dirty) {
@@ -155,8 +162,7 @@ class WorkQueue {
     while (!schedule_.empty() && schedule_.begin()->first <= clock_.now()) {
       const Key key = schedule_.begin()->second;
       schedule_.erase(schedule_.begin());
-      due_times_.erase(key);
-      add_locked(key, Priority::kNormal);
+      add_locked(key, delayed_.extract(key).mapped().priority);
     }
   }
 
@@ -189,7 +195,7 @@ class WorkQueue {
   std::map<Key, Dirty> dirty_;
   std::set<Key> processing_;
   std::map<Key, int> failures_;
-  std::map<Key, Clock::TimePoint> due_times_;
+  std::map<Key, Delayed> delayed_;
   std::set<std::pair<Clock::TimePoint, Key>> schedule_;
   std::stop_source timer_sleep_;
   std::jthread timer_;  // last: it uses the rest

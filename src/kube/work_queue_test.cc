@@ -124,6 +124,18 @@ TEST_CASE("a key moves up when it becomes fresh, never down, and still comes onc
   CHECK_FALSE(queue.try_get());
 }
 
+TEST_CASE("a delayed key keeps the highest priority that it was given, whichever delay is the nearest") {
+  ManualClock clock;
+  Queue queue(clock);
+  queue.add_after("report", 1s, Priority::kLow);
+  queue.add_after("urgent", 5s, Priority::kNormal);
+  queue.add_after("urgent", 1s, Priority::kLow);
+  clock.advance(1s);
+  CHECK(queue.try_get() == "urgent");
+  CHECK(queue.try_get() == "report");
+  CHECK_FALSE(queue.try_get());
+}
+
 TEST_CASE("get ends when asked to stop") {
   ManualClock clock;
   Queue queue(clock);

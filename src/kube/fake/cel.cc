@@ -45,7 +45,7 @@ Result<Json> to_quantity(const Json& text) {
 }
 
 Evaluate either(bool decisive, Evaluate left, Evaluate right) {
-  return [=](const Scope& scope) -> Result<Value> {
+  return [decisive, left = std::move(left), right = std::move(right)](const Scope& scope) -> Result<Value> {
     const Result<bool> first = truth(left(scope));
     if (first.ok() && *first == decisive) return made(decisive);
     const Result<bool> second = truth(right(scope));
@@ -225,7 +225,7 @@ class Parser {
     if (variable.empty() || !take(",")) return expected("variable,");
     SLUICE_TRY(Evaluate condition, parse_or());
     if (!take(")")) return expected(")");
-    return Evaluate([=](const Scope& scope) -> Result<Value> {
+    return Evaluate([variable, condition, target = std::move(target)](const Scope& scope) -> Result<Value> {
       SLUICE_TRY(const Value list, target(scope));
       std::optional<Error> failed;
       Scope inner = scope;
