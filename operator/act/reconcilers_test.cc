@@ -216,7 +216,10 @@ TEST_CASE("a worker's end is told even when the pool's status is out of date") {
   Harness harness;
   harness.cluster.put(kube::kDataWorkerPools, pool(1));
   REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-  harness.cluster.at(kube::kPods, "vision-worker-0")["status"]["phase"] = "Failed";
+  json& pod = harness.cluster.at(kube::kPods, "vision-worker-0");
+  pod["status"] = {{"phase", "Running"}, {"conditions", {control::testing::condition("Ready", "True")}}};
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  pod["status"]["phase"] = "Failed";
   harness.fail = [](const kube::Action& action) -> Result<void> {
     if (action.verb == kube::Verb::kApplyStatus) return Error(ErrorCode::kConflict, "modified");
     return {};
