@@ -80,17 +80,41 @@ TEST_CASE("When a node of CPU is drained the work moves, and nobody falls below 
   CHECK(after.local_millicores[1] >= 24000);
 }
 
-TEST_CASE("Two equal jobs get equal shares") {
-  // Where remaining times are known, the job that noise has put ahead is finished first, on purpose. Even so
-  // what a job holds is worth a little more than what it would be new, so that noise leaves a small difference.
+// Where remaining times are known, the job that noise has put ahead is finished first, on purpose.
+Cluster without_known_ends(double noise) {
   Cluster cluster = testing::small_cluster();
   cluster.physics.remaining_time_known = false;
+  cluster.physics.metrics_noise = noise;
+  return cluster;
+}
+
+TEST_CASE("Two equal jobs get equal shares, to a worker") {
   Watched policy;
-  const RunRecord record = watched_run(policy, {job(0, 8, 6000, 9), job(0, 8, 6000, 9)}, {}, cluster);
-  const Given& given = policy.at(1500);
-  CHECK(std::abs(given.workers[0] - given.workers[1]) <= 4);
-  CHECK(given.local_millicores[0] == given.local_millicores[1]);
-  CHECK(record.jobs[0].finish_seconds == Approx(record.jobs[1].finish_seconds).epsilon(0.05));
+  const RunRecord record = watched_run(policy, {job(0, 8, 6000, 9), job(0, 8, 6000, 9)}, {}, without_known_ends(0));
+  for (double now = 100; now < 6000; now += 100) {
+    const Given& given = policy.at(now);
+    CAPTURE(now);
+    CHECK(std::abs(given.workers[0] - given.workers[1]) <= 1);
+    CHECK(given.local_millicores[0] == given.local_millicores[1]);
+  }
+  CHECK(record.jobs[0].finish_seconds == Approx(record.jobs[1].finish_seconds).epsilon(0.01));
+}
+
+TEST_CASE("Two equal jobs under noise differ by no more than what hysteresis holds on to") {
+  // A worker that is held is worth a tenth more than a new one. Around x = 0.8 the curve's slope falls by a tenth over
+  // 6 % of the need of 72 cores, which is 5 workers: one job may keep that many too much, and the other one lack them.
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    CAPTURE(seed);
+    Watched policy;
+    RunOptions options;
+    options.seed = seed;
+    const auto record = simulate(without_known_ends(0.05), {job(0, 8, 6000, 9), job(0, 8, 6000, 9)}, policy, options);
+    REQUIRE(record.ok());
+    const Given& given = policy.at(1500);
+    CHECK(std::abs(given.workers[0] - given.workers[1]) <= 10);
+    CHECK(given.local_millicores[0] == given.local_millicores[1]);
+    CHECK(record->jobs[0].finish_seconds == Approx(record->jobs[1].finish_seconds).epsilon(0.1));
+  }
 }
 
 TEST_CASE("Where there is nothing to gain no worker is started, and nothing is lost") {

@@ -102,8 +102,9 @@ std::string summary_table(const std::vector<Verdict>& verdicts) {
   return table.text() + "\n" + std::to_string(reached) + " of " + std::to_string(goals) + " goals reached\n";
 }
 
-std::string verdicts_json(const std::vector<Verdict>& verdicts) {
-  nlohmann::ordered_json root;
+std::string verdicts_json(const std::vector<Verdict>& verdicts, const Provenance& provenance) {
+  nlohmann::ordered_json root = {
+      {"date", provenance.date}, {"machine", provenance.machine}, {"versions", provenance.versions}};
   for (const Verdict& verdict : verdicts) {
     nlohmann::ordered_json entry = nlohmann::ordered_json::parse(json_report(verdict.scenario, verdict.grid));
     entry["lower_bound_seconds"] = verdict.lower_bounds;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scheduler/simulator/goals.h"
+#include "scheduler/simulator/provenance.h"
 
 namespace sluice::simulator {
 
@@ -27,7 +28,7 @@ Result<Verdict> run_verdict(const Scenario& scenario, const Sources& sources, co
 std::string verdict_table(const Verdict& verdict);
 // Geometric means of the gains over the scenarios, and how many goals were reached.
 std::string summary_table(const std::vector<Verdict>& verdicts);
-std::string verdicts_json(const std::vector<Verdict>& verdicts);
+std::string verdicts_json(const std::vector<Verdict>& verdicts, const Provenance& provenance);
 
 bool all_reached(const std::vector<Verdict>& verdicts);
 

@@ -21,6 +21,7 @@ Result<int> judge_catalogue(const Command& command) {
       << (sources.lists_folder.empty()
               ? "Jobs: generated (--job-lists FOLDER takes published lists; the prototype's values are theirs)\n\n"
               : "Jobs: lists in " + sources.lists_folder + "\n\n");
+  const Provenance provenance = provenance_now();
   std::vector<Verdict> verdicts;
   for (const std::string& file : files) {
     SLUICE_TRY(const Scenario scenario, read_scenario(file));
@@ -28,7 +29,7 @@ Result<int> judge_catalogue(const Command& command) {
     command.output << verdict_table(verdict) << std::flush;
     verdicts.push_back(std::move(verdict));
     // After each: the grid takes long, and what is there can be looked at.
-    if (flags.given("json")) SLUICE_TRY_VOID(write_file(flags.text("json"), verdicts_json(verdicts)));
+    if (flags.given("json")) SLUICE_TRY_VOID(write_file(flags.text("json"), verdicts_json(verdicts, provenance)));
   }
   command.output << summary_table(verdicts);
   return all_reached(verdicts) ? 0 : 1;

@@ -1,5 +1,6 @@
 #include "scheduler/simulator/report.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "scheduler/simulator/catalogue.h"
@@ -86,9 +87,91 @@ TEST_CASE("Goals are ok or fall short, and an unknown figure is an error") {
   CHECK_FALSE(all_reached({verdict}));
   CHECK_THAT(summary_table({verdict}), Catch::Contains("1 of 2 goals reached"));
   CHECK_THAT(oracle_table(verdict), Catch::Contains("lower bound"));
-  CHECK(nlohmann::json::parse(verdicts_json({verdict}))["scenarios"][0]["figures"].size() > 5);
+  const auto json = nlohmann::json::parse(verdicts_json({verdict}, provenance_now()));
+  CHECK(json["scenarios"][0]["figures"].size() > 5);
+  CHECK(json["date"].get<std::string>().ends_with("+00:00"));
+  CHECK_THAT(json["versions"].get<std::string>(), Catch::Contains("Sluice 0.") && Catch::Contains("kernel"));
   scenario.goals = {{"speed", 1.0, {}}};
   CHECK_FALSE(judge(scenario, verdict.grid, verdict.lower_bounds).ok());
+}
+
+// A grid of made-up completion times: every policy's mean, the same for both seeds.
+Grid grid_of(const std::vector<std::pair<std::string, double>>& completions) {
+  Grid grid;
+  for (const auto& [policy, seconds] : completions) {
+    Figures figures{};
+    figures.fill(1);
+    at(figures, Figure::kMeanJct) = seconds;
+    grid.policies.push_back(policy);
+    grid.figures.push_back({figures, figures});
+  }
+  return grid;
+}
+
+TEST_CASE("The peer to beat is whichever is the best here, and every peer is told") {
+  const std::vector<std::pair<std::string, double>> limits = {
+      {"static", 300}, {"sluice", 100}, {"perfect", 98}, {"no-stall", 90}};
+  struct Row {
+    const char* situation;
+    std::vector<std::pair<std::string, double>> peers;
+    const char* best;
+    double ratio;
+  };
+  const Row rows[] = {
+      {"one that keeps off GPU hosts", {{"hpa", 120}, {"hpa-everywhere", 130}, {"burst", 200}}, "hpa", 1.2},
+      {"the same one where it may use them",
+       {{"hpa", 160}, {"hpa-everywhere", 125}, {"burst", 200}},
+       "hpa-everywhere",
+       1.25},
+      {"one that beats us", {{"keda", 95}, {"pecan", 140}}, "keda", 0.95},
+      {"not a peer: another scheduler's limit", {{"knee-proportional", 90}, {"cachew-1", 150}}, "cachew-1", 1.5},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    auto completions = limits;
+    completions.insert(completions.end(), row.peers.begin(), row.peers.end());
+    const auto all = judge({}, grid_of(completions), {});
+    REQUIRE(all.ok());
+    const auto named = [&](const std::string& figure) {
+      return std::find_if(all->begin(), all->end(), [&](const Judged& j) { return j.figure == figure; });
+    };
+    REQUIRE(named("over_best_peer") != all->end());
+    CHECK(named("over_best_peer")->remark == row.best);
+    CHECK(named("over_best_peer")->value.value == Approx(row.ratio));
+    for (const auto& [peer, seconds] : row.peers) {
+      if (peer == "knee-proportional") continue;
+      REQUIRE(named("over_" + peer) != all->end());
+      CHECK(named("over_" + peer)->value.value == Approx(seconds / 100));
+    }
+    CHECK(named("over_knee-proportional") == all->end());
+    CHECK(named("share_of_perfect")->value.value == Approx(0.98));
+  }
+}
+
+TEST_CASE("A grid without the limits cannot be judged") {
+  for (const char* missing : {"static", "sluice", "perfect", "no-stall"}) {
+    std::vector<std::pair<std::string, double>> completions;
+    for (const char* policy : {"static", "sluice", "perfect", "no-stall"})
+      if (std::string(policy) != missing) completions.emplace_back(policy, 100);
+    CAPTURE(missing);
+    CHECK_FALSE(judge({}, grid_of(completions), {}).ok());
+  }
+}
+
+TEST_CASE("A goal is reached at its bound, and missed beyond it, on both sides") {
+  Judged judged;
+  judged.value.value = 1.2;
+  CHECK(judged.reached());
+  CHECK_FALSE(judged.has_goal());
+  judged.at_least = 1.2;
+  CHECK(judged.reached());
+  judged.at_least = 1.21;
+  CHECK_FALSE(judged.reached());
+  judged.at_least.reset();
+  judged.at_most = 1.2;
+  CHECK(judged.reached());
+  judged.at_most = 1.19;
+  CHECK_FALSE(judged.reached());
 }
 
 }  // namespace

@@ -48,8 +48,13 @@ void YamlMap::fail(const std::string& what) {
 }
 
 void YamlMap::fail_at(std::string_view key, const std::string& what) {
-  const auto node = find(key);
-  file_.fail((node ? *node : state_->node).Mark().line, path_of(key) + ": " + what);
+  int line = state_->node.Mark().line;
+  for (const auto& entry : state_->node) {
+    if (!entry.first.IsScalar() || entry.first.Scalar() != key) continue;
+    // A value that is left out has the mark of whatever comes next.
+    line = (entry.second.IsNull() ? entry.first : entry.second).Mark().line;
+  }
+  file_.fail(line, path_of(key) + ": " + what);
 }
 
 void YamlMap::number(std::string_view key, double& out, double least, double most) {

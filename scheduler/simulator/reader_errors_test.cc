@@ -1,0 +1,170 @@
+// Whoever mistypes a field of an input is told the file, the line and the field.
+#include <string>
+
+#include "scheduler/simulator/calibration.h"
+#include "scheduler/simulator/scenario.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::simulator {
+namespace {
+
+// A scenario with one line of physics, which is line 4.
+std::string with_physics(const std::string& line) {
+  return "name: a\ncluster:\n  physics:\n    " + line + "\n  nodes: [{name: g, gpus: 1, cores: 1}]\njob_list: x\n";
+}
+
+std::string problem_of(const std::string& text) {
+  const auto scenario = parse_scenario(text, "s.yaml");
+  return scenario.ok() ? "" : scenario.error().message();
+}
+
+TEST_CASE("Every number of the physics has bounds, and is refused beyond them with its line") {
+  struct Row {
+    const char* field;
+    const char* too_small;
+    const char* too_large;
+  };
+  const Row rows[] = {
+      {"softmin_exponent", "0.5", "1001"},
+      {"remote_efficiency", "0", "11"},
+      {"local_exponent", "0", "1.1"},
+      {"local_flatter_above_cores", "-1", "1e10"},
+      {"local_flatter_exponent", "-0.1", "1.1"},
+      {"interference", "-0.1", "0.95"},
+      {"local_appetite", "0", "101"},
+      {"min_local_millicores", "0", "1e7"},
+      {"worker_startup_seconds", "-1", "1e10"},
+      {"worker_warmup_seconds", "-1", "1e10"},
+      {"worker_warmup_speed", "-0.1", "1.1"},
+      {"worker_drain_seconds", "-1", "1e10"},
+      {"trainer_startup_seconds", "-1", "1e10"},
+      {"worker_millicores", "0", "1e7"},
+      {"max_workers_per_job", "-1", "2000000"},
+      {"decision_period_seconds", "0", "1e10"},
+      {"admission_period_seconds", "-1", "1e10"},
+      {"metrics_age_seconds", "-1", "1e10"},
+      {"metrics_window_seconds", "0", "1e10"},
+      {"metrics_window_most_seconds", "0", "1e10"},
+      {"metrics_noise", "-0.1", "6"},
+      {"batches_per_second_per_gpu", "0", "1e10"},
+      {"storage_gbps", "-1", "1e10"},
+      {"cached_after_first_epoch", "-0.1", "1.1"},
+      {"cost_change", "-0.1", "6"},
+      {"cost_change_seconds", "0", "1e10"},
+      {"node_failure_hours", "-1", "1e10"},
+      {"spot_return_seconds", "0", "1e10"},
+      {"checkpoint_seconds", "0", "1e10"},
+      {"gpu_price_per_hour", "-1", "1e10"},
+  };
+  for (const Row& row : rows) {
+    const std::string field = row.field;
+    CAPTURE(field);
+    for (const char* value : {row.too_small, row.too_large, "soon", "nan", "[1]", ""})
+      CHECK_THAT(problem_of(with_physics(field + ": " + value)),
+                 Catch::StartsWith("s.yaml:4: cluster.physics." + field + ":"));
+    CHECK_THAT(problem_of(with_physics(field + "s: 1")),
+               Catch::Contains("s.yaml:4: cluster.physics." + field + "s: there is no such field"));
+  }
+}
+
+TEST_CASE("What a scenario may not say, by place") {
+  const std::string head = "name: a\ncluster:\n  nodes: [{name: g, gpus: 1, cores: 1}]\n";
+  struct Row {
+    const char* situation;
+    std::string text;
+    const char* want;
+  };
+  const Row rows[] = {
+      {"a list where a mapping belongs", "name: a\ncluster: [1]\njob_list: x\n", "s.yaml:2: cluster: not a mapping"},
+      {"a node that is a word", "name: a\ncluster:\n  nodes:\n    - gpu\njob_list: x\n",
+       "s.yaml:4: cluster.nodes[0]: not a mapping"},
+      {"the second of two nodes",
+       "name: a\ncluster:\n  nodes:\n    - {name: g, gpus: 1, cores: 1}\n    - {name: h}\njob_list: x\n",
+       "s.yaml:5: cluster.nodes[1]: \"cores\" is missing"},
+      {"a job without a knee", head + "jobs:\n  - {ideal_seconds: 5}\n",
+       "s.yaml:5: jobs[0]: \"knee_cores_per_gpu\" is missing"},
+      {"a job of half a GPU", head + "jobs:\n  - {ideal_seconds: 5, knee_cores_per_gpu: 1, gpus: 0.5}\n",
+       "s.yaml:5: jobs[0].gpus"},
+      {"a job that takes no time", head + "jobs:\n  - {ideal_seconds: 0, knee_cores_per_gpu: 1}\n",
+       "s.yaml:5: jobs[0].ideal_seconds"},
+      {"a weight of nothing", head + "jobs:\n  - {ideal_seconds: 5, knee_cores_per_gpu: 1, weight: 0}\n",
+       "s.yaml:5: jobs[0].weight"},
+      {"GPUs that are no number", head + "generate:\n  gpus: {many: 1}\n  models: {lm: 1}\n",
+       "s.yaml:5: generate.gpus: \"many\" is no number of GPUs"},
+      {"a recipe without models", head + "generate: {jobs: 5}\n", "s.yaml:4: generate: \"models\" is missing"},
+      {"smoother than Poisson", head + "generate:\n  models: {lm: 1}\n  burstiness: 0.5\n",
+       "s.yaml:6: generate.burstiness"},
+      {"an incident without a kind", head + "job_list: x\nincidents:\n  - {node: g-0}\n",
+       "s.yaml:6: incidents[0]: \"kind\" is missing"},
+      {"a goal that is a word", head + "job_list: x\ngoals:\n  - {figure: jct_gain, at_least: high}\n",
+       "s.yaml:6: goals[0].at_least: not a number"},
+      {"a reference that is a word", head + "job_list: x\nreference: {jct_gain: good}\n",
+       "s.yaml:5: reference.jct_gain: not a number"},
+      {"admission by a word", head + "job_list: x\npolicy_admits: yes please\n",
+       "s.yaml:5: policy_admits: neither true nor false"},
+      {"a name that is a list", "name: [a]\ncluster:\n  nodes: [{name: g, gpus: 1, cores: 1}]\njob_list: x\n",
+       "s.yaml:1: name: not a text"},
+      {"a field twice as wrong as the next: the first is told", head + "job_list: x\nspeed: 1\npace: 2\n",
+       "s.yaml:5: speed"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    CHECK_THAT(problem_of(row.text), Catch::Contains(row.want));
+  }
+}
+
+TEST_CASE("Clusters and profiles are read by the same rules") {
+  CHECK_THAT(parse_cluster("nodes:\n  - {name: g, gpus: -1, cores: 4}\n", "c.yaml").error().message(),
+             Catch::Contains("c.yaml:2: nodes[0].gpus"));
+  CHECK_THAT(parse_cluster("physics: {}\n", "c.yaml").error().message(),
+             Catch::Contains("c.yaml:1: \"nodes\" is missing"));
+  CHECK_THAT(parse_profiles("lm:\n  source: a paper\n  knee_cores_per_gpu: 0\n", "p.yaml").error().message(),
+             Catch::Contains("p.yaml:3: lm.knee_cores_per_gpu"));
+  CHECK_THAT(parse_profiles("lm: 3\n", "p.yaml").error().message(), Catch::Contains("p.yaml:1: lm: not a mapping"));
+}
+
+TEST_CASE("Every column of every trace format is checked, and told by line and name") {
+  struct Row {
+    const char* situation;
+    TraceFormat format;
+    const char* text;
+    const char* want;
+  };
+  const Row rows[] = {
+      {"arrival before the beginning", TraceFormat::kJobList, "0 1 10 1 0\n-5 1 10 1 0\n", "t:2: arrival_s"},
+      {"no GPUs", TraceFormat::kJobList, "0 0 10 1 0\n", "t:1: gpus"},
+      {"no running time", TraceFormat::kJobList, "0 1 0 1 0\n", "t:1: ideal_s"},
+      {"a negative network rate", TraceFormat::kJobList, "0 1 10 1 -1\n", "t:1: gbps"},
+      {"a number with a tail", TraceFormat::kJobList, "0 1 10s 1 0\n", "t:1: ideal_s \"10s\" is not a number"},
+      {"not a number at all", TraceFormat::kJobList, "nan 1 10 1 0\n", "t:1: arrival_s"},
+      {"Philly: too few fields", TraceFormat::kPhilly, "LM (x)\tc\ts\n", "t:1:"},
+      {"Philly: steps that are a word", TraceFormat::kPhilly, "LM (x)\tc\ts\t1\tmany\t0\t1\n", "t:1:"},
+      {"Alibaba: an empty file", TraceFormat::kAlibaba2023, "", "t:1: the file is empty"},
+      {"Alibaba: a bad time", TraceFormat::kAlibaba2023,
+       "name,num_gpu,creation_time,deletion_time,scheduled_time\na,1,0,9,1\nb,1,x,9,1\n", "t:3: creation_time"},
+      {"Sia: an empty file", TraceFormat::kSia, "", "t:1: the file is empty"},
+      {"Sia: no application", TraceFormat::kSia, "time,application,num_replicas\n1\n", "t:2:"},
+      {"Sia: a duration of nothing", TraceFormat::kSia, "time,application,num_replicas,duration\n1,lm,1,0\n",
+       "t:2: duration"},
+  };
+  const Profiles profiles = {{"lm", {0.5, 0.02, 40}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    const auto jobs = parse_trace(row.format, row.text, "t", {}, profiles);
+    REQUIRE_FALSE(jobs.ok());
+    CHECK_THAT(jobs.error().message(), Catch::Contains(row.want));
+  }
+}
+
+TEST_CASE("A record that is not one is named") {
+  for (const char* text : {"", "[]", "{\"phases\": 3}", "{\"phases\": [{\"key\": \"c\"}]}",
+                           "{\"phases\": [{\"key\": \"c\", \"jobs\": {\"a\": {\"compute_seconds\": \"long\"}}}]}"}) {
+    CAPTURE(text);
+    const auto record = parse_record(text, "demo.json", "c");
+    REQUIRE_FALSE(record.ok());
+    CHECK_THAT(record.error().message(), Catch::StartsWith("demo.json"));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::simulator
