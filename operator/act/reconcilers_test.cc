@@ -220,6 +220,7 @@ TEST_CASE("a worker's end is told even when the pool's status is out of date") {
   pod["status"] = {{"phase", "Running"}, {"conditions", {control::testing::condition("Ready", "True")}}};
   REQUIRE(harness.pools.reconcile(kVision, {}).ok());
   pod["status"]["phase"] = "Failed";
+  harness.clock.advance(std::chrono::seconds(6));  // a status now and then is enough
   harness.fail = [](const kube::Action& action) -> Result<void> {
     if (action.verb == kube::Verb::kApplyStatus) return Error(ErrorCode::kConflict, "modified");
     return {};
