@@ -20,8 +20,10 @@ namespace {
 constexpr int kWritesAtOnce = 16;
 constexpr int kTrainingJobThreads = 4;
 
-// A pool's pods start within moments of each other: one status that counts them all, not one for each.
-constexpr std::chrono::milliseconds kReportDelay{300};
+// A pool's pods start within moments of each other: one status that counts them all, not one for each. A decision, its
+// order and the pool's new number are one more.
+constexpr std::chrono::milliseconds kPoolReportDelay{300};
+constexpr std::chrono::milliseconds kJobReportDelay{1000};
 
 std::string managed_selector() { return std::string(kManagedByLabel) + "=" + std::string(kOperatorManager); }
 
@@ -148,10 +150,10 @@ void ControlPlane::handle_changes() {
   pools_.add_handler([this](const kube::Change& change) {
     pool_controller_.enqueue(change.key, change.priority());
     // A job and its pool have the same name.
-    if (is_new_spec(change))
-      training_job_controller_.enqueue(change.key, change.priority());
+    if (change.before && change.after)
+      training_job_controller_.enqueue_report(change.key, kJobReportDelay);
     else
-      training_job_controller_.enqueue_report(change.key, kReportDelay);
+      training_job_controller_.enqueue(change.key, change.priority());
   });
   jobs_.add_handler([this](const kube::Change& change) {
     training_job_controller_.enqueue(change.key, change.priority());
@@ -173,7 +175,7 @@ void ControlPlane::on_pod(const kube::Change& change) {
     if (needs_replacement(change))
       pool_controller_.enqueue(job, change.priority());
     else
-      pool_controller_.enqueue_report(job, kReportDelay);
+      pool_controller_.enqueue_report(job, kPoolReportDelay);
     if (is_lost(change.before, change.after)) loop_.trigger();
   } else if (!change.before && change.after && is_trainer(*change.after)) {
     loop_.trigger();  // workers may have to give way to it
@@ -210,7 +212,8 @@ decide::LoopSeams ControlPlane::loop_seams() {
           .decided =
               [this](std::chrono::duration<double> took) {
                 metrics_.decided(took);
-                for (const auto& [key, decision] : board_.last_round()->jobs) training_job_controller_.enqueue(key);
+                for (const auto& [key, decision] : board_.last_round()->jobs)
+                  training_job_controller_.enqueue_report(key, kJobReportDelay);
               }};
 }
 

@@ -17,7 +17,7 @@ from run import ROOT, Tally
 # selectors; 1.33, where WatchList is there and off. After it: the next one and the newest.
 VERSIONS = ["1.30.14", "1.33.13", "1.35.4", "1.36.3"]
 PROGRAMS = ["src/kube/sluice_kube_test", "src/kube/fake/sluice_kube_fake_test"]
-CLUSTER = {"CLUS_NAME": "sluice-versions", "CLUS_INDEX": "8"}
+CLUSTER = {"CLUS_NAME": "sluice-compat", "CLUS_INDEX": "8"}
 CLUSTER_SCRIPT = "e2e/cluster/cluster.sh"
 
 

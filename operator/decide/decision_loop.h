@@ -26,8 +26,8 @@ struct LoopOptions {
   int orders_at_once = 1;
 };
 
-// What the loop needs of the world; all functions are called on the loop's thread, but `perform` and `record` on as many
-// as there are orders at once.
+// What the loop needs of the world; all functions are called on the loop's thread, but `perform` and `record` on as
+// many as there are orders at once.
 struct LoopSeams {
   std::function<observe::ClusterObjects()> see;
   std::function<observe::Observations(std::stop_token)> measure;

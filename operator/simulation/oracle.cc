@@ -1,5 +1,6 @@
 #include "operator/simulation/oracle.h"
 
+#include "operator/names.h"
 #include "operator/observe/fields.h"
 
 namespace sluice::simulation {
@@ -40,6 +41,9 @@ Json without_history(const Json& object) {
   if (metadata.contains("ownerReferences"))
     for (Json& owner : metadata["ownerReferences"]) owner.erase("uid");
   for (const char* member : {"status", "data"}) kept.erase(member);
+  // A pool that was scaled up and down again says so; one that was never scaled does not.
+  if (metadata.contains("annotations")) metadata["annotations"].erase(std::string(control::kPlannedWorkersAnnotation));
+  if (metadata.contains("annotations") && metadata["annotations"].empty()) metadata.erase("annotations");
   return kept;
 }
 

@@ -200,7 +200,8 @@ TEST_CASE_METHOD(Fixture, "a leader whose lease somebody merely touched goes on"
   CHECK_FALSE(one.lost);
 }
 
-TEST_CASE_METHOD(Fixture, "a lease that changed since the last renewal is given back if it is still ours, and only then") {
+TEST_CASE_METHOD(Fixture,
+                 "a lease that changed since the last renewal is given back if it is still ours, and only then") {
   const auto [holder, after_the_stop] = GENERATE(table<std::string, std::string>({
       {"one", ""},  // a renewal whose answer the stop cut off
       {"usurper", "usurper"},
