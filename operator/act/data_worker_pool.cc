@@ -175,7 +175,8 @@ void roll_out(PoolStep& step, const PoolWorld& world, const Workers& workers) {
 // status for each pod costs the API server as much as the pods themselves (bench/scale).
 void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> status, bool arrived) {
   if (!status) return;
-  if (!step.actions.empty()) step.memory.reported_seconds = world.now_seconds;  // the pods first, of all pools
+  // The pods first, of all pools; but not as long as pods are asked for, which may be refused again and again.
+  if (!step.actions.empty() && !step.memory.reported_seconds) step.memory.reported_seconds = world.now_seconds;
   if (step.memory.reported_seconds && !arrived) {
     const double wait_seconds = *step.memory.reported_seconds + kReportSeconds - world.now_seconds;
     if (wait_seconds > 0) return look_again(step, wait_seconds);

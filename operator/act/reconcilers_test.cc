@@ -234,6 +234,8 @@ TEST_CASE("workers that the API server refuses are told of, and the status stays
   };
   CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
   CHECK(harness.events == std::vector<std::string>{"WorkerRefused"});
+  harness.clock.advance(std::chrono::seconds(6));
+  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
   const auto seen = harness.cluster.get(kube::kDataWorkerPools, "vision");
   CHECK(field(*seen, "/status/conditions").at(0).at("message") == "0 of 2 workers are ready");
 }
