@@ -59,6 +59,7 @@ class Bench:
     def wait_for(self, what, holds, seconds):
         deadline = time.monotonic() + seconds
         while not holds():
+            assert not self.operator or self.operator.process.poll() in (None, 0), "the operator ended"
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{what}: not within {seconds} s; {self.witness and self.witness.now}")
             time.sleep(0.25)
