@@ -53,7 +53,7 @@ Result<std::shared_ptr<http::Transport>> connect_cluster(const Config& config, c
       config.kubeconfig.empty() ? kube::read_in_cluster(clock) : kube::read_kubeconfig(config.kubeconfig, clock);
   if (!connection.ok()) return connection.error().with_context("connection to Kubernetes");
   SLUICE_TRY(auto transport, kube::open_transport(*connection));
-  return http::with_write_limit(metrics.observe(std::move(transport), clock), kMaxWritesInFlight);
+  return metrics.observe(std::move(transport), clock);
 }
 
 Result<std::shared_ptr<const prom::Client>> connect_prometheus(const Config& config) {
@@ -91,7 +91,10 @@ Result<void> run(const Config& config, const sigset_t& signals) {
   const SystemClock clock;
   http::RequestMetrics requests;
   SLUICE_TRY(const auto transport, connect_cluster(config, clock, requests));
-  const kube::Client client(transport, clock, {.user_agent = "sluice-operator"});
+  const kube::ClientOptions client_options{.user_agent = "sluice-operator"};
+  const kube::Client client(http::with_write_limit(transport, kMaxWritesInFlight), clock, client_options);
+  // A renewal of the lease must not wait its turn behind a thousand pods.
+  const kube::Client election_client(transport, clock, client_options);
   SLUICE_TRY(const auto prometheus, connect_prometheus(config));
   ControlPlane plane(config, client, prometheus, clock, kube::system_random(), instance_name());
   SLUICE_TRY(const auto server, serve_pages(config, plane, requests));
@@ -101,7 +104,7 @@ Result<void> run(const Config& config, const sigset_t& signals) {
   std::future<Result<void>> elected = std::async(std::launch::async, [&]() -> Result<void> {
     Result<void> outcome;
     if (config.leader_election.enabled)
-      outcome = run_elected(config, client, clock, plane, stop.get_token());
+      outcome = run_elected(config, election_client, clock, plane, stop.get_token());
     else
       plane.lead();
     // Lost the lease: the signal thread below must end, too.

@@ -34,7 +34,7 @@ def test_programs(version, environment):
         label = f"versions-{version}-{pathlib.Path(program).name}"
         report = run.LOGS / f"{label}.xml"
         report.unlink(missing_ok=True)
-        ok = run.run(label, [str(ROOT / "build/asan" / program), "[cluster]", "-r", "xml", "-o", str(report)], 600,
+        ok = run.run(label, [str(ROOT / "build/asan" / program), "[cluster]", "-r", "xml", "-o", str(report)], 1800,
                      {"SLUICE_TEST_KUBECONFIG": kubeconfig})  # fmt: skip
         tally.add(run.count_catch(label, report, ok))
     return tally
