@@ -1,0 +1,179 @@
+// How the estimator corrects itself by the effect of what was decided.
+#include "scheduler/estimator.h"
+#include "scheduler/testing/builders.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+const Config kConfig;
+
+// The measurement a job shows `count` windows later.
+Measurement later(Measurement m, int count = 1) {
+  m.window_end_seconds += count * m.window_seconds;
+  return m;
+}
+
+// A job whose estimate says that its 9 workers (plus one local core) are 99 % of what it needs, and that is starved all
+// the same.
+MakeJob misjudged() {
+  Measurement m = FluidJob{.demand = 8000, .local_rate = 1000, .remote_rate = 770}.steady(9, kNowSeconds);
+  m.local = SourceRate{1000, 1};
+  m.wait_share = 0.06;
+  m.compute_share = 0.94;
+  m.samples_per_second = 8000 * m.compute_share;
+  return MakeJob("a").holds(9, "n1").measures(m);
+}
+
+TEST_CASE("starved although supply looks sufficient: the knee is raised by a tenth, once per window") {
+  Job job = misjudged().obj();
+  const Belief first = estimate(job, kNowSeconds, kConfig);
+  REQUIRE(first.starved);
+  CHECK(first.knee_cores == Approx(8 * 1.1));
+  CHECK(first.measured_knee_cores == Approx(8));
+  CHECK(first.memory->feedback_floor == Approx(1.1));
+
+  job.memory = first.memory;
+  job.allocated_workers = 10;  // as if the raise had been obeyed at once
+  while (job.workers.size() < 10)
+    job.workers.push_back({"x" + std::to_string(job.workers.size()), "n1", true, 0, 0, false});
+  job.observation.measurement->window_end_seconds += 5;
+  CHECK(estimate(job, kNowSeconds + 5, kConfig).memory->feedback == Approx(1.1));
+  job.observation.measurement->window_end_seconds += 10;
+  CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback == Approx(1.21));
+}
+
+TEST_CASE("the raise is as large as the shortfall, within bounds") {
+  struct Row {
+    double wait_share, want;
+  };
+  for (const Row& row :
+       {Row{0.06, 1.1}, Row{0.09, 1.1}, Row{0.3, 0.99125 / 0.7}, Row{0.4, 0.99125 / 0.6}, Row{0.8, 2}}) {
+    CAPTURE(row.wait_share);
+    // Counters that still say 8000 samples/s of demand and rates of 1000 and 770 per core.
+    Job job = misjudged().obj();
+    Measurement& m = *job.observation.measurement;
+    m.wait_share = row.wait_share;
+    m.compute_share = 1 - row.wait_share;
+    m.samples_per_second = 8000 * m.compute_share;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(row.want));
+  }
+}
+
+TEST_CASE("feedback waits until the workers in force have been at work for the whole window") {
+  struct Row {
+    const char* situation;
+    void (*disturb)(Job&);
+  };
+  const Row rows[] = {
+      {"one is starting", [](Job& job) { job.workers[3].ready = false; }},
+      {"one became ready inside the window", [](Job& job) { job.workers[3].ready_since_seconds = kNowSeconds - 10; }},
+      {"one is draining", [](Job& job) { job.workers[3].draining = true; }},
+      {"one was lost", [](Job& job) { job.workers.pop_back(); }},
+      {"the workers idle: they are not what is missing",
+       [](Job& job) {
+         job.observation.measurement->remote = SourceRate{1540, 2};
+       }},
+      {"the supply does not look sufficient", [](Job& job) { job.allocated_workers = 7, job.workers.resize(7); }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job job = misjudged().obj();
+    row.disturb(job);
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1);
+  }
+}
+
+TEST_CASE("feedback stays within its limits") {
+  Job job = misjudged().obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.memory->feedback = 7.9;
+  job.memory->knee_cores = Tracked{.recent = 1, .mean = 1, .published = 1, .count = 2};  // three refine nothing
+  job.memory->corrected_at_seconds = 0;
+  job.observation.measurement = later(*job.observation.measurement);
+  Config config;
+  config.publish_threshold = 100;  // keep the knee of 1 core
+  CHECK(estimate(job, kNowSeconds + 15, config).memory->feedback == 8);
+}
+
+// Sated with twice what its estimate says it needs.
+MakeJob generously_supplied() {
+  return MakeJob("a").holds(20, "n1").measures(FluidJob{.demand = 8000, .remote_rate = 770});
+}
+
+TEST_CASE("sated with supply to spare lowers the knee only as far as nothing better is known") {
+  Job job = generously_supplied().obj();
+
+  SECTION("all rates measured: the measurement stands") {
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1);
+  }
+  SECTION("an earlier raise is undone") {
+    job.memory = estimate(job, kNowSeconds - 30, kConfig).memory;
+    job.memory->folded_through_seconds = job.memory->corrected_at_seconds = 0;
+    job.memory->feedback = 1.5;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(1.5 * 0.97));
+  }
+  SECTION("but not to where it starved the job before") {
+    job.memory = estimate(job, kNowSeconds - 30, kConfig).memory;
+    job.memory->folded_through_seconds = job.memory->corrected_at_seconds = 0;
+    job.memory->feedback = job.memory->feedback_floor = 1.5;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1.5);
+  }
+  SECTION("a rate that is only assumed may be wrong by any amount") {
+    job.observation.measurement->local.reset();
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(0.97));
+  }
+  SECTION("workers that min demands are no evidence") {
+    job.observation.measurement->local.reset();
+    job.min_workers = 20;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == 1);
+  }
+}
+
+TEST_CASE("what starved the old demand says nothing about a new one") {
+  Job job = MakeJob("a").measures(FluidJob{.demand = 8000}.steady(2, kNowSeconds)).obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.memory->feedback = job.memory->feedback_floor = 1.5;
+  job.observation.measurement = later(FluidJob{.demand = 7900}.steady(2, kNowSeconds));
+  CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback_floor == 1.5);
+  job.observation.measurement = later(FluidJob{.demand = 16000}.steady(2, kNowSeconds));
+  CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback_floor == 0);
+}
+
+TEST_CASE("a correction of an assumed rate is forgotten once the rate is measured") {
+  const FluidJob truth{.demand = 8000};
+  Job job = MakeJob("a").measures(truth.steady(0, kNowSeconds)).obj();
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  job.memory->feedback = 2;
+  job.memory->feedback_floor = 2;
+  job.observation.measurement = later(truth.steady(1, kNowSeconds));
+  const Belief belief = estimate(job, kNowSeconds + 15, kConfig);
+  CHECK(belief.memory->feedback == 1);
+  CHECK(belief.memory->feedback_floor == 0);
+}
+
+TEST_CASE("a better value of the knee takes back the correction that made up for its error") {
+  struct Row {
+    const char* situation;
+    double feedback, second_demand, want;
+  };
+  // The first window says 8000; the mean of two is what the second one makes of it.
+  const Row rows[] = {
+      {"it had been too low, and was raised by as much", 1.05, 8800, 1},
+      {"it had been too low by half of the raise", 1.1, 8800, 1.1 / 1.05},
+      {"it had been too high: the raise has another reason", 1.1, 7600, 1.1},
+      {"it had been too high, and was lowered", 0.96, 7600, 0.96 / 0.975},
+      {"it was right", 1.3, 8000, 1.3},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job job = MakeJob("a").measures(FluidJob{.demand = 8000}.steady(2, kNowSeconds)).obj();
+    job.memory = estimate(job, kNowSeconds, kConfig).memory;
+    job.memory->feedback = row.feedback;
+    job.observation.measurement = later(FluidJob{.demand = row.second_demand}.steady(2, kNowSeconds));
+    CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback == Approx(row.want));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing
