@@ -51,8 +51,8 @@ std::string html_table(const Table& table, std::size_t from, std::size_t to) {
 std::string policy_tables(const Grid& grid) {
   const Table table = policy_table(grid);
   const std::size_t columns = table.rows()[0].size();
-  return "<h3>What it brings</h3>\n" + html_table(table, 1, 7) + "<h3>How long jobs take</h3>\n" +
-         html_table(table, 7, 10) + "<h3>What it takes, and from whom</h3>\n" + html_table(table, 10, columns);
+  return "<h3>What it brings</h3>\n" + html_table(table, 1, 7) + "<h3>How long jobs take, and what it costs</h3>\n" +
+         html_table(table, 7, 12) + "<h3>Who loses, and what moves</h3>\n" + html_table(table, 12, columns);
 }
 
 std::string key(const char* first_colour, const char* first, const char* second_colour, const char* second) {
