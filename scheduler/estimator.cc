@@ -84,7 +84,6 @@ void take_knee(double knee_cores, const Config& config, EstimatorMemory& memory)
   if ((memory.feedback > 1) != (rise > 1)) return;
   const double left = memory.feedback / rise;
   memory.feedback = memory.feedback > 1 ? std::max(1.0, left) : std::min(1.0, left);
-  memory.feedback_floor = std::min(memory.feedback_floor, memory.feedback);
 }
 
 // Takes one new measurement into the memory.

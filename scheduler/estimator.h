@@ -6,7 +6,7 @@
 //   mu_R  = remote samples / remote busy seconds     a throttled executor is slower, not less efficient: same mu
 //   K     = D / mu_L                                 the knee, in local-equivalent cores
 // One measurement gives the target; later ones correct it:
-//   smoothing   K^ += 0.2 (K - K^), published in moves of more than 10 %, so that noise does not reach the workers
+//   smoothing   two averages of knee and rates (tracked.h): noise does not reach the workers, a lasting change does
 //   feedback    once the workers in force have been at work for a whole window: starved although supply looks
 //               sufficient, and slower than the curve says, raises the knee by the shortfall, at least 10 %; sated with
 //               supply to spare lowers it by 3 %, but not to a value that starved the job before, and, once every rate

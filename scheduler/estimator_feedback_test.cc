@@ -235,5 +235,28 @@ TEST_CASE("a correction of an assumed rate is forgotten once the rate is measure
   CHECK(belief.memory->feedback_floor == 0);
 }
 
+TEST_CASE("a better value of the knee takes back the correction that made up for its error") {
+  struct Row {
+    const char* situation;
+    double feedback, second_demand, want;
+  };
+  // The first window says 8000; the mean of two is what the second one makes of it.
+  const Row rows[] = {
+      {"it had been too low, and was raised by as much", 1.05, 8800, 1},
+      {"it had been too low by half of the raise", 1.1, 8800, 1.1 / 1.05},
+      {"it had been too high: the raise has another reason", 1.1, 7600, 1.1},
+      {"it had been too high, and was lowered", 0.96, 7600, 0.96 / 0.975},
+      {"it was right", 1.3, 8000, 1.3},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job job = MakeJob("a").measures(FluidJob{.demand = 8000}.steady(2, kNowSeconds)).obj();
+    job.memory = estimate(job, kNowSeconds, kConfig).memory;
+    job.memory->feedback = row.feedback;
+    job.observation.measurement = later(FluidJob{.demand = row.second_demand}.steady(2, kNowSeconds));
+    CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback == Approx(row.want));
+  }
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -203,27 +203,20 @@ TEST_CASE("after some windows the smoothing goes a fifth of the way at a time") 
   CHECK(estimate(job, kNowSeconds + 75, kConfig).memory->knee_cores->recent == Approx(8 + 0.2 * 8));
 }
 
-TEST_CASE("a better value of the knee takes back the correction that made up for its error") {
-  struct Row {
-    const char* situation;
-    double feedback, second_demand, want;
-  };
-  // The first window says 8000; the mean of two is what the second one makes of it.
-  const Row rows[] = {
-      {"it had been too low, and was raised by as much", 1.05, 8800, 1},
-      {"it had been too low by half of the raise", 1.1, 8800, 1.1 / 1.05},
-      {"it had been too high: the raise has another reason", 1.1, 7600, 1.1},
-      {"it had been too high, and was lowered", 0.96, 7600, 0.96 / 0.975},
-      {"it was right", 1.3, 8000, 1.3},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.situation);
-    Job job = MakeJob("a").measures(FluidJob{.demand = 8000}.steady(2, kNowSeconds)).obj();
-    job.memory = estimate(job, kNowSeconds, kConfig).memory;
-    job.memory->feedback = row.feedback;
-    job.observation.measurement = later(FluidJob{.demand = row.second_demand}.steady(2, kNowSeconds));
-    CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback == Approx(row.want));
+TEST_CASE("one window's noise of a rate is averaged away, not believed") {
+  const FluidJob truth{.demand = 8000};
+  Job job = MakeJob("a").measures(truth.steady(4, kNowSeconds)).obj();
+  for (int i = 0; i < 4; ++i) {
+    job.observation.measurement = later(truth.steady(4, kNowSeconds), i);
+    job.memory = estimate(job, kNowSeconds + 15 * i, kConfig).memory;
   }
+  FluidJob noisy = truth;
+  noisy.local_rate *= 1.2;
+  noisy.remote_rate *= 0.8;
+  job.observation.measurement = later(noisy.steady(4, kNowSeconds), 4);
+  const Belief belief = estimate(job, kNowSeconds + 60, kConfig);
+  CHECK(belief.local_rate_per_core == Approx(1000));
+  CHECK(belief.remote_rate_per_core == Approx(770));
 }
 
 TEST_CASE("the same measurement is taken in once, however often it is decided upon") {

@@ -33,16 +33,26 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string html_table(const Table& table) {
+// The first column and those from `from` up to `to`.
+std::string html_table(const Table& table, std::size_t from, std::size_t to) {
   std::string html = "<div class=\"wide\"><table>\n";
   const char* cell = "th";
   for (const auto& row : table.rows()) {
     html += "<tr>";
-    for (const std::string& text : row) html += std::string("<") + cell + ">" + escaped(text) + "</" + cell + ">";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (i == 0 || (i >= from && i < to)) html += std::string("<") + cell + ">" + escaped(row[i]) + "</" + cell + ">";
     html += "</tr>\n";
     cell = "td";
   }
   return html + "</table></div>\n";
+}
+
+// All columns at once are wider than a screen, and what has to be scrolled to is not seen.
+std::string policy_tables(const Grid& grid) {
+  const Table table = policy_table(grid);
+  const std::size_t columns = table.rows()[0].size();
+  return "<h3>What it brings</h3>\n" + html_table(table, 1, 7) + "<h3>How long jobs take, and what it costs</h3>\n" +
+         html_table(table, 7, 12) + "<h3>Who loses, and what moves</h3>\n" + html_table(table, 12, columns);
 }
 
 std::string key(const char* first_colour, const char* first, const char* second_colour, const char* second) {
@@ -82,7 +92,7 @@ std::string html_report(const Scenario& scenario, const Grid& grid) {
                      escaped(grid.policies[0]) +
                      ". \"Allocated\" utilisation is busy over allocated GPU time, \"wall\" is busy over all GPU time "
                      "until the last job arrives. JCT is the time from a job's arrival to its end.</p>\n" +
-                     html_table(policy_table(grid));
+                     policy_tables(grid);
   // All time lines have the same scale, so that they can be compared by eye.
   double seconds = 0;
   for (const auto& runs : grid.runs) seconds = std::max(seconds, runs[0].makespan_seconds);

@@ -69,6 +69,8 @@ TEST_CASE("Reports name both utilisations, the bound and every policy, on paper,
     for (const char* want : {"utilisation, allocated", "utilisation, wall", "Bound:", "burst", "no-stall", "JCT gain"})
       CHECK_THAT(report, Catch::Contains(want));
   CHECK_THAT(html, Catch::Contains("small &lt;one&gt;"));
+  for (const char* want : {"What it brings", "p99 JCT", "jobs harmed", "changes per job-hour"})
+    CHECK_THAT(html, Catch::Contains(want));
   CHECK_THAT(html, Catch::Contains("<svg") && Catch::Contains("% of full speed"));
   CHECK_THAT(html, !Catch::Contains("http") && !Catch::Contains("<script"));
   const auto json = nlohmann::json::parse(json_report(verdict.scenario, verdict.grid));
@@ -93,6 +95,19 @@ TEST_CASE("Goals are ok or fall short, and an unknown figure is an error") {
   CHECK_THAT(json["versions"].get<std::string>(), Catch::Contains("Sluice 0.") && Catch::Contains("kernel"));
   scenario.goals = {{"speed", 1.0, {}}};
   CHECK_FALSE(judge(scenario, verdict.grid, verdict.lower_bounds).ok());
+}
+
+TEST_CASE("A value and its interval are in one unit, and within what is possible") {
+  Grid grid;
+  grid.policies = {"static"};
+  Figures one{}, other{};
+  one.fill(1), other.fill(1);
+  at(one, Figure::kMeanJct) = 700, at(other, Figure::kMeanJct) = 900;
+  at(one, Figure::kAllocatedUtilisation) = 0.8, at(other, Figure::kAllocatedUtilisation) = 0.9;
+  grid.figures = {{one, other}};
+  const auto row = policy_table(grid).rows()[1];
+  CHECK(row[1] == "85.0 % [21.5 %, 100.0 %]");
+  CHECK(row[3] == "0.22 h [0.00 h, 0.58 h]");
 }
 
 // A grid of made-up completion times: every policy's mean, the same for both seeds.

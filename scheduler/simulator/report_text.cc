@@ -7,8 +7,18 @@
 namespace sluice::simulator {
 namespace {
 
+// Seconds or hours, as it suits `like`: a value and its interval are in the same unit.
+std::string shown_like(Figure figure, double value, double like) {
+  if (text_of(figure).unit != "s") return shown(figure, value);
+  return like < 600 ? fixed(value, 0) + " s" : fixed(value / 3600, 2) + " h";
+}
+
+// No figure is negative and no share above 100 %, whatever few seeds make of an interval.
 std::string with_interval(Figure figure, const Interval& interval) {
-  return shown(figure, interval.value) + " [" + shown(figure, interval.low) + ", " + shown(figure, interval.high) + "]";
+  const double low = std::max(0.0, interval.low);
+  const double high = text_of(figure).unit == "%" ? std::min(1.0, interval.high) : interval.high;
+  return shown(figure, interval.value) + " [" + shown_like(figure, low, interval.value) + ", " +
+         shown_like(figure, high, interval.value) + "]";
 }
 
 // How fast the simulator was, and what its policies cost.
@@ -42,7 +52,7 @@ std::string fixed(double value, int digits) {
 std::string shown(Figure figure, double value) {
   const std::string_view unit = text_of(figure).unit;
   if (unit == "%") return fixed(100 * value, 1) + " %";
-  if (unit == "s") return value < 600 ? fixed(value, 0) + " s" : fixed(value / 3600, 2) + " h";
+  if (unit == "s") return shown_like(figure, value, value);
   if (unit == "h") return fixed(value, 0) + " h";
   if (unit == "$") return "$" + fixed(value, 0);
   if (unit == "x") return fixed(value, 2);

@@ -56,7 +56,10 @@ std::string axes(double seconds, double height, const std::string& top, const st
   for (double hour = 0; hour <= hours; hour += step) {
     const double x = kLeft + (kWidth - kLeft) * hour / hours;
     svg += "<line x1=\"" + number(x) + "\" x2=\"" + number(x) + "\" y1=\"0\" y2=\"" + number(height + 4) +
-           "\" stroke=\"#8884\"/>\n" + text_at(x, height + 16, fixed(hour, step < 1 ? 1 : 0) + " h", "middle");
+           "\" stroke=\"#8884\"/>\n";
+    const std::string text = fixed(hour, step < 1 ? 1 : 0) + " h";
+    // The last one would stick out of the picture.
+    svg += x > kWidth - 10 ? text_at(kWidth + 10, height + 16, text, "end") : text_at(x, height + 16, text, "middle");
   }
   return svg;
 }
