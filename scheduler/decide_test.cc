@@ -192,13 +192,17 @@ TEST_CASE("the time without metrics starts with the first decision that misses t
     snapshot.taken_at_seconds += later_seconds;
     return plan.jobs[0];
   };
+  CHECK_FALSE(next(0).was_measured);
   CHECK(next(899).reason == Reason::kNoMetrics);
   CHECK(next(1).reason == Reason::kNoMetrics);
   CHECK(next(1).reason == Reason::kMetricsFallback);
   snapshot.jobs[0].observation = {kHungry.steady(2, snapshot.taken_at_seconds), ""};
+  snapshot.jobs[0].observation.measurement->batches_in_window = 1;  // too few to estimate from
   CHECK(next(1).metrics_usable);
   snapshot.jobs[0].observation = {std::nullopt, "gone again"};
-  CHECK(next(1).reason == Reason::kNoMetrics);
+  const JobPlan gone = next(1);
+  CHECK(gone.reason == Reason::kNoMetrics);
+  CHECK(gone.was_measured);
   snapshot.jobs[0].running = false;
   snapshot.taken_at_seconds += 900;
   next(1);

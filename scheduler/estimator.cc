@@ -286,6 +286,7 @@ Belief estimate(const Job& job, double now_seconds, const Config& config) {
   belief.enough_batches = m.batches_in_window >= config.min_batches && m.compute_share > 0 && m.samples_per_second > 0;
 
   if (!belief.memory) belief.memory = EstimatorMemory{};
+  belief.memory->was_measured = true;
   belief.memory->unmeasured_since_seconds.reset();
   const bool is_new = m.window_end_seconds > belief.memory->folded_through_seconds;
   if (belief.enough_batches && is_new) fold(m, config, *belief.memory);

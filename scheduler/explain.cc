@@ -129,7 +129,7 @@ void explain(const Contender& c, double now_seconds, const NodeTable& nodes, con
              const Config& config, JobPlan& plan) {
   plan.metrics_problem = c.belief.metrics_problem;
   plan.metrics_usable = c.belief.metrics_problem.empty();
-  plan.was_measured = c.belief.memory && c.belief.memory->folded_through_seconds > 0;
+  plan.was_measured = c.belief.memory && c.belief.memory->was_measured;
   plan.unmeasured_seconds = c.belief.unmeasured_seconds;
   plan.memory = c.belief.memory;
   plan.estimate = estimate_of(c, now_seconds);

@@ -119,6 +119,7 @@ struct EstimatorMemory {
   std::optional<GrowthRecord> before_growth;
   std::optional<double> useless_above_cores;       // remote cores beyond this number were tried, and brought no speed
   double useless_since_seconds = 0;                // window_end_seconds of that finding
+  bool was_measured = false;                       // by anything usable, be it too little to estimate from
   std::optional<double> unmeasured_since_seconds;  // the first decision in a row without a usable measurement
 
   friend bool operator==(const EstimatorMemory&, const EstimatorMemory&) = default;
