@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "bench/kube/in_parallel.h"
 #include "bench/kube/modes.h"
+#include "src/base/in_parallel.h"
 
 namespace sluice::bench {
 namespace {

@@ -1,12 +1,9 @@
 #include "scheduler/simulator/experiment.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <optional>
-#include <thread>
 
 #include "scheduler/policies/registry.h"
+#include "src/base/in_parallel.h"
 
 namespace sluice::simulator {
 namespace {
@@ -48,28 +45,6 @@ Result<void> check_policy(const std::string& name) {
 }
 
 }  // namespace
-
-Result<void> in_parallel(int count, int threads, const std::function<Result<void>(int)>& work) {
-  std::atomic<int> next = 0;
-  std::mutex mutex;
-  std::optional<Error> first_error;
-  const auto loop = [&] {
-    for (int i = next++; i < count; i = next++) {
-      const Result<void> done = work(i);
-      if (done.ok()) continue;
-      const std::lock_guard lock(mutex);
-      if (!first_error) first_error = done.error();
-      next = count;
-    }
-  };
-  {
-    std::vector<std::jthread> pool;
-    for (int t = 1; t < threads; ++t) pool.emplace_back(loop);
-    loop();
-  }
-  if (first_error) return *first_error;
-  return {};
-}
 
 int Grid::column(const std::string& policy) const {
   const auto found = std::find(policies.begin(), policies.end(), policy);

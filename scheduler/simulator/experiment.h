@@ -7,7 +7,6 @@
 // Thread safety: free functions.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,9 +39,6 @@ std::vector<std::string> all_policies();  // registered ones and the limits, in 
 
 Result<RunRecord> run_policy(const std::string& policy, const Cluster& cluster, const Workload& workload,
                              const RunOptions& options);
-
-// Calls work(i) for all i < count from so many threads; the first error ends it.
-Result<void> in_parallel(int count, int threads, const std::function<Result<void>(int)>& work);
 
 // Errors: those of workload_of() and simulate(), and InvalidArgument for an unknown policy, before anything runs.
 Result<Grid> run_grid(const Scenario& scenario, const Sources& sources, const GridOptions& options);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "scheduler/simulator/lower_bound.h"
+#include "src/base/in_parallel.h"
 
 namespace sluice::simulator {
 namespace {
