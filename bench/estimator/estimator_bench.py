@@ -25,10 +25,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "e2e/demo"))
 
 import jobs  # noqa: E402
-from cluster_api import connect, jobs_path, pods_path  # noqa: E402
+from cluster_api import jobs_path, pods_path  # noqa: E402
 from console import Console, DemoError  # noqa: E402
-from demo import describe  # noqa: E402
-from machine import JOBS_NAMESPACE, LocalMachine, delete_jobs, interrupt_on_signals, tool  # noqa: E402
+from demo import describe, exit_status, sluice_on  # noqa: E402
+from machine import JOBS_NAMESPACE, LocalMachine, delete_jobs  # noqa: E402
 from watch import condition, log_events  # noqa: E402
 
 HEADROOM = 1.2           # scheduler/config.h
@@ -153,25 +153,21 @@ def text(run):
     return "\n".join(lines)
 
 
+def estimate(machine, console, out):
+    """Writes the figures of all jobs and prints them."""
+    with sluice_on(machine) as (cluster, site):
+        run = describe(cluster, 1)
+        del run["scale"]
+        run["jobs"] = [measure(cluster, console, site, name) for name in EPOCHS]
+    pathlib.Path(out).write_text(json.dumps(run, indent=1) + "\n")
+    console.plain(text(run))
+    return True
+
+
 def main():
     console = Console()
     machine = LocalMachine(console, keep=False)
-    interrupt_on_signals()
-    try:
-        machine.prepare()
-        with connect(tool("kubectl"), machine.kubeconfig) as cluster:
-            site = machine.install(cluster)
-            run = describe(cluster, 1)
-            run["jobs"] = [measure(cluster, console, site, name) for name in EPOCHS]
-    except DemoError as error:
-        console.plain(f"\nbench-estimator: {error}\n  way out: {error.way_out}")
-        return 1
-    finally:
-        machine.stop()
-    del run["scale"]
-    pathlib.Path(sys.argv[1]).write_text(json.dumps(run, indent=1) + "\n")
-    console.plain(text(run))
-    return 0
+    return exit_status("bench-estimator", console, lambda: estimate(machine, console, sys.argv[1]))
 
 
 if __name__ == "__main__":

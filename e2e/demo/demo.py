@@ -9,6 +9,7 @@ Writes build/demo/report.json and report.txt. Exit status 0: all checks at the e
 """
 
 import argparse
+import contextlib
 import datetime
 import os
 import platform
@@ -59,19 +60,39 @@ def run_phases(cluster, console, site, keys, scale):
     return run
 
 
-def demonstrate(machine, console, keys, scale):
-    """From nothing to the report; whatever happens, what was made is removed. Returns whether all checks hold."""
+@contextlib.contextmanager
+def sluice_on(machine):
+    """A cluster with Sluice on it, from nothing: yields the cluster and the site of its jobs. Whatever happens, what was made is removed."""
     try:
         machine.prepare()
         with connect(tool("kubectl"), machine.kubeconfig) as cluster:
             try:
-                run = run_phases(cluster, console, machine.install(cluster), keys, scale)
+                yield cluster, machine.install(cluster)
             finally:
                 ignore_signals()
                 machine.uninstall(cluster)
     finally:
         ignore_signals()
         machine.stop()
+
+
+def exit_status(program, console, work):
+    """Of a program that does `work()`: 0 when it says True, 1 when not or when it failed, 130 when it was interrupted."""
+    interrupt_on_signals()
+    try:
+        return 0 if work() else 1
+    except DemoError as error:
+        console.plain(f"\n{program}: {error}\n  way out: {error.way_out}")
+        return 1
+    except KeyboardInterrupt as interrupt:
+        console.plain(f"\n{program}: interrupted ({interrupt})")
+        return 130
+
+
+def demonstrate(machine, console, keys, scale):
+    """From nothing to the report. Returns whether all checks hold."""
+    with sluice_on(machine) as (cluster, site):
+        run = run_phases(cluster, console, site, keys, scale)
     report.write(run, BUILD / "demo")
     console.plain(report.text(run))
     console.plain(f"\n  also in {(BUILD / 'demo').relative_to(ROOT)}/report.txt and report.json\n")
@@ -85,15 +106,8 @@ def main():
     arguments = parser.parse_args()
     console, keep = Console(), os.environ.get("KEEP") == "1"
     machine = OwnCluster(console, keep, arguments.kubeconfig) if arguments.kubeconfig else LocalMachine(console, keep)
-    interrupt_on_signals()
-    try:
-        return 0 if demonstrate(machine, console, arguments.phases, float(os.environ.get("DEMO_SCALE", "1"))) else 1
-    except DemoError as error:
-        console.plain(f"\ndemo: {error}\n  way out: {error.way_out}")
-        return 1
-    except KeyboardInterrupt as interrupt:
-        console.plain(f"\ndemo: interrupted ({interrupt})")
-        return 130
+    scale = float(os.environ.get("DEMO_SCALE", "1"))
+    return exit_status("demo", console, lambda: demonstrate(machine, console, arguments.phases, scale))
 
 
 if __name__ == "__main__":
