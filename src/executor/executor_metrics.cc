@@ -24,18 +24,13 @@ struct ExecutorMetrics::Series {
   Series(prometheus::Registry& registry, const JobLabels& job, const std::string& placement)
       : constant{{"job_namespace", job.job_namespace}, {"training_job", job.job}}, here{{"placement", placement}} {
     for (const ExecutorKind kind : {ExecutorKind::kNative, ExecutorKind::kPython}) {
-      const Labels labels{{"placement", placement}, {"executor", std::string(to_string(kind))}};
-      kinds[kind == ExecutorKind::kPython] = {
-          &counter(registry, "sluice_worker_samples_total", "Samples executed.", labels),
-          &counter(registry, "sluice_worker_busy_seconds_total",
-                   "CPU seconds of the threads and processes that executed.", labels)};
+      const std::string executor(to_string(kind));
+      kinds[kind == ExecutorKind::kPython] = {&counter(registry, "sluice_worker_samples_total", "Samples executed.",
+                                                       {{"placement", placement}, {"executor", executor}}),
+                                              &busy_counter(registry, placement, executor)};
     }
     // A feeder's own transport serves remote batches, too, and is no part of what local execution costs.
-    if (placement == "remote") {
-      transport_seconds = &counter(registry, "sluice_worker_busy_seconds_total",
-                                   "CPU seconds of the threads and processes that executed.",
-                                   {{"placement", placement}, {"executor", "transport"}});
-    }
+    if (placement == "remote") transport_seconds = &busy_counter(registry, placement, "transport");
     bytes = &counter(registry, "sluice_worker_bytes_total", "Bytes of finished batches, as sent or stored.", here);
     errors = &counter(registry, "sluice_worker_errors_total", "Batches that ended in an error.", here);
     threads = &gauge(registry, "sluice_worker_threads", "Threads that execute batches.");
@@ -49,6 +44,11 @@ struct ExecutorMetrics::Series {
 
   Counter& counter(prometheus::Registry& registry, const char* name, const char* help, const Labels& labels) {
     return prometheus::BuildCounter().Name(name).Help(help).Labels(constant).Register(registry).Add(labels);
+  }
+  Counter& busy_counter(prometheus::Registry& registry, const std::string& placement, const std::string& executor) {
+    return counter(registry, "sluice_worker_busy_seconds_total",
+                   "CPU seconds of the threads and processes that executed.",
+                   {{"placement", placement}, {"executor", executor}});
   }
   Gauge& gauge(prometheus::Registry& registry, const char* name, const char* help) {
     return prometheus::BuildGauge().Name(name).Help(help).Labels(constant).Register(registry).Add(here);
