@@ -33,13 +33,12 @@ Result<json> feeder_arguments(const json& training_job) {
   const std::string name_space = text_field(training_job, "/metadata/namespace");
   const std::string placement = text_field(training_job, "/spec/dataWorkers/placement", "Auto");
   SLUICE_TRY(const std::int64_t arena, arena_bytes(training_job));
-  json arguments = json::array({"--socket", kSocketPath, "--job", job, "--namespace", name_space, "--metrics-address",
-                                "0.0.0.0:" + std::to_string(kMetricsPort), "--tls-dir", kTlsPath, "--python-path",
-                                std::string(kBundlePath) + "/python", "--arena-bytes", std::to_string(arena)});
-  if (placement != "Local") {
-    arguments.push_back("--workers");
-    arguments.push_back(service_name(job) + "." + name_space + ".svc:" + std::to_string(kWorkerPort));
-  }
+  json arguments =
+      json::array({"--socket", kSocketPath, "--job", job, "--namespace", name_space, "--metrics-address",
+                   "0.0.0.0:" + std::to_string(kMetricsPort), "--tls-dir", kTlsPath, "--python-path",
+                   std::string(kBundlePath) + "/python", "--arena-bytes", std::to_string(arena),
+                   // With placement Local, too: it may be set to another one while the trainer runs.
+                   "--workers", service_name(job) + "." + name_space + ".svc:" + std::to_string(kWorkerPort)});
   // Remote placement counts on no CPU of the trainer's host; one thread bridges the time without workers.
   if (placement == "Remote") {
     arguments.push_back("--threads");
