@@ -107,6 +107,7 @@ Readers query_readers(Queries& queries) {
           {"queueCapacity", text(queries.queue_capacity)},
           {"workerSamplesPerSecond", text(queries.worker_samples_per_second)},
           {"workerBusyCores", text(queries.worker_busy_cores)},
+          {"workersAtWork", text(queries.workers_at_work)},
           {"ageSeconds", text(queries.age_seconds)}};
 }
 
@@ -160,6 +161,7 @@ Result<void> check(const Config& config) {
       {"queueCapacity", queries.queue_capacity},
       {"workerSamplesPerSecond", queries.worker_samples_per_second},
       {"workerBusyCores", queries.worker_busy_cores},
+      {"workersAtWork", queries.workers_at_work},
       {"ageSeconds", queries.age_seconds}};
   for (const auto& [name, query] : needed)
     if (query.empty()) return invalid_argument(std::string("metrics.queries.") + name + " is missing");

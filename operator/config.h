@@ -23,6 +23,7 @@ struct Queries {
   std::string queue_capacity;
   std::string worker_samples_per_second;  // per placement
   std::string worker_busy_cores;          // per placement
+  std::string workers_at_work;            // data workers that had finished samples when the window began
   std::string age_seconds;                // since the newest scrape of the trainers' series
 };
 

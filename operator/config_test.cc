@@ -19,7 +19,7 @@ metrics:
   windowSeconds: 8
   staleSeconds: 60
   queries: {samplesPerSecond: "a[$window]", computeShare: b, dataWaitShare: c, batchesInWindow: d, queueDepth: e,
-            queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, ageSeconds: i}
+            queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, ageSeconds: j}
 scheduler: {headroomPercent: 130, starvedPercent: 7, clusterCpuPercent: 80}
 )";
 
@@ -34,7 +34,7 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(config->kubeconfig == "/tmp/kubeconfig");
   CHECK(config->leader_election.lease_namespace == "sluice-system");
   CHECK(config->metrics.queries.samples_per_second == "a[$window]");
-  CHECK(config->metrics.queries.age_seconds == "i");
+  CHECK(config->metrics.queries.age_seconds == "j");
   CHECK(config->scheduler.headroom == Approx(1.3));
   CHECK(config->scheduler.starved_above == Approx(0.07));
   CHECK(config->cluster_cpu_percent == 80);

@@ -29,7 +29,7 @@ std::string problem_of(const Observation& observation, double now_seconds, const
   const Measurement& m = *observation.measurement;
   if (!all_valid({m.window_end_seconds, m.window_seconds, m.samples_per_second, m.compute_share, m.wait_share,
                   m.batches_in_window}) ||
-      !all_valid(m.local) || !all_valid(m.remote)) {
+      !all_valid(m.local) || !all_valid(m.remote) || !all_valid({m.workers_at_work.value_or(0)})) {
     return "the metrics contain values that are not numbers";
   }
   char text[128];
@@ -146,15 +146,15 @@ void recall(const Job& job, const Config& config, Belief& belief) {
 }
 
 // Whether the measurement shows the effect of exactly the workers in force: all there, at work during the whole window.
-// A worker of a Python pipeline is ready long before it has imported it: in the demo six that still did were judged to
-// be of no use, and the job that needed them most was left without any.
-bool settled(const Job& job, const Measurement& m, const Config& config) {
+// To be ready is not enough: in the demo six workers that still imported their pipeline were judged to be of no use,
+// and the job that needed them most was left without any.
+bool settled(const Job& job, const Measurement& m) {
   const double window_start_seconds = m.window_end_seconds - m.window_seconds;
   const auto in_effect = [&](const Worker& worker) {
-    return worker.ready && !worker.draining &&
-           worker.ready_since_seconds + config.worker_warmup_seconds <= window_start_seconds;
+    return worker.ready && !worker.draining && worker.ready_since_seconds <= window_start_seconds;
   };
   return static_cast<int>(job.workers.size()) == job.allocated_workers &&
+         m.workers_at_work.value_or(job.allocated_workers) >= job.allocated_workers &&
          std::all_of(job.workers.begin(), job.workers.end(), in_effect);
 }
 
@@ -183,8 +183,7 @@ bool slower_than_promised(const Belief& belief, double supply_ratio, const Confi
 void feed_back(const Job& job, const Config& config, Belief& belief) {
   const Measurement& m = *job.observation.measurement;
   EstimatorMemory& memory = *belief.memory;
-  if (!belief.known || !settled(job, m, config) ||
-      m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds)
+  if (!belief.known || !settled(job, m) || m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds)
     return;
 
   const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
@@ -219,7 +218,7 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
 void judge_growth(const Job& job, const Config& config, Belief& belief) {
   const Measurement& m = *job.observation.measurement;
   EstimatorMemory& memory = *belief.memory;
-  if (!belief.known || !settled(job, m, config)) return;
+  if (!belief.known || !settled(job, m)) return;
   const double cores = job.allocated_workers * worker_cores(job);
   const double speed = m.samples_per_second / (m.compute_share + m.wait_share);
   const double supply = belief.busy_local_cores + belief.efficiency() * cores;

@@ -69,8 +69,9 @@ TEST_CASE("feedback waits until the workers in force have been at work for the w
   const Row rows[] = {
       {"one is starting", [](Job& job) { job.workers[3].ready = false; }},
       {"one became ready inside the window", [](Job& job) { job.workers[3].ready_since_seconds = kNowSeconds - 10; }},
-      {"one may still have imported its pipeline in the window",
-       [](Job& job) { job.workers[3].ready_since_seconds = kNowSeconds - kConfig.worker_warmup_seconds - 1; }},
+      {"one still imported its pipeline when the window began",
+       [](Job& job) { job.observation.measurement->workers_at_work = 8; }},
+      {"none had finished anything then", [](Job& job) { job.observation.measurement->workers_at_work = 0; }},
       {"one is draining", [](Job& job) { job.workers[3].draining = true; }},
       {"one was lost", [](Job& job) { job.workers.pop_back(); }},
       {"the workers idle: they are not what is missing",
@@ -87,33 +88,43 @@ TEST_CASE("feedback waits until the workers in force have been at work for the w
   }
 }
 
-// Held two workers, and was given six more, which have been ready for so long.
-Job grown(double ready_seconds, double cores_with_effect) {
+TEST_CASE("feedback takes workers for at work that had finished samples, or are ready where that is not known") {
+  for (const std::optional<double> at_work : {std::optional<double>(), std::optional<double>(9)}) {
+    Job job = misjudged().obj();
+    job.observation.measurement->workers_at_work = at_work;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(1.1));
+  }
+}
+
+// Held two workers, and was given six more, which have been ready for so long, and of which all but so many work.
+Job grown(double ready_seconds, double cores_with_effect, int importing = 0) {
   const FluidJob physics{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
   Job before = MakeJob("a").holds(2, "n1").measures(physics.steady(2, kNowSeconds - 200)).obj();
   const EstimatorMemory memory = *estimate(before, kNowSeconds - 200, kConfig).memory;
   Job now = MakeJob("a").memory(memory).holds(8, "n1").measures(physics.steady(cores_with_effect, kNowSeconds)).obj();
   for (int i = 2; i < 8; ++i) now.workers[i].ready_since_seconds = kNowSeconds - ready_seconds;
+  now.observation.measurement->workers_at_work = 8 - importing;
   return now;
 }
 
 TEST_CASE("growth is judged by what it brought, once it can have brought something") {
-  const double window_seconds = FluidJob{}.steady(0, kNowSeconds).window_seconds;
-  const double at_work_seconds = kConfig.worker_warmup_seconds + window_seconds;
+  const double at_work_seconds = FluidJob{}.steady(0, kNowSeconds).window_seconds;
   struct Row {
     const char* situation;
     Job job;
     std::optional<double> useless_above_cores;
   };
   Row rows[] = {
-      {"ready for a window, and still importing", grown(window_seconds + 1, 2), std::nullopt},
+      {"ready for a window, and still importing", grown(at_work_seconds, 2, 6), std::nullopt},
+      {"ready for a window, and one still importing", grown(at_work_seconds, 2, 1), std::nullopt},
+      {"ready for less than a window", grown(at_work_seconds - 1, 2), std::nullopt},
       {"at work for a whole window, and no faster", grown(at_work_seconds, 2), 2},
       {"at work, and hardly faster", grown(at_work_seconds, 2.5), 2},
       {"at work, and as fast as promised", grown(at_work_seconds, 8), std::nullopt},
       {"at work, and half as fast as promised", grown(at_work_seconds, 5), std::nullopt},
       {"one of them is not there", grown(at_work_seconds, 2), std::nullopt},
   };
-  rows[5].job.workers.pop_back();
+  rows[7].job.workers.pop_back();
   for (const Row& row : rows) {
     CAPTURE(row.situation);
     const Belief belief = estimate(row.job, kNowSeconds, kConfig);

@@ -81,6 +81,9 @@ struct Measurement {
   // Per executor placement; none when the series does not exist (for example: no remote worker has worked yet).
   std::optional<SourceRate> local;
   std::optional<SourceRate> remote;
+  // Data workers that had finished samples before the window began, and are still there. A worker of a Python pipeline
+  // is ready long before it has imported it. None: it is not known, those that are ready count as at work.
+  std::optional<double> workers_at_work;
   // Threads that are blocked in reads of the storage, on average over the window, local and remote.
   std::optional<double> reading_threads;
   // Prefetch queue, batches over all ranks: ready, and asked for. An alarm for people; no decision is taken from it.

@@ -60,7 +60,7 @@ struct Question {
   std::string control::Queries::*query;
 };
 // The order is that of `Answers` below.
-constexpr std::array<Question, 9> kQuestions = {
+constexpr std::array<Question, 10> kQuestions = {
     {{"samplesPerSecond", &control::Queries::samples_per_second},
      {"computeShare", &control::Queries::compute_share},
      {"dataWaitShare", &control::Queries::data_wait_share},
@@ -69,9 +69,21 @@ constexpr std::array<Question, 9> kQuestions = {
      {"queueDepth", &control::Queries::queue_depth},
      {"queueCapacity", &control::Queries::queue_capacity},
      {"workerSamplesPerSecond", &control::Queries::worker_samples_per_second},
-     {"workerBusyCores", &control::Queries::worker_busy_cores}}};
+     {"workerBusyCores", &control::Queries::worker_busy_cores},
+     {"workersAtWork", &control::Queries::workers_at_work}}};
 constexpr std::size_t kNeeded = 5;  // the first ones: without them there is no measurement
-enum : std::size_t { kSamples, kCompute, kWait, kBatches, kAge, kDepth, kCapacity, kWorkerSamples, kWorkerCores };
+enum : std::size_t {
+  kSamples,
+  kCompute,
+  kWait,
+  kBatches,
+  kAge,
+  kDepth,
+  kCapacity,
+  kWorkerSamples,
+  kWorkerCores,
+  kWorkersAtWork
+};
 using Answers = std::array<Series, kQuestions.size()>;
 
 // nullopt with an empty `problem`: the series does not exist.
@@ -114,6 +126,9 @@ Observation observation_of(const JobId& job, const Answers& answers, const contr
     if (!problem.empty()) return missing(problem);
     if (samples && cores) *source = scheduler::SourceRate{*samples, *cores};
   }
+  // Nothing to count is no series, which here means zero.
+  measured.workers_at_work = value_of(answers[kWorkersAtWork], {job, ""}, problem).value_or(0);
+  if (!problem.empty()) return missing(problem);
   return {measured, ""};
 }
 

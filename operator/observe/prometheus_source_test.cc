@@ -16,15 +16,8 @@ control::MetricsSource config() {
   control::MetricsSource source;
   source.url = "http://prometheus:9090";
   source.window_seconds = 30;
-  source.queries = {"samples[$window]",
-                    "compute[$window]",
-                    "wait[$window]",
-                    "batches[$window]",
-                    "depth",
-                    "capacity",
-                    "worker[$window]",
-                    "busy[$window]",
-                    "age"};
+  source.queries = {"samples[$window]", "compute[$window]", "wait[$window]", "batches[$window]", "depth",
+                    "capacity",         "worker[$window]",  "busy[$window]", "at_work[$window]", "age"};
   return source;
 }
 
@@ -45,6 +38,7 @@ struct Server {
       {"capacity", prom::InstantVector{{sample(16)}, {}, {}}},
       {"worker[30s]", prom::InstantVector{{sample(500, "local"), sample(312, "remote")}, {}, {}}},
       {"busy[30s]", prom::InstantVector{{sample(0.5, "local"), sample(0.4, "remote")}, {}, {}}},
+      {"at_work[30s]", prom::InstantVector{{sample(2)}, {}, {}}},
       {"age", prom::InstantVector{{sample(3)}, {}, {}}}};
   std::vector<std::string> asked;
 
@@ -77,6 +71,7 @@ TEST_CASE("a healthy job is measured with all its sources") {
   REQUIRE(measured.remote.has_value());
   CHECK(measured.local->busy_cores == 0.5);
   CHECK(measured.remote->samples_per_second == 312);
+  CHECK(measured.workers_at_work == 2);
 }
 
 TEST_CASE("a measurement ends at the newest scrape, so that the same scrape counts once") {
@@ -91,7 +86,7 @@ TEST_CASE("the number of queries does not depend on the number of jobs") {
   auto& samples = many.answers.at("samples[30s]").value().samples;
   for (int i = 0; i < 1000; ++i) samples.push_back(sample(1, "", "job-" + std::to_string(i)));
   many.observe();
-  CHECK(one.asked.size() == 9);
+  CHECK(one.asked.size() == 10);
   CHECK(many.asked == one.asked);
 }
 
@@ -122,6 +117,15 @@ TEST_CASE("an executor without a series has no rate") {
   REQUIRE(observation.measurement.has_value());
   CHECK(observation.measurement->local.has_value());
   CHECK_FALSE(observation.measurement->remote.has_value());
+}
+
+TEST_CASE("workers at work: a count, none at all, and one that cannot be trusted") {
+  Server none;
+  none.answers.at("at_work[30s]") = prom::InstantVector{};
+  CHECK(none.vision().measurement->workers_at_work == 0);
+  Server broken;
+  broken.answers.at("at_work[30s]") = prom::InstantVector{{}, {{sample(0).labels, "NaN"}}, {}};
+  CHECK_THAT(broken.vision().missing_reason, Catch::Contains("workersAtWork is NaN"));
 }
 
 TEST_CASE("two values for one job mean that the query does not fit this Prometheus") {

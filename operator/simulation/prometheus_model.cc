@@ -28,7 +28,8 @@ struct Series {
   double value = 0;
 };
 
-std::vector<Series> series_of(const std::string& query, const scheduler::Measurement& measured, double age_seconds) {
+std::vector<Series> series_of(const std::string& query, const scheduler::Measurement& measured, int workers,
+                              double age_seconds) {
   if (query == "samples") return {{"", measured.samples_per_second}};
   if (query == "compute") return {{"", measured.compute_share}};
   if (query == "wait") return {{"", measured.wait_share}};
@@ -36,6 +37,7 @@ std::vector<Series> series_of(const std::string& query, const scheduler::Measure
   if (query == "age") return {{"", age_seconds}};
   if (query == "depth") return {{"", 4}};
   if (query == "capacity") return {{"", 16}};
+  if (query == "workers_at_work") return workers > 0 ? std::vector<Series>{{"", 1.0 * workers}} : std::vector<Series>();
   const bool samples = query == "worker_samples";
   std::vector<Series> series;
   for (const auto& [placement, rate] : {std::pair{"local", &measured.local}, std::pair{"remote", &measured.remote}})
@@ -49,8 +51,8 @@ control::MetricsSource model_metrics() {
   control::MetricsSource source;
   source.url = "http://prometheus.example";
   source.window_seconds = kWindowSeconds;
-  source.queries = {"samples",  "compute",        "wait",         "batches", "depth",
-                    "capacity", "worker_samples", "worker_cores", "age"};
+  source.queries = {"samples",  "compute",        "wait",         "batches",         "depth",
+                    "capacity", "worker_samples", "worker_cores", "workers_at_work", "age"};
   return source;
 }
 
@@ -68,13 +70,17 @@ Result<http::Response> PrometheusModel::send(const http::Request& request, std::
     if (fault_ == MetricsFault::kAbsent || physics == workload_.physics.end()) continue;
     if (observe::integer_field(*job, "/status/ready") == 0) continue;
     double remote_millicores = 0;
+    int workers = 0;
     for (const auto& [pod_key, pod] : pods)
       if (text_field(*pod, "/metadata/labels/sluice.dev~1component") == "worker" &&
-          text_field(*pod, "/metadata/labels/sluice.dev~1job") == key.name && observe::condition_is_true(*pod, "Ready"))
+          text_field(*pod, "/metadata/labels/sluice.dev~1job") == key.name &&
+          observe::condition_is_true(*pod, "Ready")) {
         remote_millicores += static_cast<double>(requested_millicores(*pod));
+        ++workers;
+      }
     const double age = fault_ == MetricsFault::kStale ? kStaleAgeSeconds : kAgeSeconds;
     const auto measured = physics->second.fluid.steady(remote_millicores / 1000, now - age, kWindowSeconds);
-    for (const Series& series : series_of(query, measured, age)) {
+    for (const Series& series : series_of(query, measured, workers, age)) {
       Json labels = {{"job_namespace", key.namespace_}, {"training_job", key.name}};
       if (!series.placement.empty()) labels["placement"] = series.placement;
       const std::string value = fault_ == MetricsFault::kNan ? "NaN" : text_of(series.value);
