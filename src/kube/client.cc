@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "src/http/retry.h"
+#include "src/kube/json_text.h"
 #include "src/kube/status.h"
 #include "src/kube/watch.h"
 
@@ -65,13 +67,15 @@ Result<http::Response> Client::send(http::Request request, std::stop_token stop)
   return retrying_->send(request, options_.timeout, std::move(stop));
 }
 
-Result<Json> Client::exchange(http::Request request, std::string_view what, std::stop_token stop) const {
+Result<Json> Client::exchange(http::Request request, std::string_view what, std::stop_token stop,
+                              MemberPath left_out) const {
   Result<http::Response> response = send(std::move(request), std::move(stop));
   if (!response.ok()) return response.error().with_context(what);
   if (!response->succeeded()) return error_of_response(what, response->status, response->body);
-  Json parsed = Json::parse(response->body, nullptr, false);
-  if (!parsed.is_object()) return Error(ErrorCode::kDataLoss, std::string(what) + ": the answer is no JSON object");
-  return parsed;
+  std::optional<Json> parsed = parse_json(response->body, left_out);
+  if (!parsed || !parsed->is_object())
+    return Error(ErrorCode::kDataLoss, std::string(what) + ": the answer is no JSON object");
+  return std::move(*parsed);
 }
 
 Result<ObjectList> Client::list_page(const Resource& resource, const ListOptions& options, std::stop_token stop) const {
@@ -83,7 +87,7 @@ Result<ObjectList> Client::list_page(const Resource& resource, const ListOptions
   query.add(options.continuation.empty() ? "resourceVersion" : "continue",
             options.continuation.empty() ? options.resource_version : options.continuation);
   http::Request request{"GET", collection_path(resource, options.namespace_) + query.text()};
-  SLUICE_TRY(Json page, exchange(std::move(request), what, std::move(stop)));
+  SLUICE_TRY(Json page, exchange(std::move(request), what, std::move(stop), kManagedFieldsOfList));
   const auto items = page.find("items");
   if (items == page.end() || !(items->is_array() || items->is_null())) {
     return Error(ErrorCode::kDataLoss, what + ": the answer has no items");

@@ -39,6 +39,7 @@
 #include "src/base/clock.h"
 #include "src/base/result.h"
 #include "src/http/transport.h"
+#include "src/kube/json_text.h"
 #include "src/kube/resource.h"
 
 namespace sluice::kube {
@@ -60,7 +61,7 @@ struct ListOptions {
 };
 
 struct ObjectList {
-  std::vector<Json> items;       // each with apiVersion and kind
+  std::vector<Json> items;       // each with apiVersion and kind, and without metadata.managedFields
   std::string resource_version;  // of the list, to watch from
   std::string continuation;      // list_page() only; empty: this was the last page
 };
@@ -137,7 +138,8 @@ class Client {
 
  private:
   Result<http::Response> send(http::Request request, std::stop_token stop) const;
-  Result<Json> exchange(http::Request request, std::string_view what, std::stop_token stop) const;
+  Result<Json> exchange(http::Request request, std::string_view what, std::stop_token stop,
+                        MemberPath left_out = {}) const;
 
   std::shared_ptr<http::Transport> transport_;
   std::shared_ptr<http::Transport> retrying_;  // around transport_, for unary requests

@@ -32,6 +32,7 @@ TEST_CASE_METHOD(Fixture, "a list collects its pages and says what its items are
   REQUIRE(list.ok());
   REQUIRE(list->items.size() == 3);
   CHECK(list->items[2]["metadata"]["name"] == "c");
+  for (const Json& item : list->items) CHECK_FALSE(item["metadata"].contains("managedFields"));
   CHECK(list->items[2]["kind"] == "Pod");
   CHECK(list->items[2]["apiVersion"] == "v1");
   CHECK(list->resource_version == "7");
@@ -179,6 +180,7 @@ TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data, lost conne
 TEST_CASE_METHOD(Fixture, "a watch hands over its events and ends as the server ends it") {
   std::vector<std::string> seen;
   const auto note = [&](WatchEvent&& event) -> Result<void> {
+    CHECK_FALSE(event.object["metadata"].contains("managedFields"));
     seen.push_back(key_of(event.object).name);
     return {};
   };

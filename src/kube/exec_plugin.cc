@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/kube/json_text.h"
 #include "src/kube/resource.h"
 #include "src/kube/timestamp.h"
 
@@ -133,7 +134,7 @@ class PluginToken final : public http::TokenSource {
 }  // namespace
 
 Result<ExecCredential> parse_exec_credential(std::string_view json, std::string_view api_version) {
-  const Json parsed = Json::parse(json, nullptr, false);
+  const Json parsed = parse_json(json).value_or(Json());
   if (!parsed.is_object() || text_at(parsed, "kind") != "ExecCredential")
     return invalid_argument("it prints no ExecCredential");
   if (text_at(parsed, "apiVersion") != api_version)

@@ -61,9 +61,6 @@ WatchOptions Reflector::watch_options() {
 }
 
 ObjectPointer Reflector::slim(Json&& object) const {
-  if (const auto metadata = object.find("metadata"); metadata != object.end() && metadata->is_object()) {
-    metadata->erase("managedFields");
-  }
   if (options_.trim) options_.trim(object);
   return std::make_shared<const Json>(std::move(object));
 }

@@ -1,8 +1,10 @@
 #include "src/kube/status.h"
 
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include "src/kube/json_text.h"
 
 namespace sluice::kube {
 namespace {
@@ -79,10 +81,9 @@ Error error_of_status(std::string_view what, const Json& status) {
 }
 
 Error error_of_response(std::string_view what, int http_status, std::string_view body) {
-  const Json parsed = Json::parse(body, nullptr, false);
-  if (parsed.is_object()) {
-    return {code_of(http_status, parsed), std::string(what) + ": " + message_of(http_status, parsed)};
-  }
+  const std::optional<Json> parsed = parse_json(body);
+  if (parsed && parsed->is_object())
+    return {code_of(http_status, *parsed), std::string(what) + ": " + message_of(http_status, *parsed)};
   std::string quoted(body.substr(0, kMaxQuotedBytes));
   if (!quoted.empty()) quoted = " '" + quoted + "'";
   return {code_of(http_status, Json::object()),

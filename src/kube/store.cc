@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/kube/json_text.h"
 #include "src/kube/resource_version.h"
 
 namespace sluice::kube {
@@ -22,12 +23,12 @@ StoredObject::StoredObject(ObjectPointer object, Keep keep)
     parsed_ = std::move(object);
     return;
   }
-  Json::to_cbor(*object, packed_);
+  packed_ = object->dump(-1, ' ', false, Json::error_handler_t::replace);
   packed_.shrink_to_fit();
 }
 
 ObjectPointer StoredObject::object() const {
-  return parsed_ ? parsed_ : std::make_shared<const Json>(Json::from_cbor(packed_));
+  return parsed_ ? parsed_ : std::make_shared<const Json>(*parse_json(packed_));
 }
 
 ObjectPointer Store::get(const ObjectKey& key) const {

@@ -17,8 +17,8 @@ namespace sluice::kube {
 // How a store keeps objects.
 enum class Keep {
   kParsed,  // ready to be read; takes several times the object's JSON text
-  kPacked,  // as CBOR, smaller than the text; every look unpacks a copy, so it is for collections that are large and
-            // whose objects are looked at one at a time
+  kPacked,  // as JSON text; every look parses a copy, so it is for collections that are large and whose objects are
+            // looked at one at a time
 };
 
 // One object in a store. Thread safety: immutable.

@@ -1,8 +1,9 @@
 #include "src/kube/watch.h"
 
+#include <optional>
 #include <utility>
 
-#include "src/kube/managed_fields.h"
+#include "src/kube/json_text.h"
 #include "src/kube/status.h"
 
 namespace sluice::kube {
@@ -46,13 +47,15 @@ Result<void> LineFramer::emit(std::string_view line) {
 }
 
 Result<WatchEvent> parse_watch_event(std::string_view line) {
-  std::string shortened;
-  Json parsed = Json::parse(cut_managed_fields(line, shortened), nullptr, false);
-  const Error malformed(ErrorCode::kDataLoss, "no watch event: " + std::string(line.substr(0, 200)));
-  if (!parsed.is_object()) return malformed;
-  const auto type = parsed.find("type");
-  const auto object = parsed.find("object");
-  if (type == parsed.end() || !type->is_string() || object == parsed.end() || !object->is_object()) return malformed;
+  const auto malformed = [line] {
+    return Error(ErrorCode::kDataLoss, "no watch event: " + std::string(line.substr(0, 200)));
+  };
+  std::optional<Json> parsed = parse_json(line, kManagedFieldsOfEvent);
+  if (!parsed || !parsed->is_object()) return malformed();
+  const auto type = parsed->find("type");
+  const auto object = parsed->find("object");
+  if (type == parsed->end() || !type->is_string() || object == parsed->end() || !object->is_object())
+    return malformed();
 
   const auto& name = type->get_ref<const std::string&>();
   if (name == "ERROR") return error_of_status("watch", *object);
@@ -66,7 +69,7 @@ Result<WatchEvent> parse_watch_event(std::string_view line) {
   } else if (name == "BOOKMARK") {
     event.type = WatchEventType::kBookmark;
   } else {
-    return malformed;
+    return malformed();
   }
   event.object = std::move(*object);
   return event;

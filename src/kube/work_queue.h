@@ -103,6 +103,12 @@ class WorkQueue {
     if (again != dirty_.end() && again->second.ticket == 0) enqueue_locked(key, again->second);
   }
 
+  // Keys of normal priority that are ready for a worker.
+  std::size_t urgent() const {
+    std::lock_guard lock(mutex_);
+    return normal_.size();
+  }
+
   // Keys ready for a worker (not the delayed ones, not the ones in work).
   std::size_t size() const {
     std::lock_guard lock(mutex_);
