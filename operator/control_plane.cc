@@ -15,15 +15,18 @@ using observe::text_field;
 
 namespace {
 
-// As many as there may be on their way (main.cc), for scaling. Jobs write little but statuses; those must not crowd out
-// what people wait for.
-constexpr int kWritesAtOnce = 16;
+// Jobs write little but statuses; those must not crowd out what people wait for.
 constexpr int kTrainingJobThreads = 4;
 
 // A pool's pods start within moments of each other: one status that counts them all, not one for each. A decision, its
 // order and the pool's new number are one more.
 constexpr std::chrono::milliseconds kPoolReportDelay{300};
 constexpr std::chrono::milliseconds kJobReportDelay{1000};
+
+// Writing the pods of a waiting pool takes a busy API server about so long. Statuses wait for them, within bounds: a
+// status costs the server as much as a pod, and it is the pods that trainers wait for.
+constexpr std::chrono::milliseconds kPerWaitingPool{50};
+constexpr std::chrono::milliseconds kReportsWaitAtMost{60000};
 
 std::string managed_selector() { return std::string(kManagedByLabel) + "=" + std::string(kOperatorManager); }
 
@@ -195,7 +198,12 @@ act::ClusterSeams ControlPlane::seams(const WrapSeams& wrap) {
       .read = [this](const kube::Resource& resource, const kube::ObjectKey& key,
                      std::stop_token stop) { return client_.get(resource, key, stop); },
       .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
-      .record = [this](kube::Event event) { recorder_.record(std::move(event)); }};
+      .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
+      .busy =
+          [this] {
+            return std::min<std::chrono::milliseconds>(kReportsWaitAtMost,
+                                                       kPerWaitingPool * pool_controller_.backlog());
+          }};
   return wrap ? wrap(std::move(seams)) : seams;
 }
 

@@ -17,6 +17,9 @@
 
 namespace sluice::control {
 
+// That are on their way to the API server. More would only wait in its own queues.
+constexpr int kWritesAtOnce = 16;
+
 // From the reconcilers' way to the cluster to another one: a test breaks the reconcilers there, and sees that it is
 // caught.
 using WrapSeams = std::function<act::ClusterSeams(act::ClusterSeams)>;

@@ -26,9 +26,6 @@ namespace {
 const std::vector<Flag> kFlags = {{"config", "FILE", "/etc/sluice/config.yaml", "configuration (YAML)"},
                                   {"help", "", "", "show this text"}};
 
-// More at once would only wait in the API server's own queues.
-constexpr int kMaxWritesInFlight = 16;
-
 // Blocks SIGTERM and SIGINT for this thread and all that it starts; exactly one thread waits for them.
 sigset_t block_signals() {
   sigset_t signals;
@@ -92,7 +89,7 @@ Result<void> run(const Config& config, const sigset_t& signals) {
   http::RequestMetrics requests;
   SLUICE_TRY(const auto transport, connect_cluster(config, clock, requests));
   const kube::ClientOptions client_options{.user_agent = "sluice-operator"};
-  const kube::Client client(http::with_write_limit(transport, kMaxWritesInFlight), clock, client_options);
+  const kube::Client client(http::with_write_limit(transport, kWritesAtOnce), clock, client_options);
   // A renewal of the lease must not wait its turn behind a thousand pods.
   const kube::Client election_client(transport, clock, client_options);
   SLUICE_TRY(const auto prometheus, connect_prometheus(config));

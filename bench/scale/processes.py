@@ -63,11 +63,11 @@ class Operator:
 
 
 class Witness:
-    """Follows the worker pods of a namespace: `timeline` is a list of {seconds, pods, ready, created, deleted}."""
+    """Follows the pods that a selector names, in all namespaces: `timeline` is a list of {seconds, pods, ready, created, deleted}."""
 
-    def __init__(self, command, namespace, selector):
+    def __init__(self, command, selector):
         self.timeline = []
-        self.process = subprocess.Popen([*command, "count", "--namespace", namespace, "--selector", selector],
+        self.process = subprocess.Popen([*command, "count", "--namespace", "", "--selector", selector],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()

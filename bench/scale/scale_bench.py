@@ -1,6 +1,7 @@
 """The operator with many jobs, on a real control plane whose nodes and pods are faked by kwok.
 
-1. A bare client creates half as many pods, with the bodies that the operator makes, over as many connections.
+1. A bare client creates half as many pods, with the bodies that the operator makes, over as many connections. Their
+   Services are there before: what Kubernetes does for pods with a Service is nobody's merit.
 2. The operator meets all jobs at once. 3. It rests. 4. All pools are halved, then doubled. 5. It rests again.
 6. The bare client once more, as in 1, beside all that is there now.
 Every phase ends when each job's status says what is, and reports seconds, requests, CPU and the rate at which pods came.
@@ -12,6 +13,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,13 +22,14 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "e2e/demo"))
 
-from cluster_api import connect, jobs_path, pods_path  # noqa: E402
+from cluster_api import connect, pods_path  # noqa: E402
 from processes import Operator, Witness, rate  # noqa: E402
 
-NAMESPACE, BARE = "scale", "scale-bare"
-CONNECTIONS = 16  # as many writes as the operator has on their way at most (kMaxWritesInFlight)
+# Fifty jobs to a namespace at full size: the controllers of Services look through all pods of theirs for each change of one.
+NAMESPACES = 20
+CONNECTIONS = 16  # as many writes as the operator has on their way at most (kWritesAtOnce)
 PODS_PER_NODE = 200
-WORKERS = "sluice.dev/component=worker"
+WORKERS, BARE_PODS = "sluice.dev/component=worker,!bare", "bare"
 
 
 def say(text):
@@ -52,7 +55,7 @@ def training_job(workers):
 class Bench:
     def __init__(self, args, cluster, folder):
         self.args, self.cluster, self.folder = args, cluster, folder
-        self.load = [args.load, "--kubeconfig", args.kubeconfig, "--threads", str(CONNECTIONS)]
+        self.load = [args.load, "--kubeconfig", args.kubeconfig, "--threads", str(CONNECTIONS), "--namespaces", str(NAMESPACES)]
         self.operator = self.witness = None
         self.jobs, self.workers = args.jobs, args.workers
 
@@ -64,37 +67,45 @@ class Bench:
                 raise RuntimeError(f"{what}: not within {seconds} s; {self.witness and self.witness.now}")
             time.sleep(0.25)
 
-    def write(self, mode, kind, namespace, body, number, prefix):
-        """`number` objects of a kind, created or patched at once. Returns how long that took."""
+    def write(self, mode, kind, body, number, prefix, group=1):
+        """`number` objects of a kind, created or patched at once, in groups. Returns how long that took."""
         path = pathlib.Path(self.folder) / "body.json"
         path.write_text(json.dumps(body))
-        done = subprocess.run([*self.load, mode, "--kind", kind, "--namespace", namespace, "--template", path,
-                               "--number", str(number), "--prefix", prefix], check=True, capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run([*self.load, mode, "--kind", kind, "--namespace", "scale", "--template", path,
+                               "--number", str(number), "--prefix", prefix, "--group", str(group)], check=True, capture_output=True, text=True)  # fmt: skip
         return json.loads(done.stdout)
 
     # ---- the bare client
 
     def pod_body(self):
         """The body of a worker pod as the operator posts it, but owned by an object of the bare namespace."""
-        body = {"apiVersion": "v1", "kind": "Pod", **self.cluster.get(f"{self.pools_path()}/job-0")["spec"]["template"]}
-        pod = self.cluster.items(pods_path(NAMESPACE), labelSelector=f"{WORKERS},sluice.dev/job=job-0", limit=1)[0]
+        pool = self.cluster.get("/apis/sluice.dev/v1alpha1/namespaces/scale-0/dataworkerpools/job-0")
+        body = {"apiVersion": "v1", "kind": "Pod", **pool["spec"]["template"]}
+        pod = self.cluster.items(pods_path("scale-0"), labelSelector=f"{WORKERS},sluice.dev/job=job-0", limit=1)[0]
         body["metadata"] = {field: pod["metadata"][field] for field in ("labels", "annotations", "ownerReferences")}
-        owner = self.cluster.get(f"/api/v1/namespaces/{BARE}/configmaps/kube-root-ca.crt")
-        body["metadata"]["ownerReferences"][0] |= {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"],
-                                                   "uid": owner["metadata"]["uid"]}  # fmt: skip
+        body["metadata"]["labels"] |= {"bare": "", "sluice.dev/job": "bare-@GROUP"}
+        # An owner that is there, whatever the namespace.
+        owner = self.cluster.items("/api/v1/nodes", limit=1)[0]["metadata"]
+        body["metadata"]["ownerReferences"][0] |= {"apiVersion": "v1", "kind": "Node", "name": owner["name"], "uid": owner["uid"]}
         return body
 
     def bare_client(self, body):
         """Creates half of all workers' number of pods without an operator, and removes them again."""
         count = self.jobs * self.workers // 2
-        witness = self.witness = Witness(self.load, BARE, WORKERS)
+        if not self.cluster.items("/api/v1/services", labelSelector=BARE_PODS, limit=1):
+            selector = {key: value for key, value in body["metadata"]["labels"].items() if key in ("sluice.dev/job", "sluice.dev/component")}
+            service = {"metadata": {"labels": {"bare": ""}},
+                       "spec": {"clusterIP": "None", "selector": selector, "ports": [{"name": "grpc", "port": 7471}]}}  # fmt: skip
+            self.write("create", "services", service, count // self.workers, "bare-")
+        witness = self.witness = Witness(self.load, BARE_PODS)
         started = time.monotonic()
-        written = self.write("create", "pods", BARE, body, count, "bare-")
+        written = self.write("create", "pods", body, count, "bare-", self.workers)
         self.wait_for("bare pods", lambda: witness.now["ready"] == count, 1200)
         result = {"pods": count, "pods_per_second": rate(witness.timeline, "created", 0, count),
                   "pods_per_second_by_its_own_clock": round(written["per_second"], 1),
                   "seconds_until_ready": round(time.monotonic() - started, 1)}  # fmt: skip
-        self.cluster.kubectl("delete", "--raw", f"{pods_path(BARE)}?gracePeriodSeconds=0")
+        for number in range(NAMESPACES):
+            self.cluster.kubectl("delete", "--raw", f"{pods_path(f'scale-{number}')}?gracePeriodSeconds=0&labelSelector={BARE_PODS}")
         self.wait_for("the end of the bare pods", lambda: witness.now["pods"] == 0, 600)
         witness.close()
         say(f"bare client: {result}")
@@ -102,13 +113,10 @@ class Bench:
 
     # ---- the operator
 
-    def pools_path(self):
-        return f"/apis/sluice.dev/v1alpha1/namespaces/{NAMESPACE}/dataworkerpools"
-
     def start_operator(self):
         self.operator = Operator(self.args.operator, self.args.kubeconfig, self.folder)
         self.wait_for("the operator's first lists", self.operator.is_ready, 60)
-        self.witness = Witness(self.load, NAMESPACE, WORKERS)
+        self.witness = Witness(self.load, WORKERS)
 
     def converged(self, workers):
         now = self.witness.now
@@ -116,7 +124,7 @@ class Bench:
             return False
         # Asked only now: the list of all jobs is large.
         time.sleep(1)
-        statuses = [job.get("status", {}) for job in self.cluster.items(jobs_path(NAMESPACE))]
+        statuses = [job.get("status", {}) for job in self.cluster.items("/apis/sluice.dev/v1alpha1/trainingjobs")]
         return len(statuses) == self.jobs and all(
             status.get("workers", {}).get("ready") == status.get("workers", {}).get("desired") == workers
             and any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", [])) for status in statuses)  # fmt: skip
@@ -125,7 +133,7 @@ class Bench:
         say(f"{name}: {workers} workers for each of {self.jobs} jobs")
         usage, requests, before = self.operator.usage(), self.operator.requests(), dict(self.witness.now)
         started = time.time()
-        written = self.write(mode, "trainingjobs", NAMESPACE, body, self.jobs, "job-")
+        written = self.write(mode, "trainingjobs", body, self.jobs, "job-")
         self.wait_for(name, lambda: self.converged(workers), 3600)
         change = self.jobs * workers - before["pods"]
         counter = "created" if change > 0 else "deleted"
@@ -167,14 +175,14 @@ class Bench:
         report = {}
         nodes = -(-self.jobs * (self.workers + 1) // PODS_PER_NODE)
         self.cluster.kubectl("create", "-f", "-", input_text=fake_nodes(nodes))
-        for namespace in (NAMESPACE, BARE):
-            self.cluster.kubectl("create", "namespace", namespace)
+        for number in range(NAMESPACES):
+            self.cluster.kubectl("create", "namespace", f"scale-{number}")
         # One job, to see what a worker pod looks like.
         self.start_operator()
-        self.write("create", "trainingjobs", NAMESPACE, training_job(1), 1, "job-")
+        self.write("create", "trainingjobs", training_job(1), 1, "job-")
         self.wait_for("the first worker", lambda: self.witness.now["ready"] == 1, 120)
         body = self.pod_body()
-        self.cluster.kubectl("-n", NAMESPACE, "delete", "trainingjob", "job-0")
+        self.cluster.kubectl("-n", "scale-0", "delete", "trainingjob", "job-0")
         self.wait_for("its end", lambda: self.witness.now["pods"] == 0, 120)
         self.stop_operator()
 
@@ -221,9 +229,8 @@ def main():
     report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), "kernel": platform.release()},
               "versions": {"server": version["serverVersion"]["gitVersion"],
-                           "kwok": next(word for word in subprocess.run([args.kwok, "--version"], check=True, capture_output=True,
-                                                                        text=True).stdout.split() if word.startswith("v0"))},
-              "load_average_before": os.getloadavg()[0], "jobs": args.jobs, "workers_per_job": args.workers, "connections": CONNECTIONS}  # fmt: skip
+                           "kwok": re.search(r"v\d+\.\d+\.\d+", subprocess.run([args.kwok, "--version"], check=True, capture_output=True, text=True).stdout)[0]},
+              "load_average_before": os.getloadavg()[0], "jobs": args.jobs, "workers_per_job": args.workers, "connections": CONNECTIONS, "namespaces": NAMESPACES}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, connect(args.kubectl, args.kubeconfig) as cluster, open(f"{folder}/kwok.log", "w") as log:
         cluster.apply("\n---\n".join(path.read_text() for path in sorted(ROOT.glob("crds/*.yaml"))))
         kwok = subprocess.Popen([args.kwok, "--kubeconfig", args.kubeconfig, "--config", ROOT / "bench/scale/stages.yaml", "--manage-all-nodes",

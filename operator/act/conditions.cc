@@ -21,12 +21,12 @@ const json* find_condition(const json& conditions, std::string_view type) {
   return nullptr;
 }
 
+}  // namespace
+
 std::string_view text_of(Truth truth) {
   if (truth == Truth::kTrue) return "True";
   return truth == Truth::kFalse ? "False" : "Unknown";
 }
-
-}  // namespace
 
 json render_conditions(const std::vector<Condition>& conditions, const json& previous, std::int64_t generation,
                        std::string_view now) {

@@ -13,6 +13,8 @@ namespace sluice::act {
 
 enum class Truth { kFalse, kTrue, kUnknown };
 
+std::string_view text_of(Truth truth);  // "True", "False", "Unknown"
+
 struct Condition {
   std::string_view type;
   Truth status = Truth::kUnknown;

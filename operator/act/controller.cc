@@ -44,7 +44,7 @@ void Controller::reconcile_one(const kube::ObjectKey& key, std::stop_token stop)
   const auto again = reconcile_(key, stop);
   if (again.ok()) {
     queue_.forget(key);
-    if (*again) queue_.add_after(key, **again);
+    if (*again) queue_.add_after(key, **again, kube::Priority::kLow);
     return;
   }
   if (stop.stop_requested()) return;

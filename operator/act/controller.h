@@ -18,7 +18,8 @@ namespace sluice::act {
 // Thread safety: enqueue() and enqueue_report() may be called from any thread; start() and stop() from one.
 class Controller {
  public:
-  // Brings one object to what it should be. The value: when to look again without being told; nullopt: not.
+  // Brings one object to what it should be. The value: when to look again without being told, after what is urgent;
+  // nullopt: not.
   // An error is retried with growing pauses, at most a minute apart; a Conflict when the key is added again, or after a
   // second.
   using Reconcile =
@@ -46,6 +47,9 @@ class Controller {
   // When a delayed key becomes ready; nullopt when none is delayed.
   std::optional<Clock::TimePoint> next_due() const { return queue_.next_due(); }
   bool has_ready() const { return queue_.size() > 0; }
+
+  // Objects that wait for more than a report.
+  std::size_t backlog() const { return queue_.urgent(); }
 
   // Returns when no reconcile is running any more.
   void stop();

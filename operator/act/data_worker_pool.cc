@@ -23,7 +23,7 @@ namespace {
 constexpr double kInFlightSeconds = 30;  // a watch that is later than this is broken; the names protect us then
 constexpr double kFirstReplacementSeconds = 5;
 constexpr double kMaxReplacementSeconds = 300;
-constexpr double kReportSeconds = 5;  // between two statuses on the way to the wanted number
+constexpr double kReportSeconds = 10;  // between two statuses on the way to the wanted number
 
 // One worker pod, as far as scaling needs it.
 struct Worker {
@@ -171,17 +171,23 @@ void roll_out(PoolStep& step, const PoolWorld& world, const Workers& workers) {
   }
 }
 
-// Every pod that starts changes the counts. That the pool has arrived is said at once, the way there now and then: a
-// status for each pod costs the API server as much as the pods themselves (bench/scale).
+// Every pod that starts changes the counts, and a status costs the API server as much as a pod (bench/scale). So the
+// way to the wanted number is told now and then, the arrival at once, and either only after the pods of all pools; but
+// not as long as pods are asked for, which may be refused again and again.
 void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> status, bool arrived) {
   if (!status) return;
-  // The pods first, of all pools; but not as long as pods are asked for, which may be refused again and again.
-  if (!step.actions.empty() && !step.memory.reported_seconds) step.memory.reported_seconds = world.now_seconds;
-  if (step.memory.reported_seconds && !arrived) {
-    const double wait_seconds = *step.memory.reported_seconds + kReportSeconds - world.now_seconds;
+  std::optional<double>& since_seconds = step.memory.unreported_since_seconds;
+  const bool pods_first = !step.actions.empty() || world.busy_seconds > 0;
+  if (pods_first && !since_seconds) since_seconds = world.now_seconds;
+  if (since_seconds) {
+    const double pause_seconds = std::max(arrived ? 0 : kReportSeconds, world.busy_seconds);
+    const double wait_seconds = *since_seconds + pause_seconds - world.now_seconds;
     if (wait_seconds > 0) return look_again(step, wait_seconds);
   }
-  step.memory.reported_seconds = world.now_seconds;
+  if (arrived)
+    since_seconds.reset();
+  else
+    since_seconds = world.now_seconds;
   step.status = std::move(status);
 }
 

@@ -29,6 +29,8 @@ struct PoolWorld {
   // Of a clock that only goes forward, from whenever: were it the wall clock, its next correction would be a pause.
   double now_seconds = 0;
   std::string now;  // the wall clock, RFC 3339
+  // How long there is something more urgent to write than a status; of which there is none at 0.
+  double busy_seconds = 0;
 };
 
 // What the controller remembers of a pool between two steps. It may be lost: names are deterministic and deletions
@@ -38,7 +40,8 @@ struct PoolMemory {
   std::map<std::string, double> deleting_until;  // pod uid -> the same
   int failures = 0;                              // how often pods ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
-  std::optional<double> reported_seconds;  // when the last status was written
+  // On the way to the wanted number: since when nothing has been reported.
+  std::optional<double> unreported_since_seconds;
 
   friend bool operator==(const PoolMemory&, const PoolMemory&) = default;
 };

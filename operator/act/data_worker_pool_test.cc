@@ -287,19 +287,47 @@ TEST_CASE("on the way to the wanted number the status is told now and then, the 
   make_ready(cluster, "vision-worker-0");
   const PoolStep soon = run(cluster, memory, 100, kNow + 1);
   CHECK_FALSE(reports(soon));
-  CHECK(soon.again_after == std::chrono::milliseconds(4001));
-  CHECK(reports(run(cluster, memory, 100, kNow + 5)));
+  CHECK(soon.again_after == std::chrono::milliseconds(9001));
+  CHECK(reports(run(cluster, memory, 100, kNow + 10)));
   make_ready(cluster, "vision-worker-1");
-  CHECK_FALSE(reports(run(cluster, memory, 100, kNow + 6)));
+  CHECK_FALSE(reports(run(cluster, memory, 100, kNow + 11)));
   SECTION("arrived") {
     make_ready(cluster, "vision-worker-2");
-    CHECK(reports(run(cluster, memory, 100, kNow + 6.1)));
+    CHECK(reports(run(cluster, memory, 100, kNow + 11.1)));
     CHECK(cluster.at(kube::kDataWorkerPools, "vision")["status"]["readyReplicas"] == 3);
   }
   SECTION("a status that was refused is written with the next step") {
-    memory.reported_seconds.reset();
-    CHECK(reports(run(cluster, memory, 100, kNow + 6.1)));
+    memory.unreported_since_seconds.reset();
+    CHECK(reports(run(cluster, memory, 100, kNow + 11.1)));
   }
+}
+
+TEST_CASE("while other pools wait for their pods, the arrival is not told either, but for so long") {
+  FakeCluster cluster = cluster_with_pool(1);
+  PoolMemory memory;
+  const auto busy_run = [&](double busy_seconds, double now_seconds) {
+    PoolWorld world = see(cluster, now_seconds);
+    world.busy_seconds = busy_seconds;
+    const PoolStep step = reconcile_pool(world, memory);
+    memory = step.memory;
+    return step;
+  };
+  run(cluster, memory);
+  make_ready(cluster, "vision-worker-0");
+  CHECK_FALSE(reports(busy_run(30, kNow + 1)));
+  CHECK_FALSE(reports(busy_run(20, kNow + 19)));
+  SECTION("the others have theirs") { CHECK(reports(busy_run(0, kNow + 19))); }
+  SECTION("the server stays busy, and the time is over") { CHECK(reports(busy_run(20, kNow + 21))); }
+}
+
+TEST_CASE("a change that nobody asked for is told at once, and the next one then waits") {
+  FakeCluster cluster = running(2);
+  PoolMemory memory;
+  cluster.at(kube::kPods, "vision-worker-0")["status"]["conditions"] = {condition("Ready", "False")};
+  CHECK(reports(run(cluster, memory, 100, kNow + 100)));
+  cluster.at(kube::kPods, "vision-worker-1")["status"]["conditions"] = {condition("Ready", "False")};
+  CHECK_FALSE(reports(run(cluster, memory, 100, kNow + 101)));
+  CHECK(reports(run(cluster, memory, 100, kNow + 110)));
 }
 
 TEST_CASE("a pool that is being deleted makes no more pods") {

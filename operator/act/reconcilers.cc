@@ -16,7 +16,7 @@ using observe::text_field;
 namespace {
 
 constexpr auto kSecretBelievedFor = std::chrono::minutes(5);
-constexpr std::size_t kMaxKnownSecrets = 100000;
+constexpr std::size_t kMaxKnownJobs = 100000;
 
 bool may_pass_by_itself(const Error& error) {
   return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kPermissionDenied;
@@ -45,11 +45,29 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   const decide::DecisionPointer decision = board_.get(key);
   StatusStep step = reconcile_status(world, decision.get(), children.ok() ? nullptr : &children.error(),
                                      kube::format_time(clock_.wall_now()));
+  SLUICE_TRY(const auto again, report(world, std::move(step), stop));
+  if (children.ok()) return again;
+  if (may_pass_by_itself(children.error())) return children.error();
+  // What the API server refuses stays refused until the spec or our rights change; look again now and then.
+  return std::optional<std::chrono::milliseconds>(std::chrono::minutes(1));
+}
+
+// A condition that turns is told at once. Figures wait while there are pods to write, and are one status then.
+Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop) {
+  const std::string uid = text_field(*world.training_job, "/metadata/uid");
+  {
+    std::lock_guard lock(mutex_);
+    if (unreported_since_.size() >= kMaxKnownJobs) unreported_since_.clear();
+    if (step.action && !step.urgent) {
+      const auto since = unreported_since_.try_emplace(uid, clock_.now()).first->second;
+      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(since + seams_.busy() - clock_.now());
+      if (wait.count() > 0) return std::optional(wait);
+    }
+    unreported_since_.erase(uid);
+  }
   if (step.action) SLUICE_TRY_VOID(seams_.perform(*step.action, stop));
   for (kube::Event& event : step.events) seams_.record(std::move(event));
-  if (!children.ok() && may_pass_by_itself(children.error())) return children.error();
-  // What the API server refuses stays refused until the spec or our rights change; look again now and then.
-  return children.ok() ? std::optional<std::chrono::milliseconds>() : std::chrono::minutes(1);
+  return std::optional<std::chrono::milliseconds>();
 }
 
 Result<kube::ObjectPointer> TrainingJobReconciler::secret_of(const json& training_job, std::stop_token stop) {
@@ -67,7 +85,7 @@ Result<kube::ObjectPointer> TrainingJobReconciler::secret_of(const json& trainin
   auto metadata = std::make_shared<const json>(json{{"metadata", observe::field(*secret, "/metadata")}});
   if (!observe::controlled_by(*metadata, training_job)) return kube::ObjectPointer(metadata);
   std::lock_guard lock(mutex_);
-  if (secrets_.size() >= kMaxKnownSecrets) secrets_.clear();
+  if (secrets_.size() >= kMaxKnownJobs) secrets_.clear();
   secrets_[uid] = {metadata, clock_.now()};
   return kube::ObjectPointer(metadata);
 }
@@ -110,6 +128,7 @@ PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPoint
       decision && decision->plan.workers == observe::integer_field(*pool, "/spec/replicas"))
     world.victims = decision->plan.victims;
   world.pool = std::move(pool);
+  world.busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
   world.now_seconds = std::chrono::duration<double>(clock_.now().time_since_epoch()).count();
   world.now = kube::format_time(clock_.wall_now());
   return world;
@@ -133,7 +152,7 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
   const Result<void> pods = bring_pods(step, *pool, stop);
   // The status is as true when a pod was refused as when it was made.
   const Result<void> status = step.status ? seams_.perform(*step.status, stop) : Result<void>();
-  if (!status.ok()) step.memory.reported_seconds.reset();
+  if (!status.ok()) step.memory.unreported_since_seconds.reset();
   {
     std::lock_guard lock(mutex_);
     memories_[uid] = step.memory;

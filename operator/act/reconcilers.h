@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operator/act/data_worker_pool.h"
+#include "operator/act/status.h"
 #include "operator/act/training_job.h"
 #include "operator/config.h"
 #include "operator/decide/decision_board.h"
@@ -27,6 +28,8 @@ struct ClusterSeams {
   std::function<Result<kube::Json>(const kube::Resource&, const kube::ObjectKey&, std::stop_token)> read;  // live
   std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
   std::function<void(kube::Event)> record;
+  // How long the API server will be busy with what people wait for: what is only to be reported waits for that.
+  std::function<std::chrono::milliseconds()> busy = [] { return std::chrono::milliseconds(0); };
 };
 
 // Thread safety: reconcile() may be called from any thread, for different keys at once.
@@ -42,6 +45,7 @@ class TrainingJobReconciler {
   Result<kube::ObjectPointer> secret_of(const kube::Json& training_job, std::stop_token stop);
   Result<void> bring_children(const TrainingJobWorld& world, std::stop_token stop);
   Result<void> after_existing(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
+  Again report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop);
 
   const ClusterSeams seams_;
   const control::Config& config_;
@@ -55,7 +59,8 @@ class TrainingJobReconciler {
     Clock::TimePoint read_at;
   };
   std::mutex mutex_;
-  std::map<std::string, KnownSecret> secrets_;  // by the TrainingJob's uid
+  std::map<std::string, KnownSecret> secrets_;                // by the TrainingJob's uid
+  std::map<std::string, Clock::TimePoint> unreported_since_;  // by the same, where something is held back
 };
 
 // Thread safety: reconcile() may be called from any thread, for different keys at once.

@@ -34,6 +34,7 @@ struct Harness {
   std::vector<std::string> writes;
   std::vector<std::string> events;
   std::function<Result<void>(const kube::Action&)> fail = [](const kube::Action&) { return Result<void>(); };
+  std::chrono::seconds busy{0};
   TrainingJobReconciler jobs{seams(), config, board, clock};
   PoolReconciler pools{seams(), [this](const kube::ObjectKey&) { return pods(); }, board, clock};
 
@@ -53,7 +54,8 @@ struct Harness {
           writes.push_back(action.to_string());
           return cluster.perform(action);
         },
-        .record = [this](kube::Event event) { events.push_back(event.reason); }};
+        .record = [this](kube::Event event) { events.push_back(event.reason); },
+        .busy = [this] { return std::chrono::milliseconds(busy); }};
   }
 
   std::vector<kube::ObjectPointer> pods() const {
@@ -82,6 +84,38 @@ TEST_CASE("a job is brought up, and then left alone") {
   harness.writes.clear();
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
   CHECK(harness.writes.empty());
+}
+
+TEST_CASE("while pods are to be written, figures wait and are one status then; a condition that turns does not wait") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  for (int i = 0; i < 2; ++i) REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  const auto desired = [&] {
+    return field(*harness.cluster.get(kube::kTrainingJobs, "vision"), "/status/workers/desired").get<int>();
+  };
+  harness.busy = std::chrono::seconds(20);
+  harness.cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 3;
+  CHECK(*harness.jobs.reconcile(kVision, {}) == std::chrono::seconds(20));
+  harness.clock.advance(std::chrono::seconds(5));
+  harness.cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 4;
+  CHECK(*harness.jobs.reconcile(kVision, {}) == std::chrono::seconds(15));
+  CHECK(desired() == 0);
+  SECTION("until its time is over") {
+    harness.clock.advance(std::chrono::seconds(15));
+    CHECK(*harness.jobs.reconcile(kVision, {}) == std::nullopt);
+    CHECK(desired() == 4);
+  }
+  SECTION("until the pods are written") {
+    harness.busy = std::chrono::seconds(0);
+    CHECK(*harness.jobs.reconcile(kVision, {}) == std::nullopt);
+    CHECK(desired() == 4);
+  }
+  SECTION("unless the trainer starts") {
+    harness.cluster.at(kube::kJobs, "vision")["status"] = {{"active", 1}, {"ready", 1}};
+    CHECK(*harness.jobs.reconcile(kVision, {}) == std::nullopt);
+    CHECK(ready_reason(harness) == "TrainerRunning");
+    CHECK(desired() == 4);
+  }
 }
 
 TEST_CASE("the Secret is read by name, and believed for five minutes") {
@@ -234,7 +268,7 @@ TEST_CASE("workers that the API server refuses are told of, and the status stays
   };
   CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
   CHECK(harness.events == std::vector<std::string>{"WorkerRefused"});
-  harness.clock.advance(std::chrono::seconds(6));
+  harness.clock.advance(std::chrono::seconds(11));
   CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
   const auto seen = harness.cluster.get(kube::kDataWorkerPools, "vision");
   CHECK(field(*seen, "/status/conditions").at(0).at("message") == "0 of 2 workers are ready");

@@ -207,6 +207,9 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
   // What is said here is true of what was seen, not of what somebody (a new leader, too) has written since.
   action.version = text_field(training_job, "/metadata/resourceVersion");
   step.action = std::move(action);
+  step.urgent = std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
+    return condition_status(training_job, condition.type) != text_of(condition.status);
+  });
   add_transitions(step.events, training_job, conditions);
   return step;
 }

@@ -19,6 +19,7 @@ namespace sluice::act {
 struct StatusStep {
   std::optional<kube::Action> action;
   std::vector<kube::Event> events;  // for after the action has succeeded
+  bool urgent = false;              // it is the first status, or a condition turns
 };
 
 // `decision`: the last one for this job, null if none. `child_error`: why the children could not be brought to what the

@@ -1,14 +1,14 @@
 #include "operator/decide/decision_loop.h"
 
 #include <algorithm>
-#include <atomic>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "operator/observe/fields.h"
 #include "scheduler/decide.h"
+#include "src/base/in_parallel.h"
 #include "src/base/logging.h"
 
 namespace sluice::decide {
@@ -41,20 +41,29 @@ void DecisionLoop::trigger() {
 Clock::TimePoint DecisionLoop::next_due() const {
   std::lock_guard lock(mutex_);
   if (!last_round_began_) return clock_.now();
-  return *last_round_began_ + (triggered_ ? options_.min_pause : options_.interval);
+  return triggered_ ? soonest() : std::max(soonest(), *last_round_began_ + options_.interval);
+}
+
+Clock::TimePoint DecisionLoop::soonest() const {
+  return *last_round_began_ + std::max<Clock::Duration>(options_.min_pause, 10 * last_took_);
 }
 
 void DecisionLoop::wait_for_next(std::stop_token stop) {
-  const Clock::TimePoint last = *last_round_began_;  // written by this thread
   const std::stop_callback wake_on_stop(stop, [this] { trigger(); });
-  if (!clock_.sleep_until(last + options_.min_pause, stop)) return;
+  Clock::TimePoint soonest_next, next;
+  {
+    std::lock_guard lock(mutex_);
+    soonest_next = soonest();
+    next = std::max(soonest_next, *last_round_began_ + options_.interval);
+  }
+  if (!clock_.sleep_until(soonest_next, stop)) return;
   std::stop_token interrupted;
   {
     std::lock_guard lock(mutex_);
     if (!triggered_) sleep_ = std::stop_source();
     interrupted = sleep_.get_token();
   }
-  clock_.sleep_until(last + options_.interval, interrupted);
+  clock_.sleep_until(next, interrupted);
 }
 
 void DecisionLoop::decide_once(std::stop_token stop) { decide(1, std::move(stop)); }
@@ -68,10 +77,10 @@ void DecisionLoop::decide(int orders_at_once, std::stop_token stop) {
   // 1. Observe. The metrics first: they take longest, and the objects should be as fresh as possible.
   const observe::Observations observations = seams_.measure(stop);
   if (stop.stop_requested()) return;
+  const Clock::TimePoint started = clock_.now();
   const observe::ClusterObjects objects = seams_.see();
 
   // 2. Decide.
-  const Clock::TimePoint started = clock_.now();
   const scheduler::ClusterSnapshot snapshot =
       observe::build_snapshot(objects, observations, memories_, options_.cluster_cpu_percent,
                               std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count());
@@ -79,7 +88,12 @@ void DecisionLoop::decide(int orders_at_once, std::stop_token stop) {
 
   // 3. Publish before acting: the pools' steps look here for the victims when they see the new number.
   board_.publish(round_of(objects, snapshot, plan));
-  seams_.decided(clock_.now() - started);
+  const Clock::Duration took = clock_.now() - started;
+  {
+    std::lock_guard lock(mutex_);
+    last_took_ = took;
+  }
+  seams_.decided(took);
 
   // 4. Order.
   give_all(scale_orders(objects, plan), orders_at_once, stop);
@@ -87,13 +101,11 @@ void DecisionLoop::decide(int orders_at_once, std::stop_token stop) {
 
 // They begin in their order: room is freed before it is filled.
 void DecisionLoop::give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop) {
-  std::atomic<std::size_t> next = 0;
-  const auto give_the_rest = [&] {
-    for (std::size_t index = next++; index < orders.size(); index = next++) give(orders[index], stop);
-  };
-  std::vector<std::jthread> threads;
-  for (int n = 1; n < std::min(at_once, static_cast<int>(orders.size())); ++n) threads.emplace_back(give_the_rest);
-  give_the_rest();
+  // An order that fails is given again by the next decision; the others do not wait for it.
+  std::ignore = in_parallel(static_cast<int>(std::ssize(orders)), at_once, [&](int index) -> Result<void> {
+    give(orders[index], stop);
+    return {};
+  });
 }
 
 void DecisionLoop::give(ScaleOrder& order, const std::stop_token& stop) {

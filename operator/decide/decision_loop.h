@@ -19,6 +19,7 @@ namespace sluice::decide {
 struct LoopOptions {
   std::chrono::milliseconds interval{15000};
   // Events come in bursts (eight workers become ready one after another); a decision covers all of a burst.
+  // Where a decision takes long, it is made as seldom as that it takes a tenth of the time.
   std::chrono::milliseconds min_pause{1000};
   scheduler::Config scheduler;
   int cluster_cpu_percent = 100;
@@ -61,6 +62,7 @@ class DecisionLoop {
   void give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop);
   void give(ScaleOrder& order, const std::stop_token& stop);
   void wait_for_next(std::stop_token stop);
+  Clock::TimePoint soonest() const;  // REQUIRES: mutex_ is held, and a round began
   Round round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
                  const scheduler::Plan& plan);
 
@@ -71,6 +73,7 @@ class DecisionLoop {
   observe::EstimatorMemories memories_;
   mutable std::mutex mutex_;
   std::optional<Clock::TimePoint> last_round_began_;
+  Clock::Duration last_took_{};
   bool triggered_ = false;
   std::stop_source sleep_;  // interrupts the pause until the next decision
 };

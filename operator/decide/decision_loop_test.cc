@@ -59,6 +59,7 @@ struct Harness {
   std::vector<kube::Action> actions;
   std::vector<kube::Event> events;
   Result<void> outcome;
+  std::chrono::seconds seeing_takes{0};
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -67,7 +68,11 @@ struct Harness {
   DecisionLoop loop{{.interval = std::chrono::seconds(15)}, seams(), clock, board};
 
   LoopSeams seams() {
-    return {.see = [this] { return objects; },
+    return {.see =
+                [this] {
+                  clock.advance(seeing_takes);
+                  return objects;
+                },
             .measure = [this](std::stop_token) { return measure(); },
             .perform =
                 [this](const kube::Action& action, std::stop_token) {
@@ -175,6 +180,24 @@ TEST_CASE("with threads, an order does not wait for the answer to the one before
   std::jthread thread([&](std::stop_token stop) { loop.run(stop); });
   std::unique_lock lock(mutex);
   CHECK(changed.wait_for(lock, std::chrono::seconds(20), [&] { return on_their_way == 3; }));
+}
+
+TEST_CASE("a decision that takes long is made as seldom as that it takes a tenth of the time") {
+  struct Case {
+    int takes_seconds;
+    bool triggered;
+    int want_pause_seconds;  // from the beginning of the one to that of the next
+  };
+  for (const Case& c : {Case{0, false, 15}, Case{0, true, 1}, Case{1, false, 15}, Case{1, true, 10}, Case{3, false, 30},
+                        Case{3, true, 30}}) {
+    CAPTURE(c.takes_seconds, c.triggered);
+    Harness harness;
+    harness.seeing_takes = std::chrono::seconds(c.takes_seconds);
+    const Clock::TimePoint began = harness.clock.now();
+    harness.loop.decide_once({});
+    if (c.triggered) harness.loop.trigger();
+    CHECK(harness.loop.next_due() - began == std::chrono::seconds(c.want_pause_seconds));
+  }
 }
 
 TEST_CASE("it decides every interval") {

@@ -1,8 +1,9 @@
 // An in-memory API server for step tests: as much of its rules as the steps rely on.
 //
 //   create   AlreadyExists for a taken name; uid and creationTimestamp are given
-//   apply    creates or merges; a wrong uid or version is Conflict (versions are as put and never change); lists are
-//   replaced (ours are atomic or have one element) status   only .status changes, and a spec write never changes it
+//   apply    creates or merges; a wrong uid or version is Conflict (versions are as put and never change);
+//            lists are replaced (ours are atomic or have one element)
+//   status   only .status changes, and a spec write never changes it
 //   delete   with another uid: nothing happens; pods stay, marked, until finish_deletions()
 #pragma once
 
