@@ -185,7 +185,7 @@ def simulation_runs():
 
 
 def unit_tests():
-    if not build("build/asan", [], "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address"):
+    if not build("build/asan", ["test_programs"], "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address"):
         return Tally(failed=1)
     return catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"})
 
