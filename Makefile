@@ -75,7 +75,8 @@ bench-scale: build ## 1,000 jobs with 10,000 workers on fake nodes, the operator
 
 .PHONY: fuzz
 fuzz: toolchain ## libFuzzer on everything src/kube parses, a minute each (FUZZ_SECONDS=60)
-	@tools/fuzz.sh $(or $(FUZZ_SECONDS),60)
+	@toolchain/install.sh fuzz
+	@tools/fuzz.sh explore $(or $(FUZZ_SECONDS),60)
 
 .PHONY: soak
 soak: build ## the control plane against faults in virtual time, as many seeds as fit (MINUTES=30); failures become scenario files

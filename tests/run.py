@@ -2,16 +2,20 @@
 """Builds and runs every test of Sluice and prints `N passed, M failed` as the last line.
 
 A stage is a command with a log file and a way to count its tests. Stages that do not need each other overlap: the Go parts of
-the local cluster build at low priority beside the C++ code. A stage that cannot run is a failure, never a silent skip.
+the local cluster, the fuzzers and the simulation's seeds run at low priority beside the rest, which often waits. A stage that
+cannot run is a failure, never a silent skip.
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import os
 import pathlib
+import queue
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 
@@ -26,6 +30,7 @@ LOGS = ROOT / "build/test-logs"
 THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_kube_fake_test", "sluice_prom_test", "sluice_transport_test",
                   "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
 SIMULATION_SEEDS = 10000  # of random faults; more: `make soak`
+STAGES = ["unit", "fuzz", "simulation", "threads", "python", "e2e"]
 
 
 @dataclasses.dataclass
@@ -38,6 +43,33 @@ class Tally:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+
+
+class Background:
+    """Runs stages one after another with the processor time that the others leave over.
+
+    Their processes are at nice 19, in this one's session: between sessions niceness counts for nothing where the kernel
+    schedules by session (autogroup). They end with this process when a terminal interrupts it.
+    """
+
+    def __init__(self):
+        self._stages = queue.SimpleQueue()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def start(self, stage):
+        """A future of the function's result."""
+        result = concurrent.futures.Future()
+        self._stages.put((stage, result))
+        return result
+
+    def _run(self):
+        os.nice(19)  # on Linux that of this thread, and of what it starts
+        while True:
+            stage, result = self._stages.get()
+            try:
+                result.set_result(stage())
+            except Exception as failure:
+                result.set_exception(failure)
 
 
 def say(text):
@@ -58,9 +90,8 @@ def run(name, command, timeout_seconds=1800, environment=None):
                                     env={**os.environ, **(environment or {})}, timeout=timeout_seconds).returncode
         except subprocess.TimeoutExpired:
             status = f"none after {timeout_seconds} s"
-    say(f"{name}: {'ok' if status == 0 else f'FAILED (exit status {status})'} in {time.monotonic() - began:.0f} s")
-    if status != 0:
-        print(tail(log), flush=True)
+    verdict = "ok" if status == 0 else f"FAILED (exit status {status})"
+    say(f"{name}: {verdict} in {time.monotonic() - began:.0f} s" + ("" if status == 0 else "\n" + tail(log)))
     return status == 0
 
 
@@ -126,63 +157,93 @@ def pytest(name, paths, environment=None, timeout_seconds=1800):
     return tally
 
 
+def counted(tests):
+    """Runs commands by name; each is a test."""
+    passed = sum(run(name, command) for name, command in tests.items())
+    return Tally(passed=passed, failed=len(tests) - passed)
+
+
+def fuzzing():
+    """Every fuzz target, on the same inputs each time. A failure's log names the input and the command that runs it again."""
+    if not run("build-fuzz", ["tools/fuzz.sh", "build"]):
+        return Tally(failed=1)
+    targets = sorted(folder.name for folder in (ROOT / "src/kube/fuzz/corpus").iterdir())
+    return counted({f"fuzz-{target}": ["tools/fuzz.sh", "run", target] for target in targets})
+
+
 def simulation_runs():
     """Every one of Sieve's perturbations, and SIMULATION_SEEDS runs with random faults, a thousand to a test."""
+    # Optimised and without sanitizers.
+    if not run("build-simulation", ["ninja", "-C", "build", "sluice-simulation"]):
+        return Tally(failed=1)
     simulation = "build/operator/simulation/sluice-simulation"
-    tests = {"simulation-sieve": ["--sieve"]}
+    tests = {"simulation-sieve": [simulation, "--sieve"]}
     for first in range(1, SIMULATION_SEEDS, 1000):
-        tests[f"simulation-seeds-{first}"] = ["--first", str(first), "--runs", "1000"]
+        tests[f"simulation-seeds-{first}"] = [simulation, "--first", str(first), "--runs", "1000"]
     # A failure's log names the seed and the command that runs it again.
-    passed = sum(run(name, [simulation, *arguments]) for name, arguments in tests.items())
-    return Tally(passed=passed, failed=len(tests) - passed)
+    return counted(tests)
+
+
+def unit_tests():
+    if not build("build/asan", ["test_programs"], "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address"):
+        return Tally(failed=1)
+    return catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"})
+
+
+def thread_tests():
+    if not build("build/tsan", THREADED_TESTS, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_SANITIZE=thread"):
+        return Tally(failed=1)
+    suppressions = ROOT / "tools/sanitizers/tsan.supp"
+    return catch_tests("build/tsan", THREADED_TESTS, {"TSAN_OPTIONS": f"suppressions={suppressions}:halt_on_error=0"})
+
+
+def python_tests():
+    feeder = {"SLUICE_FEEDER_BINARY": str(ROOT / "build/worker-image/sluice-feeder"), "PYTHONPATH": str(ROOT / "python"),
+              "SLUICE_BUILD": str(ROOT / "build")}
+    tally = Tally()
+    for name, path in [("style", "tools"), ("client", "python/tests"), ("pipeline", "src/pipeline"),
+                       ("datasets", "e2e/datasets"), ("demo", "e2e/demo"), ("runner", "tests")]:
+        tally.add(pytest(name, [path], feeder))
+    return tally
+
+
+def run_stages(stages):
+    """The order matters for the time: what the background does must neither keep the end-to-end tests waiting (the cluster's
+    programs come first) nor be left alone at the end."""
+    total = Tally()
+    background = Background()
+    results = []
+    # 1. What takes minutes on a bare machine and nothing after the first time.
+    if "e2e" in stages:
+        binaries = background.start(lambda: run("cluster-binaries", ["e2e/cluster/build-binaries.sh"], timeout_seconds=3600))
+    # 2. The programs.
+    built = build("build", [], "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF") and \
+        run("bundle", ["worker-image/bundle.sh", "build"])
+    total.failed += int(not built)
+    # 3. The tests that only compute, beside those that also wait.
+    for name, stage in [("fuzz", fuzzing), ("simulation", simulation_runs)]:
+        if name in stages:
+            results.append(background.start(stage))
+    for name, stage in [("unit", unit_tests), ("threads", thread_tests), ("python", python_tests)]:
+        if name in stages:
+            total.add(stage())
+    # 4. The cluster.
+    if "e2e" in stages:
+        if binaries.result():
+            total.add(pytest("cluster", ["e2e/cluster"]))
+            total.add(pytest("e2e", ["e2e/scenarios"], timeout_seconds=2400))
+        else:
+            total.failed += 1
+    for result in results:
+        total.add(result.result())
+    return total
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["unit", "simulation", "threads", "python", "e2e"], action="append",
-                        help="run only these stages (default: all)")
-    options = parser.parse_args()
-    stages = options.only or ["unit", "simulation", "threads", "python", "e2e"]
+    parser.add_argument("--only", choices=STAGES, action="append", help="run only these stages (default: all)")
     LOGS.mkdir(parents=True, exist_ok=True)
-    total = Tally()
-
-    def required(ok):
-        total.add(Tally(passed=int(ok), failed=int(not ok)))
-        return ok
-
-    # The Go parts and the data sets take minutes on a bare machine and nothing after the first time.
-    background = None
-    if "e2e" in stages:
-        with (LOGS / "cluster-binaries.log").open("w") as output:
-            background = subprocess.Popen(["nice", "-n", "10", "e2e/cluster/build-binaries.sh"], cwd=ROOT, stdout=output,
-                                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-    required(build("build", [], "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF") and
-             run("bundle", ["worker-image/bundle.sh", "build"]))
-    if "unit" in stages:
-        if required(build("build/asan", [], "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address")):
-            total.add(catch_tests("build/asan", environment={"ASAN_OPTIONS": "detect_leaks=1",
-                                                             "UBSAN_OPTIONS": "print_stacktrace=1"}))
-    if "simulation" in stages:
-        # Optimised and without sanitizers.
-        if required(run("build-simulation", ["ninja", "-C", "build", "sluice-simulation"])):
-            total.add(simulation_runs())
-    if "threads" in stages:
-        if required(build("build/tsan", THREADED_TESTS, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_SANITIZE=thread")):
-            suppressions = ROOT / "tools/sanitizers/tsan.supp"
-            total.add(catch_tests("build/tsan", THREADED_TESTS, {"TSAN_OPTIONS": f"suppressions={suppressions}:halt_on_error=0"}))
-    if "python" in stages:
-        feeder = {"SLUICE_FEEDER_BINARY": str(ROOT / "build/worker-image/sluice-feeder"), "PYTHONPATH": str(ROOT / "python"),
-                  "SLUICE_BUILD": str(ROOT / "build")}
-        for name, path in [("style", "tools"), ("client", "python/tests"), ("pipeline", "src/pipeline"),
-                           ("datasets", "e2e/datasets"), ("demo", "e2e/demo"), ("runner", "tests")]:
-            total.add(pytest(name, [path], feeder))
-    if background is not None:
-        ok = background.wait() == 0
-        say("cluster binaries: " + ("ok" if ok else "FAILED\n" + tail(LOGS / "cluster-binaries.log")))
-        if required(ok):
-            total.add(pytest("cluster", ["e2e/cluster"]))
-            total.add(pytest("e2e", ["e2e/scenarios"], timeout_seconds=2400))
-
+    total = run_stages(parser.parse_args().only or STAGES)
     for name in total.skipped:
         print(f"skipped: {name}")
     line = f"{total.passed} passed, {total.failed} failed"

@@ -1,5 +1,11 @@
-"""The runner's own counting: a test that fails, crashes or vanishes is never counted as passed."""
+"""The runner's own counting: a test that fails, crashes or vanishes is never counted as passed, in the background neither."""
 
+import os
+import re
+import subprocess
+import types
+
+import pytest
 import run
 
 REPORT = """<Catch name="x"><Group name="x">
@@ -28,3 +34,76 @@ def test_a_sanitizer_report_after_the_last_test_is_a_failure(tmp_path):
 def test_a_crash_that_leaves_no_report_is_a_failure(tmp_path):
     assert tally_of(tmp_path, None, False) == (0, 1)
     assert tally_of(tmp_path, "<Catch name='x'><Group", False) == (0, 1)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Commands are recorded by name instead of run; those in `failing` fail."""
+    recorded = types.SimpleNamespace(names=[], failing=set())
+
+    def record(name, *_, **__):
+        recorded.names.append(name)
+        return name not in recorded.failing
+
+    monkeypatch.setattr(run, "run", record)
+    return recorded
+
+
+def test_the_background_runs_stages_in_order_and_at_the_lowest_priority_but_not_the_others():
+    before = os.nice(0)
+    background = run.Background()
+    order = []
+
+    def niceness(number):
+        order.append(number)
+        return int(subprocess.run(["nice"], capture_output=True, text=True).stdout)
+
+    results = [background.start(lambda number=number: niceness(number)) for number in range(3)]
+    assert [result.result(60) for result in results] == [19, 19, 19]
+    assert order == [0, 1, 2]
+    assert os.nice(0) == before
+
+
+def test_an_exception_in_the_background_is_not_lost_and_does_not_end_it():
+    background = run.Background()
+    broken = background.start(lambda: 1 // 0)
+    assert background.start(lambda: "next").result(60) == "next"
+    with pytest.raises(ZeroDivisionError):
+        broken.result(60)
+
+
+def test_every_fuzz_target_is_a_test(ran):
+    listed = re.search(r"set\(targets ([a-z_ ]+)\)", (run.ROOT / "src/kube/fuzz/CMakeLists.txt").read_text()).group(1).split()
+    assert run.fuzzing() == run.Tally(passed=len(listed))
+    assert ran.names == ["build-fuzz", *(f"fuzz-{target}" for target in sorted(listed))]
+
+
+def test_a_fuzz_target_that_fails_or_is_not_built_is_a_failure(ran):
+    ran.failing.add("fuzz-watch")
+    assert run.fuzzing().failed == 1
+    ran.failing.add("build-fuzz")
+    assert run.fuzzing() == run.Tally(failed=1)
+
+
+def test_ten_thousand_seeds_are_ten_tests_and_sieves_plans_one(ran):
+    ran.failing.add("simulation-seeds-2001")
+    assert run.simulation_runs() == run.Tally(passed=10, failed=1)
+    assert ran.names[:3] == ["build-simulation", "simulation-sieve", "simulation-seeds-1"]
+
+
+def test_what_runs_in_the_background_is_in_the_total(ran):
+    ran.failing.add("fuzz-status")
+    ran.failing.add("simulation-seeds-1")
+    total = run.run_stages(["fuzz", "simulation"])
+    assert (total.passed, total.failed) == (5 + 10, 2)
+
+
+def test_without_the_clusters_programs_the_end_to_end_tests_fail_rather_than_vanish(ran, monkeypatch):
+    monkeypatch.setattr(run, "pytest", lambda *_, **__: pytest.fail("there is no cluster to run on"))
+    ran.failing.add("cluster-binaries")
+    assert run.run_stages(["e2e"]).failed == 1
+
+
+def test_a_build_that_fails_is_a_failure(ran):
+    ran.failing.update({"build-build", "build-asan", "build-tsan"})
+    assert run.run_stages(["unit", "threads"]) == run.Tally(failed=3)

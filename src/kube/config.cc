@@ -11,7 +11,6 @@
 #include <openssl/evp.h>
 #include <yaml-cpp/yaml.h>
 
-#include "src/http/cpprest_transport.h"
 #include "src/kube/exec_plugin.h"
 
 namespace sluice::kube {
@@ -278,11 +277,6 @@ Result<Connection> read_in_cluster(const Clock& clock, const PodEnvironment& env
 
 std::shared_ptr<http::TokenSource> token_from_file(std::string path, const Clock& clock) {
   return std::make_shared<TokenFile>(std::move(path), clock);
-}
-
-Result<std::shared_ptr<http::Transport>> open_transport(const Connection& connection) {
-  SLUICE_TRY(auto transport, http::make_cpprest_transport(connection.endpoint));
-  return connection.token ? http::with_bearer_token(std::move(transport), connection.token) : std::move(transport);
 }
 
 }  // namespace sluice::kube
