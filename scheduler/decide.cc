@@ -76,6 +76,7 @@ std::map<int, Contender> advise(const std::vector<Contender>& contenders, const 
 
 std::vector<LocalCpu> local_plan(const Contender& c, const NodeTable& nodes) {
   std::vector<LocalCpu> local;
+  if (!c.job->local_adjustable) return local;
   local.reserve(c.hosts.size());
   for (std::size_t i = 0; i < c.hosts.size(); ++i) {
     const TrainerHost& now = c.job->hosts[i];
