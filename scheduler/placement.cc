@@ -276,7 +276,11 @@ class Placer {
       const Worker* candidate = &c.job->workers[worker];
       const int node = c.worker_nodes[worker];
       if (node == kNowhere || std::find(c.kept.begin(), c.kept.end(), candidate) != c.kept.end()) continue;
-      if (nodes_[node].free_for_workers() < c.worker_millicores || !affords(c, nodes_[node])) continue;
+      // Others may have taken up meanwhile what it left.
+      if (nodes_[node].free_for_workers() < c.worker_millicores || !affords(c, nodes_[node]) ||
+          nodes_[node].memory_bytes < c.job->worker_memory_bytes ||
+          nodes_[node].network_bytes_per_second < c.worker_traffic)
+        continue;
       take(c, node);
       c.kept.push_back(candidate);
       return;
