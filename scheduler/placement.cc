@@ -137,8 +137,12 @@ class Placer {
   void keep(Contender& c) {
     if (stays_whole(c)) return;
     int displaced = 0;
+    // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
+    // it hides the metrics.
+    const bool whatever = c.want.unconditional;
+    const int most = whatever ? c.want.workers : c.workers;
     for (const int worker : in_order_of_keeping(c, nodes_)) {
-      if (std::ssize(c.kept) == c.workers) break;
+      if (std::ssize(c.kept) == most) break;
       const int node = c.worker_nodes[worker];
       if (node == kNowhere) {
         unplaced_.push_back({&c, &c.job->workers[worker]});
@@ -146,7 +150,7 @@ class Placer {
         continue;
       }
       const NodeState& state = nodes_[node];
-      if (state.free_for_workers() < c.worker_millicores || !affords(c, state)) {
+      if (!whatever && (state.free_for_workers() < c.worker_millicores || !affords(c, state))) {
         ++displaced;
         continue;
       }
@@ -255,6 +259,7 @@ class Placer {
     for (int i = 0; i < std::ssize(contenders_); ++i) {
       Contender& c = contenders_[i];
       if (c.blocked == Reason::kCpu && !no_place_[i]) c.blocked.reset();
+      if (c.want.unconditional) continue;  // what it has is kept, with a place or without
       if (const auto bid = growth_.next_bid(i)) bids.push(*bid);
     }
     while (!bids.empty()) {
@@ -359,21 +364,13 @@ void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth,
   Placer(contenders, nodes, growth, snapshot, config).run();
 }
 
-std::vector<std::string> victims_of(const Contender& contender, int workers, const NodeTable& nodes) {
-  const bool all_stay =
-      contender.want.unconditional ? contender.live <= workers : contender.live == std::ssize(contender.kept);
-  if (all_stay) return {};
+std::vector<std::string> victims_of(const Contender& contender, const NodeTable& nodes) {
+  if (contender.live == std::ssize(contender.kept)) return {};
   std::vector<int> live = in_order_of_keeping(contender, nodes);
-  // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
-  // it hides the metrics.
-  if (contender.want.unconditional) {
-    live.erase(live.begin(), live.begin() + std::min<std::ptrdiff_t>(workers, std::ssize(live)));
-  } else {
-    std::erase_if(live, [&](int worker) {
-      return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
-             contender.kept.end();
-    });
-  }
+  std::erase_if(live, [&](int worker) {
+    return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
+           contender.kept.end();
+  });
   std::vector<std::string> names;
   names.reserve(live.size());
   for (auto worker = live.rbegin(); worker != live.rend(); ++worker)
