@@ -258,7 +258,10 @@ class Placer {
     std::priority_queue<Growth::Bid> bids;
     for (int i = 0; i < std::ssize(contenders_); ++i) {
       Contender& c = contenders_[i];
-      if (c.blocked == Reason::kCpu && !no_place_[i]) c.blocked.reset();
+      // What others had been granted, and gave back, may be enough for it now.
+      const bool refused = c.blocked == Reason::kCpu || c.blocked == Reason::kQuota || c.blocked == Reason::kBudget ||
+                           c.blocked == Reason::kNetwork;
+      if (refused && !no_place_[i]) c.blocked.reset();
       if (c.want.unconditional) continue;  // what it has is kept, with a place or without
       if (const auto bid = growth_.next_bid(i)) bids.push(*bid);
     }
