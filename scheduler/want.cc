@@ -89,7 +89,8 @@ Want want_of(const Job& job, const Belief& belief, const Config& config) {
   if (!job.running) return {0, Reason::kNotRunning};
   if (job.placement == Placement::kLocal) {
     const bool model = job.local_adjustable && belief.known && belief.metrics_problem.empty();
-    return {0, Reason::kPlacementLocal, false, model ? want_of_adjustable(job, belief, config).supply_ratio : 0};
+    const double supply_ratio = model ? want_of_adjustable(job, belief, config).supply_ratio : 0;
+    return {0, Reason::kPlacementLocal, false, supply_ratio, Reason::kPlacementLocal};
   }
   if (!belief.metrics_problem.empty()) {
     Want held = bounded({job.allocated_workers, Reason::kNoMetrics}, job);
