@@ -11,7 +11,7 @@ namespace {
 struct Free {
   int node = 0;
   int gpus = 0;
-  std::int64_t millicores = 0;  // that neither other pods nor the running trainers' floors need
+  std::int64_t millicores = 0;  // that neither other pods nor the running trainers' floors need, nor workers that stay
 };
 
 class Queue {
@@ -64,20 +64,22 @@ class Queue {
     return waited_seconds * std::max(1.0, waited_seconds / std::max(config_.ageing_seconds, 1.0));
   }
 
-  // Running trainers keep at least a core per GPU, and at most what they request now.
+  // Running trainers keep at least a core per GPU, and at most what they request now; all of it where the plan leaves
+  // their feeders alone.
   void find_free() {
     for (int node = 0; node < nodes_.size(); ++node) {
       const NodeState& state = nodes_[node];
-      const int gpus = state.node->schedulable ? state.node->gpus - state.node->gpus_in_use : 0;
-      free_.push_back({node, std::max(gpus, 0), state.room_millicores});
+      const int gpus = state.node->gpus - state.node->gpus_in_use;
+      free_.push_back({node, std::max(gpus, 0), state.free_for_local()});
     }
     for (const Job& job : snapshot_.jobs) {
       if (job.running && !job.quota.empty()) quota_gpus_[job.quota] += job.gpus;
       if (!job.local_adjustable) continue;
+      const bool fixed = job.mode != Mode::kAuto || !job.running;
       for (const TrainerHost& host : job.hosts) {
         const int node = nodes_.index_of(host.node);
         if (node == kNowhere) continue;
-        const std::int64_t least = 1000 * std::max(host.gpus, 1);
+        const std::int64_t least = fixed ? host.request_millicores : 1000 * std::max(host.gpus, 1);
         free_[node].millicores -= std::min(least, host.request_millicores);
       }
     }

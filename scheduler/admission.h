@@ -4,7 +4,8 @@
 // (backfill), until it has waited so long that nobody overtakes it any more (no starvation). A gang that fits on one
 // host goes to the one with the fewest free GPUs that suffice (best fit); a larger one takes the emptiest hosts, as few
 // as possible. Its CPU is reserved at once, so that data workers that stand on it make way in the same decision
-// (anti-stranding). CPU of data workers is therefore never what a trainer waits for.
+// (anti-stranding). CPU of data workers is therefore never what a trainer waits for, but for those that must not be
+// stopped (modes Off and Recommend, no metrics).
 //
 // Jobs that Kueue admits (Waiting::admitted_elsewhere) are left alone.
 //

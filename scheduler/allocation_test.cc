@@ -51,7 +51,7 @@ class Contest {
     for (const Contender& c : contenders) {
       Grant grant;
       grant.workers = c.want.unconditional ? static_cast<int>(c.occupied.size()) : c.workers;
-      grant.victims = victims_of(c, c.want.unconditional ? c.want.workers : c.workers, nodes);
+      grant.victims = victims_of(c, nodes);
       for (const int node : c.new_nodes) grant.new_worker_nodes.emplace_back(nodes.name(node));
       for (const int node : c.occupied) grant.occupied_nodes.emplace_back(nodes.name(node));
       grant.out_of_room = c.blocked == Reason::kCpu;
@@ -263,7 +263,7 @@ TEST_CASE("unconditional workers are no victims even where the node says it has 
   Contest contest;
   contest.claims(MakeJob("a").holds(3, "n1"), 3, true);
   const std::vector<Grant> grants = contest.on({{"n1", 4000, 3500, true}});
-  CHECK(grants[0].workers == 0);
+  CHECK(grants[0].workers == 3);
   CHECK(grants[0].victims.empty());
 
   Contest lowered;

@@ -55,7 +55,6 @@ void find_workers(NodeTable& nodes, Contender& c) {
 }
 
 void find_hosts(const NodeTable& nodes, Contender& c) {
-  if (!c.job->local_adjustable) return;
   for (const TrainerHost& host : c.job->hosts) {
     HostShare share;
     share.node = nodes.index_of(host.node);

@@ -48,7 +48,7 @@ struct Contender {
   std::optional<Reason> blocked;  // why it did not get more
   Want want;
   double last_value = 0;         // of the last piece granted
-  std::vector<HostShare> hosts;  // as Job::hosts; empty unless Job::local_adjustable
+  std::vector<HostShare> hosts;  // as Job::hosts
 
   int live = 0;                   // workers that are not draining
   int bound = 0;                  // of these, on nodes of the snapshot

@@ -53,6 +53,9 @@ std::map<int, Contender> advise(const std::vector<Contender>& contenders, const 
     asked.push_back(i);
     theirs += std::max(0, c.workers - c.outside) * c.job->worker_millicores;
     for (const int node : c.occupied) nodes[node].worker_millicores -= c.job->worker_millicores;
+    for (const Worker* worker : c.kept)
+      if (const int node = c.worker_nodes[worker - c.job->workers.data()]; node != kNowhere)
+        nodes[node].staying_millicores -= c.job->worker_millicores;
     Contender candidate = c;
     candidate.want = *c.advised;
     candidate.limit = candidate.want.workers;
@@ -76,6 +79,7 @@ std::map<int, Contender> advise(const std::vector<Contender>& contenders, const 
 
 std::vector<LocalCpu> local_plan(const Contender& c, const NodeTable& nodes) {
   std::vector<LocalCpu> local;
+  if (!c.job->local_adjustable) return local;
   local.reserve(c.hosts.size());
   for (std::size_t i = 0; i < c.hosts.size(); ++i) {
     const TrainerHost& now = c.job->hosts[i];
@@ -99,7 +103,7 @@ JobPlan plan_for(const Contender& c, const Contender& wish, const NodeTable& nod
   plan.id = c.job->id;
   plan.recommended = wish.want.unconditional ? wish.want.workers : wish.workers;
   plan.workers = c.job->mode == Mode::kRecommend ? c.job->allocated_workers : plan.recommended;
-  plan.victims = victims_of(c, plan.workers, nodes);
+  plan.victims = victims_of(c, nodes);
   plan.new_worker_nodes.reserve(c.new_nodes.size());
   for (const int node : c.new_nodes) plan.new_worker_nodes.emplace_back(nodes.name(node));
   plan.local = local_plan(c, nodes);
@@ -112,15 +116,15 @@ JobPlan plan_for(const Contender& c, const Contender& wish, const NodeTable& nod
 Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
   NodeTable nodes(snapshot.nodes, smallest_worker(snapshot.jobs));
 
-  // 1. Admit: waiting trainers whose GPUs are free start. Their CPU is theirs from now on.
+  // 1. Estimate: what each job demands and what a core does for it, from its measurement and what was learnt before;
+  //    and want: how much it would have if nobody else existed, and why so much. What nothing justifies taking is held.
+  std::vector<Contender> contenders = make_contenders(snapshot, nodes, config);
+  hold_workers(contenders, nodes);
+
+  // 2. Admit: waiting trainers whose GPUs are free start. Their CPU is theirs from now on.
   const std::map<JobId, Admission> admitted = admit(snapshot, nodes, config);
 
-  // 2. Estimate: what each job demands and what a core does for it, from its measurement and what was learnt before;
-  //    and want: how much it would have if nobody else existed, and why so much.
-  std::vector<Contender> contenders = make_contenders(snapshot, nodes, config);
-
-  // 3. Floor: every job's part of its own hosts, as far as it needs it. Data workers of others make way. What nothing
-  //    justifies taking is held.
+  // 3. Floor: every job's part of its own hosts, as far as it needs it. Data workers of others make way.
   grant_floors(contenders, nodes, config);
   hold_frozen(contenders, nodes);
   Growth growth(contenders, nodes, snapshot, config);

@@ -31,6 +31,15 @@ void give(Contender& c, HostShare& host, std::int64_t millicores, NodeTable& nod
   if (host.node != kNowhere) nodes.give_local(host.node, millicores);
 }
 
+// Feeders get up to so much, as far as there is room.
+void raise(Contender& c, std::int64_t HostShare::*to, NodeTable& nodes) {
+  for (HostShare& host : c.hosts) {
+    if (host.node == kNowhere) continue;
+    const std::int64_t room = std::max<std::int64_t>(nodes[host.node].free_for_local(), 0);
+    give(c, host, std::clamp<std::int64_t>(host.*to - host.granted, 0, room), nodes);
+  }
+}
+
 void hold_as_it_is(Contender& c, NodeTable& nodes) {
   for (std::size_t i = 0; i < c.hosts.size(); ++i) {
     HostShare& host = c.hosts[i];
@@ -62,6 +71,15 @@ void set_floor(const Contender& c, const TrainerHost& at, HostShare& host, const
 
 }  // namespace
 
+void hold_workers(const std::vector<Contender>& contenders, NodeTable& nodes) {
+  for (const Contender& c : contenders) {
+    if (!c.want.unconditional) continue;
+    for (std::size_t i = 0; i < c.worker_nodes.size(); ++i)
+      if (c.worker_nodes[i] != kNowhere && !c.job->workers[i].draining)
+        nodes[c.worker_nodes[i]].staying_millicores += c.worker_millicores;
+  }
+}
+
 void grant_floors(std::vector<Contender>& contenders, NodeTable& nodes, const Config& config) {
   const std::vector<double> claims = claims_per_node(contenders, nodes);
   for (Contender& c : contenders) {
@@ -70,7 +88,8 @@ void grant_floors(std::vector<Contender>& contenders, NodeTable& nodes, const Co
   }
   // Feeders that stay as they are leave less to share.
   std::vector<std::int64_t> room(nodes.size());
-  for (int node = 0; node < nodes.size(); ++node) room[node] = std::max<std::int64_t>(0, nodes[node].free_for_local());
+  for (int node = 0; node < nodes.size(); ++node)
+    room[node] = std::max<std::int64_t>(0, nodes[node].room_millicores - nodes[node].local_millicores);
   for (Contender& c : contenders) {
     if (!c.adjustable) continue;
     for (std::size_t i = 0; i < c.hosts.size(); ++i) {
@@ -85,20 +104,16 @@ void grant_floors(std::vector<Contender>& contenders, NodeTable& nodes, const Co
       const double part = all > 0 ? claim_on(c.job->hosts[i], state) / all : 0;
       host.share = static_cast<std::int64_t>(part * static_cast<double>(room[host.node]));
       set_floor(c, c.job->hosts[i], host, config);
-      give(c, host, host.floor, nodes);
+      give(c, host, std::min(host.floor, host.held), nodes);
     }
   }
+  for (Contender& c : contenders)
+    if (c.adjustable) raise(c, &HostShare::floor, nodes);
 }
 
 void hold_frozen(std::vector<Contender>& contenders, NodeTable& nodes) {
-  for (Contender& c : contenders) {
-    if (!c.adjustable || !frozen(c)) continue;
-    for (HostShare& host : c.hosts) {
-      if (host.node == kNowhere) continue;
-      const std::int64_t room = nodes[host.node].free_for_local();
-      give(c, host, std::clamp<std::int64_t>(host.most - host.granted, 0, std::max<std::int64_t>(room, 0)), nodes);
-    }
-  }
+  for (Contender& c : contenders)
+    if (c.adjustable && frozen(c)) raise(c, &HostShare::most, nodes);
 }
 
 std::int64_t limit_millicores(const Contender& contender, const HostShare& host, const NodeTable& nodes) {

@@ -50,9 +50,7 @@ void Growth::hold_unconditional() {
     if (!c.want.unconditional) continue;
     c.workers = std::min(c.limit, c.bound);
     used_millicores_ += pooled(c, c.workers) * c.worker_millicores;
-    if (c.quota != kNowhere) quota_left_[c.quota] -= c.workers * c.worker_millicores;
-    if (budget_left_) *budget_left_ -= c.workers * c.worker_cores() * cheapest_price_;
-    take_network(c, c.workers);
+    count(c, c.limit);  // those that are lost, too: the number stands
   }
 }
 
@@ -209,25 +207,29 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
   int fitting = workers;
   while (fitting > 0 && (pooled(c, c.workers + fitting) - pooled(c, c.workers)) * size > spare_millicores()) --fitting;
   bounded(fitting, Reason::kCpu);
-  if (c.quota != kNowhere) bounded(quota_left_[c.quota] / size, Reason::kQuota);
-  bounded(within_network(c, workers), Reason::kNetwork);
-  const double price = c.worker_cores() * cheapest_price_;
-  if (budget_left_ && price > 0) bounded(std::llround(std::floor(*budget_left_ / price + 1e-9)), Reason::kBudget);
+  if (!c.want.unconditional) {
+    if (c.quota != kNowhere) bounded(quota_left_[c.quota] / size, Reason::kQuota);
+    bounded(within_network(c, workers), Reason::kNetwork);
+    const double price = c.worker_cores() * cheapest_price_;
+    if (budget_left_ && price > 0) bounded(std::llround(std::floor(*budget_left_ / price + 1e-9)), Reason::kBudget);
+    count(c, workers);
+  }
   if (workers == 0) return false;
   used_millicores_ += (pooled(c, c.workers + workers) - pooled(c, c.workers)) * size;
-  if (c.quota != kNowhere) quota_left_[c.quota] -= workers * size;
-  if (budget_left_) *budget_left_ -= workers * price;
-  take_network(c, workers);
   c.workers += workers;
   return true;
 }
 
 void Growth::give_back_worker(Contender& c) {
   used_millicores_ -= (pooled(c, c.workers) - pooled(c, c.workers - 1)) * c.worker_millicores;
-  if (c.quota != kNowhere) quota_left_[c.quota] += c.worker_millicores;
-  if (budget_left_) *budget_left_ += c.worker_cores() * cheapest_price_;
-  take_network(c, -1);
+  if (!c.want.unconditional) count(c, -1);
   --c.workers;
+}
+
+void Growth::count(const Contender& c, int workers) {
+  if (c.quota != kNowhere) quota_left_[c.quota] -= workers * c.worker_millicores;
+  if (budget_left_) *budget_left_ -= workers * c.worker_cores() * cheapest_price_;
+  take_network(c, workers);
 }
 
 int Growth::within_network(const Contender& c, int workers) const {

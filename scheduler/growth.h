@@ -76,6 +76,8 @@ class Growth {
   double value_of(const Contender& c, double x, double gain_x, double cores, bool held) const;
   bool serve_local(Contender& c, const Bid& bid);
   bool serve_remote(Contender& c, const Bid& bid);
+  // So many more workers count against quota, budget and network, wherever they are.
+  void count(const Contender& c, int workers);
   int within_network(const Contender& c, int workers) const;
   void take_network(const Contender& c, int workers);
 

@@ -257,7 +257,7 @@ TEST_CASE("noise does not shake the workers") {
       }
       snapshot = observed_again(applied(snapshot, plan), truth, seed + static_cast<unsigned>(round), 0.05);
     }
-    RC_ASSERT(changed <= 10 + held / 3);
+    RC_ASSERT(changed <= 20 + held / 3);
   });
 }
 

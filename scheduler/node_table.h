@@ -29,15 +29,18 @@ struct NodeState {
   std::int64_t local_millicores = 0;     // given to feeders
   std::int64_t worker_millicores = 0;    // given to data workers
   std::int64_t standing_millicores = 0;  // of live data workers, whether or not they are kept
+  std::int64_t staying_millicores = 0;   // of those that nothing justifies taking, given or to be given
   bool crowded = false;                  // they cannot all stay
   std::int64_t memory_bytes = 0;         // left for data workers
   double network_bytes_per_second = 0;   // left for data workers
 
-  std::int64_t free_for_local() const { return room_millicores - local_millicores - worker_millicores; }
+  std::int64_t free_for_local() const {
+    return room_millicores - local_millicores - std::max(worker_millicores, staying_millicores);
+  }
   // For workers that are there already; new ones need a schedulable node, too.
   std::int64_t free_for_workers() const {
     const std::int64_t guarded = node->schedulable ? worker_room_millicores : room_millicores;
-    return std::min(guarded - worker_millicores, free_for_local());
+    return std::min(guarded, room_millicores - local_millicores) - worker_millicores;
   }
   double price_per_core_hour() const;
 };

@@ -137,8 +137,12 @@ class Placer {
   void keep(Contender& c) {
     if (stays_whole(c)) return;
     int displaced = 0;
+    // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
+    // it hides the metrics.
+    const bool whatever = c.want.unconditional;
+    const int most = whatever ? c.want.workers : c.workers;
     for (const int worker : in_order_of_keeping(c, nodes_)) {
-      if (std::ssize(c.kept) == c.workers) break;
+      if (std::ssize(c.kept) == most) break;
       const int node = c.worker_nodes[worker];
       if (node == kNowhere) {
         unplaced_.push_back({&c, &c.job->workers[worker]});
@@ -146,7 +150,7 @@ class Placer {
         continue;
       }
       const NodeState& state = nodes_[node];
-      if (state.free_for_workers() < c.worker_millicores || !affords(c, state)) {
+      if (!whatever && (state.free_for_workers() < c.worker_millicores || !affords(c, state))) {
         ++displaced;
         continue;
       }
@@ -254,7 +258,11 @@ class Placer {
     std::priority_queue<Growth::Bid> bids;
     for (int i = 0; i < std::ssize(contenders_); ++i) {
       Contender& c = contenders_[i];
-      if (c.blocked == Reason::kCpu && !no_place_[i]) c.blocked.reset();
+      // What others had been granted, and gave back, may be enough for it now.
+      const bool refused = c.blocked == Reason::kCpu || c.blocked == Reason::kQuota || c.blocked == Reason::kBudget ||
+                           c.blocked == Reason::kNetwork;
+      if (refused && !no_place_[i]) c.blocked.reset();
+      if (c.want.unconditional) continue;  // what it has is kept, with a place or without
       if (const auto bid = growth_.next_bid(i)) bids.push(*bid);
     }
     while (!bids.empty()) {
@@ -276,7 +284,11 @@ class Placer {
       const Worker* candidate = &c.job->workers[worker];
       const int node = c.worker_nodes[worker];
       if (node == kNowhere || std::find(c.kept.begin(), c.kept.end(), candidate) != c.kept.end()) continue;
-      if (nodes_[node].free_for_workers() < c.worker_millicores || !affords(c, nodes_[node])) continue;
+      // Others may have taken up meanwhile what it left.
+      if (nodes_[node].free_for_workers() < c.worker_millicores || !affords(c, nodes_[node]) ||
+          nodes_[node].memory_bytes < c.job->worker_memory_bytes ||
+          nodes_[node].network_bytes_per_second < c.worker_traffic)
+        continue;
       take(c, node);
       c.kept.push_back(candidate);
       return;
@@ -355,21 +367,13 @@ void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth,
   Placer(contenders, nodes, growth, snapshot, config).run();
 }
 
-std::vector<std::string> victims_of(const Contender& contender, int workers, const NodeTable& nodes) {
-  const bool all_stay =
-      contender.want.unconditional ? contender.live <= workers : contender.live == std::ssize(contender.kept);
-  if (all_stay) return {};
+std::vector<std::string> victims_of(const Contender& contender, const NodeTable& nodes) {
+  if (contender.live == std::ssize(contender.kept)) return {};
   std::vector<int> live = in_order_of_keeping(contender, nodes);
-  // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
-  // it hides the metrics.
-  if (contender.want.unconditional) {
-    live.erase(live.begin(), live.begin() + std::min<std::ptrdiff_t>(workers, std::ssize(live)));
-  } else {
-    std::erase_if(live, [&](int worker) {
-      return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
-             contender.kept.end();
-    });
-  }
+  std::erase_if(live, [&](int worker) {
+    return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
+           contender.kept.end();
+  });
   std::vector<std::string> names;
   names.reserve(live.size());
   for (auto worker = live.rbegin(); worker != live.rend(); ++worker)

@@ -24,8 +24,8 @@ namespace sluice::scheduler {
 void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, const ClusterSnapshot& snapshot,
            const Config& config);
 
-// The live workers that are to stop if there are to be `workers`, first to go first.
-std::vector<std::string> victims_of(const Contender& contender, int workers, const NodeTable& nodes);
+// The live workers that are not kept, first to go first. REQUIRES: placed
+std::vector<std::string> victims_of(const Contender& contender, const NodeTable& nodes);
 
 // The live workers of a job as indices of Job::workers, the one to keep longest first.
 std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes);

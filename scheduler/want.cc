@@ -35,7 +35,10 @@ Want want_of_content(const Job& job, const Belief& belief, const Config& config)
   if (held == 0) return {0, Reason::kNotDataBound};
   if (!belief.known || !belief.enough_batches) return {held, Reason::kTooFewBatches};
   const int needed = whole_workers(belief.remote_cores_for(belief.knee_cores, config.headroom), job);
-  if (needed == 0) return {0, Reason::kNotDataBound};
+  // Feeders that just meet the demand do not suffice: without its workers the job would starve at once and get them
+  // back.
+  const bool with_headroom = belief.local_cores >= config.headroom * belief.knee_cores;
+  if (needed == 0 && (belief.sated || with_headroom)) return {0, Reason::kNotDataBound};
   if (!belief.sated || needed > held) return {held, Reason::kSated};
   return {needed, Reason::kNeedMet};
 }
@@ -89,7 +92,8 @@ Want want_of(const Job& job, const Belief& belief, const Config& config) {
   if (!job.running) return {0, Reason::kNotRunning};
   if (job.placement == Placement::kLocal) {
     const bool model = job.local_adjustable && belief.known && belief.metrics_problem.empty();
-    return {0, Reason::kPlacementLocal, false, model ? want_of_adjustable(job, belief, config).supply_ratio : 0};
+    const double supply_ratio = model ? want_of_adjustable(job, belief, config).supply_ratio : 0;
+    return {0, Reason::kPlacementLocal, false, supply_ratio, Reason::kPlacementLocal};
   }
   if (!belief.metrics_problem.empty()) {
     Want held = bounded({job.allocated_workers, Reason::kNoMetrics}, job);

@@ -8,6 +8,8 @@ namespace {
 
 // Needs 8 local-equivalent cores and has one: 1.2 * 7 / 0.77 = 10.9 remote ones.
 const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+// Needs 8 and has 9.
+const FluidJob kNearlyFed{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 9};
 // Needs half of its local core.
 const FluidJob kText{.demand = 500, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
@@ -73,6 +75,15 @@ TEST_CASE("how many workers a job wants, by situation") {
       {"never waits, one too many", MakeJob("a").holds(12, "n1").measures(sated), 11, Reason::kNeedMet},
       {"never waits, many too many: at once", MakeJob("a").holds(60, "n1").measures(sated), 11, Reason::kNeedMet},
       {"never waits, many too many, min binds", MakeJob("a").holds(60, "n1").min(30).measures(sated), 30, Reason::kMin},
+      {"waits a little, feeders just meet the demand: hold",
+       MakeJob("a").holds(2, "n1").measures(with_wait(kNearlyFed.steady(2, kNowSeconds), 0.03)).local_millicores(9000),
+       2, Reason::kSated},
+      {"never waits, feeders just meet the demand: try without",
+       MakeJob("a").holds(2, "n1").measures(with_wait(kNearlyFed.steady(2, kNowSeconds), 0.005)).local_millicores(9000),
+       0, Reason::kNotDataBound},
+      {"waits a little, feeders more than meet the demand",
+       MakeJob("a").holds(2, "n1").measures(with_wait(kNearlyFed.steady(2, kNowSeconds), 0.03)).local_millicores(9700),
+       0, Reason::kNotDataBound},
       {"language model", MakeJob("a").measures(kText), 0, Reason::kNotDataBound},
       {"language model with workers", MakeJob("a").holds(2, "n1").measures(kText.steady(0, kNowSeconds)), 0,
        Reason::kNotDataBound},

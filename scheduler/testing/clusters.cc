@@ -1,7 +1,9 @@
 #include "scheduler/testing/clusters.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "scheduler/testing/builders.h"
@@ -11,6 +13,7 @@ namespace {
 
 constexpr double kRatePerCore = 1000;
 constexpr double kRemoteEfficiency = 0.77;
+constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
 
 class Maker {
  public:
@@ -29,6 +32,8 @@ class Maker {
       while (snapshot_.nodes[host].gpus_in_use < 8 && upto(6) > 0) add_job(host);
     if (shape_.waiting_jobs)
       for (int i = upto(3); i >= 0; --i) add_waiting();
+    if (shape_.budget && upto(2) == 0) snapshot_.budget_per_hour = 0.1 * upto(60);
+    if (shape_.cordoned) restrict_nodes();
     return std::move(snapshot_);
   }
 
@@ -37,8 +42,20 @@ class Maker {
 
   void add_node(const std::string& name, std::int64_t millicores, int gpus) {
     Node node{.name = name, .allocatable_millicores = millicores, .gpus = gpus};
+    if (shape_.prices) node.spot = gpus == 0 && upto(3) == 0;
+    if (shape_.prices) node.price_per_hour = (node.spot ? 0.02 : 0.05) * static_cast<double>(millicores) / 1000 + gpus;
+    if (shape_.memory && upto(3) > 0) node.free_memory_bytes = kGibibyte * upto(24);
+    if (shape_.networks && upto(3) > 0) node.network_bytes_per_second = 1.25e8 * (1 + upto(20));
     room_.push_back(millicores);
     snapshot_.nodes.push_back(node);
+  }
+
+  // Only now, so that workers stand there, too.
+  void restrict_nodes() {
+    for (Node& node : snapshot_.nodes) {
+      if (upto(5) == 0) node.schedulable = false;
+      if (upto(4) == 0) node.guarded_millicores = 1000 * upto(8);
+    }
   }
 
   Job named() {
@@ -49,20 +66,46 @@ class Maker {
     if (shape_.priorities && upto(4) == 0) job.priority = upto(3) - 1;
     if (upto(2) == 0) job.remaining_seconds = 120 + upto(40'000);
     if (shape_.quotas && upto(2) == 0) job.quota = "team";
+    if (shape_.worker_sizes) job.worker_millicores = std::array{250, 500, 1000, 3000}[upto(4)];
+    if (shape_.memory) job.worker_memory_bytes = kGibibyte * upto(4);
+    if (shape_.networks && upto(2) == 0) job.bytes_per_sample = 10'000 * (1 + upto(20));
+    if (shape_.minima && upto(3) == 0) job.min_workers = upto(4);
+    if (shape_.minima && upto(3) == 0) job.max_workers = job.min_workers + upto(8);
+    if (shape_.modes) {
+      job.mode = std::array{Mode::kAuto, Mode::kAuto, Mode::kAuto, Mode::kRecommend, Mode::kOff}[upto(5)];
+      job.placement = std::array{Placement::kAuto, Placement::kAuto, Placement::kAuto, Placement::kRemote,
+                                 Placement::kLocal}[upto(5)];
+    }
     return job;
   }
 
-  void add_job(int host) {
+  // Ranks of the job on a host, with the GPU-proportional share of its CPU.
+  void stand_on(int host, int most_gpus, Job& job) {
     Node& node = snapshot_.nodes[host];
+    const int gpus = std::min(most_gpus, node.gpus - node.gpus_in_use);
+    const std::int64_t share = node.allocatable_millicores * gpus / 8;
+    if (gpus == 0 || room_[host] < share) return;
+    node.gpus_in_use += gpus;
+    room_[host] -= share;
+    if (!job.local_adjustable) node.requested_by_others_millicores += share;
+    job.hosts.push_back({node.name, gpus, gpus, share, job.local_adjustable ? node.allocatable_millicores : share});
+    job.gpus += gpus;
+    job.ranks = job.gpus;
+  }
+
+  void add_job(int host) {
     Job job = named();
     job.running = true;
-    job.local_adjustable = true;
-    job.gpus = job.ranks = std::min(1 << upto(4), 8 - node.gpus_in_use);
-    node.gpus_in_use += job.gpus;
-    // What the hosts' rooms allow all of its jobs together: the share.
-    const std::int64_t local = node.allocatable_millicores * job.gpus / 8;
-    room_[host] -= local;
-    job.hosts = {{node.name, job.ranks, job.gpus, local, node.allocatable_millicores}};
+    job.local_adjustable = !shape_.fixed_feeders || upto(3) > 0;
+    const int gpus = 1 << upto(4);
+    stand_on(host, gpus, job);
+    const bool gang = shape_.gangs && upto(3) == 0;
+    for (int other = 0; gang && snapshot_.nodes[other].gpus > 0 && other < std::ssize(snapshot_.nodes); ++other)
+      if (other != host && upto(2) == 0) stand_on(other, gpus, job);
+    if (job.hosts.empty()) {
+      snapshot_.nodes[host].gpus_in_use = 8;  // workers have taken the CPU of what is left of it
+      return;
+    }
     give_workers(job);
     const double knee = job.gpus * (upto(3) == 0 ? 0.5 : 0.5 + (shape_.most_knee_per_gpu - 0.5) * upto(1000) / 1000);
     if (!shape_.missing_metrics || upto(4) > 0)
@@ -75,19 +118,39 @@ class Maker {
   void give_workers(Job& job) {
     for (int i = upto(8); i > 0; --i) {
       const int at = upto(static_cast<int>(snapshot_.nodes.size()));
-      if (snapshot_.nodes[at].gpus > 0 || room_[at] < job.worker_millicores) continue;
+      if (snapshot_.nodes[at].gpus > 0 && !shape_.workers_anywhere) continue;
+      if (room_[at] < job.worker_millicores || !takes_memory(job, at)) continue;
       room_[at] -= job.worker_millicores;
       job.workers.push_back({job.id.name + "-worker-" + std::to_string(i), snapshot_.nodes[at].name, true,
                              kNowSeconds - 500 - upto(500), kNowSeconds - 400, false});
       ++job.allocated_workers;
     }
+    if (!shape_.workers_anywhere) return;
+    for (Worker& worker : job.workers) disturb(worker, job);
+    if (upto(6) == 0) job.allocated_workers += upto(3);  // lost, or not created yet
+  }
+
+  bool takes_memory(const Job& job, int at) {
+    const auto& all = snapshot_.nodes[at].free_memory_bytes;
+    if (!all) return true;
+    if (memory_used_[at] + job.worker_memory_bytes > *all) return false;
+    memory_used_[at] += job.worker_memory_bytes;
+    return true;
+  }
+
+  void disturb(Worker& worker, Job& job) {
+    const int fate = upto(10);
+    if (fate == 0) worker.draining = true, --job.allocated_workers;
+    if (fate == 1) worker.ready = false;
+    if (fate == 2) worker.ready = false, worker.node.clear();
   }
 
   void add_waiting() {
     Job job = named();
-    job.ranks = 1;
-    job.gpus = 1 << upto(4);
-    job.waiting = Waiting{kNowSeconds - upto(20'000), job.gpus, 1000 * job.gpus, upto(4) == 0};
+    const int gpus_per_rank = 1 << upto(4);
+    job.ranks = shape_.gangs ? 1 + upto(4) : 1;
+    job.gpus = job.ranks * gpus_per_rank;
+    job.waiting = Waiting{kNowSeconds - upto(20'000), gpus_per_rank, 1000 * gpus_per_rank, upto(4) == 0};
     snapshot_.jobs.push_back(std::move(job));
   }
 
@@ -102,7 +165,8 @@ class Maker {
                      .local_rate = kRatePerCore * jitter(),
                      .remote_rate = kRatePerCore * kRemoteEfficiency * jitter(),
                      .local_cores = local};
-    job.observation = {physics.steady(job.allocated_workers * 1.0, kNowSeconds - 5), ""};
+    const double remote = static_cast<double>(job.allocated_workers * job.worker_millicores) / 1000;
+    job.observation = {physics.steady(remote, kNowSeconds - 5), ""};
   }
 
  private:
@@ -110,9 +174,28 @@ class Maker {
   ClusterShape shape_;
   ClusterSnapshot snapshot_;
   std::vector<std::int64_t> room_;
+  std::map<int, std::int64_t> memory_used_;  // per node
 };
 
 }  // namespace
+
+ClusterShape everything() {
+  return {.missing_metrics = true,
+          .priorities = true,
+          .waiting_jobs = true,
+          .quotas = true,
+          .gangs = true,
+          .fixed_feeders = true,
+          .worker_sizes = true,
+          .workers_anywhere = true,
+          .minima = true,
+          .modes = true,
+          .prices = true,
+          .budget = true,
+          .cordoned = true,
+          .memory = true,
+          .networks = true};
+}
 
 ClusterSnapshot random_cluster(unsigned seed, const ClusterShape& shape) { return Maker(seed, shape).make(); }
 

@@ -1,8 +1,8 @@
-// Random clusters in which the plan sets feeders' CPU and workers together: GPU hosts with trainers, nodes with CPU
-// only.
+// Random clusters: GPU hosts with trainers, nodes with CPU only. Unless asked for otherwise the plan sets feeders' CPU
+// and workers together.
 //
 // The same seed gives the same cluster. Jobs are seen as they would be after a while of running: measured, without
-// noise unless asked for, with workers on nodes that have room for them.
+// noise unless asked for, with workers on nodes that have room for them: no limit of a node is exceeded to begin with.
 #pragma once
 
 #include "scheduler/snapshot.h"
@@ -18,7 +18,22 @@ struct ClusterShape {
   bool waiting_jobs = false;
   bool quotas = false;
   double noise = 0;  // relative, of measured rates
+
+  bool gangs = false;             // some jobs span several hosts, some waiting ones need several
+  bool fixed_feeders = false;     // of some jobs somebody else has set the feeders' CPU
+  bool worker_sizes = false;      // a quarter of a core to three cores, instead of one core
+  bool workers_anywhere = false;  // on trainers' hosts, too; some are starting, draining or lost
+  bool minima = false;            // and near maxima
+  bool modes = false;             // Off and Recommend, placements Local and Remote
+  bool prices = false;            // some nodes are spot
+  bool budget = false;
+  bool cordoned = false;  // some nodes take no new workers; some guard a part of their CPU
+  bool memory = false;
+  bool networks = false;
 };
+
+// All of it at once.
+ClusterShape everything();
 
 ClusterSnapshot random_cluster(unsigned seed, const ClusterShape& shape = {});
 

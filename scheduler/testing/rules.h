@@ -1,0 +1,30 @@
+// What no plan may do, whatever the cluster, the objective and the policy: checked by plain sums over the snapshot.
+//
+//   capacity    CPU, memory and network of a node; a node that is over-full already is given nothing more
+//   sums        quotas and the budget: who is beyond them adds nothing
+//   bounds      max_workers; modes that leave the number alone; jobs that do not run have no workers
+//   victims     live, named once, and as many as the plan says
+//   admission   whole gangs on schedulable nodes with GPUs to spare; nothing that Kueue admits
+//   figures     finite; one sentence for people
+//
+// Thread safety: pure function.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/plan.h"
+#include "scheduler/snapshot.h"
+
+namespace sluice::scheduler::testing {
+
+// One sentence for each rule that is broken.
+std::vector<std::string> broken_rules(const ClusterSnapshot& snapshot, const Plan& plan);
+
+// REQUIRES: the job is in the snapshot
+const Job& job_of(const ClusterSnapshot& snapshot, const JobId& id);
+
+// The live workers that the plan leaves where they are.
+std::vector<const Worker*> staying(const Job& job, const JobPlan& plan);
+
+}  // namespace sluice::scheduler::testing
