@@ -64,8 +64,7 @@ TEST_CASE("Times can be scaled, and what is too much left out") {
   TraceAssumptions assumptions;
   assumptions.time_scale = 10;
   assumptions.most_jobs = 1;
-  assumptions.most_gpus = 4;
-  const auto jobs = parse(TraceFormat::kJobList, "10 8 100 1 0\n20 2 100 1 0\n30 1 100 1 0\n", assumptions);
+  const auto jobs = parse(TraceFormat::kJobList, "30 1 100 1 0\n20 2 100 1 0\n", assumptions);
   REQUIRE(jobs.ok());
   REQUIRE(jobs->size() == 1);
   CHECK((*jobs)[0].gpus == 2);
