@@ -81,6 +81,9 @@ Result<RunRecord> Run::run() {
     for (const NodeState& node : floor_.nodes())
       if (node.local_millicores + node.worker_millicores > node.capacity_millicores) ++totals_.overcommitted_steps;
   }
+  if (unfinished_ > 0)
+    return internal_error(std::string(policy_.name()) + ": " + std::to_string(unfinished_) +
+                          " jobs have not finished, and nothing will happen any more");
   totals_.cpu_seconds = cpu_seconds() - began;
   return record();
 }
@@ -233,7 +236,9 @@ void Run::plan_next_decision(bool changed) {
   period_ = changed ? base : std::min(most, 2 * period_);
   if (most == base) period_ = base;
   decision_at_ = base * (std::floor(now_ / base + 1e-9) + std::floor(period_ / base + 1e-9));
-  if (!running_.empty() || decision_due_) events_.push({decision_at_, EventKind::kDecision});
+  // Where the plan admits, who was refused is asked about again.
+  const bool refused = options_.policy_admits && !waiting_.empty();
+  if (!running_.empty() || decision_due_ || refused) events_.push({decision_at_, EventKind::kDecision});
 }
 
 // Brings supply, rates and predictions of everything that changed up to date.
