@@ -77,9 +77,8 @@ Measurement perfect(const JobState& job, double now_seconds, const Physics& phys
 }
 
 // The shortest window that ends at `end` and holds what an estimate needs.
-double window_begin(const JobState& job, double end_seconds, const Physics& physics) {
+double window_begin(const JobState& job, double batches_at_end, double end_seconds, const Physics& physics) {
   const double first = std::max(job.start_seconds, end_seconds - physics.metrics_window_most_seconds);
-  const double batches_at_end = counters_at(job, end_seconds).batches;
   double begin = std::max(first, end_seconds - physics.metrics_window_seconds);
   while (begin > first && batches_at_end - counters_at(job, begin).batches < physics.metrics_window_batches)
     begin = std::max(first, end_seconds - 1.5 * (end_seconds - begin));
@@ -106,9 +105,9 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   if (physics.perfect_information) return {perfect(job, now_seconds, physics), ""};
   const double end = now_seconds - physics.metrics_age_seconds;
   if (end <= job.start_seconds) return {std::nullopt, "no metrics yet"};
-  const double begin = window_begin(job, end, physics);
-  const Counters a = counters_at(job, begin);
   const Counters b = counters_at(job, end);
+  const double begin = window_begin(job, b.batches, end, physics);
+  const Counters a = counters_at(job, begin);
   const double window = end - begin;
   const auto noisy = [&](Figure figure) { return noise(job, end, figure, seed, physics); };
   const double factor = busy_cpu_factor(job, seed, physics);

@@ -311,7 +311,8 @@ bool Floor::apply(const scheduler::Plan& plan, const std::vector<int>& active, d
   for_running([&](JobState& job, const scheduler::JobPlan& p) { return grow_local(job, p); });
   // Who waits for room, for a drain to end or for a node to come back, is before who is asked for only now.
   for_running([&](JobState& job, const scheduler::JobPlan&) {
-    settle_workers(job, now_seconds);
+    if (std::any_of(job.workers.begin(), job.workers.end(), [](const WorkerState& w) { return w.node < 0; }))
+      settle_workers(job, now_seconds);
     return false;
   });
   for_running([&](JobState& job, const scheduler::JobPlan& p) { return start_missing(job, p, now_seconds); });
