@@ -101,8 +101,7 @@ TEST_CASE("In rough weather, too: nothing is over-committed, nobody is faster th
   for (const std::uint64_t seed : {1, 2}) {
     double horizon = 0;
     std::vector<double> completions;
-    for (const std::string& policy :
-         {"static", "burst", "hpa-everywhere", "cachew-2", "synergy", "sluice", "perfect"}) {
+    for (const char* policy : {"static", "burst", "hpa-everywhere", "cachew-2", "synergy", "sluice", "perfect"}) {
       CAPTURE(policy, seed);
       const RunRecord record = run(policy, cluster, jobs, seed);
       CHECK(record.overcommitted_steps == 0);

@@ -125,7 +125,7 @@ TEST_CASE("A page explains every policy on it, and none that is not") {
   CHECK_THAT(html, !Catch::Contains("<dt>keda</dt>"));
   Grid everybody;
   everybody.policies = all_policies();
-  for (const std::string& policy : {"true-rates", "no-feedback"}) everybody.policies.emplace_back(policy);
+  for (const char* policy : {"true-rates", "no-feedback"}) everybody.policies.emplace_back(policy);
   everybody.workloads = {{}};
   const auto count = everybody.policies.size();
   everybody.runs.assign(count, {RunRecord{}});
