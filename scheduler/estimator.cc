@@ -186,7 +186,11 @@ void feed_back(const Job& job, const Config& config, Belief& belief) {
   if (!belief.known || !settled(job, m) || m.window_end_seconds - memory.corrected_at_seconds < m.window_seconds)
     return;
 
-  const double x = belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
+  // By the count that the plan went by. Where it sets the feeders' CPU that is what they hold: executors that report a
+  // third of the CPU they use never look supplied by what they report, and their job stayed below its static share.
+  const bool by_what_is_held = job.local_adjustable && job.mode == Mode::kAuto && job.placement != Placement::kRemote;
+  const double x = by_what_is_held ? belief.held_supply_ratio(job)
+                                   : belief.supply_ratio(job.allocated_workers * worker_cores(job), job, config);
   double corrected = memory.feedback;
   if (belief.starved && x > config.feedback_raise_above && slower_than_promised(belief, x, config)) {
     if (!workers_are_busy(job, m, config)) return;
@@ -257,6 +261,11 @@ void note_unmeasured(const Job& job, double now_seconds, Belief& belief) {
 
 double Belief::remote_cores_for(double knee, double headroom) const {
   return headroom * std::max(0.0, knee - local_cores) / efficiency();
+}
+
+double Belief::held_supply_ratio(const Job& job) const {
+  const double held_cores = local_held_cores + efficiency() * job.allocated_workers * worker_cores(job);
+  return held_cores / std::max(knee_cores, 1e-9);
 }
 
 double Belief::supply_ratio(double remote_cores, const Job& job, const Config& config) const {

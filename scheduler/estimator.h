@@ -60,6 +60,10 @@ struct Belief {
   // Remote cores that cover what local cores leave of a knee, times headroom. REQUIRES: known
   double remote_cores_for(double knee, double headroom) const;
 
+  // x with what the job holds, feeders by what is requested for them: how the plan counts where it sets their CPU.
+  // REQUIRES: known
+  double held_supply_ratio(const Job& job) const;
+
   // x with so many remote cores. Unknown rates: as if the present state were the knee (proportional start).
   double supply_ratio(double remote_cores, const Job& job, const Config& config) const;
 };

@@ -48,9 +48,7 @@ Want want_of_content(const Job& job, const Belief& belief, const Config& config)
 Want want_of_adjustable(const Job& job, const Belief& belief, const Config& config) {
   if (!belief.known) return {std::min(job.allocated_workers, job.max_workers), Reason::kTooFewBatches, true};
   const double flat = supply_ratio_at_slope(config.min_slope, config.softmin_exponent);
-  const double cores = static_cast<double>(job.worker_millicores) / 1000;
-  const double held_cores = belief.local_held_cores + belief.efficiency() * job.allocated_workers * cores;
-  const double held = held_cores / std::max(belief.knee_cores, 1e-9);
+  const double held = belief.held_supply_ratio(job);
   Want want{job.max_workers, Reason::kNeedMet, false, flat};
   if (belief.sated && held < flat) {
     want.supply_ratio = held;

@@ -1,11 +1,13 @@
 // Ours on a small cluster when something happens: what a person would want to see before trusting it.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "scheduler/policies/registry.h"
 #include "scheduler/simulator/figures.h"
+#include "scheduler/simulator/random.h"
 #include "scheduler/simulator/statistics.h"
 #include "scheduler/simulator/testing/worlds.h"
 #include "src/base/testing/catch.h"
@@ -158,6 +160,46 @@ TEST_CASE("A job alone that starts starved is at nine tenths of full speed soon 
   for (const TimelineStep& step : record->jobs[0].timeline)
     if (step.speed >= 0.9) reached = std::min(reached, step.at_seconds);
   CHECK(reached <= 75);
+}
+
+// A job whose executors report its busy CPU wrong by a factor within these bounds, found among many by the seed.
+std::uint64_t seed_of_error(double least, double most) {
+  for (std::uint64_t seed = 1;; ++seed) {
+    const double factor = std::exp(0.8 * normal({seed, Draw::kBusyCpuError, 0, 0}));
+    if (factor >= least && factor <= most) return seed;
+  }
+}
+
+TEST_CASE("Executors that report a part of the CPU they use, or a multiple: the effect corrects the knee") {
+  struct Row {
+    const char* situation;
+    double least, most;
+  };
+  const Row rows[] = {{"a third", 0.3, 0.36},
+                      {"half", 0.47, 0.53},
+                      {"as it is", 0.97, 1.03},
+                      {"double", 1.9, 2.1},
+                      {"four times as much", 3.6, 4.4}};
+  for (const Row& row : rows) {
+    for (const double knee : {2.5, 6.0, 9.0}) {
+      CAPTURE(row.situation, knee);
+      Cluster cluster = testing::small_cluster();
+      cluster.physics.busy_cpu_error = 0.8;
+      RunOptions options;
+      options.seed = seed_of_error(row.least, row.most);
+      options.timeline = true;
+      Watched policy;
+      const auto record = simulate(cluster, {job(0, 4, 3000, knee)}, policy, options);
+      REQUIRE(record.ok());
+      double reached = 1e9, slowest_later = 1;
+      for (const TimelineStep& step : record->jobs[0].timeline) {
+        if (step.speed >= 0.9) reached = std::min(reached, step.at_seconds);
+        if (step.at_seconds > 600) slowest_later = std::min(slowest_later, step.speed);
+      }
+      CHECK(reached <= 300);
+      CHECK(slowest_later >= 0.85);
+    }
+  }
 }
 
 }  // namespace

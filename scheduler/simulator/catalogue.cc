@@ -28,6 +28,11 @@ std::string difference_text(const Judged& judged) {
   return (percent >= 0 ? "+" : "") + fixed(percent, 0) + " %";
 }
 
+bool is_scenario_name(const std::string& name) {
+  return name.size() > 1 && name[0] >= 'A' && name[0] <= 'Z' &&
+         std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 nlohmann::ordered_json json_of(const Judged& judged) {
   nlohmann::ordered_json entry = {
       {"name", judged.figure}, {"value", judged.value.value}, {"low", judged.value.low}, {"high", judged.value.high}};
@@ -46,10 +51,10 @@ Result<std::vector<std::string>> scenario_files(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.size() > 5 && name[0] == 'P' && name.ends_with(".yaml")) files.push_back(entry.path().string());
+    if (entry.path().extension() == ".yaml" && is_scenario_name(entry.path().stem().string()))
+      files.push_back(entry.path().string());
   }
-  if (files.empty()) return not_found(folder + ": no scenario P*.yaml");
+  if (files.empty()) return not_found(folder + ": no scenario, as P1.yaml");
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -75,31 +80,35 @@ std::string verdict_table(const Verdict& verdict) {
          table.text() + "\n";
 }
 
-std::string summary_table(const std::vector<Verdict>& verdicts) {
-  Table table({"geometric mean over the scenarios", "value", "prototype"});
+std::string summary_table(const std::vector<Verdict>& all) {
+  std::vector<const Verdict*> verdicts;
+  for (const Verdict& verdict : all)
+    if (verdict.scenario.reference.contains("jct_gain")) verdicts.push_back(&verdict);
+  Table table({"geometric mean over " + std::to_string(verdicts.size()) + " scenarios", "value", "prototype"});
   for (const char* figure : {"jct_gain", "allocated_gain", "wall_gain", "over_best_peer", "share_of_perfect",
                              "over_lower_bound", "no_stall_gain"}) {
     double ours = 0, theirs = 0;
     bool known = true;
-    for (const Verdict& verdict : verdicts) {
-      for (const Judged& judged : verdict.judged) {
+    for (const Verdict* verdict : verdicts) {
+      for (const Judged& judged : verdict->judged) {
         if (judged.figure != figure) continue;
         ours += std::log(judged.value.value);
         known = known && judged.reference;
         theirs += std::log(judged.reference.value_or(1));
       }
     }
-    const auto count = static_cast<double>(verdicts.size());
+    const auto count = static_cast<double>(std::max<std::size_t>(1, verdicts.size()));
     table.add({figure, fixed(std::exp(ours / count), 2), known ? fixed(std::exp(theirs / count), 2) : ""});
   }
   int goals = 0, reached = 0;
-  for (const Verdict& verdict : verdicts) {
+  for (const Verdict& verdict : all) {
     for (const Judged& judged : verdict.judged) {
       goals += judged.has_goal() ? 1 : 0;
       reached += judged.has_goal() && judged.reached() ? 1 : 0;
     }
   }
-  return table.text() + "\n" + std::to_string(reached) + " of " + std::to_string(goals) + " goals reached\n";
+  return (verdicts.empty() ? "" : table.text() + "\n") + std::to_string(reached) + " of " + std::to_string(goals) +
+         " goals reached\n";
 }
 
 std::string verdicts_json(const std::vector<Verdict>& verdicts, const Provenance& provenance) {

@@ -19,14 +19,15 @@ struct Verdict {
   std::vector<Judged> judged;
 };
 
-// The scenario files P*.yaml of a folder, by name. Errors: NotFound when there is none.
+// The scenarios of a folder: files whose names are a capital letter and a number, as P1.yaml. By name.
+// Errors: NotFound when there is none.
 Result<std::vector<std::string>> scenario_files(const std::string& folder);
 
 Result<Verdict> run_verdict(const Scenario& scenario, const Sources& sources, const GridOptions& options);
 
 // One line per figure: value, interval, the prototype's value, goal, `ok` or `falls short`.
 std::string verdict_table(const Verdict& verdict);
-// Geometric means of the gains over the scenarios, and how many goals were reached.
+// Geometric means of the gains over the scenarios that the prototype ran, and how many goals of all were reached.
 std::string summary_table(const std::vector<Verdict>& verdicts);
 std::string verdicts_json(const std::vector<Verdict>& verdicts, const Provenance& provenance);
 

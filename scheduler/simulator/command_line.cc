@@ -33,7 +33,7 @@ const std::vector<Flag>& known_flags() {
       {"report", "FILE.html", "", "write a page with tables and time lines"},
       {"job-lists", "FOLDER", "",
        "where the job_list files of scenarios are; without it their jobs are generated (also: SLUICE_JOB_LISTS)"},
-      {"catalogue", "FOLDER", "scheduler/simulator/catalogue", "profiles.yaml and the scenarios P*.yaml"},
+      {"catalogue", "FOLDER", "scheduler/simulator/catalogue", "profiles.yaml and the scenarios, as P1.yaml"},
       {"format", "FORMAT", "joblist", "of a trace: joblist, philly, alibaba-v2023 or sia"},
       {"cluster", "FILE", "", "of a trace: nodes and physics"},
       {"most-jobs", "N", "1000", "of a trace: the first so many jobs"},

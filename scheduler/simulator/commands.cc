@@ -14,7 +14,7 @@ constexpr std::string_view kUsage =
     R"(sluice-sim run SCENARIO.yaml [flags]                              policies on a scenario, one row each
 sluice-sim trace FILE --format FORMAT --cluster CLUSTER.yaml [flags]  the same on a trace
 sluice-sim oracle SCENARIO.yaml [flags]                           policies beside what no policy can beat
-sluice-sim catalogue [flags]                                      all scenarios P*.yaml against their goals
+sluice-sim catalogue [flags]                                      all scenarios of the catalogue against their goals
 sluice-sim calibrate SCENARIO.yaml [flags]                        the simulator against a recorded real run
 sluice-sim generate SCENARIO.yaml [--seed N]                      a scenario's random jobs, as a job list)";
 
@@ -63,8 +63,12 @@ Result<int> run_trace(const Command& command) {
   SLUICE_TRY(assumptions.most_jobs, count_flag(flags, "most-jobs", 1));
   SLUICE_TRY(const int divisor, count_flag(flags, "time-divisor", 1));
   assumptions.time_scale = divisor;
-  assumptions.most_gpus = scenario.cluster.gpus();
   SLUICE_TRY(scenario.jobs, parse_trace(format, trace_text, path, assumptions, sources.profiles));
+  const int gpus = scenario.cluster.gpus();
+  const std::size_t left_out = std::erase_if(scenario.jobs, [&](const JobSpec& job) { return job.gpus > gpus; });
+  if (scenario.jobs.empty())
+    return invalid_argument(path + ": every job wants more than the " + std::to_string(gpus) + " GPUs of the cluster");
+  if (left_out > 0) scenario.summary += "; " + std::to_string(left_out) + " jobs larger than the cluster are left out";
   return report(command, scenario, sources);
 }
 

@@ -13,7 +13,6 @@ Result<int> judge_catalogue(const Command& command) {
   SLUICE_TRY(const auto files, scenario_files(flags.text("catalogue")));
   SLUICE_TRY(const Sources sources, sources_of(flags));
   SLUICE_TRY(GridOptions options, grid_options(flags));
-  options.policies = flags.given("policy") ? options.policies : judged_policies();
   for (const char* needed : {"sluice", "perfect", "no-stall"})
     if (std::find(options.policies.begin(), options.policies.end(), needed) == options.policies.end())
       options.policies.emplace_back(needed);
@@ -25,6 +24,7 @@ Result<int> judge_catalogue(const Command& command) {
   std::vector<Verdict> verdicts;
   for (const std::string& file : files) {
     SLUICE_TRY(const Scenario scenario, read_scenario(file));
+    if (!flags.given("policy")) options.policies = judged_policies(scenario);
     SLUICE_TRY(Verdict verdict, run_verdict(scenario, sources, options));
     command.output << verdict_table(verdict) << std::flush;
     verdicts.push_back(std::move(verdict));

@@ -1,13 +1,16 @@
 #include "scheduler/simulator/commands.h"
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
+#include "scheduler/simulator/scenario.h"
+#include "scheduler/simulator/testing/folder.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::simulator {
 namespace {
+
+using testing::Folder;
 
 struct Ran {
   int code = 0;
@@ -25,20 +28,6 @@ Ran ran(std::vector<std::string> words) {
   result.errors = errors.str();
   return result;
 }
-
-// A folder of its own for a test's files.
-struct Folder {
-  std::filesystem::path path;
-  explicit Folder(const std::string& name) : path(std::filesystem::temp_directory_path() / ("sluice-sim-" + name)) {
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directories(path);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name) << text;
-    return (path / name).string();
-  }
-};
 
 constexpr const char* kCluster = "nodes:\n  - {name: gpu, count: 1, gpus: 8, cores: 24}\n";
 constexpr const char* kScenario =
@@ -125,6 +114,100 @@ TEST_CASE("The simulator is compared with a record, job by job") {
              folder.file("r.json", R"({"phases": [{"key": "c", "jobs": {"x": {"compute_seconds": 1, "wait_seconds": 1,
              "most_workers_ready": 0}}}]})")})
             .code == 2);
+}
+
+TEST_CASE("Every wrong flag is told by its name, before anything is run") {
+  const Folder folder("flags");
+  const std::string good = folder.file("g.yaml", kScenario);
+  struct Row {
+    std::vector<std::string> words;
+    const char* want;
+  };
+  const Row rows[] = {
+      {{"run", good, "--seeds", "none"}, "seeds"},
+      {{"run", good, "--seeds", "0"}, "--seeds: out of range"},
+      {{"run", good, "--threads", "-1"}, "threads"},
+      {{"run", good, "--policy", ","}, "--policy names none"},
+      {{"run", good, "--policy", "static,,magic"}, "magic"},
+      {{"run", good, "--catalogue", "/nowhere"}, "/nowhere/profiles.yaml"},
+      {{"run", good, "--colour", "red"}, "colour"},
+      {{"generate", good, "--seed", "-1"}, "seed"},
+      {{"trace", good, "--cluster", good, "--format", "csv"}, "joblist, philly, alibaba-v2023 or sia"},
+      {{"trace", good}, "--cluster CLUSTER.yaml is missing"},
+      {{"trace"}, "expected one trace"},
+      {{"oracle"}, "expected one SCENARIO.yaml"},
+      {{"calibrate", good, "--record", "/nowhere.json"}, "/nowhere.json"},
+      {{"catalogue", "--catalogue", "/nowhere"}, "/nowhere"},
+  };
+  for (const Row& row : rows) {
+    const Ran result = ran(row.words);
+    CAPTURE(row.words);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.errors, Catch::Contains(row.want));
+    CHECK(result.output.empty());
+  }
+}
+
+TEST_CASE("A job that can never start is bad input; a file that cannot be written is a failure") {
+  const Folder folder("codes");
+  const std::string large = folder.file("l.yaml",
+                                        "name: l\ncluster:\n  nodes: [{name: gpu, gpus: 8, cores: 24}]\njobs:\n"
+                                        "  - {name: huge, ideal_seconds: 100, knee_cores_per_gpu: 6, gpus: 9}\n");
+  const Ran refused = ran({"run", large, "--policy", "static", "--seeds", "1"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.errors, Catch::Contains("huge wants 9 GPUs"));
+  const Ran unwritten = ran({"run", folder.file("g.yaml", kScenario), "--policy", "static", "--seeds", "1", "--json",
+                             (folder.path / "no" / "such" / "folder.json").string()});
+  CHECK(unwritten.code != 0);
+  CHECK_THAT(unwritten.errors, Catch::Contains("folder.json"));
+}
+
+TEST_CASE("A trace's jobs that are larger than the cluster are counted; if all are, that is said") {
+  const Folder folder("large");
+  const std::string cluster = folder.file("c.yaml", kCluster);
+  const Ran some = ran({"trace", folder.file("some.txt", "0 1 100 6 0\n5 9 100 1 0\n6 99 100 1 0\n"), "--cluster",
+                        cluster, "--policy", "static", "--seeds", "1"});
+  CHECK(some.code == 0);
+  CHECK_THAT(some.output, Catch::Contains("2 jobs larger than the cluster are left out"));
+  CHECK_THAT(some.output, Catch::Contains("1 jobs each"));
+  const Ran none = ran({"trace", folder.file("none.txt", "0 9 100 6 0\n"), "--cluster", cluster});
+  CHECK(none.code == 2);
+  CHECK_THAT(none.errors, Catch::Contains("none.txt: every job wants more than the 8 GPUs of the cluster"));
+}
+
+TEST_CASE("The same run prints the same figures, byte by byte") {
+  const Folder folder("bytes");
+  const std::string scenario = folder.file("s.yaml", kScenario);
+  const auto json = [&](const std::string& threads) {
+    const std::string path = (folder.path / "out.json").string();
+    REQUIRE(ran({"run", scenario, "--policy", "all", "--seeds", "2", "--threads", threads, "--json", path}).code == 0);
+    return *read_file(path);
+  };
+  const std::string once = json("1");
+  CHECK(once.size() > 1000);
+  CHECK(json("1") == once);
+  CHECK(json("3") == once);
+}
+
+TEST_CASE("The catalogue's exit code tells whether every goal was reached, and its JSON holds the verdicts") {
+  const Folder folder("catalogue-run");
+  folder.file("profiles.yaml", "lm: {source: nobody, knee_cores_per_gpu: 0.5}\n");
+  const std::string json = (folder.path / "out.json").string();
+  const auto judged = [&](const char* goal) {
+    folder.file("A1.yaml", std::string(kScenario) + "rivals: false\ngoals:\n  - {" + goal + "}\n");
+    return ran({"catalogue", "--catalogue", folder.path.string(), "--seeds", "1", "--json", json});
+  };
+  const Ran good = judged("figure: jct_gain, at_least: 1");
+  CHECK(good.code == 0);
+  CHECK_THAT(good.output, Catch::Contains("1 of 1 goals reached"));
+  CHECK_THAT(*read_file(json), Catch::Contains("\"verdict\": \"ok\""));
+  const Ran missed = judged("figure: jct_gain, at_least: 100");
+  CHECK(missed.code == 1);
+  CHECK_THAT(missed.output, Catch::Contains("falls short"));
+  CHECK_THAT(*read_file(json), Catch::Contains("\"verdict\": \"falls short\""));
+  const Ran unknown = judged("figure: beauty, at_least: 1");
+  CHECK(unknown.code == 2);
+  CHECK_THAT(unknown.errors, Catch::Contains("beauty"));
 }
 
 }  // namespace

@@ -81,6 +81,9 @@ Result<RunRecord> Run::run() {
     for (const NodeState& node : floor_.nodes())
       if (node.local_millicores + node.worker_millicores > node.capacity_millicores) ++totals_.overcommitted_steps;
   }
+  if (unfinished_ > 0)
+    return internal_error(std::string(policy_.name()) + ": " + std::to_string(unfinished_) +
+                          " jobs have not finished, and nothing will happen any more");
   totals_.cpu_seconds = cpu_seconds() - began;
   return record();
 }
@@ -131,10 +134,15 @@ void Run::milestone(JobState& job) {
   }
   if (physics_.cost_change > 0 &&
       job.done_seconds >= (job.cost_step + 1) * physics_.cost_change_seconds - kDoneTolerance) {
-    ++job.cost_step;
-    job.knee_cores =
-        job.spec->knee_cores_per_gpu * job.spec->gpus * cost_factor(physics_, options_.seed, job.index, job.cost_step);
+    set_cost_step(job, job.cost_step + 1);
+    if (physics_.perfect_information) decision_due_ = true;  // it has no delay to wait for
   }
+}
+
+void Run::set_cost_step(JobState& job, int step) {
+  job.cost_step = step;
+  job.knee_cores =
+      job.spec->knee_cores_per_gpu * job.spec->gpus * cost_factor(physics_, options_.seed, job.index, step);
 }
 
 void Run::finish(JobState& job) {
@@ -228,7 +236,9 @@ void Run::plan_next_decision(bool changed) {
   period_ = changed ? base : std::min(most, 2 * period_);
   if (most == base) period_ = base;
   decision_at_ = base * (std::floor(now_ / base + 1e-9) + std::floor(period_ / base + 1e-9));
-  if (!running_.empty() || decision_due_) events_.push({decision_at_, EventKind::kDecision});
+  // Where the plan admits, who was refused is asked about again.
+  const bool refused = options_.policy_admits && !waiting_.empty();
+  if (!running_.empty() || decision_due_ || refused) events_.push({decision_at_, EventKind::kDecision});
 }
 
 // Brings supply, rates and predictions of everything that changed up to date.
@@ -268,6 +278,7 @@ void Run::set_rates(JobState& job, double storage_ratio) {
   advance(job, now_);
   record_history(job, physics_);
   job.rates = rates_of(job, floor_.nodes(), now_, storage_ratio, physics_);
+  if (job.fast_seconds < 0 && job.rates.speed >= kFast) job.fast_seconds = now_;
   job.dirty = false;
   ++job.version;
   predict(job);
@@ -310,8 +321,9 @@ RunRecord Run::record() const {
   for (const JobState& job : jobs_) {
     JobRecord entry;
     entry.start_seconds = job.first_start_seconds;
+    entry.fast_seconds = job.fast_seconds;
     entry.finish_seconds = job.finish_seconds;
-    entry.busy_gpu_seconds = job.counters.samples / kSamplesPerSecondPerGpu;
+    entry.busy_gpu_seconds = job.busy_gpu_seconds;
     entry.busy_gpu_seconds_while_arriving = job.busy_gpu_seconds_while_arriving;
     entry.allocated_gpu_seconds = job.allocated_gpu_seconds;
     entry.core_seconds = job.core_seconds;

@@ -41,6 +41,8 @@ struct RunOptions {
   double most_seconds = 1e8;  // of simulated time
 };
 
+inline constexpr double kFast = 0.9;
+
 // A job's grants and speed from at_seconds on.
 struct TimelineStep {
   double at_seconds = 0;
@@ -52,8 +54,9 @@ struct TimelineStep {
 
 struct JobRecord {
   double start_seconds = 0;
+  double fast_seconds = -1;  // moment at which it ran at kFast of full speed for the first time; < 0: never
   double finish_seconds = 0;
-  double busy_gpu_seconds = 0;
+  double busy_gpu_seconds = 0;                 // work that was lost and done again counts twice
   double busy_gpu_seconds_while_arriving = 0;  // until the last job of the workload arrived
   double allocated_gpu_seconds = 0;
   double core_seconds = 0;

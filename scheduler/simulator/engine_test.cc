@@ -196,5 +196,195 @@ TEST_CASE("The timeline tells every change of speed") {
   CHECK(work == Approx(400));
 }
 
+TEST_CASE("A worker that warms up delivers half at first: the closed form of three stretches") {
+  Cluster cluster = small_cluster();
+  cluster.physics.worker_startup_seconds = 30;
+  cluster.physics.worker_warmup_seconds = 60;
+  cluster.physics.worker_warmup_speed = 0.5;
+  const RunRecord record =
+      run(cluster, {job(0, 1, 400, 10)}, [](const scheduler::Job&, scheduler::JobPlan& plan) { plan.workers = 10; });
+  const double alone = progress(0.3, 6), warming = progress((3 + 3.85) / 10, 6), warm = progress((3 + 7.7) / 10, 6);
+  CHECK(seconds(record, 0) == Approx(90 + (400 - 30 * alone - 60 * warming) / warm).epsilon(1e-6));
+}
+
+TEST_CASE("Workers that start while others are at work leave those at work") {
+  Cluster cluster = small_cluster();
+  cluster.physics.worker_startup_seconds = 40;
+  double asked_at = -1;
+  const RunRecord record = run(cluster, {job(0, 1, 400, 10)}, [&](const scheduler::Job& job, scheduler::JobPlan& plan) {
+    plan.workers = job.workers.empty() ? 5 : 10;
+    if (plan.workers == 10 && asked_at < 0) asked_at = 15;
+  });
+  const double none = progress(0.3, 6), five = progress((3 + 3.85) / 10, 6), ten = progress((3 + 7.7) / 10, 6);
+  CHECK(seconds(record, 0) == Approx(55 + (400 - 40 * none - 15 * five) / ten).epsilon(1e-6));
+}
+
+TEST_CASE("A trainer that takes time to start holds its GPUs and does nothing") {
+  Cluster cluster = small_cluster();
+  cluster.physics.trainer_startup_seconds = 45;
+  const RunRecord record = run(cluster, {job(0, 8, 200, 1e-6)});
+  CHECK(seconds(record, 0) == Approx(245));
+  CHECK(record.jobs[0].allocated_gpu_seconds == Approx(8 * 245));
+  CHECK(record.jobs[0].busy_gpu_seconds == Approx(8 * 200));
+}
+
+TEST_CASE("Epochs and pauses, for jobs of any length") {
+  struct Row {
+    double ideal, epoch, pause, want;
+  };
+  const Row rows[] = {
+      {350, 100, 10, 380},  // after 100, 200 and 300 s
+      {300, 100, 10, 320},  // none after the last epoch: it is the end
+      {99, 100, 10, 99},    // less than one
+      {350, 0, 10, 350},    // no epochs, no pauses
+      {350, 100, 0, 350},   // pauses of no length
+      {1000, 1, 0.5, 1499.5},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.ideal, row.epoch, row.pause);
+    Cluster cluster = small_cluster();
+    cluster.physics.epoch_seconds = row.epoch;
+    cluster.physics.evaluation_seconds = row.pause;
+    CHECK(seconds(run(cluster, {job(0, 1, row.ideal, 1e-6)}), 0) == Approx(row.want));
+  }
+}
+
+TEST_CASE("While a trainer evaluates it neither computes nor waits for data, as its exporter shows") {
+  Cluster cluster = small_cluster();
+  cluster.physics.epoch_seconds = 200;
+  cluster.physics.evaluation_seconds = 100;
+  cluster.physics.metrics_noise = 0;
+  cluster.physics.metrics_age_seconds = 0;
+  double least = 1, most_wait = 0;
+  run(cluster, {job(0, 1, 1000, 1e-6)}, [&](const scheduler::Job& job, scheduler::JobPlan&) {
+    const auto& m = job.observation.measurement;
+    if (!m || m->window_seconds < 15) return;
+    least = std::min(least, m->compute_share + m->wait_share);
+    most_wait = std::max(most_wait, m->wait_share);
+  });
+  CHECK(least < 0.8);
+  CHECK(most_wait == Approx(0).margin(1e-6));
+}
+
+TEST_CASE("The first epoch reads from the storage, later ones from the cache") {
+  Cluster cluster = small_cluster();
+  cluster.physics.storage_gbps = 2;
+  cluster.physics.storage_share_of_network = 1;
+  cluster.physics.epoch_seconds = 100;
+  // 8 GPUs at 1 Gb/s want four times what the storage gives.
+  const double starved = progress(0.25, 6), full = progress(24 / (8 * 0.1), 6);
+  for (const double cached : {1.0, 0.0}) {
+    CAPTURE(cached);
+    cluster.physics.cached_after_first_epoch = cached;
+    const double want = cached == 1 ? 100 / starved + 300 / full : 400 / starved;
+    CHECK(seconds(run(cluster, {job(0, 8, 400, 0.1, 1)}), 0) == Approx(want).epsilon(0.01));
+  }
+}
+
+TEST_CASE("Two that read at once share the storage, and one that ends leaves it to the other") {
+  Cluster cluster = small_cluster();
+  cluster.physics.storage_gbps = 4;
+  cluster.physics.storage_share_of_network = 1;
+  // 4 Gb/s each at full speed: half speed together, full speed alone.
+  const RunRecord record = run(cluster, {job(0, 4, 100, 0.1, 1), job(0, 4, 300, 0.1, 1)});
+  const double half = progress(0.5, 6);
+  CHECK(record.jobs[0].finish_seconds == Approx(100 / half).epsilon(0.01));
+  CHECK(record.jobs[1].finish_seconds == Approx(100 / half + 200).epsilon(0.01));
+}
+
+TEST_CASE("A cost that changes is followed to the second by the speed") {
+  Cluster cluster = small_cluster();
+  cluster.physics.cost_change = 0.7;
+  cluster.physics.cost_change_seconds = 50;
+  const RunRecord record = run(cluster, {job(0, 8, 330, 4)});
+  double want = 0;
+  for (int stretch = 0; stretch < 7; ++stretch)
+    want += std::min(50.0, 330 - 50.0 * stretch) / progress(3 / (4 * cost_factor(cluster.physics, 1, 0, stretch)), 6);
+  CHECK(seconds(record, 0) == Approx(want).epsilon(1e-6));
+}
+
+TEST_CASE("Decisions come at their period, at starts and ends, and seldom while nothing changes if it is said so") {
+  Cluster cluster = small_cluster();
+  cluster.physics.decision_period_seconds = 10;
+  std::vector<double> at;
+  class Clock : public scheduler::Policy {
+   public:
+    explicit Clock(std::vector<double>& at) : at_(at) {}
+    std::string_view name() const override { return "clock"; }
+    scheduler::Plan decide(const scheduler::ClusterSnapshot& snapshot) override {
+      at_.push_back(snapshot.taken_at_seconds);
+      return inner_.decide(snapshot);
+    }
+
+   private:
+    ScriptedPolicy inner_;
+    std::vector<double>& at_;
+  };
+  const auto decided = [&](double most) {
+    at.clear();
+    cluster.physics.decision_period_most_seconds = most;
+    Clock clock(at);
+    REQUIRE(simulate(cluster, {job(3, 4, 497, 1e-6), job(253, 4, 10, 1e-6)}, clock, {}).ok());
+    return at;
+  };
+  const std::vector<double> steady = decided(0);
+  CHECK(steady.size() == 50 + 3);  // at 10, 20, ... 490 and 500, and at 3, 253 and 263 s
+  for (const double moment : {3.0, 10.0, 20.0, 253.0, 263.0})
+    CHECK(std::count(steady.begin(), steady.end(), moment) == 1);
+  const std::vector<double> seldom = decided(80);
+  CHECK(seldom.size() < steady.size() / 2);
+  for (const double moment : {3.0, 253.0, 263.0}) CHECK(std::count(seldom.begin(), seldom.end(), moment) == 1);
+  for (std::size_t i = 1; i < seldom.size(); ++i) CHECK(seldom[i] - seldom[i - 1] <= 80 + 1e-9);
+}
+
+TEST_CASE("With a policy that admits, trainers start when and where the plan says") {
+  RunOptions options;
+  options.policy_admits = true;
+  class Admitting : public scheduler::Policy {
+   public:
+    std::string_view name() const override { return "admitting"; }
+    scheduler::Plan decide(const scheduler::ClusterSnapshot& snapshot) override {
+      scheduler::Plan plan = inner_.decide(snapshot);
+      for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
+        if (!snapshot.jobs[i].waiting) continue;
+        CHECK_FALSE(snapshot.jobs[i].running);
+        plan.jobs[i].admission.admit = snapshot.taken_at_seconds >= 100;
+        plan.jobs[i].admission.nodes = {"gpu-1"};
+      }
+      return plan;
+    }
+
+   private:
+    ScriptedPolicy inner_;
+  } policy;
+  const auto record = simulate(small_cluster(), {job(0, 8, 50, 1e-6), job(1, 8, 50, 1e-6)}, policy, options);
+  REQUIRE(record.ok());
+  CHECK(record->jobs[0].start_seconds >= 100);
+  CHECK(record->jobs[0].start_seconds <= 115);
+  // Both are admitted to the same node; the second one has to wait for its GPUs.
+  CHECK(record->jobs[1].start_seconds >= record->jobs[0].finish_seconds);
+}
+
+TEST_CASE("The first moment at nine tenths of full speed is remembered, through all that comes after") {
+  int calls = 0;
+  const RunRecord record = run(small_cluster(), {job(7, 1, 400, 10), job(7, 1, 100, 1e-6), job(7, 1, 50, 30)},
+                               [&](const scheduler::Job& job, scheduler::JobPlan& plan) {
+                                 if (job.id.name == "job-000000") plan.workers = ++calls < 10 ? 15 : 0;
+                               });
+  CHECK(record.jobs[0].fast_seconds == Approx(27));  // workers take 20 s
+  CHECK(record.jobs[1].fast_seconds == 7);           // at once
+  CHECK(record.jobs[2].fast_seconds == -1);          // never
+}
+
+TEST_CASE("Many jobs that arrive at once, and one at a time, are all done, in any order of the list") {
+  Workload jobs;
+  for (int i = 0; i < 60; ++i) jobs.push_back(job(i % 2 == 0 ? 0 : 500 - 7 * i, 1 + i % 8, 20 + 3 * i, 0.5 + i % 5));
+  const RunRecord record = run(small_cluster(), jobs);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    CHECK(record.jobs[i].start_seconds >= jobs[i].arrival_seconds);
+    CHECK(record.jobs[i].busy_gpu_seconds == Approx(jobs[i].gpu_seconds()));
+  }
+}
+
 }  // namespace
 }  // namespace sluice::simulator

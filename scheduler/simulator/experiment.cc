@@ -10,6 +10,8 @@ namespace {
 
 constexpr const char* kNoStall = "no-stall";
 constexpr const char* kPerfect = "perfect";
+constexpr const char* kTrueRates = "true-rates";
+constexpr const char* kNoFeedback = "no-feedback";
 
 // Ours with nothing to learn: a measurement is the truth, so it counts in full and is believed however far it reaches.
 scheduler::Config perfect_config() {
@@ -37,8 +39,22 @@ Result<RunRecord> run_without_stalls(const Cluster& cluster, Workload workload, 
   return simulate(cluster, workload, *policy, options);
 }
 
+Result<RunRecord> run_with_true_rates(Cluster cluster, const Workload& workload, const RunOptions& options) {
+  cluster.physics.busy_cpu_error = 0;
+  SLUICE_TRY(const auto policy, scheduler::make_policy("sluice", {}));
+  return simulate(cluster, workload, *policy, options);
+}
+
+Result<RunRecord> run_without_feedback(const Cluster& cluster, const Workload& workload, const RunOptions& options) {
+  scheduler::Config config;
+  config.feedback_limit = 1;
+  SLUICE_TRY(const auto policy, scheduler::make_policy("sluice", config));
+  return simulate(cluster, workload, *policy, options);
+}
+
 Result<void> check_policy(const std::string& name) {
-  if (name == kNoStall || name == kPerfect) return {};
+  for (const char* ours : {kNoStall, kPerfect, kTrueRates, kNoFeedback})
+    if (name == ours) return {};
   auto made = scheduler::make_policy(name, {});
   if (!made.ok()) return made.error();
   return {};
@@ -70,6 +86,8 @@ Result<RunRecord> run_policy(const std::string& policy, const Cluster& cluster, 
   auto record = [&]() -> Result<RunRecord> {
     if (policy == kPerfect) return run_perfect(cluster, workload, options);
     if (policy == kNoStall) return run_without_stalls(cluster, workload, options);
+    if (policy == kTrueRates) return run_with_true_rates(cluster, workload, options);
+    if (policy == kNoFeedback) return run_without_feedback(cluster, workload, options);
     SLUICE_TRY(const auto made, scheduler::make_policy(policy, {}));
     return simulate(cluster, workload, *made, options);
   }();
@@ -86,7 +104,8 @@ Result<Grid> run_grid(const Scenario& scenario, const Sources& sources, const Gr
   Workload all;
   for (int seed = 1; seed <= options.seeds; ++seed) {
     SLUICE_TRY(Workload jobs, workload_of(scenario, sources, static_cast<std::uint64_t>(seed)));
-    all.insert(all.end(), jobs.begin(), jobs.end());
+    const Workload pieces = pieces_of(jobs, scenario.cluster.physics, static_cast<std::uint64_t>(seed));
+    all.insert(all.end(), pieces.begin(), pieces.end());
     grid.workloads.push_back(std::move(jobs));
   }
   grid.bound = bound_of(all, scenario.cluster);

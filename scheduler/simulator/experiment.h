@@ -3,6 +3,9 @@
 // Besides the registered policies there are two that no cluster can have, as limits:
 //   no-stall  every job runs at full speed from its first second
 //   perfect   ours, told the truth at once: no noise, no age of metrics, no start-up of workers
+// and two that tell what wrong rates (Physics::busy_cpu_error) cost:
+//   true-rates   ours, where the executors report their busy CPU as it is
+//   no-feedback  ours, which believes the rates whatever comes of it
 //
 // Thread safety: free functions.
 #pragma once
@@ -35,7 +38,8 @@ struct Grid {
   std::vector<double> values(int policy, Figure figure) const;  // by seed
 };
 
-std::vector<std::string> all_policies();  // registered ones and the limits, in the order of reports
+// Registered ones and the limits, in the order of reports. The two about wrong rates differ from ours only there.
+std::vector<std::string> all_policies();
 
 Result<RunRecord> run_policy(const std::string& policy, const Cluster& cluster, const Workload& workload,
                              const RunOptions& options);

@@ -50,6 +50,13 @@ double noise(const JobState& job, double end_seconds, Figure figure, std::uint64
                   normal({seed, Draw::kNoise, object, static_cast<std::uint64_t>(std::llround(end_seconds * 1000))}));
 }
 
+// What the busy CPU of this job's executors is multiplied by before anybody sees it.
+double busy_cpu_factor(const JobState& job, std::uint64_t seed, const Physics& physics) {
+  if (physics.busy_cpu_error <= 0) return 1;
+  return std::exp(physics.busy_cpu_error *
+                  normal({seed, Draw::kBusyCpuError, static_cast<std::uint64_t>(job.index), 0}));
+}
+
 // The truth of this moment, for the oracle.
 Measurement perfect(const JobState& job, double now_seconds, const Physics& physics) {
   const Counters& each = job.rates.per_second;
@@ -70,9 +77,8 @@ Measurement perfect(const JobState& job, double now_seconds, const Physics& phys
 }
 
 // The shortest window that ends at `end` and holds what an estimate needs.
-double window_begin(const JobState& job, double end_seconds, const Physics& physics) {
+double window_begin(const JobState& job, double batches_at_end, double end_seconds, const Physics& physics) {
   const double first = std::max(job.start_seconds, end_seconds - physics.metrics_window_most_seconds);
-  const double batches_at_end = counters_at(job, end_seconds).batches;
   double begin = std::max(first, end_seconds - physics.metrics_window_seconds);
   while (begin > first && batches_at_end - counters_at(job, begin).batches < physics.metrics_window_batches)
     begin = std::max(first, end_seconds - 1.5 * (end_seconds - begin));
@@ -99,14 +105,15 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   if (physics.perfect_information) return {perfect(job, now_seconds, physics), ""};
   const double end = now_seconds - physics.metrics_age_seconds;
   if (end <= job.start_seconds) return {std::nullopt, "no metrics yet"};
-  const double begin = window_begin(job, end, physics);
-  const Counters a = counters_at(job, begin);
   const Counters b = counters_at(job, end);
+  const double begin = window_begin(job, b.batches, end, physics);
+  const Counters a = counters_at(job, begin);
   const double window = end - begin;
   const auto noisy = [&](Figure figure) { return noise(job, end, figure, seed, physics); };
+  const double factor = busy_cpu_factor(job, seed, physics);
   const auto source = [&](double samples, double busy, Figure figure) -> std::optional<SourceRate> {
     if (busy <= 0) return std::nullopt;
-    return SourceRate{samples / window, busy / window * noisy(figure)};
+    return SourceRate{samples / window, busy / window * factor * noisy(figure)};
   };
   Measurement m;
   m.window_end_seconds = end;

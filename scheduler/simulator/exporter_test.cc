@@ -150,5 +150,130 @@ TEST_CASE("A snapshot holds what an exporter and the API show, and nothing of th
   CHECK(snapshot.nodes[0].requested_by_others_millicores == 0);
 }
 
+TEST_CASE(
+    "Wrong rates are wrong by one factor for all of a job's executors, all its life, and by another for each job") {
+  Physics physics, wrong;
+  physics.metrics_noise = wrong.metrics_noise = 0;
+  wrong.busy_cpu_error = 0.8;
+  double squares = 0;
+  constexpr int kJobs = 400;
+  for (int index = 0; index < kJobs; ++index) {
+    Steady steady(500, physics);
+    steady.job.index = index;
+    steady.job.rates.per_second.remote_samples = 300;
+    steady.job.rates.per_second.remote_busy_core_seconds = 2;
+    record_history(steady.job, physics);
+    advance(steady.job, 1000);
+    const auto seen = observe(steady.job, 1000, 1, wrong).measurement;
+    REQUIRE(seen);
+    const double factor = seen->local->busy_cores / 6;
+    CHECK(seen->remote->busy_cores / 2 == Approx(factor));
+    CHECK(observe(steady.job, 900, 1, wrong).measurement->local->busy_cores / 6 == Approx(factor));
+    // Nothing else is wrong: what the trainer counts is counted by its own clock.
+    CHECK(seen->samples_per_second == Approx(1000));
+    CHECK(seen->compute_share == Approx(0.5));
+    CHECK(seen->local->samples_per_second == Approx(1000));
+    CHECK(observe(steady.job, 1000, 1, physics).measurement->local->busy_cores == Approx(6));
+    squares += std::log(factor) * std::log(factor);
+  }
+  CHECK(std::sqrt(squares / kJobs) == Approx(0.8).epsilon(0.1));
+}
+
+TEST_CASE("Whoever knows everything is shown the truth of this moment, wrong rates, noise and age or not") {
+  Physics physics;
+  physics.perfect_information = true;
+  physics.busy_cpu_error = 2;
+  physics.metrics_noise = 2;
+  Steady steady(1, physics);
+  const auto seen = observe(steady.job, 1, 1, physics).measurement;
+  REQUIRE(seen);
+  CHECK(seen->window_end_seconds == 1);
+  CHECK(seen->samples_per_second == 1000);
+  CHECK(seen->local->busy_cores == 6);
+  // It even knows what a remote core would do: D / K is 2 GPUs' samples over 12 cores, times 0.77.
+  REQUIRE(seen->remote);
+  CHECK(seen->remote->samples_per_second / seen->remote->busy_cores == Approx(2 * 1000.0 / 12 * 0.77));
+}
+
+TEST_CASE("A window is as long as its batches need, and no longer than it may be") {
+  struct Row {
+    double batches_per_second, want_seconds;
+  };
+  const Row rows[] = {{20, 15}, {2, 15}, {1, 22.5}, {0.5, 50.625}, {0.1, 256.2890625}, {0.01, 600}};
+  for (const Row& row : rows) {
+    CAPTURE(row.batches_per_second);
+    Physics physics;
+    Steady steady(0, physics);
+    steady.job.rates.per_second.batches = row.batches_per_second;
+    advance(steady.job, 5000);
+    const auto seen = observe(steady.job, 5000, 1, physics).measurement;
+    REQUIRE(seen);
+    CHECK(seen->window_seconds == Approx(row.want_seconds));
+    CHECK(seen->batches_in_window == Approx(row.want_seconds * row.batches_per_second));
+  }
+}
+
+TEST_CASE("A window never reaches back before the trainer's start, nor into its last life") {
+  Physics physics;
+  physics.metrics_window_batches = 1e9;
+  Steady steady(400, physics);
+  steady.job.start_seconds = 300;
+  const auto seen = observe(steady.job, 400, 1, physics).measurement;
+  REQUIRE(seen);
+  CHECK(seen->window_seconds == Approx(70));  // from 300 to 370
+  CHECK_FALSE(observe(steady.job, 330, 1, physics).measurement);
+  CHECK(observe(steady.job, 330, 1, physics).missing_reason == "no metrics yet");
+}
+
+TEST_CASE("The older the metrics, the older what they show") {
+  for (const double age : {0.0, 30.0, 120.0}) {
+    CAPTURE(age);
+    Physics physics;
+    physics.metrics_age_seconds = age;
+    physics.metrics_noise = 0;
+    Steady steady(1000, physics);
+    record_history(steady.job, physics);
+    steady.job.rates.per_second.samples = 4000;  // from 1000 s on
+    double first_seen = -1;
+    for (double now = 1001; now < 1300; now += 1) {
+      advance(steady.job, now);
+      const auto seen = observe(steady.job, now, 1, physics).measurement;
+      if (first_seen < 0 && seen->samples_per_second > 3999) first_seen = now;
+    }
+    CHECK(first_seen == Approx(1000 + 15 + age).margin(1));
+  }
+}
+
+TEST_CASE("A queue is full or empty away from the knee, and tells no more") {
+  Physics physics;
+  Steady steady(100, physics);
+  struct Row {
+    double ratio, want;
+  };
+  for (const Row& row : {Row{0.1, 0}, Row{0.9, 0}, Row{1, 16}, Row{1.1, 32}, Row{5, 32}}) {
+    CAPTURE(row.ratio);
+    steady.job.rates.supply_ratio = row.ratio;
+    CHECK(observe(steady.job, 100, 1, physics).measurement->queue_depth == Approx(row.want).margin(1e-6));
+  }
+}
+
+TEST_CASE("Noise of one figure tells nothing about another, and that of one job nothing about the next") {
+  Physics physics;
+  physics.metrics_noise = 0.3;
+  Steady steady(5000, physics);
+  double products = 0, between_jobs = 0;
+  int count = 0;
+  for (double now = 100; now < 4900; now += 5, ++count) {
+    steady.job.index = 0;
+    const auto one = observe(steady.job, now, 3, physics).measurement;
+    steady.job.index = 1;
+    const auto other = observe(steady.job, now, 3, physics).measurement;
+    products += std::log(one->samples_per_second / 1000) * std::log(one->local->busy_cores / 6);
+    between_jobs += std::log(one->samples_per_second / 1000) * std::log(other->samples_per_second / 1000);
+  }
+  CHECK(products / count == Approx(0).margin(0.2 * 0.09));
+  CHECK(between_jobs / count == Approx(0).margin(0.2 * 0.09));
+}
+
 }  // namespace
 }  // namespace sluice::simulator

@@ -14,7 +14,7 @@ const FigureText& text_of(Figure figure) {
       {"median_completion_seconds", "p50 JCT", "s"},
       {"p99_completion_seconds", "p99 JCT", "s"},
       {"makespan_seconds", "makespan", "s"},
-      {"core_hours", "CPU", "h"},
+      {"core_hours", "CPU, core-hours", "core-h"},
       {"cost_dollars", "cost", "$"},
       {"p99_slowdown", "p99 slowdown", "x"},
       {"worst_against_static", "worst job against static", "x"},
@@ -35,7 +35,7 @@ Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Worklo
   std::vector<double> completion, slowdown;
   for (std::size_t i = 0; i < workload.size(); ++i) {
     const JobRecord& job = run.jobs[i];
-    busy += workload[i].gpu_seconds();
+    busy += job.busy_gpu_seconds;
     last_arrival = std::max(last_arrival, workload[i].arrival_seconds);
     busy_while_arriving += job.busy_gpu_seconds_while_arriving;
     allocated += job.allocated_gpu_seconds;
@@ -89,6 +89,20 @@ Bound bound_of(const Workload& workload, const Cluster& cluster) {
       std::max(1.0, std::min(bound.mean_slowdown, bound.effective_cores * bound.mean_slowdown / bound.mean_knee));
   bound.best_single_job = std::max(1.0, knee_most / c);
   return bound;
+}
+
+Workload pieces_of(const Workload& workload, const Physics& physics, std::uint64_t seed) {
+  if (physics.cost_change <= 0) return workload;
+  Workload pieces;
+  for (std::size_t i = 0; i < workload.size(); ++i) {
+    double left = workload[i].ideal_seconds;
+    for (int stretch = 0; left > 0; ++stretch, left -= physics.cost_change_seconds) {
+      JobSpec& piece = pieces.emplace_back(workload[i]);
+      piece.ideal_seconds = std::min(left, physics.cost_change_seconds);
+      piece.knee_cores_per_gpu *= cost_factor(physics, seed, static_cast<int>(i), stretch);
+    }
+  }
+  return pieces;
 }
 
 }  // namespace sluice::simulator

@@ -36,7 +36,7 @@ inline constexpr std::size_t kFigures = 13;
 struct FigureText {
   std::string_view key;    // in JSON
   std::string_view title;  // in tables
-  std::string_view unit;   // "s", "h", "%", "$", ""
+  std::string_view unit;   // "s", "core-h", "%", "$", "x", "" (a count)
 };
 const FigureText& text_of(Figure figure);
 
@@ -59,5 +59,9 @@ struct Bound {
   double best_single_job = 1;  // kappa_max / c
 };
 Bound bound_of(const Workload& workload, const Cluster& cluster);
+
+// The jobs cut where the cost of their samples changes, so that each piece has one knee: what bound_of() wants of a
+// scenario with cost_change.
+Workload pieces_of(const Workload& workload, const Physics& physics, std::uint64_t seed);
 
 }  // namespace sluice::simulator

@@ -39,14 +39,40 @@ std::vector<Judged> over_peers(const Grid& grid, int ours) {
   return each;
 }
 
+// Of the slowest job of each seed; one that never gets there counts with its whole running time.
+Interval seconds_to_fast(const Grid& grid, int ours) {
+  std::vector<double> slowest;
+  for (const RunRecord& run : grid.runs[ours]) {
+    double longest = 0;
+    for (const JobRecord& job : run.jobs)
+      longest = std::max(longest, (job.fast_seconds < 0 ? job.finish_seconds : job.fast_seconds) - job.start_seconds);
+    slowest.push_back(longest);
+  }
+  return mean_interval(slowest);
+}
+
+// What wrong rates cost, in scenarios that have them.
+std::vector<Judged> over_true_rates(const Grid& grid, int ours) {
+  const int right = grid.column("true-rates"), blind = grid.column("no-feedback");
+  std::vector<Judged> found;
+  if (right < 0) return found;
+  const std::vector<double> base = grid.values(right, Figure::kMeanJct);
+  found.push_back(judged("over_true_rates", ratio_interval(grid.values(ours, Figure::kMeanJct), base)));
+  if (blind >= 0)
+    found.push_back(judged("no_feedback_over_true_rates", ratio_interval(grid.values(blind, Figure::kMeanJct), base)));
+  return found;
+}
+
 }  // namespace
 
 bool Judged::reached() const {
   return (!at_least || value.value >= *at_least) && (!at_most || value.value <= *at_most);
 }
 
-std::vector<std::string> judged_policies() {
+std::vector<std::string> judged_policies(const Scenario& scenario) {
   std::vector<std::string> names = {"static", "sluice", "perfect", "no-stall"};
+  if (scenario.cluster.physics.busy_cpu_error > 0) names.insert(names.end(), {"true-rates", "no-feedback"});
+  if (!scenario.rivals) return names;
   for (const std::string& policy : all_policies())
     if (std::find(kPeers.begin(), kPeers.end(), policy) != kPeers.end()) names.push_back(policy);
   return names;
@@ -72,6 +98,10 @@ Result<std::vector<Judged>> judge(const Scenario& scenario, const Grid& grid, co
       judged("workers_started", mean_interval(grid.values(ours, Figure::kWorkersStarted))),
   };
   for (Judged& over : over_peers(grid, ours)) all.push_back(std::move(over));
+  for (Judged& over : over_true_rates(grid, ours)) all.push_back(std::move(over));
+  if (std::any_of(scenario.goals.begin(), scenario.goals.end(),
+                  [](const Goal& goal) { return goal.figure == "seconds_to_90"; }))
+    all.push_back(judged("seconds_to_90", seconds_to_fast(grid, ours)));
   if (!lower_bounds.empty()) {
     all.push_back(judged("over_lower_bound", ratio_interval(grid.values(ours, Figure::kMeanJct), lower_bounds)));
     all.push_back(

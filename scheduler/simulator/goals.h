@@ -8,8 +8,12 @@
 //   share_of_perfect  mean JCT of ours with perfect information / ours
 //   over_lower_bound  mean JCT of ours / the lower bound of any schedule
 //   no_stall_over_lower_bound   the part of it that is the queue's: the bound may start jobs in any order, no policy
-//   does harmed            share of jobs more than 5 % + 60 s slower than under static workers_started   by ours, all
-//   seeds
+//   does harmed            share of jobs more than 5 % + 60 s slower than under static workers_started   by ours
+//   over_true_rates, no_feedback_over_true_rates   mean JCT of ours, with and without its feedback, over ours where the
+//                     executors' rates are true; in scenarios where they are not
+//   seconds_to_90     from the start of a trainer until ours has it at 90 % of full speed, of the slowest job; only
+//   where it is a
+//                     goal
 // Ratios are geometric means over the seeds with 95 % confidence intervals.
 //
 // Thread safety: pure functions.
@@ -34,8 +38,8 @@ struct Judged {
   bool reached() const;
 };
 
-// Policies that judge() needs in the grid.
-std::vector<std::string> judged_policies();
+// Policies that the scenario is judged by.
+std::vector<std::string> judged_policies(const Scenario& scenario);
 
 // `lower_bounds`: least mean completion by seed; empty: not computed, and the figure is left out.
 // Errors: InvalidArgument for a goal or a reference whose figure does not exist.

@@ -48,7 +48,10 @@ struct Physics {
   double metrics_window_seconds = 15;  // longer where a window holds fewer than metrics_window_batches
   double metrics_window_batches = 20;
   double metrics_window_most_seconds = 600;
-  double metrics_noise = 0.05;             // standard deviation of the logarithm, independent per figure and scrape
+  double metrics_noise = 0.05;  // standard deviation of the logarithm, independent per figure and scrape
+  // The same of a factor that stays with a job: so much too much or too little busy CPU its executors report, all of
+  // them alike. Every rate of the job is wrong by it, and so is its knee.
+  double busy_cpu_error = 0;
   double batches_per_second_per_gpu = 20;  // of a trainer at full speed
   bool remaining_time_known = true;        // trainers announce their number of steps
   bool perfect_information = false;        // the truth at once, without noise: for the oracle only

@@ -63,7 +63,7 @@ std::vector<HostState> Floor::hosts_on(const std::vector<std::string>& names, in
   for (int rank = 0; rank < ranks; ++rank) {
     const int node = node_named(names[rank]);
     const int part = gpus / ranks + (rank < gpus % ranks ? 1 : 0);
-    if (node < 0 || !nodes_[node].up) return {};
+    if (node < 0 || !nodes_[node].up || nodes_[node].cordoned) return {};
     const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const HostState& h) { return h.node == node; });
     if (same == hosts.end())
       hosts.push_back(HostState{node, part});
@@ -293,6 +293,7 @@ void Floor::lose_workers(int node) {
     if (lost > 0) job.dirty = job.workers_changed = true;
   }
   nodes_[node].worker_millicores = 0;
+  touch(node);
 }
 
 bool Floor::apply(const scheduler::Plan& plan, const std::vector<int>& active, double now_seconds) {
@@ -308,6 +309,12 @@ bool Floor::apply(const scheduler::Plan& plan, const std::vector<int>& active, d
   for_running([&](JobState& job, const scheduler::JobPlan& p) { return shrink_local(job, p); });
   for_running([&](JobState& job, const scheduler::JobPlan& p) { return stop_surplus(job, p, now_seconds); });
   for_running([&](JobState& job, const scheduler::JobPlan& p) { return grow_local(job, p); });
+  // Who waits for room, for a drain to end or for a node to come back, is before who is asked for only now.
+  for_running([&](JobState& job, const scheduler::JobPlan&) {
+    if (std::any_of(job.workers.begin(), job.workers.end(), [](const WorkerState& w) { return w.node < 0; }))
+      settle_workers(job, now_seconds);
+    return false;
+  });
   for_running([&](JobState& job, const scheduler::JobPlan& p) { return start_missing(job, p, now_seconds); });
   for_running([&](JobState& job, const scheduler::JobPlan& p) {
     if (job.allocated_workers != p.workers) ++job.allocation_changes;

@@ -149,5 +149,119 @@ TEST_CASE("A plan's own choice of hosts is taken when it has room") {
   CHECK(world.floor.hosts_on({"nowhere"}, 1).empty());
 }
 
+TEST_CASE("A worker that found no room takes the first that there is, without being asked for again") {
+  World world({testing::job(0, 4, 100, 5), testing::job(0, 8, 100, 5)});
+  world.cluster.physics.worker_drain_seconds = 30;
+  world.start(0);
+  world.start(1);
+  scheduler::Plan plan = world.plan();
+  plan.jobs[0].workers = 64;  // all of the node without GPUs
+  plan.jobs[0].local[0].request_millicores = plan.jobs[0].local[0].limit_millicores = 24000;
+  world.floor.apply(plan, world.active, 1);
+  plan.jobs[0].workers = 60;
+  plan.jobs[1].workers = 2;
+  world.floor.apply(plan, world.active, 10);  // four drain until 40 s
+  for (const WorkerState& worker : world.jobs[1].workers) CHECK(worker.node == -1);
+  world.floor.settle_workers(world.jobs[0], 40);
+  world.floor.apply(plan, world.active, 45);
+  REQUIRE(world.jobs[1].workers.size() == 2);
+  for (const WorkerState& worker : world.jobs[1].workers) {
+    CHECK(worker.node == 2);
+    CHECK(worker.ready_seconds == 45 + 20);
+  }
+  CHECK(world.floor.counts().workers_started == 64 + 2);
+}
+
+TEST_CASE("Whatever plans ask for, no node is given more than it has") {
+  std::uint64_t state = 3;
+  const auto draw = [&state](int below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(below));
+  };
+  for (const double drain : {0.0, 25.0}) {
+    World world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5), testing::job(0, 2, 100, 5),
+                 testing::job(0, 6, 100, 5)});
+    world.cluster.physics.worker_drain_seconds = drain;
+    for (int i = 0; i < 4; ++i) world.start(i);
+    for (int round = 0; round < 300; ++round) {
+      const double now = 10.0 * round;
+      scheduler::Plan plan = world.plan();
+      for (scheduler::JobPlan& job : plan.jobs) {
+        job.workers = draw(60);
+        job.local[0].request_millicores = 500 * draw(60);
+        job.local[0].limit_millicores = 500 * draw(60);
+        for (int i = draw(10); i > 0; --i) job.new_worker_nodes.push_back(draw(2) == 0 ? "gpu-0" : "cpu-0");
+        for (int i = draw(10); i > 0; --i)
+          job.victims.push_back("w" + std::to_string(draw(4)) + "-" + std::to_string(draw(300)));
+      }
+      world.floor.apply(plan, world.active, now);
+      for (JobState& job : world.jobs) world.floor.settle_workers(job, now);
+      if (draw(20) == 0) world.floor.lose_workers(draw(3));
+      std::vector<std::int64_t> local(3, 0), workers(3, 0);
+      for (const JobState& job : world.jobs) {
+        for (const HostState& host : job.hosts) local[host.node] += host.request_millicores;
+        for (const WorkerState& worker : job.workers)
+          if (worker.node >= 0) workers[worker.node] += worker.millicores;
+      }
+      for (int node = 0; node < 3; ++node) {
+        const NodeState& each = world.floor.nodes()[node];
+        REQUIRE(each.local_millicores == local[node]);  // the totals are those of the parts
+        REQUIRE(each.worker_millicores == workers[node]);
+        REQUIRE(each.free_millicores() >= 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("A trainer that leaves takes everything with it") {
+  World world({testing::job(0, 4, 100, 5), testing::job(0, 8, 100, 5)});
+  world.start(0);
+  world.start(1);
+  scheduler::Plan plan = world.plan();
+  plan.jobs[0].workers = 20;
+  plan.jobs[1].workers = 30;
+  world.floor.apply(plan, world.active, 1);
+  world.floor.remove_trainer(world.jobs[0]);
+  world.floor.remove_trainer(world.jobs[1]);
+  for (const NodeState& node : world.floor.nodes()) {
+    CHECK(node.free_gpus == node.gpus);
+    CHECK(node.free_millicores() == node.capacity_millicores);
+    CHECK(node.trainers.empty());
+  }
+}
+
+TEST_CASE("A feeder with fixed CPU keeps it, whatever a plan says") {
+  World world({testing::job(0, 4, 100, 5)});
+  world.specs[0].local_cores = 3;
+  world.start(0);
+  CHECK(world.jobs[0].hosts[0].request_millicores == 3000);
+  scheduler::Plan plan = world.plan();
+  plan.jobs[0].local[0].request_millicores = 12000;
+  world.floor.apply(plan, world.active, 1);
+  CHECK(world.jobs[0].hosts[0].request_millicores == 3000);
+  plan.jobs[0].local[0].request_millicores = 0;
+  world.floor.apply(plan, world.active, 2);
+  CHECK(world.jobs[0].hosts[0].request_millicores == 3000);
+}
+
+TEST_CASE("Nobody is placed on a node that is down or cordoned") {
+  World world({testing::job(0, 4, 100, 5)});
+  world.floor.nodes()[0].up = false;
+  CHECK(world.floor.find_hosts(4)[0].node == 1);
+  world.floor.nodes()[1].cordoned = true;
+  CHECK(world.floor.find_hosts(4).empty());
+  CHECK(world.floor.find_hosts(16).empty());
+  CHECK(world.floor.hosts_on({"gpu-0"}, 4).empty());
+  CHECK(world.floor.hosts_on({"gpu-1"}, 4).empty());
+  world.floor.nodes()[1].cordoned = false;
+  world.start(0);
+  world.floor.nodes()[2].cordoned = true;
+  scheduler::Plan plan = world.plan();
+  plan.jobs[0].workers = 3;
+  plan.jobs[0].new_worker_nodes = {"gpu-0", "cpu-0"};
+  world.floor.apply(plan, world.active, 1);
+  for (const WorkerState& worker : world.jobs[0].workers) CHECK(worker.node == 1);
+}
+
 }  // namespace
 }  // namespace sluice::simulator

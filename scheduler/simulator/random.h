@@ -10,7 +10,18 @@
 
 namespace sluice::simulator {
 
-enum class Draw : std::uint64_t { kNoise = 1, kFailure, kReclaim, kCost, kArrival, kGpus, kDuration, kModel, kKnee };
+enum class Draw : std::uint64_t {
+  kNoise = 1,
+  kFailure,
+  kReclaim,
+  kCost,
+  kArrival,
+  kGpus,
+  kDuration,
+  kModel,
+  kKnee,
+  kBusyCpuError
+};
 
 struct Key {
   std::uint64_t seed = 0;

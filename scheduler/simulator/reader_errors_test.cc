@@ -166,5 +166,33 @@ TEST_CASE("A record that is not one is named") {
   }
 }
 
+TEST_CASE("GPUs are whole in every format, and in a recipe") {
+  const Profiles profiles = {{"lm", {0.5, 0.02, 40}}};
+  struct Row {
+    TraceFormat format;
+    const char* text;
+    const char* want;
+  };
+  const Row rows[] = {
+      {TraceFormat::kJobList, "0 1.5 10 1 0\n", "t:1: gpus must be a whole number"},
+      {TraceFormat::kPhilly, "LM (x)\tc\ts\t1\t10\t0\t1.5\n", "t:1: scale factor must be a whole number"},
+      {TraceFormat::kSia, "time,application,num_replicas\n1,lm,1.5\n", "t:2: num_replicas must be a whole number"},
+  };
+  for (const Row& row : rows) CHECK(parse_trace(row.format, row.text, "t", {}, profiles).error().message() == row.want);
+  for (const char* gpus : {"2x", "0", "-1", "1.5", "many", "\"\""}) {
+    CAPTURE(gpus);
+    CHECK_THAT(
+        problem_of(std::string("name: a\ncluster:\n  nodes: [{name: g, gpus: 1, cores: 1}]\ngenerate:\n  gpus: {") +
+                   gpus + ": 1}\n  models: {lm: 1}\n"),
+        Catch::Contains("is no number of GPUs"));
+  }
+}
+
+TEST_CASE("Two groups of nodes with one name would be one node twice") {
+  CHECK_THAT(problem_of("name: a\ncluster:\n  nodes:\n    - {name: g, gpus: 1, cores: 1}\n    - {name: g, cores: 9}\n"
+                        "job_list: x\n"),
+             Catch::StartsWith("s.yaml:5: cluster.nodes[1].name: there are two groups of nodes \"g\""));
+}
+
 }  // namespace
 }  // namespace sluice::simulator

@@ -26,6 +26,9 @@ Table policy_table(const Grid& grid);
 std::string shown(Figure figure, double value);
 std::string fixed(double value, int digits);
 
+// As text of a page: with entities for the characters that mean something there.
+std::string escaped(const std::string& text);
+
 // One sentence: what any policy can gain at most here.
 std::string bound_sentence(const Bound& bound);
 

@@ -41,26 +41,6 @@ TEST_CASE("The bound says what nobody can gain, or that there is nothing to gain
   CHECK_THAT(bound_sentence(bound_of({job(0, 1, 100, 0.5)}, cluster)), Catch::Contains("nothing to gain"));
 }
 
-TEST_CASE("Figures are what they say") {
-  const Cluster cluster = testing::small_cluster();
-  const Workload workload = {job(0, 8, 3600, 9), job(0, 8, 3600, 0.5)};
-  RunRecord run;
-  run.makespan_seconds = 7200;
-  run.jobs.resize(2);
-  run.jobs[0] = {.start_seconds = 0, .finish_seconds = 7200, .allocated_gpu_seconds = 8 * 7200, .core_seconds = 7200};
-  run.jobs[1] = {.start_seconds = 0, .finish_seconds = 3600, .allocated_gpu_seconds = 8 * 3600, .core_seconds = 0};
-  RunRecord before = run;
-  before.jobs[0].finish_seconds = 3600;
-  const Figures figures = figures_of(run, before, workload, cluster);
-  CHECK(at(figures, Figure::kAllocatedUtilisation) == Approx(2.0 / 3));
-  CHECK(at(figures, Figure::kWallUtilisation) == Approx(0.5));
-  CHECK(at(figures, Figure::kMeanJct) == 5400);
-  CHECK(at(figures, Figure::kCoreHours) == 2);
-  CHECK(at(figures, Figure::kCost) == Approx(24 * 2.48 + 2 * 0.05));
-  CHECK(at(figures, Figure::kWorstAgainstStatic) == 2);
-  CHECK(at(figures, Figure::kHarmed) == 0.5);
-}
-
 TEST_CASE("Reports name both utilisations, the bound and every policy, on paper, in JSON and in HTML") {
   const Verdict verdict = judged_small(small_scenario());
   const std::string text = text_report(verdict.scenario, verdict.grid);
@@ -110,83 +90,98 @@ TEST_CASE("A value and its interval are in one unit, and within what is possible
   CHECK(row[3] == "0.22 h [0.00 h, 0.58 h]");
 }
 
-// A grid of made-up completion times: every policy's mean, the same for both seeds.
-Grid grid_of(const std::vector<std::pair<std::string, double>>& completions) {
-  Grid grid;
-  for (const auto& [policy, seconds] : completions) {
-    Figures figures{};
-    figures.fill(1);
-    at(figures, Figure::kMeanJct) = seconds;
-    grid.policies.push_back(policy);
-    grid.figures.push_back({figures, figures});
-  }
-  return grid;
-}
-
-TEST_CASE("The peer to beat is whichever is the best here, and every peer is told") {
-  const std::vector<std::pair<std::string, double>> limits = {
-      {"static", 300}, {"sluice", 100}, {"perfect", 98}, {"no-stall", 90}};
+TEST_CASE("A figure is shown in its unit, with as many digits as help") {
   struct Row {
-    const char* situation;
-    std::vector<std::pair<std::string, double>> peers;
-    const char* best;
-    double ratio;
+    Figure figure;
+    double value;
+    const char* want;
   };
   const Row rows[] = {
-      {"one that keeps off GPU hosts", {{"hpa", 120}, {"hpa-everywhere", 130}, {"burst", 200}}, "hpa", 1.2},
-      {"the same one where it may use them",
-       {{"hpa", 160}, {"hpa-everywhere", 125}, {"burst", 200}},
-       "hpa-everywhere",
-       1.25},
-      {"one that beats us", {{"keda", 95}, {"pecan", 140}}, "keda", 0.95},
-      {"not a peer: another scheduler's limit", {{"knee-proportional", 90}, {"cachew-1", 150}}, "cachew-1", 1.5},
+      {Figure::kAllocatedUtilisation, 0.5678, "56.8 %"},
+      {Figure::kHarmed, 0, "0.0 %"},
+      {Figure::kMeanJct, 599.4, "599 s"},
+      {Figure::kMeanJct, 600, "0.17 h"},
+      {Figure::kMakespan, 36000, "10.00 h"},
+      {Figure::kCoreHours, 8273.4, "8273"},
+      {Figure::kCoreHours, 0.25, "0.2"},
+      {Figure::kCost, 12.6, "$13"},
+      {Figure::kP99Slowdown, 13.314, "13.31"},
+      {Figure::kWorkersStarted, 0, "0"},
+      {Figure::kWorkersStarted, 7, "7"},
+      {Figure::kWorkersStarted, 2143.4, "2143"},
+      {Figure::kChurn, 0.512, "0.51"},
   };
   for (const Row& row : rows) {
-    CAPTURE(row.situation);
-    auto completions = limits;
-    completions.insert(completions.end(), row.peers.begin(), row.peers.end());
-    const auto all = judge({}, grid_of(completions), {});
-    REQUIRE(all.ok());
-    const auto named = [&](const std::string& figure) {
-      return std::find_if(all->begin(), all->end(), [&](const Judged& j) { return j.figure == figure; });
-    };
-    REQUIRE(named("over_best_peer") != all->end());
-    CHECK(named("over_best_peer")->remark == row.best);
-    CHECK(named("over_best_peer")->value.value == Approx(row.ratio));
-    for (const auto& [peer, seconds] : row.peers) {
-      if (peer == "knee-proportional") continue;
-      REQUIRE(named("over_" + peer) != all->end());
-      CHECK(named("over_" + peer)->value.value == Approx(seconds / 100));
+    CAPTURE(text_of(row.figure).title, row.value);
+    CHECK(shown(row.figure, row.value) == row.want);
+  }
+}
+
+TEST_CASE("A page explains every policy on it, and none that is not") {
+  const Verdict verdict = judged_small(small_scenario());
+  const std::string html = html_report(verdict.scenario, verdict.grid);
+  for (const std::string& policy : verdict.grid.policies)
+    CHECK_THAT(html, Catch::Contains("<dt>" + policy + "</dt><dd>"));
+  CHECK_THAT(html, !Catch::Contains("<dt>keda</dt>"));
+  Grid everybody;
+  everybody.policies = all_policies();
+  for (const char* policy : {"true-rates", "no-feedback"}) everybody.policies.emplace_back(policy);
+  everybody.workloads = {{}};
+  const auto count = everybody.policies.size();
+  everybody.runs.assign(count, {RunRecord{}});
+  everybody.runs[0][0].jobs.resize(1);
+  for (auto& runs : everybody.runs) runs[0].jobs.resize(1);
+  Figures ones{};
+  ones.fill(1);
+  everybody.figures.assign(count, {ones});
+  const std::string all = html_report({}, everybody);
+  for (const std::string& policy : everybody.policies) {
+    CAPTURE(policy);
+    CHECK_THAT(all, Catch::Contains("<dt>" + policy + "</dt><dd>"));
+  }
+}
+
+TEST_CASE("A page is well-formed: every tag that is opened is closed") {
+  Scenario scenario = small_scenario();
+  scenario.jobs[0].name = "</svg><b>";
+  const Verdict verdict = judged_small(scenario);
+  const std::string html = html_report(verdict.scenario, verdict.grid);
+  std::vector<std::string> open;
+  for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
+    const std::size_t end = html.find('>', at);
+    REQUIRE(end != std::string::npos);
+    const std::string tag = html.substr(at + 1, end - at - 1);
+    if (tag[0] == '!' || tag.starts_with("meta") || tag.back() == '/') continue;
+    if (tag[0] != '/') {
+      open.push_back(tag.substr(0, tag.find(' ')));
+      continue;
     }
-    CHECK(named("over_knee-proportional") == all->end());
-    CHECK(named("share_of_perfect")->value.value == Approx(0.98));
+    REQUIRE_FALSE(open.empty());
+    REQUIRE(open.back() == tag.substr(1));
+    open.pop_back();
   }
+  CHECK(open.empty());
 }
 
-TEST_CASE("A grid without the limits cannot be judged") {
-  for (const char* missing : {"static", "sluice", "perfect", "no-stall"}) {
-    std::vector<std::pair<std::string, double>> completions;
-    for (const char* policy : {"static", "sluice", "perfect", "no-stall"})
-      if (std::string(policy) != missing) completions.emplace_back(policy, 100);
-    CAPTURE(missing);
-    CHECK_FALSE(judge({}, grid_of(completions), {}).ok());
+TEST_CASE("The JSON of a run has every figure of every policy by seed, and the bound") {
+  const Verdict verdict = judged_small(small_scenario());
+  const auto json = nlohmann::json::parse(json_report(verdict.scenario, verdict.grid));
+  CHECK(json["seeds"] == 2);
+  CHECK(json["jobs_per_seed"] == 8);
+  CHECK(json["bound"]["gain_at_most"].get<double>() >= json["bound"]["gain_at_most_while_full"].get<double>());
+  for (std::size_t policy = 0; policy < json["policies"].size(); ++policy) {
+    const auto& entry = json["policies"][policy];
+    CHECK(entry["policy"] == verdict.grid.policies[policy]);
+    for (std::size_t i = 0; i < kFigures; ++i) {
+      const auto figure = static_cast<Figure>(i);
+      const auto& shown = entry[std::string(text_of(figure).key)];
+      CAPTURE(text_of(figure).key);
+      REQUIRE(shown["by_seed"].size() == 2);
+      CHECK(shown["by_seed"][1] == at(verdict.grid.figures[policy][1], figure));
+      CHECK(shown["value"].get<double>() ==
+            Approx((shown["by_seed"][0].get<double>() + shown["by_seed"][1].get<double>()) / 2));
+    }
   }
-}
-
-TEST_CASE("A goal is reached at its bound, and missed beyond it, on both sides") {
-  Judged judged;
-  judged.value.value = 1.2;
-  CHECK(judged.reached());
-  CHECK_FALSE(judged.has_goal());
-  judged.at_least = 1.2;
-  CHECK(judged.reached());
-  judged.at_least = 1.21;
-  CHECK_FALSE(judged.reached());
-  judged.at_least.reset();
-  judged.at_most = 1.2;
-  CHECK(judged.reached());
-  judged.at_most = 1.19;
-  CHECK_FALSE(judged.reached());
 }
 
 }  // namespace

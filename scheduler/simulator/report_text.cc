@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "scheduler/simulator/report.h"
@@ -53,10 +54,10 @@ std::string shown(Figure figure, double value) {
   const std::string_view unit = text_of(figure).unit;
   if (unit == "%") return fixed(100 * value, 1) + " %";
   if (unit == "s") return shown_like(figure, value, value);
-  if (unit == "h") return fixed(value, 0) + " h";
+  if (unit == "core-h") return fixed(value, value < 10 ? 1 : 0);
   if (unit == "$") return "$" + fixed(value, 0);
   if (unit == "x") return fixed(value, 2);
-  return fixed(value, value < 10 ? 2 : 0);
+  return fixed(value, value < 10 && value != std::floor(value) ? 2 : 0);
 }
 
 std::string bound_sentence(const Bound& bound) {

@@ -31,6 +31,7 @@ class Run {
   Result<void> prepare();
   void handle(const Event& event);
   void milestone(JobState& job);
+  void set_cost_step(JobState& job, int step);
   void finish(JobState& job);
   void fail_trainer(JobState& job);
   void node_down(int node, std::uint64_t times);

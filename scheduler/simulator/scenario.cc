@@ -1,8 +1,11 @@
 #include "scheduler/simulator/scenario.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include "scheduler/simulator/text_table.h"
 #include "scheduler/simulator/yaml_reader.h"
 
 namespace sluice::simulator {
@@ -45,6 +48,7 @@ void read_metrics(YamlMap& map, Physics& p) {
   map.number("metrics_window_batches", p.metrics_window_batches, 0, kMany);
   map.number("metrics_window_most_seconds", p.metrics_window_most_seconds, 1, kMany);
   map.number("metrics_noise", p.metrics_noise, 0, 5);
+  map.number("busy_cpu_error", p.busy_cpu_error, 0, 5);
   map.number("batches_per_second_per_gpu", p.batches_per_second_per_gpu, 1e-3, kMany);
   map.boolean("remaining_time_known", p.remaining_time_known);
 }
@@ -78,6 +82,9 @@ void read_cluster(YamlMap& map, Cluster& cluster) {
     node.number("cores", group.cores, 0.1, 100000);
     node.number("network_gbps", group.network_gbps, 0, 100000);
     node.boolean("spot", group.spot);
+    if (std::any_of(cluster.groups.begin(), cluster.groups.end(),
+                    [&](const NodeGroup& other) { return other.name == group.name; }))
+      node.fail_at("name", "there are two groups of nodes \"" + group.name + "\"");
     cluster.groups.push_back(std::move(group));
   });
   if (cluster.gpus() == 0) map.fail("no node has a GPU");
@@ -98,8 +105,9 @@ void read_recipe(YamlMap& map, Recipe& recipe) {
   map.number("knee_spread", recipe.knee_spread, 0, 2);
   if (map.has("gpus")) recipe.gpus.clear();
   map.numbers("gpus", 0, kMany, [&](const std::string& name, double weight) {
-    if (const int gpus = std::atoi(name.c_str()); gpus > 0)
-      recipe.gpus[gpus] = weight;
+    const double gpus = number_of(name).value_or(0);
+    if (gpus >= 1 && gpus <= 65536 && gpus == std::floor(gpus))
+      recipe.gpus[static_cast<int>(gpus)] = weight;
     else
       map.fail_at("gpus", "\"" + name + "\" is no number of GPUs");
   });
@@ -186,6 +194,7 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
     map.fail("no jobs: one of generate, job_list and jobs is needed");
   map.each("incidents", [&](YamlMap& inner) { read_incident(inner, scenario.incidents); });
   map.boolean("policy_admits", scenario.policy_admits);
+  map.boolean("rivals", scenario.rivals);
   map.each("goals", [&](YamlMap& inner) { read_goal(inner, scenario.goals); });
   map.numbers("reference", 0, kMany, [&](const std::string& name, double value) { scenario.reference[name] = value; });
   map.finish();

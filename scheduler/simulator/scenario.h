@@ -45,6 +45,7 @@ struct Scenario {
   Workload jobs;         // given in the scenario itself; wins over both
   std::vector<Incident> incidents;
   bool policy_admits = false;
+  bool rivals = true;  // whether sim-report compares with them
   std::vector<Goal> goals;
   std::map<std::string, double> reference;  // the prototype's values by figure
 };

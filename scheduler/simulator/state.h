@@ -28,6 +28,8 @@ struct NodeState {
   bool spot = false;
   bool up = true;
   bool cordoned = false;
+  int down_reasons = 0;  // failures and incidents that keep it down at present
+  int cordon_reasons = 0;
   std::vector<int> trainers;  // jobs with a host entry here
 
   std::int64_t free_millicores() const { return up ? capacity_millicores - local_millicores - worker_millicores : 0; }
@@ -92,6 +94,7 @@ struct JobState {
   double done_seconds = 0;  // of ideal_seconds
   double first_start_seconds = -1;
   double start_seconds = -1;
+  double fast_seconds = -1;
   double finish_seconds = -1;
   double evaluation_ends_seconds = -1;  // >= 0: it evaluates
   int epoch = 0;
@@ -109,6 +112,7 @@ struct JobState {
 
   // Totals for the report.
   double last_arrival_seconds = 0;             // of any job
+  double busy_gpu_seconds = 0;                 // work that is lost with its node and done again counts twice
   double busy_gpu_seconds_while_arriving = 0;  // until then
   double allocated_gpu_seconds = 0;
   double core_seconds = 0;

@@ -208,6 +208,7 @@ void advance(JobState& job, double now_seconds) {
   sum.remote_busy_core_seconds += seconds * each.remote_busy_core_seconds;
   sum.reading_thread_seconds += seconds * each.reading_thread_seconds;
   job.done_seconds += seconds * job.rates.speed;
+  job.busy_gpu_seconds += seconds * job.rates.speed * job.spec->gpus;
   const double while_arriving = std::clamp(job.last_arrival_seconds - (now_seconds - seconds), 0.0, seconds);
   job.busy_gpu_seconds_while_arriving += while_arriving * job.rates.speed * job.spec->gpus;
   job.allocated_gpu_seconds += seconds * job.spec->gpus;

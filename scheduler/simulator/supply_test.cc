@@ -1,5 +1,7 @@
 #include "scheduler/simulator/supply.h"
 
+#include <cmath>
+
 #include "scheduler/simulator/placement.h"
 #include "scheduler/simulator/testing/worlds.h"
 #include "src/base/testing/catch.h"
@@ -121,6 +123,145 @@ TEST_CASE("Shares are fair in the sense of max-min") {
   CHECK(fair_shares({1, 10, 10}, 9) == std::vector<double>{1, 4, 4});
   CHECK(fair_shares({1, 2}, 9) == std::vector<double>{1, 2});
   CHECK(fair_shares({}, 9).empty());
+}
+
+TEST_CASE("Local cores that do not add up supply less, but cost as much CPU") {
+  World world(testing::small_cluster(), {testing::job(0, 4, 100, 10)});
+  world.cluster.physics.local_exponent = 0.8;
+  world.share();
+  CHECK(world.jobs[0].hosts[0].cores == 12);
+  CHECK(world.jobs[0].hosts[0].supply == Approx(std::pow(12, 0.8)));
+  const Rates rates = world.rates(0);
+  CHECK(rates.local_cores == 12);
+  CHECK(rates.per_second.local_busy_core_seconds == Approx(12).epsilon(0.01));  // starved: all of it is busy
+}
+
+TEST_CASE("A worker supplies nothing before it is ready, half while it warms up, and nothing when it drains") {
+  World world(testing::small_cluster(), {testing::job(0, 4, 100, 10)});
+  world.cluster.physics.worker_warmup_speed = 0.5;
+  world.share();
+  JobState& job = world.jobs[0];
+  struct Row {
+    const char* state;
+    WorkerState worker;
+    double want;  // remote supply at 100 s
+    double cores;
+  };
+  const Row rows[] = {
+      {"starting", {"w", 2, 1000, 90, 110, 110, -1}, 0, 1},
+      {"warming up", {"w", 2, 1000, 50, 90, 150, -1}, 0.5 * 0.77, 1},
+      {"warm", {"w", 2, 1000, 50, 60, 70, -1}, 0.77, 1},
+      {"twice the size", {"w", 2, 2000, 50, 60, 70, -1}, 1.54, 2},
+      {"draining", {"w", 2, 1000, 50, 60, 70, 120}, 0, 1},
+      {"without a node", {"w", -1, 1000, 50, 60, 70, -1}, 0, 0},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.state);
+    job.workers = {row.worker};
+    CHECK(world.rates(0).remote_supply == Approx(row.want));
+    CHECK(world.rates(0).remote_cores == Approx(row.cores));
+  }
+}
+
+TEST_CASE("The network of a sender slows whom it sends to, and nobody else") {
+  Cluster cluster = testing::small_cluster();
+  cluster.groups[0].network_gbps = 100;
+  cluster.groups[1].network_gbps = 4;  // where the workers are
+  World world(std::move(cluster), {testing::job(0, 8, 100, 6, 2), testing::job(0, 8, 100, 6, 2)});
+  world.add_workers(world.jobs[0], 2, 20);
+  world.share();
+  share_network(world.floor.nodes(), world.jobs, {0, 1}, 100, world.cluster.physics);
+  CHECK(world.jobs[0].hosts[0].network_factor < 1);
+  CHECK(world.jobs[1].hosts[0].network_factor == 1);
+  // What arrives is what the network carries: 4 Gb/s of the 2 Gb/s that each of 8 GPUs would take.
+  const Rates rates = world.rates(0);
+  const double carried = 16 * rates.speed * rates.remote_supply / (rates.local_supply + rates.remote_supply);
+  CHECK(carried <= 4 * 1.25);  // the flow is worked out before the speed falls: within a quarter
+  CHECK(carried >= 4 * 0.75);
+}
+
+TEST_CASE("Without remote workers, or without samples to send, a thin network is no trouble") {
+  Cluster cluster = testing::small_cluster();
+  for (NodeGroup& group : cluster.groups) group.network_gbps = 0.001;
+  World world(std::move(cluster), {testing::job(0, 8, 100, 6, 2), testing::job(0, 8, 100, 6, 0)});
+  world.add_workers(world.jobs[1], 2, 20);
+  world.share();
+  share_network(world.floor.nodes(), world.jobs, {0, 1}, 100, world.cluster.physics);
+  CHECK(world.jobs[0].hosts[0].network_factor == 1);
+  CHECK(world.jobs[1].hosts[0].network_factor == 1);
+}
+
+TEST_CASE("Nothing supplied is no speed, and no division by nothing") {
+  World world(testing::small_cluster(), {testing::job(0, 4, 100, 10)});
+  world.cluster.physics.min_local_millicores = 1e-9;
+  world.jobs[0].hosts[0].request_millicores = world.jobs[0].hosts[0].limit_millicores = 0;
+  world.share();
+  const Rates rates = world.rates(0);
+  CHECK(rates.speed < 1e-6);
+  CHECK(std::isfinite(rates.per_second.samples));
+  CHECK(std::isfinite(rates.per_second.local_samples));
+}
+
+TEST_CASE("An evaluation takes no data, and its workers stand idle") {
+  World world(testing::small_cluster(), {testing::job(0, 4, 100, 10)});
+  world.add_workers(world.jobs[0], 2, 5);
+  world.share();
+  world.jobs[0].evaluation_ends_seconds = 200;
+  const Rates rates = world.rates(0);
+  CHECK(rates.speed == 0);
+  CHECK(rates.per_second.samples == 0);
+  CHECK(rates.remote_cores == 5);  // they are paid for all the same
+}
+
+TEST_CASE("Later epochs read from the cache what the first one brought") {
+  JobSpec spec = testing::job(0, 4, 100, 10, 2);
+  JobState job;
+  job.spec = &spec;
+  Physics physics;
+  physics.storage_share_of_network = 0.25;
+  physics.cached_after_first_epoch = 0.9;
+  CHECK(storage_need_gbps(job, physics) == Approx(2));
+  job.epoch = 1;
+  CHECK(storage_need_gbps(job, physics) == Approx(0.2));
+}
+
+TEST_CASE("Shares never exceed what there is, nor anybody's need, and leave nothing that somebody wants") {
+  std::uint64_t state = 7;
+  const auto next = [&state] { return static_cast<double>((state = state * 6364136223846793005U + 1) >> 40) / 1e6; };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> needs(1 + round % 9);
+    for (double& need : needs) need = next();
+    const double capacity = 2 * next();
+    const auto shares = fair_shares(needs, capacity);
+    double given = 0, wanted = 0;
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      CHECK(shares[i] <= needs[i] + 1e-9);
+      given += shares[i];
+      wanted += needs[i];
+    }
+    CHECK(given == Approx(std::min(wanted, capacity)));
+  }
+}
+
+TEST_CASE("What is counted while time passes is the rates times the time, up to the last arrival apart") {
+  World world(testing::small_cluster(), {testing::job(0, 4, 100, 10)});
+  world.add_workers(world.jobs[0], 2, 5);
+  world.share();
+  JobState& job = world.jobs[0];
+  job.rates = world.rates(0);
+  job.last_arrival_seconds = 30;
+  advance(job, 20);
+  advance(job, 20);  // no time passes
+  advance(job, 50);
+  CHECK(job.done_seconds == Approx(50 * job.rates.speed));
+  CHECK(job.busy_gpu_seconds == Approx(4 * 50 * job.rates.speed));
+  CHECK(job.busy_gpu_seconds_while_arriving == Approx(4 * 30 * job.rates.speed));
+  CHECK(job.allocated_gpu_seconds == Approx(200));
+  CHECK(job.core_seconds == Approx(50 * (12 + 5)));
+  CHECK(job.counters.samples == Approx(50 * job.rates.per_second.samples));
+  job.phase = Phase::kWaiting;
+  advance(job, 80);
+  CHECK(job.allocated_gpu_seconds == Approx(200));  // who waits has nothing
 }
 
 }  // namespace

@@ -44,20 +44,34 @@ std::string area(const std::vector<double>& values, double top, const char* colo
 }
 
 std::string text_at(double x, double y, const std::string& text, const char* anchor) {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" + text + "</text>\n";
+  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" + escaped(text) +
+         "</text>\n";
 }
 
-// Hours under the axis, and the scale's top and bottom beside it.
+// What a time line counts in, so that its ticks are small whole numbers.
+struct TimeUnit {
+  const char* name;
+  double seconds;
+};
+
+TimeUnit unit_for(double seconds) {
+  if (seconds < 180) return {" s", 1};
+  if (seconds < 3 * 3600) return {" min", 60};
+  return {" h", 3600};
+}
+
+// Time under the axis, and the scale's top and bottom beside it.
 std::string axes(double seconds, double height, const std::string& top, const std::string& bottom) {
   std::string svg = text_at(kLeft - 6, 10, top, "end") + text_at(kLeft - 6, height, bottom, "end");
-  const double hours = seconds / 3600;
-  double step = std::pow(10, std::floor(std::log10(std::max(hours, 1e-3) / 4)));
-  while (hours / step > 10) step *= hours / step > 20 ? 5 : 2;
-  for (double hour = 0; hour <= hours; hour += step) {
-    const double x = kLeft + (kWidth - kLeft) * hour / hours;
+  const TimeUnit unit = unit_for(seconds);
+  const double length = seconds / unit.seconds;
+  double step = 1;
+  for (int i = 0; length / step > 10; ++i) step *= i % 3 == 1 ? 2.5 : 2;  // 1, 2, 5, 10, 20, 50, ...
+  for (double at = 0; at <= length; at += step) {
+    const double x = kLeft + (kWidth - kLeft) * at / length;
     svg += "<line x1=\"" + number(x) + "\" x2=\"" + number(x) + "\" y1=\"0\" y2=\"" + number(height + 4) +
            "\" stroke=\"#8884\"/>\n";
-    const std::string text = fixed(hour, step < 1 ? 1 : 0) + " h";
+    const std::string text = fixed(at, 0) + unit.name;
     // The last one would stick out of the picture.
     svg += x > kWidth - 10 ? text_at(kWidth + 10, height + 16, text, "end") : text_at(x, height + 16, text, "middle");
   }
@@ -159,9 +173,10 @@ std::string job_chart(const RunRecord& run, const Workload& workload, double buc
       const double height = (kRow - 3) * part;
       body += "<rect x=\"" + number(kLeft + step * i) + "\" y=\"" + number(bottom - height) + "\" width=\"" +
               number(step + 0.2) + "\" height=\"" + number(height) + "\" fill=\"" + colour_of(bucket.speed) +
-              "\"><title>" + job.name + ", " + std::to_string(job.gpus) + " GPUs: " + fixed(100 * bucket.speed, 0) +
-              " % of full speed with " + fixed(bucket.local_cores, 1) + " local and " + fixed(bucket.remote_cores, 1) +
-              " remote cores of " + fixed(bucket.wanted_cores, 1) + " wanted</title></rect>\n";
+              "\"><title>" + escaped(job.name) + ", " + std::to_string(job.gpus) +
+              " GPUs: " + fixed(100 * bucket.speed, 0) + " % of full speed with " + fixed(bucket.local_cores, 1) +
+              " local and " + fixed(bucket.remote_cores, 1) + " remote cores of " + fixed(bucket.wanted_cores, 1) +
+              " wanted</title></rect>\n";
     }
   }
   const double height = kRow * static_cast<double>(order.size());

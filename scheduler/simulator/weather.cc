@@ -16,6 +16,9 @@ void Run::fail_trainer(JobState& job) {
   ++job.restarts;
   ++job.version;
   job.done_seconds = std::floor(job.done_seconds / physics_.checkpoint_seconds) * physics_.checkpoint_seconds;
+  if (physics_.epoch_seconds > 0) job.epoch = static_cast<int>(job.done_seconds / physics_.epoch_seconds + 1e-9);
+  if (physics_.cost_change > 0)
+    set_cost_step(job, static_cast<int>(job.done_seconds / physics_.cost_change_seconds + 1e-9));
   job.evaluation_ends_seconds = -1;
   job.history.clear();
   job.rates = {};
@@ -40,6 +43,7 @@ void Run::node_down(int node, std::uint64_t times) {
   const std::vector<int> trainers = state.trainers;
   for (const int index : trainers) fail_trainer(jobs_[index]);
   floor_.lose_workers(node);
+  ++state.down_reasons;
   state.up = false;
   decision_due_ = true;
   const double away =
@@ -48,7 +52,8 @@ void Run::node_down(int node, std::uint64_t times) {
 }
 
 void Run::node_up(int node, std::uint64_t times) {
-  floor_.nodes()[node].up = true;
+  NodeState& state = floor_.nodes()[node];
+  state.up = --state.down_reasons == 0;
   decision_due_ = true;
   request_admission();
   schedule_failure(node, times);
@@ -64,7 +69,8 @@ void Run::incident(const Incident& incident, bool begins) {
     NodeState& state = floor_.nodes()[node];
     if (state.name != incident.node) continue;
     if (incident.kind == IncidentKind::kCordon) {
-      state.cordoned = begins;
+      state.cordon_reasons += begins ? 1 : -1;
+      state.cordoned = state.cordon_reasons > 0;
       if (begins) floor_.lose_workers(node);  // a drain evicts data workers; trainers stay
       continue;
     }
@@ -73,7 +79,8 @@ void Run::incident(const Incident& incident, bool begins) {
       for (const int index : trainers) fail_trainer(jobs_[index]);
       floor_.lose_workers(node);
     }
-    state.up = !begins;
+    state.down_reasons += begins ? 1 : -1;
+    state.up = state.down_reasons == 0;
   }
   request_admission();
 }

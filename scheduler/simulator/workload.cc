@@ -22,6 +22,12 @@ struct Reading {
   const Profiles& profiles;
 };
 
+Result<int> gpus_field(const Reading& r, const TextLine& line, std::size_t index, std::string_view name) {
+  SLUICE_TRY(const double gpus, number_field(r.file, line, index, name, 1, kGpusMost));
+  if (gpus != std::floor(gpus)) return line_error(r.file, line.number, std::string(name) + " must be a whole number");
+  return static_cast<int>(gpus);
+}
+
 Result<Workload> parse_job_list(const Reading& r) {
   Workload jobs;
   for (const TextLine& line : split_lines(r.text, ' ')) {
@@ -32,12 +38,10 @@ Result<Workload> parse_job_list(const Reading& r) {
     JobSpec job;
     job.name = "job-" + std::to_string(jobs.size() + 1);
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, 0, "arrival_s", 0, kSecondsMost));
-    SLUICE_TRY(const double gpus, number_field(r.file, line, 1, "gpus", 1, kGpusMost));
+    SLUICE_TRY(job.gpus, gpus_field(r, line, 1, "gpus"));
     SLUICE_TRY(job.ideal_seconds, number_field(r.file, line, 2, "ideal_s", 1e-3, kSecondsMost));
     SLUICE_TRY(job.knee_cores_per_gpu, number_field(r.file, line, 3, "kappa", 1e-3, 1e5));
     SLUICE_TRY(job.network_gbps_per_gpu, number_field(r.file, line, 4, "gbps_per_gpu", 0, 1e5));
-    job.gpus = static_cast<int>(gpus);
-    if (job.gpus != gpus) return line_error(r.file, line.number, "gpus must be a whole number");
     if (line.fields.size() == 7) {
       SLUICE_TRY(job.reference_start_seconds, number_field(r.file, line, 5, "start_s", 0, kSecondsMost));
       SLUICE_TRY(job.reference_finish_seconds, number_field(r.file, line, 6, "finish_s", 0, kSecondsMost));
@@ -70,12 +74,11 @@ Result<Workload> parse_philly(const Reading& r) {
     job.name = "philly-" + std::to_string(line.number);
     SLUICE_TRY(const double steps, number_field(r.file, line, last - 2, "total steps", 1, 1e15));
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, last - 1, "arrival time", 0, kSecondsMost));
-    SLUICE_TRY(const double gpus, number_field(r.file, line, last, "scale factor", 1, kGpusMost));
+    SLUICE_TRY(job.gpus, gpus_field(r, line, last, "scale factor"));
     SLUICE_TRY(const Profile profile, profile_of(line.fields[0], r, line.number));
     if (profile.steps_per_second <= 0)
       return line_error(r.file, line.number,
                         "the profile of \"" + std::string(line.fields[0]) + "\" has no steps_per_second");
-    job.gpus = static_cast<int>(gpus);
     job.ideal_seconds = steps / profile.steps_per_second;
     apply_profile(profile, r.assumptions, job);
     jobs.push_back(std::move(job));
@@ -130,10 +133,9 @@ Result<Workload> parse_sia(const Reading& r) {
     JobSpec job;
     job.name = "sia-" + std::to_string(i);
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, at[0], "time", 0, kSecondsMost));
-    SLUICE_TRY(const double gpus, number_field(r.file, line, at[2], "num_replicas", 1, kGpusMost));
+    SLUICE_TRY(job.gpus, gpus_field(r, line, at[2], "num_replicas"));
     if (at[1] >= line.fields.size()) return line_error(r.file, line.number, "application is missing");
     SLUICE_TRY(const Profile profile, profile_of(line.fields[at[1]], r, line.number));
-    job.gpus = static_cast<int>(gpus);
     if (duration_at < header.size()) {
       SLUICE_TRY(job.ideal_seconds, number_field(r.file, line, duration_at, "duration", 1e-3, kSecondsMost));
     } else {
@@ -152,7 +154,6 @@ Result<Workload> parse_sia(const Reading& r) {
 Workload arranged(Workload jobs, bool from_zero, const TraceAssumptions& assumptions) {
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const JobSpec& a, const JobSpec& b) { return a.arrival_seconds < b.arrival_seconds; });
-  std::erase_if(jobs, [&](const JobSpec& job) { return job.gpus > assumptions.most_gpus; });
   if (jobs.size() > static_cast<std::size_t>(assumptions.most_jobs)) jobs.resize(assumptions.most_jobs);
   const double origin = from_zero && !jobs.empty() ? jobs[0].arrival_seconds : 0;
   for (JobSpec& job : jobs) {

@@ -53,7 +53,6 @@ using Profiles = std::map<std::string, Profile>;
 struct TraceAssumptions {
   double time_scale = 1;    // arrivals and durations are divided by it
   int most_jobs = 1 << 20;  // the first so many
-  int most_gpus = 1 << 20;  // larger jobs are left out, and counted
   double knee_factor = 1;   // knees of the profiles are of V100s: 2.5 for GPUs of today
   std::uint64_t seed = 1;   // of what is drawn: models of unnamed jobs, durations that the trace leaves out
 };

@@ -1,5 +1,7 @@
 #include "scheduler/simulator/workload.h"
 
+#include <algorithm>
+
 #include "src/base/testing/catch.h"
 
 namespace sluice::simulator {
@@ -64,8 +66,7 @@ TEST_CASE("Times can be scaled, and what is too much left out") {
   TraceAssumptions assumptions;
   assumptions.time_scale = 10;
   assumptions.most_jobs = 1;
-  assumptions.most_gpus = 4;
-  const auto jobs = parse(TraceFormat::kJobList, "10 8 100 1 0\n20 2 100 1 0\n30 1 100 1 0\n", assumptions);
+  const auto jobs = parse(TraceFormat::kJobList, "30 1 100 1 0\n20 2 100 1 0\n", assumptions);
   REQUIRE(jobs.ok());
   REQUIRE(jobs->size() == 1);
   CHECK((*jobs)[0].gpus == 2);
@@ -98,6 +99,83 @@ TEST_CASE("Bad lines are named") {
     CHECK_THAT(jobs.error().message(), Catch::Contains(c.want));
   }
   CHECK_FALSE(trace_format("philly2").ok());
+}
+
+TEST_CASE("Philly's fields are counted from the end, because commands hold tabs and any words") {
+  const auto jobs =
+      parse(TraceFormat::kPhilly, "ResNet-18 (batch size 32)\tcd a && b\tdir\t-x\t--steps\t1\t600\t0.5\t2\n");
+  REQUIRE(jobs.ok());
+  CHECK((*jobs)[0].ideal_seconds == 30);
+  CHECK((*jobs)[0].gpus == 2);
+  CHECK((*jobs)[0].name == "philly-1");
+}
+
+TEST_CASE("A model is known whatever its case and its batch size") {
+  for (const char* model : {"resnet-18", "ResNet-18 (batch size 128)", "RESNET-18 (x)"}) {
+    CAPTURE(model);
+    const auto jobs = parse(TraceFormat::kPhilly, std::string(model) + "\tc\ts\t1\t100\t0\t1\n");
+    REQUIRE(jobs.ok());
+    CHECK((*jobs)[0].knee_cores_per_gpu == 7.2);
+  }
+}
+
+TEST_CASE("Knees of the profiles are scaled to the GPUs of today, network rates with them") {
+  TraceAssumptions assumptions;
+  assumptions.knee_factor = 2.5;
+  const auto jobs = parse(TraceFormat::kSia, "time,application,num_replicas,duration\n5,m5,2,60\n", assumptions);
+  REQUIRE(jobs.ok());
+  CHECK((*jobs)[0].knee_cores_per_gpu == Approx(18.75));
+  CHECK((*jobs)[0].network_gbps_per_gpu == Approx(1.5));
+  // A job list says everything itself.
+  CHECK((*parse(TraceFormat::kJobList, "0 1 10 4 1\n", assumptions))[0].knee_cores_per_gpu == 4);
+}
+
+TEST_CASE("What a trace leaves out is drawn by seed: the same again, another for another") {
+  std::string alibaba = "name,num_gpu,creation_time,deletion_time,scheduled_time\n";
+  std::string sia = "time,application,num_replicas\n";
+  for (int i = 0; i < 60; ++i) {
+    alibaba += "p" + std::to_string(i) + ",1," + std::to_string(i) + ",900,100\n";
+    sia += std::to_string(i) + ",lm,1\n";
+  }
+  const auto knees = [&](std::uint64_t seed) {
+    TraceAssumptions assumptions;
+    assumptions.seed = seed;
+    std::vector<double> values;
+    for (const JobSpec& job : *parse(TraceFormat::kAlibaba2023, alibaba, assumptions))
+      values.push_back(job.knee_cores_per_gpu);
+    for (const JobSpec& job : *parse(TraceFormat::kSia, sia, assumptions)) values.push_back(job.ideal_seconds);
+    return values;
+  };
+  CHECK(knees(1) == knees(1));
+  CHECK(knees(1) != knees(2));
+  // All three models are drawn.
+  auto drawn = knees(1);
+  drawn.resize(60);
+  for (const double knee : {7.2, 0.5, 7.5}) CHECK(std::count(drawn.begin(), drawn.end(), knee) > 5);
+}
+
+TEST_CASE("Columns may stand in any order, lines may come from Windows, and further columns do not matter") {
+  const auto jobs = parse(TraceFormat::kAlibaba2023,
+                          "scheduled_time,qos,deletion_time,name,creation_time,num_gpu\r\n"
+                          "150,LS,300,a,100,2\r\n");
+  REQUIRE(jobs.ok());
+  CHECK((*jobs)[0].name == "a");
+  CHECK((*jobs)[0].gpus == 2);
+  CHECK((*jobs)[0].ideal_seconds == 150);
+}
+
+TEST_CASE("Jobs come in the order of their arrival, whatever the order of the file") {
+  const auto jobs = parse(TraceFormat::kJobList, "30 1 10 1 0\n10 2 10 1 0\n20 3 10 1 0\n10 4 10 1 0\n");
+  REQUIRE(jobs.ok());
+  std::vector<int> gpus;
+  for (const JobSpec& job : *jobs) gpus.push_back(job.gpus);
+  CHECK(gpus == std::vector<int>{2, 4, 3, 1});  // those of one moment as in the file
+  CHECK((*jobs)[0].arrival_seconds == 10);      // a job list has its own origin
+}
+
+TEST_CASE("Every format has a name, and a wrong one is told with those there are") {
+  for (const char* name : {"joblist", "philly", "alibaba-v2023", "sia"}) CHECK(trace_format(name).ok());
+  CHECK(trace_format("xml").error().message() == "--format xml: joblist, philly, alibaba-v2023 or sia");
 }
 
 }  // namespace

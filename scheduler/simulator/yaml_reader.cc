@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <set>
+#include <sstream>
 
 #include "scheduler/simulator/text_table.h"
 
@@ -63,8 +64,9 @@ void YamlMap::number(std::string_view key, double& out, double least, double mos
   const std::optional<double> value = node->IsScalar() ? number_of(node->Scalar()) : std::nullopt;
   if (!value) return fail_at(key, "not a number");
   if (*value < least || *value > most) {
-    std::string bounds = std::to_string(least) + " .. " + std::to_string(most);
-    return fail_at(key, node->Scalar() + " is not within " + bounds);
+    std::ostringstream bounds;  // "0 .. 1e+09", not "0.000000 .. 1000000000.000000"
+    bounds << least << " .. " << most;
+    return fail_at(key, node->Scalar() + " is not within " + bounds.str());
   }
   out = *value;
 }
@@ -133,8 +135,10 @@ void YamlMap::require(std::string_view key) {
 }
 
 void YamlMap::finish() {
+  std::set<std::string> seen;
   for (const auto& entry : state_->node) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    if (!seen.insert(key).second) file_.fail(entry.first.Mark().line, path_of(key) + ": given twice");
     if (!state_->asked.contains(key)) file_.fail(entry.first.Mark().line, path_of(key) + ": there is no such field");
   }
 }

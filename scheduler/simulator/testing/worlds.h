@@ -4,9 +4,10 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "scheduler/policy.h"
-#include "scheduler/simulator/engine.h"
+#include "scheduler/simulator/experiment.h"
 
 namespace sluice::simulator::testing {
 
@@ -56,6 +57,19 @@ inline Cluster small_cluster() {
   Cluster cluster;
   cluster.groups = {{"gpu", 2, 8, 24, 0, false}, {"cpu", 1, 0, 64, 0, false}};
   return cluster;
+}
+
+// A grid of made-up completion times: every policy's mean, the same for both seeds.
+inline Grid grid_of(const std::vector<std::pair<std::string, double>>& completions) {
+  Grid grid;
+  for (const auto& [policy, seconds] : completions) {
+    Figures figures{};
+    figures.fill(1);
+    at(figures, Figure::kMeanJct) = seconds;
+    grid.policies.push_back(policy);
+    grid.figures.push_back({figures, figures});
+  }
+  return grid;
 }
 
 }  // namespace sluice::simulator::testing
