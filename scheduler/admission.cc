@@ -65,7 +65,7 @@ class Queue {
   }
 
   // Running trainers keep at least a core per GPU, and at most what they request now; all of it where the plan leaves
-  // their feeders alone.
+  // their feeders alone, or where workers stand that do not make way for them.
   void find_free() {
     for (int node = 0; node < nodes_.size(); ++node) {
       const NodeState& state = nodes_[node];
@@ -75,10 +75,10 @@ class Queue {
     for (const Job& job : snapshot_.jobs) {
       if (job.running && !job.quota.empty()) quota_gpus_[job.quota] += job.gpus;
       if (!job.local_adjustable) continue;
-      const bool fixed = job.mode != Mode::kAuto || !job.running;
       for (const TrainerHost& host : job.hosts) {
         const int node = nodes_.index_of(host.node);
         if (node == kNowhere) continue;
+        const bool fixed = job.mode != Mode::kAuto || !job.running || nodes_[node].staying_millicores > 0;
         const std::int64_t least = fixed ? host.request_millicores : 1000 * std::max(host.gpus, 1);
         free_[node].millicores -= std::min(least, host.request_millicores);
       }

@@ -210,6 +210,69 @@ TEST_CASE("the time without metrics starts with the first decision that misses t
   CHECK(next(1).reason == Reason::kNoMetrics);
 }
 
+TEST_CASE("why a job has what it has without metrics, though others, the room or a quota took part in it") {
+  struct Row {
+    const char* situation;
+    MakeJob blind;
+    std::int64_t node_millicores;
+    int want_workers;
+    Reason want;
+  };
+  const Row rows[] = {
+      {"frozen", MakeJob("blind").holds(4, "n1"), 8000, 4, Reason::kNoMetrics},
+      {"frozen, one is lost and has no room", MakeJob("blind").holds(4, "n1").allocated(5), 4000, 5,
+       Reason::kNoMetrics},
+      {"for long, and others need the room", MakeJob("blind").holds(4, "n1").unmeasured_for(900), 13'000, 2,
+       Reason::kMetricsFallback},
+      {"for long, its maximum was lowered", MakeJob("blind").holds(4, "n1").max(3).unmeasured_for(900), 64'000, 3,
+       Reason::kMax},
+      {"mode Off, one is lost and has no room", MakeJob("blind").mode(Mode::kOff).holds(4, "n1").allocated(5), 4000, 5,
+       Reason::kModeOff},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    const Plan plan = decided(MakeSnapshot().node("n1", row.node_millicores).job(row.blind).job(hungry("vision")));
+    CHECK(plan_of(plan, "blind").workers == row.want_workers);
+    CHECK(to_string(plan_of(plan, "blind").reason) == to_string(row.want));
+  }
+}
+
+TEST_CASE("advice counts on the job's own workers once, wherever they stand") {
+  struct Row {
+    const char* situation;
+    std::int64_t millicores, cordoned_millicores;
+    int want;
+  };
+  const Row rows[] = {
+      {"all of them on a node that takes more", 8000, 0, 8},
+      {"two of them on one that does not", 8000, 4000, 10},
+      {"the node is full of them", 2000, 0, 2},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    const std::string second = row.cordoned_millicores > 0 ? "n2" : "n1";
+    const Plan plan = decided(MakeSnapshot()
+                                  .node("n1", row.millicores)
+                                  .node("n2", row.cordoned_millicores, 0, false)
+                                  .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, second).measures(kHungry)));
+    CHECK(plan_of(plan, "advised").recommended == row.want);
+    CHECK(plan_of(plan, "advised").workers == 2);
+  }
+}
+
+TEST_CASE("two that are advised share what is left, and one without metrics keeps what it has") {
+  const auto advised = [](const std::string& name) { return MakeJob(name).mode(Mode::kRecommend); };
+  const Plan plan = decided(MakeSnapshot()
+                                .node("n1", 14'000)
+                                .job(advised("a").holds(2, "n1").measures(kHungry))
+                                .job(advised("b").measures(kHungry))
+                                .job(advised("blind").holds(4, "n1").misses("gone")));
+  CHECK(plan_of(plan, "a").recommended + plan_of(plan, "b").recommended == 10);
+  CHECK(std::abs(plan_of(plan, "a").recommended - plan_of(plan, "b").recommended) <= 2);
+  CHECK(plan_of(plan, "blind").recommended == 4);
+  CHECK(plan.granted_millicores == 6000);
+}
+
 TEST_CASE("metrics vanish while a worker is lost: the number is held, so that it comes back") {
   const Plan plan = decided(MakeSnapshot().node("n1", 8000).job(MakeJob("blind").holds(4, "n1").allocated(5)));
   CHECK(plan_of(plan, "blind").workers == 5);

@@ -61,6 +61,48 @@ TEST_CASE("the raise is as large as the shortfall, within bounds") {
   }
 }
 
+TEST_CASE("slow, but with less supply than it needs: no correction, whatever it waits") {
+  // Five workers and one core are 61 % of the need, and it runs at 40 %.
+  Job job = MakeJob("a").holds(5, "n1").measures(FluidJob{.demand = 8000}).obj();
+  Measurement& m = *job.observation.measurement;
+  m.wait_share = 0.6;
+  m.compute_share = 0.4;
+  m.samples_per_second = 3200;
+  const Belief belief = estimate(job, kNowSeconds, kConfig);
+  REQUIRE(belief.starved);
+  CHECK(belief.memory->feedback == 1);
+}
+
+TEST_CASE("growth that promised little is not judged, however little it brought") {
+  const FluidJob physics{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+  Job job = MakeJob("a").holds(7, "n1").measures(physics.steady(7, kNowSeconds - 200)).obj();
+  const EstimatorMemory memory = *estimate(job, kNowSeconds - 200, kConfig).memory;
+  job = MakeJob("a").memory(memory).holds(8, "n1").measures(physics.steady(4, kNowSeconds)).obj();
+  const Belief belief = estimate(job, kNowSeconds, kConfig);
+  CHECK_FALSE(belief.useless_above_cores);
+  CHECK(belief.memory->before_growth->remote_cores == 7);  // it may yet come to be judged, with what is added to it
+}
+
+TEST_CASE("a job that shrinks is judged from there when it grows again") {
+  const FluidJob physics{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+  Job job = MakeJob("a").holds(8, "n1").measures(physics.steady(8, kNowSeconds - 200)).obj();
+  const EstimatorMemory memory = *estimate(job, kNowSeconds - 200, kConfig).memory;
+  CHECK(memory.before_growth->remote_cores == 8);
+  job = MakeJob("a").memory(memory).holds(2, "n1").measures(physics.steady(2, kNowSeconds)).obj();
+  CHECK(estimate(job, kNowSeconds, kConfig).memory->before_growth->remote_cores == 2);
+}
+
+TEST_CASE("the demand tripled while it grew: it is faster than before, so its workers are of use") {
+  FluidJob physics{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+  Job job = MakeJob("a").holds(2, "n1").measures(physics.steady(2, kNowSeconds - 200)).obj();
+  const EstimatorMemory memory = *estimate(job, kNowSeconds - 200, kConfig).memory;
+  physics.demand = 24'000;
+  job = MakeJob("a").memory(memory).holds(8, "n1").measures(physics.steady(4, kNowSeconds)).obj();
+  const Belief belief = estimate(job, kNowSeconds, kConfig);
+  CHECK(belief.starved);
+  CHECK_FALSE(belief.useless_above_cores);
+}
+
 TEST_CASE("feedback waits until the workers in force have been at work for the whole window") {
   struct Row {
     const char* situation;
@@ -176,6 +218,26 @@ TEST_CASE("a job gives back what was useless, keeps what it had, and may try aga
   CHECK(workers_after(kConfig.useless_retry_seconds - 1) == 2);
   job.memory->before_growth.reset();
   CHECK_FALSE(workers_after(kConfig.useless_retry_seconds));
+}
+
+TEST_CASE("what was useless to the old demand, or to a job that waited, says nothing of others") {
+  Job job = grown(1000, 2);
+  job.memory = estimate(job, kNowSeconds, kConfig).memory;
+  REQUIRE(job.memory->useless_above_cores == 2);
+  SECTION("it does not wait any more: nothing is held against it") {
+    Measurement& m = *job.observation.measurement;
+    m.window_end_seconds += 5;
+    m.wait_share = 0.02, m.compute_share = 0.98;
+    m.batches_in_window = 1;  // too little to learn from
+    CHECK_FALSE(estimate(job, kNowSeconds + 5, kConfig).useless_above_cores);
+    m.wait_share = 0.5;
+    CHECK(estimate(job, kNowSeconds + 5, kConfig).useless_above_cores == 2);
+  }
+  SECTION("another demand") {
+    job.observation.measurement = FluidJob{.demand = 16'000}.steady(2, kNowSeconds + 20);
+    job.workers.pop_back();  // one was lost: growth is not judged now
+    CHECK_FALSE(estimate(job, kNowSeconds + 20, kConfig).useless_above_cores);
+  }
 }
 
 TEST_CASE("feedback stays within its limits") {

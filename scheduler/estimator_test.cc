@@ -168,6 +168,134 @@ TEST_CASE("a trainer that computed nothing in the window is starved, and has no 
   CHECK_FALSE(belief.known);
 }
 
+TEST_CASE("counters that contradict each other make no demand") {
+  struct Row {
+    const char* situation;
+    void (*contradict)(Measurement&);
+  };
+  const Row rows[] = {
+      {"samples without computing", [](Measurement& m) { m.compute_share = 0, m.wait_share = 1; }},
+      {"computing without samples", [](Measurement& m) { m.samples_per_second = 0; }},
+      {"batches, and neither", [](Measurement& m) { m.samples_per_second = m.compute_share = 0, m.wait_share = 1; }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Measurement m = FluidJob{.demand = 8000}.steady(2, kNowSeconds);
+    row.contradict(m);
+    const Belief belief = estimate(MakeJob("a").measures(m).obj(), kNowSeconds, kConfig);
+    CHECK(belief.metrics_problem.empty());
+    CHECK_FALSE(belief.enough_batches);
+    CHECK_FALSE(belief.known);
+  }
+}
+
+TEST_CASE("what is known of a job whose own feeders suffice needs no remote worker to be measured") {
+  const FluidJob text{.demand = 500, .local_rate = 1000};
+  CHECK(estimate(MakeJob("a").measures(text).obj(), kNowSeconds, kConfig).confidence == Confidence::kMeasured);
+  const FluidJob vision{.demand = 5000, .local_rate = 1000};
+  CHECK(estimate(MakeJob("a").measures(vision).obj(), kNowSeconds, kConfig).confidence == Confidence::kAssumed);
+}
+
+TEST_CASE("a feeder that uses more than it requests is believed to have it") {
+  Job job = MakeJob("a").measures(FluidJob{.demand = 8000, .local_cores = 4}).obj();
+  job.hosts[0].request_millicores = 1000;
+  CHECK(estimate(job, kNowSeconds, kConfig).local_held_cores == Approx(4).epsilon(0.01));
+  job.hosts[0].request_millicores = 6000;
+  CHECK(estimate(job, kNowSeconds, kConfig).local_held_cores == 6);
+  job.placement = Placement::kRemote;
+  CHECK(estimate(job, kNowSeconds, kConfig).local_held_cores == 0);
+}
+
+TEST_CASE("nothing known of a job without feeders of its own: as if one worker were the knee") {
+  Measurement m = FluidJob{.demand = 8000}.steady(0, kNowSeconds);
+  m.local.reset();
+  const Job job = MakeJob("a").worker_millicores(2000).measures(m).local_millicores(0).obj();
+  const Belief belief = estimate(job, kNowSeconds, kConfig);
+  CHECK_FALSE(belief.known);
+  CHECK(belief.supply_ratio(2, job, kConfig) == Approx(1 - belief.wait_share + 0.77));
+}
+
+// A job that has been measured for so many windows, always the same.
+Job known_for(int windows, const FluidJob& truth, double remote_cores) {
+  Job job = MakeJob("a").measures(truth.steady(remote_cores, kNowSeconds)).obj();
+  for (int i = 0; i < windows; ++i) {
+    job.observation.measurement = later(truth.steady(remote_cores, kNowSeconds), i);
+    job.memory = estimate(job, kNowSeconds + 15 * i, kConfig).memory;
+  }
+  job.observation.measurement = later(truth.steady(remote_cores, kNowSeconds), windows);
+  return job;
+}
+
+TEST_CASE("one window that is wrong, after ten that were right: what is believed in it, and ten windows later") {
+  struct Row {
+    const char* situation;
+    void (*spoil)(Measurement&);
+    double least, most;  // of the knee, in the window itself; the truth is 8
+  };
+  const Row rows[] = {
+      {"ten times the samples", [](Measurement& m) { m.samples_per_second *= 10; }, 8, 23},
+      {"a tenth of the samples", [](Measurement& m) { m.samples_per_second /= 10; }, 6, 8},
+      {"ten times the samples of the workers, too",
+       [](Measurement& m) {
+         m.samples_per_second *= 10, m.local->samples_per_second *= 10, m.remote->samples_per_second *= 10;
+       },
+       7.9, 8.1},
+      {"ten times the CPU", [](Measurement& m) { m.local->busy_cores *= 10, m.remote->busy_cores *= 10; }, 8, 23},
+      {"a tenth of the CPU", [](Measurement& m) { m.local->busy_cores /= 10, m.remote->busy_cores /= 10; }, 6, 8},
+      {"the first samples of a cold cache cost four times as much",
+       [](Measurement& m) { m.local->samples_per_second /= 4, m.remote->samples_per_second /= 4; }, 8, 14},
+      {"the local counter was reset", [](Measurement& m) { m.local->samples_per_second = -1e6; }, 8, 8},
+      {"the local counter is gone", [](Measurement& m) { m.local.reset(); }, 7.9, 8.1},
+      {"the remote counter is gone", [](Measurement& m) { m.remote.reset(); }, 7.9, 8.1},
+      {"the local executors did nothing",
+       [](Measurement& m) {
+         m.local = SourceRate{0, 0};
+       },
+       7.9, 8.1},
+      {"a rate that is not a number",
+       [](Measurement& m) { m.remote->busy_cores = std::numeric_limits<double>::quiet_NaN(); }, 8, 8},
+      {"an evaluation took all but a few batches",
+       [](Measurement& m) { m.samples_per_second /= 50, m.compute_share /= 50, m.batches_in_window = 5; }, 8, 8},
+      {"the last step of the epoch: nothing but waiting",
+       [](Measurement& m) { m.samples_per_second = m.compute_share = 0, m.wait_share = 1; }, 8, 8},
+  };
+  const FluidJob truth{.demand = 8000};
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job job = known_for(10, truth, 8);
+    row.spoil(*job.observation.measurement);
+    const Belief belief = estimate(job, kNowSeconds + 150, kConfig);
+    REQUIRE(belief.known);
+    CHECK(belief.measured_knee_cores >= row.least * (1 - 1e-9));
+    CHECK(belief.measured_knee_cores <= row.most * (1 + 1e-9));
+    job.memory = belief.memory;
+    for (int i = 11; i <= 30; ++i) {
+      job.observation.measurement = later(truth.steady(8, kNowSeconds), i);
+      job.memory = estimate(job, kNowSeconds + 15 * i, kConfig).memory;
+    }
+    CHECK(job.memory->knee_cores->published == Approx(8).epsilon(0.12));
+    CHECK(job.memory->local_rate_per_core->published == Approx(1000).epsilon(0.12));
+  }
+}
+
+TEST_CASE("metrics come and go: what was learnt before they went is what is known when they come back") {
+  Job job = known_for(5, FluidJob{.demand = 8000}, 4);
+  const EstimatorMemory before = *job.memory;
+  job.observation = {std::nullopt, "Prometheus is away"};
+  for (int i = 0; i < 40; ++i) {
+    const Belief belief = estimate(job, kNowSeconds + 100 + 15 * i, kConfig);
+    CHECK(belief.known);
+    CHECK(belief.knee_cores == Approx(8));
+    CHECK(belief.unmeasured_seconds == 15 * i);
+    job.memory = belief.memory;
+  }
+  job.observation.measurement = FluidJob{.demand = 8000}.steady(4, kNowSeconds + 700);
+  const Belief back = estimate(job, kNowSeconds + 700, kConfig);
+  CHECK(back.unmeasured_seconds == 0);
+  CHECK_FALSE(back.memory->unmeasured_since_seconds);
+  CHECK(back.memory->knee_cores->published == Approx(before.knee_cores->published));
+}
+
 TEST_CASE("noise of 8 % around the truth hardly reaches the published knee, a lasting change does") {
   const FluidJob truth{.demand = 8000};
   Job job = MakeJob("a").measures(truth.steady(2, kNowSeconds)).obj();

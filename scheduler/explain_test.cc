@@ -1,5 +1,6 @@
 #include "scheduler/explain.h"
 
+#include "scheduler/estimator.h"
 #include "scheduler/testing/builders.h"
 #include "src/base/testing/catch.h"
 
@@ -62,6 +63,157 @@ TEST_CASE("one sentence with the numbers, for every reason") {
   }
 }
 
+// A trainer of eight GPUs whose feeders' CPU the plan sets: 8 cores on its host, of the 20 it needs.
+Job vision_on_host() {
+  Job job = MakeJob("a").gpus(8).obj();
+  job.ranks = 8;
+  job.local_adjustable = true;
+  job.hosts = {{"h", 8, 8, 8000, 8000}};
+  job.observation.measurement =
+      FluidJob{.demand = 20'000, .local_rate = 1000, .remote_rate = 770, .local_cores = 8}.steady(0, kNowSeconds - 5);
+  return job;
+}
+
+TEST_CASE("the whole sentence where the plan sets feeders and workers, for every constraint that may bind") {
+  struct Row {
+    const char* situation;
+    void (*set)(ClusterSnapshot&, Job&, Config&);
+    std::string want;
+  };
+  const std::string wants = "; it wants 20000 samples/s, which takes 20 cores at 1000 samples/s per core, ";
+  const std::string waits = "The trainer waits 60 % of its time for data";
+  const Row rows[] = {
+      {"nothing binds", [](ClusterSnapshot&, Job&, Config&) {},
+       waits + wants +
+           "8 cores beside it and 25 workers of 1000m bring supply to 136 % of that, one more would bring 0 %."},
+      {"a quota",
+       [](ClusterSnapshot& snapshot, Job& job, Config&) {
+         job.quota = "team";
+         snapshot.quotas = {{"team", 5000, {}}};
+       },
+       "Quota team limits it to 5 workers" + wants +
+           "8 cores beside it and 5 workers of 1000m bring supply to 59 % of that, one more would bring 6 %."},
+      {"a quota of nothing",
+       [](ClusterSnapshot& snapshot, Job& job, Config&) {
+         job.quota = "team";
+         snapshot.quotas = {{"team", 0, {}}};
+       },
+       "Quota team limits it to 0 workers" + wants +
+           "8 cores beside it bring supply to 40 % of that, one more would bring 10 %."},
+      {"the budget",
+       [](ClusterSnapshot& snapshot, Job&, Config&) {
+         snapshot.nodes[1].price_per_hour = 6.4;
+         snapshot.budget_per_hour = 0.5;
+       },
+       "The budget limits it to 5 workers" + wants +
+           "8 cores beside it and 5 workers of 1000m bring supply to 59 % of that, one more would bring 6 %."},
+      {"the network",
+       [](ClusterSnapshot& snapshot, Job& job, Config&) {
+         job.bytes_per_sample = 150'000;
+         snapshot.nodes[0].network_bytes_per_second = 6e8;
+       },
+       "The network of its hosts limits it to 5 workers" + wants +
+           "8 cores beside it and 5 workers of 1000m bring supply to 59 % of that, one more would bring 6 %."},
+      {"the room", [](ClusterSnapshot& snapshot, Job&, Config&) { snapshot.nodes[1].allocatable_millicores = 5500; },
+       "No node has room for more than 5 workers" + wants +
+           "8 cores beside it and 5 workers of 1000m bring supply to 59 % of that, one more would bring 6 %."},
+      {"max", [](ClusterSnapshot&, Job& job, Config&) { job.max_workers = 1; },
+       "max limits it to 1 worker" + wants +
+           "8 cores beside it and 1 worker of 1000m bring supply to 44 % of that, one more would bring 9 %."},
+      {"what has been tried",
+       [](ClusterSnapshot&, Job& job, Config&) {
+         job.memory = estimate(job, kNowSeconds, {}).memory;
+         job.memory->useless_above_cores = 5;
+         job.memory->useless_since_seconds = kNowSeconds - 100;
+       },
+       "More workers were tried and brought no speed: 5 workers stay" + wants +
+           "8 cores beside it and 5 workers of 1000m bring supply to 59 % of that, one more would bring 6 %."},
+      {"its price",
+       [](ClusterSnapshot&, Job&, Config& config) {
+         config.objective = Objective::kCost;
+         config.core_hours_per_gpu_hour = 1;
+       },
+       "More than 0 workers would not be worth their price" + wants +
+           "8 cores beside it bring supply to 40 % of that, one more would bring 10 %."},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job job = vision_on_host();
+    Config config;
+    ClusterSnapshot snapshot{kNowSeconds,
+                             {{.name = "h", .allocatable_millicores = 8000, .gpus = 8, .gpus_in_use = 8},
+                              {.name = "n", .allocatable_millicores = 64'000}},
+                             {},
+                             {},
+                             {}};
+    row.set(snapshot, job, config);
+    snapshot.jobs = {job};
+    CHECK(decide(snapshot, config).jobs[0].explanation == row.want);
+  }
+}
+
+TEST_CASE("the whole sentence for a job that waits, and for one whose number somebody else sets") {
+  Job gang = MakeJob("a").not_running().obj();
+  gang.ranks = 3;
+  gang.gpus = 6;
+  gang.waiting = Waiting{kNowSeconds - 10, 2, 1000, false};
+  const auto host = [](const std::string& name, int gpus) {
+    return Node{.name = name, .allocatable_millicores = 8000, .gpus = gpus};
+  };
+  const auto said = [&](const Job& job, std::vector<Node> nodes) {
+    return decide({kNowSeconds, std::move(nodes), {job}, {}, {}}, {}).jobs[0].explanation;
+  };
+  CHECK(said(gang, {host("h1", 4), host("h2", 2)}) == "Starts now on h1, h2.");
+  CHECK(said(gang, {host("h1", 8)}) == "Starts now on h1.");
+  CHECK(said(gang, {host("h1", 4)}) == "Waits for its GPUs.");
+  gang.waiting->admitted_elsewhere = true;
+  CHECK(said(gang, {host("h1", 8)}) == "Waits for its queue to admit it.");
+  gang.waiting.reset();
+  gang.mode = Mode::kRecommend;
+  CHECK(said(gang, {}) == "Not running: no data workers.");
+
+  const std::string advice = explained(vision().mode(Mode::kRecommend).holds(2, "n1").allocated(2)).explanation;
+  CHECK(
+      advice ==
+      "Recommends 4 workers (has 2). The trainer waits 66 % of its time for data; it wants 920 samples/s, which takes "
+      "0.736 cores at 1250 samples/s per core, 4 workers of 250m bring supply to 139 % of that, one more would bring "
+      "1 %.");
+  CHECK(explained(MakeJob("a").measures(kText).mode(Mode::kRecommend).min(1)).explanation ==
+        "Recommends 1 worker (has 0). min holds it at 1 worker; it wants 500 samples/s, which takes 0.5 cores at 1000 "
+        "samples/s per core, 1 worker of 1000m brings supply to 353 % of that, one more would bring 0 %.");
+  CHECK(explained(vision().max(0)).explanation ==
+        "max limits it to 0 workers; it wants 920 samples/s, which takes 0.736 cores at 1250 samples/s per core, "
+        "without workers supply is 34 % of that, one more would bring 76 %.");
+}
+
+TEST_CASE("min holds a job of which nothing is known, and no figure is made up for the sentence") {
+  CHECK(explained(MakeJob("a").min(2)).explanation == "min holds it at 2 workers.");
+}
+
+TEST_CASE("supply of the present counts workers that are ready, whoever sets the feeders' CPU") {
+  Job job = vision_on_host();
+  job.workers = {{"ready", "n", true, kNowSeconds - 500, kNowSeconds - 400, false},
+                 {"starting", "n", false, kNowSeconds - 5, kNowSeconds + 5, false},
+                 {"later", "n", true, kNowSeconds - 5, kNowSeconds + 5, false}};
+  job.allocated_workers = 3;
+  const ClusterSnapshot snapshot{kNowSeconds,
+                                 {{.name = "h", .allocatable_millicores = 8000, .gpus = 8, .gpus_in_use = 8},
+                                  {.name = "n", .allocatable_millicores = 64'000}},
+                                 {job},
+                                 {},
+                                 {}};
+  CHECK(decide(snapshot, {}).jobs[0].estimate.supply_ratio == Approx((8 + 0.77) / 20).epsilon(0.001));
+  ClusterSnapshot idle = snapshot;
+  idle.jobs[0].observation.measurement->local = SourceRate{2000, 2};
+  idle.jobs[0].workers.clear();
+  CHECK(decide(idle, {}).jobs[0].estimate.supply_ratio == Approx(8.0 / 20).epsilon(0.001));
+}
+
+TEST_CASE("how long a job has not been measured") {
+  CHECK(explained(MakeJob("a").unmeasured_for(321)).unmeasured_seconds == 321);
+  CHECK(explained(MakeJob("a").unmeasured_for(321).measures(kText)).unmeasured_seconds == 0);
+}
+
 TEST_CASE("a sated job is told that its workers stay") {
   Measurement m = kVision.steady(1, kNowSeconds);
   m.wait_share = 0.03;
@@ -95,6 +247,8 @@ TEST_CASE("without an estimate no figure is made up") {
   const JobPlan plan = explained(MakeJob("a"));
   CHECK(plan.estimate.confidence == Confidence::kNone);
   CHECK(plan.estimate.knee_millicores == 0);
+  CHECK(plan.estimate.supply_ratio == 0);
+  CHECK(plan.estimate.planned_supply_ratio == 0);
   CHECK(plan.next_worker_gain_percent == 0);
 }
 
@@ -130,13 +284,38 @@ TEST_CASE("every name is the enumerator's") {
   CHECK(to_string(Confidence::kNone) == "None");
   CHECK(to_string(Confidence::kAssumed) == "Assumed");
   CHECK(to_string(Confidence::kMeasured) == "Measured");
-  CHECK(to_string(Bottleneck::kUnknown) == "Unknown");
-  CHECK(to_string(Bottleneck::kNotDataBound) == "NotDataBound");
-  CHECK(to_string(Bottleneck::kDataBoundCpu) == "DataBoundCpu");
-  CHECK(to_string(Bottleneck::kDataBoundOther) == "DataBoundOther");
-  CHECK(to_string(Reason::kTooFewBatches) == "TooFewBatches");
-  CHECK(to_string(Reason::kExtrapolation) == "Extrapolation");
-  CHECK(to_string(Reason::kSated) == "Sated");
+  const std::pair<Bottleneck, const char*> bottlenecks[] = {
+      {Bottleneck::kUnknown, "Unknown"},
+      {Bottleneck::kNotDataBound, "NotDataBound"},
+      {Bottleneck::kGpuBound, "GpuBound"},
+      {Bottleneck::kDataBoundCpu, "DataBoundCpu"},
+      {Bottleneck::kDataBoundStorage, "DataBoundStorage"},
+      {Bottleneck::kDataBoundNetwork, "DataBoundNetwork"},
+      {Bottleneck::kDataBoundOther, "DataBoundOther"},
+  };
+  for (const auto& [bottleneck, name] : bottlenecks) CHECK(to_string(bottleneck) == name);
+  const std::pair<Reason, const char*> reasons[] = {
+      {Reason::kNotRunning, "NotRunning"},
+      {Reason::kModeOff, "ModeOff"},
+      {Reason::kPlacementLocal, "PlacementLocal"},
+      {Reason::kNoMetrics, "NoMetrics"},
+      {Reason::kMetricsFallback, "MetricsFallback"},
+      {Reason::kTooFewBatches, "TooFewBatches"},
+      {Reason::kProbing, "Probing"},
+      {Reason::kNotDataBound, "NotDataBound"},
+      {Reason::kNeedMet, "NeedMet"},
+      {Reason::kSated, "Sated"},
+      {Reason::kExtrapolation, "Extrapolation"},
+      {Reason::kMin, "Min"},
+      {Reason::kMax, "Max"},
+      {Reason::kCpu, "Cpu"},
+      {Reason::kNoEffect, "NoEffect"},
+      {Reason::kQuota, "Quota"},
+      {Reason::kBudget, "Budget"},
+      {Reason::kNetwork, "Network"},
+      {Reason::kFlat, "Flat"},
+  };
+  for (const auto& [reason, name] : reasons) CHECK(to_string(reason) == name);
 }
 
 }  // namespace

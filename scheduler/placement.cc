@@ -169,9 +169,10 @@ class Placer {
     no_place_[&c - contenders_.data()] = 1;
   }
 
-  // A node for one more worker that has none; kNowhere when there is no room.
+  // A node for one more worker that has none; kNowhere when there is no room, or none that the budget allows.
   int find(Contender& c, Ranking& ranking) {
     const int node = ranking.take(c.worker_millicores, c.job->worker_memory_bytes, c.worker_traffic);
+    refusal_ = node == kNowhere ? Reason::kCpu : Reason::kBudget;
     if (node == kNowhere || !affords(c, nodes_[node])) return kNowhere;
     take(c, node);
     return node;
@@ -200,7 +201,7 @@ class Placer {
         node = find(c, ranking);
       }
       if (node == kNowhere) {
-        while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) give_back(c, Reason::kCpu);
+        while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) give_back(c, refusal_);
         return false;
       }
       c.new_nodes.push_back(node);
@@ -307,9 +308,10 @@ class Placer {
   const Config& config_;
   std::optional<double> budget_left_;
   std::vector<int> order_;
-  int searches_left_ = 100;     // for room that others have to make: each looks at everything
-  int changed_ = kNowhere;      // the node where room was made
-  std::vector<char> no_place_;  // per contender: a worker that was granted found no node
+  int searches_left_ = 100;        // for room that others have to make: each looks at everything
+  int changed_ = kNowhere;         // the node where room was made
+  Reason refusal_ = Reason::kCpu;  // why the last worker found no node
+  std::vector<char> no_place_;     // per contender: a worker that was granted found no node
   std::vector<std::pair<const Contender*, const Worker*>> unplaced_;  // kept, but bound to no node yet
 };
 

@@ -22,6 +22,16 @@ TEST_CASE("more workers bring what the curve promises, fewer cost it, and none o
   CHECK(gain_of_workers_percent({}, snapshot.jobs[0], 3, {}) == 0);
 }
 
+TEST_CASE("what-if of a job whose supply or need is nothing") {
+  JobPlan plan;
+  plan.estimate = {.local_rate_per_core = 1000, .remote_rate_per_core = 770, .confidence = Confidence::kMeasured};
+  const Job job = MakeJob("a").obj();
+  CHECK(gain_of_workers_percent(plan, job, 3, {}) == 0);  // no need: more changes nothing
+  plan.estimate.knee_millicores = 8000;
+  CHECK(gain_of_workers_percent(plan, job, 3, {}) == 100);  // from standstill
+  CHECK(gain_of_workers_percent(plan, job, 0, {}) == 0);
+}
+
 TEST_CASE("the gain as people read it") {
   CHECK(gain_text(3, 11.2) == "+3 workers: +11 % steps/s");
   CHECK(gain_text(1, 0) == "+1 worker: +0 % steps/s");
@@ -42,6 +52,12 @@ TEST_CASE("more nodes go to whom the next decision would give them") {
   CHECK(gains[0].gain_percent == Approx(0).margin(1e-9));
   CHECK(gains[1].workers == 4);
   CHECK(gains[1].gain_percent > 100);
+
+  const Plan before = decide(snapshot, {});
+  CHECK(plan_of(before, "hungry").workers == 2);
+  ClusterSnapshot larger = snapshot;
+  larger.nodes.push_back({"n2", 4000});
+  CHECK(plan_of(decide(larger, {}), "hungry").workers == 2 + gains[1].workers);
 }
 
 }  // namespace

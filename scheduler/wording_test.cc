@@ -25,7 +25,11 @@ TEST_CASE("numbers have three digits, and are whole where they are large") {
 TEST_CASE("percent are rounded, workers counted") {
   CHECK(said(Percent{0.123}) == "12 %");
   CHECK(said(Percent{1.355}) == "136 %");
+  CHECK(said(Percent{-0.001}) == "0 %");
+  CHECK(said(Percent{0.0049}) == "0 %");
+  CHECK(said(Percent{-0.126}) == "-13 %");
   CHECK(said(Workers{1}) == "1 worker");
+  CHECK(said(Workers{-1}) == "-1 workers");
   CHECK(said(Workers{0}) == "0 workers");
 }
 

@@ -114,7 +114,9 @@ class Check {
       const Job& job = job_of(snapshot_, job_plan.id);
       if (job.quota != quota.name) continue;
       millicores += job_plan.workers * job.worker_millicores;
-      more |= job_plan.workers > job.allocated_workers;
+      // The minimum of a job that is not measured is held like everything that it has.
+      const int held = std::max(job.allocated_workers, job_plan.metrics_usable ? 0 : job.min_workers);
+      more |= job_plan.workers > held;
       running += job.running ? job.gpus : 0;
       admitted += job_plan.admission.admit ? job.gpus : 0;
     }

@@ -1,0 +1,164 @@
+#include "scheduler/placement.h"
+
+#include "scheduler/testing/builders.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+
+Node node(const std::string& name, std::int64_t millicores) {
+  return {.name = name, .allocatable_millicores = millicores};
+}
+
+Node with_memory(Node node, int gibibytes) {
+  node.free_memory_bytes = std::int64_t{gibibytes} << 30;
+  return node;
+}
+
+// Workers of `millicores` and `gibibytes` each.
+Job sized(const MakeJob& maker, std::int64_t millicores, int gibibytes) {
+  Job job = maker.obj();
+  job.worker_millicores = millicores;
+  job.worker_memory_bytes = std::int64_t{gibibytes} << 30;
+  return job;
+}
+
+Plan decided(std::vector<Node> nodes, std::vector<Job> jobs) {
+  return decide({kNowSeconds, std::move(nodes), std::move(jobs), {}, {}}, {});
+}
+
+TEST_CASE("which of two workers goes first") {
+  struct Row {
+    const char* situation;
+    void (*differ)(Worker& stays, Worker& goes, Node& of_one, Node& of_other);
+  };
+  const Row rows[] = {
+      {"ready outlives starting", [](Worker&, Worker& goes, Node&, Node&) { goes.ready = false; }},
+      {"bound outlives unbound", [](Worker&, Worker& goes, Node&, Node&) { goes.node.clear(); }},
+      {"a starting one outlives one on a cordoned node",
+       [](Worker& stays, Worker&, Node&, Node& of_other) { stays.ready = false, of_other.schedulable = false; }},
+      {"cheap outlives dear", [](Worker&, Worker&, Node&, Node& of_other) { of_other.price_per_hour = 1; }},
+      {"the usual outlives spot", [](Worker&, Worker&, Node&, Node& of_other) { of_other.spot = true; }},
+      {"a cheap spot node outlives a dear one",
+       [](Worker&, Worker&, Node& of_one, Node& of_other) { of_one.spot = true, of_other.price_per_hour = 1; }},
+      {"old outlives young", [](Worker&, Worker& goes, Node&, Node&) { goes.created_at_seconds += 1; }},
+      {"an old one outlives a young one on a fuller node",
+       [](Worker&, Worker& goes, Node&, Node& of_other) {
+         goes.created_at_seconds += 1, of_other.allocatable_millicores = 2000;
+       }},
+      {"one on a full node outlives one on an empty node",
+       [](Worker&, Worker&, Node& of_one, Node&) { of_one.allocatable_millicores = 2000; }},
+      {"by name", [](Worker&, Worker&, Node&, Node&) {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    for (const bool in_order : {true, false}) {  // of the snapshot: it means nothing
+      std::vector<Node> nodes = {node("n1", 8000), node("n2", 8000)};
+      Worker stays{"a", "n1", true, kNowSeconds - 500, kNowSeconds - 490, false}, goes = stays;
+      goes.name = "b", goes.node = "n2";
+      row.differ(stays, goes, nodes[0], nodes[1]);
+      Job job = MakeJob("job").measures(kHungry).max(1).allocated(2).obj();
+      job.workers = in_order ? std::vector{stays, goes} : std::vector{goes, stays};
+      CHECK(decided(nodes, {job}).jobs[0].victims == Names{"b"});
+    }
+  }
+}
+
+TEST_CASE("one on a node that has to be cleared goes before any other") {
+  // The trainers' feeders need all but a core of n1; the workers there are the older ones.
+  Job trainer = MakeJob("trainer").gpus(8).obj();
+  trainer.local_adjustable = true;
+  trainer.hosts = {{"n1", 1, 8, 8000, 8000}};
+  trainer.observation.measurement = FluidJob{.demand = 30'000, .local_cores = 8}.steady(0, kNowSeconds - 5);
+  Job job = MakeJob("a").measures(kHungry).max(1).allocated(2).obj();
+  job.workers = {{"a", "n1", true, kNowSeconds - 900, kNowSeconds - 890, false},
+                 {"b", "n2", true, kNowSeconds - 500, kNowSeconds - 490, false}};
+  Node host = node("n1", 9000);
+  host.gpus = host.gpus_in_use = 8;
+  const Plan plan = decided({host, node("n2", 8000)}, {trainer, job});
+  CHECK(plan_of(plan, "a").victims == Names{"a"});
+}
+
+TEST_CASE("a node without memory for the one has room for the other") {
+  // The emptiest node has no memory: the important job passes it by, and leaves it for the other.
+  const Plan plan = decided({with_memory(node("large", 4000), 0), with_memory(node("small", 1000), 1)},
+                            {sized(MakeJob("a").priority(1).measures(kHungry).max(1), 1000, 1),
+                             sized(MakeJob("b").measures(kHungry).max(3), 1000, 0)});
+  CHECK(plan_of(plan, "a").new_worker_nodes == Names{"small"});
+  CHECK(plan_of(plan, "b").new_worker_nodes == Names{"large", "large", "large"});
+}
+
+TEST_CASE("workers that are there already count against the memory of their node") {
+  const Plan plan =
+      decided({with_memory(node("n", 8000), 3)}, {sized(MakeJob("a").holds(2, "n").measures(kHungry), 1000, 1)});
+  CHECK(plan_of(plan, "a").workers == 3);
+}
+
+TEST_CASE("a large worker of a higher priority") {
+  const auto large = [](const MakeJob& job) {
+    return sized(MakeJob(job).priority(1).measures(kHungry).max(1), 2000, 2);
+  };
+  const auto small = [](const MakeJob& job) { return sized(job, 500, 0); };
+  SECTION("takes the node on which the least has to go") {
+    Job job = small(MakeJob("small").measures(kHungry).max(4).holds(3, "n1").holds(1, "n2"));
+    const Plan plan = decided({node("n1", 2000), node("n2", 2000)}, {large(MakeJob("large")), job});
+    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n2"});
+    CHECK(plan_of(plan, "small").victims == Names{"small-worker-3"});
+  }
+  SECTION("takes their memory with their room") {
+    Job job = MakeJob("small").measures(kHungry).max(4).holds(4, "n1").obj();
+    job.worker_millicores = 500;
+    job.worker_memory_bytes = std::int64_t{1} << 29;
+    const Plan plan = decided({with_memory(node("n1", 2000), 2)}, {large(MakeJob("large")), job});
+    CHECK(plan_of(plan, "large").workers == 1);
+    CHECK(plan_of(plan, "small").workers == 0);
+  }
+  SECTION("does not displace what must not be stopped") {
+    const Plan plan =
+        decided({node("n1", 2000)}, {large(MakeJob("large")), small(MakeJob("small").holds(4, "n1").misses("gone"))});
+    CHECK(plan_of(plan, "large").workers == 0);
+    CHECK(plan_of(plan, "small").victims.empty());
+  }
+  SECTION("does not displace equals") {
+    Job equal = small(MakeJob("small").priority(1).measures(kHungry).max(3).holds(3, "n1"));
+    equal.weight = 10'000;
+    const Plan plan = decided({node("n1", 2000)}, {large(MakeJob("large")), equal});
+    CHECK(plan_of(plan, "small").workers == 3);
+  }
+  SECTION("is not put on a cordoned node, though enough could go there") {
+    Job job = small(MakeJob("small").measures(kHungry).max(4).holds(4, "n1"));
+    Node cordoned = node("n1", 2000);
+    cordoned.schedulable = false;
+    const Plan plan = decided({cordoned, node("n2", 1500)}, {large(MakeJob("large")), job});
+    CHECK(plan_of(plan, "large").workers == 0);
+    CHECK(plan_of(plan, "small").workers == 4);
+  }
+}
+
+TEST_CASE("a worker bound nowhere that must not be stopped stays on the list, with room or without") {
+  Job off = MakeJob("off").mode(Mode::kOff).holds(1, "n1").allocated(2).obj();
+  off.workers.push_back({"pending", "", false, kNowSeconds - 5, 0, false});
+  const Plan plan = decided({node("n1", 1000)}, {off});
+  CHECK(plan.jobs[0].workers == 2);
+  CHECK(plan.jobs[0].victims.empty());
+  CHECK(plan.jobs[0].new_worker_nodes.empty());
+}
+
+TEST_CASE("what must not be stopped counts as standing there, even on a node that takes no more") {
+  // Two workers in mode Off on a node of which a part has been guarded since.
+  Node guarded = node("n1", 4000);
+  guarded.guarded_millicores = 3000;
+  const Plan plan = decided({guarded, node("n2", 1000)}, {MakeJob("off").mode(Mode::kOff).holds(2, "n1").obj(),
+                                                          MakeJob("a").measures(kHungry).obj()});
+  CHECK(plan_of(plan, "off").workers == 2);
+  CHECK(plan_of(plan, "off").victims.empty());
+  CHECK(plan_of(plan, "off").new_worker_nodes.empty());
+  for (const std::string& name : plan_of(plan, "a").new_worker_nodes) CHECK(name == "n2");
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing
