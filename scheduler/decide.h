@@ -9,8 +9,8 @@
 //   f(x)   progress (1 + x^-q)^(-1/q): the share of full speed that the job reaches
 //   v      value of a core = weight sqrt(g) (df / core) / sqrt(remaining hours); g = GPUs of the job
 //
-// Guarantees (each is a property test in decide_property_test.cc or, for feeders and workers together, in
-// joint_property_test.cc)
+// Guarantees (each is a property test in decide_property_test.cc, for feeders and workers together in
+// joint_property_test.cc, and under all objectives and limits in guarantees_property_test.cc)
 //   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers.
 //   2. No node is given more than it has free; workers that are starting count, workers that are draining do not.
 //   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless capacity (for min) or placement
@@ -23,7 +23,8 @@
 //      of mixed sizes, whose packing may leave gaps for each other, it settles after a few decisions)
 //   8. Work-conserving: nobody is told that there is no room while there is.                     (workers of one size)
 //   9. Every job whose feeders' CPU the plan sets gets at least min(its GPU-proportional share, 1.05 of its need, but a
-//      core per GPU) on its own hosts.
+//      core per GPU) on its own hosts, as far as workers that must not be stopped leave room; beside these nobody
+//      shrinks.
 //  10. Quotas and the budget are never exceeded by what the plan adds.
 #pragma once
 

@@ -83,6 +83,14 @@ TEST_CASE("one on a node that has to be cleared goes before any other") {
   CHECK(plan_of(plan, "a").victims == Names{"a"});
 }
 
+TEST_CASE("a worker that is leaving does not make its node look crowded") {
+  Job job = MakeJob("a").measures(kHungry).max(1).allocated(2).obj();
+  job.workers = {{"a", "n1", true, kNowSeconds - 900, kNowSeconds - 890, false},
+                 {"leaving", "n1", true, kNowSeconds - 900, kNowSeconds - 890, true},
+                 {"b", "n2", true, kNowSeconds - 500, kNowSeconds - 490, false}};
+  CHECK(decided({node("n1", 1000), node("n2", 8000)}, {job}).jobs[0].victims == Names{"b"});
+}
+
 TEST_CASE("a node without memory for the one has room for the other") {
   // The emptiest node has no memory: the important job passes it by, and leaves it for the other.
   const Plan plan = decided({with_memory(node("large", 4000), 0), with_memory(node("small", 1000), 1)},
