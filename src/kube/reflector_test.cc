@@ -49,9 +49,7 @@ class RecordingTarget final : public ReflectorTarget {
   bool saw_spec = false;
 
  private:
-  void check(const Json& object) {
-    saw_spec |= object.contains("spec");
-  }
+  void check(const Json& object) { saw_spec |= object.contains("spec"); }
 };
 
 struct Fixture {
