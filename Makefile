@@ -67,7 +67,11 @@ bench-estimator: ## what the scheduler believes about jobs on a real cluster, ag
 
 .PHONY: bench-kube
 bench-kube: build ## watch, cache and lag of src/kube beside a client-go informer, on a cluster of its own (PODS=10000 SECONDS=30)
-	@bench/kube.sh $(BUILD) $(or $(PODS),10000) $(or $(SECONDS),30)
+	@bench/kube.sh $(BUILD) $(or $(PODS),10000) $(or $(SECONDS),30) kube.json
+
+.PHONY: soak-kube
+soak-kube: build ## src/kube's watch path under updates for half an hour: its memory must not grow (MINUTES=30 RATE=100)
+	@bench/kube.sh $(BUILD) $(or $(PODS),2000) 30 kube-soak.json --soak-minutes $(or $(MINUTES),30) --rate $(or $(RATE),100)
 
 .PHONY: bench-scale
 bench-scale: build ## 1,000 jobs with 10,000 workers on fake nodes, the operator beside a bare client (JOBS=1000 WORKERS=10)

@@ -1,10 +1,11 @@
 #!/bin/bash
-# kube.sh BUILD PODS SECONDS: `make bench-kube`. Builds the client-go informer, starts a cluster of its own, measures
-# both on it (kube/kube_bench.py), and takes everything down again. KUBECONFIG=... uses a cluster that is there.
+# kube.sh BUILD PODS SECONDS OUT [OPTIONS]: `make bench-kube`, `make soak-kube`. Builds the client-go informer, starts a
+# control plane of its own, measures on it (kube/kube_bench.py), and takes everything down again. KUBECONFIG=... uses a
+# cluster that is there.
 set -euo pipefail
 ROOT=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 . "$ROOT/toolchain/say.sh"
-build=$1 pods=$2 seconds=$3
+build=$1 pods=$2 seconds=$3 out=$4
 CLIENT_GO=0.34.4
 
 client_go=$SLUICE_CACHE/bench/client-go-observe-$CLIENT_GO
@@ -26,8 +27,8 @@ fi
 if [ -z "${KUBECONFIG:-}" ]; then
   export CLUS_NAME=${CLUS_NAME:-sluice-bench-kube} CLUS_INDEX=${CLUS_INDEX:-6}
   trap '"$ROOT/e2e/cluster/cluster.sh" down; rm -rf "${folder:-}"' EXIT
-  "$ROOT/e2e/cluster/cluster.sh" up
+  "$ROOT/e2e/cluster/cluster.sh" up --control-plane
   eval "$("$ROOT/e2e/cluster/cluster.sh" env)"
 fi
 python3 "$ROOT/bench/kube/kube_bench.py" --ours "$build/bench/kube/sluice-kube-bench" --client-go "$client_go" \
-  --kubectl "$SLUICE_CACHE/bin/kubectl" --pods "$pods" --seconds "$seconds" --out "$ROOT/bench/results/kube.json"
+  --kubectl "$SLUICE_CACHE/bin/kubectl" --pods "$pods" --seconds "$seconds" --out "$ROOT/bench/results/$out" "${@:5}"

@@ -140,7 +140,7 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
   const std::map<int, Contender> advice = advise(contenders, growth, nodes, snapshot, config);
 
   // 7. Explain: every figure and the one constraint that binds, per job.
-  const ProgressTable curve(config.softmin_exponent);
+  const ProgressTable& curve = progress_table(config.softmin_exponent);
   Plan plan;
   plan.capacity_millicores = worker_capacity(nodes);
   plan.jobs.reserve(contenders.size());

@@ -27,7 +27,7 @@ Growth::Growth(std::vector<Contender>& contenders, NodeTable& nodes, const Clust
     : contenders_(contenders),
       nodes_(nodes),
       config_(config),
-      progress_(config.softmin_exponent),
+      progress_(progress_table(config.softmin_exponent)),
       flat_supply_ratio_(supply_ratio_at_slope(config.min_slope, config.softmin_exponent)),
       budget_left_(snapshot.budget_per_hour),
       local_bidders_(nodes.size()),

@@ -84,7 +84,7 @@ class Growth {
   std::vector<Contender>& contenders_;
   NodeTable& nodes_;
   const Config& config_;
-  const ProgressTable progress_;
+  const ProgressTable& progress_;
   const double flat_supply_ratio_;
   std::vector<std::int64_t> quota_left_;
   std::optional<double> budget_left_;

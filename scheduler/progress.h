@@ -51,4 +51,16 @@ class ProgressTable {
   std::array<double, kPoints + 1> values_{};
 };
 
+// The table for q, made once for each thread that asks for the same q again: making it takes as long as a small
+// decision. Valid until the thread asks for another q.
+inline const ProgressTable& progress_table(double q) {
+  thread_local double made_for = q;
+  thread_local ProgressTable table(q);
+  if (made_for != q) {
+    table = ProgressTable(q);
+    made_for = q;
+  }
+  return table;
+}
+
 }  // namespace sluice::scheduler

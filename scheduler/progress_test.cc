@@ -1,5 +1,8 @@
 #include "scheduler/progress.h"
 
+#include <cmath>
+#include <thread>
+
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler {
@@ -34,6 +37,19 @@ TEST_CASE("the slope is the derivative, and falls: the curve is concave") {
   CHECK(progress_slope(0, 6) == 1);
   CHECK(progress_slope(1.2, 6) == Approx(0.2).margin(0.01));  // at the headroom a worker still counts
   CHECK(progress_slope(1.4, 6) < 0.1);
+}
+
+TEST_CASE("the table is the curve, whichever was asked for before, on every thread") {
+  for (const double q : {6.0, 3.0, 6.0, 60.0}) {
+    const ProgressTable& table = progress_table(q);
+    CHECK(&progress_table(q) == &table);
+    for (const double x : {0.0, 0.3, 0.999, 1.0, 1.36, 3.9}) CHECK(std::abs(table(x) - progress(x, q)) < 1e-4);
+  }
+  std::jthread([] {
+    const double there = progress_table(3)(1);
+    CHECK(std::abs(there - progress(1, 3)) < 1e-4);
+  }).join();
+  CHECK(std::abs(progress_table(60)(1) - progress(1, 60)) < 1e-4);
 }
 
 }  // namespace

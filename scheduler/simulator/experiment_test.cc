@@ -2,8 +2,6 @@
 #include "scheduler/simulator/experiment.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <set>
 
 #include "scheduler/simulator/report.h"
@@ -147,33 +145,6 @@ TEST_CASE("The policies of a report are the registered ones and the limits, each
   for (const char* want : {"burst", "fixed-workers", "knee-proportional", "hpa", "keda", "cachew", "pecan", "fastflow",
                            "synergy", "tfdata", "sluice", "perfect"})
     CHECK(std::count(names.begin(), names.end(), want) == 1);
-}
-
-TEST_CASE("Parallel work is done once each, and ends with the first error") {
-  for (const int threads : {1, 3, 8}) {
-    CAPTURE(threads);
-    std::mutex mutex;
-    std::multiset<int> done;
-    const auto all = in_parallel(50, threads, [&](int i) -> Result<void> {
-      const std::lock_guard lock(mutex);
-      done.insert(i);
-      return {};
-    });
-    CHECK(all.ok());
-    CHECK(done.size() == 50);
-    CHECK(std::set<int>(done.begin(), done.end()).size() == 50);
-
-    std::atomic<int> calls = 0;
-    const auto failed = in_parallel(1000, threads, [&](int i) -> Result<void> {
-      ++calls;
-      if (i == 5) return invalid_argument("the fifth");
-      return {};
-    });
-    REQUIRE_FALSE(failed.ok());
-    CHECK(failed.error().message() == "the fifth");
-    CHECK(calls < 1000);
-  }
-  CHECK(in_parallel(0, 4, [](int) -> Result<void> { return invalid_argument("never"); }).ok());
 }
 
 }  // namespace
