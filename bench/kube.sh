@@ -7,9 +7,10 @@ ROOT=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
 . "$ROOT/toolchain/say.sh"
 build=$1 pods=$2 seconds=$3 out=$4
 CLIENT_GO=0.34.4
-
 client_go=$SLUICE_CACHE/bench/client-go-observe-$CLIENT_GO
-if [ ! -x "$client_go" ] || [ "$ROOT/bench/kube/client-go/main.go" -nt "$client_go" ]; then
+
+build_client_go() {
+  [ ! -x "$client_go" ] || [ "$ROOT/bench/kube/client-go/main.go" -nt "$client_go" ] || return 0
   "$ROOT/e2e/cluster/build-binaries.sh"
   begin "build the client-go informer ($CLIENT_GO)"
   folder=$(mktemp -d)
@@ -22,10 +23,12 @@ if [ ! -x "$client_go" ] || [ "$ROOT/bench/kube/client-go/main.go" -nt "$client_
     "$go" mod init sluice.local/bench && "$go" get "k8s.io/client-go@v$CLIENT_GO" "k8s.io/api@v$CLIENT_GO" && "$go" build -o "$client_go" .) >"$folder/log" 2>&1 \
     || { tail -n 20 "$folder/log"; fail "cannot build it" "a Go module proxy must be reachable"; }
   finish
-fi
+}
 
+# A soak is ours alone.
+[[ "$*" == *--soak-minutes* ]] || build_client_go
 if [ -z "${KUBECONFIG:-}" ]; then
-  export CLUS_NAME=${CLUS_NAME:-sluice-bench-kube} CLUS_INDEX=${CLUS_INDEX:-6}
+  export CLUS_NAME=${CLUS_NAME:-sluice-kbench} CLUS_INDEX=${CLUS_INDEX:-6}
   trap '"$ROOT/e2e/cluster/cluster.sh" down; rm -rf "${folder:-}"' EXIT
   "$ROOT/e2e/cluster/cluster.sh" up --control-plane
   eval "$("$ROOT/e2e/cluster/cluster.sh" env)"

@@ -100,8 +100,8 @@ class Maker {
     const int gpus = 1 << upto(4);
     stand_on(host, gpus, job);
     const bool gang = shape_.gangs && upto(3) == 0;
-    for (int other = 0; gang && snapshot_.nodes[other].gpus > 0 && other < std::ssize(snapshot_.nodes); ++other)
-      if (other != host && upto(2) == 0) stand_on(other, gpus, job);
+    for (int other = 0; gang && other < std::ssize(snapshot_.nodes); ++other)
+      if (other != host && snapshot_.nodes[other].gpus > 0 && upto(2) == 0) stand_on(other, gpus, job);
     if (job.hosts.empty()) {
       snapshot_.nodes[host].gpus_in_use = 8;  // workers have taken the CPU of what is left of it
       return;
