@@ -141,9 +141,10 @@ TEST_CASE("What a trace leaves out is drawn by seed: the same again, another for
     TraceAssumptions assumptions;
     assumptions.seed = seed;
     std::vector<double> values;
-    for (const JobSpec& job : *parse(TraceFormat::kAlibaba2023, alibaba, assumptions))
-      values.push_back(job.knee_cores_per_gpu);
-    for (const JobSpec& job : *parse(TraceFormat::kSia, sia, assumptions)) values.push_back(job.ideal_seconds);
+    const auto alibaba_jobs = parse(TraceFormat::kAlibaba2023, alibaba, assumptions);
+    for (const JobSpec& job : *alibaba_jobs) values.push_back(job.knee_cores_per_gpu);
+    const auto sia_jobs = parse(TraceFormat::kSia, sia, assumptions);
+    for (const JobSpec& job : *sia_jobs) values.push_back(job.ideal_seconds);
     return values;
   };
   CHECK(knees(1) == knees(1));
