@@ -1,7 +1,8 @@
 // One conformance suite for every API server: the fake one, and a real one. A difference is a bug in the fake.
 //
-// A suite is a YAML list of scenarios: {name, steps: [...], for_each: [{body, causes}...]}. With for_each the scenario
-// runs once per variant, whose body is merged into the steps' bodies. "{ns}" is a namespace of the scenario's own,
+// A suite is a YAML list of scenarios: {name, steps: [...], for_each: [{body, causes}...], needs, lacks}. With for_each
+// the scenario runs once per variant, whose body is merged into the steps' bodies. `needs` and `lacks` name a feature
+// of servers; a scenario that does not fit the target has no differences. "{ns}" is a namespace of the scenario's own,
 // "{x}" what a step saved as x. A step is
 //   request: METHOD PATH     type: merge | apply (of a PATCH)    manager, force: of an apply    body
 //   retry: true              repeat until what follows holds: controllers need a moment
@@ -28,6 +29,7 @@ struct ConformanceTarget {
   // Lets the cluster's controllers go on for a moment; false when a step has been retried for long enough.
   std::function<bool(int tries)> pause;
   std::string namespace_prefix;  // scenarios make namespaces PREFIX-N
+  bool streams_lists = true;     // feature WatchList
 };
 
 // Everything in which the server's answers differ from the scenario; empty: it conforms.
