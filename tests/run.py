@@ -29,6 +29,7 @@ LOGS = ROOT / "build/test-logs"
 # The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
 THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_kube_fake_test", "sluice_prom_test", "sluice_transport_test",
                   "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
+TEST_SECONDS = 600  # a Python test and what it sets up: the longest make a cluster, 40 s, or wait for a job, 120 s
 SIMULATION_SEEDS = 10000  # of random faults; more: `make soak`
 STAGES = ["unit", "fuzz", "simulation", "threads", "python", "e2e"]
 
@@ -139,9 +140,12 @@ def count_catch(label, report, ok):
 
 
 def pytest(name, paths, environment=None, timeout_seconds=1800):
+    """A test that hangs fails by itself, with every thread's stack, and the rest runs on: an end of the whole program would show
+    neither which test it was nor where it waits."""
     report = LOGS / f"{name}.xml"
     report.unlink(missing_ok=True)
-    ok = run(name, [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *paths], timeout_seconds, environment)
+    ok = run(name, [PYTHON, "-u", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--timeout={TEST_SECONDS}", f"--junitxml={report}", *paths],
+             timeout_seconds, environment)
     tally = Tally()
     if not report.exists():
         return Tally(failed=1)

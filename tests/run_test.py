@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import types
 
 import pytest
@@ -107,3 +108,11 @@ def test_without_the_clusters_programs_the_end_to_end_tests_fail_rather_than_van
 def test_a_build_that_fails_is_a_failure(ran):
     ran.failing.update({"build-build", "build-asan", "build-tsan"})
     assert run.run_stages(["unit", "threads"]) == run.Tally(failed=3)
+
+
+def test_a_test_that_hangs_fails_with_its_stack_and_the_next_one_runs(tmp_path, monkeypatch):
+    (tmp_path / "waiting_test.py").write_text("import time\ndef test_hangs(): time.sleep(100)\ndef test_next(): pass\n")
+    for name, value in {"LOGS": tmp_path, "TEST_SECONDS": 1, "PYTHON": sys.executable}.items():
+        monkeypatch.setattr(run, name, value)
+    assert run.pytest("waiting", [str(tmp_path / "waiting_test.py")], timeout_seconds=60) == run.Tally(passed=1, failed=1)
+    assert "def test_hangs(): time.sleep(100)" in (tmp_path / "waiting.log").read_text()

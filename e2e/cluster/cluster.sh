@@ -4,7 +4,7 @@
 #   cluster.sh up               start everything; returns when the node, CoreDNS and Prometheus are ready
 #   cluster.sh up --control-plane
 #                               start etcd, the API server, the controllers and the scheduler only: no pod will run
-#   cluster.sh down [--keep]    stop and remove everything (--keep: leave etcd's data and the images)
+#   cluster.sh down             stop and remove everything
 #   cluster.sh status           components, node, pods
 #   cluster.sh env              prints `export KUBECONFIG=...`; for eval
 #   cluster.sh load FILE...     import OCI archives, e.g. those of image.py
@@ -26,7 +26,6 @@ for part in settings cgroups node requirements certificates configuration images
 
 api_ready() { curl -sf --max-time 2 --cacert "$PKI/ca.crt" --cert "$PKI/admin.crt" --key "$PKI/admin.key" "$API/readyz"; }
 node_ready() { kubectl_admin get node "$NODE" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' | grep -q True; }
-# The pod, not the Deployment, whose status is an old one after `down --keep`.
 dns_ready() {
   kubectl_admin -n kube-system get pods -l k8s-app=kube-dns -o 'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}' | grep -q True
 }
@@ -62,7 +61,7 @@ up() {  # [--control-plane]
   trap undo_unfinished_up EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
-  stop_node                                                            # remains of an `up` that was killed
+  clear_state
   mkdir -p "$CONFIGURATION" "$LOG" "$RUN" "$STATE"/var/{containerd,prometheus,prometheus-targets}
   make_certificates
   make_configuration
@@ -112,9 +111,6 @@ start_containerd() {
 
 start_control_plane() {
   wait_for "API server" 90 kube-apiserver api_ready
-  # After `down --keep` etcd still calls the old node ready and the old pods running.
-  kubectl_admin delete node "$NODE" --ignore-not-found >/dev/null
-  kubectl_admin delete pods --all-namespaces --all --force --grace-period=0 >/dev/null 2>&1 || true
   in_node "$SELF" __start kube-controller-manager kube-scheduler
 }
 
@@ -140,6 +136,13 @@ stop_node() {
   rm -f "$RUN"/{outer.pid,node.pid,mount-points-made,complete}
 }
 
+# What a cluster left that was killed, or switched off with its machine. A new one on its etcd would meet the old one's objects:
+# jobs that run on, releases half installed, and finalizers that nobody takes away.
+clear_state() {
+  stop_node
+  find "$STATE" -mindepth 1 -delete                                    # the folder itself is what `lock_state` holds
+}
+
 remove_all() {
   stop_node
   rm -rf "$STATE"
@@ -149,12 +152,7 @@ down() {
   require_root down
   if [ -d "$STATE" ]; then lock_state 60; fi
   trap '' INT TERM HUP                                                 # being half down is worse than a second's wait
-  if [ "${1:-}" = --keep ]; then
-    stop_node
-    rm -rf "$RUN" "$LOG" "$STATE/var/lib" "$STATE/var/log"
-  else
-    remove_all
-  fi
+  remove_all
   say "$NAME is down"
 }
 
@@ -196,7 +194,7 @@ main() {
   [ $# = 0 ] || shift
   case $action in
     up) up "$@" ;;
-    down) down "$@" ;;
+    down) down ;;
     status) require_root status; status ;;
     env) echo "export KUBECONFIG=$ADMIN_KUBECONFIG" ;;
     load) require_root load; load "$@" ;;

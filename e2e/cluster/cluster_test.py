@@ -111,6 +111,22 @@ def test_up_after_a_killed_up_starts_afresh():
 
 
 @needs_machine
+def test_up_after_a_killed_cluster_starts_afresh():
+    """As after a machine that was switched off. The job's pod has a finalizer, which a new cluster on the old etcd waited for, without end."""
+    try:
+        assert cluster("up", "--control-plane").returncode == 0
+        assert kubectl("create", "job", "unfinished", "--image=localhost/none").returncode == 0
+        eventually("a pod with a finalizer", 30, lambda: "batch" in kubectl("get", "pods", "-o", "jsonpath={..finalizers}").stdout)
+        os.kill(int((STATE / "run/outer.pid").read_text().split()[0]), signal.SIGKILL)
+        result = cluster("up", "--control-plane", seconds=60)
+        assert result.returncode == 0, result.stdout
+        assert kubectl("get", "jobs,pods", "-o", "name").stdout == ""
+    finally:
+        cluster("down")
+    assert_nothing_left()
+
+
+@needs_machine
 def test_a_second_up_at_the_same_time_is_told_so():
     first = subprocess.Popen([SCRIPT, "up"], env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
