@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 
 #include "scheduler/testing/builders.h"
+#include "scheduler/testing/rules.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler::testing {
@@ -109,10 +110,6 @@ ClusterSnapshot some_cluster(const Population& population = {}) {
   const int jobs = *rc::gen::inRange(1, 7);
   for (int i = 0; i < jobs; ++i) snapshot.jobs.push_back(some_job("j" + std::to_string(i), room, population));
   return snapshot;
-}
-
-const Job& job_of(const ClusterSnapshot& snapshot, const JobId& id) {
-  return *std::find_if(snapshot.jobs.begin(), snapshot.jobs.end(), [&](const Job& job) { return job.id == id; });
 }
 
 // Everything a plan says, and the memory's figures by way of the explanation.

@@ -9,12 +9,6 @@ namespace {
 
 const Config kConfig;
 
-// The measurement a job shows `count` windows later.
-Measurement later(Measurement m, int count = 1) {
-  m.window_end_seconds += count * m.window_seconds;
-  return m;
-}
-
 // A job whose estimate says that its 9 workers (plus one local core) are 99 % of what it needs, and that is starved all
 // the same.
 MakeJob misjudged() {

@@ -11,12 +11,6 @@ namespace {
 
 const Config kConfig;
 
-// The measurement a job shows `count` windows later.
-Measurement later(Measurement m, int count = 1) {
-  m.window_end_seconds += count * m.window_seconds;
-  return m;
-}
-
 // A job that has been measured for so many windows, always the same.
 Job known_for(int windows, const FluidJob& truth, double remote_cores) {
   Job job = MakeJob("a").measures(truth.steady(remote_cores, kNowSeconds)).obj();

@@ -12,12 +12,6 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 const Config kConfig;
 
-// The measurement a job shows `count` windows later.
-Measurement later(Measurement m, int count = 1) {
-  m.window_end_seconds += count * m.window_seconds;
-  return m;
-}
-
 TEST_CASE("demand, rates and knee are exact from the counters of a fluid model, starved or sated") {
   for (const double remote_cores : {0.5, 2.0, 8.0, 20.0}) {
     for (const double local_cores : {0.25, 1.0, 4.0}) {

@@ -376,23 +376,9 @@ TEST_CASE("no free core is left while somebody is told that there is none, under
 
 TEST_CASE("noise of 5 % does not shake the workers of gangs and fixed feeders either, under any objective") {
   property("churn, all objectives", [](unsigned seed) {
-    const ClusterShape shape{.gangs = true, .fixed_feeders = true, .prices = true};
-    ClusterShape noisy = shape;
-    noisy.noise = 0.05;
-    const ClusterSnapshot truth = random_cluster(seed, shape);
-    ClusterSnapshot snapshot = random_cluster(seed, noisy);
-    const Config config = movable(seed);
-    int changed = 0, held = 0;
-    for (int round = 0; round < 12; ++round) {
-      const Plan plan = decide(snapshot, config);
-      for (std::size_t i = 0; i < plan.jobs.size() && round >= 4; ++i) {
-        const Job& job = job_of(snapshot, plan.jobs[i].id);
-        changed += std::abs(plan.jobs[i].workers - job.allocated_workers);
-        held += job.allocated_workers;
-      }
-      snapshot = observed_again(applied(snapshot, plan), truth, seed + static_cast<unsigned>(round), 0.05);
-    }
-    RC_ASSERT(changed <= 20 + held / 3);
+    const ClusterShape shape{.noise = 0.05, .gangs = true, .fixed_feeders = true, .prices = true};
+    const Churn churn = churn_under_noise(seed, shape, movable(seed));
+    RC_ASSERT(churn.changed <= 20 + churn.held / 3);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "scheduler/progress.h"
 #include "scheduler/testing/builders.h"
 #include "scheduler/testing/clusters.h"
+#include "scheduler/testing/rules.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler::testing {
@@ -25,10 +26,6 @@ const Config kConfig = movable();
 
 void property(const std::string& name, const std::function<void(unsigned seed)>& body) {
   CHECK(rc::check(name, [&] { body(*rc::gen::arbitrary<unsigned>()); }));
-}
-
-const Job& job_of(const ClusterSnapshot& snapshot, const JobId& id) {
-  return *std::find_if(snapshot.jobs.begin(), snapshot.jobs.end(), [&](const Job& job) { return job.id == id; });
 }
 
 std::int64_t local_of(const JobPlan& plan) {
@@ -245,19 +242,8 @@ TEST_CASE("metrics vanish: everything stays as it is") {
 
 TEST_CASE("noise does not shake the workers") {
   property("churn", [](unsigned seed) {
-    const ClusterSnapshot truth = random_cluster(seed);
-    ClusterSnapshot snapshot = random_cluster(seed, {.noise = 0.05});
-    int changed = 0, held = 0;
-    for (int round = 0; round < 12; ++round) {
-      const Plan plan = decide(snapshot, kConfig);
-      for (std::size_t i = 0; i < plan.jobs.size() && round >= 4; ++i) {
-        const Job& job = job_of(snapshot, plan.jobs[i].id);
-        changed += std::abs(plan.jobs[i].workers - job.allocated_workers);
-        held += job.allocated_workers;
-      }
-      snapshot = observed_again(applied(snapshot, plan), truth, seed + static_cast<unsigned>(round), 0.05);
-    }
-    RC_ASSERT(changed <= 20 + held / 3);
+    const Churn churn = churn_under_noise(seed, {.noise = 0.05}, kConfig);
+    RC_ASSERT(churn.changed <= 20 + churn.held / 3);
   });
 }
 

@@ -134,12 +134,11 @@ def main():
                                                                text=True).stdout)["serverVersion"]["gitVersion"],
                            "client-go": os.path.basename(args.client_go).rpartition("-")[2]},
               "pods": args.pods, "asked_updates_per_second": args.rate, "seconds": args.seconds}
-    if not args.soak_minutes:
-        report["empty_resident_mib"] = empty_caches(commands)
     subprocess.run([*load, "create"], check=True)
     if args.soak_minutes:
         report["soak"] = soak(ours, load, args.rate, args.soak_minutes)
     else:
+        report["empty_resident_mib"] = empty_caches(commands)
         report["cold_start"] = cold_starts(commands, args.rounds)
         report["updates"] = updates(commands, load, args.rate, args.seconds)
     report["load_average_after"] = os.getloadavg()[0]

@@ -55,12 +55,13 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
 // A condition that turns is told at once. Figures wait while there are pods to write, and are one status then.
 Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop) {
   const std::string uid = text_field(*world.training_job, "/metadata/uid");
+  const std::chrono::milliseconds busy = seams_.busy();
   {
     std::lock_guard lock(mutex_);
     if (unreported_since_.size() >= kMaxKnownJobs) unreported_since_.clear();
     if (step.action && !step.urgent) {
       const auto since = unreported_since_.try_emplace(uid, clock_.now()).first->second;
-      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(since + seams_.busy() - clock_.now());
+      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(since + busy - clock_.now());
       if (wait.count() > 0) return std::optional(wait);
     }
     unreported_since_.erase(uid);

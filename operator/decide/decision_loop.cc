@@ -41,22 +41,23 @@ void DecisionLoop::trigger() {
 Clock::TimePoint DecisionLoop::next_due() const {
   std::lock_guard lock(mutex_);
   if (!last_round_began_) return clock_.now();
-  return triggered_ ? soonest() : std::max(soonest(), *last_round_began_ + options_.interval);
+  return due(triggered_);
 }
 
-Clock::TimePoint DecisionLoop::soonest() const {
-  return *last_round_began_ + std::max<Clock::Duration>(options_.min_pause, 10 * last_took_);
+Clock::TimePoint DecisionLoop::due(bool triggered) const {
+  const Clock::Duration pause = triggered ? options_.min_pause : options_.interval;
+  return *last_round_began_ + std::max(pause, 10 * last_took_);
 }
 
 void DecisionLoop::wait_for_next(std::stop_token stop) {
   const std::stop_callback wake_on_stop(stop, [this] { trigger(); });
-  Clock::TimePoint soonest_next, next;
+  Clock::TimePoint soonest, next;
   {
     std::lock_guard lock(mutex_);
-    soonest_next = soonest();
-    next = std::max(soonest_next, *last_round_began_ + options_.interval);
+    soonest = due(true);
+    next = due(false);
   }
-  if (!clock_.sleep_until(soonest_next, stop)) return;
+  if (!clock_.sleep_until(soonest, stop)) return;
   std::stop_token interrupted;
   {
     std::lock_guard lock(mutex_);

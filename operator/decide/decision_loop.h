@@ -62,7 +62,7 @@ class DecisionLoop {
   void give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop);
   void give(ScaleOrder& order, const std::stop_token& stop);
   void wait_for_next(std::stop_token stop);
-  Clock::TimePoint soonest() const;  // REQUIRES: mutex_ is held, and a round began
+  Clock::TimePoint due(bool triggered) const;  // REQUIRES: mutex_ is held, and a round began
   Round round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
                  const scheduler::Plan& plan);
 

@@ -10,17 +10,9 @@ namespace sluice::simulator {
 namespace {
 
 using testing::job;
+using testing::run;
 using testing::ScriptedPolicy;
 using testing::small_cluster;
-
-RunRecord run(const Cluster& cluster, const Workload& workload, ScriptedPolicy::Wish wish = nullptr,
-              const RunOptions& options = {}) {
-  ScriptedPolicy policy(std::move(wish));
-  auto record = simulate(cluster, workload, policy, options);
-  REQUIRE(record.ok());
-  CHECK(record->overcommitted_steps == 0);
-  return std::move(record).value();
-}
 
 double seconds(const RunRecord& record, std::size_t job) {
   return record.jobs[job].finish_seconds - record.jobs[job].start_seconds;

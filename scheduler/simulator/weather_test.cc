@@ -11,17 +11,9 @@ namespace sluice::simulator {
 namespace {
 
 using testing::job;
+using testing::run;
 using testing::ScriptedPolicy;
 using testing::small_cluster;
-
-RunRecord run(const Cluster& cluster, const Workload& workload, ScriptedPolicy::Wish wish = nullptr,
-              const RunOptions& options = {}) {
-  ScriptedPolicy policy(std::move(wish));
-  auto record = simulate(cluster, workload, policy, options);
-  REQUIRE(record.ok());
-  CHECK(record->overcommitted_steps == 0);
-  return std::move(record).value();
-}
 
 RunOptions with(std::vector<Incident> incidents) {
   RunOptions options;

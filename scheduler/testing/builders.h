@@ -14,6 +14,12 @@ namespace sluice::scheduler::testing {
 
 constexpr double kNowSeconds = 1'000'000;
 
+// The measurement a job shows `count` windows later.
+inline Measurement later(Measurement m, int count = 1) {
+  m.window_end_seconds += count * m.window_seconds;
+  return m;
+}
+
 // A running one-rank job in mode Auto with room for 100 workers of one core, one feeder core, and no metrics yet.
 class MakeJob {
  public:

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "scheduler/testing/builders.h"
+#include "scheduler/testing/rules.h"
 
 namespace sluice::scheduler::testing {
 namespace {
@@ -199,6 +200,10 @@ ClusterShape everything() {
 
 ClusterSnapshot random_cluster(unsigned seed, const ClusterShape& shape) { return Maker(seed, shape).make(); }
 
+namespace {
+
+// The jobs as a metrics source would show them a window later, with other noise. `truth`: the same jobs, measured
+// without.
 ClusterSnapshot observed_again(ClusterSnapshot snapshot, const ClusterSnapshot& truth, unsigned seed, double noise) {
   snapshot.taken_at_seconds += 30;
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
@@ -210,6 +215,26 @@ ClusterSnapshot observed_again(ClusterSnapshot snapshot, const ClusterSnapshot& 
     job.observation.measurement->window_end_seconds = window_end;
   }
   return snapshot;
+}
+
+}  // namespace
+
+Churn churn_under_noise(unsigned seed, const ClusterShape& shape, const Config& config) {
+  ClusterShape exact = shape;
+  exact.noise = 0;
+  const ClusterSnapshot truth = random_cluster(seed, exact);
+  ClusterSnapshot snapshot = random_cluster(seed, shape);
+  Churn churn;
+  for (unsigned round = 0; round < 12; ++round) {
+    const Plan plan = decide(snapshot, config);
+    for (std::size_t i = 0; i < plan.jobs.size() && round >= 4; ++i) {
+      const Job& job = job_of(snapshot, plan.jobs[i].id);
+      churn.changed += std::abs(plan.jobs[i].workers - job.allocated_workers);
+      churn.held += job.allocated_workers;
+    }
+    snapshot = observed_again(applied(snapshot, plan), truth, seed + round, shape.noise);
+  }
+  return churn;
 }
 
 }  // namespace sluice::scheduler::testing

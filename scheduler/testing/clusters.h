@@ -5,6 +5,7 @@
 // noise unless asked for, with workers on nodes that have room for them: no limit of a node is exceeded to begin with.
 #pragma once
 
+#include "scheduler/config.h"
 #include "scheduler/snapshot.h"
 
 namespace sluice::scheduler::testing {
@@ -37,8 +38,11 @@ ClusterShape everything();
 
 ClusterSnapshot random_cluster(unsigned seed, const ClusterShape& shape = {});
 
-// The jobs as a metrics source would show them a window later, with other noise. `truth`: the same jobs, measured
-// without.
-ClusterSnapshot observed_again(ClusterSnapshot snapshot, const ClusterSnapshot& truth, unsigned seed, double noise);
+// Workers over eight decisions, after four to settle, while nothing changes but the noise of the measurements.
+struct Churn {
+  int changed = 0;  // given or taken
+  int held = 0;     // the sum of what was held before each decision
+};
+Churn churn_under_noise(unsigned seed, const ClusterShape& shape, const Config& config);
 
 }  // namespace sluice::scheduler::testing

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "scheduler/policy.h"
+#include "scheduler/simulator/engine.h"
 #include "scheduler/simulator/experiment.h"
+#include "src/base/testing/catch.h"
 
 namespace sluice::simulator::testing {
 
@@ -57,6 +59,15 @@ inline Cluster small_cluster() {
   Cluster cluster;
   cluster.groups = {{"gpu", 2, 8, 24, 0, false}, {"cpu", 1, 0, 64, 0, false}};
   return cluster;
+}
+
+inline RunRecord run(const Cluster& cluster, const Workload& workload, ScriptedPolicy::Wish wish = nullptr,
+                     const RunOptions& options = {}) {
+  ScriptedPolicy policy(std::move(wish));
+  auto record = simulate(cluster, workload, policy, options);
+  REQUIRE(record.ok());
+  CHECK(record->overcommitted_steps == 0);
+  return std::move(record).value();
 }
 
 // A grid of made-up completion times: every policy's mean, the same for both seeds.
