@@ -1,5 +1,5 @@
 // The workarounds for cpprestsdk 2.10 in this file, and why:
-//  - Its thread pool has 40 threads by default and cannot be changed later; few are enough, as nothing blocks in them.
+//  - Its thread pool has 40 threads by default and cannot be changed later; one is enough, as nothing blocks in it.
 //  - Its timeout belongs to the client object and restarts with every piece of the body: unary calls and streams have
 //    clients of their own, and this file keeps the time itself.
 //  - It always trusts the system's authorities, and checks names only against the URL's host: TlsTrust replaces both.
@@ -32,8 +32,9 @@ namespace {
 
 namespace rest = web::http;
 
-// More than the number of cpprestsdk's continuations that can be runnable at once; none of them waits for another.
-constexpr std::size_t kPoolThreads = 8;
+// None of cpprestsdk's continuations waits for another. A second thread would be woken for every chunk of a body, and each
+// event of a watch is one: with eight threads the first list of an informer cost twice the CPU (bench-kube).
+constexpr std::size_t kPoolThreads = 1;
 
 void start_thread_pool_once() {
   static std::once_flag once;
