@@ -29,6 +29,7 @@ LOGS = ROOT / "build/test-logs"
 # The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
 THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_kube_fake_test", "sluice_prom_test", "sluice_transport_test",
                   "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
+BUILD_SECONDS = 3600  # of a whole tree, on two cores that others use too, with an empty cache
 TEST_SECONDS = 600  # a Python test and what it sets up: the longest make a cluster, 40 s, or wait for a job, 120 s
 SIMULATION_SEEDS = 10000  # of random faults; more: `make soak`
 STAGES = ["unit", "fuzz", "simulation", "threads", "python", "e2e"]
@@ -99,7 +100,7 @@ def run(name, command, timeout_seconds=1800, environment=None):
 def build(directory, targets, *options):
     name = "build-" + directory.rsplit("/", 1)[-1]
     configured = run(name + "-configure", ["cmake", "-S", ".", "-B", directory, "-G", "Ninja", *options])
-    return configured and run(name, ["ninja", "-C", directory, *targets])
+    return configured and run(name, ["ninja", "-C", directory, *targets], BUILD_SECONDS)
 
 
 def catch_tests(directory, only=None, environment=None):
