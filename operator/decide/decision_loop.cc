@@ -83,8 +83,8 @@ void DecisionLoop::decide(int orders_at_once, std::stop_token stop) {
 
   // 2. Decide.
   const scheduler::ClusterSnapshot snapshot =
-      observe::build_snapshot(objects, observations, memories_, options_.cluster_cpu_percent,
-                              std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count());
+      builder_.build(objects, observations, memories_, options_.cluster_cpu_percent,
+                     std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count());
   const scheduler::Plan plan = scheduler::decide(snapshot, options_.scheduler);
 
   // 3. Publish before acting: the pools' steps look here for the victims when they see the new number.

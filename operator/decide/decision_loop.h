@@ -70,6 +70,7 @@ class DecisionLoop {
   const LoopSeams seams_;
   const Clock& clock_;
   DecisionBoard& board_;
+  observe::SnapshotBuilder builder_;
   observe::EstimatorMemories memories_;
   mutable std::mutex mutex_;
   std::optional<Clock::TimePoint> last_round_began_;

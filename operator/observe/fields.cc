@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/kube/quantity.h"
+
 namespace sluice::observe {
 
 using nlohmann::json;
@@ -46,6 +48,12 @@ std::int64_t integer_field(const json& object, std::string_view pointer, std::in
 bool boolean_field(const json& object, std::string_view pointer, bool fallback) {
   const json& value = field(object, pointer);
   return value.is_boolean() ? value.get<bool>() : fallback;
+}
+
+std::int64_t millicores_field(const json& object, std::string_view pointer) {
+  const json& quantity = field(object, pointer);
+  if (quantity.is_null()) return 0;
+  return kube::parse_millicores(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()).value_or(0);
 }
 
 bool condition_is_true(const json& object, std::string_view type) {

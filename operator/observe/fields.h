@@ -18,6 +18,9 @@ std::string text_field(const nlohmann::json& object, std::string_view pointer, s
 std::int64_t integer_field(const nlohmann::json& object, std::string_view pointer, std::int64_t fallback = 0);
 bool boolean_field(const nlohmann::json& object, std::string_view pointer, bool fallback = false);
 
+// A quantity of CPU, which may be written as a number. 0 where there is none, or what the API server would not let in.
+std::int64_t millicores_field(const nlohmann::json& object, std::string_view pointer);
+
 // True if status.conditions holds `type` with status "True".
 bool condition_is_true(const nlohmann::json& object, std::string_view type);
 

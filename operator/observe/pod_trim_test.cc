@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "operator/observe/cluster_view.h"
+#include "operator/observe/pod_view.h"
 #include "operator/observe/worker_pod_index.h"
 #include "operator/testing/objects.h"
 #include "src/base/testing/catch.h"

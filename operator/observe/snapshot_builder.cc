@@ -2,12 +2,12 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
-#include "operator/names.h"
 #include "operator/observe/cluster_view.h"
 #include "operator/observe/fields.h"
-#include "operator/observe/training_job_view.h"
-#include "src/kube/timestamp.h"
 
 namespace sluice::observe {
 
@@ -22,37 +22,6 @@ kube::ObjectPointer find(const kube::Store::Objects& objects, const json& owner)
   const auto found = objects.find(kube::key_of(owner));
   if (found == objects.end() || !controlled_by(*found->second, owner)) return nullptr;
   return found->second;
-}
-
-std::string controller_uid(const json& object) {
-  const json& references = field(object, "/metadata/ownerReferences");
-  if (!references.is_array()) return "";
-  for (const json& reference : references)
-    if (boolean_field(reference, "/controller")) return text_field(reference, "/uid");
-  return "";
-}
-
-// Unix seconds; 0 where the object does not say.
-double time_field(const json& object, std::string_view pointer) {
-  const auto time = kube::parse_time(text_field(object, pointer));
-  return time ? std::chrono::duration<double>(time->time_since_epoch()).count() : 0;
-}
-
-double ready_since(const json& pod) {
-  for (const json& condition : field(pod, "/status/conditions"))
-    if (text_field(condition, "/type") == "Ready") return time_field(condition, "/lastTransitionTime");
-  return 0;
-}
-
-Worker view_worker(const json& pod) {
-  Worker worker;
-  worker.name = text_field(pod, "/metadata/name");
-  worker.node = text_field(pod, "/spec/nodeName");
-  worker.ready = condition_is_true(pod, "Ready");
-  worker.created_at_seconds = time_field(pod, "/metadata/creationTimestamp");
-  if (worker.ready) worker.ready_since_seconds = ready_since(pod);
-  worker.draining = !field(pod, "/metadata/deletionTimestamp").is_null();
-  return worker;
 }
 
 // What the spec and the trainer say; not yet what is allocated and measured.
@@ -89,14 +58,13 @@ bool is_running(const TrainingJobView& view, const json& trainer, int allocated_
   return integer_field(trainer, "/status/active") > 0 && allocated_workers > 0;
 }
 
-// Pods by the uid of the pool that controls them.
-std::multimap<std::string, kube::ObjectPointer> workers_by_pool(const kube::Store::Objects& pods) {
-  std::multimap<std::string, kube::ObjectPointer> workers;
-  for (const auto& [key, pod] : pods) {
-    if (text_field(*pod, "/metadata/labels/sluice.dev~1component") != control::kWorkerComponent) continue;
-    const std::string phase = text_field(*pod, "/status/phase");
-    if (phase != "Failed" && phase != "Succeeded") workers.emplace(controller_uid(*pod), pod);
-  }
+// By the uid of the pool that controls them; in the order of their names.
+using WorkersByPool = std::unordered_map<std::string_view, std::vector<const Worker*>>;
+
+WorkersByPool workers_by_pool(const PodViews::Entries& pods) {
+  WorkersByPool workers;
+  for (const auto& [key, pod] : pods)
+    if (pod.view.is_worker && !pod.view.finished) workers[pod.view.controller_uid].push_back(&pod.view.worker);
   return workers;
 }
 
@@ -106,16 +74,17 @@ kube::ObjectPointer own_pool(const ClusterObjects& objects, const json& training
   return find(objects.pools, training_job);
 }
 
-scheduler::ClusterSnapshot build_snapshot(const ClusterObjects& objects, const Observations& observations,
-                                          const EstimatorMemories& memories, int cluster_cpu_percent,
-                                          double now_seconds) {
+scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects, const Observations& observations,
+                                                  const EstimatorMemories& memories, int cluster_cpu_percent,
+                                                  double now_seconds) {
   scheduler::ClusterSnapshot snapshot;
   snapshot.taken_at_seconds = now_seconds;
-  const auto workers = workers_by_pool(objects.pods);
+  const PodViews::Entries& pods = pods_.of(objects.pods);
+  const WorkersByPool workers = workers_by_pool(pods);
   std::set<std::string> known_pools;
   static const json kNone;
-  for (const auto& [key, training_job] : objects.training_jobs) {
-    const auto view = view_training_job(*training_job);
+  for (const auto& [key, entry] : training_jobs_.of(objects.training_jobs)) {
+    const auto& [training_job, view] = entry;
     if (!view.ok() || view->deleting || view->finished) continue;
     const kube::ObjectPointer trainer = find(objects.jobs, *training_job);
     const json& trainer_job = trainer ? *trainer : kNone;
@@ -124,8 +93,8 @@ scheduler::ClusterSnapshot build_snapshot(const ClusterObjects& objects, const O
       const std::string uid = text_field(*pool, "/metadata/uid");
       known_pools.insert(uid);
       job.allocated_workers = static_cast<int>(integer_field(*pool, "/spec/replicas"));
-      const auto [first, last] = workers.equal_range(uid);
-      for (auto entry = first; entry != last; ++entry) job.workers.push_back(view_worker(*entry->second));
+      if (const auto own = workers.find(uid); own != workers.end())
+        for (const Worker* worker : own->second) job.workers.push_back(*worker);
     }
     job.running = is_running(*view, trainer_job, job.allocated_workers);
     job.observation = observations.of(job.id);
@@ -133,8 +102,7 @@ scheduler::ClusterSnapshot build_snapshot(const ClusterObjects& objects, const O
     snapshot.jobs.push_back(std::move(job));
   }
   // Workers of jobs that are over count as others' until they are gone: nobody else plans with their room.
-  const auto is_worker = [&](const json& pod) { return known_pools.contains(controller_uid(pod)); };
-  snapshot.nodes = view_nodes(objects.nodes, objects.pods, is_worker, cluster_cpu_percent);
+  snapshot.nodes = view_nodes(objects.nodes, pods, known_pools, cluster_cpu_percent);
   return snapshot;
 }
 

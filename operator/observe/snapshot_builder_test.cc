@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/observe/cluster_view.h"
 #include "operator/observe/training_job_view.h"
 #include "operator/observe/worker_pod_index.h"
 #include "operator/testing/objects.h"
@@ -70,7 +69,7 @@ ClusterObjects cluster() {
 }
 
 scheduler::ClusterSnapshot build(const ClusterObjects& objects) {
-  return build_snapshot(objects, {{}, "no metrics"}, {}, 100, kNow + 60);
+  return SnapshotBuilder().build(objects, {{}, "no metrics"}, {}, 100, kNow + 60);
 }
 
 TEST_CASE("a running job is seen with its spec, its allocation and its workers") {
@@ -180,38 +179,8 @@ TEST_CASE("a trainer that was started without a feeder is left alone whatever th
 TEST_CASE("memory is handed back by the job's uid, not its name") {
   const scheduler::EstimatorMemory memory{.demand_samples_per_second = 5};
   const ClusterObjects objects = cluster();
-  CHECK(build_snapshot(objects, {}, {{"uid-vision", memory}}, 100, kNow).jobs[0].memory == memory);
-  CHECK_FALSE(build_snapshot(objects, {}, {{"uid-other", memory}}, 100, kNow).jobs[0].memory.has_value());
-}
-
-TEST_CASE("what a pod reserves") {
-  struct Case {
-    const char* name;
-    const char* spec;
-    std::int64_t want_millicores;
-  };
-  const Case test = GENERATE(
-      Case{"containers add up",
-           R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"250m"}}},{}]})",
-           1250},
-      Case{
-          "an init container counts only above the rest",
-          R"({"initContainers":[{"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
-          2000},
-      Case{"a native sidecar runs beside the containers",
-           R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}}],
-               "containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
-           1500},
-      Case{"an init container after a sidecar runs beside it",
-           R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}},
-               {"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
-           2500},
-      Case{"overhead comes on top",
-           R"({"overhead":{"cpu":"100m"},"containers":[{"resources":{"requests":{"cpu":1}}}]})", 1100},
-      Case{"a pod-level request replaces the sum",
-           R"({"resources":{"requests":{"cpu":"3"}},"containers":[{"resources":{"requests":{"cpu":"1"}}}]})", 3000});
-  INFO(test.name);
-  CHECK(pod_request_millicores({{"spec", json::parse(test.spec)}}) == test.want_millicores);
+  CHECK(SnapshotBuilder().build(objects, {}, {{"uid-vision", memory}}, 100, kNow).jobs[0].memory == memory);
+  CHECK_FALSE(SnapshotBuilder().build(objects, {}, {{"uid-other", memory}}, 100, kNow).jobs[0].memory.has_value());
 }
 
 TEST_CASE("nodes that take no data workers") {
@@ -255,9 +224,46 @@ TEST_CASE("a trainer that waits for a node has its room kept free, if any node c
 }
 
 TEST_CASE("workers may be kept to a share of each node") {
-  const auto snapshot = build_snapshot(cluster(), {}, {}, 50, kNow);
+  const auto snapshot = SnapshotBuilder().build(cluster(), {}, {}, 50, kNow);
   CHECK(snapshot.nodes[0].allocatable_millicores == 700 + 2000);
   CHECK(snapshot.nodes[0].requested_by_others_millicores == 700);
+}
+
+// The nodes' room and the jobs' workers.
+std::string gist(const scheduler::ClusterSnapshot& snapshot) {
+  std::string text;
+  for (const scheduler::Node& node : snapshot.nodes)
+    text += node.name + "-" + std::to_string(node.requested_by_others_millicores) + " ";
+  for (const scheduler::Job& job : snapshot.jobs)
+    for (const scheduler::Worker& worker : job.workers) text += worker.name + (worker.draining ? " draining " : " ");
+  return text;
+}
+
+TEST_CASE("a builder that has seen the cluster before sees what has changed") {
+  SnapshotBuilder builder;
+  ClusterObjects objects = cluster();
+  const auto again = [&] { return builder.build(objects, {}, {}, 100, kNow); };
+  CHECK(gist(again()) == "n1-700 vision-worker-0 vision-worker-1 ");
+  SECTION("a pod that changed") {
+    put(objects.pods, pod("other", "n1", "900m"));
+    CHECK(gist(again()) == "n1-900 vision-worker-0 vision-worker-1 ");
+  }
+  SECTION("pods that came and one that went, before and behind the others") {
+    put(objects.pods, pod("a-first", "n1", "100m"));
+    put(objects.pods, worker("vision-worker-2", "n1"));
+    objects.pods.erase({"default", "vision-worker-0"});
+    CHECK(gist(again()) == "n1-800 vision-worker-1 vision-worker-2 ");
+  }
+  SECTION("no pod that is left") {
+    objects.pods.clear();
+    CHECK(gist(again()) == "n1-0 ");
+  }
+  SECTION("a job that is over") {
+    json job = training_job();
+    job["status"]["conditions"] = {condition("Succeeded", "True")};
+    put(objects.training_jobs, job);
+    CHECK(gist(again()) == "n1-1700 ");
+  }
 }
 
 TEST_CASE("the index follows worker pods as they come, change and go") {

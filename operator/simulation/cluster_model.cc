@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "operator/observe/cluster_view.h"
+#include "operator/observe/pod_view.h"
 #include "operator/observe/fields.h"
 #include "src/kube/quantity.h"
 #include "src/kube/timestamp.h"

@@ -1,0 +1,78 @@
+#include "operator/observe/pod_view.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/testing/objects.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::observe {
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("what a pod reserves") {
+  struct Case {
+    const char* name;
+    const char* spec;
+    std::int64_t want_millicores;
+  };
+  const Case test = GENERATE(
+      Case{"containers add up",
+           R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"250m"}}},{}]})",
+           1250},
+      Case{
+          "an init container counts only above the rest",
+          R"({"initContainers":[{"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
+          2000},
+      Case{"a native sidecar runs beside the containers",
+           R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}}],
+               "containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
+           1500},
+      Case{"an init container after a sidecar runs beside it",
+           R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}},
+               {"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
+           2500},
+      Case{"overhead comes on top",
+           R"({"overhead":{"cpu":"100m"},"containers":[{"resources":{"requests":{"cpu":1}}}]})", 1100},
+      Case{"a pod-level request replaces the sum",
+           R"({"resources":{"requests":{"cpu":"3"}},"containers":[{"resources":{"requests":{"cpu":"1"}}}]})", 3000});
+  INFO(test.name);
+  CHECK(pod_request_millicores({{"spec", json::parse(test.spec)}}) == test.want_millicores);
+}
+
+TEST_CASE("a pod that says nothing about itself is nobody's, nowhere, and reserves nothing") {
+  for (const char* text :
+       {"{}", R"({"metadata":{"ownerReferences":"x","labels":[]},"spec":{"containers":{}},"status":7})"}) {
+    const PodView view = view_pod(json::parse(text));
+    CHECK(view.controller_uid.empty());
+    CHECK(view.node.empty());
+    CHECK(view.request_millicores == 0);
+    CHECK_FALSE((view.is_trainer || view.is_worker || view.finished || view.leaving));
+  }
+}
+
+TEST_CASE("a view is made once per state of an object") {
+  static int made = 0;
+  made = 0;
+  Views<std::string> views([](const json& object) {
+    ++made;
+    return object.at("x").get<std::string>();
+  });
+  const auto object = [](const char* x) { return control::testing::shared({{"x", x}}); };
+  kube::Store::Objects objects = {{{"ns", "a"}, object("1")}, {{"ns", "c"}, object("3")}};
+  CHECK(views.of(objects).size() == 2);
+  CHECK(views.of(objects).at({"ns", "c"}).view == "3");
+  CHECK(made == 2);
+  objects[{"ns", "b"}] = object("2");
+  objects[{"ns", "c"}] = object("4");
+  CHECK(views.of(objects).at({"ns", "b"}).view == "2");
+  CHECK(views.of(objects).at({"ns", "c"}).view == "4");
+  CHECK(made == 4);
+  objects.erase({"ns", "a"});
+  CHECK(views.of(objects).size() == 2);
+  CHECK(made == 4);
+  CHECK(views.of({}).empty());
+}
+
+}  // namespace
+}  // namespace sluice::observe

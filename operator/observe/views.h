@@ -1,0 +1,48 @@
+// What is read out of the objects of a collection, once per state of each: objects are spread over the memory, and to
+// look through ten thousand pods again for every decision takes fifty times as long as the decision (1,000 jobs: 150 ms
+// and 3).
+//
+// Thread safety: none; one owner.
+#pragma once
+
+#include <map>
+
+#include "src/kube/store.h"
+
+namespace sluice::observe {
+
+template <class View>
+class Views {
+ public:
+  using Make = View (*)(const kube::Json&);
+  struct Entry {
+    kube::ObjectPointer object;  // what the view is of
+    View view;
+  };
+  using Entries = std::map<kube::ObjectKey, Entry>;
+
+  explicit Views(Make make) : make_(make) {}
+
+  // One entry per object, in key order; made anew for those that are another object than the last time. Valid until the
+  // next call.
+  const Entries& of(const kube::Store::Objects& objects) {
+    auto entry = entries_.begin();
+    for (const auto& [key, object] : objects) {
+      while (entry != entries_.end() && entry->first < key) entry = entries_.erase(entry);
+      if (entry == entries_.end() || key < entry->first) {
+        entry = entries_.emplace_hint(entry, key, Entry{object, make_(*object)});
+      } else if (entry->second.object != object) {
+        entry->second = {object, make_(*object)};
+      }
+      ++entry;
+    }
+    entries_.erase(entry, entries_.end());
+    return entries_;
+  }
+
+ private:
+  Make make_;
+  Entries entries_;
+};
+
+}  // namespace sluice::observe
