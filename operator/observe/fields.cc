@@ -26,7 +26,7 @@ const json& field(const json& object, std::string_view pointer) {
     const std::size_t end = pointer.find('/');
     const std::string_view key = pointer.substr(0, end);
     if (!value->is_object()) return kNull;
-    // Without a copy of the key wherever that is possible: a decision looks at a dozen fields of every pod.
+    // Without a copy of the key wherever that is possible: a dozen fields of a pod are looked up whenever it changes.
     const auto found = key.find('~') == std::string_view::npos ? value->find(key) : value->find(unescaped(key));
     if (found == value->end()) return kNull;
     value = &*found;
