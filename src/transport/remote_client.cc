@@ -40,18 +40,27 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Cr
   return grpc::CreateCustomChannel(target, grpc::SslCredentials(options), arguments);
 }
 
+// A channel and the one call on it. gRPC joins the threads of its callbacks when the last channel goes, and crashes
+// where it goes on one of them: it is the client's to destroy, not the last callback's or permit's.
+struct Line {
+  grpc::GenericStub stub;
+  grpc::ClientContext context;  // shares the channel
+
+  explicit Line(const std::shared_ptr<grpc::Channel>& channel) : stub(channel) {}
+};
+
 // Lives until gRPC's last callback; the client and every permit share it.
 class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                    public std::enable_shared_from_this<Call> {
  public:
   Call(const std::string& address, const Credentials& credentials, RemoteClientHandler& handler)
       : handler_(handler),
-        stub_(make_channel(address, credentials)),
+        line_(std::make_unique<Line>(make_channel(address, credentials))),
         writes_([this](const grpc::ByteBuffer* message) { StartWrite(message); }) {}
 
   void start() {
     self_ = shared_from_this();
-    stub_.PrepareBidiStreamingCall(&context_, kExecuteMethod, {}, this);
+    line_->stub.PrepareBidiStreamingCall(&line_->context, kExecuteMethod, {}, this);
     // Reads and writes start outside of callbacks, too: the hold keeps the call from ending between them.
     AddHold();
     StartRead(&incoming_);
@@ -61,8 +70,9 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
 
   void send(const grpc::ByteBuffer& message) { writes_.push(message); }
 
-  void cancel_and_wait() {
-    context_.TryCancel();
+  // Ends the call. REQUIRES: it was started; not on a thread of gRPC.
+  void hang_up() {
+    line_->context.TryCancel();
     {
       std::lock_guard lock(mutex_);
       cancelled_ = true;
@@ -70,6 +80,8 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     }
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return done_; });
+    const std::unique_ptr<Line> ended = std::move(line_);
+    lock.unlock();  // a permit may come back on a thread that is being joined
   }
 
   void OnReadDone(bool ok) override {
@@ -78,7 +90,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
     auto message = decode_message(incoming_);
     incoming_.Clear();
     if (!message.ok()) {
-      context_.TryCancel();
+      line_->context.TryCancel();
       return end();
     }
     {
@@ -122,8 +134,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   }
 
   RemoteClientHandler& handler_;
-  grpc::GenericStub stub_;
-  grpc::ClientContext context_;
+  std::unique_ptr<Line> line_;  // nullptr: hung up
   grpc::ByteBuffer incoming_;
   WriteQueue writes_;
   std::shared_ptr<Call> self_;
@@ -139,7 +150,7 @@ class GrpcClient final : public RemoteClient {
  public:
   explicit GrpcClient(std::shared_ptr<Call> call) : call_(std::move(call)) {}
   ~GrpcClient() override {
-    if (started_) call_->cancel_and_wait();
+    if (started_) call_->hang_up();
   }
 
   void start() override {

@@ -2,6 +2,7 @@
 // what for how long, and how it ends. (Who may connect at all: worker-image/feeder/remote_test.cc.)
 #include <atomic>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 
 #include "src/base/testing/catch.h"
@@ -239,6 +240,34 @@ TEST_CASE("a client may go while it holds a permit, and give the permit back lat
   c.client.reset();
   CHECK(c.client_end.closed_reasons.size() == 1);
   c.client_end.give_permits_back();
+}
+
+std::size_t open_sockets() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(entry.path(), gone).string().starts_with("socket:");
+  }
+  return count;
+}
+
+TEST_CASE("a client takes its connection along, though a permit is still out") {
+  // Were the permit, or the last callback, the connection's end, gRPC would wait there for the thread that it is on.
+  ServerEnd server_end;
+  auto server = RemoteServer::start("127.0.0.1:0", {}, server_end);
+  REQUIRE(server.ok());
+  const std::size_t before = open_sockets();
+  ClientEnd client_end(/*keep_permits=*/true);
+  auto client = RemoteClient::create("127.0.0.1:" + std::to_string((*server)->port()), {}, client_end);
+  client->start();
+  server_end.first_stream()->send(chunk(1));
+  REQUIRE(client_end.wait_messages(1));
+  CHECK(open_sockets() == before + 2);  // both ends of the connection
+  client.reset();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (open_sockets() > before && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  CHECK(open_sockets() == before);
+  client_end.give_permits_back();
 }
 
 TEST_CASE("payloads that were never sent are let go when the stream ends") {
