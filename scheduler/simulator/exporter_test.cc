@@ -1,5 +1,6 @@
 #include "scheduler/simulator/exporter.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "scheduler/policies/registry.h"
@@ -254,6 +255,40 @@ TEST_CASE("A queue is full or empty away from the knee, and tells no more") {
     CAPTURE(row.ratio);
     steady.job.rates.supply_ratio = row.ratio;
     CHECK(observe(steady.job, 100, 1, physics).measurement->queue_depth == Approx(row.want).margin(1e-6));
+  }
+}
+
+TEST_CASE("A queue fills while its trainer evaluates, and is empty while the storage is what lacks") {
+  Physics physics;
+  Steady steady(100, physics);
+  steady.job.rates.supply_ratio = 0.2;
+  steady.job.evaluation_ends_seconds = 130;
+  CHECK(observe(steady.job, 100, 1, physics).measurement->queue_depth == 32);
+
+  Cluster cluster = testing::small_cluster();
+  cluster.physics.storage_gbps = 1;
+  cluster.physics.storage_share_of_network = 1;
+  double fullest = 0;
+  testing::ScriptedPolicy policy([&](const scheduler::Job& job, scheduler::JobPlan&) {
+    if (job.observation.measurement) fullest = std::max(fullest, job.observation.measurement->queue_depth);
+  });
+  // 24 cores for 8 wanted, and an eighth of what it would read.
+  REQUIRE(simulate(cluster, {testing::job(0, 8, 50, 1, 1)}, policy, {}).ok());
+  CHECK(fullest == 0);
+}
+
+TEST_CASE("Whoever knows everything knows it while the metrics are away, too") {
+  RunOptions options;
+  options.incidents = {{IncidentKind::kMetricsLost, "", 0, 1e6}};
+  for (const bool perfect : {false, true}) {
+    CAPTURE(perfect);
+    Cluster cluster = testing::small_cluster();
+    cluster.physics.perfect_information = perfect;
+    int seen = 0;
+    testing::ScriptedPolicy policy(
+        [&](const scheduler::Job& job, scheduler::JobPlan&) { seen += job.observation.measurement ? 1 : 0; });
+    REQUIRE(simulate(cluster, {testing::job(0, 4, 200, 9)}, policy, options).ok());
+    CHECK((seen > 0) == perfect);
   }
 }
 
