@@ -240,7 +240,7 @@ void Run::plan_next_decision(bool anything_new) {
   decision_at_ = base * (std::floor(now_ / base + 1e-9) + std::floor(period_ / base + 1e-9));
   // Where the plan admits, who was refused is asked about again.
   const bool refused = options_.policy_admits && !waiting_.empty();
-  if (!running_.empty() || decision_due_ || refused) events_.push({decision_at_, EventKind::kDecision});
+  if (!running_.empty() || refused) events_.push({decision_at_, EventKind::kDecision});
 }
 
 // Brings supply, rates and predictions of everything that changed up to date.

@@ -36,7 +36,6 @@ Counters between(const Counters& a, const Counters& b, double at_seconds) {
 Counters counters_at(const JobState& job, double at_seconds) {
   const auto later = std::partition_point(job.history.begin(), job.history.end(),
                                           [&](const Counters& c) { return c.at_seconds <= at_seconds; });
-  if (later == job.history.begin()) return later == job.history.end() ? job.counters : *later;
   return between(*std::prev(later), later == job.history.end() ? job.counters : *later, at_seconds);
 }
 

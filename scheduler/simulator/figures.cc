@@ -68,7 +68,7 @@ Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Worklo
   at(figures, Figure::kWorstAgainstStatic) = worst;
   at(figures, Figure::kHarmed) = harmed / static_cast<double>(workload.size());
   at(figures, Figure::kWorkersStarted) = workers;
-  at(figures, Figure::kChurn) = job_hours > 0 ? changes / job_hours : 0;
+  at(figures, Figure::kChurn) = changes / job_hours;
   return figures;
 }
 

@@ -282,7 +282,7 @@ void Floor::settle_workers(JobState& job, double now_seconds) {
       job.dirty = job.workers_changed = true;
       continue;
     }
-    if (worker.node < 0 && worker.gone_seconds < 0) {
+    if (worker.node < 0) {
       const int node = node_with_room(worker.millicores);
       if (node >= 0) bind(job, worker, node, now_seconds);
     }

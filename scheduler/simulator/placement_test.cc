@@ -72,6 +72,19 @@ TEST_CASE("A neighbour gives back what it holds beyond its share, and no more") 
   CHECK(world.jobs[1].hosts[0].request_millicores == 6000);
 }
 
+TEST_CASE("A gang gives back on the node where somebody starts, and keeps what it has on its others") {
+  World world({testing::job(0, 8, 100, 5), testing::job(0, 4, 100, 5)});
+  world.floor.start_trainer(world.jobs[0], world.floor.hosts_on({"gpu-0", "gpu-1"}, 8), 0);
+  world.active.push_back(0);
+  scheduler::Plan plan = world.plan();
+  for (auto& local : plan.jobs[0].local) local.request_millicores = local.limit_millicores = 20000;
+  world.floor.apply(plan, world.active, 1);
+  world.floor.start_trainer(world.jobs[1], world.floor.hosts_on({"gpu-1"}, 4), 2);
+  CHECK(world.jobs[0].hosts[0].request_millicores == 20000);
+  CHECK(world.jobs[0].hosts[1].request_millicores == 12000);
+  CHECK(world.jobs[1].hosts[0].request_millicores == 12000);
+}
+
 TEST_CASE("What a plan asks for beyond a node's CPU is cut") {
   World world({testing::job(0, 4, 100, 5)});
   world.start(0);

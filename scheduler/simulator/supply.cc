@@ -27,7 +27,7 @@ double granted(const Claim& claim, double level) {
 double busy_cores(const std::vector<Claim>& claims, double level, const Physics& physics) {
   double busy = 0;
   for (const Claim& claim : claims)
-    busy += claim.need <= 0 ? 0 : claim.need * progress(granted(claim, level) / claim.need, physics.softmin_exponent);
+    busy += claim.need * progress(granted(claim, level) / claim.need, physics.softmin_exponent);
   return busy;
 }
 
