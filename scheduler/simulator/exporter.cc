@@ -146,8 +146,13 @@ scheduler::Job Snapshots::waiting_job(const View& view, JobState& state) const {
   job.local_adjustable = state.spec->local_cores <= 0;
   if (state.spec->network_gbps_per_gpu > 0)
     job.bytes_per_sample = state.spec->network_gbps_per_gpu * 1e9 / 8 / kSamplesPerSecondPerGpu;
-  const auto share = static_cast<std::int64_t>(1000 * view.cores_per_gpu * state.spec->gpus);
-  job.waiting = scheduler::Waiting{state.spec->arrival_seconds, state.spec->gpus, share, !view.policy_admits};
+  // A gang larger than any node is as few ranks as fit on nodes.
+  int most = 1;
+  for (const NodeState& node : view.nodes) most = std::max(most, node.gpus);
+  job.ranks = (job.gpus + most - 1) / most;
+  const int gpus_each = (job.gpus + job.ranks - 1) / job.ranks;
+  const auto share = static_cast<std::int64_t>(1000 * view.cores_per_gpu * gpus_each);
+  job.waiting = scheduler::Waiting{state.spec->arrival_seconds, gpus_each, share, !view.policy_admits};
   state.hosts_changed = state.workers_changed = true;
   return job;
 }

@@ -109,6 +109,32 @@ std::vector<int> workers_of(const scheduler::Plan& plan) {
   return workers;
 }
 
+TEST_CASE("A gang that waits is shown as ranks that fit on nodes, and a plan that admits starts it") {
+  struct Row {
+    int gpus, ranks, gpus_each;
+  };
+  for (const Row& row : {Row{4, 1, 4}, Row{8, 1, 8}, Row{12, 2, 6}, Row{15, 2, 8}, Row{16, 2, 8}}) {
+    CAPTURE(row.gpus);
+    auto ours = scheduler::make_policy("sluice", {});
+    REQUIRE(ours.ok());
+    Recorder recorder(**ours);
+    RunOptions options;
+    options.policy_admits = true;
+    options.most_seconds = 10000;
+    const auto record = simulate(testing::small_cluster(), {testing::job(0, row.gpus, 50, 1)}, recorder, options);
+    REQUIRE(record.ok());
+    CHECK(record->jobs[0].start_seconds == 0);
+    const scheduler::Job& first = recorder.snapshots[0].jobs[0];
+    CHECK(first.ranks == row.ranks);
+    REQUIRE(first.waiting);
+    CHECK(first.waiting->gpus_per_rank == row.gpus_each);
+    CHECK(first.waiting->millicores_per_rank == 3000 * row.gpus_each);
+    const scheduler::Job& started = recorder.snapshots[1].jobs[0];
+    CHECK(started.running);
+    CHECK(started.hosts.size() == static_cast<std::size_t>(row.ranks));
+  }
+}
+
 TEST_CASE("The truth behind the snapshot does not reach the plan") {
   // Two worlds whose exporters show the same until 200 s, but in which everything else differs: later demand, failures,
   // start-up times, how long jobs really are, and what is still to arrive.

@@ -150,6 +150,11 @@ TEST_CASE("Clusters and profiles are read by the same rules") {
              Catch::Contains("c.yaml:1: \"nodes\" is missing"));
   CHECK_THAT(parse_profiles("lm:\n  source: a paper\n  knee_cores_per_gpu: 0\n", "p.yaml").error().message(),
              Catch::Contains("p.yaml:3: lm.knee_cores_per_gpu"));
+  CHECK_THAT(
+      parse_profiles("lm: {source: a, knee_cores_per_gpu: 1}\nlm: {source: b, knee_cores_per_gpu: 2}\n", "p.yaml")
+          .error()
+          .message(),
+      Catch::Contains("p.yaml:2: lm: given twice"));
   CHECK_THAT(parse_profiles("lm: 3\n", "p.yaml").error().message(), Catch::Contains("p.yaml:1: lm: not a mapping"));
 }
 

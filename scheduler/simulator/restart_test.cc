@@ -18,6 +18,7 @@ using testing::small_cluster;
 RunOptions failing(std::vector<Incident> incidents, bool timeline = false) {
   RunOptions options;
   options.incidents = std::move(incidents);
+  options.most_seconds = 1e5;
   options.timeline = timeline;
   return options;
 }

@@ -1,9 +1,9 @@
 #include "scheduler/simulator/scenario.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 #include "scheduler/simulator/text_table.h"
 #include "scheduler/simulator/yaml_reader.h"
@@ -202,10 +202,12 @@ void read_goal(YamlMap& map, std::vector<Goal>& goals) {
 Result<std::string> read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return errno_error("open " + path);
-  std::ostringstream text;
-  text << in.rdbuf();
+  std::string text;
+  std::array<char, 1 << 14> part{};
+  while (in.read(part.data(), part.size()) || in.gcount() > 0)
+    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   if (in.bad()) return errno_error("read " + path);
-  return std::move(text).str();
+  return text;
 }
 
 Result<Scenario> parse_scenario(std::string_view text, const std::string& file) {
@@ -259,6 +261,7 @@ Result<Profiles> parse_profiles(std::string_view text, const std::string& file) 
       inner.number("steps_per_second", profile.steps_per_second, 0, kMany);
     });
   }
+  map.finish();
   if (yaml->error()) return *yaml->error();
   return profiles;
 }

@@ -43,6 +43,19 @@ TEST_CASE("A scenario names cluster, physics, jobs, incidents and goals") {
   CHECK(scenario->reference.at("jct_gain") == 2.5);
 }
 
+TEST_CASE("A file is read to its last byte, and what is no file is told by its path") {
+  const testing::Folder folder("files");
+  std::string text(70001, 'x');
+  text[0] = '\0';
+  CHECK(*read_file(folder.file("long", text)) == text);
+  CHECK(read_file(folder.file("empty", ""))->empty());
+  const auto missing = read_file("/nowhere/s.yaml"), directory = read_file(folder.path.string());
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().code() == ErrorCode::kNotFound);
+  REQUIRE_FALSE(directory.ok());
+  CHECK_THAT(directory.error().message(), Catch::Contains(folder.path.string()) && Catch::Contains("directory"));
+}
+
 TEST_CASE("Incidents are told by kind, and those on a node name it as the cluster does") {
   const auto scenario = parse_scenario(
       "name: a\ncluster:\n  nodes: [{name: g, gpus: 1, cores: 1, count: 12}]\njob_list: x\nincidents:\n"
