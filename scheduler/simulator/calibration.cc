@@ -16,8 +16,12 @@ Result<std::vector<RecordedJob>> parse_record(std::string_view text, const std::
     for (const auto& entry : root.at("phases")) {
       if (entry.at("key") != phase) continue;
       std::vector<RecordedJob> jobs;
-      for (const auto& [name, job] : entry.at("jobs").items())
+      for (const auto& [name, job] : entry.at("jobs").items()) {
         jobs.push_back({name, job.at("compute_seconds"), job.at("wait_seconds"), job.at("most_workers_ready")});
+        if (!(jobs.back().compute_seconds > 0) || !(jobs.back().wait_seconds >= 0))
+          return invalid_argument(file + ": \"" + name + "\" has not trained");
+      }
+      if (jobs.empty()) return invalid_argument(file + ": phase \"" + phase + "\" has no jobs");
       return jobs;
     }
   } catch (const nlohmann::json::exception& e) {

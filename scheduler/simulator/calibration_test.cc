@@ -41,6 +41,15 @@ TEST_CASE("What is no record is told by its file, and so is a phase that is not 
        R"({"phases": [{"key": "c", "jobs": {"a": {"compute_seconds": "long", "wait_seconds": 0,
            "most_workers_ready": 0}}}]})",
        "c", "demo.json: not a record of make demo"},
+      {"a job that never trained",
+       R"({"phases": [{"key": "c", "jobs": {"a": {"compute_seconds": 0, "wait_seconds": 0,
+           "most_workers_ready": 0}}}]})",
+       "c", "demo.json: \"a\" has not trained"},
+      {"a clock that ran backwards",
+       R"({"phases": [{"key": "c", "jobs": {"a": {"compute_seconds": 5, "wait_seconds": -1,
+           "most_workers_ready": 0}}}]})",
+       "c", "demo.json: \"a\" has not trained"},
+      {"a phase of no jobs", R"({"phases": [{"key": "c", "jobs": {}}]})", "c", "demo.json: phase \"c\" has no jobs"},
       {"another phase", kRecord, "z", "demo.json: no phase \"z\""},
   };
   for (const Row& row : rows) {

@@ -88,16 +88,19 @@ std::string summary_table(const std::vector<Verdict>& all) {
   for (const char* figure : {"jct_gain", "allocated_gain", "wall_gain", "over_best_peer", "share_of_perfect",
                              "over_lower_bound", "no_stall_gain"}) {
     double ours = 0, theirs = 0;
+    std::size_t found = 0;
     bool known = true;
     for (const Verdict* verdict : verdicts) {
       for (const Judged& judged : verdict->judged) {
         if (judged.figure != figure) continue;
+        ++found;
         ours += std::log(judged.value.value);
         known = known && judged.reference;
         theirs += std::log(judged.reference.value_or(1));
       }
     }
-    const auto count = static_cast<double>(std::max<std::size_t>(1, verdicts.size()));
+    if (found < verdicts.size()) continue;  // not run, so there is no mean of it
+    const auto count = static_cast<double>(found);
     table.add({figure, fixed(std::exp(ours / count), 2), known ? fixed(std::exp(theirs / count), 2) : ""});
   }
   int goals = 0, reached = 0;

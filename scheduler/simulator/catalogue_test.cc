@@ -84,6 +84,24 @@ TEST_CASE("The summary's means are over the prototype's scenarios, its goals ove
   CHECK_THAT(text, Catch::Contains("2 of 3 goals reached"));
 }
 
+TEST_CASE("A figure that some scenario has not run has no mean, and one without the prototype's no comparison") {
+  const std::vector<Verdict> verdicts = {verdict("P1", 2, 2.5, true), verdict("P2", 8, 2.5, true)};
+  CHECK_THAT(summary_table(verdicts), !Catch::Contains("over_best_peer") && !Catch::Contains("1.00"));
+  std::vector<Verdict> more = verdicts;
+  for (Verdict& each : more) {
+    Judged peer;
+    peer.figure = "over_best_peer";
+    peer.value.value = 1.5;
+    each.judged.push_back(peer);
+  }
+  more[0].judged.back().reference = 1.3;
+  const std::string text = summary_table(more);
+  CHECK_THAT(text, Catch::Contains("over_best_peer") && Catch::Contains("1.50\n"));
+  more.pop_back();
+  CHECK_THAT(summary_table(more), Catch::Contains("1.50") && Catch::Contains("1.30"));
+  CHECK(summary_table({}) == "0 of 0 goals reached\n");
+}
+
 TEST_CASE("One missed goal anywhere makes the report fail") {
   CHECK(all_reached({}));
   CHECK(all_reached({verdict("P1", 2, {}, true), verdict("P2", 2, {}, true)}));

@@ -157,6 +157,75 @@ TEST_CASE("Every option of the physics costs time or is without effect, and none
   }
 }
 
+TEST_CASE(
+    "No-stall is the limit under every option of the physics: nobody is faster, and who is fed has nothing to wait") {
+  struct Row {
+    const char* option;
+    void (*set)(Physics&);
+    double pauses;  // of the first job, which has all that it wants
+  };
+  const Row rows[] = {
+      {"plain", [](Physics&) {}, 0},
+      {"a storage that starves everybody", [](Physics& p) { p.storage_gbps = 0.2; }, 0},
+      {"trainers that suffer from busy hosts", [](Physics& p) { p.interference = 0.3; }, 0},
+      {"local cores that do not add up", [](Physics& p) { p.local_exponent = 0.7; }, 0},
+      {"trainers that start late", [](Physics& p) { p.trainer_startup_seconds = 40; }, 40},
+      {"evaluations", [](Physics& p) { p.epoch_seconds = 100, p.evaluation_seconds = 10; }, 10},
+  };
+  Workload jobs;
+  for (int i = 0; i < 8; ++i) jobs.push_back(job(30 * i, 1 << (i % 4), 150 + 70 * i, 0.5 + 2 * i, 0.5));
+  for (const Row& row : rows) {
+    Cluster cluster = testing::small_cluster();
+    row.set(cluster.physics);
+    const RunRecord limit = run("no-stall", cluster, jobs);
+    CAPTURE(row.option);
+    CHECK(limit.jobs[0].finish_seconds == Approx(150 + row.pauses));
+    for (const char* policy : {"static", "burst", "synergy", "sluice", "perfect"}) {
+      CAPTURE(policy);
+      const RunRecord record = run(policy, cluster, jobs);
+      for (std::size_t i = 0; i < jobs.size(); ++i)
+        CHECK(record.jobs[i].running_seconds() >= limit.jobs[i].running_seconds() * (1 - 1e-9));
+    }
+  }
+}
+
+TEST_CASE("The bound of the gain holds where cores do not add up, hosts differ, feeders are fixed or trainers suffer") {
+  struct Row {
+    const char* situation;
+    void (*set)(Cluster&, JobSpec&);
+  };
+  const Row rows[] = {
+      {"plain", [](Cluster&, JobSpec&) {}},
+      {"cores that do not add up", [](Cluster& c, JobSpec&) { c.physics.local_exponent = 0.7; }},
+      {"less and less", [](Cluster& c, JobSpec&) { c.physics.local_flatter_above_cores = 4; }},
+      {"a poor host first, and a rich one",
+       [](Cluster& c, JobSpec&) {
+         c.groups.insert(c.groups.begin(), NodeGroup{"poor", 1, 8, 4, 0, false});
+       }},
+      {"a feeder of fixed CPU", [](Cluster&, JobSpec& spec) { spec.local_cores = 1; }},
+      {"a trainer that suffers", [](Cluster& c, JobSpec&) { c.physics.interference = 0.4; }},
+      {"a gang on all hosts", [](Cluster&, JobSpec& spec) { spec.gpus = 16; }},
+  };
+  for (const double knee : {1.0, 4.0, 9.0}) {
+    for (const Row& row : rows) {
+      CAPTURE(row.situation, knee);
+      Cluster cluster = testing::small_cluster();
+      JobSpec spec = job(0, 8, 1000, knee);
+      row.set(cluster, spec);
+      cluster.physics.worker_startup_seconds = 0;
+      const RunRecord base = run("static", cluster, {spec});
+      testing::ScriptedPolicy generous([](const scheduler::Job&, scheduler::JobPlan& plan) { plan.workers = 60; });
+      const auto best = simulate(cluster, {spec}, generous, {});
+      REQUIRE(best.ok());
+      const Bound bound = bound_of({spec}, cluster);
+      const double gain = base.jobs[0].finish_seconds / best->jobs[0].finish_seconds;
+      CHECK(gain <= bound.mean_slowdown * (1 + 1e-9));
+      CHECK(base.jobs[0].finish_seconds / 1000 <= bound.mean_slowdown * (1 + 1e-9));
+      CHECK(gain <= bound.best_single_job * 1.15);  // of a hard knee; a soft one is an eighth slower at it
+    }
+  }
+}
+
 TEST_CASE("A remote core is worth its efficiency: the closed form of local and remote supply") {
   for (const double efficiency : {0.3, 0.77, 1.2}) {
     for (const int workers : {0, 4, 16, 40}) {

@@ -10,6 +10,8 @@ namespace sluice::simulator {
 
 Result<int> judge_catalogue(const Command& command) {
   const Flags& flags = command.flags;
+  if (flags.positional().size() > 1)
+    return invalid_argument("catalogue judges all scenarios of --catalogue FOLDER, and takes no file");
   SLUICE_TRY(const auto files, scenario_files(flags.text("catalogue")));
   SLUICE_TRY(const Sources sources, sources_of(flags));
   SLUICE_TRY(GridOptions options, grid_options(flags));

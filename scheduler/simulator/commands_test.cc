@@ -136,6 +136,7 @@ TEST_CASE("Every wrong flag is told by its name, before anything is run") {
       {{"trace", good}, "--cluster CLUSTER.yaml is missing"},
       {{"trace"}, "expected one trace"},
       {{"oracle"}, "expected one SCENARIO.yaml"},
+      {{"catalogue", good}, "takes no file"},
       {{"calibrate", good, "--record", "/nowhere.json"}, "/nowhere.json"},
       {{"catalogue", "--catalogue", "/nowhere"}, "/nowhere"},
   };
@@ -173,6 +174,38 @@ TEST_CASE("A trace's jobs that are larger than the cluster are counted; if all a
   const Ran none = ran({"trace", folder.file("none.txt", "0 9 100 6 0\n"), "--cluster", cluster});
   CHECK(none.code == 2);
   CHECK_THAT(none.errors, Catch::Contains("none.txt: every job wants more than the 8 GPUs of the cluster"));
+}
+
+TEST_CASE("What cannot be read in a scenario stops every command that reads one, with file, line and exit code 2") {
+  const Folder folder("inputs");
+  const std::string head = "name: a\ncluster:\n  nodes: [{name: g, gpus: 2, cores: 4}]\n";
+  struct Row {
+    const char* situation;
+    std::string text;
+    const char* want;
+  };
+  const Row rows[] = {
+      {"no YAML", head + "jobs: [\n", ":5: "},
+      {"a field nobody knows", head + "speed: 3\njob_list: x\n", ":4: speed"},
+      {"a unit", head + "jobs:\n  - {ideal_seconds: 5min, knee_cores_per_gpu: 1}\n", ":5: jobs[0].ideal_seconds"},
+      {"less than nothing", head + "jobs:\n  - {ideal_seconds: 5, knee_cores_per_gpu: -1}\n", ":5: jobs[0].knee"},
+      {"not a number", head + "jobs:\n  - {ideal_seconds: .nan, knee_cores_per_gpu: 1}\n", ":5: jobs[0].ideal_seconds"},
+      {"no time", head + "jobs:\n  - {ideal_seconds: 0, knee_cores_per_gpu: 1}\n", ":5: jobs[0].ideal_seconds"},
+      {"more GPUs than there are", head + "jobs:\n  - {ideal_seconds: 5, knee_cores_per_gpu: 1, gpus: 3}\n",
+       ":5: jobs[0].gpus"},
+      {"an incident on no node", head + "job_list: x\nincidents:\n  - {kind: drain, node: h-0}\n",
+       ":6: incidents[0].node"},
+  };
+  for (const Row& row : rows) {
+    const std::string path = folder.file("s.yaml", row.text);
+    for (const char* command : {"run", "oracle", "generate", "calibrate"}) {
+      CAPTURE(row.situation, command);
+      const Ran result = ran({command, path});
+      CHECK(result.code == 2);
+      CHECK(result.output.empty());
+      CHECK_THAT(result.errors, Catch::StartsWith(path + row.want));
+    }
+  }
 }
 
 TEST_CASE("The same run prints the same figures, byte by byte") {

@@ -74,7 +74,7 @@ Result<RunRecord> Run::run() {
     if (admission_due_) admit();
     refresh();
     // 3. One decision, if something asks for it, and its effects.
-    if (decision_due_) {
+    if (decision_due_ || period_over_) {
       decide();
       refresh();
     }
@@ -113,7 +113,7 @@ void Run::handle(const Event& event) {
     case EventKind::kAdmission: admission_due_ = true; break;
     case EventKind::kDecision:
       if (decision_at_ != event.at_seconds) return;  // superseded
-      decision_due_ = true;
+      period_over_ = true;
       break;
   }
   ++totals_.events;
@@ -124,7 +124,7 @@ void Run::milestone(JobState& job) {
   advance(job, now_);
   job.dirty = true;
   if (job.evaluation_ends_seconds >= 0) {
-    if (now_ >= job.evaluation_ends_seconds - 1e-9) job.evaluation_ends_seconds = -1;
+    job.evaluation_ends_seconds = -1;
     return;
   }
   if (job.done_seconds >= job.spec->ideal_seconds - kDoneTolerance) return finish(job);
@@ -193,6 +193,7 @@ void Run::admit() {
 }
 
 void Run::start(JobState& job, std::vector<HostState> hosts) {
+  if (job.restarts > 0) job.requeued_seconds += now_ - job.updated_seconds;
   job.updated_seconds = now_;
   job.counters = {};
   floor_.start_trainer(job, std::move(hosts), now_);
@@ -202,7 +203,8 @@ void Run::start(JobState& job, std::vector<HostState> hosts) {
 }
 
 void Run::decide() {
-  decision_due_ = false;
+  const bool something_happened = decision_due_;
+  decision_due_ = period_over_ = false;
   for (const int index : running_) advance(jobs_[index], now_);
   const View view{
       floor_.nodes(),          jobs_, active_, now_, options_.seed, metrics_lost_ > 0, options_.policy_admits,
@@ -215,7 +217,7 @@ void Run::decide() {
   const bool changed = floor_.apply(plan, active_, now_);
   if (options_.policy_admits) admit_as_planned(plan);
   for (const int index : running_) wake_for_workers(jobs_[index]);
-  plan_next_decision(changed);
+  plan_next_decision(changed || something_happened);
 }
 
 void Run::admit_as_planned(const scheduler::Plan& plan) {
@@ -230,15 +232,15 @@ void Run::admit_as_planned(const scheduler::Plan& plan) {
   }
 }
 
-void Run::plan_next_decision(bool changed) {
+void Run::plan_next_decision(bool anything_new) {
   const double base = physics_.decision_period_seconds;
   const double most = std::max(base, physics_.decision_period_most_seconds);
-  period_ = changed ? base : std::min(most, 2 * period_);
+  period_ = anything_new ? base : std::min(most, 2 * period_);
   if (most == base) period_ = base;
   decision_at_ = base * (std::floor(now_ / base + 1e-9) + std::floor(period_ / base + 1e-9));
   // Where the plan admits, who was refused is asked about again.
   const bool refused = options_.policy_admits && !waiting_.empty();
-  if (!running_.empty() || decision_due_ || refused) events_.push({decision_at_, EventKind::kDecision});
+  if (!running_.empty() || refused) events_.push({decision_at_, EventKind::kDecision});
 }
 
 // Brings supply, rates and predictions of everything that changed up to date.
@@ -264,13 +266,19 @@ void Run::refresh() {
 }
 
 // Share of the storage that each running job gets, over what it needs at full speed; empty when there is enough for
-// any.
+// any. A job asks for what its CPU can make use of: nothing while it evaluates.
 std::vector<double> Run::storage_ratios() const {
   if (physics_.storage_gbps <= 0) return {};
-  std::vector<double> needs;
-  for (const int index : running_) needs.push_back(storage_need_gbps(jobs_[index], physics_));
+  std::vector<double> at_full_speed, needs;
+  for (const int index : running_) {
+    const JobState& job = jobs_[index];
+    const double fed = rates_of(job, floor_.nodes(), now_, kNever, physics_).supply_ratio;
+    at_full_speed.push_back(storage_need_gbps(job, physics_));
+    needs.push_back(at_full_speed.back() * std::min(1.0, fed));
+  }
   std::vector<double> ratios = fair_shares(needs, physics_.storage_gbps);
-  for (std::size_t i = 0; i < ratios.size(); ++i) ratios[i] = needs[i] <= ratios[i] ? kNever : ratios[i] / needs[i];
+  for (std::size_t i = 0; i < ratios.size(); ++i)
+    ratios[i] = needs[i] <= ratios[i] ? kNever : ratios[i] / at_full_speed[i];
   return ratios;
 }
 
@@ -330,6 +338,7 @@ RunRecord Run::record() const {
     entry.workers_started = job.workers_started;
     entry.allocation_changes = job.allocation_changes;
     entry.restarts = job.restarts;
+    entry.requeued_seconds = job.requeued_seconds;
     entry.timeline = timelines_[job.index];
     record.jobs.push_back(std::move(entry));
     record.makespan_seconds = std::max(record.makespan_seconds, job.finish_seconds);

@@ -50,6 +50,7 @@ struct TimelineStep {
   double local_cores = 0;
   double remote_cores = 0;
   double wanted_cores = 0;  // its knee
+  bool running = true;      // false: its node has failed, and it waits for another one
 };
 
 struct JobRecord {
@@ -63,7 +64,11 @@ struct JobRecord {
   int workers_started = 0;
   int allocation_changes = 0;
   int restarts = 0;
+  double requeued_seconds = 0;  // for which it waited for another node, after its own had failed
   std::vector<TimelineStep> timeline;
+
+  // Without any wait for GPUs.
+  double running_seconds() const { return finish_seconds - start_seconds - requeued_seconds; }
 };
 
 struct RunRecord {

@@ -327,6 +327,9 @@ TEST_CASE("Decisions come at their period, at starts and ends, and seldom while 
   CHECK(seldom.size() < steady.size() / 2);
   for (const double moment : {3.0, 253.0, 263.0}) CHECK(std::count(seldom.begin(), seldom.end(), moment) == 1);
   for (std::size_t i = 1; i < seldom.size(); ++i) CHECK(seldom[i] - seldom[i - 1] <= 80 + 1e-9);
+  // An arrival puts the period back to 10 s, although nobody's grants change: after 253 s comes 260 s.
+  CHECK(*std::find(seldom.begin(), seldom.end(), 253.0) == 253.0);
+  CHECK(*std::next(std::find(seldom.begin(), seldom.end(), 263.0)) == 270.0);
 }
 
 TEST_CASE("With a policy that admits, trainers start when and where the plan says") {

@@ -33,7 +33,9 @@ Result<RunRecord> run_perfect(Cluster cluster, const Workload& workload, const R
   return simulate(cluster, workload, *policy, options);
 }
 
-Result<RunRecord> run_without_stalls(const Cluster& cluster, Workload workload, const RunOptions& options) {
+Result<RunRecord> run_without_stalls(Cluster cluster, Workload workload, const RunOptions& options) {
+  cluster.physics.storage_gbps = 0;
+  cluster.physics.interference = 0;
   for (JobSpec& job : workload) job.knee_cores_per_gpu = 1e-6;
   SLUICE_TRY(const auto policy, scheduler::make_policy("static", {}));
   return simulate(cluster, workload, *policy, options);

@@ -36,7 +36,6 @@ Counters between(const Counters& a, const Counters& b, double at_seconds) {
 Counters counters_at(const JobState& job, double at_seconds) {
   const auto later = std::partition_point(job.history.begin(), job.history.end(),
                                           [&](const Counters& c) { return c.at_seconds <= at_seconds; });
-  if (later == job.history.begin()) return later == job.history.end() ? job.counters : *later;
   return between(*std::prev(later), later == job.history.end() ? job.counters : *later, at_seconds);
 }
 
@@ -127,23 +126,50 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   m.remote =
       source(b.remote_samples - a.remote_samples, b.remote_busy_core_seconds - a.remote_busy_core_seconds, kRemoteBusy);
   m.reading_threads = (b.reading_thread_seconds - a.reading_thread_seconds) / window;
-  // The prefetch queue is full while supply exceeds demand, and empty while it does not: no slope between.
+  // The prefetch queue is full while supply exceeds demand, and empty while it does not: no slope between. While the
+  // trainer evaluates it takes nothing, and the queue fills.
+  const bool full = job.evaluation_ends_seconds >= 0;
   m.queue_capacity = 16 * job.spec->gpus;
-  m.queue_depth = m.queue_capacity * std::clamp(5 * (job.rates.supply_ratio - 0.9), 0.0, 1.0);
+  m.queue_depth = m.queue_capacity * (full ? 1 : std::clamp(5 * (job.rates.supply_ratio - 0.9), 0.0, 1.0));
   return {m, ""};
 }
 
+// As it is before its trainer starts, and again after its node has failed.
+scheduler::Job Snapshots::waiting_job(const View& view, JobState& state) const {
+  scheduler::Job job;
+  job.id = {"simulation", job_name(state.index)};
+  job.gpus = state.spec->gpus;
+  job.weight = state.spec->weight;
+  job.priority = state.spec->priority;
+  job.max_workers = physics_.max_workers_per_job;
+  job.worker_millicores = physics_.worker_millicores;
+  job.local_adjustable = state.spec->local_cores <= 0;
+  if (state.spec->network_gbps_per_gpu > 0)
+    job.bytes_per_sample = state.spec->network_gbps_per_gpu * 1e9 / 8 / kSamplesPerSecondPerGpu;
+  // A gang larger than any node is as few ranks as fit on nodes.
+  int most = 1;
+  for (const NodeState& node : view.nodes) most = std::max(most, node.gpus);
+  job.ranks = (job.gpus + most - 1) / most;
+  const int gpus_each = (job.gpus + job.ranks - 1) / job.ranks;
+  const auto share = static_cast<std::int64_t>(1000 * view.cores_per_gpu * gpus_each);
+  job.waiting = scheduler::Waiting{state.spec->arrival_seconds, gpus_each, share, !view.policy_admits};
+  state.hosts_changed = state.workers_changed = true;
+  return job;
+}
+
 void Snapshots::fill_job(const View& view, JobState& state, scheduler::Job& job) const {
-  const bool was_waiting = job.waiting.has_value();
-  job.running = state.phase == Phase::kRunning;
+  const bool running = state.phase == Phase::kRunning;
+  if (job.running && !running) job = waiting_job(view, state);
+  job.running = running;
   job.allocated_workers = state.allocated_workers;
   job.memory = state.memory;
-  if (!job.running) return;
+  if (!running) return;
   job.waiting.reset();
-  if (was_waiting || job.hosts.size() != state.hosts.size()) {
+  if (state.hosts_changed) {
     job.hosts.clear();
     for (const HostState& host : state.hosts) job.hosts.push_back({view.nodes[host.node].name, 1, host.gpus, 0, 0});
     job.ranks = static_cast<int>(state.hosts.size());
+    state.hosts_changed = false;
   }
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
     job.hosts[i].request_millicores = state.hosts[i].request_millicores;
@@ -162,8 +188,9 @@ void Snapshots::fill_job(const View& view, JobState& state, scheduler::Job& job)
     job.workers[i].ready_since_seconds = job.workers[i].ready ? worker.ready_seconds : 0;
   }
   if (physics_.remaining_time_known) job.remaining_seconds = state.spec->ideal_seconds - state.done_seconds;
-  job.observation = view.metrics_lost ? Observation{std::nullopt, "the metrics are away"}
-                                      : observe(state, view.now_seconds, view.seed, physics_);
+  job.observation = view.metrics_lost && !physics_.perfect_information
+                        ? Observation{std::nullopt, "the metrics are away"}
+                        : observe(state, view.now_seconds, view.seed, physics_);
 }
 
 const scheduler::ClusterSnapshot& Snapshots::take(const View& view) {
@@ -191,21 +218,7 @@ const scheduler::ClusterSnapshot& Snapshots::take(const View& view) {
         jobs[at] = std::move(snapshot_.jobs[old]);
         continue;
       }
-      JobState& state = view.jobs[view.active[at]];
-      scheduler::Job& job = jobs[at];
-      job.id = {"simulation", job_name(state.index)};
-      job.gpus = state.spec->gpus;
-      job.ranks = static_cast<int>(std::max<std::size_t>(1, state.hosts.size()));
-      job.weight = state.spec->weight;
-      job.priority = state.spec->priority;
-      job.max_workers = physics_.max_workers_per_job;
-      job.worker_millicores = physics_.worker_millicores;
-      job.local_adjustable = state.spec->local_cores <= 0;
-      if (state.spec->network_gbps_per_gpu > 0)
-        job.bytes_per_sample = state.spec->network_gbps_per_gpu * 1e9 / 8 / kSamplesPerSecondPerGpu;
-      const auto share = static_cast<std::int64_t>(1000 * view.cores_per_gpu * state.spec->gpus);
-      job.waiting = scheduler::Waiting{state.spec->arrival_seconds, state.spec->gpus, share, !view.policy_admits};
-      state.workers_changed = true;
+      jobs[at] = waiting_job(view, view.jobs[view.active[at]]);
     }
     snapshot_.jobs = std::move(jobs);
     slots_ = view.active;

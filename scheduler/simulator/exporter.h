@@ -1,7 +1,8 @@
 // What the metrics show of the truth: the only way from the simulation's state to a policy.
 //
 // A measurement is a window over a job's counters that ends metrics_age_seconds ago, with noise on every figure that a
-// real exporter measures. The knee, the physics, the spec of a job and what will happen are not shown.
+// real exporter measures. The depth of the prefetch queue is a gauge, and of this moment; only rivals look at it. The
+// knee, the physics, the spec of a job and what will happen are not shown.
 //
 // Thread safety: pure functions, except that a Snapshots object serves one run.
 #pragma once
@@ -40,6 +41,7 @@ class Snapshots {
   const scheduler::ClusterSnapshot& take(const View& view);
 
  private:
+  scheduler::Job waiting_job(const View& view, JobState& state) const;
   void fill_job(const View& view, JobState& state, scheduler::Job& job) const;
 
   const Physics& physics_;

@@ -1,5 +1,6 @@
 #include "scheduler/simulator/exporter.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "scheduler/policies/registry.h"
@@ -106,6 +107,32 @@ std::vector<int> workers_of(const scheduler::Plan& plan) {
   std::vector<int> workers;
   for (const scheduler::JobPlan& job : plan.jobs) workers.push_back(job.workers);
   return workers;
+}
+
+TEST_CASE("A gang that waits is shown as ranks that fit on nodes, and a plan that admits starts it") {
+  struct Row {
+    int gpus, ranks, gpus_each;
+  };
+  for (const Row& row : {Row{4, 1, 4}, Row{8, 1, 8}, Row{12, 2, 6}, Row{15, 2, 8}, Row{16, 2, 8}}) {
+    CAPTURE(row.gpus);
+    auto ours = scheduler::make_policy("sluice", {});
+    REQUIRE(ours.ok());
+    Recorder recorder(**ours);
+    RunOptions options;
+    options.policy_admits = true;
+    options.most_seconds = 10000;
+    const auto record = simulate(testing::small_cluster(), {testing::job(0, row.gpus, 50, 1)}, recorder, options);
+    REQUIRE(record.ok());
+    CHECK(record->jobs[0].start_seconds == 0);
+    const scheduler::Job& first = recorder.snapshots[0].jobs[0];
+    CHECK(first.ranks == row.ranks);
+    REQUIRE(first.waiting);
+    CHECK(first.waiting->gpus_per_rank == row.gpus_each);
+    CHECK(first.waiting->millicores_per_rank == 3000 * row.gpus_each);
+    const scheduler::Job& started = recorder.snapshots[1].jobs[0];
+    CHECK(started.running);
+    CHECK(started.hosts.size() == static_cast<std::size_t>(row.ranks));
+  }
 }
 
 TEST_CASE("The truth behind the snapshot does not reach the plan") {
@@ -254,6 +281,40 @@ TEST_CASE("A queue is full or empty away from the knee, and tells no more") {
     CAPTURE(row.ratio);
     steady.job.rates.supply_ratio = row.ratio;
     CHECK(observe(steady.job, 100, 1, physics).measurement->queue_depth == Approx(row.want).margin(1e-6));
+  }
+}
+
+TEST_CASE("A queue fills while its trainer evaluates, and is empty while the storage is what lacks") {
+  Physics physics;
+  Steady steady(100, physics);
+  steady.job.rates.supply_ratio = 0.2;
+  steady.job.evaluation_ends_seconds = 130;
+  CHECK(observe(steady.job, 100, 1, physics).measurement->queue_depth == 32);
+
+  Cluster cluster = testing::small_cluster();
+  cluster.physics.storage_gbps = 1;
+  cluster.physics.storage_share_of_network = 1;
+  double fullest = 0;
+  testing::ScriptedPolicy policy([&](const scheduler::Job& job, scheduler::JobPlan&) {
+    if (job.observation.measurement) fullest = std::max(fullest, job.observation.measurement->queue_depth);
+  });
+  // 24 cores for 8 wanted, and an eighth of what it would read.
+  REQUIRE(simulate(cluster, {testing::job(0, 8, 50, 1, 1)}, policy, {}).ok());
+  CHECK(fullest == 0);
+}
+
+TEST_CASE("Whoever knows everything knows it while the metrics are away, too") {
+  RunOptions options;
+  options.incidents = {{IncidentKind::kMetricsLost, "", 0, 1e6}};
+  for (const bool perfect : {false, true}) {
+    CAPTURE(perfect);
+    Cluster cluster = testing::small_cluster();
+    cluster.physics.perfect_information = perfect;
+    int seen = 0;
+    testing::ScriptedPolicy policy(
+        [&](const scheduler::Job& job, scheduler::JobPlan&) { seen += job.observation.measurement ? 1 : 0; });
+    REQUIRE(simulate(cluster, {testing::job(0, 4, 200, 9)}, policy, options).ok());
+    CHECK((seen > 0) == perfect);
   }
 }
 

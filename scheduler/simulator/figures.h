@@ -2,8 +2,8 @@
 //
 // GPU utilisation has two meanings, and both are always named: "allocated" is busy over allocated GPU time, what a
 // job's owner sees; "wall" is busy over all GPU time of the cluster until the last job arrives, what its owner sees.
-// (After that the cluster drains, and one long job would decide the figure. Where all jobs arrive at once, it is until
-// the last one ends.)
+// (After that the cluster drains, and one long job would decide the figure. Where all jobs arrive at once, it is from
+// then until the last one ends.)
 //
 // Thread safety: pure functions.
 #pragma once
@@ -58,6 +58,7 @@ struct Bound {
   double when_full = 1;        // min(E[s], C_eff E[s] / E[kappa]): the gain while every GPU is allocated
   double best_single_job = 1;  // kappa_max / c
 };
+// c is that of the hosts that have least, as their CPU adds up, with feeders of fixed CPU as they are.
 Bound bound_of(const Workload& workload, const Cluster& cluster);
 
 // The jobs cut where the cost of their samples changes, so that each piece has one knee: what bound_of() wants of a

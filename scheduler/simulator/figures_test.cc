@@ -1,6 +1,7 @@
 // What the figures of a run mean, on runs that were written by hand.
 #include "scheduler/simulator/figures.h"
 
+#include <cmath>
 #include <set>
 
 #include "scheduler/simulator/testing/worlds.h"
@@ -102,6 +103,23 @@ TEST_CASE("Wall utilisation ends with the last arrival, so that a long last job 
   CHECK(written.figure(Figure::kWallUtilisation) == Approx(8.0 * 900 / (16 * 1800)));
 }
 
+TEST_CASE("Jobs that all arrive at one moment are measured from then on, whenever that is") {
+  for (const double arrival : {0.0, 1800.0, 1e6}) {
+    CAPTURE(arrival);
+    Written written;
+    for (JobSpec& spec : written.workload) spec.arrival_seconds += arrival;
+    written.run.makespan_seconds += arrival;
+    CHECK(written.figure(Figure::kWallUtilisation) == Approx(0.5));
+  }
+}
+
+TEST_CASE("Where nobody computes before the last arrival, the GPUs were of no use until then") {
+  Written written;
+  written.workload[1].arrival_seconds = 10;  // both trainers still start
+  CHECK(written.figure(Figure::kWallUtilisation) == 0);
+  CHECK(written.figure(Figure::kAllocatedUtilisation) > 0);
+}
+
 TEST_CASE("Every figure has a key, a title and a unit of its own") {
   std::set<std::string_view> keys, titles;
   for (std::size_t i = 0; i < kFigures; ++i) {
@@ -136,6 +154,47 @@ TEST_CASE("The bound is what section 1 of the model says, weighted by work") {
     CHECK(bound.when_full >= 1);
     CHECK(bound.when_full <= bound.mean_slowdown + 1e-9);
   }
+}
+
+TEST_CASE("The bound is taken on the hosts that have least, and with CPU as it adds up") {
+  struct Row {
+    const char* situation;
+    void (*set)(Cluster&, JobSpec&);
+    double c;  // local-equivalent cores per GPU that a job of 2 GPUs has
+  };
+  const Row rows[] = {
+      {"as it is", [](Cluster&, JobSpec&) {}, 3},
+      {"a host of half the CPU",
+       [](Cluster& c, JobSpec&) {
+         c.groups.push_back({"poor", 1, 8, 12, 0, false});
+       },
+       1.5},
+      {"a poor host that is too small for it",
+       [](Cluster& c, JobSpec&) {
+         c.groups.push_back({"one", 1, 1, 1, 0, false});
+       },
+       3},
+      {"a feeder of 5 cores", [](Cluster&, JobSpec& spec) { spec.local_cores = 5; }, 2.5},
+      {"cores that do not add up", [](Cluster& c, JobSpec&) { c.physics.local_exponent = 0.5; }, std::sqrt(6) / 2},
+      {"a gang", [](Cluster&, JobSpec& spec) { spec.gpus = 16; }, 3},
+      {"a gang on one small host and more",
+       [](Cluster& c, JobSpec& spec) {
+         spec.gpus = 20, c.groups.push_back({"one", 1, 4, 8, 0, false});
+       },
+       2},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Cluster cluster = testing::small_cluster();
+    JobSpec spec = job(0, 2, 100, 9);
+    row.set(cluster, spec);
+    const Bound bound = bound_of({spec}, cluster);
+    CHECK(bound.best_single_job == Approx(9 / row.c));
+    CHECK(bound.mean_slowdown == Approx(1 / progress(row.c / 9, 6)));
+  }
+  Cluster better = testing::small_cluster();
+  better.physics.remote_efficiency = 1.5;  // then hosts of trainers may work for others, too
+  CHECK(bound_of({job(0, 1, 100, 9)}, better).effective_cores == Approx(1.5 * (48 + 64) / 16));
 }
 
 TEST_CASE("While every GPU is allocated the CPU limits the gain") {

@@ -42,7 +42,8 @@ struct Judged {
 std::vector<std::string> judged_policies(const Scenario& scenario);
 
 // `lower_bounds`: least mean completion by seed; empty: not computed, and the figure is left out.
-// Errors: InvalidArgument for a goal or a reference whose figure does not exist.
+// Errors: InvalidArgument for a goal whose figure does not exist. A reference of a figure that was not asked for is let
+// be.
 Result<std::vector<Judged>> judge(const Scenario& scenario, const Grid& grid, const std::vector<double>& lower_bounds);
 
 // The lower bound of each seed. Errors: of least_mean_completion().

@@ -99,6 +99,15 @@ TEST_CASE("What wrong rates cost is counted against true ones, with feedback and
   CHECK_FALSE(named(*all, "no_feedback_over_true_rates")->reached());
 }
 
+TEST_CASE("Without the run that never learns, only the cost of wrong rates is told") {
+  auto completions = kLimits;
+  completions.emplace_back("true-rates", 80);
+  const auto all = judge({}, grid_of(completions), {});
+  REQUIRE(all.ok());
+  CHECK(named(*all, "over_true_rates")->value.value == Approx(1.25));
+  CHECK(named(*all, "no_feedback_over_true_rates") == nullptr);
+}
+
 TEST_CASE("The time to nine tenths of full speed is the slowest job's, its whole run if it never gets there") {
   struct Row {
     const char* situation;

@@ -115,6 +115,13 @@ TEST_CASE("Of costs that change the bound takes the least, so that it holds for 
   CHECK(run->jobs[0].finish_seconds >= bound(cluster, one, 80000));
 }
 
+TEST_CASE("A horizon that no schedule reaches has no bound, and that is an error, not a figure") {
+  const auto least = least_mean_completion(testing::small_cluster(), {job(0, 16, 1000, 1)}, 1, 500);
+  REQUIRE_FALSE(least.ok());
+  CHECK(least.error().code() == ErrorCode::kInternal);
+  CHECK_THAT(least.error().message(), Catch::Contains("the solver gave up"));
+}
+
 TEST_CASE("The order of the list and the horizon hardly matter") {
   Workload jobs;
   for (int i = 0; i < 15; ++i) jobs.push_back(job(80 * i, 1 << (i % 4), 200 + 60 * (i % 6), 1 + i % 7));

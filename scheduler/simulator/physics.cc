@@ -1,5 +1,6 @@
 #include "scheduler/simulator/physics.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "scheduler/simulator/random.h"
@@ -22,8 +23,10 @@ double cost_factor(const Physics& physics, std::uint64_t seed, int job, int stre
 double local_supply_cores(double cores, const Physics& physics) {
   if (physics.local_exponent == 1 && physics.local_flatter_above_cores == 0) return cores;
   const double knee = physics.local_flatter_above_cores;
-  if (knee <= 0 || cores <= knee) return std::pow(cores, physics.local_exponent);
-  return std::pow(knee, physics.local_exponent) * std::pow(cores / knee, physics.local_flatter_exponent);
+  const double together = knee <= 0 || cores <= knee ? std::pow(cores, physics.local_exponent)
+                                                     : std::pow(knee, physics.local_exponent) *
+                                                           std::pow(cores / knee, physics.local_flatter_exponent);
+  return std::min(cores, together);  // a part of a core is not worth more than itself
 }
 
 }  // namespace sluice::simulator

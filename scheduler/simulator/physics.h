@@ -20,7 +20,7 @@ struct Physics {
   double local_exponent = 1;
   double local_flatter_above_cores = 0;  // 0: never flatter
   double local_flatter_exponent = 0.5;
-  // Share of its full speed that a trainer loses when all cores of its host prepare data.
+  // Share of its full speed that a trainer loses when all cores of its host prepare data, for whichever job.
   double interference = 0;
   // A gang on several hosts steps at the pace of its worst-fed host; false: at the pace of the sum.
   bool slowest_rank = true;

@@ -29,6 +29,25 @@ TEST_CASE("Local cores add up, unless the host is said to saturate") {
   CHECK(local_supply_cores(10, physics) == Approx(1912.0 / 390).epsilon(0.06));
 }
 
+TEST_CASE("No number of cores supplies more than itself, nor less than fewer cores do") {
+  struct Row {
+    double exponent, above, flatter;
+  };
+  for (const Row& row : {Row{1, 0, 0.5}, Row{0.8, 0, 0.5}, Row{0.8, 4, 0.5}, Row{0.8, 0.5, 0.5}, Row{0.1, 0.2, 0}}) {
+    CAPTURE(row.exponent, row.above, row.flatter);
+    Physics physics;
+    physics.local_exponent = row.exponent;
+    physics.local_flatter_above_cores = row.above;
+    physics.local_flatter_exponent = row.flatter;
+    double before = 0;
+    for (const double cores : {0.0, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0, 2.0, 4.0, 64.0}) {
+      CHECK(local_supply_cores(cores, physics) <= cores);
+      CHECK(local_supply_cores(cores, physics) >= before);
+      before = local_supply_cores(cores, physics);
+    }
+  }
+}
+
 TEST_CASE("A sample costs the same at first in every world, then what the seed says") {
   Physics physics;
   CHECK(cost_factor(physics, 1, 0, 5) == 1);

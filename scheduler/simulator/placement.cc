@@ -34,7 +34,7 @@ int Floor::node_named(const std::string& name) const {
 }
 
 std::int64_t Floor::share_millicores(int node, int gpus) const {
-  return nodes_[node].gpus == 0 ? 0 : nodes_[node].capacity_millicores * gpus / nodes_[node].gpus;
+  return nodes_[node].capacity_millicores * gpus / nodes_[node].gpus;
 }
 
 std::vector<HostState> Floor::find_hosts(int gpus) const {
@@ -60,6 +60,7 @@ std::vector<HostState> Floor::find_hosts(int gpus) const {
 std::vector<HostState> Floor::hosts_on(const std::vector<std::string>& names, int gpus) const {
   std::vector<HostState> hosts;
   const int ranks = static_cast<int>(names.size());
+  if (ranks > gpus) return {};
   for (int rank = 0; rank < ranks; ++rank) {
     const int node = node_named(names[rank]);
     const int part = gpus / ranks + (rank < gpus % ranks ? 1 : 0);
@@ -113,6 +114,7 @@ void Floor::start_trainer(JobState& job, std::vector<HostState> hosts, double no
   job.start_seconds = now_seconds;
   if (job.first_start_seconds < 0) job.first_start_seconds = now_seconds;
   job.hosts = std::move(hosts);
+  job.hosts_changed = true;
   const auto fixed = std::llround(job.spec->local_cores * 1000);
   for (HostState& host : job.hosts) {
     const std::int64_t share = fixed > 0 ? fixed * host.gpus / job.spec->gpus : share_millicores(host.node, host.gpus);
@@ -146,7 +148,8 @@ void Floor::remove_trainer(JobState& job) {
 void Floor::touch(int node) {
   for (const int index : nodes_[node].trainers)
     for (const HostState& host : jobs_[index].hosts)
-      if (host.node == node && host.limit_millicores > host.request_millicores) jobs_[index].dirty = true;
+      if (host.node == node && (host.limit_millicores > host.request_millicores || cluster_.physics.interference > 0))
+        jobs_[index].dirty = true;
 }
 
 void Floor::set_local(JobState& job, HostState& host, std::int64_t request, std::int64_t limit) {
@@ -279,7 +282,7 @@ void Floor::settle_workers(JobState& job, double now_seconds) {
       job.dirty = job.workers_changed = true;
       continue;
     }
-    if (worker.node < 0 && worker.gone_seconds < 0) {
+    if (worker.node < 0) {
       const int node = node_with_room(worker.millicores);
       if (node >= 0) bind(job, worker, node, now_seconds);
     }

@@ -36,7 +36,7 @@ class Floor {
   // The hosts for a gang: one node where it fits on one, the one with the fewest free GPUs; otherwise nodes without
   // trainers. Empty: it does not fit now.
   std::vector<HostState> find_hosts(int gpus) const;
-  // The same on nodes that a plan chose, one for each rank; empty if they have no room.
+  // The same on nodes that a plan chose, one for each rank; empty if they have no room, or a rank would have no GPU.
   std::vector<HostState> hosts_on(const std::vector<std::string>& names, int gpus) const;
 
   void start_trainer(JobState& job, std::vector<HostState> hosts, double now_seconds);
@@ -51,7 +51,7 @@ class Floor {
   // All workers on the node are lost. Trainers are the caller's business.
   void lose_workers(int node);
 
-  // GPU-proportional share of a node's CPU for so many of its GPUs.
+  // GPU-proportional share of a node's CPU for so many of its GPUs. REQUIRES: it has GPUs
   std::int64_t share_millicores(int node, int gpus) const;
 
  private:
@@ -61,7 +61,7 @@ class Floor {
   void stop(JobState& job, WorkerState& worker, double now_seconds);
   bool stop_surplus(JobState& job, const scheduler::JobPlan& plan, double now_seconds);
   bool start_missing(JobState& job, const scheduler::JobPlan& plan, double now_seconds);
-  void touch(int node);  // idle CPU there changed: trainers that may use it get new rates
+  void touch(int node);  // workers came or went: trainers that may use what is idle, or suffer, get new rates
   bool bind(JobState& job, WorkerState& worker, int node, double now_seconds);
   int node_with_room(std::int64_t millicores) const;
   void make_room(int node, std::int64_t millicores);

@@ -72,6 +72,19 @@ TEST_CASE("A neighbour gives back what it holds beyond its share, and no more") 
   CHECK(world.jobs[1].hosts[0].request_millicores == 6000);
 }
 
+TEST_CASE("A gang gives back on the node where somebody starts, and keeps what it has on its others") {
+  World world({testing::job(0, 8, 100, 5), testing::job(0, 4, 100, 5)});
+  world.floor.start_trainer(world.jobs[0], world.floor.hosts_on({"gpu-0", "gpu-1"}, 8), 0);
+  world.active.push_back(0);
+  scheduler::Plan plan = world.plan();
+  for (auto& local : plan.jobs[0].local) local.request_millicores = local.limit_millicores = 20000;
+  world.floor.apply(plan, world.active, 1);
+  world.floor.start_trainer(world.jobs[1], world.floor.hosts_on({"gpu-1"}, 4), 2);
+  CHECK(world.jobs[0].hosts[0].request_millicores == 20000);
+  CHECK(world.jobs[0].hosts[1].request_millicores == 12000);
+  CHECK(world.jobs[1].hosts[0].request_millicores == 12000);
+}
+
 TEST_CASE("What a plan asks for beyond a node's CPU is cut") {
   World world({testing::job(0, 4, 100, 5)});
   world.start(0);
@@ -147,6 +160,13 @@ TEST_CASE("A plan's own choice of hosts is taken when it has room") {
   CHECK(world.floor.hosts_on({"gpu-0", "gpu-1"}, 16).size() == 2);
   CHECK(world.floor.hosts_on({"gpu-1"}, 9).empty());
   CHECK(world.floor.hosts_on({"nowhere"}, 1).empty());
+  CHECK(world.floor.hosts_on({"gpu-0", "gpu-1"}, 1).empty());  // a rank without a GPU
+  CHECK(world.floor.hosts_on({"cpu-0"}, 1).empty());
+  CHECK(world.floor.hosts_on({}, 1).empty());
+  const auto uneven = world.floor.hosts_on({"gpu-0", "gpu-1"}, 5);
+  REQUIRE(uneven.size() == 2);
+  CHECK(uneven[0].gpus == 3);
+  CHECK(uneven[1].gpus == 2);
 }
 
 TEST_CASE("A worker that found no room takes the first that there is, without being asked for again") {
@@ -242,6 +262,43 @@ TEST_CASE("A feeder with fixed CPU keeps it, whatever a plan says") {
   plan.jobs[0].local[0].request_millicores = 0;
   world.floor.apply(plan, world.active, 2);
   CHECK(world.jobs[0].hosts[0].request_millicores == 3000);
+}
+
+TEST_CASE("A plan that says nothing of a host's CPU leaves it, and one that wants fewer workers than none wants none") {
+  World world({testing::job(0, 4, 100, 5)});
+  world.start(0);
+  scheduler::Plan plan = world.plan();
+  plan.jobs[0].local.clear();
+  plan.jobs[0].workers = 2;
+  CHECK(world.floor.apply(plan, world.active, 1));
+  CHECK(world.jobs[0].hosts[0].request_millicores == 12000);
+  CHECK(world.jobs[0].workers.size() == 2);
+  plan.jobs[0].workers = -3;
+  CHECK(world.floor.apply(plan, world.active, 2));
+  CHECK(world.jobs[0].workers.empty());
+}
+
+TEST_CASE("A gang larger than any node takes nodes that nobody uses, of whatever size, and else none") {
+  World world({testing::job(0, 12, 100, 5), testing::job(0, 2, 100, 5)});
+  world.cluster.groups = {{"small", 3, 4, 24, 0, false}, {"big", 1, 8, 24, 0, false}};
+  std::vector<JobState> jobs(2);
+  Floor floor(world.cluster, jobs);
+  const auto gpus_by_node = [&](int gpus) {
+    std::vector<std::pair<int, int>> found;
+    for (const HostState& host : floor.find_hosts(gpus)) found.emplace_back(host.node, host.gpus);
+    return found;
+  };
+  using Hosts = std::vector<std::pair<int, int>>;
+  CHECK(gpus_by_node(3) == Hosts{{0, 3}});  // the node with the fewest free GPUs
+  CHECK(gpus_by_node(6) == Hosts{{3, 6}});  // not across small nodes: one has room
+  CHECK(gpus_by_node(12) == Hosts{{0, 4}, {1, 4}, {2, 4}});
+  CHECK(gpus_by_node(15) == Hosts{{0, 4}, {1, 4}, {2, 4}, {3, 3}});
+  CHECK(gpus_by_node(21).empty());
+  floor.nodes()[1].free_gpus = 3;
+  CHECK(gpus_by_node(12) == Hosts{{0, 4}, {2, 4}, {3, 4}});
+  CHECK(gpus_by_node(17).empty());
+  floor.nodes()[3].up = false;
+  CHECK(gpus_by_node(6).empty());  // it waits for the node that can hold it
 }
 
 TEST_CASE("Nobody is placed on a node that is down or cordoned") {

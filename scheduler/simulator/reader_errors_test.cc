@@ -39,6 +39,7 @@ TEST_CASE("Every number of the physics has bounds, and is refused beyond them wi
       {"worker_drain_seconds", "-1", "1e10"},
       {"trainer_startup_seconds", "-1", "1e10"},
       {"worker_millicores", "0", "1e7"},
+      {"worker_millicores", "0.5", "1500.5"},
       {"max_workers_per_job", "-1", "2000000"},
       {"decision_period_seconds", "0", "1e10"},
       {"admission_period_seconds", "-1", "1e10"},
@@ -49,6 +50,7 @@ TEST_CASE("Every number of the physics has bounds, and is refused beyond them wi
       {"batches_per_second_per_gpu", "0", "1e10"},
       {"storage_gbps", "-1", "1e10"},
       {"cached_after_first_epoch", "-0.1", "1.1"},
+      {"epoch_seconds", "0.01", "1e10"},  // a run of as many events as there are epochs would never end
       {"cost_change", "-0.1", "6"},
       {"cost_change_seconds", "0", "1e10"},
       {"node_failure_hours", "-1", "1e10"},
@@ -94,6 +96,34 @@ TEST_CASE("What a scenario may not say, by place") {
       {"a recipe without models", head + "generate: {jobs: 5}\n", "s.yaml:4: generate: \"models\" is missing"},
       {"smoother than Poisson", head + "generate:\n  models: {lm: 1}\n  burstiness: 0.5\n",
        "s.yaml:6: generate.burstiness"},
+      {"a list of no jobs", head + "jobs: []\n", "s.yaml:4: jobs: no job"},
+      {"a job larger than the cluster",
+       head + "jobs:\n  - {name: big, ideal_seconds: 5, knee_cores_per_gpu: 1, gpus: 2}\n",
+       "s.yaml:5: jobs[0].gpus: big wants 2 GPUs, and the cluster has 1"},
+      {"two jobs of one name", head + "jobs:\n  - &a {name: x, ideal_seconds: 5, knee_cores_per_gpu: 1}\n  - *a\n",
+       "jobs[1].name: there are two jobs \"x\""},
+      {"a name that another job has by default",
+       head + "jobs:\n  - {name: job-2, ideal_seconds: 5, knee_cores_per_gpu: 1}\n"
+              "  - {ideal_seconds: 5, knee_cores_per_gpu: 1}\n",
+       "s.yaml:6: jobs[1].name: there are two jobs \"job-2\""},
+      {"a recipe of no GPUs", head + "generate:\n  models: {lm: 1}\n  gpus: {}\n",
+       "s.yaml:6: generate.gpus: no weight"},
+      {"GPUs that are never drawn", head + "generate:\n  models: {lm: 1}\n  gpus: {1: 0}\n",
+       "s.yaml:6: generate.gpus: no weight above 0"},
+      {"models that are never drawn", head + "generate:\n  gpus: {1: 1}\n  models: {lm: 0, cv: 0}\n",
+       "s.yaml:6: generate.models: no weight above 0"},
+      {"a recipe whose jobs are larger than the cluster", head + "generate:\n  models: {lm: 1}\n  gpus: {1: 1, 2: 1}\n",
+       "s.yaml:6: generate.gpus: a job wants 2 GPUs, and the cluster has 1"},
+      {"an incident on a node that is not there",
+       head + "job_list: x\nincidents:\n  - {kind: drain, at_seconds: 5, node: g-1}\n",
+       "s.yaml:6: incidents[0].node: the cluster has no node \"g-1\""},
+      {"a node by the name of its group", head + "job_list: x\nincidents:\n  - {kind: node-down, node: g}\n",
+       "s.yaml:6: incidents[0].node: the cluster has no node \"g\""},
+      {"a drain of nowhere", head + "job_list: x\nincidents:\n  - {kind: drain}\n",
+       "s.yaml:6: incidents[0].node: the cluster has no node \"\""},
+      {"metrics lost of one node", head + "job_list: x\nincidents:\n  - {kind: metrics-lost, node: g-0}\n",
+       "s.yaml:6: incidents[0].node: metrics are lost of all nodes together"},
+      {"a second document", head + "job_list: x\n---\njob_list: y\n", "s.yaml:6: a second document"},
       {"an incident without a kind", head + "job_list: x\nincidents:\n  - {node: g-0}\n",
        "s.yaml:6: incidents[0]: \"kind\" is missing"},
       {"a goal that is a word", head + "job_list: x\ngoals:\n  - {figure: jct_gain, at_least: high}\n",
@@ -120,6 +150,11 @@ TEST_CASE("Clusters and profiles are read by the same rules") {
              Catch::Contains("c.yaml:1: \"nodes\" is missing"));
   CHECK_THAT(parse_profiles("lm:\n  source: a paper\n  knee_cores_per_gpu: 0\n", "p.yaml").error().message(),
              Catch::Contains("p.yaml:3: lm.knee_cores_per_gpu"));
+  CHECK_THAT(
+      parse_profiles("lm: {source: a, knee_cores_per_gpu: 1}\nlm: {source: b, knee_cores_per_gpu: 2}\n", "p.yaml")
+          .error()
+          .message(),
+      Catch::Contains("p.yaml:2: lm: given twice"));
   CHECK_THAT(parse_profiles("lm: 3\n", "p.yaml").error().message(), Catch::Contains("p.yaml:1: lm: not a mapping"));
 }
 
@@ -154,6 +189,40 @@ TEST_CASE("Every column of every trace format is checked, and told by line and n
     REQUIRE_FALSE(jobs.ok());
     CHECK_THAT(jobs.error().message(), Catch::Contains(row.want));
   }
+}
+
+TEST_CASE("What no job can be is told by the trace it stands in") {
+  struct Row {
+    const char* situation;
+    TraceFormat format;
+    const char* text;
+    double time_scale;
+    const char* want;
+  };
+  const char* kPods = "name,num_gpu,creation_time,deletion_time,scheduled_time\n";
+  const std::string half = std::string(kPods) + "a,1,0,9,1\nb,1.5,0,9,1\n",
+                    twice = std::string(kPods) + "a,1,0,9,1\na,1,0,9,1\n",
+                    none = std::string(kPods) + "a,0,0,9,1\nb,1,0,9,\nc,1,0,5,5\nd,1,0,5\n";
+  const Row rows[] = {
+      {"half a GPU more than one", TraceFormat::kAlibaba2023, half.c_str(), 1, "t:3: num_gpu must be a whole number"},
+      {"one pod twice", TraceFormat::kAlibaba2023, twice.c_str(), 1, "t:3: there are two pods \"a\""},
+      {"pods that never trained", TraceFormat::kAlibaba2023, none.c_str(), 1, "t:1: no jobs"},
+      {"a time divisor that leaves nothing", TraceFormat::kJobList, "0 1 10 1 0\n", 1e6,
+       "t: job-1 would run for less than a millisecond"},
+      {"steps that take no time", TraceFormat::kPhilly, "LM (x)\tc\ts\t1\t1\t0\t1\n", 1e3,
+       "t: philly-1 would run for less than a millisecond"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    TraceAssumptions assumptions;
+    assumptions.time_scale = row.time_scale;
+    const auto jobs = parse_trace(row.format, row.text, "t", assumptions, {{"lm", {0.5, 0.02, 40}}});
+    REQUIRE_FALSE(jobs.ok());
+    CHECK(jobs.error().message() == row.want);
+    CHECK(jobs.error().code() == ErrorCode::kInvalidArgument);
+  }
+  CHECK_THAT(parse_trace(TraceFormat::kAlibaba2023, twice, "t", {}, {}).error().message(),
+             Catch::Contains("no profiles"));
 }
 
 TEST_CASE("A record that is not one is named") {

@@ -24,7 +24,7 @@ Table policy_table(const Grid& grid);
 
 // "8.2 h", "57 %", "12,345": a figure in its unit, to three significant digits.
 std::string shown(Figure figure, double value);
-std::string fixed(double value, int digits);
+std::string fixed(double value, int digits);  // "-": no number, as a ratio of nothing to nothing
 
 // As text of a page: with entities for the characters that mean something there.
 std::string escaped(const std::string& text);

@@ -141,6 +141,19 @@ TEST_CASE("A page explains every policy on it, and none that is not") {
   }
 }
 
+TEST_CASE("A ratio of nothing to nothing is no number, in the table, on the page and in the JSON") {
+  Scenario scenario = small_scenario();
+  for (JobSpec& spec : scenario.jobs) spec.arrival_seconds *= 1e-3;
+  scenario.cluster.physics.trainer_startup_seconds = 500;  // nobody computes before the last has arrived
+  const Verdict verdict = judged_small(scenario);
+  const std::string text = text_report(verdict.scenario, verdict.grid);
+  CHECK_THAT(text, Catch::Contains("- [-, -]") && !Catch::Contains("nan"));
+  CHECK_THAT(html_report(verdict.scenario, verdict.grid), !Catch::Contains("nan"));
+  const auto json = nlohmann::json::parse(json_report(verdict.scenario, verdict.grid));
+  CHECK(json["policies"][1]["ratio_to_first"]["wall_utilisation"]["value"].is_null());
+  CHECK(json["policies"][1]["ratio_to_first"]["mean_completion"]["value"].is_number());
+}
+
 TEST_CASE("A page is well-formed: every tag that is opened is closed") {
   Scenario scenario = small_scenario();
   scenario.jobs[0].name = "</svg><b>";

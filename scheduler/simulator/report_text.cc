@@ -45,6 +45,7 @@ std::string ratio_text(const Interval& ratio) {
 }  // namespace
 
 std::string fixed(double value, int digits) {
+  if (!std::isfinite(value)) return "-";  // nothing over nothing: the utilisation of a time in which no job ran
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%.*f", digits, value);  // NOLINT(cppcoreguidelines-pro-type-vararg)
   return text.data();

@@ -45,7 +45,7 @@ class Run {
   void deactivate(int index);
   void decide();
   void admit_as_planned(const scheduler::Plan& plan);
-  void plan_next_decision(bool changed);
+  void plan_next_decision(bool anything_new);
   void refresh();
   std::vector<double> storage_ratios() const;
   void set_rates(JobState& job, double storage_ratio);
@@ -72,7 +72,8 @@ class Run {
   int metrics_lost_ = 0;
   bool admission_due_ = false;
   double admission_at_ = -1;
-  bool decision_due_ = false;
+  bool decision_due_ = false;  // something has happened
+  bool period_over_ = false;
   double decision_at_ = std::numeric_limits<double>::infinity();
   double period_ = 0;
   RunRecord totals_;

@@ -1,9 +1,9 @@
 #include "scheduler/simulator/scenario.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 #include "scheduler/simulator/text_table.h"
 #include "scheduler/simulator/yaml_reader.h"
@@ -22,9 +22,9 @@ void read_speed(YamlMap& map, Physics& p) {
   map.number("interference", p.interference, 0, 0.9);
   map.boolean("slowest_rank", p.slowest_rank);
   map.number("local_appetite", p.local_appetite, 0.1, 100);
-  double millicores = static_cast<double>(p.min_local_millicores);
-  map.number("min_local_millicores", millicores, 1, 1e6);
-  p.min_local_millicores = static_cast<std::int64_t>(millicores);
+  int millicores = static_cast<int>(p.min_local_millicores);
+  map.integer("min_local_millicores", millicores, 1, 1000000);
+  p.min_local_millicores = millicores;
 }
 
 void read_workers(YamlMap& map, Physics& p) {
@@ -33,9 +33,9 @@ void read_workers(YamlMap& map, Physics& p) {
   map.number("worker_warmup_speed", p.worker_warmup_speed, 0, 1);
   map.number("worker_drain_seconds", p.worker_drain_seconds, 0, kMany);
   map.number("trainer_startup_seconds", p.trainer_startup_seconds, 0, kMany);
-  double millicores = static_cast<double>(p.worker_millicores);
-  map.number("worker_millicores", millicores, 1, 1e6);
-  p.worker_millicores = static_cast<std::int64_t>(millicores);
+  int millicores = static_cast<int>(p.worker_millicores);
+  map.integer("worker_millicores", millicores, 1, 1000000);
+  p.worker_millicores = millicores;
   map.integer("max_workers_per_job", p.max_workers_per_job, 0, 1 << 20);
 }
 
@@ -58,6 +58,7 @@ void read_weather(YamlMap& map, Physics& p) {
   map.number("storage_share_of_network", p.storage_share_of_network, 0, 100);
   map.number("cached_after_first_epoch", p.cached_after_first_epoch, 0, 1);
   map.number("epoch_seconds", p.epoch_seconds, 0, kMany);
+  if (p.epoch_seconds > 0 && p.epoch_seconds < 1) map.fail_at("epoch_seconds", "neither 0 nor at least a second");
   map.number("evaluation_seconds", p.evaluation_seconds, 0, kMany);
   map.number("cost_change", p.cost_change, 0, 5);
   map.number("cost_change_seconds", p.cost_change_seconds, 1, kMany);
@@ -96,7 +97,16 @@ void read_cluster(YamlMap& map, Cluster& cluster) {
   });
 }
 
-void read_recipe(YamlMap& map, Recipe& recipe) {
+template <typename K>
+bool nothing_to_draw(const std::map<K, double>& weights) {
+  return std::none_of(weights.begin(), weights.end(), [](const auto& entry) { return entry.second > 0; });
+}
+
+std::string larger_than(const Cluster& cluster, const std::string& who, int gpus) {
+  return who + " wants " + std::to_string(gpus) + " GPUs, and the cluster has " + std::to_string(cluster.gpus());
+}
+
+void read_recipe(YamlMap& map, const Cluster& cluster, Recipe& recipe) {
   map.integer("jobs", recipe.jobs, 1, 10000000);
   map.number("load", recipe.load, 0.01, 1000);
   map.number("burstiness", recipe.burstiness, 1, 20);
@@ -113,9 +123,13 @@ void read_recipe(YamlMap& map, Recipe& recipe) {
   });
   map.require("models");
   map.numbers("models", 0, kMany, [&](const std::string& name, double weight) { recipe.models[name] = weight; });
+  if (nothing_to_draw(recipe.gpus)) map.fail_at("gpus", "no weight above 0");
+  if (nothing_to_draw(recipe.models)) map.fail_at("models", "no weight above 0");
+  for (const auto& [gpus, weight] : recipe.gpus)
+    if (weight > 0 && gpus > cluster.gpus()) map.fail_at("gpus", larger_than(cluster, "a job", gpus));
 }
 
-void read_job(YamlMap& map, Workload& jobs) {
+void read_job(YamlMap& map, const Cluster& cluster, Workload& jobs) {
   JobSpec job;
   job.name = "job-" + std::to_string(jobs.size() + 1);
   map.require("ideal_seconds");
@@ -129,10 +143,21 @@ void read_job(YamlMap& map, Workload& jobs) {
   map.number("local_cores", job.local_cores, 0, 1e5);
   map.integer("priority", job.priority, -1000000, 1000000);
   map.integer("weight", job.weight, 1, 10000);
+  if (job.gpus > cluster.gpus()) map.fail_at("gpus", larger_than(cluster, job.name, job.gpus));
+  if (std::any_of(jobs.begin(), jobs.end(), [&](const JobSpec& other) { return other.name == job.name; }))
+    map.fail_at("name", "there are two jobs \"" + job.name + "\"");
   jobs.push_back(std::move(job));
 }
 
-void read_incident(YamlMap& map, std::vector<Incident>& incidents) {
+bool has_node(const Cluster& cluster, const std::string& name) {
+  return std::any_of(cluster.groups.begin(), cluster.groups.end(), [&](const NodeGroup& group) {
+    for (int i = 0; i < group.count; ++i)
+      if (name == group.name + "-" + std::to_string(i)) return true;
+    return false;
+  });
+}
+
+void read_incident(YamlMap& map, const Cluster& cluster, std::vector<Incident>& incidents) {
   Incident incident;
   std::string kind;
   map.require("kind");
@@ -148,6 +173,11 @@ void read_incident(YamlMap& map, std::vector<Incident>& incidents) {
     incident.kind = IncidentKind::kMetricsLost;
   else
     map.fail_at("kind", "\"" + kind + "\" is none of node-down, drain, metrics-lost");
+  if (incident.kind == IncidentKind::kMetricsLost) {
+    if (map.has("node")) map.fail_at("node", "metrics are lost of all nodes together");
+  } else if (!has_node(cluster, incident.node)) {
+    map.fail_at("node", "the cluster has no node \"" + incident.node + "\"");
+  }
   incidents.push_back(std::move(incident));
 }
 
@@ -172,10 +202,12 @@ void read_goal(YamlMap& map, std::vector<Goal>& goals) {
 Result<std::string> read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return errno_error("open " + path);
-  std::ostringstream text;
-  text << in.rdbuf();
+  std::string text;
+  std::array<char, 1 << 14> part{};
+  while (in.read(part.data(), part.size()) || in.gcount() > 0)
+    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
   if (in.bad()) return errno_error("read " + path);
-  return std::move(text).str();
+  return text;
 }
 
 Result<Scenario> parse_scenario(std::string_view text, const std::string& file) {
@@ -187,12 +219,13 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
   map.text("name", scenario.name);
   map.text("summary", scenario.summary);
   map.map("cluster", [&](YamlMap& inner) { read_cluster(inner, scenario.cluster); });
-  map.map("generate", [&](YamlMap& inner) { read_recipe(inner, scenario.recipe); });
+  map.map("generate", [&](YamlMap& inner) { read_recipe(inner, scenario.cluster, scenario.recipe); });
   map.text("job_list", scenario.job_list);
-  map.each("jobs", [&](YamlMap& inner) { read_job(inner, scenario.jobs); });
+  map.each("jobs", [&](YamlMap& inner) { read_job(inner, scenario.cluster, scenario.jobs); });
+  if (map.has("jobs") && scenario.jobs.empty()) map.fail_at("jobs", "no job");
   if (!map.has("generate") && !map.has("jobs") && !map.has("job_list"))
     map.fail("no jobs: one of generate, job_list and jobs is needed");
-  map.each("incidents", [&](YamlMap& inner) { read_incident(inner, scenario.incidents); });
+  map.each("incidents", [&](YamlMap& inner) { read_incident(inner, scenario.cluster, scenario.incidents); });
   map.boolean("policy_admits", scenario.policy_admits);
   map.boolean("rivals", scenario.rivals);
   map.each("goals", [&](YamlMap& inner) { read_goal(inner, scenario.goals); });
@@ -228,6 +261,7 @@ Result<Profiles> parse_profiles(std::string_view text, const std::string& file) 
       inner.number("steps_per_second", profile.steps_per_second, 0, kMany);
     });
   }
+  map.finish();
   if (yaml->error()) return *yaml->error();
   return profiles;
 }
@@ -243,7 +277,11 @@ Result<Workload> workload_of(const Scenario& scenario, const Sources& sources, s
   if (const auto at = name.find("{seed}"); at != std::string::npos) name.replace(at, 6, std::to_string(seed));
   const std::string path = sources.lists_folder + "/" + name;
   SLUICE_TRY(const std::string text, read_file(path));
-  return parse_trace(TraceFormat::kJobList, text, path, {}, sources.profiles);
+  SLUICE_TRY(Workload jobs, parse_trace(TraceFormat::kJobList, text, path, {}, sources.profiles));
+  for (const JobSpec& job : jobs)
+    if (job.gpus > scenario.cluster.gpus())
+      return invalid_argument(path + ": " + larger_than(scenario.cluster, job.name, job.gpus));
+  return jobs;
 }
 
 }  // namespace sluice::simulator

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "scheduler/simulator/testing/folder.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::simulator {
@@ -40,6 +41,33 @@ TEST_CASE("A scenario names cluster, physics, jobs, incidents and goals") {
   CHECK(scenario->goals[0].at_least == 2);
   CHECK_FALSE(scenario->goals[0].at_most);
   CHECK(scenario->reference.at("jct_gain") == 2.5);
+}
+
+TEST_CASE("A file is read to its last byte, and what is no file is told by its path") {
+  const testing::Folder folder("files");
+  std::string text(70001, 'x');
+  text[0] = '\0';
+  CHECK(*read_file(folder.file("long", text)) == text);
+  CHECK(read_file(folder.file("empty", ""))->empty());
+  const auto missing = read_file("/nowhere/s.yaml"), directory = read_file(folder.path.string());
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().code() == ErrorCode::kNotFound);
+  REQUIRE_FALSE(directory.ok());
+  CHECK_THAT(directory.error().message(), Catch::Contains(folder.path.string()) && Catch::Contains("directory"));
+}
+
+TEST_CASE("Incidents are told by kind, and those on a node name it as the cluster does") {
+  const auto scenario = parse_scenario(
+      "name: a\ncluster:\n  nodes: [{name: g, gpus: 1, cores: 1, count: 12}]\njob_list: x\nincidents:\n"
+      "  - {kind: node-down, node: g-11, at_seconds: 7, for_seconds: 3}\n  - {kind: metrics-lost, at_seconds: 9}\n",
+      "s.yaml");
+  REQUIRE(scenario.ok());
+  REQUIRE(scenario->incidents.size() == 2);
+  CHECK(scenario->incidents[0].kind == IncidentKind::kNodeDown);
+  CHECK(scenario->incidents[0].node == "g-11");
+  CHECK(scenario->incidents[0].for_seconds == 3);
+  CHECK(scenario->incidents[1].kind == IncidentKind::kMetricsLost);
+  CHECK(scenario->incidents[1].at_seconds == 9);
 }
 
 TEST_CASE("A bad scenario is refused with its line") {
@@ -107,6 +135,18 @@ TEST_CASE("Jobs come from the scenario itself, a list, or the recipe; what is mi
   REQUIRE(scenario.ok());
   CHECK_THAT(workload_of(*scenario, {}, 1).error().message(), Catch::Contains("--job-lists"));
   CHECK_THAT(workload_of(*scenario, {"/nowhere", {}}, 3).error().message(), Catch::Contains("/nowhere/missing-3.txt"));
+  const testing::Folder folder("lists");
+  const Sources lists{folder.path.string(), {}};
+  folder.file("missing-3.txt", "5 1 10 1 0\n0 1 20 1 0\n");
+  REQUIRE(workload_of(*scenario, lists, 3).ok());
+  CHECK(workload_of(*scenario, lists, 3)->front().ideal_seconds == 20);  // by arrival
+  folder.file("missing-4.txt", "0 1 10 1 0\n5 4 10 1 0\n");
+  const auto large = workload_of(*scenario, lists, 4);
+  REQUIRE_FALSE(large.ok());
+  CHECK_THAT(large.error().message(), Catch::EndsWith("missing-4.txt: job-2 wants 4 GPUs, and the cluster has 1") &&
+                                          Catch::Contains(lists.lists_folder));
+  scenario->job_list = "missing-3.txt";  // the same for every seed
+  CHECK(workload_of(*scenario, lists, 1)->size() == 2);
   scenario->recipe.models = {{"vgg", 1}};
   CHECK_THAT(workload_of(*scenario, {}, 1).error().message(), Catch::Contains("vgg"));
   scenario->jobs = {JobSpec{.ideal_seconds = 5}};

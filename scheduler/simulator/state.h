@@ -24,6 +24,7 @@ struct NodeState {
   std::int64_t capacity_millicores = 0;
   std::int64_t local_millicores = 0;   // requests of trainers' local CPU
   std::int64_t worker_millicores = 0;  // of data workers, starting and draining ones included
+  double trainer_cores = 0;            // CPU that trainers' feeders may use now: HostState::cores of all of them
   double network_gbps = 0;
   bool spot = false;
   bool up = true;
@@ -71,8 +72,8 @@ struct Counters {
 
 // What changes per second while nothing happens.
 struct Rates {
-  double speed = 0;  // share of full speed: seconds of ideal running time per second
-  double supply_ratio = 0;
+  double speed = 0;          // share of full speed: seconds of ideal running time per second
+  double supply_ratio = 0;   // of what CPU, network and storage give, over what full speed takes
   double local_supply = 0;   // cores
   double remote_supply = 0;  // local-equivalent cores that reach the trainer
   double local_cores = 0;    // CPU given
@@ -106,6 +107,7 @@ struct JobState {
   std::uint64_t version = 0;     // of the rates: tells an outdated prediction of the next milestone
   bool dirty = true;             // the rates have to be computed anew
   bool workers_changed = true;   // since the last snapshot
+  bool hosts_changed = true;     // since the last snapshot
 
   // What the scheduler handed out to carry on with.
   std::optional<scheduler::EstimatorMemory> memory;
@@ -119,6 +121,7 @@ struct JobState {
   int workers_started = 0;
   int allocation_changes = 0;
   int restarts = 0;
+  double requeued_seconds = 0;
 };
 
 }  // namespace sluice::simulator

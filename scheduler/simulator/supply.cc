@@ -12,6 +12,7 @@ constexpr double kUnlimited = 1e9;
 
 // A trainer's claim on the CPU of its host.
 struct Claim {
+  JobState* job;
   HostState* host;
   double request;  // cores
   double most;     // that it may and can use
@@ -26,7 +27,7 @@ double granted(const Claim& claim, double level) {
 double busy_cores(const std::vector<Claim>& claims, double level, const Physics& physics) {
   double busy = 0;
   for (const Claim& claim : claims)
-    busy += claim.need <= 0 ? 0 : claim.need * progress(granted(claim, level) / claim.need, physics.softmin_exponent);
+    busy += claim.need * progress(granted(claim, level) / claim.need, physics.softmin_exponent);
   return busy;
 }
 
@@ -44,13 +45,16 @@ double highest_level(const std::vector<Claim>& claims, double available, const P
   return low;
 }
 
+// What a worker delivers now: nothing before it is ready, without a node, or once it drains.
+double delivered_cores(const WorkerState& worker, double now_seconds, const Physics& physics) {
+  if (worker.node < 0 || worker.gone_seconds >= 0 || worker.ready_seconds > now_seconds) return 0;
+  const double speed = worker.warm_seconds > now_seconds ? physics.worker_warmup_speed : 1;
+  return speed * static_cast<double>(worker.millicores) / 1000;
+}
+
 double remote_cores(const JobState& job, double now_seconds, const Physics& physics) {
   double cores = 0;
-  for (const WorkerState& worker : job.workers) {
-    if (worker.node < 0 || worker.gone_seconds >= 0 || worker.ready_seconds > now_seconds) continue;
-    const double speed = worker.warm_seconds > now_seconds ? physics.worker_warmup_speed : 1;
-    cores += speed * static_cast<double>(worker.millicores) / 1000;
-  }
+  for (const WorkerState& worker : job.workers) cores += delivered_cores(worker, now_seconds, physics);
   return cores;
 }
 
@@ -86,14 +90,23 @@ void share_host_cpu(NodeState& node, int node_index, std::vector<JobState>& jobs
       const double floor = static_cast<double>(physics.min_local_millicores) / 1000;
       const double request = std::max(floor, static_cast<double>(host.request_millicores) / 1000);
       const double limit = static_cast<double>(host.limit_millicores) / 1000;
-      claims.push_back({&host, request, std::min(limit, std::max(request, physics.local_appetite * need)), need});
+      claims.push_back({&job, &host, request, std::min(limit, std::max(request, physics.local_appetite * need)), need});
     }
   }
   const double available = static_cast<double>(node.capacity_millicores - node.worker_millicores) / 1000;
   const double level = highest_level(claims, available, physics);
+  double given = 0;
+  for (const Claim& claim : claims) given += claim.request;
+  // What feeders have whatever the plan says is no request: where nothing is left for it, all give a part.
+  const double squeeze = given > available * (1 + 1e-9) ? available / given : 1;
+  node.trainer_cores = 0;
   for (Claim& claim : claims) {
-    claim.host->cores = granted(claim, level);
-    claim.host->supply = local_supply_cores(claim.host->cores, physics);
+    const double cores = squeeze * granted(claim, level);
+    // Its neighbour's appetite has changed, and with it what is idle.
+    if (cores != claim.host->cores) claim.job->dirty = true;
+    claim.host->cores = cores;
+    claim.host->supply = local_supply_cores(cores, physics);
+    node.trainer_cores += cores;
   }
 }
 
@@ -107,7 +120,7 @@ void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& j
   for (std::size_t i = 0; i < running.size(); ++i) {
     const JobState& job = jobs[running[i]];
     const double cores = remote_cores(job, now_seconds, physics);
-    if (cores <= 0) continue;
+    if (cores <= 0 || job.evaluation_ends_seconds >= 0) continue;
     const double remote = physics.remote_efficiency * cores;
     double local = 0;
     for (const HostState& host : job.hosts) local += host.supply;
@@ -115,20 +128,23 @@ void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& j
     flow[i] = job.spec->network_gbps_per_gpu * job.spec->gpus * speed * remote / (local + remote);
     for (const HostState& host : job.hosts) in[host.node] += flow[i] * host.gpus / job.spec->gpus;
     for (const WorkerState& worker : job.workers)
-      if (worker.node >= 0 && worker.gone_seconds < 0 && worker.ready_seconds <= now_seconds)
-        out[worker.node] += flow[i] * static_cast<double>(worker.millicores) / 1000 / cores;
+      if (worker.node >= 0) out[worker.node] += flow[i] * delivered_cores(worker, now_seconds, physics) / cores;
   }
   const auto factor = [&](double gbps, int node) {
     return nodes[node].network_gbps <= 0 || gbps <= nodes[node].network_gbps ? 1 : nodes[node].network_gbps / gbps;
   };
   for (std::size_t i = 0; i < running.size(); ++i) {
     JobState& job = jobs[running[i]];
-    double sender = 1;
-    if (flow[i] > 0)
+    // Full nodes slow what comes from them, and nothing else: the trainer takes from whoever has something ready.
+    double lost = 0;
+    if (flow[i] > 0) {
+      const double cores = remote_cores(job, now_seconds, physics);
       for (const WorkerState& worker : job.workers)
-        if (worker.node >= 0) sender = std::min(sender, factor(out[worker.node], worker.node));
+        if (worker.node >= 0)
+          lost += (1 - factor(out[worker.node], worker.node)) * delivered_cores(worker, now_seconds, physics) / cores;
+    }
     for (HostState& host : job.hosts) {
-      const double now = std::min(sender, flow[i] > 0 ? factor(in[host.node], host.node) : 1);
+      const double now = std::min(1 - lost, flow[i] > 0 ? factor(in[host.node], host.node) : 1);
       if (now != host.network_factor) job.dirty = true;
       host.network_factor = now;
     }
@@ -141,10 +157,12 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   const double remote = remote_cores(job, now_seconds, physics);
   double network = 1, busiest = 0;
   for (const HostState& host : job.hosts) {
+    const NodeState& node = nodes[host.node];
     rates.local_cores += host.cores;
     rates.local_supply += host.supply;
     network = std::min(network, host.network_factor);
-    busiest = std::max(busiest, host.cores * 1000 / static_cast<double>(nodes[host.node].capacity_millicores));
+    const double preparing = 1000 * node.trainer_cores + static_cast<double>(node.worker_millicores);
+    busiest = std::max(busiest, preparing / static_cast<double>(node.capacity_millicores));
   }
   for (const WorkerState& worker : job.workers)
     if (worker.node >= 0) rates.remote_cores += static_cast<double>(worker.millicores) / 1000;
@@ -152,11 +170,15 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   if (job.evaluation_ends_seconds >= 0) return rates;
 
   const double total = rates.local_supply + rates.remote_supply;
+  if (total <= 0) {
+    rates.per_second.wait_seconds = 1;
+    return rates;
+  }
   const double trainer = 1 - physics.interference * std::min(1.0, busiest);  // its speed when it never waits
   const double ratio = physics.slowest_rank ? worst_ratio(job, rates.remote_supply) : total / job.knee_cores;
-  rates.supply_ratio = ratio / trainer;
-  const double limited = std::min(rates.supply_ratio, storage_ratio / trainer);
-  rates.speed = trainer * progress(limited, physics.softmin_exponent);
+  const double of_cpu = ratio / trainer;
+  rates.supply_ratio = std::min(of_cpu, storage_ratio / trainer);
+  rates.speed = trainer * progress(rates.supply_ratio, physics.softmin_exponent);
 
   const double gpus = job.spec->gpus;
   const double used = rates.speed * job.knee_cores;  // local-equivalent cores of work done
@@ -169,8 +191,8 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   each.remote_samples = each.samples - each.local_samples;
   each.local_busy_core_seconds = rates.local_supply <= 0 ? 0 : used * rates.local_cores / total;
   each.remote_busy_core_seconds = used * rates.remote_supply / total / physics.remote_efficiency;
-  if (limited < rates.supply_ratio)
-    each.reading_thread_seconds = (rates.local_cores + remote) * (1 - limited / rates.supply_ratio);
+  if (rates.supply_ratio < of_cpu)
+    each.reading_thread_seconds = (rates.local_cores + remote) * (1 - rates.supply_ratio / of_cpu);
   return rates;
 }
 

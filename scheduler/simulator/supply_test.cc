@@ -180,6 +180,132 @@ TEST_CASE("The network of a sender slows whom it sends to, and nobody else") {
   CHECK(carried >= 4 * 0.75);
 }
 
+TEST_CASE("A full node slows what comes from it, and only that") {
+  struct Row {
+    const char* situation;
+    int on_full, elsewhere;
+    WorkerState one_more;
+    double want;  // share of its remote supply that gets through
+  };
+  // On gpu-0, whose network carries nothing to speak of; or on cpu-0, whose network is wide.
+  const WorkerState none = {"w", -1, 1000, 0, 0, 0, -1};
+  const Row rows[] = {
+      {"all of them there", 10, 0, none, 0},
+      {"half of them", 5, 5, none, 0.5},
+      {"one of ten", 1, 9, none, 0.9},
+      {"one that is starting", 0, 10, {"w", 0, 1000, 0, 200, 200, -1}, 1},
+      {"one that drains", 0, 10, {"w", 0, 1000, 0, 0, 0, 200}, 1},
+      {"one that waits for a node", 0, 10, none, 1},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Cluster cluster = testing::small_cluster();
+    cluster.groups = {{"gpu", 1, 8, 24, 1e-9, false}, {"wide", 1, 8, 24, 1e6, false}, {"cpu", 1, 0, 64, 1e6, false}};
+    // The one that runs on the thin node has a worker there, so that its network is in use.
+    World world(std::move(cluster), {testing::job(0, 8, 100, 6, 2), testing::job(0, 8, 100, 6, 2)});
+    world.add_workers(world.jobs[0], 0, 1);
+    world.add_workers(world.jobs[1], 0, row.on_full);
+    world.add_workers(world.jobs[1], 2, row.elsewhere);
+    world.jobs[1].workers.push_back(row.one_more);
+    world.share();
+    share_network(world.floor.nodes(), world.jobs, {0, 1}, 100, world.cluster.physics);
+    CHECK(world.jobs[1].hosts[0].network_factor == Approx(row.want).margin(1e-6));
+    CHECK(world.rates(1).remote_supply == Approx(0.77 * (row.on_full + row.elsewhere) * row.want).margin(1e-6));
+  }
+}
+
+TEST_CASE("Who evaluates takes nothing from the network, and leaves it to the others") {
+  Cluster cluster = testing::small_cluster();
+  cluster.groups[0].network_gbps = 1000;
+  cluster.groups[1].network_gbps = 8;
+  World world(std::move(cluster), {testing::job(0, 8, 100, 6, 2), testing::job(0, 8, 100, 6, 2)});
+  for (JobState& job : world.jobs) world.add_workers(job, 2, 20);
+  world.share();
+  const auto factor_of_first = [&] {
+    share_network(world.floor.nodes(), world.jobs, {0, 1}, 100, world.cluster.physics);
+    return world.jobs[0].hosts[0].network_factor;
+  };
+  const double together = factor_of_first();
+  world.jobs[1].evaluation_ends_seconds = 200;
+  CHECK(together < 1);
+  CHECK(factor_of_first() == Approx(std::min(1.0, 2 * together)));
+  world.jobs[1].evaluation_ends_seconds = -1;
+  CHECK(factor_of_first() == together);
+}
+
+TEST_CASE("Workers that warm up send what they deliver, and no more") {
+  Cluster cluster = testing::small_cluster();
+  for (NodeGroup& group : cluster.groups) group.network_gbps = 4;
+  World world(std::move(cluster), {testing::job(0, 8, 100, 6, 2)});
+  world.cluster.physics.worker_warmup_speed = 0.1;
+  for (int i = 0; i < 20; ++i) world.jobs[0].workers.push_back({"w", 2, 1000, 0, 50, 150, -1});
+  world.share();
+  share_network(world.floor.nodes(), world.jobs, {0}, 100, world.cluster.physics);
+  CHECK(world.jobs[0].hosts[0].network_factor == 1);  // 1.5 of 25 cores' worth, of 16 Gb/s
+}
+
+TEST_CASE("A trainer suffers from whoever prepares data on its host: itself, its neighbours, and workers") {
+  struct Row {
+    const char* situation;
+    int neighbour_gpus, workers;
+    double busy;  // of 24 cores
+  };
+  const Row rows[] = {{"itself", 0, 0, 12},
+                      {"a neighbour", 2, 0, 18},
+                      {"workers", 0, 6, 18},
+                      {"both", 2, 6, 24},
+                      {"workers alone, all that is left", 0, 12, 24}};
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Workload jobs = {testing::job(0, 4, 100, 1e-6)};
+    if (row.neighbour_gpus > 0) jobs.push_back(testing::job(0, row.neighbour_gpus, 100, 1));
+    World world(testing::small_cluster(), jobs);
+    world.cluster.physics.interference = 0.4;
+    world.add_workers(world.jobs[0], 0, row.workers);
+    world.share();
+    CHECK(world.rates(0).speed == Approx(1 - 0.4 * row.busy / 24));
+  }
+}
+
+TEST_CASE(
+    "What feeders always have is squeezed where a host has no more, and nobody works with CPU that is not there") {
+  struct Row {
+    const char* situation;
+    std::int64_t always, requests;
+    double want;  // cores of each of three feeders
+  };
+  const Row rows[] = {
+      {"less than they request", 10, 6000, 6},
+      {"more than they request", 7000, 6000, 7},
+      {"more than there is", 12000, 6000, 8},
+      {"some have it from others", 12000, 0, 8},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    World world(testing::small_cluster(),
+                {testing::job(0, 2, 100, 9), testing::job(0, 2, 100, 9), testing::job(0, 2, 100, 9)});
+    world.cluster.physics.min_local_millicores = row.always;
+    for (JobState& job : world.jobs) job.hosts[0].request_millicores = job.hosts[0].limit_millicores = row.requests;
+    world.share();
+    for (int i = 0; i < 3; ++i) CHECK(world.rates(i).local_cores == Approx(row.want));
+    CHECK(world.floor.nodes()[0].trainer_cores <= 24 + 1e-9);
+  }
+}
+
+TEST_CASE("Where workers have the whole host, its feeder has nothing, and waits") {
+  World world(testing::small_cluster(), {testing::job(0, 8, 100, 9)});
+  JobState& job = world.jobs[0];
+  job.hosts[0].request_millicores = job.hosts[0].limit_millicores = 0;
+  for (int i = 0; i < 24; ++i) job.workers.push_back({"w", 0, 1000, 0, 200, 200, -1});  // they start
+  world.floor.nodes()[0].worker_millicores = 24000;
+  world.share();
+  const Rates rates = world.rates(0);
+  CHECK(rates.speed == 0);
+  CHECK(rates.per_second.wait_seconds == 1);
+  CHECK(rates.per_second.samples == 0);
+  CHECK(rates.remote_cores == 24);
+}
+
 TEST_CASE("Without remote workers, or without samples to send, a thin network is no trouble") {
   Cluster cluster = testing::small_cluster();
   for (NodeGroup& group : cluster.groups) group.network_gbps = 0.001;

@@ -19,6 +19,7 @@ void spread(const JobRecord& job, double bucket_seconds, int count,
             const std::function<void(int, const TimelineStep&, double)>& visit) {
   for (std::size_t i = 0; i < job.timeline.size(); ++i) {
     const TimelineStep& step = job.timeline[i];
+    if (!step.running) continue;
     const double end = i + 1 < job.timeline.size() ? job.timeline[i + 1].at_seconds : job.finish_seconds;
     double at = step.at_seconds;
     while (at < end) {

@@ -1,6 +1,7 @@
 // Failures, reclaimed nodes, and incidents that a scenario prescribes.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "scheduler/simulator/random.h"
 #include "scheduler/simulator/run.h"
@@ -22,10 +23,14 @@ void Run::fail_trainer(JobState& job) {
   job.evaluation_ends_seconds = -1;
   job.history.clear();
   job.rates = {};
+  if (options_.timeline)
+    timelines_[job.index].push_back({.at_seconds = now_, .wanted_cores = job.knee_cores, .running = false});
   std::erase(running_, job.index);
-  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), job.index), job.index);
-  deactivate(job.index);
-  activate(job.index);
+  // It keeps its place in the queue.
+  const auto arrived_earlier = [this](int a, int b) {
+    return std::pair(jobs_[a].spec->arrival_seconds, a) < std::pair(jobs_[b].spec->arrival_seconds, b);
+  };
+  waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), job.index, arrived_earlier), job.index);
   request_admission();
 }
 

@@ -205,6 +205,23 @@ TEST_CASE("Only spot nodes are reclaimed, and they come back after their own tim
   CHECK(without < calls / 2);
 }
 
+TEST_CASE("A spot node that nobody reclaims fails as any other, and is repaired as any other") {
+  const auto restarts = [](bool spot, double repair, double spot_return) {
+    Cluster cluster = small_cluster();
+    cluster.groups = {{"gpu", 1, 8, 24, 0, spot}};
+    cluster.physics.node_failure_hours = 1;
+    cluster.physics.node_repair_seconds = repair;
+    cluster.physics.spot_return_seconds = spot_return;
+    cluster.physics.checkpoint_seconds = 1;
+    const RunRecord record = run(cluster, {job(0, 8, 20000, 1e-6)});
+    return std::pair(record.jobs[0].restarts, record.jobs[0].requeued_seconds);
+  };
+  const auto plain = restarts(false, 60, 5000);
+  CHECK(plain.first > 1);
+  CHECK(plain.second == Approx(60 * plain.first));
+  CHECK(restarts(true, 60, 5000) == plain);
+}
+
 TEST_CASE("A trainer that goes back to its checkpoint goes back to the cost and the epoch of that time") {
   Cluster cluster = small_cluster();
   cluster.physics.epoch_seconds = 100;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include "scheduler/simulator/random.h"
 #include "scheduler/simulator/text_table.h"
@@ -12,6 +13,7 @@ namespace sluice::simulator {
 namespace {
 
 constexpr double kSecondsMost = 1e10;
+constexpr double kSecondsLeast = 1e-3;  // of a job
 constexpr double kGpusMost = 1 << 16;
 
 // What the readers of one file share.
@@ -39,7 +41,7 @@ Result<Workload> parse_job_list(const Reading& r) {
     job.name = "job-" + std::to_string(jobs.size() + 1);
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, 0, "arrival_s", 0, kSecondsMost));
     SLUICE_TRY(job.gpus, gpus_field(r, line, 1, "gpus"));
-    SLUICE_TRY(job.ideal_seconds, number_field(r.file, line, 2, "ideal_s", 1e-3, kSecondsMost));
+    SLUICE_TRY(job.ideal_seconds, number_field(r.file, line, 2, "ideal_s", kSecondsLeast, kSecondsMost));
     SLUICE_TRY(job.knee_cores_per_gpu, number_field(r.file, line, 3, "kappa", 1e-3, 1e5));
     SLUICE_TRY(job.network_gbps_per_gpu, number_field(r.file, line, 4, "gbps_per_gpu", 0, 1e5));
     if (line.fields.size() == 7) {
@@ -100,6 +102,7 @@ Result<Workload> parse_alibaba(const Reading& r) {
              columns(r.file, lines[0], {"name", "num_gpu", "creation_time", "deletion_time", "scheduled_time"}));
   if (r.profiles.empty()) return line_error(r.file, 1, "no profiles to draw models from");
   Workload jobs;
+  std::set<std::string> names;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const TextLine& line = lines[i];
     SLUICE_TRY(const double gpus, number_field(r.file, line, at[1], "num_gpu", 0, kGpusMost));
@@ -109,8 +112,12 @@ Result<Workload> parse_alibaba(const Reading& r) {
     if (gpus < 1 || at[4] >= line.fields.size() || line.fields[at[4]].empty()) continue;
     SLUICE_TRY(const double scheduled, number_field(r.file, line, at[4], "scheduled_time", 0, kSecondsMost));
     if (deleted <= scheduled) continue;
+    if (gpus != std::floor(gpus)) return line_error(r.file, line.number, "num_gpu must be a whole number");
     JobSpec job;
     job.name = std::string(line.fields[at[0]]);
+    // The same pod twice would be twice its load.
+    if (!names.insert(job.name).second)
+      return line_error(r.file, line.number, "there are two pods \"" + job.name + "\"");
     job.arrival_seconds = created;
     job.gpus = static_cast<int>(gpus);
     job.ideal_seconds = deleted - scheduled;
@@ -137,7 +144,7 @@ Result<Workload> parse_sia(const Reading& r) {
     if (at[1] >= line.fields.size()) return line_error(r.file, line.number, "application is missing");
     SLUICE_TRY(const Profile profile, profile_of(line.fields[at[1]], r, line.number));
     if (duration_at < header.size()) {
-      SLUICE_TRY(job.ideal_seconds, number_field(r.file, line, duration_at, "duration", 1e-3, kSecondsMost));
+      SLUICE_TRY(job.ideal_seconds, number_field(r.file, line, duration_at, "duration", kSecondsLeast, kSecondsMost));
     } else {
       // Sia's files have no durations (its jobs run to an accuracy): Gavel's law stands in.
       const bool is_long = uniform({r.assumptions.seed, Draw::kDuration, i, 0}) < 0.2;
@@ -150,12 +157,12 @@ Result<Workload> parse_sia(const Reading& r) {
   return jobs;
 }
 
-// Order, origin, scale and limits.
+// Order, origin, scale and limits. REQUIRES: there are jobs
 Workload arranged(Workload jobs, bool from_zero, const TraceAssumptions& assumptions) {
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const JobSpec& a, const JobSpec& b) { return a.arrival_seconds < b.arrival_seconds; });
   if (jobs.size() > static_cast<std::size_t>(assumptions.most_jobs)) jobs.resize(assumptions.most_jobs);
-  const double origin = from_zero && !jobs.empty() ? jobs[0].arrival_seconds : 0;
+  const double origin = from_zero ? jobs[0].arrival_seconds : 0;
   for (JobSpec& job : jobs) {
     job.arrival_seconds = (job.arrival_seconds - origin) / assumptions.time_scale;
     job.ideal_seconds /= assumptions.time_scale;
@@ -168,9 +175,9 @@ Result<Workload> parsed(TraceFormat format, const Reading& reading) {
     case TraceFormat::kJobList: return parse_job_list(reading);
     case TraceFormat::kPhilly: return parse_philly(reading);
     case TraceFormat::kAlibaba2023: return parse_alibaba(reading);
-    case TraceFormat::kSia: return parse_sia(reading);
+    case TraceFormat::kSia: break;
   }
-  return invalid_argument("unknown trace format");
+  return parse_sia(reading);
 }
 
 }  // namespace
@@ -187,7 +194,11 @@ Result<Workload> parse_trace(TraceFormat format, std::string_view text, const st
                              const TraceAssumptions& assumptions, const Profiles& profiles) {
   SLUICE_TRY(Workload jobs, parsed(format, {text, file, assumptions, profiles}));
   if (jobs.empty()) return line_error(file, 1, "no jobs");
-  return arranged(std::move(jobs), format != TraceFormat::kJobList, assumptions);
+  jobs = arranged(std::move(jobs), format != TraceFormat::kJobList, assumptions);
+  for (const JobSpec& job : jobs)
+    if (job.ideal_seconds < kSecondsLeast)
+      return invalid_argument(file + ": " + job.name + " would run for less than a millisecond");
+  return jobs;
 }
 
 }  // namespace sluice::simulator

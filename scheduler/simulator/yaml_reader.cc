@@ -16,7 +16,6 @@ struct YamlMap::State {
 
 YamlMap::YamlMap(YamlFile& file, const YAML::Node& node, std::string path)
     : file_(file), state_(std::make_unique<State>(State{node, {}})), path_(std::move(path)) {}
-YamlMap::YamlMap(YamlMap&&) noexcept = default;
 YamlMap::~YamlMap() = default;
 
 std::string YamlMap::path_of(std::string_view key) const {
@@ -32,11 +31,6 @@ std::optional<YAML::Node> YamlMap::find(std::string_view key) {
 }
 
 bool YamlMap::has(std::string_view key) { return find(key).has_value(); }
-
-bool YamlMap::is_text(std::string_view key) {
-  const auto node = find(key);
-  return node && node->IsScalar();
-}
 
 std::vector<std::string> YamlMap::keys() const {
   std::vector<std::string> keys;
@@ -149,7 +143,10 @@ YamlFile::~YamlFile() = default;
 Result<std::unique_ptr<YamlFile>> YamlFile::parse(std::string_view text, std::string name) {
   std::unique_ptr<YamlFile> file(new YamlFile(std::move(name)));
   try {
-    file->root_ = std::make_unique<YAML::Node>(YAML::Load(std::string(text)));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1)
+      return line_error(file->name_, documents[1].Mark().line + 1, "a second document, which nobody would read");
+    file->root_ = std::make_unique<YAML::Node>(documents.empty() ? YAML::Node() : documents[0]);
   } catch (const YAML::Exception& e) {
     return line_error(file->name_, e.mark.line + 1, e.msg);
   }

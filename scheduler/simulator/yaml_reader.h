@@ -29,8 +29,8 @@ class YamlFile;
 class YamlMap {
  public:
   YamlMap(YamlFile& file, const YAML::Node& node, std::string path);
-  YamlMap(YamlMap&&) noexcept;
-  YamlMap& operator=(YamlMap&&) = delete;
+  YamlMap(const YamlMap&) = delete;
+  YamlMap& operator=(const YamlMap&) = delete;
   ~YamlMap();
 
   // Each leaves `out` alone where the key is absent, and reports a value of the wrong kind or out of bounds.
@@ -48,7 +48,6 @@ class YamlMap {
                const std::function<void(const std::string& name, double value)>& read);
 
   bool has(std::string_view key);  // counts as asking for it
-  bool is_text(std::string_view key);
   std::vector<std::string> keys() const;
   void require(std::string_view key);
   void fail(const std::string& what);                           // at the mapping itself
