@@ -112,7 +112,7 @@ TEST_CASE("the whole sentence where the plan sets feeders and workers, for every
          job.bytes_per_sample = 150'000;
          snapshot.nodes[0].network_bytes_per_second = 6e8;
        },
-       "The network of its hosts limits it to 5 workers" + wants +
+       "The network limits it to 5 workers" + wants +
            "8 cores beside it and 5 workers of 1000m bring supply to 59 % of that, one more would bring 6 %."},
       {"the room", [](ClusterSnapshot& snapshot, Job&, Config&) { snapshot.nodes[1].allocatable_millicores = 5500; },
        "No node has room for more than 5 workers" + wants +

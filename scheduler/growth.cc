@@ -38,20 +38,27 @@ Growth::Growth(std::vector<Contender>& contenders, NodeTable& nodes, const Clust
   for (const Quota& quota : snapshot.quotas)
     quota_left_.push_back(quota.worker_millicores.value_or(std::numeric_limits<std::int64_t>::max()));
   host_network_.reserve(nodes.size());
-  cheapest_price_ = kUnlimited;
+  double cheapest = kUnlimited;
   for (int node = 0; node < nodes.size(); ++node) {
-    host_network_.push_back(nodes[node].node->network_bytes_per_second.value_or(kUnlimited));
-    if (nodes[node].node->schedulable) cheapest_price_ = std::min(cheapest_price_, nodes[node].price_per_core_hour());
+    const NodeState& state = nodes[node];
+    host_network_.push_back(state.node->network_bytes_per_second.value_or(kUnlimited));
+    if (state.node->schedulable || state.standing_millicores > 0)
+      cheapest = std::min(cheapest, state.price_per_core_hour());
   }
+  if (cheapest < kUnlimited) cheapest_price_ = cheapest;
 }
 
 void Growth::hold_unconditional() {
   for (Contender& c : contenders_) {
     if (!c.want.unconditional) continue;
-    c.workers = std::min(c.limit, c.bound);
-    used_millicores_ += pooled(c, c.workers) * c.worker_millicores;
-    count(c, c.limit);  // those that are lost, too: the number stands
+    c.workers = std::min(c.assured_workers(), c.bound);
+    hold(c);
   }
+}
+
+void Growth::hold(const Contender& c) {
+  used_millicores_ += pooled(c, c.workers) * c.worker_millicores;
+  count(c, std::max(c.workers, c.assured_workers()));  // those that are lost, too: the number stands
 }
 
 void Growth::run(const std::vector<int>& bidders) {
@@ -207,7 +214,7 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
   int fitting = workers;
   while (fitting > 0 && (pooled(c, c.workers + fitting) - pooled(c, c.workers)) * size > spare_millicores()) --fitting;
   bounded(fitting, Reason::kCpu);
-  if (!c.want.unconditional) {
+  if (c.workers >= c.assured_workers()) {
     if (c.quota != kNowhere) bounded(quota_left_[c.quota] / size, Reason::kQuota);
     bounded(within_network(c, workers), Reason::kNetwork);
     const double price = c.worker_cores() * cheapest_price_;
@@ -222,7 +229,7 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
 
 void Growth::give_back_worker(Contender& c) {
   used_millicores_ -= (pooled(c, c.workers) - pooled(c, c.workers - 1)) * c.worker_millicores;
-  if (!c.want.unconditional) count(c, -1);
+  if (c.workers > c.assured_workers()) count(c, -1);
   --c.workers;
 }
 

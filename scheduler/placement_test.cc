@@ -1,5 +1,7 @@
 #include "scheduler/placement.h"
 
+#include <algorithm>
+
 #include "scheduler/testing/builders.h"
 #include "src/base/testing/catch.h"
 
@@ -117,6 +119,12 @@ TEST_CASE("a large worker of a higher priority") {
     CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n2"});
     CHECK(plan_of(plan, "small").victims == Names{"small-worker-3"});
   }
+  SECTION("takes one on which more has to go, as that one has no memory for it") {
+    Job job = small(MakeJob("small").measures(kHungry).max(4).holds(3, "n1").holds(1, "n2"));
+    const Plan plan = decided({node("n1", 2000), with_memory(node("n2", 2000), 1)}, {large(MakeJob("large")), job});
+    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+    CHECK(plan_of(plan, "small").victims.size() == 3);
+  }
   SECTION("takes their memory with their room") {
     Job job = MakeJob("small").measures(kHungry).max(4).holds(4, "n1").obj();
     job.worker_millicores = 500;
@@ -144,6 +152,93 @@ TEST_CASE("a large worker of a higher priority") {
     const Plan plan = decided({cordoned, node("n2", 1500)}, {large(MakeJob("large")), job});
     CHECK(plan_of(plan, "large").workers == 0);
     CHECK(plan_of(plan, "small").workers == 4);
+  }
+}
+
+TEST_CASE("a large worker displaces nobody in vain: others make way where it can then go, or not at all") {
+  // Two cores free in sum, in two pieces: a core beside the small ones on "n1", a core on "n2". The large worker needs
+  // two cores, two gibibytes and 231 MB/s.
+  struct Row {
+    const char* situation;
+    void (*set)(Node& n1, Node& n2, ClusterSnapshot& rest);
+    Names want_large;  // nodes
+    int want_small;
+  };
+  const auto nothing = [](Node&, Node&, ClusterSnapshot&) {};
+  const Row rows[] = {
+      {"it can go there", nothing, {"n1"}, 0},
+      {"there is no memory for it",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.free_memory_bytes = std::int64_t{1} << 30; },
+       {},
+       2},
+      {"there is just the memory that it needs",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.free_memory_bytes = std::int64_t{2} << 30; },
+       {"n1"},
+       0},
+      {"what it sends does not fit out of the node",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.network_bytes_per_second = 2.3e8; },
+       {},
+       2},
+      {"the network out of the node is just wide enough",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.network_bytes_per_second = 2.32e8; },
+       {"n1"},
+       0},
+      {"it is too dear, even with what they would give back",
+       [](Node& n1, Node&, ClusterSnapshot& rest) { n1.price_per_hour = 2, rest.budget_per_hour = 1.9; },
+       {},
+       2},
+      {"with what they give back there is enough money",
+       [](Node& n1, Node&, ClusterSnapshot& rest) { n1.price_per_hour = 2, rest.budget_per_hour = 2; },
+       {"n1"},
+       0},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job large = sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 2);
+    large.bytes_per_sample = 150'000;
+    Job small = sized(MakeJob("small").measures(kHungry).max(2).holds(2, "n1"), 500, 0);
+    ClusterSnapshot snapshot{kNowSeconds, {}, {large, small}, {}, {}};
+    Node n1 = node("n1", 2000), n2 = node("n2", 1000);
+    row.set(n1, n2, snapshot);
+    snapshot.nodes = {n1, n2};
+    const Plan plan = decide(snapshot, {});
+    CHECK(plan_of(plan, "large").new_worker_nodes == row.want_large);
+    CHECK(plan_of(plan, "small").workers == row.want_small);
+  }
+}
+
+TEST_CASE("who makes way for a large worker: no more than must, the least important, and what is kept least") {
+  struct Row {
+    const char* situation;
+    std::vector<Worker> of_low, of_lower;  // priorities 0 and -1
+    Names want_low, want_lower;            // victims
+  };
+  const Worker old{"old", "n1", true, 100, 110, false};
+  const Worker young{"young", "n1", true, 500, 510, false};
+  const Worker starting{"starting", "n1", false, 50, 0, false};
+  const Row rows[] = {
+      {"the young one", {old, young}, {}, {"young"}, {}},
+      {"the one that starts, though it is the oldest", {old, starting}, {}, {"starting"}, {}},
+      {"that of the lower priority, though it is older", {young}, {old}, {}, {"old"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    for (const bool in_order : {true, false}) {  // of the snapshot: it means nothing
+      const auto holding = [&](const MakeJob& maker, std::vector<Worker> workers) {
+        Job job = sized(maker, 500, 0);
+        job.allocated_workers = job.max_workers = static_cast<int>(workers.size());
+        if (!in_order) std::reverse(workers.begin(), workers.end());
+        job.workers = workers;
+        return job;
+      };
+      const Plan plan = decided({node("n1", 2000), node("n2", 500)},
+                                {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 1500, 0),
+                                 holding(MakeJob("low").measures(kHungry), row.of_low),
+                                 holding(MakeJob("lower").priority(-1).measures(kHungry), row.of_lower)});
+      CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+      CHECK(plan_of(plan, "low").victims == row.want_low);
+      CHECK(plan_of(plan, "lower").victims == row.want_lower);
+    }
   }
 }
 

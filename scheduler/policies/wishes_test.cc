@@ -170,6 +170,15 @@ TEST_CASE("a quota bounds new workers and keeps old ones") {
   CHECK(counts(fulfil(cluster, {workers(6), workers(6), workers(6)}, Turns::kOneEach)) == std::vector<int>{0, 3, 6});
 }
 
+TEST_CASE("a worker that finds no node leaves its quota to the others") {
+  Job large = running("a"), small = running("b");
+  large.quota = small.quota = "team";
+  large.worker_millicores = 4000;
+  ClusterSnapshot cluster = snapshot({cpu_node("n", 3)}, {large, small});
+  cluster.quotas = {{.name = "team", .worker_millicores = 5000}};
+  CHECK(counts(fulfil(cluster, {workers(1), workers(3)}, Turns::kOneEach)) == std::vector<int>{0, 3});
+}
+
 TEST_CASE("who goes first when workers are taken away: unbound, not ready, youngest") {
   Job job = running("a");
   job = with_worker(job, "old", "n", true, 10);
