@@ -14,8 +14,8 @@
 // limits_property_test.cc)
 //   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers.
 //   2. No node is given more than it has free; workers that are starting count, workers that are draining do not.
-//   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless (for min) capacity, a quota, the
-//      budget, the network of its hosts or placement Local forbids.
+//   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless (for min) capacity, a quota, a
+//      network, the budget or placement Local forbids.
 //   4. A running job without usable metrics keeps its workers, and no other job's growth takes them.
 //   5. A job that hardly waits never gets additional workers. (Where the plan sets the feeders' CPU: one that never
 //      waits gets no higher supply; one may be replaced by the other.)

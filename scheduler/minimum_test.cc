@@ -137,6 +137,24 @@ TEST_CASE("the minimum of a job that is not measured: what it holds stands, the 
   }
 }
 
+TEST_CASE("what a large worker was granted and has no node for goes to the minimum of a job that is not measured") {
+  // Three cores in two pieces: the large worker's two are granted first, and fit on neither.
+  Job small = MakeJob("small").min(4).obj();
+  small.worker_millicores = 500;
+  ClusterSnapshot snapshot = MakeSnapshot()
+                                 .node("n1", 1500)
+                                 .node("n2", 1500)
+                                 .job(MakeJob("large").priority(1).max(1).worker_millicores(2000).measures(kHungry))
+                                 .obj();
+  snapshot.jobs[0].min_workers = 1;
+  snapshot.jobs.push_back(small);
+  const Plan plan = decide(snapshot, {});
+  CHECK(plan_of(plan, "large").workers == 0);
+  CHECK(to_string(plan_of(plan, "large").reason) == "Cpu");
+  CHECK(plan_of(plan, "small").workers == 4);
+  CHECK(to_string(plan_of(plan, "small").reason) == "Min");
+}
+
 TEST_CASE("why a minimum was not reached is said in words") {
   const Plan plan = decide(under({.quota_millicores = 3000}, {of_team(holds(2))}), {});
   CHECK(plan.jobs[0].explanation == "Quota team limits it to 3 workers.");

@@ -242,7 +242,7 @@ TEST_CASE("a trainer that waits starts where its GPUs are free, and workers make
 TEST_CASE("shares are in proportion to GPUs, of what others leave") {
   Node node = gpu_node("g", 8, 24);
   node.requested_by_others_millicores = 8000;
-  const std::vector<Node> all{node};
+  const std::vector<Node> all{node, cpu_node("c", 16)};
   const NodeIndex nodes(all);
   struct Row {
     const char* situation;
@@ -252,6 +252,7 @@ TEST_CASE("shares are in proportion to GPUs, of what others leave") {
   const Row rows[] = {
       {"all GPUs", {.node = "g", .gpus = 8}, 16000},
       {"three of eight", {.node = "g", .gpus = 3}, 6000},
+      {"a node without GPUs: what it has", {.node = "c", .gpus = 0, .request_millicores = 700}, 700},
       {"an unknown node: what it has", {.node = "?", .gpus = 3, .request_millicores = 700}, 700},
       {"a node that is not known: what it has", {.node = "", .gpus = 3, .request_millicores = 700}, 700},
   };
