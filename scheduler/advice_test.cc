@@ -53,6 +53,20 @@ Job settled(int holds, const std::string& on = "n") {
   return job;
 }
 
+// One that wants more, and must not have it.
+Job two_at_most() {
+  Job job = of_team("other", 0, "n");
+  job.max_workers = 2;
+  return job;
+}
+
+// Advised as well, if there were anything to advise it by.
+Job unmeasured(Job job) {
+  job.mode = Mode::kRecommend;
+  job.observation = {std::nullopt, "Prometheus is away"};
+  return job;
+}
+
 Job lost_one(Job job) {
   ++job.allocated_workers;
   return job;
@@ -104,6 +118,13 @@ TEST_CASE("what a job is advised, by situation") {
        Reason::kNetwork},
       {"a quota of four", {plenty}, {advised(2)}, 4000, {}, 4, Reason::kQuota},
       {"a quota of six, another holds two", {plenty}, {advised(2), settled(2)}, 6000, {}, 4, Reason::kQuota},
+      {"a quota of six, another one may grow to two",
+       {plenty},
+       {advised(2), two_at_most()},
+       6000,
+       {},
+       4,
+       Reason::kQuota},
       {"a quota of six, another has lost one of two: its number stands",
        {plenty},
        {advised(2), lost_one(settled(1))},
@@ -111,6 +132,20 @@ TEST_CASE("what a job is advised, by situation") {
        {},
        4,
        Reason::kQuota},
+      {"a quota of six, another one that is advised has not been measured and holds two",
+       {plenty},
+       {advised(2), unmeasured(settled(2))},
+       6000,
+       {},
+       4,
+       Reason::kQuota},
+      {"room for four, another's two stand on a node that takes no more",
+       {node("n", 4), node("drained", 2, false)},
+       {advised(2), settled(2, "drained")},
+       {},
+       {},
+       4,
+       Reason::kCpu},
       {"money for four", {at_price(plenty, 0.1)}, {advised(2)}, {}, 0.4, 4, Reason::kBudget},
       {"money for six, another costs two",
        {at_price(plenty, 0.1)},

@@ -45,9 +45,6 @@ bool is_advised(const Contender& c) { return c.advised.has_value(); }
 // The contender as if it held nothing and bid for what it would want. Its workers' room is free again.
 Contender back_in_the_pot(const Contender& c, NodeTable& nodes) {
   for (const int node : c.occupied) occupy(nodes[node], c, -1);
-  for (const Worker* worker : c.kept)
-    if (const int node = c.worker_nodes[worker - c.job->workers.data()]; node != kNowhere)
-      nodes[node].staying_millicores -= c.worker_millicores;
   Contender candidate = c;
   candidate.want = *c.advised;
   candidate.limit = candidate.want.workers;

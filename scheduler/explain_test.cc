@@ -186,6 +186,13 @@ TEST_CASE("the whole sentence for a job that waits, and for one whose number som
         "without workers supply is 34 % of that, one more would bring 76 %.");
 }
 
+TEST_CASE("a trainer that runs is not told that it waits for GPUs, though it still says that it does") {
+  Job job = vision().obj();
+  job.waiting = Waiting{kNowSeconds - 10, 2, 1000, false};
+  const Plan plan = decide({kNowSeconds, {{.name = "n", .allocatable_millicores = 8000}}, {job}, {}, {}}, {});
+  CHECK_THAT(plan.jobs[0].explanation, Catch::StartsWith("The trainer waits 66 % of its time for data"));
+}
+
 TEST_CASE("min holds a job of which nothing is known, and no figure is made up for the sentence") {
   CHECK(explained(MakeJob("a").min(2)).explanation == "min holds it at 2 workers.");
 }

@@ -38,14 +38,14 @@ Growth::Growth(std::vector<Contender>& contenders, NodeTable& nodes, const Clust
   for (const Quota& quota : snapshot.quotas)
     quota_left_.push_back(quota.worker_millicores.value_or(std::numeric_limits<std::int64_t>::max()));
   host_network_.reserve(nodes.size());
-  double cheapest = kUnlimited;
+  cheapest_price_ = kUnlimited;
   for (int node = 0; node < nodes.size(); ++node) {
     const NodeState& state = nodes[node];
     host_network_.push_back(state.node->network_bytes_per_second.value_or(kUnlimited));
-    if (state.node->schedulable || state.standing_millicores > 0)
-      cheapest = std::min(cheapest, state.price_per_core_hour());
+    const bool takes_new = state.node->schedulable && state.free_for_workers() > 0;
+    if (takes_new || state.standing_millicores > 0)
+      cheapest_price_ = std::min(cheapest_price_, state.price_per_core_hour());
   }
-  if (cheapest < kUnlimited) cheapest_price_ = cheapest;
 }
 
 void Growth::hold_unconditional() {
@@ -84,7 +84,9 @@ std::optional<Growth::Bid> Growth::next_bid(int index) {
   if (c.blocked && local_closed_[index]) return std::nullopt;
   const double x = c.supply();
   const bool remote_only = c.want.unconditional || c.want.last_in_line;
-  if (remote_only || c.workers < std::min(c.least_workers, c.limit)) return remote_bid(index, x);
+  // A minimum that was refused does not keep the job from its own hosts.
+  const bool below_minimum = !c.blocked && c.workers < std::min(c.least_workers, c.limit);
+  if (remote_only || below_minimum) return remote_bid(index, x);
   if (c.adjustable && x >= c.want.supply_ratio) return std::nullopt;
   if (!local_closed_[index]) {
     if (auto bid = local_bid(index, x)) return bid;

@@ -1,4 +1,6 @@
 // What a minimum may take, and what it may not: it comes before anybody's growth, but within every limit.
+#include <algorithm>
+
 #include "scheduler/decide.h"
 #include "scheduler/estimator.h"
 #include "scheduler/testing/builders.h"
@@ -102,6 +104,11 @@ TEST_CASE("the minimum of a job that is not measured: what it holds stands, the 
        {of_team(holds(2).allocated(3))},
        3,
        Reason::kCpu},
+      {"two more of its workers are there than it is to have, and the quota is three: one goes",
+       {.quota_millicores = 3000},
+       {of_team(holds(4).allocated(2))},
+       3,
+       Reason::kQuota},
       {"not measured for an hour",
        {.quota_millicores = 3000},
        {of_team(holds(2).unmeasured_for(3600))},
@@ -133,7 +140,8 @@ TEST_CASE("the minimum of a job that is not measured: what it holds stands, the 
     CHECK(broken_rules(snapshot, plan) == std::vector<std::string>{});
     CHECK(plan_of(plan, "a").workers == row.want_workers);
     CHECK(to_string(plan_of(plan, "a").reason) == to_string(row.want_reason));
-    CHECK(plan_of(plan, "a").victims.empty());
+    const int live = static_cast<int>(row.jobs[0].workers.size());
+    CHECK(std::ssize(plan_of(plan, "a").victims) == std::max(0, live - row.want_workers));
   }
 }
 
@@ -153,6 +161,19 @@ TEST_CASE("what a large worker was granted and has no node for goes to the minim
   CHECK(to_string(plan_of(plan, "large").reason) == "Cpu");
   CHECK(plan_of(plan, "small").workers == 4);
   CHECK(to_string(plan_of(plan, "small").reason) == "Min");
+}
+
+TEST_CASE("a minimum that finds no node leaves the quota to the others") {
+  Job first = of_team(holds(0));
+  first.worker_memory_bytes = std::int64_t{1} << 30;
+  Job other = MakeJob("b").measures(kHungry).obj();
+  other.quota = "team";
+  ClusterSnapshot snapshot = under({.quota_millicores = 5000}, {first, other});
+  snapshot.nodes[0].free_memory_bytes = 0;
+  const Plan plan = decide(snapshot, {});
+  CHECK(plan_of(plan, "a").workers == 0);
+  CHECK(to_string(plan_of(plan, "a").reason) == "Cpu");
+  CHECK(plan_of(plan, "b").workers == 5);
 }
 
 TEST_CASE("why a minimum was not reached is said in words") {
