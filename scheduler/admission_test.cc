@@ -117,6 +117,17 @@ TEST_CASE("GPUs of a quota are used up by those that start in the same decision"
   CHECK(admitted.contains(other.id));
 }
 
+TEST_CASE("each team has its own quota of GPUs") {
+  Job a = waits("a", 1, 2, 100), b = waits("b", 1, 2, 50);
+  a.quota = "red";
+  b.quota = "blue";
+  ClusterSnapshot snapshot{kNowSeconds, {host("h1", 8, 0)}, {a, b}, {{"red", {}, 1}, {"blue", {}, 2}}, {}};
+  NodeTable nodes(snapshot.nodes, 1000);
+  const auto admitted = admit(snapshot, nodes, {});
+  CHECK_FALSE(admitted.contains(a.id));
+  CHECK(admitted.contains(b.id));
+}
+
 TEST_CASE("a quota without a number of GPUs, or one that nobody has defined, bounds nothing") {
   Job a = waits("a", 1, 8, 0);
   a.quota = "team";
@@ -263,6 +274,7 @@ TEST_CASE("the CPU that running trainers' feeders keep is not for new ones") {
     std::int64_t request_millicores, millicores_per_rank;
     Mode mode;
     bool want;
+    void (*change)(Job& running) = [](Job&) {};
   };
   const Row rows[] = {
       {"a core per GPU is kept, the rest makes way", 8000, 1500, Mode::kAuto, true},
@@ -270,13 +282,20 @@ TEST_CASE("the CPU that running trainers' feeders keep is not for new ones") {
       {"it has less than a core per GPU", 2000, 2000, Mode::kAuto, true},
       {"mode Off: all of it is kept", 8000, 1500, Mode::kOff, false},
       {"mode Off: beside it", 8000, 500, Mode::kOff, true},
+      {"it was told to stop, and its pods are still there: all of it is kept", 8000, 1500, Mode::kAuto, false,
+       [](Job& job) { job.running = false; }},
+      {"it was told to stop: beside it", 8000, 500, Mode::kAuto, true, [](Job& job) { job.running = false; }},
+      {"it runs on a node that nobody knows: all of this one is free", 8000, 2500, Mode::kAuto, true,
+       [](Job& job) { job.hosts[0].node = "elsewhere"; }},
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
-    running.mode = row.mode;
-    running.hosts[0].request_millicores = row.request_millicores;
+    Job beside = running;
+    beside.mode = row.mode;
+    beside.hosts[0].request_millicores = row.request_millicores;
+    row.change(beside);
     trainer.waiting->millicores_per_rank = row.millicores_per_rank;
-    CHECK(Case{{node}, {running, trainer}, {}}.admitted().size() == (row.want ? 1 : 0));
+    CHECK(Case{{node}, {beside, trainer}, {}}.admitted().size() == (row.want ? 1 : 0));
   }
 }
 

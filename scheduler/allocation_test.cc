@@ -46,7 +46,7 @@ class Contest {
     Growth growth(contenders, nodes, snapshot, config);
     growth.hold_unconditional();
     growth.run(everybody);
-    place(contenders, nodes, growth, snapshot, config);
+    place(contenders, nodes, growth, {}, config);
     std::vector<Grant> grants;
     for (const Contender& c : contenders) {
       Grant grant;

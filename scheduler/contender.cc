@@ -66,6 +66,12 @@ void find_hosts(const NodeTable& nodes, Contender& c) {
 
 }  // namespace
 
+void occupy(NodeState& state, const Contender& c, int workers) {
+  state.worker_millicores += workers * c.worker_millicores;
+  state.memory_bytes -= workers * c.job->worker_memory_bytes;
+  state.network_bytes_per_second -= workers * c.worker_traffic;
+}
+
 std::vector<Contender> make_contenders(const ClusterSnapshot& snapshot, NodeTable& nodes, const Config& config) {
   std::vector<const Job*> jobs;
   jobs.reserve(snapshot.jobs.size());

@@ -3,6 +3,7 @@
 // Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -61,13 +62,20 @@ struct Contender {
   std::vector<int> new_nodes;  // of workers that do not exist yet
   std::vector<int> occupied;   // of all workers that have a place
 
+  // Workers that nothing justifies taking: what an unconditional want holds now. More than that, for a minimum, is bid
+  // for under the same limits as everybody's.
+  int assured_workers() const { return want.unconditional ? std::min(limit, held_workers) : 0; }
   double worker_cores() const { return static_cast<double>(worker_millicores) / 1000; }
   double supply(std::int64_t local, int remote_workers) const {
     return supply_base + supply_per_local_core * static_cast<double>(local) / 1000 +
            supply_per_remote_core * remote_workers * worker_cores();
   }
   double supply() const { return supply(local_millicores, workers); }
+  double price_per_hour_on(const NodeState& state) const { return worker_cores() * state.price_per_core_hour(); }
 };
+
+// So many more of the contender's workers stand on a node; negative: so many fewer.
+void occupy(NodeState& state, const Contender& contender, int workers);
 
 // One contender per job, ordered by id, with belief and want; nothing granted yet. Notes on the nodes what stands
 // there.

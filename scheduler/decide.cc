@@ -40,39 +40,47 @@ std::int64_t worker_capacity(const NodeTable& nodes) {
   return capacity;
 }
 
+bool is_advised(const Contender& c) { return c.advised.has_value(); }
+
+// The contender as if it held nothing and bid for what it would want. Its workers' room is free again.
+Contender back_in_the_pot(const Contender& c, NodeTable& nodes) {
+  for (const int node : c.occupied) occupy(nodes[node], c, -1);
+  Contender candidate = c;
+  candidate.want = *c.advised;
+  candidate.limit = candidate.want.workers;
+  candidate.workers = 0;
+  candidate.blocked.reset();
+  candidate.kept.clear();
+  candidate.new_nodes.clear();
+  candidate.occupied.clear();
+  return candidate;
+}
+
 // A recommendation is acted upon by somebody else, or not at all: until then the job holds exactly what it has. This is
-// what it would get from what the others leave, with its own workers back in the pot.
-std::map<int, Contender> advise(const std::vector<Contender>& contenders, const Growth& growth, NodeTable nodes,
+// what it would get from what the others leave, of the nodes and of every limit, with its own workers back in the pot.
+std::map<int, Contender> advise(const std::vector<Contender>& contenders, const NodeTable& placed,
                                 const ClusterSnapshot& snapshot, const Config& config) {
+  std::map<int, Contender> advice;
+  if (std::none_of(contenders.begin(), contenders.end(), is_advised)) return advice;
+  NodeTable nodes = placed;
   std::vector<int> asked;
   std::vector<Contender> advised;
-  std::int64_t theirs = 0;
+  std::optional<double> budget_left = snapshot.budget_per_hour;
   for (int i = 0; i < std::ssize(contenders); ++i) {
     const Contender& c = contenders[i];
-    if (!c.advised) continue;
-    asked.push_back(i);
-    theirs += std::max(0, c.workers - c.outside) * c.job->worker_millicores;
-    for (const int node : c.occupied) nodes[node].worker_millicores -= c.job->worker_millicores;
-    for (const Worker* worker : c.kept)
-      if (const int node = c.worker_nodes[worker - c.job->workers.data()]; node != kNowhere)
-        nodes[node].staying_millicores -= c.job->worker_millicores;
-    Contender candidate = c;
-    candidate.want = *c.advised;
-    candidate.limit = candidate.want.workers;
-    candidate.workers = 0;
-    candidate.blocked.reset();
-    candidate.kept.clear();
-    candidate.new_nodes.clear();
-    candidate.occupied.clear();
-    advised.push_back(std::move(candidate));
+    if (is_advised(c)) {
+      asked.push_back(i);
+      advised.push_back(back_in_the_pot(c, nodes));
+    } else if (budget_left) {
+      for (const int node : c.occupied) *budget_left -= c.price_per_hour_on(nodes[node]);
+    }
   }
-  std::map<int, Contender> advice;
-  if (asked.empty()) return advice;
   Growth again(advised, nodes, snapshot, config);
-  again.reserve(nodes.pool_millicores() - growth.spare_millicores() - theirs);
+  for (const Contender& c : contenders)
+    if (!is_advised(c)) again.hold(c);
   again.hold_unconditional();
   again.run(everybody(advised));
-  place(advised, nodes, again, snapshot, config);
+  place(advised, nodes, again, budget_left, config);
   for (std::size_t i = 0; i < asked.size(); ++i) advice.emplace(asked[i], std::move(advised[i]));
   return advice;
 }
@@ -92,7 +100,9 @@ std::vector<LocalCpu> local_plan(const Contender& c, const NodeTable& nodes) {
 }
 
 Reason reason_of(const Contender& c) {
-  if (c.want.unconditional || c.want.last_in_line) return c.want.reason;
+  // Of a job that is not measured only what it lacks of its minimum can be refused: the rest it holds already.
+  const bool lacks_minimum = c.workers < std::min(c.least_workers, c.limit) && c.limit > c.assured_workers();
+  if ((c.want.unconditional || c.want.last_in_line) && !lacks_minimum) return c.want.reason;
   if (c.blocked) return *c.blocked;
   // Nothing was refused, yet less than wanted was asked for: the curve is flat there.
   return c.want.reason;
@@ -101,7 +111,7 @@ Reason reason_of(const Contender& c) {
 JobPlan plan_for(const Contender& c, const Contender& wish, const NodeTable& nodes) {
   JobPlan plan;
   plan.id = c.job->id;
-  plan.recommended = wish.want.unconditional ? wish.want.workers : wish.workers;
+  plan.recommended = std::max(wish.workers, wish.assured_workers());
   plan.workers = c.job->mode == Mode::kRecommend ? c.job->allocated_workers : plan.recommended;
   plan.victims = victims_of(c, nodes);
   plan.new_worker_nodes.reserve(c.new_nodes.size());
@@ -134,10 +144,10 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
   growth.run(everybody(contenders));
 
   // 5. Place: which workers stay, which go, and where there is room for new ones.
-  place(contenders, nodes, growth, snapshot, config);
+  place(contenders, nodes, growth, snapshot.budget_per_hour, config);
 
   // 6. Advise: what the jobs in mode Recommend would get from the rest.
-  const std::map<int, Contender> advice = advise(contenders, growth, nodes, snapshot, config);
+  const std::map<int, Contender> advice = advise(contenders, nodes, snapshot, config);
 
   // 7. Explain: every figure and the one constraint that binds, per job.
   const ProgressTable& curve = progress_table(config.softmin_exponent);

@@ -10,11 +10,12 @@
 //   v      value of a core = weight sqrt(g) (df / core) / sqrt(remaining hours); g = GPUs of the job
 //
 // Guarantees (each is a property test in decide_property_test.cc, for feeders and workers together in
-// joint_property_test.cc, and under all objectives and limits in guarantees_property_test.cc)
+// joint_property_test.cc, and under all objectives and limits in guarantees_property_test.cc and
+// limits_property_test.cc)
 //   1. Pure and deterministic: the same snapshot gives the same plan, whatever the order of jobs, nodes and workers.
 //   2. No node is given more than it has free; workers that are starting count, workers that are draining do not.
-//   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless capacity (for min) or placement
-//      Local (for min) forbids.
+//   3. min_workers <= workers <= max_workers for every running job in mode Auto, unless (for min) capacity, a quota, a
+//      network, the budget or placement Local forbids.
 //   4. A running job without usable metrics keeps its workers, and no other job's growth takes them.
 //   5. A job that hardly waits never gets additional workers. (Where the plan sets the feeders' CPU: one that never
 //      waits gets no higher supply; one may be replaced by the other.)
@@ -25,7 +26,8 @@
 //   9. Every job whose feeders' CPU the plan sets gets at least min(its GPU-proportional share, 1.05 of its need, but a
 //      core per GPU) on its own hosts, as far as workers that must not be stopped leave room; beside these nobody
 //      shrinks.
-//  10. Quotas and the budget are never exceeded by what the plan adds.
+//  10. Quotas and the budget are never exceeded by what the plan adds, minima included; who is told that one of them
+//      binds could not have had another worker.                                                  (workers of one size)
 #pragma once
 
 #include "scheduler/config.h"

@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 
 #include "scheduler/testing/builders.h"
+#include "scheduler/testing/properties.h"
 #include "scheduler/testing/rules.h"
 #include "src/base/testing/catch.h"
 
@@ -21,10 +22,13 @@ struct Population {
   bool only_auto = false;
   bool lost_and_draining_workers = true;
   bool minima = true;
+  bool limits = false;  // quotas, prices, a budget
 };
 
 const Population kUniform{
     .worker_millicores = {500}, .only_auto = true, .lost_and_draining_workers = false, .minima = false};
+
+const Population kLimited{.limits = true};
 
 template <typename T>
 T pick(const std::vector<T>& values) {
@@ -97,6 +101,17 @@ Job some_job(const std::string& name, std::vector<Node>& room, const Population&
   return job;
 }
 
+void limit(ClusterSnapshot& snapshot) {
+  for (const char* name : {"small", "large"})
+    snapshot.quotas.push_back({name, std::int64_t{250} * *rc::gen::inRange(0, 40), std::nullopt});
+  for (Job& job : snapshot.jobs) job.quota = pick<std::string>({"", "small", "large", "undefined"});
+  for (Node& node : snapshot.nodes) {
+    node.gpus = pick<int>({0, 0, 8});
+    node.price_per_hour = pick<double>({0, 0.02, 0.1, 1}) * static_cast<double>(node.allocatable_millicores) / 1000;
+  }
+  if (*rc::gen::inRange(0, 3) > 0) snapshot.budget_per_hour = 0.1 * *rc::gen::inRange(0, 60);
+}
+
 ClusterSnapshot some_cluster(const Population& population = {}) {
   ClusterSnapshot snapshot;
   snapshot.taken_at_seconds = kNowSeconds;
@@ -109,21 +124,8 @@ ClusterSnapshot some_cluster(const Population& population = {}) {
   std::vector<Node> room = snapshot.nodes;
   const int jobs = *rc::gen::inRange(1, 7);
   for (int i = 0; i < jobs; ++i) snapshot.jobs.push_back(some_job("j" + std::to_string(i), room, population));
+  if (population.limits) limit(snapshot);
   return snapshot;
-}
-
-// Everything a plan says, and the memory's figures by way of the explanation.
-std::string text_of(const Plan& plan) {
-  std::ostringstream out;
-  out << plan.capacity_millicores << ' ' << plan.granted_millicores << '\n';
-  for (const JobPlan& job : plan.jobs) {
-    out << job.id.name << ' ' << job.workers << ' ' << job.recommended << ' ' << to_string(job.reason) << ' '
-        << to_string(job.bottleneck);
-    for (const std::string& victim : job.victims) out << " -" << victim;
-    for (const std::string& node : job.new_worker_nodes) out << " +" << node;
-    out << ' ' << job.next_worker_gain_percent << ' ' << job.explanation << '\n';
-  }
-  return out.str();
 }
 
 void property(const std::string& name, const std::function<void()>& body) { CHECK(rc::check(name, body)); }
@@ -175,6 +177,22 @@ TEST_CASE("min and max are kept") {
       const bool may_be_below = !job.running || job.placement == Placement::kLocal || plan.reason == Reason::kCpu;
       RC_ASSERT(plan.recommended >= job.min_workers || may_be_below);
       if (!job.running || job.placement == Placement::kLocal) RC_ASSERT(plan.recommended == 0);
+    }
+  });
+}
+
+TEST_CASE("quotas, prices and a budget: no plan breaks a rule, and a minimum gives way to nothing else") {
+  property("limits", [] {
+    const ClusterSnapshot snapshot = some_cluster(kLimited);
+    const Plan plan = decide(snapshot, {});
+    RC_ASSERT(broken_rules(snapshot, plan) == std::vector<std::string>{});
+    for (const JobPlan& job_plan : plan.jobs) {
+      const Job& job = job_of(snapshot, job_plan.id);
+      if (!job.running || job.mode == Mode::kOff || job.placement == Placement::kLocal) continue;
+      if (job_plan.recommended >= job.min_workers) continue;
+      RC_ASSERT(is_limit(job_plan.reason));
+      RC_ASSERT(job_plan.reason != Reason::kQuota || job.quota == "small" || job.quota == "large");
+      RC_ASSERT(job_plan.reason != Reason::kBudget || snapshot.budget_per_hour);
     }
   });
 }

@@ -122,6 +122,7 @@ TEST_CASE("what a job has before anybody grows, by situation") {
        {ranks(unknown(needs("a", 1, 5)), 2), ranks(unknown(needs("b", 1, 5)), 1)},
        16'000},
       {"the host has no GPUs: a core per rank", cpu_only, {ranks(needs("a", 1, 0.5), 2)}, 2000},
+      {"the host has no GPUs, and no rank stands there any more", cpu_only, {ranks(needs("a", 1, 5), 0)}, 0},
       {"more GPUs are claimed than there are: divided by the claims",
        host("h"),
        {unknown(needs("a", 8, 5)), unknown(needs("b", 8, 5))},
@@ -187,6 +188,18 @@ TEST_CASE("the limit of the feeders: idle CPU of the host, where they may use it
   CHECK(limit(needs("a", 4, 0.5)) == 24'000);
   CHECK(limit(with(needs("a", 4, 30), Placement::kRemote)) == 4000);
   CHECK(limit(with(needs("a", 4, 30, 5000), Mode::kOff)) == 5000);
+  Job elsewhere = needs("a", 4, 30, 5000);
+  elsewhere.hosts[0].node = "elsewhere";
+  CHECK(limit(elsewhere) == 5000);
+}
+
+TEST_CASE("feeders on a host that nobody knows stay as they are, and workers make up for what is missing") {
+  Job job = needs("a", 4, 30, 5000);
+  job.hosts[0].node = "elsewhere";
+  const Node cpu{.name = "n", .allocatable_millicores = 64'000};
+  const JobPlan plan = decide({kNowSeconds, {host("h"), cpu}, {job}, {}, {}}, {}).jobs[0];
+  CHECK(plan.local[0] == LocalCpu{"elsewhere", 5000, 5000});
+  CHECK(plan.workers == Approx((1.355 * 30 - 5) / 0.77).margin(2));
 }
 
 TEST_CASE("capacity for data workers is what feeders leave") {

@@ -50,6 +50,8 @@ TEST_CASE("one window that is wrong, after ten that were right: what is believed
        7.9, 8.1},
       {"a rate that is not a number",
        [](Measurement& m) { m.remote->busy_cores = std::numeric_limits<double>::quiet_NaN(); }, 8, 8},
+      {"a number of samples without end",
+       [](Measurement& m) { m.samples_per_second = std::numeric_limits<double>::infinity(); }, 8, 8},
       {"an evaluation took all but a few batches",
        [](Measurement& m) { m.samples_per_second /= 50, m.compute_share /= 50, m.batches_in_window = 5; }, 8, 8},
       {"the last step of the epoch: nothing but waiting",
@@ -72,6 +74,11 @@ TEST_CASE("one window that is wrong, after ten that were right: what is believed
     CHECK(job.memory->knee_cores->published == Approx(8).epsilon(0.12));
     CHECK(job.memory->local_rate_per_core->published == Approx(1000).epsilon(0.12));
   }
+}
+
+TEST_CASE("who leaves out the reason why there are no metrics is told of none") {
+  CHECK(estimate(MakeJob("a").misses("").obj(), kNowSeconds, kConfig).metrics_problem == "no metrics");
+  CHECK(estimate(MakeJob("a").misses("gone").obj(), kNowSeconds, kConfig).metrics_problem == "gone");
 }
 
 TEST_CASE("metrics come and go: what was learnt before they went is what is known when they come back") {

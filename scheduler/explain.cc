@@ -62,7 +62,7 @@ void say_reason(const Contender& c, const JobPlan& plan, Text& text) {
     case Reason::kNoEffect: text << "More workers were tried and brought no speed: " << workers << " stay"; break;
     case Reason::kQuota: text << "Quota " << c.job->quota << " limits it to " << workers; break;
     case Reason::kBudget: text << "The budget limits it to " << workers; break;
-    case Reason::kNetwork: text << "The network of its hosts limits it to " << workers; break;
+    case Reason::kNetwork: text << "The network limits it to " << workers; break;
     case Reason::kFlat: text << "More than " << workers << " would not be worth their price"; break;
   }
 }

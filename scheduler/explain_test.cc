@@ -112,7 +112,7 @@ TEST_CASE("the whole sentence where the plan sets feeders and workers, for every
          job.bytes_per_sample = 150'000;
          snapshot.nodes[0].network_bytes_per_second = 6e8;
        },
-       "The network of its hosts limits it to 5 workers" + wants +
+       "The network limits it to 5 workers" + wants +
            "8 cores beside it and 5 workers of 1000m bring supply to 59 % of that, one more would bring 6 %."},
       {"the room", [](ClusterSnapshot& snapshot, Job&, Config&) { snapshot.nodes[1].allocatable_millicores = 5500; },
        "No node has room for more than 5 workers" + wants +
@@ -184,6 +184,13 @@ TEST_CASE("the whole sentence for a job that waits, and for one whose number som
   CHECK(explained(vision().max(0)).explanation ==
         "max limits it to 0 workers; it wants 920 samples/s, which takes 0.736 cores at 1250 samples/s per core, "
         "without workers supply is 34 % of that, one more would bring 76 %.");
+}
+
+TEST_CASE("a trainer that runs is not told that it waits for GPUs, though it still says that it does") {
+  Job job = vision().obj();
+  job.waiting = Waiting{kNowSeconds - 10, 2, 1000, false};
+  const Plan plan = decide({kNowSeconds, {{.name = "n", .allocatable_millicores = 8000}}, {job}, {}, {}}, {});
+  CHECK_THAT(plan.jobs[0].explanation, Catch::StartsWith("The trainer waits 66 % of its time for data"));
 }
 
 TEST_CASE("min holds a job of which nothing is known, and no figure is made up for the sentence") {

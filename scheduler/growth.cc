@@ -40,18 +40,25 @@ Growth::Growth(std::vector<Contender>& contenders, NodeTable& nodes, const Clust
   host_network_.reserve(nodes.size());
   cheapest_price_ = kUnlimited;
   for (int node = 0; node < nodes.size(); ++node) {
-    host_network_.push_back(nodes[node].node->network_bytes_per_second.value_or(kUnlimited));
-    if (nodes[node].node->schedulable) cheapest_price_ = std::min(cheapest_price_, nodes[node].price_per_core_hour());
+    const NodeState& state = nodes[node];
+    host_network_.push_back(state.node->network_bytes_per_second.value_or(kUnlimited));
+    const bool takes_new = state.node->schedulable && state.free_for_workers() > 0;
+    if (takes_new || state.standing_millicores > 0)
+      cheapest_price_ = std::min(cheapest_price_, state.price_per_core_hour());
   }
 }
 
 void Growth::hold_unconditional() {
   for (Contender& c : contenders_) {
     if (!c.want.unconditional) continue;
-    c.workers = std::min(c.limit, c.bound);
-    used_millicores_ += pooled(c, c.workers) * c.worker_millicores;
-    count(c, c.limit);  // those that are lost, too: the number stands
+    c.workers = std::min(c.assured_workers(), c.bound);
+    hold(c);
   }
+}
+
+void Growth::hold(const Contender& c) {
+  used_millicores_ += pooled(c, c.workers) * c.worker_millicores;
+  count(c, std::max(c.workers, c.assured_workers()));  // those that are lost, too: the number stands
 }
 
 void Growth::run(const std::vector<int>& bidders) {
@@ -77,7 +84,9 @@ std::optional<Growth::Bid> Growth::next_bid(int index) {
   if (c.blocked && local_closed_[index]) return std::nullopt;
   const double x = c.supply();
   const bool remote_only = c.want.unconditional || c.want.last_in_line;
-  if (remote_only || c.workers < std::min(c.least_workers, c.limit)) return remote_bid(index, x);
+  // A minimum that was refused does not keep the job from its own hosts.
+  const bool below_minimum = !c.blocked && c.workers < std::min(c.least_workers, c.limit);
+  if (remote_only || below_minimum) return remote_bid(index, x);
   if (c.adjustable && x >= c.want.supply_ratio) return std::nullopt;
   if (!local_closed_[index]) {
     if (auto bid = local_bid(index, x)) return bid;
@@ -207,7 +216,7 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
   int fitting = workers;
   while (fitting > 0 && (pooled(c, c.workers + fitting) - pooled(c, c.workers)) * size > spare_millicores()) --fitting;
   bounded(fitting, Reason::kCpu);
-  if (!c.want.unconditional) {
+  if (c.workers >= c.assured_workers()) {
     if (c.quota != kNowhere) bounded(quota_left_[c.quota] / size, Reason::kQuota);
     bounded(within_network(c, workers), Reason::kNetwork);
     const double price = c.worker_cores() * cheapest_price_;
@@ -222,7 +231,7 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
 
 void Growth::give_back_worker(Contender& c) {
   used_millicores_ -= (pooled(c, c.workers) - pooled(c, c.workers - 1)) * c.worker_millicores;
-  if (!c.want.unconditional) count(c, -1);
+  if (c.workers > c.assured_workers()) count(c, -1);
   --c.workers;
 }
 

@@ -32,14 +32,14 @@ class Growth {
   // Lifetime: refers to all arguments.
   Growth(std::vector<Contender>& contenders, NodeTable& nodes, const ClusterSnapshot& snapshot, const Config& config);
 
-  // Workers that nothing justifies taking: they hold their part of the pool before anybody bids.
+  // Workers that nothing justifies taking: they hold their part of the pool and of every limit before anybody bids.
   void hold_unconditional();
 
   // Serves bids until none is left. `bidders`: indices of those who bid.
   void run(const std::vector<int>& bidders);
 
-  // Part of the pool that somebody else holds.
-  void reserve(std::int64_t millicores) { used_millicores_ += millicores; }
+  // What somebody has who does not bid here: its part of the pool and of every limit.
+  void hold(const Contender& other);
 
   // CPU of the pool that nobody holds.
   std::int64_t spare_millicores() const { return nodes_.pool_millicores() - used_millicores_; }
@@ -88,7 +88,7 @@ class Growth {
   const double flat_supply_ratio_;
   std::vector<std::int64_t> quota_left_;
   std::optional<double> budget_left_;
-  double cheapest_price_ = 0;
+  double cheapest_price_ = 0;  // of a core, where workers stand or may go; which of these is for placement to find
   std::vector<double> host_network_;  // left for what remote workers send to trainers, per node
   std::vector<int> local_bidders_;    // per node: contenders whose feeders may want more of it
   std::vector<char> local_closed_;    // per contender: its hosts have nothing left for it

@@ -124,10 +124,35 @@ TEST_CASE("what is held for want of metrics counts against every limit that it s
   }
 }
 
-TEST_CASE("the budget is spent at the price of the nodes that take workers, not of a cheap one that is cordoned") {
-  Node cordoned = node("c", 64'000, 0.01);
+TEST_CASE("what is held on a node that takes no more leaves all the room of the others") {
+  Job off = MakeJob("off").mode(Mode::kOff).holds(3, "c").obj();
+  Node cordoned = node("c", 8000);
   cordoned.schedulable = false;
-  check(Situation{{node("n", 64'000, 0.1), cordoned}, {hungry("a")}, {}, 0.5, {}}.plan(), "a", {5, Reason::kBudget});
+  check(Situation{{node("n", 4000), cordoned}, {off, hungry("a")}, {}, {}, {}}.plan(), "a", {4, Reason::kCpu});
+}
+
+TEST_CASE("the budget is divided at the price of the nodes that have room, not of cheap ones that have none") {
+  Node cordoned = node("c", 64'000, 0.01), full = node("f", 64'000, 0.01);
+  cordoned.schedulable = false;
+  full.requested_by_others_millicores = full.allocatable_millicores;
+  for (const Node& cheap : {cordoned, full}) {
+    CAPTURE(cheap.name);
+    const Plan plan = Situation{{node("n", 64'000, 0.1), cheap}, {hungry("a"), hungry("b")}, {}, 0.6, {}}.plan();
+    check(plan, "a", {3, Reason::kBudget});
+    check(plan, "b", {3, Reason::kBudget});
+  }
+}
+
+TEST_CASE("workers that were lost come back after the minima of more important jobs, and before anybody's growth") {
+  Job lost = blind("blind", 2);
+  lost.allocated_workers = 6;
+  Job important = hungry("a");
+  important.priority = 1;
+  important.min_workers = 1;
+  const Plan plan = Situation{{node("n", 4000)}, {lost, important}, {}, {}, {}}.plan();
+  check(plan, "a", {1, Reason::kCpu});
+  check(plan, "blind", {6, Reason::kNoMetrics});
+  CHECK(plan_of(plan, "blind").new_worker_nodes.size() == 1);
 }
 
 TEST_CASE("a worker that finds no place gives back what it had been counted against") {
@@ -291,6 +316,64 @@ TEST_CASE("feeders and workers of one job, by situation") {
     CHECK(plan.local[0].request_millicores == Approx(row.want_local).margin(110));
     CHECK(plan.workers == row.want_workers);
     CHECK(to_string(plan.reason) == to_string(row.want_reason));
+  }
+}
+
+TEST_CASE("the last piece of a large need is no larger than what is missing") {
+  // Five per cent of the need are 13 workers.
+  Job job = on_host(200, 24'000);
+  job.max_workers = 1000;
+  const Node host{.name = "h", .allocatable_millicores = 24'000, .gpus = 8, .gpus_in_use = 8};
+  const JobPlan plan = decide({kNowSeconds, {host, node("n", 900'000)}, {job}, {}, {}}, {}).jobs[0];
+  CHECK(plan.workers == Approx((1.355 * 200 - 24) / 0.77).margin(1));
+  CHECK(to_string(plan.reason) == "NeedMet");
+}
+
+TEST_CASE("a minimum that is refused is made up for on the own host") {
+  // Its workers come before the feeders' growth, and there is a limit that leaves none.
+  struct Row {
+    const char* situation;
+    void (*set)(ClusterSnapshot&, Job&);
+    Reason want_reason;
+  };
+  const Row rows[] = {
+      {"no memory on any node",
+       [](ClusterSnapshot& snapshot, Job& job) {
+         job.worker_memory_bytes = std::int64_t{1} << 30;
+         for (Node& node : snapshot.nodes) node.free_memory_bytes = 0;
+       },
+       Reason::kCpu},
+      {"a quota of nothing",
+       [](ClusterSnapshot& snapshot, Job& job) {
+         job.quota = "team";
+         snapshot.quotas = {{"team", 0, {}}};
+       },
+       Reason::kQuota},
+      {"no money",
+       [](ClusterSnapshot& snapshot, Job&) {
+         for (Node& node : snapshot.nodes) node.price_per_hour = 64;
+         snapshot.budget_per_hour = 0.5;
+       },
+       Reason::kBudget},
+      {"a network that carries none",
+       [](ClusterSnapshot& snapshot, Job& job) {
+         job.bytes_per_sample = 150'000;
+         snapshot.nodes[0].network_bytes_per_second = 1e8;
+       },
+       Reason::kNetwork},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    const Node host{.name = "h", .allocatable_millicores = 64'000, .gpus = 8, .gpus_in_use = 8};
+    ClusterSnapshot snapshot{kNowSeconds, {host, node("n", 64'000)}, {}, {}, {}};
+    Job job = on_host(8, 8000);
+    job.min_workers = 2;
+    row.set(snapshot, job);
+    snapshot.jobs = {job};
+    const JobPlan plan = decide(snapshot, {}).jobs[0];
+    CHECK(plan.workers == 0);
+    CHECK(to_string(plan.reason) == to_string(row.want_reason));
+    CHECK(plan.local[0].request_millicores == Approx(10'843).margin(110));
   }
 }
 

@@ -130,6 +130,7 @@ TEST_CASE("the network of a host bounds what workers may send there") {
   snapshot.nodes[0].network_bytes_per_second.reset();
   snapshot.nodes[1].network_bytes_per_second = 0.6e9;  // out of the node that has room
   CHECK(decide(snapshot, {}).jobs[0].workers == 5);
+  CHECK(decide(snapshot, {}).jobs[0].reason == Reason::kNetwork);
 }
 
 TEST_CASE("memory of a node bounds its workers") {

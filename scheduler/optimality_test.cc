@@ -22,7 +22,7 @@ double share_of_best(const ClusterSnapshot& snapshot, const Config& config) {
   std::vector<int> everybody(contenders.size());
   for (std::size_t i = 0; i < contenders.size(); ++i) everybody[i] = static_cast<int>(i);
   growth.run(everybody);
-  place(contenders, nodes, growth, snapshot, config);
+  place(contenders, nodes, growth, {}, config);
   double reached = 0;
   for (const Contender& c : contenders)
     if (c.adjustable && c.belief.known) reached += c.worth * progress(c.supply(), config.softmin_exponent);

@@ -20,8 +20,9 @@ class Ranking {
     queue_ = Queue({}, std::move(entries));
   }
 
-  // The best node that can take the worker; kNowhere when none can. The caller does take it.
-  int take(std::int64_t millicores, std::int64_t memory, double traffic) {
+  // The best node with so much CPU that `suits`; kNowhere when none does. The caller does take it.
+  template <typename Suits>
+  int take(std::int64_t millicores, Suits suits) {
     passed_.clear();
     int found = kNowhere;
     while (!queue_.empty()) {
@@ -33,7 +34,7 @@ class Ranking {
         continue;
       }
       queue_.pop();
-      if (entry.room >= millicores && state.memory_bytes >= memory && state.network_bytes_per_second >= traffic) {
+      if (entry.room >= millicores && suits(state)) {
         found = entry.node;
         entry.room -= millicores;
         if (entry.room > 0) queue_.push(entry);
@@ -73,13 +74,13 @@ class Ranking {
 
 class Placer {
  public:
-  Placer(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, const ClusterSnapshot& snapshot,
+  Placer(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, std::optional<double> budget_per_hour,
          const Config& config)
       : contenders_(contenders),
         nodes_(nodes),
         growth_(growth),
         config_(config),
-        budget_left_(snapshot.budget_per_hour),
+        budget_left_(budget_per_hour),
         no_place_(contenders.size()) {
     for (int node = 0; node < nodes.size(); ++node)
       nodes[node].crowded = nodes[node].standing_millicores > nodes[node].free_for_workers();
@@ -107,16 +108,23 @@ class Placer {
     return {!c.want.unconditional, -c.priority, -c.last_value, index};
   }
 
-  bool affords(const Contender& c, const NodeState& state) const {
-    return !budget_left_ || c.worker_cores() * state.price_per_core_hour() <= *budget_left_ + 1e-9;
+  // `refund`: what others would give back first.
+  bool affords(const Contender& c, const NodeState& state, double refund = 0) const {
+    return !budget_left_ || c.price_per_hour_on(state) <= *budget_left_ + refund + 1e-9;
+  }
+
+  // Why a node takes no more of the contender's workers; none: it takes one.
+  std::optional<Reason> refusal_of(const Contender& c, const NodeState& state, double refund = 0) const {
+    if (state.free_for_workers() < c.worker_millicores) return Reason::kCpu;
+    if (state.memory_bytes < c.job->worker_memory_bytes) return Reason::kCpu;
+    if (state.network_bytes_per_second < c.worker_traffic) return Reason::kNetwork;
+    if (!affords(c, state, refund)) return Reason::kBudget;
+    return std::nullopt;
   }
 
   void take(Contender& c, int node) {
-    NodeState& state = nodes_[node];
-    state.worker_millicores += c.worker_millicores;
-    state.memory_bytes -= c.job->worker_memory_bytes;
-    state.network_bytes_per_second -= c.worker_traffic;
-    if (budget_left_) *budget_left_ -= c.worker_cores() * state.price_per_core_hour();
+    occupy(nodes_[node], c, 1);
+    if (budget_left_) *budget_left_ -= c.price_per_hour_on(nodes_[node]);
     c.occupied.push_back(node);
   }
 
@@ -136,31 +144,30 @@ class Placer {
 
   void keep(Contender& c) {
     if (stays_whole(c)) return;
-    int displaced = 0;
+    std::optional<Reason> displaced;
     // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
     // it hides the metrics.
     const bool whatever = c.want.unconditional;
-    const int most = whatever ? c.want.workers : c.workers;
+    const int most = std::max(c.workers, c.assured_workers());
     for (const int worker : in_order_of_keeping(c, nodes_)) {
       if (std::ssize(c.kept) == most) break;
       const int node = c.worker_nodes[worker];
-      if (node == kNowhere) {
-        unplaced_.push_back({&c, &c.job->workers[worker]});
+      if (node == kNowhere) {  // its place is found once everybody's existing ones have theirs
         c.kept.push_back(&c.job->workers[worker]);
         continue;
       }
       const NodeState& state = nodes_[node];
       if (!whatever && (state.free_for_workers() < c.worker_millicores || !affords(c, state))) {
-        ++displaced;
+        displaced = state.free_for_workers() < c.worker_millicores ? Reason::kCpu : Reason::kBudget;
         continue;
       }
       take(c, node);
       c.kept.push_back(&c.job->workers[worker]);
     }
-    if (displaced == 0 || config_.replaces_workers) return;
+    if (!displaced || config_.replaces_workers) return;
     // A number of replicas cannot say "this one, but elsewhere": the displaced ones are missing until the next
     // decision.
-    while (c.workers > std::ssize(c.kept)) give_back(c, Reason::kCpu);
+    while (c.workers > std::ssize(c.kept)) give_back(c, *displaced);
   }
 
   void give_back(Contender& c, Reason reason) {
@@ -171,29 +178,27 @@ class Placer {
 
   // A node for one more worker that has none; kNowhere when there is no room, or none that the budget allows.
   int find(Contender& c, Ranking& ranking) {
-    const int node = ranking.take(c.worker_millicores, c.job->worker_memory_bytes, c.worker_traffic);
-    refusal_ = node == kNowhere ? Reason::kCpu : Reason::kBudget;
-    if (node == kNowhere || !affords(c, nodes_[node])) return kNowhere;
-    take(c, node);
+    refusal_ = Reason::kCpu;  // or what else keeps it from the best node that has the CPU
+    const int node = ranking.take(c.worker_millicores, [&](const NodeState& state) {
+      const std::optional<Reason> refusal = refusal_of(c, state);
+      if (refusal_ == Reason::kCpu && refusal) refusal_ = *refusal;
+      return !refusal;
+    });
+    if (node != kNowhere) take(c, node);
     return node;
   }
 
   // False when some of the workers that were granted have no place.
   bool place_new(Contender& c, Ranking& ranking) {
     bool all = true;
-    const auto unbound = [&](const Worker* worker) {
-      return std::any_of(unplaced_.begin(), unplaced_.end(),
-                         [&](const auto& entry) { return entry.first == &c && entry.second == worker; });
-    };
-    if (!unplaced_.empty()) {
+    if (c.bound < c.live)
       std::erase_if(c.kept, [&](const Worker* worker) {
-        if (!unbound(worker) || find(c, ranking) != kNowhere) return false;
-        if (c.want.unconditional) return false;
-        give_back(c, Reason::kCpu);
+        const bool unbound = c.worker_nodes[worker - c.job->workers.data()] == kNowhere;
+        if (!unbound || find(c, ranking) != kNowhere || c.want.unconditional) return false;
+        give_back(c, refusal_);
         all = false;
         return true;
       });
-    }
     while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) {
       int node = find(c, ranking);
       if (node == kNowhere && make_room(c)) {
@@ -210,46 +215,49 @@ class Placer {
   }
 
   // Where a worker finds no node although there is room enough in sum, smaller ones of a lower priority make way: on
-  // the node where the least has to go. Otherwise small workers of anybody would starve large ones of the important.
+  // the node where the least has to go, if the worker can then go there. Otherwise small workers of anybody would
+  // starve large ones of the important.
   bool make_room(const Contender& c) {
     if (--searches_left_ < 0) return false;
-    std::vector<std::int64_t> yielding(nodes_.size());
-    for (const Contender& other : contenders_)
-      if (other.priority < c.priority && !other.want.unconditional)
-        for (const int node : other.occupied) yielding[node] += other.worker_millicores;
-    int best = kNowhere;
+    std::vector<NodeState> cleared(nodes_.size());  // as if all of them went
+    std::vector<double> refund(nodes_.size());
+    for (int node = 0; node < nodes_.size(); ++node) cleared[node] = nodes_[node];
+    for (const Contender& other : contenders_) {
+      if (!yields_to(c, other)) continue;
+      for (const int node : other.occupied) {
+        occupy(cleared[node], other, -1);
+        refund[node] += other.price_per_hour_on(nodes_[node]);
+      }
+    }
     const auto missing = [&](int node) { return c.worker_millicores - nodes_[node].free_for_workers(); };
+    int best = kNowhere;
     for (int node = 0; node < nodes_.size(); ++node) {
-      if (!nodes_[node].node->schedulable || yielding[node] < missing(node)) continue;
+      if (!nodes_[node].node->schedulable || refusal_of(c, cleared[node], refund[node])) continue;
       if (best == kNowhere || missing(node) < missing(best)) best = node;
     }
     if (best == kNowhere) return false;
     // The lowest first; order_ has the highest priority in front.
-    for (auto index = order_.rbegin(); index != order_.rend() && missing(best) > 0; ++index) {
-      Contender& other = contenders_[*index];
-      if (other.priority >= c.priority || other.want.unconditional) continue;
-      while (missing(best) > 0 && evict(other, best)) continue;
-    }
+    for (auto index = order_.rbegin(); index != order_.rend(); ++index)
+      if (Contender& other = contenders_[*index]; yields_to(c, other))
+        while (refusal_of(c, nodes_[best]) && evict(other, best)) continue;
     changed_ = best;
-    return missing(best) <= 0;
+    return true;
   }
 
+  static bool yields_to(const Contender& c, const Contender& other) {
+    return other.priority < c.priority && !other.want.unconditional;
+  }
+
+  // Takes the job's least worker off a node. Whoever yields has had nothing new placed yet: that is done by priority.
   bool evict(Contender& c, int node) {
     const auto place = std::find(c.occupied.begin(), c.occupied.end(), node);
     if (place == c.occupied.end()) return false;
     c.occupied.erase(place);
-    if (const auto fresh = std::find(c.new_nodes.begin(), c.new_nodes.end(), node); fresh != c.new_nodes.end())
-      c.new_nodes.erase(fresh);
-    else
-      std::erase_if(c.kept, [&, gone = false](const Worker* worker) mutable {
-        if (gone || c.worker_nodes[worker - c.job->workers.data()] != node) return false;
-        return gone = true;
-      });
-    NodeState& state = nodes_[node];
-    state.worker_millicores -= c.worker_millicores;
-    state.memory_bytes += c.job->worker_memory_bytes;
-    state.network_bytes_per_second += c.worker_traffic;
-    if (budget_left_) *budget_left_ += c.worker_cores() * state.price_per_core_hour();
+    const std::vector<int> order = in_order_of_keeping(c, nodes_);
+    for (auto worker = order.rbegin(); worker != order.rend(); ++worker)
+      if (c.worker_nodes[*worker] == node && std::erase(c.kept, &c.job->workers[*worker]) > 0) break;
+    occupy(nodes_[node], c, -1);
+    if (budget_left_) *budget_left_ += c.price_per_hour_on(nodes_[node]);
     give_back(c, Reason::kCpu);
     return true;
   }
@@ -262,8 +270,8 @@ class Placer {
       // What others had been granted, and gave back, may be enough for it now.
       const bool refused = c.blocked == Reason::kCpu || c.blocked == Reason::kQuota || c.blocked == Reason::kBudget ||
                            c.blocked == Reason::kNetwork;
+      if (c.workers < c.assured_workers()) continue;  // what it has is kept, with a place or without
       if (refused && !no_place_[i]) c.blocked.reset();
-      if (c.want.unconditional) continue;  // what it has is kept, with a place or without
       if (const auto bid = growth_.next_bid(i)) bids.push(*bid);
     }
     while (!bids.empty()) {
@@ -285,21 +293,18 @@ class Placer {
       const Worker* candidate = &c.job->workers[worker];
       const int node = c.worker_nodes[worker];
       if (node == kNowhere || std::find(c.kept.begin(), c.kept.end(), candidate) != c.kept.end()) continue;
-      // Others may have taken up meanwhile what it left.
-      if (nodes_[node].free_for_workers() < c.worker_millicores || !affords(c, nodes_[node]) ||
-          nodes_[node].memory_bytes < c.job->worker_memory_bytes ||
-          nodes_[node].network_bytes_per_second < c.worker_traffic)
-        continue;
+      if (refusal_of(c, nodes_[node])) continue;  // others may have taken up meanwhile what it left
       take(c, node);
       c.kept.push_back(candidate);
       return;
     }
     const bool moves = c.live > std::ssize(c.kept);  // one goes, and another one comes
-    const int node = moves && !config_.replaces_workers ? kNowhere : find(c, ranking);
+    if (moves && !config_.replaces_workers) return give_back(c, Reason::kCpu);
+    const int node = find(c, ranking);
     if (node != kNowhere)
       c.new_nodes.push_back(node);
     else
-      give_back(c, Reason::kCpu);
+      give_back(c, refusal_);
   }
 
   std::vector<Contender>& contenders_;
@@ -312,7 +317,6 @@ class Placer {
   int changed_ = kNowhere;         // the node where room was made
   Reason refusal_ = Reason::kCpu;  // why the last worker found no node
   std::vector<char> no_place_;     // per contender: a worker that was granted found no node
-  std::vector<std::pair<const Contender*, const Worker*>> unplaced_;  // kept, but bound to no node yet
 };
 
 }  // namespace
@@ -364,9 +368,9 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
   return order;
 }
 
-void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, const ClusterSnapshot& snapshot,
+void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, std::optional<double> budget_per_hour,
            const Config& config) {
-  Placer(contenders, nodes, growth, snapshot, config).run();
+  Placer(contenders, nodes, growth, budget_per_hour, config).run();
 }
 
 std::vector<std::string> victims_of(const Contender& contender, const NodeTable& nodes) {

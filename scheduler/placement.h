@@ -10,6 +10,7 @@
 // Thread safety: none.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,9 @@
 
 namespace sluice::scheduler {
 
-// Gives every granted worker a node, and takes back those for which there is none.
-void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, const ClusterSnapshot& snapshot,
+// Gives every granted worker a node, and takes back those for which there is none. `budget_per_hour`: what the workers
+// of all these contenders may cost together; none: anything.
+void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, std::optional<double> budget_per_hour,
            const Config& config);
 
 // The live workers that are not kept, first to go first. REQUIRES: placed

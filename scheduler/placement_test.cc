@@ -1,5 +1,7 @@
 #include "scheduler/placement.h"
 
+#include <algorithm>
+
 #include "scheduler/testing/builders.h"
 #include "src/base/testing/catch.h"
 
@@ -52,13 +54,13 @@ TEST_CASE("which of two workers goes first") {
        }},
       {"one on a full node outlives one on an empty node",
        [](Worker&, Worker&, Node& of_one, Node&) { of_one.allocatable_millicores = 2000; }},
-      {"by name", [](Worker&, Worker&, Node&, Node&) {}},
+      {"by name", [](Worker& stays, Worker&, Node&, Node&) { stays.name = "a"; }},
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
     for (const bool in_order : {true, false}) {  // of the snapshot: it means nothing
       std::vector<Node> nodes = {node("n1", 8000), node("n2", 8000)};
-      Worker stays{"a", "n1", true, kNowSeconds - 500, kNowSeconds - 490, false}, goes = stays;
+      Worker stays{"z", "n1", true, kNowSeconds - 500, kNowSeconds - 490, false}, goes = stays;
       goes.name = "b", goes.node = "n2";
       row.differ(stays, goes, nodes[0], nodes[1]);
       Job job = MakeJob("job").measures(kHungry).max(1).allocated(2).obj();
@@ -83,12 +85,34 @@ TEST_CASE("one on a node that has to be cleared goes before any other") {
   CHECK(plan_of(plan, "a").victims == Names{"a"});
 }
 
+TEST_CASE("who gives up one of two workers gives up that on the crowded node, and another job's can stay there") {
+  Node crowded = node("n1", 2000);
+  crowded.requested_by_others_millicores = 1000;
+  Job first = MakeJob("first").priority(1).measures(kHungry).max(1).allocated(2).obj();
+  first.workers = {{"old", "n1", true, kNowSeconds - 900, kNowSeconds - 890, false},
+                   {"young", "n2", true, kNowSeconds - 500, kNowSeconds - 490, false}};
+  const Plan plan =
+      decided({crowded, node("n2", 8000)}, {first, MakeJob("second").holds(1, "n1").measures(kHungry).max(1).obj()});
+  CHECK(plan_of(plan, "first").victims == Names{"old"});
+  CHECK(plan_of(plan, "second").workers == 1);
+  CHECK(plan_of(plan, "second").victims.empty());
+}
+
 TEST_CASE("a worker that is leaving does not make its node look crowded") {
   Job job = MakeJob("a").measures(kHungry).max(1).allocated(2).obj();
   job.workers = {{"a", "n1", true, kNowSeconds - 900, kNowSeconds - 890, false},
                  {"leaving", "n1", true, kNowSeconds - 900, kNowSeconds - 890, true},
                  {"b", "n2", true, kNowSeconds - 500, kNowSeconds - 490, false}};
   CHECK(decided({node("n1", 1000), node("n2", 8000)}, {job}).jobs[0].victims == Names{"b"});
+}
+
+TEST_CASE("a worker that leaves a node which has disappeared takes nobody with it") {
+  Job job = MakeJob("a").holds(2, "n1").measures(kHungry).max(2).obj();
+  job.workers.push_back({"leaving", "gone", true, kNowSeconds - 900, kNowSeconds - 890, true});
+  const Plan plan = decided({node("n1", 8000)}, {job});
+  CHECK(plan.jobs[0].workers == 2);
+  CHECK(plan.jobs[0].victims.empty());
+  CHECK(plan.jobs[0].new_worker_nodes.empty());
 }
 
 TEST_CASE("a node without memory for the one has room for the other") {
@@ -117,6 +141,12 @@ TEST_CASE("a large worker of a higher priority") {
     CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n2"});
     CHECK(plan_of(plan, "small").victims == Names{"small-worker-3"});
   }
+  SECTION("takes one on which more has to go, as that one has no memory for it") {
+    Job job = small(MakeJob("small").measures(kHungry).max(4).holds(3, "n1").holds(1, "n2"));
+    const Plan plan = decided({node("n1", 2000), with_memory(node("n2", 2000), 1)}, {large(MakeJob("large")), job});
+    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+    CHECK(plan_of(plan, "small").victims.size() == 3);
+  }
   SECTION("takes their memory with their room") {
     Job job = MakeJob("small").measures(kHungry).max(4).holds(4, "n1").obj();
     job.worker_millicores = 500;
@@ -124,6 +154,12 @@ TEST_CASE("a large worker of a higher priority") {
     const Plan plan = decided({with_memory(node("n1", 2000), 2)}, {large(MakeJob("large")), job});
     CHECK(plan_of(plan, "large").workers == 1);
     CHECK(plan_of(plan, "small").workers == 0);
+  }
+  SECTION("takes their memory, though there is CPU for all of them") {
+    Job job = sized(MakeJob("small").measures(kHungry).max(2).holds(2, "n1"), 500, 1);
+    const Plan plan = decided({with_memory(node("n1", 4000), 3)}, {large(MakeJob("large")), job});
+    CHECK(plan_of(plan, "large").workers == 1);
+    CHECK(plan_of(plan, "small").victims == Names{"small-worker-1"});
   }
   SECTION("does not displace what must not be stopped") {
     const Plan plan =
@@ -147,6 +183,128 @@ TEST_CASE("a large worker of a higher priority") {
   }
 }
 
+TEST_CASE("a large worker displaces nobody in vain: others make way where it can then go, or not at all") {
+  // Two cores free in sum, in two pieces: a core beside the small ones on "n1", a core on "n2". The large worker needs
+  // two cores, two gibibytes and 231 MB/s.
+  struct Row {
+    const char* situation;
+    void (*set)(Node& n1, Node& n2, ClusterSnapshot& rest);
+    Names want_large;  // nodes
+    int want_small;
+  };
+  const auto nothing = [](Node&, Node&, ClusterSnapshot&) {};
+  const Row rows[] = {
+      {"it can go there", nothing, {"n1"}, 0},
+      {"there is no memory for it",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.free_memory_bytes = std::int64_t{1} << 30; },
+       {},
+       2},
+      {"there is just the memory that it needs",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.free_memory_bytes = std::int64_t{2} << 30; },
+       {"n1"},
+       0},
+      {"what it sends does not fit out of the node",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.network_bytes_per_second = 2.3e8; },
+       {},
+       2},
+      {"the network out of the node is just wide enough",
+       [](Node& n1, Node&, ClusterSnapshot&) { n1.network_bytes_per_second = 2.32e8; },
+       {"n1"},
+       0},
+      {"it is too dear, even with what they would give back",
+       [](Node& n1, Node&, ClusterSnapshot& rest) { n1.price_per_hour = 2, rest.budget_per_hour = 1.9; },
+       {},
+       2},
+      {"with what they give back there is enough money",
+       [](Node& n1, Node&, ClusterSnapshot& rest) { n1.price_per_hour = 2, rest.budget_per_hour = 2; },
+       {"n1"},
+       0},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job large = sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 2);
+    large.bytes_per_sample = 150'000;
+    Job small = sized(MakeJob("small").measures(kHungry).max(2).holds(2, "n1"), 500, 0);
+    ClusterSnapshot snapshot{kNowSeconds, {}, {large, small}, {}, {}};
+    Node n1 = node("n1", 2000), n2 = node("n2", 1000);
+    row.set(n1, n2, snapshot);
+    snapshot.nodes = {n1, n2};
+    const Plan plan = decide(snapshot, {});
+    CHECK(plan_of(plan, "large").new_worker_nodes == row.want_large);
+    CHECK(plan_of(plan, "small").workers == row.want_small);
+  }
+}
+
+TEST_CASE("who makes way for a large worker: no more than must, the least important, and what is kept least") {
+  struct Row {
+    const char* situation;
+    std::vector<Worker> of_low, of_lower;  // priorities 0 and -1
+    Names want_low, want_lower;            // victims
+  };
+  const Worker old{"old", "n1", true, 100, 110, false};
+  const Worker young{"young", "n1", true, 500, 510, false};
+  const Worker starting{"starting", "n1", false, 50, 0, false};
+  const Row rows[] = {
+      {"the young one", {old, young}, {}, {"young"}, {}},
+      {"the one that starts, though it is the oldest", {old, starting}, {}, {"starting"}, {}},
+      {"that of the lower priority, though it is older", {young}, {old}, {}, {"old"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    for (const bool in_order : {true, false}) {  // of the snapshot: it means nothing
+      const auto holding = [&](const MakeJob& maker, std::vector<Worker> workers) {
+        Job job = sized(maker, 500, 0);
+        job.allocated_workers = job.max_workers = static_cast<int>(workers.size());
+        if (!in_order) std::reverse(workers.begin(), workers.end());
+        job.workers = workers;
+        return job;
+      };
+      const Plan plan = decided({node("n1", 2000), node("n2", 500)},
+                                {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 1500, 0),
+                                 holding(MakeJob("low").measures(kHungry), row.of_low),
+                                 holding(MakeJob("lower").priority(-1).measures(kHungry), row.of_lower)});
+      CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+      CHECK(plan_of(plan, "low").victims == row.want_low);
+      CHECK(plan_of(plan, "lower").victims == row.want_lower);
+    }
+  }
+}
+
+TEST_CASE("what a large worker has no node for is taken up by others, piece by piece, each worker on a node") {
+  const FluidJob huge{.demand = 60'000, .local_rate = 1000, .remote_rate = 770, .local_cores = 4};
+  const Plan plan = decided(
+      {node("n1", 10'000), node("n2", 10'000)},
+      {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 16'000, 0), MakeJob("small").measures(huge).obj()});
+  CHECK(plan_of(plan, "large").workers == 0);
+  CHECK(plan_of(plan, "small").workers == 20);
+  CHECK(plan_of(plan, "small").new_worker_nodes.size() == 20);
+}
+
+TEST_CASE("a worker whose place was taken goes on elsewhere only where a plan may move workers") {
+  // The large worker is granted two cores and fits nowhere; meanwhile the other one has taken the cheap node.
+  Node cheap = node("n1", 1000), dear = node("n2", 1500), small = node("n3", 500);
+  dear.price_per_hour = 1;
+  const ClusterSnapshot snapshot{kNowSeconds,
+                                 {cheap, dear, small},
+                                 {sized(MakeJob("large").priority(2).measures(kHungry).max(1), 2000, 0),
+                                  sized(MakeJob("other").priority(1).measures(kHungry).max(1), 1000, 0),
+                                  sized(MakeJob("was-there").holds(1, "n1").measures(kHungry).max(1), 1000, 0),
+                                  sized(MakeJob("tiny").not_running(), 500, 0)},
+                                 {},
+                                 {}};
+  for (const bool moves : {false, true}) {
+    CAPTURE(moves);
+    Config config;
+    config.replaces_workers = moves;
+    const Plan plan = decide(snapshot, config);
+    CHECK(plan_of(plan, "large").workers == 0);
+    CHECK(plan_of(plan, "other").new_worker_nodes == Names{"n1"});
+    CHECK(plan_of(plan, "was-there").workers == (moves ? 1 : 0));
+    CHECK(plan_of(plan, "was-there").victims == Names{"was-there-worker-0"});
+    CHECK(plan_of(plan, "was-there").new_worker_nodes == (moves ? Names{"n2"} : Names{}));
+  }
+}
+
 TEST_CASE("a worker bound nowhere that must not be stopped stays on the list, with room or without") {
   Job off = MakeJob("off").mode(Mode::kOff).holds(1, "n1").allocated(2).obj();
   off.workers.push_back({"pending", "", false, kNowSeconds - 5, 0, false});
@@ -154,6 +312,17 @@ TEST_CASE("a worker bound nowhere that must not be stopped stays on the list, wi
   CHECK(plan.jobs[0].workers == 2);
   CHECK(plan.jobs[0].victims.empty());
   CHECK(plan.jobs[0].new_worker_nodes.empty());
+}
+
+TEST_CASE("and it is not started a second time where a large worker leaves the room that it had been granted") {
+  Job blind = MakeJob("blind").holds(1, "n1").allocated(2).misses("gone").obj();
+  blind.workers.push_back({"pending", "", false, kNowSeconds - 5, 0, false});
+  const Plan plan = decided({node("n1", 2000), node("n2", 1000)},
+                            {blind, sized(MakeJob("large").priority(1).min(1).max(1).measures(kHungry), 2000, 0)});
+  CHECK(plan_of(plan, "large").workers == 0);
+  CHECK(plan_of(plan, "blind").workers == 2);
+  CHECK(plan_of(plan, "blind").victims.empty());
+  CHECK(plan_of(plan, "blind").new_worker_nodes.empty());
 }
 
 TEST_CASE("what must not be stopped counts as standing there, even on a node that takes no more") {

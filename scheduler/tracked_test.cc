@@ -70,6 +70,19 @@ TEST_CASE("noise of 9 %: the published value ends within 3 % of the truth, after
   }
 }
 
+TEST_CASE("a job that runs for weeks: the counter stands still, and a change is noticed as ever") {
+  Tracked tracked = Tracked::starting_at(8);
+  int moves = 0;
+  for (int i = 0; i < 70'000; ++i) moves += tracked.take(i % 2 == 0 ? 7.9 : 8.1, kConfig) == Step::kKept ? 0 : 1;
+  CHECK(moves <= 16);
+  CHECK(tracked.count == 1 << 16);
+  CHECK(tracked.published == Approx(8).epsilon(0.001));
+  CHECK(tracked.take(8.05, kConfig) == Step::kKept);
+  int windows = 1;
+  while (tracked.published < 0.9 * 16) tracked.take(16, kConfig), ++windows;
+  CHECK(windows <= 12);
+}
+
 TEST_CASE("without smoothing and threshold every value is believed at once") {
   Config config;
   config.smoothing = 1;

@@ -86,6 +86,62 @@ TEST_CASE("every policy: twice the same snapshots, twice the same plans, whateve
   }
 }
 
+// The workers of a job after each of so many decisions.
+std::vector<int> course(World& world, std::string_view policy_name, const std::string& job, int decisions) {
+  auto policy = make_policy(policy_name, {});
+  std::vector<int> workers;
+  for (int i = 0; i < decisions; ++i) {
+    world.run(**policy, 1);
+    workers.push_back(world.workers(job));
+  }
+  return workers;
+}
+
+TEST_CASE("every policy: where there is room for both, another job on another host makes no difference") {
+  for (const std::string_view name : policy_names()) {
+    INFO(name);
+    const auto world = [] {
+      World world;
+      world.node("gpu-0", 8, 24).node("gpu-1", 8, 24).node("cpu", 0, 900);
+      return world.job("a", "gpu-0", 4, kneed(4, 12));
+    };
+    World alone = world(), with_another = world();
+    with_another.job("b", "gpu-1", 4, kneed(4, 20));
+    CHECK(course(with_another, name, "a", 60) == course(alone, name, "a", 60));
+  }
+}
+
+TEST_CASE("every policy: it reads no clock, only differences count") {
+  for (const std::string_view name : policy_names()) {
+    INFO(name);
+    World now = mixed(), later = mixed();
+    later.snapshot().taken_at_seconds = 1'000'000;
+    CHECK(course(now, name, "a", 60) == course(later, name, "a", 60));
+  }
+}
+
+TEST_CASE("every policy: a job that was suspended is a new one, whatever had been found out about it") {
+  for (const std::string_view name : policy_names()) {
+    INFO(name);
+    World world = mixed();
+    auto policy = make_policy(name, {});
+    world.run(**policy, 60);
+    for (Job& job : world.snapshot().jobs) job.running = false;
+    world.run(**policy, 1);
+    for (Job& job : world.snapshot().jobs) {
+      CHECK(job.workers.empty());
+      job.running = true;
+    }
+    World afresh = world;
+    auto other = make_policy(name, {});
+    for (int i = 0; i < 20; ++i) {
+      world.run(**policy, 1);
+      afresh.run(**other, 1);
+      for (const char* job : {"a", "b", "c"}) CHECK(world.workers(job) == afresh.workers(job));
+    }
+  }
+}
+
 TEST_CASE("no job at all, no node at all") {
   for (const std::string_view name : policy_names()) {
     INFO(name);

@@ -74,12 +74,14 @@ class Stock {
     return true;
   }
 
-  bool charge(const Job& job, bool is_new) {
+  bool within_quota(const Job& job) const {
     const auto quota = quota_left_.find(job.quota);
-    if (quota == quota_left_.end()) return true;
-    if (is_new && quota->second < job.worker_millicores) return false;
-    quota->second -= job.worker_millicores;
-    return true;
+    return quota == quota_left_.end() || quota->second >= job.worker_millicores;
+  }
+
+  void charge(const Job& job) {
+    const auto quota = quota_left_.find(job.quota);
+    if (quota != quota_left_.end()) quota->second -= job.worker_millicores;
   }
 
   // From here on nodes are only taken from through place().
@@ -181,7 +183,7 @@ void keep_workers(Seat& seat, Stock& stock) {
     if (wanted && worker->node.empty()) {
       ++kept_pending;  // stands in for a new one
     } else if (wanted && stock.take(worker->node, seat.job->worker_millicores)) {
-      stock.charge(*seat.job, false);
+      stock.charge(*seat.job);
       ++seat.granted;
     } else {
       seat.victims.push_back(worker->name);
@@ -194,9 +196,9 @@ void keep_workers(Seat& seat, Stock& stock) {
 
 bool add_worker(Seat& seat, Stock& stock) {
   if (seat.granted >= seat.wanted || seat.out_of_room) return false;
-  if (!stock.charge(*seat.job, true)) return seat.out_of_room = true, false;
-  const std::string* node = stock.place(seat.job->worker_millicores);
+  const std::string* node = stock.within_quota(*seat.job) ? stock.place(seat.job->worker_millicores) : nullptr;
   if (node == nullptr) return seat.out_of_room = true, false;
+  stock.charge(*seat.job);
   seat.new_worker_nodes.push_back(*node);
   ++seat.granted;
   return true;

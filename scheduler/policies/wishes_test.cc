@@ -170,6 +170,15 @@ TEST_CASE("a quota bounds new workers and keeps old ones") {
   CHECK(counts(fulfil(cluster, {workers(6), workers(6), workers(6)}, Turns::kOneEach)) == std::vector<int>{0, 3, 6});
 }
 
+TEST_CASE("a worker that finds no node leaves its quota to the others") {
+  Job large = running("a"), small = running("b");
+  large.quota = small.quota = "team";
+  large.worker_millicores = 4000;
+  ClusterSnapshot cluster = snapshot({cpu_node("n", 3)}, {large, small});
+  cluster.quotas = {{.name = "team", .worker_millicores = 5000}};
+  CHECK(counts(fulfil(cluster, {workers(1), workers(3)}, Turns::kOneEach)) == std::vector<int>{0, 3});
+}
+
 TEST_CASE("who goes first when workers are taken away: unbound, not ready, youngest") {
   Job job = running("a");
   job = with_worker(job, "old", "n", true, 10);
@@ -233,7 +242,7 @@ TEST_CASE("a trainer that waits starts where its GPUs are free, and workers make
 TEST_CASE("shares are in proportion to GPUs, of what others leave") {
   Node node = gpu_node("g", 8, 24);
   node.requested_by_others_millicores = 8000;
-  const std::vector<Node> all{node};
+  const std::vector<Node> all{node, cpu_node("c", 16)};
   const NodeIndex nodes(all);
   struct Row {
     const char* situation;
@@ -243,6 +252,7 @@ TEST_CASE("shares are in proportion to GPUs, of what others leave") {
   const Row rows[] = {
       {"all GPUs", {.node = "g", .gpus = 8}, 16000},
       {"three of eight", {.node = "g", .gpus = 3}, 6000},
+      {"a node without GPUs: what it has", {.node = "c", .gpus = 0, .request_millicores = 700}, 700},
       {"an unknown node: what it has", {.node = "?", .gpus = 3, .request_millicores = 700}, 700},
       {"a node that is not known: what it has", {.node = "", .gpus = 3, .request_millicores = 700}, 700},
   };

@@ -45,6 +45,7 @@ class Maker {
     Node node{.name = name, .allocatable_millicores = millicores, .gpus = gpus};
     if (shape_.prices) node.spot = gpus == 0 && upto(3) == 0;
     if (shape_.prices) node.price_per_hour = (node.spot ? 0.02 : 0.05) * static_cast<double>(millicores) / 1000 + gpus;
+    if (shape_.cheap_hosts && upto(3) == 0) node.price_per_hour = 0.01 * static_cast<double>(millicores) / 1000;
     if (shape_.memory && upto(3) > 0) node.free_memory_bytes = kGibibyte * upto(24);
     if (shape_.networks && upto(3) > 0) node.network_bytes_per_second = 1.25e8 * (1 + upto(20));
     room_.push_back(millicores);
@@ -192,6 +193,7 @@ ClusterShape everything() {
           .minima = true,
           .modes = true,
           .prices = true,
+          .cheap_hosts = true,
           .budget = true,
           .cordoned = true,
           .memory = true,

@@ -27,6 +27,7 @@ struct ClusterShape {
   bool minima = false;            // and near maxima
   bool modes = false;             // Off and Recommend, placements Local and Remote
   bool prices = false;            // some nodes are spot
+  bool cheap_hosts = false;       // some nodes cost next to nothing, hosts with GPUs among them
   bool budget = false;
   bool cordoned = false;  // some nodes take no new workers; some guard a part of their CPU
   bool memory = false;

@@ -50,6 +50,9 @@ class FluidLoop {
   FluidJob& physics(const std::string& name) { return runs_.at(name).physics; }
   void lose_metrics(bool lost) { metrics_lost_ = lost; }
 
+  // To change what somebody changes: limits, nodes, jobs.
+  ClusterSnapshot& snapshot() { return snapshot_; }
+
   int now_seconds() const { return now_seconds_; }
   int decisions() const { return decisions_; }
   const Plan& plan() const { return plan_; }

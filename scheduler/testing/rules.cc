@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 namespace sluice::scheduler::testing {
@@ -98,9 +99,7 @@ class Check {
     double cost = 0;
     int added = 0;
     for (const Node& node : snapshot_.nodes) {
-      const double part =
-          static_cast<double>(loads_[node.name].worker_millicores) / static_cast<double>(node.allocatable_millicores);
-      cost += node.price_per_hour * part;
+      cost += price_per_core(node) * static_cast<double>(loads_[node.name].worker_millicores) / 1000;
       if (node.price_per_hour > 0) added += loads_[node.name].new_workers;
     }
     rule(cost <= *snapshot_.budget_per_hour + 1e-6 || added == 0, "the budget");
@@ -114,9 +113,7 @@ class Check {
       const Job& job = job_of(snapshot_, job_plan.id);
       if (job.quota != quota.name) continue;
       millicores += job_plan.workers * job.worker_millicores;
-      // The minimum of a job that is not measured is held like everything that it has.
-      const int held = std::max(job.allocated_workers, job_plan.metrics_usable ? 0 : job.min_workers);
-      more |= job_plan.workers > held;
+      more |= job_plan.workers > job.allocated_workers;
       running += job.running ? job.gpus : 0;
       admitted += job_plan.admission.admit ? job.gpus : 0;
     }
@@ -175,6 +172,53 @@ const Job& job_of(const ClusterSnapshot& snapshot, const JobId& id) {
   for (const Job& job : snapshot.jobs)
     if (job.id == id) return job;
   throw std::out_of_range("no job " + id.name);
+}
+
+const Node& node_of(const ClusterSnapshot& snapshot, const std::string& name) {
+  for (const Node& node : snapshot.nodes)
+    if (node.name == name) return node;
+  throw std::out_of_range("no node " + name);
+}
+
+std::int64_t room_on(const Node& node, const ClusterSnapshot& snapshot) {
+  std::int64_t free = node.allocatable_millicores - node.requested_by_others_millicores;
+  for (const Job& job : snapshot.jobs) {
+    for (const TrainerHost& host : job.hosts)
+      free -= job.local_adjustable && host.node == node.name ? host.request_millicores : 0;
+    for (const Worker& worker : job.workers) free -= worker.node == node.name ? job.worker_millicores : 0;
+  }
+  return free;
+}
+
+double price_per_core(const Node& node) {
+  return 1000 * node.price_per_hour / std::max(1.0, static_cast<double>(node.allocatable_millicores));
+}
+
+double cost_of(const ClusterSnapshot& snapshot) {
+  double cost = 0;
+  for (const Job& job : snapshot.jobs)
+    for (const Worker& worker : job.workers)
+      if (!worker.node.empty())
+        cost += price_per_core(node_of(snapshot, worker.node)) * static_cast<double>(job.worker_millicores) / 1000;
+  return cost;
+}
+
+std::string text_of(const Plan& plan) {
+  std::ostringstream out;
+  out.precision(15);
+  out << plan.capacity_millicores << ' ' << plan.granted_millicores << '\n';
+  for (const JobPlan& job : plan.jobs) {
+    out << job.id.name << ' ' << job.workers << ' ' << job.recommended << ' ' << to_string(job.reason) << ' '
+        << to_string(job.bottleneck) << ' ' << job.evidence;
+    for (const std::string& victim : job.victims) out << " -" << victim;
+    for (const std::string& node : job.new_worker_nodes) out << " +" << node;
+    for (const std::string& node : job.admission.nodes) out << " @" << node;
+    for (const LocalCpu& local : job.local)
+      out << ' ' << local.node << ':' << local.request_millicores << ".." << local.limit_millicores;
+    out << ' ' << job.estimate.planned_supply_ratio << ' ' << job.next_worker_gain_percent << ' ' << job.explanation
+        << '\n';
+  }
+  return out.str();
 }
 
 std::vector<const Worker*> staying(const Job& job, const JobPlan& plan) {

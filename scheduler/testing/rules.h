@@ -24,6 +24,21 @@ std::vector<std::string> broken_rules(const ClusterSnapshot& snapshot, const Pla
 // REQUIRES: the job is in the snapshot
 const Job& job_of(const ClusterSnapshot& snapshot, const JobId& id);
 
+// REQUIRES: the node is in the snapshot
+const Node& node_of(const ClusterSnapshot& snapshot, const std::string& name);
+
+// CPU of a node that neither others nor feeders nor workers have.
+std::int64_t room_on(const Node& node, const ClusterSnapshot& snapshot);
+
+// What a core on the node costs per hour.
+double price_per_core(const Node& node);
+
+// What all workers that have a node cost per hour.
+double cost_of(const ClusterSnapshot& snapshot);
+
+// Everything that the plan says, but for the memories.
+std::string text_of(const Plan& plan);
+
 // The live workers that the plan leaves where they are.
 std::vector<const Worker*> staying(const Job& job, const JobPlan& plan);
 
