@@ -299,6 +299,23 @@ TEST_CASE("the CPU that running trainers' feeders keep is not for new ones") {
   }
 }
 
+TEST_CASE("beside workers that must not be stopped running trainers keep what they have, elsewhere a core per GPU") {
+  Job running = MakeJob("running").gpus(4).obj();
+  running.ranks = 4;
+  running.local_adjustable = true;
+  running.hosts = {{"h1", 4, 4, 8000, 8000}};
+  running.observation.measurement = FluidJob{.demand = 8000, .local_cores = 8}.steady(0, kNowSeconds - 5);
+  Node node = host("h1", 8, 4);
+  node.allocatable_millicores = 10'000;
+  const auto starts = [&](const Job& tenant) {
+    const Plan plan = decide({kNowSeconds, {node}, {running, waits("speech", 4, 1, 0), tenant}, {}, {}}, {});
+    return plan_of(plan, "speech").admission.admit;
+  };
+  const MakeJob tenant = MakeJob("tenant").holds(1, "h1");
+  CHECK_FALSE(starts(MakeJob(tenant).misses("gone").obj()));
+  CHECK(starts(MakeJob(tenant).misses("gone").unmeasured_for(900).obj()));
+}
+
 TEST_CASE("workers that must not be stopped keep a trainer from their host, others make way") {
   ClusterSnapshot snapshot = MakeSnapshot().job(MakeJob("blind").holds(8, "h1").misses("gone")).obj();
   snapshot.nodes = {host("h1", 8, 0)};

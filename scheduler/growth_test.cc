@@ -301,6 +301,8 @@ TEST_CASE("feeders and workers of one job, by situation") {
        [](Job& job) { job.placement = Placement::kRemote; }, 8000, 18, Reason::kNeedMet},
       {"placement Local: the host, and nothing else", 20, 8000, 8000,
        [](Job& job) { job.placement = Placement::kLocal; }, 8000, 0, Reason::kPlacementLocal},
+      {"placement Local: more of the host than it needs at least", 8, 64'000, 8000,
+       [](Job& job) { job.placement = Placement::kLocal; }, 10'843, 0, Reason::kPlacementLocal},
       {"the first cores are seen at work: twenty times as many", 2000, 8000, 8000,
        [](Job& job) {
          job.observation.measurement->local = SourceRate{100, 0.1};

@@ -57,6 +57,15 @@ TEST_CASE("feeders get what the pool can spare, and the rest of a node that is n
   CHECK(table.local_within(0, 9000, 9000) == 4700);
 }
 
+TEST_CASE("a trainer that starts does not use up the room that is guarded for the next one") {
+  const std::vector<Node> nodes = {{.name = "n", .allocatable_millicores = 8000, .guarded_millicores = 3000}};
+  NodeTable table(nodes, 1000);
+  table.reserve(0, 2000);
+  CHECK(table.pool_millicores() == 3000);
+  CHECK(table[0].free_for_workers() == 3000);
+  CHECK(table[0].free_for_local() == 6000);
+}
+
 TEST_CASE("guarded room is for feeders only") {
   const std::vector<Node> nodes = {{.name = "n", .allocatable_millicores = 4000, .guarded_millicores = 3000}};
   NodeTable table(nodes, 1000);

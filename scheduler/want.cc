@@ -46,7 +46,7 @@ Want want_of_content(const Job& job, const Belief& belief, const Config& config)
 // Where the plan sets the feeders' CPU as well, a supply ratio is wanted; how it is made up is for the allocation to
 // find out. Up to where the curve is flat; a job that practically never waits is not given more than it has.
 Want want_of_adjustable(const Job& job, const Belief& belief, const Config& config) {
-  if (!belief.known) return {std::min(job.allocated_workers, job.max_workers), Reason::kTooFewBatches, true};
+  if (!belief.known) return {job.allocated_workers, Reason::kTooFewBatches, true};
   const double flat = supply_ratio_at_slope(config.min_slope, config.softmin_exponent);
   const double held = belief.held_supply_ratio(job);
   Want want{job.max_workers, Reason::kNeedMet, false, flat};
@@ -89,8 +89,7 @@ Want want_of(const Job& job, const Belief& belief, const Config& config) {
   if (job.mode == Mode::kOff) return {job.allocated_workers, Reason::kModeOff, true};
   if (!job.running) return {0, Reason::kNotRunning};
   if (job.placement == Placement::kLocal) {
-    const bool model = job.local_adjustable && belief.known && belief.metrics_problem.empty();
-    const double supply_ratio = model ? want_of_adjustable(job, belief, config).supply_ratio : 0;
+    const double supply_ratio = job.local_adjustable ? want_of_adjustable(job, belief, config).supply_ratio : 0;
     return {0, Reason::kPlacementLocal, false, supply_ratio, Reason::kPlacementLocal};
   }
   if (!belief.metrics_problem.empty()) {

@@ -113,6 +113,26 @@ TEST_CASE("only what is held for want of knowledge, or at somebody's order, is b
   CHECK_FALSE(unconditional(MakeJob("a").holds(2, "n1").placement(Placement::kLocal)));
 }
 
+TEST_CASE(
+    "where the plan sets the feeders as well, too few batches to know anything by: what it holds, whatever it is") {
+  struct Row {
+    int holds, max;
+    int want_workers;
+    Reason want_reason;
+  };
+  for (const Row& row :
+       {Row{3, 100, 3, Reason::kTooFewBatches}, Row{0, 100, 0, Reason::kTooFewBatches}, Row{3, 2, 2, Reason::kMax}}) {
+    CAPTURE(row.holds, row.max);
+    Job job = MakeJob("a").max(row.max).holds(row.holds, "n1").obj();
+    job.observation.measurement = with_batches(kHungry.steady(row.holds, kNowSeconds), 3);
+    job.local_adjustable = true;
+    const Want want = want_of(job, estimate(job, kNowSeconds, {}), {});
+    CHECK(want.unconditional);
+    CHECK(want.workers == row.want_workers);
+    CHECK(to_string(want.reason) == to_string(row.want_reason));
+  }
+}
+
 TEST_CASE("a need far above anything seen is approached in bounded steps") {
   // 0.1 cores at work, a need of 120: at most twenty times what was seen.
   const FluidJob tiny{.demand = 100000, .local_rate = 1000, .remote_rate = 770, .local_cores = 0.1};
