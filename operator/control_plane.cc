@@ -23,10 +23,9 @@ constexpr int kTrainingJobThreads = 4;
 constexpr std::chrono::milliseconds kPoolReportDelay{300};
 constexpr std::chrono::milliseconds kJobReportDelay{1000};
 
-// Writing the pods of a waiting pool takes a busy API server about so long. Statuses wait for them, within bounds: a
-// status costs the server as much as a pod, and it is the pods that trainers wait for.
+// Writing the pods of a waiting pool takes a busy API server about so long. Statuses wait for them: a status costs the
+// server as much as a pod, and it is the pods that trainers wait for.
 constexpr std::chrono::milliseconds kPerWaitingPool{50};
-constexpr std::chrono::milliseconds kReportsWaitAtMost{60000};
 
 std::string managed_selector() { return std::string(kManagedByLabel) + "=" + std::string(kOperatorManager); }
 
@@ -199,11 +198,7 @@ act::ClusterSeams ControlPlane::seams(const WrapSeams& wrap) {
                      std::stop_token stop) { return client_.get(resource, key, stop); },
       .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
       .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
-      .busy =
-          [this] {
-            return std::min<std::chrono::milliseconds>(kReportsWaitAtMost,
-                                                       kPerWaitingPool * pool_controller_.backlog());
-          }};
+      .busy = [this] { return std::chrono::milliseconds(kPerWaitingPool * pool_controller_.backlog()); }};
   return wrap ? wrap(std::move(seams)) : seams;
 }
 

@@ -23,7 +23,9 @@ namespace {
 constexpr double kInFlightSeconds = 30;  // a watch that is later than this is broken; the names protect us then
 constexpr double kFirstReplacementSeconds = 5;
 constexpr double kMaxReplacementSeconds = 300;
-constexpr double kReportSeconds = 10;  // between two statuses on the way to the wanted number
+constexpr double kReportSeconds = 10;   // between two statuses on the way to the wanted number
+constexpr double kManyWaitSeconds = 1;  // of what others wait for: from here on a status waits for the last of it
+constexpr double kReportsWaitAtMostSeconds = 60;
 
 // One worker pod, as far as scaling needs it.
 struct Worker {
@@ -180,8 +182,9 @@ void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> 
   const bool pods_first = !step.actions.empty() || world.busy_seconds > 0;
   if (pods_first && !since_seconds) since_seconds = world.now_seconds;
   if (since_seconds) {
-    const double pause_seconds = std::max(arrived ? 0 : kReportSeconds, world.busy_seconds);
-    const double wait_seconds = *since_seconds + pause_seconds - world.now_seconds;
+    const double waited_seconds = world.now_seconds - *since_seconds;
+    const double wait_seconds = std::max(arrived ? 0 : kReportSeconds - waited_seconds,
+                                         report_wait_seconds(waited_seconds, world.busy_seconds));
     if (wait_seconds > 0) return look_again(step, wait_seconds);
   }
   if (arrived)
@@ -217,6 +220,11 @@ std::optional<kube::Action> status_action(const PoolWorld& world, const Workers&
 }
 
 }  // namespace
+
+double report_wait_seconds(double waited_seconds, double busy_seconds) {
+  const bool many = busy_seconds >= kManyWaitSeconds;
+  return std::min(busy_seconds, (many ? kReportsWaitAtMostSeconds : busy_seconds) - waited_seconds);
+}
 
 PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   PoolStep step;

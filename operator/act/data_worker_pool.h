@@ -19,6 +19,11 @@
 
 namespace sluice::act {
 
+// How long a status still waits that has waited for so long, while the API server is busy for so long with what people
+// wait for. Where that takes a second or more it waits for the last of it, a minute at most, and looks again in
+// between: one that went by its own time only would come in the middle, when half of the pods are written.
+double report_wait_seconds(double waited_seconds, double busy_seconds);
+
 struct PoolWorld {
   kube::ObjectPointer pool;
   // Every pod of the namespace that carries the job's label and the component "worker": the pool's own, and a

@@ -317,7 +317,24 @@ TEST_CASE("while other pools wait for their pods, the arrival is not told either
   CHECK_FALSE(reports(busy_run(30, kNow + 1)));
   CHECK_FALSE(reports(busy_run(20, kNow + 19)));
   SECTION("the others have theirs") { CHECK(reports(busy_run(0, kNow + 19))); }
-  SECTION("the server stays busy, and the time is over") { CHECK(reports(busy_run(20, kNow + 21))); }
+  SECTION("the server stays busy") {
+    CHECK_FALSE(reports(busy_run(2, kNow + 59)));
+    SECTION("and the time is over") { CHECK(reports(busy_run(2, kNow + 61))); }
+  }
+}
+
+TEST_CASE("how long a status waits for the pods of others") {
+  struct Case {
+    const char* name;
+    double waited_seconds, busy_seconds, want_seconds;
+  };
+  const Case test =
+      GENERATE(Case{"nobody waits for pods", 0, 0, 0}, Case{"a few do: its own time is enough", 0.1, 0.5, 0.4},
+               Case{"a few still do", 0.6, 0.5, -0.1}, Case{"many do: as long as that takes", 0, 30, 30},
+               Case{"many still do, although its own time is over", 25, 20, 20},
+               Case{"many always do: a minute", 50, 20, 10}, Case{"no longer", 61, 20, -1});
+  INFO(test.name);
+  CHECK(report_wait_seconds(test.waited_seconds, test.busy_seconds) == Approx(test.want_seconds));
 }
 
 TEST_CASE("a change that nobody asked for is told at once, and the next one then waits") {

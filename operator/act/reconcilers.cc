@@ -55,14 +55,15 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
 // A condition that turns is told at once. Figures wait while there are pods to write, and are one status then.
 Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop) {
   const std::string uid = text_field(*world.training_job, "/metadata/uid");
-  const std::chrono::milliseconds busy = seams_.busy();
+  const double busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
   {
     std::lock_guard lock(mutex_);
     if (unreported_since_.size() >= kMaxKnownJobs) unreported_since_.clear();
     if (step.action && !step.urgent) {
       const auto since = unreported_since_.try_emplace(uid, clock_.now()).first->second;
-      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(since + busy - clock_.now());
-      if (wait.count() > 0) return std::optional(wait);
+      const double waited_seconds = std::chrono::duration<double>(clock_.now() - since).count();
+      const std::chrono::duration<double> wait(report_wait_seconds(waited_seconds, busy_seconds));
+      if (wait.count() > 0) return std::optional(std::chrono::ceil<std::chrono::milliseconds>(wait));
     }
     unreported_since_.erase(uid);
   }
