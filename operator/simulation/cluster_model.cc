@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "operator/observe/pod_view.h"
 #include "operator/observe/fields.h"
+#include "operator/observe/pod_view.h"
 #include "src/kube/quantity.h"
 #include "src/kube/timestamp.h"
 

@@ -39,8 +39,8 @@ TEST_CASE("the operator's plan is the scheduler's") {
       [&](const std::string& query, std::stop_token stop) { return client.query(query, stop); }, model_metrics());
   const control::Config config = simulated_config();
   const double now = std::chrono::duration<double>(run.clock().wall_now().time_since_epoch()).count();
-  const scheduler::ClusterSnapshot snapshot =
-      observe::SnapshotBuilder().build(objects_of(run.server()), source.observe({}), memories, config.cluster_cpu_percent, now);
+  const scheduler::ClusterSnapshot snapshot = observe::SnapshotBuilder().build(
+      objects_of(run.server()), source.observe({}), memories, config.cluster_cpu_percent, now);
   const scheduler::Plan plan = scheduler::decide(snapshot, config.scheduler);
 
   REQUIRE(plan.jobs.size() == after->jobs.size());

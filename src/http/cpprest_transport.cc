@@ -32,8 +32,8 @@ namespace {
 
 namespace rest = web::http;
 
-// None of cpprestsdk's continuations waits for another. A second thread would be woken for every chunk of a body, and each
-// event of a watch is one: with eight threads the first list of an informer cost twice the CPU (bench-kube).
+// None of cpprestsdk's continuations waits for another. A second thread would be woken for every chunk of a body, and
+// each event of a watch is one: with eight threads the first list of an informer cost twice the CPU (bench-kube).
 constexpr std::size_t kPoolThreads = 1;
 
 void start_thread_pool_once() {
