@@ -16,8 +16,7 @@ using testing::ScriptedPolicy;
 using testing::small_cluster;
 
 RunOptions failing(std::vector<Incident> incidents, bool timeline = false) {
-  RunOptions options;
-  options.incidents = std::move(incidents);
+  RunOptions options = testing::with(std::move(incidents));
   options.most_seconds = 1e5;
   options.timeline = timeline;
   return options;

@@ -14,12 +14,7 @@ using testing::job;
 using testing::run;
 using testing::ScriptedPolicy;
 using testing::small_cluster;
-
-RunOptions with(std::vector<Incident> incidents) {
-  RunOptions options;
-  options.incidents = std::move(incidents);
-  return options;
-}
+using testing::with;
 
 TEST_CASE("A trainer whose node fails loses what came after its checkpoint, and no more") {
   struct Row {

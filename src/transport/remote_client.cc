@@ -73,12 +73,9 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   // Ends the call. REQUIRES: it was started; not on a thread of gRPC.
   void hang_up() {
     line_->context.TryCancel();
-    {
-      std::lock_guard lock(mutex_);
-      cancelled_ = true;
-      if (!reading_) end_locked();
-    }
     std::unique_lock lock(mutex_);
+    cancelled_ = true;
+    if (!reading_) end_locked();
     changed_.wait(lock, [&] { return done_; });
     const std::unique_ptr<Line> ended = std::move(line_);
     lock.unlock();  // a permit may come back on a thread that is being joined

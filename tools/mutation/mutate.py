@@ -5,7 +5,7 @@ usage: tools/mutation/mutate.py BUILD_DIRECTORY [WORD]     WORD: only mutations 
 
 BUILD_DIRECTORY is a CMake tree in which sluice_scheduler_test is built. The working tree is not touched: a damaged
 copy of one file is compiled, linked before the library that holds the original, and run. The damages are in
-scheduler.mutations beside this file. Takes about ten minutes of CPU; exits 1 if a mutant survives or no longer applies.
+scheduler.mutations beside this file. Takes about half an hour of CPU; exits 1 if a mutant survives or no longer applies.
 """
 
 import concurrent.futures

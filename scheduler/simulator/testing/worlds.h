@@ -61,6 +61,12 @@ inline Cluster small_cluster() {
   return cluster;
 }
 
+inline RunOptions with(std::vector<Incident> incidents) {
+  RunOptions options;
+  options.incidents = std::move(incidents);
+  return options;
+}
+
 inline RunRecord run(const Cluster& cluster, const Workload& workload, ScriptedPolicy::Wish wish = nullptr,
                      const RunOptions& options = {}) {
   ScriptedPolicy policy(std::move(wish));
