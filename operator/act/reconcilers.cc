@@ -1,5 +1,6 @@
 #include "operator/act/reconcilers.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "operator/act/status.h"
@@ -17,6 +18,9 @@ namespace {
 
 constexpr auto kSecretBelievedFor = std::chrono::minutes(5);
 constexpr std::size_t kMaxKnownJobs = 100000;
+// A change of a spec is followed by a decision, and that by a pool's new number: one status tells of all three.
+constexpr double kFiguresSettleSeconds = 1;
+constexpr std::chrono::milliseconds kRefusedAgainAfter = std::chrono::minutes(1);
 
 bool may_pass_by_itself(const Error& error) {
   return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kPermissionDenied;
@@ -49,10 +53,10 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   if (children.ok()) return again;
   if (may_pass_by_itself(children.error())) return children.error();
   // What the API server refuses stays refused until the spec or our rights change; look again now and then.
-  return std::optional<std::chrono::milliseconds>(std::chrono::minutes(1));
+  return std::optional(std::min<std::chrono::milliseconds>(again.value_or(kRefusedAgainAfter), kRefusedAgainAfter));
 }
 
-// A condition that turns is told at once. Figures wait while there are pods to write, and are one status then.
+// A condition that turns is told at once. Figures settle, wait while there are pods to write, and are one status then.
 Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop) {
   const std::string uid = text_field(*world.training_job, "/metadata/uid");
   const double busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
@@ -62,7 +66,8 @@ Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep st
     if (step.action && !step.urgent) {
       const auto since = unreported_since_.try_emplace(uid, clock_.now()).first->second;
       const double waited_seconds = std::chrono::duration<double>(clock_.now() - since).count();
-      const std::chrono::duration<double> wait(report_wait_seconds(waited_seconds, busy_seconds));
+      const std::chrono::duration<double> wait(
+          std::max(kFiguresSettleSeconds - waited_seconds, report_wait_seconds(waited_seconds, busy_seconds)));
       if (wait.count() > 0) return std::optional(std::chrono::ceil<std::chrono::milliseconds>(wait));
     }
     unreported_since_.erase(uid);

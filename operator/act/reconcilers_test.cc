@@ -120,6 +120,24 @@ TEST_CASE("while pods are to be written, figures wait and are one status then; a
   }
 }
 
+TEST_CASE("what changes within a second is one status") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  for (int i = 0; i < 2; ++i) REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  harness.clock.advance(std::chrono::seconds(10));
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  harness.writes.clear();
+  for (int replicas = 1; replicas <= 4; ++replicas) {
+    harness.cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = replicas;
+    CHECK(*harness.jobs.reconcile(kVision, {}) == std::chrono::milliseconds(1250 - 250 * replicas));
+    harness.clock.advance(std::chrono::milliseconds(250));
+  }
+  CHECK(harness.writes.empty());
+  CHECK(*harness.jobs.reconcile(kVision, {}) == std::nullopt);
+  CHECK(harness.writes == std::vector<std::string>{"apply status of TrainingJob default/vision"});
+  CHECK(field(*harness.cluster.get(kube::kTrainingJobs, "vision"), "/status/workers/desired") == 4);
+}
+
 TEST_CASE("the Secret is read by name, and believed for five minutes") {
   Harness harness;
   harness.cluster.put(kube::kTrainingJobs, training_job());
@@ -150,6 +168,22 @@ TEST_CASE("a stranger's Job that we do not watch is reported, not touched") {
   CHECK(ready_reason(harness) == "ChildConflict");
   CHECK(*harness.cluster.get(kube::kJobs, "vision") == stranger);
   CHECK(harness.events == std::vector<std::string>{"ChildConflict"});
+}
+
+TEST_CASE("what is refused to a job that has a status is told a second later, and tried again now and then") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  ErrorCode code = ErrorCode::kUnavailable;
+  harness.fail = [&](const kube::Action& action) -> Result<void> {
+    if (action.resource == kube::kJobs) return Error(code, "no");
+    return {};
+  };
+  CHECK_FALSE(harness.jobs.reconcile(kVision, {}).ok());
+  code = ErrorCode::kPermissionDenied;
+  CHECK(*harness.jobs.reconcile(kVision, {}) == std::chrono::seconds(1));
+  harness.clock.advance(std::chrono::seconds(1));
+  CHECK(*harness.jobs.reconcile(kVision, {}) == std::chrono::minutes(1));
+  CHECK(ready_reason(harness) == "Forbidden");
 }
 
 TEST_CASE("our own Job that the informers do not show yet is met, not reported") {
@@ -242,7 +276,11 @@ TEST_CASE("of two leaders the one that is behind does not write its status over 
   json& job = harness.cluster.at(kube::kTrainingJobs, "vision");
   job["metadata"].update({{"resourceVersion", "9"}, {"generation", 2}});
   job["status"]["observedGeneration"] = 2;
-  CHECK(harness.jobs.reconcile(kVision, {}).error().code() == ErrorCode::kConflict);
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  harness.clock.advance(std::chrono::seconds(1));
+  const auto behind = harness.jobs.reconcile(kVision, {});
+  REQUIRE_FALSE(behind.ok());
+  CHECK(behind.error().code() == ErrorCode::kConflict);
   CHECK(job["status"]["observedGeneration"] == 2);
   harness.outdated = nullptr;
   CHECK(harness.jobs.reconcile(kVision, {}).ok());
