@@ -38,7 +38,7 @@ double value_of(const ClusterSnapshot& snapshot, const Plan& plan, const Config&
   for (const Contender& c : make_contenders(snapshot, nodes, config)) {
     const JobPlan& job = plan_of(plan, c.job->id.name);
     if (!c.job->running || job.estimate.confidence == Confidence::kNone) continue;
-    const double f = progress(job.estimate.planned_supply_ratio, config.softmin_exponent);
+    const double f = wanted_progress(job, *c.job, config);
     value += config.objective == Objective::kFair ? -c.worth / (2 * std::pow(std::max(f, 0.01), 2)) : c.worth * f;
   }
   return value;
@@ -172,7 +172,7 @@ TEST_CASE("more cores never lower the objective, whichever it is") {
     ClusterSnapshot larger = snapshot;
     larger.nodes.push_back({.name = "extra", .allocatable_millicores = 1000 * (1 + seed % 64)});
     RC_ASSERT(no_lower(value_of(larger, decide(larger, config), config),
-                       value_of(snapshot, decide(snapshot, config), config), 0.005));
+                       value_of(snapshot, decide(snapshot, config), config), 0.002));
   });
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("removing a job never lowers the total value of the others, whatever t
     ClusterSnapshot fewer = snapshot;
     std::erase_if(fewer.jobs, [&](const Job& job) { return job.id == gone; });
     RC_ASSERT(no_lower(value_of(fewer, decide(fewer, config), config),
-                       value_of(fewer, decide(snapshot, config), config), 0.01));
+                       value_of(fewer, decide(snapshot, config), config), 0.002));
   });
 }
 

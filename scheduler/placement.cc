@@ -99,7 +99,7 @@ class Placer {
     });
     bool all_placed = true;
     for (const int index : order_) all_placed &= place_new(contenders_[index], ranking);
-    if (!all_placed) fill(ranking);
+    if (!all_placed || evicted_) fill(ranking);
   }
 
  private:
@@ -237,9 +237,12 @@ class Placer {
     }
     if (best == kNowhere) return false;
     // The lowest first; order_ has the highest priority in front.
-    for (auto index = order_.rbegin(); index != order_.rend(); ++index)
-      if (Contender& other = contenders_[*index]; yields_to(c, other))
-        while (refusal_of(c, nodes_[best]) && evict(other, best)) continue;
+    for (auto index = order_.rbegin(); index != order_.rend(); ++index) {
+      Contender& other = contenders_[*index];
+      if (!yields_to(c, other)) continue;
+      for (auto refusal = refusal_of(c, nodes_[best]); refusal && evict(other, best, *refusal);)
+        refusal = refusal_of(c, nodes_[best]);
+    }
     changed_ = best;
     return true;
   }
@@ -248,8 +251,10 @@ class Placer {
     return other.priority < c.priority && !other.want.unconditional;
   }
 
-  // Takes the job's least worker off a node. Whoever yields has had nothing new placed yet: that is done by priority.
-  bool evict(Contender& c, int node) {
+  // Takes the job's least worker off a node, for want of what `reason` says. Whoever yields has had nothing new placed
+  // yet: that is done by priority. It may bid again afterwards: the one that it made way for leaves, of limits that
+  // both share, what its place does not cost.
+  bool evict(Contender& c, int node, Reason reason) {
     const auto place = std::find(c.occupied.begin(), c.occupied.end(), node);
     if (place == c.occupied.end()) return false;
     c.occupied.erase(place);
@@ -258,7 +263,9 @@ class Placer {
       if (c.worker_nodes[*worker] == node && std::erase(c.kept, &c.job->workers[*worker]) > 0) break;
     occupy(nodes_[node], c, -1);
     if (budget_left_) *budget_left_ += c.price_per_hour_on(nodes_[node]);
-    give_back(c, Reason::kCpu);
+    growth_.give_back_worker(c);
+    c.blocked = reason;
+    evicted_ = true;
     return true;
   }
 
@@ -289,17 +296,19 @@ class Placer {
   void fill_one(Contender& c, Growth::Bid bid, Ranking& ranking) {
     bid.workers = 1;
     if (!growth_.serve(bid)) return;
+    std::optional<Reason> refusal;
     for (int worker : in_order_of_keeping(c, nodes_)) {  // one that was about to go
       const Worker* candidate = &c.job->workers[worker];
       const int node = c.worker_nodes[worker];
       if (node == kNowhere || std::find(c.kept.begin(), c.kept.end(), candidate) != c.kept.end()) continue;
-      if (refusal_of(c, nodes_[node])) continue;  // others may have taken up meanwhile what it left
+      refusal = refusal_of(c, nodes_[node]);
+      if (refusal) continue;  // others may have taken up meanwhile what it left
       take(c, node);
       c.kept.push_back(candidate);
       return;
     }
     const bool moves = c.live > std::ssize(c.kept);  // one goes, and another one comes
-    if (moves && !config_.replaces_workers) return give_back(c, Reason::kCpu);
+    if (moves && !config_.replaces_workers) return give_back(c, refusal.value_or(Reason::kCpu));
     const int node = find(c, ranking);
     if (node != kNowhere)
       c.new_nodes.push_back(node);
@@ -315,6 +324,7 @@ class Placer {
   std::vector<int> order_;
   int searches_left_ = 100;        // for room that others have to make: each looks at everything
   int changed_ = kNowhere;         // the node where room was made
+  bool evicted_ = false;           // somebody made way
   Reason refusal_ = Reason::kCpu;  // why the last worker found no node
   std::vector<char> no_place_;     // per contender: a worker that was granted found no node
 };
