@@ -317,5 +317,25 @@ TEST_CASE("noise of 5 % does not shake the workers of gangs and fixed feeders ei
   });
 }
 
+TEST_CASE("the sentence for people says how many, and names what binds") {
+  property("sentence", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed, everything());
+    for (const JobPlan& plan : decide(snapshot, some_config(seed)).jobs) {
+      const Job& job = job_of(snapshot, plan.id);
+      const auto says = [&](const std::string& words) { return plan.explanation.find(words) != std::string::npos; };
+      RC_ASSERT(!says("nan") && !says("inf"));
+      if (!job.running) continue;
+      const std::string count = std::to_string(plan.recommended) + (plan.recommended == 1 ? " worker" : " workers");
+      RC_ASSERT(says(count) || plan.recommended == 0);
+      RC_ASSERT(says("Recommends ") == (job.mode == Mode::kRecommend));
+      RC_ASSERT(says("Quota " + job.quota + " limits it to " + count) == (plan.reason == Reason::kQuota));
+      RC_ASSERT(says("The budget limits it to " + count) == (plan.reason == Reason::kBudget));
+      RC_ASSERT(says("The network limits it to " + count) == (plan.reason == Reason::kNetwork));
+      RC_ASSERT(says("No node has room for more than " + count) == (plan.reason == Reason::kCpu));
+      RC_ASSERT(plan.reason != Reason::kNoMetrics || says(plan.metrics_problem));
+    }
+  });
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -139,6 +139,16 @@ TEST_CASE("removing a job never lowers the total value of the others") {
   });
 }
 
+TEST_CASE("no plan is worth less than leaving everything as it is") {
+  property("no worse", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed);
+    const Plan plan = decide(snapshot, kConfig);
+    Plan as_it_is = plan;
+    for (JobPlan& job : as_it_is.jobs) job.estimate.planned_supply_ratio = job.estimate.supply_ratio;
+    RC_ASSERT(value_of(snapshot, plan) >= 0.999 * value_of(snapshot, as_it_is));
+  });
+}
+
 TEST_CASE("equal jobs get equal parts") {
   property("equals", [](unsigned seed) {
     ClusterSnapshot snapshot;
