@@ -39,7 +39,8 @@ struct Tiny {
       snapshot.nodes.push_back({.name = "n" + std::to_string(i), .allocatable_millicores = 1000 * here});
       cores -= here;
     }
-    for (int i = 2 + upto(2); i > 0; --i) snapshot.jobs.push_back(job("j" + std::to_string(i)));
+    const int jobs = 2 + upto(2);
+    for (int i = 1; i <= jobs; ++i) snapshot.jobs.push_back(job("j" + std::to_string(i)));
   }
 
   int upto(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
