@@ -1,7 +1,7 @@
 // Step "place" of decide(): which workers stay, which go, and where new ones have room.
 //
-//   keep   in the order of who bid most; a job keeps what is cheapest to keep: those on cordoned nodes go first, then
-//          starting ones, those bound nowhere, those on nodes that cannot hold all that stand there, on dear and on spot
+//   keep   in the order of who bid most; a job keeps what is cheapest to keep. First to go are those on cordoned nodes,
+//          then starting ones, those bound nowhere, those on nodes that cannot hold all they have, on dear and on spot
 //          nodes, the younger, those on nodes that are nearly empty
 //   new    in the order of node_ranking.h, as the cluster's own scheduler would: predicting a tighter packing than it
 //          will produce would promise workers that then stay pending
