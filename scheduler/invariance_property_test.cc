@@ -200,6 +200,26 @@ TEST_CASE("jobs that want nothing make no difference") {
   });
 }
 
+TEST_CASE("a crowd of finished jobs makes no difference, whatever size their workers had") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const ClusterShape shape{
+        .priorities = true, .gangs = true, .fixed_feeders = true, .worker_sizes = seed % 2 == 0, .minima = true};
+    const ClusterSnapshot before = random_cluster(seed, shape);
+    const Plan want = decide(before, movable(seed));
+    for (const std::int64_t millicores : {70, 5000}) {
+      CAPTURE(millicores);
+      ClusterSnapshot crowded = before;
+      for (int i = 0; i < 50; ++i)
+        crowded.jobs.push_back(
+            MakeJob("z" + std::to_string(i)).not_running().worker_millicores(millicores).measures(FluidJob{}).obj());
+      Plan plan = decide(crowded, movable(seed));
+      plan.jobs.resize(want.jobs.size());  // theirs are the last names
+      CHECK(text_of(plan) == text_of(want));
+    }
+  }
+}
+
 TEST_CASE("of priorities only the order counts, and of weights only the ratio") {
   property("ranks", [](unsigned seed) {
     ClusterSnapshot snapshot = lived_in(seed, everything());

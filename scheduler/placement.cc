@@ -136,6 +136,9 @@ class Placer {
         all = false;
         return true;
       });
+    // Nor can it say so of one that made way.
+    while (!config_.replaces_workers && c.live > std::ssize(c.kept) && c.workers > std::ssize(c.kept))
+      growth_.give_back_worker(c);
     while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) {
       int node = find(c, ranking);
       if (node == kNowhere) {
@@ -176,12 +179,9 @@ class Placer {
     }
     if (best == kNowhere) return kNowhere;
     // The lowest first; order_ has the highest priority in front.
-    for (auto index = order_.rbegin(); index != order_.rend(); ++index) {
-      Contender& other = contenders_[*index];
-      if (!yields_to(c, other)) continue;
-      for (auto refusal = refusal_of(c, nodes_[best]); refusal && evict(other, best, *refusal);)
-        refusal = refusal_of(c, nodes_[best]);
-    }
+    for (auto index = order_.rbegin(); index != order_.rend(); ++index)
+      if (Contender& other = contenders_[*index]; yields_to(c, other))
+        while (refusal_of(c, nodes_[best]) && evict(other, best)) continue;
     return best;
   }
 
@@ -189,10 +189,10 @@ class Placer {
     return other.priority < c.priority && !other.want.unconditional;
   }
 
-  // Takes the job's least worker off a node, for want of what `reason` says. Whoever yields has had nothing new placed
-  // yet: that is done by priority. It may bid again afterwards: the one that it made way for leaves, of limits that
+  // Takes the job's least worker off a node. Whoever yields has had nothing new placed yet: that is done by priority.
+  // It may bid again afterwards, and is told then what it lacks: the one that it made way for leaves, of limits that
   // both share, what its place does not cost.
-  bool evict(Contender& c, int node, Reason reason) {
+  bool evict(Contender& c, int node) {
     const auto place = std::find(c.occupied.begin(), c.occupied.end(), node);
     if (place == c.occupied.end()) return false;
     c.occupied.erase(place);
@@ -202,7 +202,6 @@ class Placer {
     occupy(nodes_[node], c, -1);
     if (budget_left_) *budget_left_ += c.price_per_hour_on(nodes_[node]);
     growth_.give_back_worker(c);
-    c.blocked = reason;
     evicted_ = true;
     return true;
   }

@@ -248,6 +248,23 @@ TEST_CASE("a large worker displaces nobody in vain: others make way where it can
   }
 }
 
+TEST_CASE("who makes way has no successor elsewhere in the same decision, unless a plan may move workers") {
+  // It holds one of the two workers that it is to have, and there is a core on the other node.
+  const std::vector<Job> jobs = {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 0),
+                                 sized(MakeJob("small").measures(kHungry).max(2).holds(1, "n1"), 500, 0)};
+  const ClusterSnapshot snapshot{kNowSeconds, {node("n1", 2000), node("n2", 1000)}, jobs, {}, {}};
+  for (const bool moves : {false, true}) {
+    CAPTURE(moves);
+    Config config;
+    config.replaces_workers = moves;
+    const Plan plan = decide(snapshot, config);
+    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+    CHECK(plan_of(plan, "small").victims == Names{"small-worker-0"});
+    CHECK(plan_of(plan, "small").workers == (moves ? 2 : 0));
+    CHECK(plan_of(plan, "small").new_worker_nodes == (moves ? Names{"n2", "n2"} : Names{}));
+  }
+}
+
 TEST_CASE("who was to go for the sum of cores stays where the large worker did not go after all") {
   // Seven half-cores on 3.5 cores; two cores are granted to the large worker, which clears "n1". By the sum four have
   // to go, those of the last names first; the three on "n2" are in nobody's way.
