@@ -14,11 +14,17 @@
 namespace sluice::scheduler {
 namespace {
 
+// Other modes than Auto keep what they hold, whether or not the job runs.
+bool may_have_workers(const Job& job) {
+  if (job.mode != Mode::kAuto && job.allocated_workers > 0) return true;
+  return job.running && job.mode != Mode::kOff && job.placement != Placement::kLocal;
+}
+
 // Rests of a node that no worker fits into are no room.
 std::int64_t smallest_worker(const std::vector<Job>& jobs) {
   std::int64_t smallest = 0;
   for (const Job& job : jobs)
-    if (smallest == 0 || job.worker_millicores < smallest) smallest = job.worker_millicores;
+    if (may_have_workers(job) && (smallest == 0 || job.worker_millicores < smallest)) smallest = job.worker_millicores;
   return smallest;
 }
 

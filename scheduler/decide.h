@@ -26,9 +26,11 @@
 //   9. Every job whose feeders' CPU the plan sets gets at least min(its GPU-proportional share, 1.05 of its need, but a
 //      core per GPU) on its own hosts, as far as workers that must not be stopped leave room; beside these nobody
 //      shrinks.
-//  10. Quotas and the budget are never exceeded by what the plan adds, minima included; who is told that the budget
-//      binds could not have had another worker, and of a quota at most one worker is left over: it may be given back
-//      after the others were refused.                                                            (workers of one size)
+//  10. Quotas and the budget are never exceeded by what the plan adds, minima included; who is told that one of them
+//      binds could not have had another worker.                                                  (workers of one size)
+//  11. More cores, or a job less, never lower what the others' speed is worth to the objective: by no more than pieces
+//      and whole workers cost, 0.2 %. Speed counts as far as it is wanted: up to where the curve is flat, less the half
+//      worker that nobody starts for less than half of it.                                        (workers of one size)
 #pragma once
 
 #include "scheduler/config.h"

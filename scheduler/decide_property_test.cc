@@ -335,5 +335,53 @@ TEST_CASE("what a job in mode Recommend is advised changes nothing for the other
   });
 }
 
+// Figures as a broken exporter, a mistyped manifest or a node of another kind might give them.
+void make_absurd(ClusterSnapshot& snapshot, std::mt19937& random) {
+  const auto one_of = [&](std::initializer_list<double> values) { return values.begin()[random() % values.size()]; };
+  const auto rarely = [&] { return random() % 3 == 0; };
+  for (Node& node : snapshot.nodes) {
+    if (rarely()) node.allocatable_millicores = static_cast<std::int64_t>(one_of({0, 1, 999, 1e6}));
+    if (rarely()) node.requested_by_others_millicores = static_cast<std::int64_t>(one_of({0, 1, 1e15}));
+    if (rarely()) node.price_per_hour = one_of({1e-30, 1e-9, 1e9, 1e30});
+    if (rarely()) node.free_memory_bytes = static_cast<std::int64_t>(one_of({0, 1, 9e18}));
+    if (rarely()) node.network_bytes_per_second = one_of({0, 1e-30, 1e30});
+    if (rarely()) node.guarded_millicores = static_cast<std::int64_t>(one_of({1, 1e15}));
+  }
+  for (Job& job : snapshot.jobs) {
+    if (rarely()) job.max_workers = static_cast<int>(one_of({0, 1, 1e9}));
+    if (rarely()) job.min_workers = static_cast<int>(one_of({0, 1, 5000}));
+    if (rarely()) job.weight = static_cast<int>(one_of({1, 10'000}));
+    if (rarely()) job.priority = static_cast<int>(one_of({-2e9, 2e9}));
+    if (rarely()) job.remaining_seconds = one_of({0, 1e-30, 1e30});
+    if (rarely()) job.worker_memory_bytes = static_cast<std::int64_t>(one_of({1, 1e15}));
+    if (rarely()) job.bytes_per_sample = one_of({0, 1e-30, 1e30});
+    if (rarely()) job.gpus = static_cast<int>(one_of({0, 1e9}));
+    if (!job.observation.measurement) continue;
+    Measurement& m = *job.observation.measurement;
+    for (double* figure : {&m.samples_per_second, &m.compute_share, &m.wait_share, &m.batches_in_window})
+      if (rarely()) *figure = one_of({0, 1e-30, 1e-6, 1, 1e30});
+    for (std::optional<SourceRate>* rate : {&m.local, &m.remote})
+      if (rarely()) *rate = SourceRate{one_of({0, 1e-30, 1, 1e30}), one_of({0, 1e-30, 1, 1e30})};
+  }
+  if (rarely()) snapshot.budget_per_hour = one_of({0, 1e-30, 1e30});
+  for (Quota& quota : snapshot.quotas) quota.worker_millicores = static_cast<std::int64_t>(one_of({0, 1, 9e18}));
+}
+
+TEST_CASE("absurd figures: the plan is still one that can be carried out, and says only numbers") {
+  property("absurd", [] {
+    ClusterSnapshot snapshot = some_cluster(kLimited);
+    std::mt19937 random(*rc::gen::arbitrary<unsigned>());
+    make_absurd(snapshot, random);
+    for (int round = 0; round < 3; ++round) {
+      const Plan plan = decide(snapshot, {});
+      RC_ASSERT(broken_rules(snapshot, plan) == std::vector<std::string>{});
+      snapshot = applied(snapshot, plan);
+      snapshot.taken_at_seconds += 30;
+      for (Job& job : snapshot.jobs)
+        if (job.observation.measurement) job.observation.measurement->window_end_seconds += 30;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

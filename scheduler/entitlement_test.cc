@@ -207,6 +207,14 @@ TEST_CASE("feeders on a host that nobody knows stay as they are, and workers mak
   CHECK(plan.workers == Approx((1.355 * 30 - 5) / 0.77).margin(2));
 }
 
+TEST_CASE("small workers that stay by order take their own room of a host, not that of the large ones of others") {
+  const Job off = MakeJob("off").mode(Mode::kOff).worker_millicores(250).holds(2, "h").obj();
+  const Job large = MakeJob("large").worker_millicores(3000).measures(FluidJob{.demand = 100}).obj();
+  const Job feeder = with(needs("a", 4, 40, 8000), Placement::kLocal);
+  const Plan plan = decide({kNowSeconds, {host("h", 16'000)}, {off, large, feeder}, {}, {}}, {});
+  CHECK(plan_of(plan, "a").local[0].request_millicores == 15'500);
+}
+
 TEST_CASE("capacity for data workers is what feeders leave") {
   const Node cpu{.name = "n", .allocatable_millicores = 10'000};
   const Plan plan = decide({kNowSeconds, {host("h"), cpu}, {needs("a", 4, 0.5)}, {}, {}}, {});

@@ -62,7 +62,8 @@ void Growth::hold(const Contender& c) {
 }
 
 void Growth::run(const std::vector<int>& bidders) {
-  active_ = std::max<int>(1, static_cast<int>(bidders.size()));
+  const auto may_grow = [&](int index) { return contenders_[index].workers < contenders_[index].limit; };
+  active_ = std::max<int>(1, static_cast<int>(std::count_if(bidders.begin(), bidders.end(), may_grow)));
   std::vector<Bid> first;
   first.reserve(bidders.size());
   for (const int index : bidders)
@@ -219,8 +220,7 @@ bool Growth::serve_remote(Contender& c, const Bid& bid) {
   if (c.workers >= c.assured_workers()) {
     if (c.quota != kNowhere) bounded(quota_left_[c.quota] / size, Reason::kQuota);
     bounded(within_network(c, workers), Reason::kNetwork);
-    const double price = c.worker_cores() * cheapest_price_;
-    if (budget_left_ && price > 0) bounded(std::llround(std::floor(*budget_left_ / price + 1e-9)), Reason::kBudget);
+    bounded(within_budget(c, workers), Reason::kBudget);
     count(c, workers);
   }
   if (workers == 0) return false;
@@ -239,6 +239,12 @@ void Growth::count(const Contender& c, int workers) {
   if (c.quota != kNowhere) quota_left_[c.quota] -= workers * c.worker_millicores;
   if (budget_left_) *budget_left_ -= workers * c.worker_cores() * cheapest_price_;
   take_network(c, workers);
+}
+
+int Growth::within_budget(const Contender& c, int workers) const {
+  const double price = c.worker_cores() * cheapest_price_;
+  if (!budget_left_ || price <= 0) return workers;
+  return static_cast<int>(std::clamp(*budget_left_ / price + 1e-9, 0.0, static_cast<double>(workers)));
 }
 
 int Growth::within_network(const Contender& c, int workers) const {

@@ -78,6 +78,7 @@ class Growth {
   bool serve_remote(Contender& c, const Bid& bid);
   // So many more workers count against quota, budget and network, wherever they are.
   void count(const Contender& c, int workers);
+  int within_budget(const Contender& c, int workers) const;
   int within_network(const Contender& c, int workers) const;
   void take_network(const Contender& c, int workers);
 
@@ -93,7 +94,7 @@ class Growth {
   std::vector<int> local_bidders_;    // per node: contenders whose feeders may want more of it
   std::vector<char> local_closed_;    // per contender: its hosts have nothing left for it
   std::int64_t used_millicores_ = 0;
-  int active_ = 1;
+  int active_ = 1;  // bidders that may still get workers: the spare cores are cut up among these
 };
 
 }  // namespace sluice::scheduler

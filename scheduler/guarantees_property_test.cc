@@ -38,7 +38,7 @@ double value_of(const ClusterSnapshot& snapshot, const Plan& plan, const Config&
   for (const Contender& c : make_contenders(snapshot, nodes, config)) {
     const JobPlan& job = plan_of(plan, c.job->id.name);
     if (!c.job->running || job.estimate.confidence == Confidence::kNone) continue;
-    const double f = progress(job.estimate.planned_supply_ratio, config.softmin_exponent);
+    const double f = wanted_progress(job, *c.job, config);
     value += config.objective == Objective::kFair ? -c.worth / (2 * std::pow(std::max(f, 0.01), 2)) : c.worth * f;
   }
   return value;
@@ -172,7 +172,7 @@ TEST_CASE("more cores never lower the objective, whichever it is") {
     ClusterSnapshot larger = snapshot;
     larger.nodes.push_back({.name = "extra", .allocatable_millicores = 1000 * (1 + seed % 64)});
     RC_ASSERT(no_lower(value_of(larger, decide(larger, config), config),
-                       value_of(snapshot, decide(snapshot, config), config), 0.005));
+                       value_of(snapshot, decide(snapshot, config), config), 0.002));
   });
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("removing a job never lowers the total value of the others, whatever t
     ClusterSnapshot fewer = snapshot;
     std::erase_if(fewer.jobs, [&](const Job& job) { return job.id == gone; });
     RC_ASSERT(no_lower(value_of(fewer, decide(fewer, config), config),
-                       value_of(fewer, decide(snapshot, config), config), 0.01));
+                       value_of(fewer, decide(snapshot, config), config), 0.002));
   });
 }
 
@@ -314,6 +314,26 @@ TEST_CASE("noise of 5 % does not shake the workers of gangs and fixed feeders ei
     const ClusterShape shape{.noise = 0.05, .gangs = true, .fixed_feeders = true, .prices = true};
     const Churn churn = churn_under_noise(seed, shape, movable(seed));
     RC_ASSERT(churn.changed <= 20 + churn.held / 3);
+  });
+}
+
+TEST_CASE("the sentence for people says how many, and names what binds") {
+  property("sentence", [](unsigned seed) {
+    const ClusterSnapshot snapshot = random_cluster(seed, everything());
+    for (const JobPlan& plan : decide(snapshot, some_config(seed)).jobs) {
+      const Job& job = job_of(snapshot, plan.id);
+      const auto says = [&](const std::string& words) { return plan.explanation.find(words) != std::string::npos; };
+      RC_ASSERT(!says("nan") && !says("inf"));
+      if (!job.running) continue;
+      const std::string count = std::to_string(plan.recommended) + (plan.recommended == 1 ? " worker" : " workers");
+      RC_ASSERT(says(count) || plan.recommended == 0);
+      RC_ASSERT(says("Recommends ") == (job.mode == Mode::kRecommend));
+      RC_ASSERT(says("Quota " + job.quota + " limits it to " + count) == (plan.reason == Reason::kQuota));
+      RC_ASSERT(says("The budget limits it to " + count) == (plan.reason == Reason::kBudget));
+      RC_ASSERT(says("The network limits it to " + count) == (plan.reason == Reason::kNetwork));
+      RC_ASSERT(says("No node has room for more than " + count) == (plan.reason == Reason::kCpu));
+      RC_ASSERT(plan.reason != Reason::kNoMetrics || says(plan.metrics_problem));
+    }
   });
 }
 

@@ -1,4 +1,8 @@
 // What must make no difference: the same cluster told in another way gets the same plan.
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
 #include "scheduler/decide.h"
 #include "scheduler/testing/builders.h"
 #include "scheduler/testing/clusters.h"
@@ -56,7 +60,7 @@ TEST_CASE("limits that are far away are as good as none") {
     shape.quotas = shape.budget = shape.memory = shape.networks = false;
     ClusterSnapshot snapshot = lived_in(seed, shape);
     const std::string want = text_of(decide(snapshot, some_config(seed)));
-    snapshot.budget_per_hour = 1e9;
+    snapshot.budget_per_hour = 1e300;
     snapshot.quotas = {{"huge", std::int64_t{1} << 50, 1 << 20}};
     for (Job& job : snapshot.jobs) {
       job.quota = "huge";
@@ -83,15 +87,13 @@ TEST_CASE("what a job in mode Off holds is to the others as if somebody else req
     off.mode = Mode::kOff;
     off.local_adjustable = false;
     ClusterSnapshot without = snapshot;
-    // It is still there, as one that has finished: pieces depend on the number of jobs.
-    without.jobs[seed % without.jobs.size()] = MakeJob(off.id.name).not_running().obj();
+    std::erase_if(without.jobs, [&](const Job& job) { return job.id == off.id; });
     for (Node& node : without.nodes)
       for (const Worker& worker : off.workers)
         if (worker.node == node.name) node.requested_by_others_millicores += off.worker_millicores;
     const Plan plan = decide(snapshot, movable(seed));
     for (const JobPlan& want : decide(without, movable(seed)).jobs) {
       const JobPlan& its = plan_of(plan, want.id.name);
-      if (want.id == off.id) continue;
       RC_ASSERT(its.workers == want.workers);
       RC_ASSERT(its.local == want.local);
       RC_ASSERT(its.explanation == want.explanation);
@@ -116,6 +118,193 @@ TEST_CASE("a job that is alone is advised what it would get") {
     RC_ASSERT(advised.recommended == done.workers);
     RC_ASSERT(to_string(advised.reason) == to_string(done.reason));
     RC_ASSERT(advised.estimate.planned_supply_ratio == done.estimate.planned_supply_ratio);
+  });
+}
+
+// What each job gets, and the feeders' CPU, without names of workers and nodes.
+std::string sums_of(const Plan& plan) {
+  std::ostringstream out;
+  for (const JobPlan& job : plan.jobs) {
+    out << job.id.name << ' ' << job.workers << ' ' << job.recommended << ' ' << to_string(job.reason);
+    for (const LocalCpu& local : job.local) out << ' ' << local.node << ':' << local.request_millicores;
+    out << '\n';
+  }
+  return out.str();
+}
+
+// Half of the node's cores, and its workers from there on, are another node's.
+void split(ClusterSnapshot& snapshot, std::size_t index) {
+  Node& node = snapshot.nodes[index];
+  Node half = node;
+  half.name += "-b";
+  half.allocatable_millicores = node.allocatable_millicores / 2000 * 1000;
+  node.allocatable_millicores -= half.allocatable_millicores;
+  const double all = static_cast<double>(node.allocatable_millicores + half.allocatable_millicores);
+  half.price_per_hour *= static_cast<double>(half.allocatable_millicores) / all;
+  node.price_per_hour *= static_cast<double>(node.allocatable_millicores) / all;
+  std::int64_t left = node.allocatable_millicores;
+  for (Job& job : snapshot.jobs)
+    for (Worker& worker : job.workers)
+      if (worker.node == node.name && (left -= job.worker_millicores) < 0) worker.node = half.name;
+  snapshot.nodes.push_back(half);
+}
+
+TEST_CASE("cores are cores: a node that is split in two gets everybody as much as before") {
+  property("split", [](unsigned seed) {
+    const ClusterShape shape{.priorities = true, .quotas = true, .gangs = true, .fixed_feeders = true, .minima = true};
+    ClusterSnapshot snapshot = lived_in(seed, shape);
+    std::vector<std::size_t> cpu_nodes;
+    for (std::size_t i = 0; i < snapshot.nodes.size(); ++i)
+      if (snapshot.nodes[i].gpus == 0) cpu_nodes.push_back(i);
+    RC_PRE(!cpu_nodes.empty());
+    const std::string want = sums_of(decide(snapshot, movable(seed)));
+    split(snapshot, cpu_nodes[seed % cpu_nodes.size()]);
+    RC_ASSERT(sums_of(decide(snapshot, movable(seed))) == want);
+  });
+}
+
+TEST_CASE("nodes on which nothing can be put make no difference") {
+  property("useless nodes", [](unsigned seed) {
+    ClusterSnapshot snapshot = lived_in(seed, everything());
+    const std::string want = text_of(decide(snapshot, some_config(seed)));
+    // All of them cost nothing: the budget is not divided at their price either.
+    snapshot.nodes.push_back({.name = "a-cordoned", .allocatable_millicores = 64'000, .schedulable = false});
+    snapshot.nodes.push_back(
+        {.name = "b-full", .allocatable_millicores = 64'000, .requested_by_others_millicores = 64'000, .gpus = 8});
+    snapshot.nodes.push_back(
+        {.name = "c-over-full", .allocatable_millicores = 8000, .requested_by_others_millicores = 16'000});
+    snapshot.nodes.push_back({.name = "d-without-cpu", .gpus = 8, .gpus_in_use = 8});
+    snapshot.nodes.push_back({.name = "z-guarded", .allocatable_millicores = 8000, .guarded_millicores = 8000});
+    RC_ASSERT(text_of(decide(snapshot, some_config(seed))) == want);
+  });
+}
+
+TEST_CASE("jobs that want nothing make no difference") {
+  property("useless jobs", [](unsigned seed) {
+    ClusterSnapshot snapshot = lived_in(seed, everything());
+    const Plan before = decide(snapshot, some_config(seed));
+    const FluidJob text{.demand = 100, .local_cores = 1};
+    for (const MakeJob& job : {MakeJob("finished").not_running(), MakeJob("on-its-host").placement(Placement::kLocal),
+                               MakeJob("left-alone").mode(Mode::kOff), MakeJob("fed").measures(text),
+                               MakeJob("advised").mode(Mode::kRecommend).measures(text)})
+      for (const int priority : {-1, 0, 1}) {
+        snapshot.jobs.push_back(MakeJob(job).priority(priority).obj());
+        snapshot.jobs.back().id.name += std::to_string(priority);
+        snapshot.jobs.back().worker_millicores = job.obj().running ? 3000 : 50;  // a size that nobody else has
+      }
+    Plan after = decide(snapshot, some_config(seed));
+    std::erase_if(after.jobs, [&](const JobPlan& job) {
+      return std::none_of(before.jobs.begin(), before.jobs.end(), [&](const JobPlan& was) { return was.id == job.id; });
+    });
+    RC_ASSERT(text_of(after) == text_of(before));
+  });
+}
+
+TEST_CASE("a crowd of finished jobs makes no difference, whatever size their workers had") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const ClusterShape shape{
+        .priorities = true, .gangs = true, .fixed_feeders = true, .worker_sizes = seed % 2 == 0, .minima = true};
+    const ClusterSnapshot before = random_cluster(seed, shape);
+    const Plan want = decide(before, movable(seed));
+    for (const std::int64_t millicores : {70, 5000}) {
+      CAPTURE(millicores);
+      ClusterSnapshot crowded = before;
+      for (int i = 0; i < 50; ++i)
+        crowded.jobs.push_back(
+            MakeJob("z" + std::to_string(i)).not_running().worker_millicores(millicores).measures(FluidJob{}).obj());
+      Plan plan = decide(crowded, movable(seed));
+      plan.jobs.resize(want.jobs.size());  // theirs are the last names
+      CHECK(text_of(plan) == text_of(want));
+    }
+  }
+}
+
+TEST_CASE("of priorities only the order counts, and of weights only the ratio") {
+  property("ranks", [](unsigned seed) {
+    ClusterSnapshot snapshot = lived_in(seed, everything());
+    const std::string want = text_of(decide(snapshot, some_config(seed)));
+    for (Job& job : snapshot.jobs) {
+      job.priority = 1000 * job.priority + 7;
+      job.weight *= 4;
+    }
+    RC_ASSERT(text_of(decide(snapshot, some_config(seed))) == want);
+  });
+}
+
+TEST_CASE("names are names: other ones in the same order get the same plan") {
+  property("names", [](unsigned seed) {
+    const ClusterShape shape = everything();
+    ClusterSnapshot snapshot = lived_in(seed, shape);
+    const std::string want = text_of(decide(snapshot, some_config(seed)));
+    for (Job& job : snapshot.jobs) {
+      job.id.name = "x" + job.id.name;
+      for (Worker& worker : job.workers) worker.name = "x" + worker.name;
+      for (Worker& worker : job.workers) worker.node = worker.node.empty() ? "" : "x" + worker.node;
+      for (TrainerHost& host : job.hosts) host.node = "x" + host.node;
+    }
+    for (Node& node : snapshot.nodes) node.name = "x" + node.name;
+    Plan plan = decide(snapshot, some_config(seed));
+    const auto strip = [](std::string& name) { name.erase(0, 1); };
+    for (JobPlan& job : plan.jobs) {
+      strip(job.id.name);
+      for (std::vector<std::string>* names : {&job.victims, &job.new_worker_nodes, &job.admission.nodes})
+        std::for_each(names->begin(), names->end(), strip);
+      for (LocalCpu& local : job.local) strip(local.node);
+      // "Starts now on xgpu0, xgpu1."
+      for (auto at = job.explanation.find("xgpu"); at != std::string::npos; at = job.explanation.find("xgpu"))
+        job.explanation.erase(at, 1);
+    }
+    RC_ASSERT(text_of(plan) == want);
+  });
+}
+
+// Every feeder's CPU is somebody else's to set.
+ClusterSnapshot with_fixed_feeders(ClusterSnapshot snapshot) {
+  for (Job& job : snapshot.jobs) {
+    if (!std::exchange(job.local_adjustable, false)) continue;
+    for (TrainerHost& host : job.hosts)
+      for (Node& node : snapshot.nodes)
+        if (node.name == host.node) node.requested_by_others_millicores += host.request_millicores;
+  }
+  return snapshot;
+}
+
+TEST_CASE("a core is a unit: half as fast, twice as many, workers twice as large get the same plan") {
+  property("half cores", [](unsigned seed) {
+    ClusterShape shape = everything();
+    shape.budget = false;
+    ClusterSnapshot snapshot = with_fixed_feeders(lived_in(seed, shape));
+    for (Job& job : snapshot.jobs) job.memory.reset();
+    Config config = some_config(seed);
+    if (config.objective == Objective::kCost) config.objective = Objective::kBalanced;  // it knows what a core costs
+    const Plan want = decide(snapshot, config);
+    for (Node& node : snapshot.nodes) {
+      node.allocatable_millicores *= 2;
+      node.requested_by_others_millicores *= 2;
+      node.guarded_millicores *= 2;
+    }
+    for (Quota& quota : snapshot.quotas)
+      if (quota.worker_millicores) *quota.worker_millicores *= 2;
+    for (Job& job : snapshot.jobs) {
+      job.worker_millicores *= 2;
+      for (TrainerHost& host : job.hosts) host.request_millicores *= 2, host.limit_millicores *= 2;
+      if (job.waiting) job.waiting->millicores_per_rank *= 2;
+      if (!job.observation.measurement) continue;
+      Measurement& m = *job.observation.measurement;
+      if (m.local) m.local->busy_cores *= 2;
+      if (m.remote) m.remote->busy_cores *= 2;
+    }
+    const Plan plan = decide(snapshot, config);
+    for (std::size_t i = 0; i < want.jobs.size(); ++i) {
+      RC_ASSERT(plan.jobs[i].workers == want.jobs[i].workers);
+      RC_ASSERT(plan.jobs[i].recommended == want.jobs[i].recommended);
+      RC_ASSERT(to_string(plan.jobs[i].reason) == to_string(want.jobs[i].reason));
+      RC_ASSERT(plan.jobs[i].victims == want.jobs[i].victims);
+      RC_ASSERT(plan.jobs[i].new_worker_nodes == want.jobs[i].new_worker_nodes);
+      RC_ASSERT(plan.jobs[i].admission.nodes == want.jobs[i].admission.nodes);
+      RC_ASSERT(plan.jobs[i].estimate.planned_supply_ratio == Approx(want.jobs[i].estimate.planned_supply_ratio));
+    }
   });
 }
 

@@ -1,5 +1,7 @@
 // What people do to a running cluster, and where its jobs are a few minutes later: ours in a loop with a fluid model.
 #include <algorithm>
+#include <array>
+#include <random>
 
 #include "scheduler/testing/builders.h"
 #include "scheduler/testing/fluid.h"
@@ -137,6 +139,69 @@ TEST_CASE("what somebody does, and what has become of the workers five minutes l
        {2, 2},
        {46, 46},
        "Cpu"},
+      {"a node is added: nobody needed it",
+       [](Cluster& c) {
+         c.snapshot().nodes.push_back({"n3", 64'000});
+       },
+       kAsBefore, kAsBefore, ""},
+      {"a spot node is taken back, with all that stood there: there is room elsewhere",
+       [](Cluster& c) {
+         c.node("n1").allocatable_millicores = 64'000;
+         std::erase_if(c.snapshot().nodes, [](const Node& node) { return node.name == "n2"; });
+         for (Job& job : c.snapshot().jobs)
+           std::erase_if(job.workers, [](const Worker& worker) { return worker.node == "n2"; });
+       },
+       kAsBefore, kAsBefore, ""},
+      {"its trainer moves to a GPU of twice the speed",
+       [](Cluster& c) { c.loop.physics("vision").demand *= 2; },
+       {22, 32},
+       kAsBefore,
+       ""},
+      {"its trainer moves to a GPU of half the speed",
+       [](Cluster& c) { c.loop.physics("vision").demand /= 2; },
+       {4, 8},
+       kAsBefore,
+       ""},
+      {"a release of its pipeline needs half the CPU",
+       [](Cluster& c) {
+         c.loop.physics("vision").local_rate *= 2;
+         c.loop.physics("vision").remote_rate *= 2;
+       },
+       {4, 8},
+       kAsBefore,
+       ""},
+      {"its weight becomes a hundredth: there is room for both", [](Cluster& c) { c.job("vision").weight = 1; },
+       kAsBefore, kAsBefore, ""},
+      {"its weight becomes a hundredth, and cores are short",
+       [](Cluster& c) {
+         c.job("vision").weight = 1;
+         c.node("n1").requested_by_others_millicores = 13'000;
+         c.node("n2").requested_by_others_millicores = 29'000;
+       },
+       {0, 1},
+       {5, 6},
+       "Cpu"},
+      {"memory is short on both nodes: room for four workers on each",
+       [](Cluster& c) {
+         for (Node& node : c.snapshot().nodes) node.free_memory_bytes = 4;
+         for (Job& job : c.snapshot().jobs) job.worker_memory_bytes = 1, job.workers.clear();
+       },
+       {3, 6},
+       {2, 5},
+       "Cpu"},
+      {"a third job of its kind arrives, and the cores are just enough",
+       [](Cluster& c) { c.loop.add(MakeJob("third").obj(), {.demand = 8000, .local_cores = 1}); },
+       {10, 16},
+       {4, 8},
+       ""},
+      {"its feeder is given eight cores: it needs no workers any more",
+       [](Cluster& c) {
+         c.loop.physics("vision").local_cores = 10;
+         for (TrainerHost& host : c.job("vision").hosts) host.request_millicores = host.limit_millicores = 10'000;
+       },
+       {0, 3},
+       kAsBefore,
+       ""},
       {"others' pods take all but six cores",
        [](Cluster& c) {
          c.node("n1").requested_by_others_millicores = 13'000;
@@ -208,6 +273,69 @@ TEST_CASE("what was taken away comes back: limits are set for five minutes and l
     CHECK(cluster.loop.speed("vision") >= 0.9);
     CHECK(cluster.job("vision").allocated_workers >= 10);
     CHECK(cluster.job("vision").allocated_workers <= 16);
+  }
+}
+
+// What anybody might do to the cluster at any time.
+void disturb(Cluster& c, std::mt19937& random) {
+  const auto upto = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  Job& job = c.job(upto(2) == 0 ? "vision" : "speech");
+  Node& node = c.snapshot().nodes[upto(2)];
+  switch (upto(14)) {
+    case 0: job.max_workers = upto(20); break;
+    case 1: job.min_workers = upto(20); break;
+    case 2: job.priority = upto(3) - 1; break;
+    case 3: job.weight = 1 + upto(1000); break;
+    case 4: job.mode = std::array{Mode::kAuto, Mode::kOff, Mode::kRecommend}[upto(3)]; break;
+    case 5: job.running = !job.running; break;
+    case 6: node.schedulable = !node.schedulable; break;
+    case 7: node.requested_by_others_millicores = 1000 * upto(17); break;
+    case 8: std::erase_if(job.workers, [&](const Worker& worker) { return worker.node == node.name; }); break;
+    case 9: c.loop.lose_metrics(upto(2) == 0); break;
+    case 10: c.loop.physics(job.id.name).demand = 1000.0 * (1 + upto(30)); break;
+    case 11: c.snapshot().budget_per_hour = 0.1 * upto(40); break;
+    case 12: job.quota = "team", c.snapshot().quotas = {{"team", 1000 * upto(20), {}}}; break;
+    default: job.memory.reset(); break;
+  }
+}
+
+// As it was when both were at rest, but for what the jobs hold, and what is remembered of them.
+void restore(Cluster& c) {
+  for (Job& job : c.snapshot().jobs) {
+    const Job fresh = MakeJob(job.id.name).obj();
+    job.max_workers = fresh.max_workers, job.min_workers = fresh.min_workers;
+    job.priority = fresh.priority, job.weight = fresh.weight;
+    job.mode = fresh.mode, job.running = true, job.quota.clear();
+  }
+  for (Node& node : c.snapshot().nodes) node.schedulable = true, node.requested_by_others_millicores = 0;
+  c.loop.lose_metrics(false);
+  c.loop.physics("vision").demand = 8000;
+  c.loop.physics("speech").demand = 4000;
+  c.snapshot().budget_per_hour.reset();
+}
+
+TEST_CASE("an evil quarter of an hour: no plan breaks a rule meanwhile, and ten minutes later all is well again") {
+  for (unsigned seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    Cluster cluster;
+    for (int minute = 0; minute < 15; ++minute) {
+      disturb(cluster, random);
+      CAPTURE(minute);
+      for (int round = 0; round < 4; ++round) {
+        REQUIRE(broken_rules(cluster.snapshot(), decide(cluster.snapshot(), {})) == std::vector<std::string>{});
+        cluster.loop.run(15);
+      }
+    }
+    restore(cluster);
+    cluster.loop.run(600);
+    for (const char* name : {"vision", "speech"}) {
+      CAPTURE(name);
+      const Job& job = cluster.job(name);
+      CHECK(cluster.loop.speed(name) >= 0.9);
+      CHECK(std::ssize(job.workers) == job.allocated_workers);
+      CHECK(job.allocated_workers <= (name == std::string("vision") ? 18 : 11));
+    }
   }
 }
 

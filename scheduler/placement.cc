@@ -4,73 +4,10 @@
 #include <queue>
 #include <tuple>
 
+#include "scheduler/node_ranking.h"
+
 namespace sluice::scheduler {
 namespace {
-
-// Nodes in the order in which new workers take them, kept up lazily: an entry whose room is out of date is put back
-// with the room that is left.
-class Ranking {
- public:
-  explicit Ranking(const NodeTable& nodes) : nodes_(nodes) {
-    std::vector<Entry> entries;
-    for (int node = 0; node < nodes.size(); ++node) {
-      if (!nodes[node].node->schedulable || nodes[node].free_for_workers() <= 0) continue;
-      entries.push_back(entry_of(node));
-    }
-    queue_ = Queue({}, std::move(entries));
-  }
-
-  // The best node with so much CPU that `suits`; kNowhere when none does. The caller does take it.
-  template <typename Suits>
-  int take(std::int64_t millicores, Suits suits) {
-    passed_.clear();
-    int found = kNowhere;
-    while (!queue_.empty()) {
-      Entry entry = queue_.top();
-      const NodeState& state = nodes_[entry.node];
-      if (state.free_for_workers() != entry.room) {
-        queue_.pop();
-        if (state.free_for_workers() > 0) queue_.push(entry_of(entry.node));
-        continue;
-      }
-      queue_.pop();
-      if (entry.room >= millicores && suits(state)) {
-        found = entry.node;
-        entry.room -= millicores;
-        if (entry.room > 0) queue_.push(entry);
-        break;
-      }
-      passed_.push_back(entry);
-    }
-    for (const Entry& entry : passed_) queue_.push(entry);
-    return found;
-  }
-
-  // The node may have more room than before.
-  void refresh(int node) { queue_.push(entry_of(node)); }
-
- private:
-  struct Entry {
-    bool has_gpus = false;
-    double price = 0;
-    std::int64_t room = 0;
-    int node = 0;
-
-    friend bool operator<(const Entry& a, const Entry& b) {  // the better one is on top
-      return std::make_tuple(b.has_gpus, b.price, a.room, b.node) <
-             std::make_tuple(a.has_gpus, a.price, b.room, a.node);
-    }
-  };
-  using Queue = std::priority_queue<Entry>;
-
-  Entry entry_of(int node) const {
-    return {nodes_[node].node->gpus > 0, nodes_[node].price_per_core_hour(), nodes_[node].free_for_workers(), node};
-  }
-
-  const NodeTable& nodes_;
-  Queue queue_;
-  std::vector<Entry> passed_;  // of one call; kept for its memory
-};
 
 class Placer {
  public:
@@ -90,7 +27,7 @@ class Placer {
 
   void run() {
     for (const int index : order_) keep(contenders_[index]);
-    Ranking ranking(nodes_);
+    NodeRanking ranking(nodes_);
     // Large workers first: they have the least choice.
     std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) {
       const auto size = [&](int i) { return contenders_[i].worker_millicores; };
@@ -99,7 +36,7 @@ class Placer {
     });
     bool all_placed = true;
     for (const int index : order_) all_placed &= place_new(contenders_[index], ranking);
-    if (!all_placed) fill(ranking);
+    if (!all_placed || evicted_) fill(ranking);
   }
 
  private:
@@ -177,7 +114,7 @@ class Placer {
   }
 
   // A node for one more worker that has none; kNowhere when there is no room, or none that the budget allows.
-  int find(Contender& c, Ranking& ranking) {
+  int find(Contender& c, NodeRanking& ranking) {
     refusal_ = Reason::kCpu;  // or what else keeps it from the best node that has the CPU
     const int node = ranking.take(c.worker_millicores, [&](const NodeState& state) {
       const std::optional<Reason> refusal = refusal_of(c, state);
@@ -189,7 +126,7 @@ class Placer {
   }
 
   // False when some of the workers that were granted have no place.
-  bool place_new(Contender& c, Ranking& ranking) {
+  bool place_new(Contender& c, NodeRanking& ranking) {
     bool all = true;
     if (c.bound < c.live)
       std::erase_if(c.kept, [&](const Worker* worker) {
@@ -199,11 +136,16 @@ class Placer {
         all = false;
         return true;
       });
+    // Nor can it say so of one that made way.
+    while (!config_.replaces_workers && c.live > std::ssize(c.kept) && c.workers > std::ssize(c.kept))
+      growth_.give_back_worker(c);
     while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) {
       int node = find(c, ranking);
-      if (node == kNowhere && make_room(c)) {
-        ranking.refresh(changed_);
-        node = find(c, ranking);
+      if (node == kNowhere) {
+        if (const int cleared = make_room(c); cleared != kNowhere) {
+          ranking.refresh(cleared);
+          node = find(c, ranking);
+        }
       }
       if (node == kNowhere) {
         while (c.workers > std::ssize(c.kept) + std::ssize(c.new_nodes)) give_back(c, refusal_);
@@ -216,9 +158,9 @@ class Placer {
 
   // Where a worker finds no node although there is room enough in sum, smaller ones of a lower priority make way: on
   // the node where the least has to go, if the worker can then go there. Otherwise small workers of anybody would
-  // starve large ones of the important.
-  bool make_room(const Contender& c) {
-    if (--searches_left_ < 0) return false;
+  // starve large ones of the important. Returns the node; kNowhere when nobody could make way on any.
+  int make_room(const Contender& c) {
+    if (--searches_left_ < 0) return kNowhere;
     std::vector<NodeState> cleared(nodes_.size());  // as if all of them went
     std::vector<double> refund(nodes_.size());
     for (int node = 0; node < nodes_.size(); ++node) cleared[node] = nodes_[node];
@@ -235,13 +177,12 @@ class Placer {
       if (!nodes_[node].node->schedulable || refusal_of(c, cleared[node], refund[node])) continue;
       if (best == kNowhere || missing(node) < missing(best)) best = node;
     }
-    if (best == kNowhere) return false;
+    if (best == kNowhere) return kNowhere;
     // The lowest first; order_ has the highest priority in front.
     for (auto index = order_.rbegin(); index != order_.rend(); ++index)
       if (Contender& other = contenders_[*index]; yields_to(c, other))
         while (refusal_of(c, nodes_[best]) && evict(other, best)) continue;
-    changed_ = best;
-    return true;
+    return best;
   }
 
   static bool yields_to(const Contender& c, const Contender& other) {
@@ -249,6 +190,8 @@ class Placer {
   }
 
   // Takes the job's least worker off a node. Whoever yields has had nothing new placed yet: that is done by priority.
+  // It may bid again afterwards, and is told then what it lacks: the one that it made way for leaves, of limits that
+  // both share, what its place does not cost.
   bool evict(Contender& c, int node) {
     const auto place = std::find(c.occupied.begin(), c.occupied.end(), node);
     if (place == c.occupied.end()) return false;
@@ -258,12 +201,13 @@ class Placer {
       if (c.worker_nodes[*worker] == node && std::erase(c.kept, &c.job->workers[*worker]) > 0) break;
     occupy(nodes_[node], c, -1);
     if (budget_left_) *budget_left_ += c.price_per_hour_on(nodes_[node]);
-    give_back(c, Reason::kCpu);
+    growth_.give_back_worker(c);
+    evicted_ = true;
     return true;
   }
 
   // The bids go on, each worker to a real place at once.
-  void fill(Ranking& ranking) {
+  void fill(NodeRanking& ranking) {
     std::priority_queue<Growth::Bid> bids;
     for (int i = 0; i < std::ssize(contenders_); ++i) {
       Contender& c = contenders_[i];
@@ -286,20 +230,22 @@ class Placer {
     }
   }
 
-  void fill_one(Contender& c, Growth::Bid bid, Ranking& ranking) {
+  void fill_one(Contender& c, Growth::Bid bid, NodeRanking& ranking) {
     bid.workers = 1;
     if (!growth_.serve(bid)) return;
+    std::optional<Reason> refusal;
     for (int worker : in_order_of_keeping(c, nodes_)) {  // one that was about to go
       const Worker* candidate = &c.job->workers[worker];
       const int node = c.worker_nodes[worker];
       if (node == kNowhere || std::find(c.kept.begin(), c.kept.end(), candidate) != c.kept.end()) continue;
-      if (refusal_of(c, nodes_[node])) continue;  // others may have taken up meanwhile what it left
+      refusal = refusal_of(c, nodes_[node]);
+      if (refusal) continue;  // others may have taken up meanwhile what it left
       take(c, node);
       c.kept.push_back(candidate);
       return;
     }
     const bool moves = c.live > std::ssize(c.kept);  // one goes, and another one comes
-    if (moves && !config_.replaces_workers) return give_back(c, Reason::kCpu);
+    if (moves && !config_.replaces_workers) return give_back(c, refusal.value_or(Reason::kCpu));
     const int node = find(c, ranking);
     if (node != kNowhere)
       c.new_nodes.push_back(node);
@@ -314,7 +260,7 @@ class Placer {
   std::optional<double> budget_left_;
   std::vector<int> order_;
   int searches_left_ = 100;        // for room that others have to make: each looks at everything
-  int changed_ = kNowhere;         // the node where room was made
+  bool evicted_ = false;           // somebody made way
   Reason refusal_ = Reason::kCpu;  // why the last worker found no node
   std::vector<char> no_place_;     // per contender: a worker that was granted found no node
 };

@@ -1,11 +1,13 @@
 // Step "place" of decide(): which workers stay, which go, and where new ones have room.
 //
-//   keep   in the order of who bid most; a job keeps what is cheapest to keep: ready before starting before unbound,
-//   off
-//          dear and spot nodes last, older before younger, on nodes full of data workers before nearly empty ones
-//   new    CPU-only nodes before trainers' hosts, cheap before dear, then the emptiest, as the cluster's own scheduler
-//          would: predicting a tighter packing than it will produce would promise workers that then stay pending
-//   fill   room that turned out to be in pieces too small for the workers it was meant for goes to the next bids
+//   keep   in the order of who bid most; a job keeps what is cheapest to keep. First to go are those on cordoned nodes,
+//          then starting ones, those bound nowhere, those on nodes that cannot hold all they have, on dear and on spot
+//          nodes, the younger, those on nodes that are nearly empty
+//   new    in the order of node_ranking.h, as the cluster's own scheduler would: predicting a tighter packing than it
+//          will produce would promise workers that then stay pending
+//   clear  a worker too large for what is left of any node has others of lower priority make way on one
+//   fill   what was given back meanwhile goes to the next bids: room that turned out to be in pieces too small for the
+//          workers it was meant for, and what those who made way leave of quotas and the budget
 //
 // Thread safety: none.
 #pragma once

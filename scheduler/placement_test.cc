@@ -98,6 +98,16 @@ TEST_CASE("who gives up one of two workers gives up that on the crowded node, an
   CHECK(plan_of(plan, "second").victims.empty());
 }
 
+TEST_CASE("on a node that has become too small the worker of the more important stays, whatever the other one bids") {
+  Node crowded = node("n1", 2000);
+  crowded.requested_by_others_millicores = 1000;
+  const Plan plan = decided({crowded, node("n2", 1000)},
+                            {MakeJob("dear").weight(10'000).holds(1, "n1").measures(kHungry).max(1).obj(),
+                             MakeJob("important").priority(1).weight(1).holds(1, "n1").measures(kHungry).max(1).obj()});
+  CHECK(plan_of(plan, "important").victims.empty());
+  CHECK(plan_of(plan, "dear").victims == Names{"dear-worker-0"});
+}
+
 TEST_CASE("a worker that is leaving does not make its node look crowded") {
   Job job = MakeJob("a").measures(kHungry).max(1).allocated(2).obj();
   job.workers = {{"a", "n1", true, kNowSeconds - 900, kNowSeconds - 890, false},
@@ -135,11 +145,14 @@ TEST_CASE("a large worker of a higher priority") {
     return sized(MakeJob(job).priority(1).measures(kHungry).max(1), 2000, 2);
   };
   const auto small = [](const MakeJob& job) { return sized(job, 500, 0); };
-  SECTION("takes the node on which the least has to go") {
-    Job job = small(MakeJob("small").measures(kHungry).max(4).holds(3, "n1").holds(1, "n2"));
-    const Plan plan = decided({node("n1", 2000), node("n2", 2000)}, {large(MakeJob("large")), job});
-    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n2"});
-    CHECK(plan_of(plan, "small").victims == Names{"small-worker-3"});
+  SECTION("takes the node on which the least has to go, be it the first or the last") {
+    for (const int on_first : {1, 3}) {
+      CAPTURE(on_first);
+      Job job = small(MakeJob("small").measures(kHungry).max(4).holds(on_first, "n1").holds(4 - on_first, "n2"));
+      const Plan plan = decided({node("n1", 2000), node("n2", 2000)}, {large(MakeJob("large")), job});
+      CHECK(plan_of(plan, "large").new_worker_nodes == Names{on_first == 1 ? "n1" : "n2"});
+      CHECK(plan_of(plan, "small").victims == Names{on_first == 1 ? "small-worker-0" : "small-worker-3"});
+    }
   }
   SECTION("takes one on which more has to go, as that one has no memory for it") {
     Job job = small(MakeJob("small").measures(kHungry).max(4).holds(3, "n1").holds(1, "n2"));
@@ -235,6 +248,36 @@ TEST_CASE("a large worker displaces nobody in vain: others make way where it can
   }
 }
 
+TEST_CASE("who makes way has no successor elsewhere in the same decision, unless a plan may move workers") {
+  // It holds one of the two workers that it is to have, and there is a core on the other node.
+  const std::vector<Job> jobs = {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 0),
+                                 sized(MakeJob("small").measures(kHungry).max(2).holds(1, "n1"), 500, 0)};
+  const ClusterSnapshot snapshot{kNowSeconds, {node("n1", 2000), node("n2", 1000)}, jobs, {}, {}};
+  for (const bool moves : {false, true}) {
+    CAPTURE(moves);
+    Config config;
+    config.replaces_workers = moves;
+    const Plan plan = decide(snapshot, config);
+    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+    CHECK(plan_of(plan, "small").victims == Names{"small-worker-0"});
+    CHECK(plan_of(plan, "small").workers == (moves ? 2 : 0));
+    CHECK(plan_of(plan, "small").new_worker_nodes == (moves ? Names{"n2", "n2"} : Names{}));
+  }
+}
+
+TEST_CASE("who was to go for the sum of cores stays where the large worker did not go after all") {
+  // Seven half-cores on 3.5 cores; two cores are granted to the large worker, which clears "n1". By the sum four have
+  // to go, those of the last names first; the three on "n2" are in nobody's way.
+  const Plan plan = decided({node("n1", 2000), node("n2", 1500)},
+                            {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 0),
+                             sized(MakeJob("small").measures(kHungry).max(7).holds(4, "n1").holds(3, "n2"), 500, 0)});
+  CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+  CHECK(plan_of(plan, "small").workers == 3);
+  Names victims = plan_of(plan, "small").victims;
+  std::sort(victims.begin(), victims.end());
+  CHECK(victims == Names{"small-worker-0", "small-worker-1", "small-worker-2", "small-worker-3"});
+}
+
 TEST_CASE("who makes way for a large worker: no more than must, the least important, and what is kept least") {
   struct Row {
     const char* situation;
@@ -268,6 +311,20 @@ TEST_CASE("who makes way for a large worker: no more than must, the least import
       CHECK(plan_of(plan, "lower").victims == row.want_lower);
     }
   }
+}
+
+TEST_CASE("who makes way for want of money is told of money, not of room") {
+  // A core on "dear" costs 1 an hour; what is left of the cheap node holds nobody, but sets the price to reckon with.
+  Node dear = node("dear", 4000), cheap = node("cheap", 500);
+  dear.price_per_hour = 4;
+  cheap.price_per_hour = 0.05;
+  const Job large = sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 0);
+  const Job small = sized(MakeJob("small").measures(kHungry).max(1).holds(1, "dear"), 1000, 0);
+  const Job tiny = sized(MakeJob("tiny").measures(kHungry).max(0), 500, 0);
+  const Plan plan = decide({kNowSeconds, {dear, cheap}, {large, small, tiny}, {}, 2.5}, {});
+  CHECK(plan_of(plan, "large").new_worker_nodes == Names{"dear"});
+  CHECK(plan_of(plan, "small").workers == 0);
+  CHECK(to_string(plan_of(plan, "small").reason) == "Budget");
 }
 
 TEST_CASE("what a large worker has no node for is taken up by others, piece by piece, each worker on a node") {

@@ -1,7 +1,9 @@
 #include "scheduler/tracked.h"
 
 #include <cmath>
+#include <numeric>
 #include <random>
+#include <vector>
 
 #include "src/base/testing/catch.h"
 
@@ -102,6 +104,48 @@ TEST_CASE("another unit changes the figures, and not what is known") {
   CHECK(tracked.mean == Approx(4.1));
   CHECK(tracked.published == Approx(4.1));
   CHECK(tracked.count == 2);
+}
+
+// The same from the header's words alone, with every value kept.
+struct Recorded {
+  std::vector<double> since_change;
+  double recent, published;
+
+  Step take(double value) {
+    since_change.push_back(value);
+    const auto count = static_cast<double>(since_change.size());
+    const double weight = std::max(kConfig.smoothing, 1 / count);
+    recent = (1 - weight) * recent + weight * value;
+    if (std::abs(recent / published - 1) > kConfig.publish_threshold) {
+      since_change = {recent};
+      published = recent;
+      return Step::kChanged;
+    }
+    const double exponent = std::log2(count);
+    const double mean = std::accumulate(since_change.begin(), since_change.end(), 0.0) / count;
+    if (exponent != std::floor(exponent) || mean == published) return Step::kKept;
+    published = mean;
+    return Step::kRefined;
+  }
+};
+
+TEST_CASE("whatever is measured: what is published is what the whole record of it says") {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const double noise = 0.02 * (1 + seed % 8);
+    double truth = 10;
+    Tracked tracked = Tracked::starting_at(truth);
+    Recorded recorded{{truth}, truth, truth};
+    for (int i = 0; i < 300; ++i) {
+      if (random() % 60 == 0) truth *= std::exp(std::normal_distribution<double>(0, 0.5)(random));
+      const double value = truth * std::exp(std::normal_distribution<double>(0, noise)(random));
+      CAPTURE(i);
+      REQUIRE(tracked.take(value, kConfig) == recorded.take(value));
+      REQUIRE(tracked.published == Approx(recorded.published));
+      REQUIRE(tracked.recent == Approx(recorded.recent));
+    }
+  }
 }
 
 }  // namespace

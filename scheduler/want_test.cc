@@ -133,6 +133,39 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("where the plan sets the feeders as well: up to which supply, by how long the trainer waits") {
+  // Eight local cores for a need of eight; every worker adds a tenth of the need.
+  const FluidJob fluid{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 8};
+  struct Row {
+    const char* situation;
+    double wait_share;
+    int holds;
+    bool want_held;  // else up to where the curve is flat
+    Reason want_reason;
+  };
+  const Row rows[] = {
+      {"it waits, with next to nothing", 0.2, 0, false, Reason::kNeedMet},
+      {"it waits, and has more than should do: the rest is the knee's to correct", 0.2, 10, false, Reason::kNeedMet},
+      {"it waits a little, and has less than the flat part", 0.03, 2, false, Reason::kNeedMet},
+      {"it waits a little, and has more: left in peace", 0.03, 10, true, Reason::kSated},
+      {"it never waits, and has less: not more than it has", 0.005, 2, true, Reason::kSated},
+      {"it never waits, and has more: the surplus goes", 0.005, 10, false, Reason::kNeedMet},
+  };
+  Config config;
+  config.feedback_raise = config.feedback_raise_most = config.feedback_lower = 1;
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Job job = MakeJob("a").local_millicores(8000).holds(row.holds, "n1").obj();
+    job.local_adjustable = true;
+    job.observation.measurement = with_wait(fluid.steady(row.holds, kNowSeconds), row.wait_share);
+    const Belief belief = estimate(job, kNowSeconds, config);
+    const Want want = want_of(job, belief, config);
+    CHECK(want.supply_ratio == Approx(row.want_held ? belief.held_supply_ratio(job) : 1.355).epsilon(1e-3));
+    CHECK(to_string(want.reason) == to_string(row.want_reason));
+    CHECK_FALSE(want.unconditional);
+  }
+}
+
 TEST_CASE("a need far above anything seen is approached in bounded steps") {
   // 0.1 cores at work, a need of 120: at most twenty times what was seen.
   const FluidJob tiny{.demand = 100000, .local_rate = 1000, .remote_rate = 770, .local_cores = 0.1};

@@ -3,6 +3,9 @@
 #include "scheduler/decide.h"
 #include "scheduler/progress.h"
 #include "scheduler/testing/builders.h"
+#include "scheduler/testing/clusters.h"
+#include "scheduler/testing/properties.h"
+#include "scheduler/testing/rules.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler::testing {
@@ -58,6 +61,30 @@ TEST_CASE("more nodes go to whom the next decision would give them") {
   ClusterSnapshot larger = snapshot;
   larger.nodes.push_back({"n2", 4000});
   CHECK(plan_of(decide(larger, {}), "hungry").workers == 2 + gains[1].workers);
+}
+
+TEST_CASE("what status promises of one more worker is what the plan said, and going there and back changes nothing") {
+  property("one more", [](unsigned seed) {
+    ClusterShape shape = everything();
+    shape.modes = false;
+    const ClusterSnapshot snapshot = random_cluster(seed, shape);
+    const Config config = some_config(seed);
+    for (const JobPlan& plan : decide(snapshot, config).jobs) {
+      const Job& job = job_of(snapshot, plan.id);
+      if (plan.estimate.confidence == Confidence::kNone || plan.estimate.planned_supply_ratio < 0.01) continue;
+      const double one_more = gain_of_workers_percent(plan, job, 1, config);
+      RC_ASSERT(one_more == Approx(plan.next_worker_gain_percent).epsilon(0.02).margin(0.05));
+      const int change = static_cast<int>(seed % 5) + 1;
+      JobPlan there = plan;
+      there.recommended += change;
+      there.estimate.planned_supply_ratio += change * static_cast<double>(job.worker_millicores) *
+                                             plan.estimate.remote_rate_per_core / plan.estimate.local_rate_per_core /
+                                             static_cast<double>(plan.estimate.knee_millicores);
+      const double gain = gain_of_workers_percent(plan, job, change, config);
+      const double loss = gain_of_workers_percent(there, job, -change, config);
+      RC_ASSERT((1 + gain / 100) * (1 + loss / 100) == Approx(1).epsilon(1e-6));
+    }
+  });
 }
 
 }  // namespace

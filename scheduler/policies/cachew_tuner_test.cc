@@ -46,6 +46,34 @@ TEST_CASE("a new job climbs one worker at a time, and steps back from the first 
   }
 }
 
+TEST_CASE("ResNet-50's published epoch times, by number of workers: where the climb ends") {
+  // Seconds per epoch with one worker, two, and so on, in two runs; reference plots of the artefact.
+  const std::vector<double> first = {1735, 870, 645, 550, 510, 500, 495, 495};
+  const std::vector<double> second = {1437, 697, 430, 388, 392, 391};
+  struct Row {
+    const char* situation;
+    std::vector<double> epoch_seconds;
+    double scale_up_above;
+    std::vector<int> want;
+  };
+  const Row rows[] = {
+      {"second run, 3 %: the fifth brings nothing", second, 0.03, {2, 3, 4, 5, 4}},
+      {"second run, 7 %: the fourth brought a tenth", second, 0.07, {2, 3, 4, 5, 4}},
+      {"second run, 10 %: the fourth brought just under", second, 0.10, {2, 3, 4, 3}},
+      {"first run, 3 %: the sixth brings 2 %", first, 0.03, {2, 3, 4, 5, 6, 5}},
+      {"first run, 7 %: the fifth brought 7.3 %", first, 0.07, {2, 3, 4, 5, 6, 5}},
+      {"first run, 11 %: the fourth brought 15 %", first, 0.11, {2, 3, 4, 5, 4}},
+      {"first run, 0.9 %: the seventh brought 1 %, the eighth nothing", first, 0.009, {2, 3, 4, 5, 6, 7, 8, 7}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    CachewTuner tuner({.scale_up_above = row.scale_up_above});
+    const auto batch_seconds = [&](int workers) { return row.epoch_seconds.at(workers - 1) / 1000; };
+    CHECK(follow(tuner, static_cast<int>(row.want.size()), batch_seconds) == row.want);
+    CHECK_FALSE(tuner.scaling());
+  }
+}
+
 TEST_CASE("a job that needs more than 33 workers never gets them: the 34th brings less than 3 %") {
   CachewTuner tuner;
   follow(tuner, 100, saturated_by(60));

@@ -94,7 +94,7 @@ Observation FluidLoop::observe(const Run& run) const {
                       (to.busy_cores - from.busy_cores) / window};
   };
   Measurement m;
-  m.window_end_seconds = last + 1;
+  m.window_end_seconds = now_seconds_ - timing_.metrics_lag_seconds;
   m.window_seconds = window;
   m.samples_per_second = (b.samples - a.samples) / window;
   m.compute_share = (b.compute - a.compute) / window;
