@@ -103,7 +103,7 @@ void Run::handle(const Event& event) {
     case EventKind::kWorkers:
       if (next_wake_[event.object] == event.at_seconds) next_wake_[event.object] = -1;
       if (jobs_[event.object].phase != Phase::kRunning) return;
-      jobs_[event.object].dirty = true;
+      jobs_[event.object].dirty = jobs_[event.object].workers_changed = true;
       floor_.settle_workers(jobs_[event.object], now_);
       break;
     case EventKind::kNodeDown: node_down(event.object, event.version); break;
@@ -216,7 +216,6 @@ void Run::decide() {
   ++totals_.decisions;
   const bool changed = floor_.apply(plan, active_, now_);
   if (options_.policy_admits) admit_as_planned(plan);
-  for (const int index : running_) wake_for_workers(jobs_[index]);
   plan_next_decision(changed || something_happened);
 }
 

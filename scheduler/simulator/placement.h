@@ -59,8 +59,8 @@ class Floor {
   bool shrink_local(JobState& job, const scheduler::JobPlan& plan);
   bool grow_local(JobState& job, const scheduler::JobPlan& plan);
   void stop(JobState& job, WorkerState& worker, double now_seconds);
-  bool stop_surplus(JobState& job, const scheduler::JobPlan& plan, double now_seconds);
-  bool start_missing(JobState& job, const scheduler::JobPlan& plan, double now_seconds);
+  bool stop_surplus(JobState& job, const scheduler::JobPlan& plan, int surplus, double now_seconds);
+  bool start_missing(JobState& job, const scheduler::JobPlan& plan, int missing, double now_seconds);
   void touch(int node);  // workers came or went: trainers that may use what is idle, or suffer, get new rates
   bool bind(JobState& job, WorkerState& worker, int node, double now_seconds);
   int node_with_room(std::int64_t millicores) const;
