@@ -242,6 +242,8 @@ bool Floor::bind(JobState& job, WorkerState& worker, int node, double now_second
   worker.ready_seconds = now_seconds + physics.worker_startup_seconds;
   worker.warm_seconds = worker.ready_seconds + physics.worker_warmup_seconds;
   job.dirty = job.workers_changed = true;
+  ++job.workers_started;
+  ++counts_.workers_started;
   return true;
 }
 
@@ -274,8 +276,6 @@ bool Floor::start_missing(JobState& job, const scheduler::JobPlan& plan, int mis
     }
     job.workers.push_back(std::move(worker));
     job.workers_changed = true;
-    ++job.workers_started;
-    ++counts_.workers_started;
   }
   return missing > 0;
 }

@@ -19,7 +19,7 @@
 namespace sluice::simulator {
 
 struct PlacementCounts {
-  int workers_started = 0;
+  int workers_started = 0;  // that found a node: asking for one that stays pending starts nothing
   int workers_stopped = 0;
   int workers_preempted = 0;
   int requests_cut = 0;  // times a plan asked a node for more than it had
