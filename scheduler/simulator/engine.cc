@@ -102,9 +102,10 @@ void Run::handle(const Event& event) {
       break;
     case EventKind::kWorkers:
       if (next_wake_[event.object] == event.at_seconds) next_wake_[event.object] = -1;
-      if (jobs_[event.object].phase != Phase::kRunning) return;
       jobs_[event.object].dirty = jobs_[event.object].workers_changed = true;
       floor_.settle_workers(jobs_[event.object], now_);
+      // Of a job that runs, refresh() asks for the next one.
+      if (jobs_[event.object].phase != Phase::kRunning) wake_for_workers(jobs_[event.object]);
       break;
     case EventKind::kNodeDown: node_down(event.object, event.version); break;
     case EventKind::kNodeUp: node_up(event.object, event.version); break;
@@ -149,7 +150,8 @@ void Run::finish(JobState& job) {
   job.phase = Phase::kFinished;
   job.finish_seconds = now_;
   ++job.version;
-  floor_.remove_trainer(job);
+  floor_.remove_trainer(job, now_);
+  wake_for_workers(job);
   std::erase(running_, job.index);
   deactivate(job.index);
   --unfinished_;

@@ -96,7 +96,7 @@ void Floor::make_room(int node, std::int64_t millicores) {
     JobState* owner = nullptr;
     std::size_t youngest = 0;
     for (JobState& job : jobs_) {
-      for (std::size_t i = 0; job.phase == Phase::kRunning && i < job.workers.size(); ++i) {
+      for (std::size_t i = 0; i < job.workers.size(); ++i) {
         if (job.workers[i].node != node) continue;
         if (owner != nullptr && job.workers[i].created_seconds <= owner->workers[youngest].created_seconds) continue;
         owner = &job;
@@ -138,7 +138,7 @@ void Floor::start_trainer(JobState& job, std::vector<HostState> hosts, double no
   }
 }
 
-void Floor::remove_trainer(JobState& job) {
+void Floor::remove_trainer(JobState& job, double now_seconds) {
   for (HostState& host : job.hosts) {
     NodeState& node = nodes_[host.node];
     node.free_gpus += host.gpus;
@@ -146,15 +146,11 @@ void Floor::remove_trainer(JobState& job) {
     std::erase(node.trainers, job.index);
     for (const int other : node.trainers) jobs_[other].dirty = true;
   }
-  for (const WorkerState& worker : job.workers) {
-    if (worker.node < 0) continue;
-    nodes_[worker.node].worker_millicores -= worker.millicores;
-    touch(worker.node);
-  }
   job.hosts.clear();
-  job.workers.clear();
+  for (WorkerState& worker : job.workers)
+    if (worker.gone_seconds < 0) stop(job, worker, now_seconds);
+  settle_workers(job, now_seconds);
   job.allocated_workers = 0;
-  job.workers_changed = true;
 }
 
 void Floor::touch(int node) {

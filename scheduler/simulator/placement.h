@@ -40,8 +40,8 @@ class Floor {
   std::vector<HostState> hosts_on(const std::vector<std::string>& names, int gpus) const;
 
   void start_trainer(JobState& job, std::vector<HostState> hosts, double now_seconds);
-  // Takes away GPUs, local CPU and all workers.
-  void remove_trainer(JobState& job);
+  // Takes away GPUs and local CPU, and tells all workers to stop: they hold their CPU while they drain.
+  void remove_trainer(JobState& job, double now_seconds);
 
   // Sets local CPU and workers as planned. All shrinking comes before any growth. Returns whether anything changed.
   bool apply(const scheduler::Plan& plan, const std::vector<int>& active, double now_seconds);

@@ -113,7 +113,7 @@ struct JobState {
   Phase phase = Phase::kFuture;
   double knee_cores = 0;  // of the whole gang, at the present cost of a sample
   std::vector<HostState> hosts;
-  std::vector<WorkerState> workers;  // in order of creation
+  std::vector<WorkerState> workers;  // in order of creation; once it has ended, those that still drain
   RemoteFlow flow;                   // as of the last change of the rates
   int allocated_workers = 0;
   int next_worker = 0;
