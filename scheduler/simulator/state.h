@@ -65,6 +65,7 @@ struct RemoteFlow {
   struct Part {
     int node = 0;
     double share = 0;
+    double leaves = 0;  // of the whole, without what the node's own trainer takes: that crosses no network
   };
   double gbps = 0;
   std::vector<Part> parts;  // where it comes from; the shares add up to 1

@@ -99,7 +99,20 @@ RemoteFlow flow_of(const JobState& job, double now_seconds, const Physics& physi
     else
       part->share += share;
   }
+  for (RemoteFlow::Part& part : flow.parts) {
+    const auto here =
+        std::find_if(job.hosts.begin(), job.hosts.end(), [&](const HostState& host) { return host.node == part.node; });
+    const double gang = job.spec->gpus;
+    part.leaves = part.share * (here == job.hosts.end() ? 1 : 1 - here->gpus / gang);
+  }
   return flow;
+}
+
+// Share of the flow that is made on the node itself.
+double made_on(const RemoteFlow& flow, int node) {
+  for (const RemoteFlow::Part& part : flow.parts)
+    if (part.node == node) return part.share;
+  return 0;
 }
 
 // The ratio on the worst-fed host when `remote` goes to the hosts that need it most.
@@ -161,8 +174,9 @@ void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& j
     JobState& job = jobs[index];
     if (job.dirty) job.flow = flow_of(job, now_seconds, physics);
     if (job.flow.gbps <= 0) continue;
-    for (const RemoteFlow::Part& part : job.flow.parts) out[part.node] += job.flow.gbps * part.share;
-    for (const HostState& host : job.hosts) in[host.node] += job.flow.gbps * host.gpus / job.spec->gpus;
+    for (const RemoteFlow::Part& part : job.flow.parts) out[part.node] += job.flow.gbps * part.leaves;
+    for (const HostState& host : job.hosts)
+      in[host.node] += job.flow.gbps * host.gpus / job.spec->gpus * (1 - made_on(job.flow, host.node));
   }
   // Share of a flow that a node's network lets through.
   const auto factors = [&](std::vector<double> gbps) {
@@ -178,9 +192,13 @@ void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& j
     // Full nodes slow what comes from them, and nothing else: the trainer takes from whoever has something ready.
     double lost = 0;
     if (senders_full)
-      for (const RemoteFlow::Part& part : job.flow.parts) lost += (1 - out[part.node]) * part.share;
+      for (const RemoteFlow::Part& part : job.flow.parts) lost += (1 - out[part.node]) * part.leaves;
     for (HostState& host : job.hosts) {
-      const double now = std::min(1 - lost, job.flow.gbps > 0 ? in[host.node] : 1);
+      double now = 1 - lost;
+      if (job.flow.gbps > 0 && in[host.node] < 1) {
+        const double own = made_on(job.flow, host.node);
+        now = std::min(now, own + (1 - own) * in[host.node]);
+      }
       if (now != host.network_factor) job.dirty = true;
       host.network_factor = now;
     }

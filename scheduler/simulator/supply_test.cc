@@ -214,6 +214,33 @@ TEST_CASE("A full node slows what comes from it, and only that") {
   }
 }
 
+TEST_CASE("What a worker sends to the trainer on its own node crosses no network") {
+  struct Row {
+    const char* situation;
+    int gpus;                  // 16: a gang on both hosts
+    std::vector<int> workers;  // on gpu-0, gpu-1, cpu-0
+    double want;               // share of its remote supply that gets through, where networks carry nothing
+  };
+  const Row rows[] = {
+      {"all on its own host", 8, {10, 0, 0}, 1},
+      {"all on another host", 8, {0, 10, 0}, 0},
+      {"three quarters on its own", 8, {9, 0, 3}, 0.75},
+      {"a gang, beside one of its ranks: half is for the other", 16, {10, 0, 0}, 0},
+      {"a gang, beside both ranks: half of each goes across", 16, {5, 5, 0}, 0.5},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Cluster cluster = testing::small_cluster();
+    for (NodeGroup& group : cluster.groups) group.network_gbps = 1e-9;
+    World world(std::move(cluster), {testing::job(0, row.gpus, 100, 6, 2)});
+    for (int node = 0; node < 3; ++node) world.add_workers(world.jobs[0], node, row.workers[node]);
+    world.share();
+    share_network(world.floor.nodes(), world.jobs, {0}, 100, world.cluster.physics);
+    const int all = row.workers[0] + row.workers[1] + row.workers[2];
+    CHECK(world.rates(0).remote_supply == Approx(0.77 * all * row.want).margin(1e-6));
+  }
+}
+
 TEST_CASE("Who evaluates takes nothing from the network, and leaves it to the others") {
   Cluster cluster = testing::small_cluster();
   cluster.groups[0].network_gbps = 1000;
