@@ -285,8 +285,8 @@ std::vector<double> Run::storage_ratios() const {
 
 void Run::set_rates(JobState& job, double storage_ratio) {
   advance(job, now_);
-  record_history(job, physics_);
   job.rates = rates_of(job, floor_.nodes(), now_, storage_ratio, physics_);
+  record_history(job, physics_);
   if (job.fast_seconds < 0 && job.rates.speed >= kFast) job.fast_seconds = now_;
   job.dirty = false;
   ++job.version;

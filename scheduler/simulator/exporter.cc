@@ -29,6 +29,7 @@ Counters between(const Counters& a, const Counters& b, double at_seconds) {
   mixed.remote_samples = mix(a.remote_samples, b.remote_samples);
   mixed.remote_busy_core_seconds = mix(a.remote_busy_core_seconds, b.remote_busy_core_seconds);
   mixed.reading_thread_seconds = mix(a.reading_thread_seconds, b.reading_thread_seconds);
+  mixed.queue_share = a.queue_share;
   return mixed;
 }
 
@@ -98,6 +99,7 @@ void record_history(JobState& job, const Physics& physics) {
   while (job.history.size() > 1 && job.history[1].at_seconds < needed) job.history.pop_front();
   if (!job.history.empty() && job.history.back().at_seconds == job.updated_seconds) job.history.pop_back();
   job.counters.at_seconds = job.updated_seconds;
+  job.counters.queue_share = job.rates.queue_share;
   job.history.push_back(job.counters);
 }
 
@@ -126,11 +128,8 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   m.remote =
       source(b.remote_samples - a.remote_samples, b.remote_busy_core_seconds - a.remote_busy_core_seconds, kRemoteBusy);
   m.reading_threads = (b.reading_thread_seconds - a.reading_thread_seconds) / window;
-  // The prefetch queue is full while supply exceeds demand, and empty while it does not: no slope between. While the
-  // trainer evaluates it takes nothing, and the queue fills.
-  const bool full = job.evaluation_ends_seconds >= 0;
   m.queue_capacity = 16 * job.spec->gpus;
-  m.queue_depth = m.queue_capacity * (full ? 1 : std::clamp(5 * (job.rates.supply_ratio - 0.9), 0.0, 1.0));
+  m.queue_depth = m.queue_capacity * b.queue_share;
   return {m, ""};
 }
 

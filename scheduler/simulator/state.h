@@ -93,12 +93,14 @@ struct Counters {
   double remote_samples = 0;
   double remote_busy_core_seconds = 0;
   double reading_thread_seconds = 0;
+  double queue_share = 0;  // a gauge: of the prefetch queue, what is full from this moment on
 };
 
 // What changes per second while nothing happens.
 struct Rates {
   double speed = 0;          // share of full speed: seconds of ideal running time per second
   double supply_ratio = 0;   // of what CPU, network and storage give, over what full speed takes
+  double queue_share = 0;    // of the prefetch queue, what is full
   double local_supply = 0;   // cores
   double remote_supply = 0;  // local-equivalent cores that reach the trainer
   double local_cores = 0;    // CPU given

@@ -221,7 +221,10 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   for (const WorkerState& worker : job.workers)
     if (worker.node >= 0) rates.remote_cores += static_cast<double>(worker.millicores) / 1000;
   rates.remote_supply = physics.remote_efficiency * remote * network;
-  if (job.evaluation_ends_seconds >= 0) return rates;
+  if (job.evaluation_ends_seconds >= 0) {
+    rates.queue_share = 1;  // nobody takes from it
+    return rates;
+  }
 
   const double total = rates.local_supply + rates.remote_supply;
   if (total <= 0) {
@@ -233,6 +236,8 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   const double of_cpu = ratio / trainer;
   rates.supply_ratio = std::min(of_cpu, storage_ratio / trainer);
   rates.speed = trainer * progress(rates.supply_ratio, physics.softmin_exponent);
+  // Full while supply exceeds demand, and empty while it does not: no slope but at the knee.
+  rates.queue_share = std::clamp(5 * (rates.supply_ratio - 0.9), 0.0, 1.0);
 
   const double gpus = job.spec->gpus;
   const double used = rates.speed * job.knee_cores;  // local-equivalent cores of work done
