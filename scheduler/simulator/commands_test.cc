@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "scheduler/simulator/experiment.h"
 #include "scheduler/simulator/scenario.h"
 #include "scheduler/simulator/testing/folder.h"
 #include "src/base/testing/catch.h"

@@ -381,28 +381,5 @@ TEST_CASE("Many jobs that arrive at once, and one at a time, are all done, in an
   }
 }
 
-TEST_CASE("Who waits for the workers of a job that has ended gets their room when they have drained") {
-  for (const double drain : {0.0, 40.0}) {
-    CAPTURE(drain);
-    Cluster cluster = testing::small_cluster();
-    cluster.physics.worker_drain_seconds = drain;
-    cluster.physics.worker_startup_seconds = 0;
-    RunOptions options;
-    options.timeline = true;
-    // Both hold all of their hosts; the second wants the node without GPUs, which the first has taken.
-    const RunRecord record = testing::run(
-        cluster, {testing::job(0, 8, 100, 1), testing::job(1, 8, 1000, 30)},
-        [](const scheduler::Job&, scheduler::JobPlan& plan) { plan.workers = 64; }, options);
-    CHECK(record.jobs[0].finish_seconds == Approx(100).margin(1));
-    double first_remote = 0;
-    for (const TimelineStep& step : record.jobs[1].timeline)
-      if (first_remote == 0 && step.remote_cores > 0) first_remote = step.at_seconds;
-    // At the end of the drain, or at the decision after it.
-    CHECK(first_remote >= record.jobs[0].finish_seconds + drain);
-    CHECK(first_remote <= record.jobs[0].finish_seconds + drain + 15);
-    CHECK(record.jobs[1].workers_started == 64);
-  }
-}
-
 }  // namespace
 }  // namespace sluice::simulator

@@ -104,18 +104,18 @@ TEST_CASE("A worker has started when it has a node, once, however long it was as
   World world({testing::job(0, 4, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
-  plan.jobs[0].workers = 100;  // there is room for 12 beside the trainer, and for 64
+  plan.jobs[0].workers = 150;  // there is room for 12 beside the trainer, for 24 and for 64
   for (int i = 1; i < 5; ++i) {
     world.floor.apply(plan, world.active, i);
-    CHECK(world.floor.counts().workers_started == 12 + 64);
+    CHECK(world.floor.counts().workers_started == 12 + 24 + 64);
   }
-  CHECK(world.jobs[0].workers_started == 12 + 64);
-  plan.jobs[0].workers = 90;  // ten that never had a node are no longer asked for
+  CHECK(world.jobs[0].workers_started == 12 + 24 + 64);
+  plan.jobs[0].workers = 140;  // ten that never had a node are no longer asked for
   world.floor.apply(plan, world.active, 6);
   plan.jobs[0].local[0].request_millicores = plan.jobs[0].local[0].limit_millicores = 2000;
-  world.floor.apply(plan, world.active, 7);  // ten more nodes' worth of room, for those that wait
-  CHECK(world.jobs[0].workers_started == 12 + 64 + 10);
-  CHECK(world.floor.counts().workers_started == 12 + 64 + 10);
+  world.floor.apply(plan, world.active, 7);  // room for ten of those that wait
+  CHECK(world.jobs[0].workers_started == 12 + 24 + 64 + 10);
+  CHECK(world.floor.counts().workers_started == 12 + 24 + 64 + 10);
 }
 
 TEST_CASE("CPU that one job gives up is there for another in the same plan") {
