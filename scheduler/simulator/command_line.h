@@ -32,7 +32,8 @@ Result<Scenario> read_scenario(const std::string& path);
 Result<Scenario> trace_scenario(const Flags& flags, const Profiles& profiles);
 Result<void> write_file(const std::string& path, const std::string& text);
 
-// The commands, each in the file named for it. The result is the exit code.
+// The commands: commands.cc, and commands_judge.cc for those that compare with other than policies. The result is the
+// exit code.
 Result<int> run_scenario(const Command& command);
 Result<int> run_trace(const Command& command);
 Result<int> print_jobs(const Command& command);

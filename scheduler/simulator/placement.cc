@@ -29,7 +29,7 @@ Floor::Floor(const Cluster& cluster, std::vector<JobState>& jobs) : cluster_(clu
   for (const NodeGroup& group : cluster.groups) {
     for (int i = 0; i < group.count; ++i) {
       NodeState node;
-      node.name = group.name + "-" + std::to_string(i);
+      node.name = group.node_name(i);
       node.gpus = node.free_gpus = group.gpus;
       node.capacity_millicores = std::llround(group.cores * 1000);
       node.network_gbps = group.network_gbps;

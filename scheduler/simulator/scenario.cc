@@ -149,7 +149,7 @@ void read_job(YamlMap& map, const Cluster& cluster, Workload& jobs) {
 bool has_node(const Cluster& cluster, const std::string& name) {
   return std::any_of(cluster.groups.begin(), cluster.groups.end(), [&](const NodeGroup& group) {
     for (int i = 0; i < group.count; ++i)
-      if (name == group.name + "-" + std::to_string(i)) return true;
+      if (name == group.node_name(i)) return true;
     return false;
   });
 }
