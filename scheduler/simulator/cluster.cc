@@ -24,6 +24,11 @@ double Cluster::gpu_host_cores() const {
 
 double Cluster::cores_per_gpu() const { return gpus() == 0 ? 0 : gpu_host_cores() / gpus(); }
 
+double Cluster::effective_cores() const {
+  return std::max(1.0, physics.remote_efficiency) * gpu_host_cores() +
+         physics.remote_efficiency * (cores() - gpu_host_cores());
+}
+
 int Cluster::most_gpus_per_node() const {
   int most = 0;
   for (const NodeGroup& group : groups) most = std::max(most, group.gpus);

@@ -11,12 +11,14 @@
 namespace sluice::simulator {
 
 struct NodeGroup {
-  std::string name;  // nodes are called NAME-0, NAME-1, ...
+  std::string name;  // of the group; its nodes are called NAME-0, NAME-1, ...
   int count = 1;
   int gpus = 0;
   double cores = 0;
   double network_gbps = 0;  // each way; 0: unlimited
   bool spot = false;
+
+  std::string node_name(int index) const { return name + "-" + std::to_string(index); }
 };
 
 struct Cluster {
@@ -27,6 +29,8 @@ struct Cluster {
   double cores() const;           // of all nodes
   double gpu_host_cores() const;  // of nodes with GPUs
   double cores_per_gpu() const;   // c: of GPU hosts; 0 without GPUs
+  // Local-equivalent cores of all nodes: those of GPU hosts at what they are worth at most, local or remote.
+  double effective_cores() const;
   int most_gpus_per_node() const;
 };
 

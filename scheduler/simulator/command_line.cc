@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 namespace sluice::simulator {
 namespace {
+
+constexpr int kMostOfTrace = 1000;  // a published trace has years of jobs; nobody wants to wait for them unasked
 
 std::vector<std::string> split_names(const std::string& text) {
   if (text == "all") return all_policies();
@@ -36,7 +39,7 @@ const std::vector<Flag>& known_flags() {
       {"catalogue", "FOLDER", "scheduler/simulator/catalogue", "profiles.yaml and the scenarios, as P1.yaml"},
       {"format", "FORMAT", "joblist", "of a trace: joblist, philly, alibaba-v2023 or sia"},
       {"cluster", "FILE", "", "of a trace: nodes and physics"},
-      {"most-jobs", "N", "1000", "of a trace: the first so many jobs"},
+      {"most-jobs", "N", "0", "of a trace: the first so many jobs; 0: all of a job list, 1000 of other traces"},
       {"time-divisor", "N", "1", "of a trace: arrivals and durations are divided by it"},
       {"seed", "N", "1", "of generate"},
       {"phase", "KEY", "c", "of calibrate: the phase of the record"},
@@ -82,6 +85,36 @@ Result<std::string> only_file(const Flags& flags, const std::string& what) {
 Result<Scenario> read_scenario(const std::string& path) {
   SLUICE_TRY(const std::string text, read_file(path));
   return parse_scenario(text, path);
+}
+
+Result<Scenario> trace_scenario(const Flags& flags, const Profiles& profiles) {
+  SLUICE_TRY(const std::string path, only_file(flags, "trace"));
+  if (flags.text("cluster").empty()) return invalid_argument("--cluster CLUSTER.yaml is missing");
+  SLUICE_TRY(const TraceFormat format, trace_format(flags.text("format")));
+  SLUICE_TRY(const std::string cluster_text, read_file(flags.text("cluster")));
+  SLUICE_TRY(const std::string trace_text, read_file(path));
+  Scenario scenario;
+  scenario.name = path;
+  scenario.summary = "a trace in the format " + flags.text("format");
+  SLUICE_TRY(scenario.cluster, parse_cluster(cluster_text, flags.text("cluster")));
+  TraceAssumptions assumptions;
+  SLUICE_TRY(const int divisor, count_flag(flags, "time-divisor", 1));
+  assumptions.time_scale = divisor;
+  Workload& jobs = scenario.jobs;
+  SLUICE_TRY(jobs, parse_trace(format, trace_text, path, assumptions, profiles));
+  SLUICE_TRY(int most, count_flag(flags, "most-jobs", 0));
+  if (most == 0) most = format == TraceFormat::kJobList ? std::numeric_limits<int>::max() : kMostOfTrace;
+  if (const std::size_t all = jobs.size(); all > static_cast<std::size_t>(most)) {
+    jobs.resize(most);
+    scenario.summary += "; the first " + std::to_string(most) + " of " + std::to_string(all) + " jobs";
+  }
+  const int gpus = scenario.cluster.gpus();
+  if (format == TraceFormat::kJobList) SLUICE_TRY_VOID(check_sizes(jobs, path, gpus));
+  const std::size_t left_out = std::erase_if(jobs, [&](const JobSpec& job) { return job.gpus > gpus; });
+  if (jobs.empty())
+    return invalid_argument(path + ": every job wants more than the " + std::to_string(gpus) + " GPUs of the cluster");
+  if (left_out > 0) scenario.summary += "; " + std::to_string(left_out) + " jobs larger than the cluster are left out";
+  return scenario;
 }
 
 Result<void> write_file(const std::string& path, const std::string& text) {

@@ -14,6 +14,7 @@ constexpr std::string_view kUsage =
     R"(sluice-sim run SCENARIO.yaml [flags]                              policies on a scenario, one row each
 sluice-sim trace FILE --format FORMAT --cluster CLUSTER.yaml [flags]  the same on a trace
 sluice-sim oracle SCENARIO.yaml [flags]                           policies beside what no policy can beat
+sluice-sim oracle FILE --format FORMAT --cluster CLUSTER.yaml [flags] the same on a trace
 sluice-sim catalogue [flags]                                      all scenarios of the catalogue against their goals
 sluice-sim calibrate SCENARIO.yaml [flags]                        the simulator against a recorded real run
 sluice-sim generate SCENARIO.yaml [--seed N]                      a scenario's random jobs, as a job list)";
@@ -48,27 +49,8 @@ Result<int> run_scenario(const Command& command) {
 }
 
 Result<int> run_trace(const Command& command) {
-  const Flags& flags = command.flags;
-  SLUICE_TRY(const std::string path, only_file(flags, "trace"));
-  if (flags.text("cluster").empty()) return invalid_argument("--cluster CLUSTER.yaml is missing");
-  SLUICE_TRY(const TraceFormat format, trace_format(flags.text("format")));
-  SLUICE_TRY(const std::string cluster_text, read_file(flags.text("cluster")));
-  SLUICE_TRY(const std::string trace_text, read_file(path));
-  SLUICE_TRY(const Sources sources, sources_of(flags));
-  Scenario scenario;
-  scenario.name = path;
-  scenario.summary = "a trace in the format " + flags.text("format");
-  SLUICE_TRY(scenario.cluster, parse_cluster(cluster_text, flags.text("cluster")));
-  TraceAssumptions assumptions;
-  SLUICE_TRY(assumptions.most_jobs, count_flag(flags, "most-jobs", 1));
-  SLUICE_TRY(const int divisor, count_flag(flags, "time-divisor", 1));
-  assumptions.time_scale = divisor;
-  SLUICE_TRY(scenario.jobs, parse_trace(format, trace_text, path, assumptions, sources.profiles));
-  const int gpus = scenario.cluster.gpus();
-  const std::size_t left_out = std::erase_if(scenario.jobs, [&](const JobSpec& job) { return job.gpus > gpus; });
-  if (scenario.jobs.empty())
-    return invalid_argument(path + ": every job wants more than the " + std::to_string(gpus) + " GPUs of the cluster");
-  if (left_out > 0) scenario.summary += "; " + std::to_string(left_out) + " jobs larger than the cluster are left out";
+  SLUICE_TRY(const Sources sources, sources_of(command.flags));
+  SLUICE_TRY(const Scenario scenario, trace_scenario(command.flags, sources.profiles));
   return report(command, scenario, sources);
 }
 

@@ -38,9 +38,13 @@ Result<int> judge_catalogue(const Command& command) {
 }
 
 Result<int> compare_with_oracle(const Command& command) {
-  SLUICE_TRY(const std::string path, only_file(command.flags, "SCENARIO.yaml"));
-  SLUICE_TRY(const Scenario scenario, read_scenario(path));
   SLUICE_TRY(const Sources sources, sources_of(command.flags));
+  const auto read = [&]() -> Result<Scenario> {
+    if (command.flags.given("cluster")) return trace_scenario(command.flags, sources.profiles);
+    SLUICE_TRY(const std::string path, only_file(command.flags, "SCENARIO.yaml"));
+    return read_scenario(path);
+  };
+  SLUICE_TRY(const Scenario scenario, read());
   SLUICE_TRY(GridOptions options, grid_options(command.flags));
   for (const char* limit : {"perfect", "no-stall"})
     if (std::find(options.policies.begin(), options.policies.end(), limit) == options.policies.end())

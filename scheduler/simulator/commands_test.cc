@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "scheduler/simulator/experiment.h"
 #include "scheduler/simulator/scenario.h"
 #include "scheduler/simulator/testing/folder.h"
 #include "src/base/testing/catch.h"
@@ -163,17 +164,105 @@ TEST_CASE("A job that can never start is bad input; a file that cannot be writte
   CHECK_THAT(unwritten.errors, Catch::Contains("folder.json"));
 }
 
-TEST_CASE("A trace's jobs that are larger than the cluster are counted; if all are, that is said") {
+TEST_CASE("A job list's job that is larger than the cluster is an error; of other traces it is left out and counted") {
   const Folder folder("large");
   const std::string cluster = folder.file("c.yaml", kCluster);
-  const Ran some = ran({"trace", folder.file("some.txt", "0 1 100 6 0\n5 9 100 1 0\n6 99 100 1 0\n"), "--cluster",
-                        cluster, "--policy", "static", "--seeds", "1"});
+  const std::string list = folder.file("list.txt", "# two\n0 1 100 6 0\n5 9 100 1 0\n");
+  for (const char* command : {"trace", "oracle"}) {
+    const Ran refused = ran({command, list, "--cluster", cluster, "--policy", "static", "--seeds", "1"});
+    CHECK(refused.code == 2);
+    CHECK(refused.errors == list + ":3: job-2 wants 9 GPUs, and the cluster has 8\n");
+  }
+  const std::string head = "time,application,num_replicas,duration\n";
+  const auto sia = [&](const std::string& lines) {
+    return ran({"trace", folder.file("sia.csv", head + lines), "--format", "sia", "--cluster", cluster, "--policy",
+                "static", "--seeds", "1"});
+  };
+  const Ran some = sia("0,lm,1,100\n5,lm,9,100\n6,lm,99,100\n");
   CHECK(some.code == 0);
   CHECK_THAT(some.output, Catch::Contains("2 jobs larger than the cluster are left out"));
   CHECK_THAT(some.output, Catch::Contains("1 jobs each"));
-  const Ran none = ran({"trace", folder.file("none.txt", "0 9 100 6 0\n"), "--cluster", cluster});
+  const Ran none = sia("0,lm,9,100\n");
   CHECK(none.code == 2);
-  CHECK_THAT(none.errors, Catch::Contains("none.txt: every job wants more than the 8 GPUs of the cluster"));
+  CHECK_THAT(none.errors, Catch::Contains("sia.csv: every job wants more than the 8 GPUs of the cluster"));
+}
+
+TEST_CASE("A job list is run to its last job; of other traces the first thousand, and that is said") {
+  const Folder folder("many");
+  const std::string cluster = folder.file("c.yaml", kCluster);
+  std::string list, sia = "time,application,num_replicas,duration\n";
+  for (int i = 0; i < 1200; ++i) {
+    list += std::to_string(i) + " 1 5 0.5 0\n";
+    sia += std::to_string(i) + ",lm,1,5\n";
+  }
+  const std::string text = folder.file("list.txt", list), csv = folder.file("sia.csv", sia);
+  struct Row {
+    const char* situation;
+    std::vector<std::string> words;
+    const char* want;
+    const char* want_said;
+  };
+  const Row rows[] = {
+      {"a list", {"trace", text}, "1200 jobs each", "format joblist\n"},
+      {"the first of a list", {"trace", text, "--most-jobs", "7"}, "7 jobs each", "; the first 7 of 1200 jobs"},
+      {"more than there are", {"trace", text, "--most-jobs", "5000"}, "1200 jobs each", "format joblist\n"},
+      {"a trace", {"trace", csv, "--format", "sia"}, "1000 jobs each", "; the first 1000 of 1200 jobs"},
+      {"all of a trace", {"trace", csv, "--format", "sia", "--most-jobs", "1200"}, "1200 jobs each", "format sia\n"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    std::vector<std::string> words = row.words;
+    words.insert(words.end(), {"--cluster", cluster, "--policy", "static", "--seeds", "1"});
+    const Ran result = ran(words);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.output, Catch::Contains(row.want) && Catch::Contains(row.want_said));
+  }
+}
+
+TEST_CASE(
+    "Whatever legal job list somebody brings, every policy has a row of numbers, on the page and as limits, too") {
+  const Folder folder("odd");
+  const std::string cluster = folder.file(
+      "c.yaml",
+      "nodes:\n  - {name: gpu, count: 2, gpus: 8, cores: 24, network_gbps: 10}\n  - {name: cpu, cores: 16}\n");
+  std::string at_once;
+  for (int i = 0; i < 30; ++i) at_once += "0 " + std::to_string(1 << (i % 4)) + " 60 " + std::to_string(i % 9) + " 1\n";
+  struct Row {
+    const char* situation;
+    std::string list;
+  };
+  const Row rows[] = {
+      {"one job", "0 1 100 6 1\n"},
+      {"one job that arrives late", "5000 1 100 6 1\n"},
+      {"a job of a millisecond", "0 1 0.001 6 1\n"},
+      {"a gang larger than a node", "0 12 100 6 1\n3 16 50 1 1\n"},
+      {"no knee", "0 1 100 0 0\n1 8 100 0 0\n"},
+      {"a knee of 50 cores per GPU", "0 8 100 50 1\n0 1 100 50 1\n"},
+      {"all at once, more than fit", at_once},
+      {"no network", "0 4 100 12 0\n2 4 100 12 0\n"},
+      {"more network than there is", "0 4 100 12 1000\n2 4 100 12 1e5\n"},
+      {"Windows, comments, tabs and no last newline", "# list\r\n0\t1\t30.5\t6\t1 # one\r\n\r\n1 2 40.25 3 1 7 9"},
+      {"two that arrive within a wink, before anybody starts", "1 1 50 6 1\n1.000001 1 50 6 1\n"},
+      {"years between them", "0 1 100 6 1\n9e7 1 100 6 1\n"},
+  };
+  const std::vector<std::string> policies = all_policies();
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    const std::string list = folder.file("list.txt", row.list);
+    const std::string json = (folder.path / "out.json").string(), html = (folder.path / "out.html").string();
+    const Ran result =
+        ran({"trace", list, "--cluster", cluster, "--policy", "all", "--seeds", "2", "--json", json, "--report", html});
+    CHECK(result.errors.empty());
+    CHECK(result.code == 0);
+    for (const std::string& policy : policies) CHECK_THAT(result.output, Catch::Contains("\n" + policy + " "));
+    const Ran oracle = ran({"oracle", list, "--cluster", cluster, "--policy", "static,sluice", "--seeds", "1"});
+    CHECK(oracle.errors.empty());
+    CHECK(oracle.code == 0);
+    CHECK_THAT(oracle.output, Catch::Contains("lower bound"));
+    for (const std::string& text : {result.output, oracle.output, *read_file(json), *read_file(html)})
+      for (const char* nonsense : {" nan", "[nan", "-nan", " inf ", "[inf", "-inf", "null", " - ", "[-, -]"})
+        CHECK_THAT(text, !Catch::Contains(nonsense));
+  }
 }
 
 TEST_CASE("What cannot be read in a scenario stops every command that reads one, with file, line and exit code 2") {

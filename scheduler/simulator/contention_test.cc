@@ -144,5 +144,28 @@ TEST_CASE("A feeder that left its host to workers waits until they have started,
   CHECK(record.jobs[0].busy_gpu_seconds == Approx(8 * 100));
 }
 
+TEST_CASE("Who waits for the workers of a job that has ended gets their room when they have drained") {
+  for (const double drain : {0.0, 40.0}) {
+    CAPTURE(drain);
+    Cluster cluster = small_cluster();
+    cluster.physics.worker_drain_seconds = drain;
+    cluster.physics.worker_startup_seconds = 0;
+    RunOptions options;
+    options.timeline = true;
+    // The first takes the node without GPUs. What its own host has left when it ends is too little for the second.
+    const RunRecord record = run(
+        cluster, {job(0, 8, 100, 1), job(1, 8, 1000, 30)},
+        [](const scheduler::Job&, scheduler::JobPlan& plan) { plan.workers = 64; }, options);
+    CHECK(record.jobs[0].finish_seconds == Approx(100).margin(1));
+    double all_there = 0;
+    for (const TimelineStep& step : record.jobs[1].timeline)
+      if (all_there == 0 && step.remote_cores >= 64) all_there = step.at_seconds;
+    // At the end of the drain, or at the decision after it.
+    CHECK(all_there >= record.jobs[0].finish_seconds + drain);
+    CHECK(all_there <= record.jobs[0].finish_seconds + drain + 15);
+    CHECK(record.jobs[1].workers_started == 64);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::simulator

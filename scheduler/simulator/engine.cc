@@ -102,9 +102,10 @@ void Run::handle(const Event& event) {
       break;
     case EventKind::kWorkers:
       if (next_wake_[event.object] == event.at_seconds) next_wake_[event.object] = -1;
-      if (jobs_[event.object].phase != Phase::kRunning) return;
-      jobs_[event.object].dirty = true;
+      jobs_[event.object].dirty = jobs_[event.object].workers_changed = true;
       floor_.settle_workers(jobs_[event.object], now_);
+      // Of a job that runs, refresh() asks for the next one.
+      if (jobs_[event.object].phase != Phase::kRunning) wake_for_workers(jobs_[event.object]);
       break;
     case EventKind::kNodeDown: node_down(event.object, event.version); break;
     case EventKind::kNodeUp: node_up(event.object, event.version); break;
@@ -149,7 +150,8 @@ void Run::finish(JobState& job) {
   job.phase = Phase::kFinished;
   job.finish_seconds = now_;
   ++job.version;
-  floor_.remove_trainer(job);
+  floor_.remove_trainer(job, now_);
+  wake_for_workers(job);
   std::erase(running_, job.index);
   deactivate(job.index);
   --unfinished_;
@@ -216,7 +218,6 @@ void Run::decide() {
   ++totals_.decisions;
   const bool changed = floor_.apply(plan, active_, now_);
   if (options_.policy_admits) admit_as_planned(plan);
-  for (const int index : running_) wake_for_workers(jobs_[index]);
   plan_next_decision(changed || something_happened);
 }
 
@@ -284,8 +285,8 @@ std::vector<double> Run::storage_ratios() const {
 
 void Run::set_rates(JobState& job, double storage_ratio) {
   advance(job, now_);
-  record_history(job, physics_);
   job.rates = rates_of(job, floor_.nodes(), now_, storage_ratio, physics_);
+  record_history(job, physics_);
   if (job.fast_seconds < 0 && job.rates.speed >= kFast) job.fast_seconds = now_;
   job.dirty = false;
   ++job.version;

@@ -77,6 +77,10 @@ struct RunRecord {
   double makespan_seconds = 0;  // from time 0
   double decide_seconds = 0;    // CPU time spent in the policy
   double cpu_seconds = 0;       // of the whole run
+  // Arrivals, milestones of jobs (the end, an epoch's or an evaluation's end, another cost of a sample), workers that
+  // become ready, warm or gone (those of a job at one moment are one), nodes that fail or come back, incidents,
+  // admissions and periodic decisions. Not counted: what was predicted and came otherwise, and decisions that an event
+  // asks for.
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   std::int64_t overcommitted_steps = 0;  // steps at which a node's requests exceeded its CPU: always 0

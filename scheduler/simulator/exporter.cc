@@ -29,13 +29,15 @@ Counters between(const Counters& a, const Counters& b, double at_seconds) {
   mixed.remote_samples = mix(a.remote_samples, b.remote_samples);
   mixed.remote_busy_core_seconds = mix(a.remote_busy_core_seconds, b.remote_busy_core_seconds);
   mixed.reading_thread_seconds = mix(a.reading_thread_seconds, b.reading_thread_seconds);
+  mixed.queue_share = a.queue_share;
   return mixed;
 }
 
 // The counters as they were. REQUIRES: start_seconds <= at_seconds <= updated_seconds
 Counters counters_at(const JobState& job, double at_seconds) {
-  const auto later = std::partition_point(job.history.begin(), job.history.end(),
-                                          [&](const Counters& c) { return c.at_seconds <= at_seconds; });
+  // From the end: windows are short, and what they may reach back to at most is long.
+  auto later = job.history.end();
+  while (std::prev(later)->at_seconds > at_seconds) --later;
   return between(*std::prev(later), later == job.history.end() ? job.counters : *later, at_seconds);
 }
 
@@ -75,12 +77,12 @@ Measurement perfect(const JobState& job, double now_seconds, const Physics& phys
   return m;
 }
 
-// The shortest window that ends at `end` and holds what an estimate needs.
-double window_begin(const JobState& job, double batches_at_end, double end_seconds, const Physics& physics) {
-  const double first = std::max(job.start_seconds, end_seconds - physics.metrics_window_most_seconds);
-  double begin = std::max(first, end_seconds - physics.metrics_window_seconds);
-  while (begin > first && batches_at_end - counters_at(job, begin).batches < physics.metrics_window_batches)
-    begin = std::max(first, end_seconds - 1.5 * (end_seconds - begin));
+// The counters at the beginning of the shortest window that ends at `end` and holds what an estimate needs.
+Counters window_begin(const JobState& job, const Counters& end, const Physics& physics) {
+  const double first = std::max(job.start_seconds, end.at_seconds - physics.metrics_window_most_seconds);
+  Counters begin = counters_at(job, std::max(first, end.at_seconds - physics.metrics_window_seconds));
+  while (begin.at_seconds > first && end.batches - begin.batches < physics.metrics_window_batches)
+    begin = counters_at(job, std::max(first, end.at_seconds - 1.5 * (end.at_seconds - begin.at_seconds)));
   return begin;
 }
 
@@ -97,6 +99,7 @@ void record_history(JobState& job, const Physics& physics) {
   while (job.history.size() > 1 && job.history[1].at_seconds < needed) job.history.pop_front();
   if (!job.history.empty() && job.history.back().at_seconds == job.updated_seconds) job.history.pop_back();
   job.counters.at_seconds = job.updated_seconds;
+  job.counters.queue_share = job.rates.queue_share;
   job.history.push_back(job.counters);
 }
 
@@ -105,9 +108,8 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   const double end = now_seconds - physics.metrics_age_seconds;
   if (end <= job.start_seconds) return {std::nullopt, "no metrics yet"};
   const Counters b = counters_at(job, end);
-  const double begin = window_begin(job, b.batches, end, physics);
-  const Counters a = counters_at(job, begin);
-  const double window = end - begin;
+  const Counters a = window_begin(job, b, physics);
+  const double window = end - a.at_seconds;
   const auto noisy = [&](Figure figure) { return noise(job, end, figure, seed, physics); };
   const double factor = busy_cpu_factor(job, seed, physics);
   const auto source = [&](double samples, double busy, Figure figure) -> std::optional<SourceRate> {
@@ -126,11 +128,8 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   m.remote =
       source(b.remote_samples - a.remote_samples, b.remote_busy_core_seconds - a.remote_busy_core_seconds, kRemoteBusy);
   m.reading_threads = (b.reading_thread_seconds - a.reading_thread_seconds) / window;
-  // The prefetch queue is full while supply exceeds demand, and empty while it does not: no slope between. While the
-  // trainer evaluates it takes nothing, and the queue fills.
-  const bool full = job.evaluation_ends_seconds >= 0;
   m.queue_capacity = 16 * job.spec->gpus;
-  m.queue_depth = m.queue_capacity * (full ? 1 : std::clamp(5 * (job.rates.supply_ratio - 0.9), 0.0, 1.0));
+  m.queue_depth = m.queue_capacity * b.queue_share;
   return {m, ""};
 }
 
@@ -177,15 +176,12 @@ void Snapshots::fill_job(const View& view, JobState& state, scheduler::Job& job)
   }
   if (state.workers_changed) {
     job.workers.clear();
-    for (const WorkerState& worker : state.workers)
-      job.workers.push_back({worker.name, worker.node < 0 ? std::string() : view.nodes[worker.node].name, false,
-                             worker.created_seconds, 0, worker.gone_seconds >= 0});
+    for (const WorkerState& worker : state.workers) {
+      const bool ready = worker.node >= 0 && worker.ready_seconds <= view.now_seconds;
+      job.workers.push_back({worker.name, worker.node < 0 ? std::string() : view.nodes[worker.node].name, ready,
+                             worker.created_seconds, ready ? worker.ready_seconds : 0, worker.gone_seconds >= 0});
+    }
     state.workers_changed = false;
-  }
-  for (std::size_t i = 0; i < job.workers.size(); ++i) {
-    const WorkerState& worker = state.workers[i];
-    job.workers[i].ready = worker.node >= 0 && worker.ready_seconds <= view.now_seconds;
-    job.workers[i].ready_since_seconds = job.workers[i].ready ? worker.ready_seconds : 0;
   }
   if (physics_.remaining_time_known) job.remaining_seconds = state.spec->ideal_seconds - state.done_seconds;
   job.observation = view.metrics_lost && !physics_.perfect_information

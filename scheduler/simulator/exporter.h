@@ -1,8 +1,9 @@
 // What the metrics show of the truth: the only way from the simulation's state to a policy.
 //
 // A measurement is a window over a job's counters that ends metrics_age_seconds ago, with noise on every figure that a
-// real exporter measures. The depth of the prefetch queue is a gauge, and of this moment; only rivals look at it. The
-// knee, the physics, the spec of a job and what will happen are not shown.
+// real exporter measures. The depth of the prefetch queue is a gauge, as it was when the window ended: it comes the
+// same way as the counters. Only rivals look at it. The knee, the physics, the spec of a job and what will happen are
+// not shown.
 //
 // Thread safety: pure functions, except that a Snapshots object serves one run.
 #pragma once
@@ -15,7 +16,8 @@
 
 namespace sluice::simulator {
 
-// Remembers the counters at a change of the rates, and forgets what no window reaches any more.
+// Remembers the counters at a change of the rates, with the gauges as they are from then on, and forgets what no window
+// reaches any more.
 void record_history(JobState& job, const Physics& physics);
 
 scheduler::Observation observe(const JobState& job, double now_seconds, std::uint64_t seed, const Physics& physics);

@@ -272,24 +272,52 @@ TEST_CASE("The older the metrics, the older what they show") {
 }
 
 TEST_CASE("A queue is full or empty away from the knee, and tells no more") {
-  Physics physics;
-  Steady steady(100, physics);
   struct Row {
-    double ratio, want;
+    double knee;  // of 4 GPUs that have 12 cores
+    double want;  // of 64 batches
   };
-  for (const Row& row : {Row{0.1, 0}, Row{0.9, 0}, Row{1, 16}, Row{1.1, 32}, Row{5, 32}}) {
-    CAPTURE(row.ratio);
-    steady.job.rates.supply_ratio = row.ratio;
-    CHECK(observe(steady.job, 100, 1, physics).measurement->queue_depth == Approx(row.want).margin(1e-6));
+  for (const Row& row : {Row{30, 0}, Row{3 / 0.9, 0}, Row{3, 32}, Row{3 / 1.1, 64}, Row{0.5, 64}}) {
+    CAPTURE(row.knee);
+    double depth = -1;
+    testing::ScriptedPolicy policy([&](const scheduler::Job& job, scheduler::JobPlan&) {
+      if (job.observation.measurement) depth = job.observation.measurement->queue_depth;
+    });
+    REQUIRE(simulate(testing::small_cluster(), {testing::job(0, 4, 100, row.knee)}, policy, {}).ok());
+    CHECK(depth == Approx(row.want).margin(1e-6));
+  }
+}
+
+TEST_CASE("The depth of the queue is as old as every other metric") {
+  for (const double age : {0.0, 30.0, 90.0}) {
+    CAPTURE(age);
+    Cluster cluster = testing::small_cluster();
+    cluster.physics.metrics_age_seconds = age;
+    cluster.physics.decision_period_seconds = 1;
+    cluster.physics.worker_startup_seconds = 10;
+    // Starved until 64 workers are there, 10 s after it has started; well fed from then on.
+    double first_full = -1;
+    const testing::ScriptedPolicy* looking = nullptr;
+    testing::ScriptedPolicy policy([&](const scheduler::Job& job, scheduler::JobPlan& plan) {
+      plan.workers = 64;
+      const auto& m = job.observation.measurement;
+      if (m && m->queue_depth > 0 && first_full < 0) first_full = looking->last.taken_at_seconds;
+    });
+    looking = &policy;
+    REQUIRE(simulate(cluster, {testing::job(0, 4, 200, 9)}, policy, {}).ok());
+    CHECK(first_full == Approx(10 + age).margin(1.1));
   }
 }
 
 TEST_CASE("A queue fills while its trainer evaluates, and is empty while the storage is what lacks") {
-  Physics physics;
-  Steady steady(100, physics);
-  steady.job.rates.supply_ratio = 0.2;
-  steady.job.evaluation_ends_seconds = 130;
-  CHECK(observe(steady.job, 100, 1, physics).measurement->queue_depth == 32);
+  Cluster pausing = testing::small_cluster();
+  pausing.physics.epoch_seconds = 20;
+  pausing.physics.evaluation_seconds = 1000;
+  double depth = -1;
+  testing::ScriptedPolicy seeing([&](const scheduler::Job& job, scheduler::JobPlan&) {
+    if (job.observation.measurement) depth = job.observation.measurement->queue_depth;
+  });
+  REQUIRE(simulate(pausing, {testing::job(0, 4, 21, 30)}, seeing, {}).ok());
+  CHECK(depth == 64);
 
   Cluster cluster = testing::small_cluster();
   cluster.physics.storage_gbps = 1;

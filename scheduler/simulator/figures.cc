@@ -104,9 +104,7 @@ Bound bound_of(const Workload& workload, const Cluster& cluster) {
   }
   bound.mean_slowdown = slowdown / work;
   bound.mean_knee = knee / work;
-  bound.effective_cores = (std::max(1.0, physics.remote_efficiency) * cluster.gpu_host_cores() +
-                           physics.remote_efficiency * (cluster.cores() - cluster.gpu_host_cores())) /
-                          cluster.gpus();
+  bound.effective_cores = cluster.effective_cores() / cluster.gpus();
   bound.when_full =
       std::max(1.0, std::min(bound.mean_slowdown, bound.effective_cores * bound.mean_slowdown / bound.mean_knee));
   return bound;

@@ -28,8 +28,8 @@ enum class Figure {
   kP99Slowdown,         // running time over that without stalls, 99th percentile of the jobs
   kWorstAgainstStatic,  // the largest running time over the same job's under `static`
   kHarmed,              // share of jobs that run more than 5 % + 60 s longer than under `static`
-  kWorkersStarted,
-  kChurn,  // changes of a job's number of workers per hour of its run
+  kWorkersStarted,      // that found a node
+  kChurn,               // changes of a job's number of workers per hour of its run
 };
 inline constexpr std::size_t kFigures = 13;
 

@@ -7,13 +7,14 @@
 //   over_best_peer    the least of them: of whichever peer is the best in this scenario
 //   share_of_perfect  mean JCT of ours with perfect information / ours
 //   over_lower_bound  mean JCT of ours / the lower bound of any schedule
-//   no_stall_over_lower_bound   the part of it that is the queue's: the bound may start jobs in any order, no policy
-//   does harmed            share of jobs more than 5 % + 60 s slower than under static workers_started   by ours
+//   no_stall_over_lower_bound   the part of it that is the queue's: the bound may start jobs in any order, which no
+//                     policy does
+//   harmed            share of jobs more than 5 % + 60 s slower than under static
+//   workers_started   by ours
 //   over_true_rates, no_feedback_over_true_rates   mean JCT of ours, with and without its feedback, over ours where the
 //                     executors' rates are true; in scenarios where they are not
 //   seconds_to_90     from the start of a trainer until ours has it at 90 % of full speed, of the slowest job; only
-//   where it is a
-//                     goal
+//                     where it is a goal
 // Ratios are geometric means over the seeds with 95 % confidence intervals.
 //
 // Thread safety: pure functions.
@@ -42,8 +43,8 @@ struct Judged {
 std::vector<std::string> judged_policies(const Scenario& scenario);
 
 // `lower_bounds`: least mean completion by seed; empty: not computed, and the figure is left out.
-// Errors: InvalidArgument for a goal whose figure does not exist. A reference of a figure that was not asked for is let
-// be.
+// A reference of a figure that was not asked for is let be.
+// Errors: InvalidArgument for a goal whose figure does not exist.
 Result<std::vector<Judged>> judge(const Scenario& scenario, const Grid& grid, const std::vector<double>& lower_bounds);
 
 // The lower bound of each seed. Errors: of least_mean_completion().

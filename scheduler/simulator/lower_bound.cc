@@ -12,7 +12,11 @@ namespace sluice::simulator {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::max();
-constexpr int kIntervals = 120;
+// The finer time is cut, the closer the bound, and the longer the solver takes: much more than in proportion. A list of
+// thousands of jobs gets a coarser cut, whose bound holds as well.
+constexpr int kIntervalsMost = 120;
+constexpr int kIntervalsLeast = 12;
+constexpr int kJobsTimesIntervals = 48'000;
 
 struct Interval {
   double begin = 0;
@@ -21,14 +25,16 @@ struct Interval {
 
 // Equal numbers of arrivals while jobs arrive, then growing lengths: what happens early weighs on many jobs.
 std::vector<Interval> intervals(const Workload& workload, double horizon_seconds) {
+  const int jobs = static_cast<int>(workload.size());
+  const int count = std::clamp(kJobsTimesIntervals / jobs, kIntervalsLeast, kIntervalsMost);
   std::vector<double> edges = {0};
-  const std::size_t step = std::max<std::size_t>(1, workload.size() / (kIntervals / 2));
+  const std::size_t step = std::max(1, jobs / (count / 2));
   for (std::size_t i = 0; i < workload.size(); i += step) edges.push_back(workload[i].arrival_seconds);
   const double last = workload.back().arrival_seconds;
-  double length = std::max(60.0, last / kIntervals);
-  for (double at = last; at < horizon_seconds; at += length, length *= 1.05) edges.push_back(at);
+  double length = std::max(60.0, last / count);
+  for (double at = last; at < horizon_seconds; at += length, length *= 1 + 6.0 / count) edges.push_back(at);
   edges.push_back(horizon_seconds);
-  for (double at = 0; at < last; at += std::max(60.0, 2 * last / kIntervals)) edges.push_back(at);
+  for (double at = 0; at < last; at += std::max(60.0, 2 * last / count)) edges.push_back(at);
   std::sort(edges.begin(), edges.end());
   std::vector<Interval> found;
   for (std::size_t i = 1; i < edges.size(); ++i)
@@ -65,14 +71,6 @@ double least_knee(const JobSpec& job, const Physics& physics, std::uint64_t seed
   return job.knee_cores_per_gpu * least;
 }
 
-double effective_cores(const Cluster& cluster) {
-  double cores = 0;
-  for (const NodeGroup& group : cluster.groups)
-    cores += group.count * group.cores *
-             (group.gpus > 0 ? std::max(1.0, cluster.physics.remote_efficiency) : cluster.physics.remote_efficiency);
-  return cores;
-}
-
 }  // namespace
 
 Result<double> least_mean_completion(const Cluster& cluster, const Workload& workload, std::uint64_t seed,
@@ -82,7 +80,7 @@ Result<double> least_mean_completion(const Cluster& cluster, const Workload& wor
   // Rows: work of each job, GPUs and cores of each interval (both in seconds of the whole cluster), ends of each job.
   const int work = 0, gpus = jobs, cores = jobs + slots, ends = jobs + 2 * slots, rows = ends + jobs;
   std::vector<double> low(rows, -kInfinity), high(rows, kInfinity);
-  const double all_cores = effective_cores(cluster);
+  const double all_cores = cluster.effective_cores();
   for (int k = 0; k < slots; ++k) high[gpus + k] = high[cores + k] = time[k].end - time[k].begin;
   Columns columns;
   for (int i = 0; i < jobs; ++i) {

@@ -6,9 +6,21 @@
 namespace sluice::simulator {
 namespace {
 
-int live_workers(const JobState& job) {
-  return static_cast<int>(std::count_if(job.workers.begin(), job.workers.end(),
-                                        [](const WorkerState& worker) { return worker.gone_seconds < 0; }));
+// One job's part of a plan, while it is carried out.
+struct Turn {
+  JobState& job;
+  const scheduler::JobPlan& plan;
+  int live_workers = 0;   // that are not told to stop
+  bool homeless = false;  // some have no node
+};
+
+Turn turn_of(JobState& job, const scheduler::JobPlan& plan) {
+  Turn turn{job, plan};
+  for (const WorkerState& worker : job.workers) {
+    if (worker.gone_seconds < 0) ++turn.live_workers;
+    if (worker.node < 0) turn.homeless = true;
+  }
+  return turn;
 }
 
 }  // namespace
@@ -17,7 +29,7 @@ Floor::Floor(const Cluster& cluster, std::vector<JobState>& jobs) : cluster_(clu
   for (const NodeGroup& group : cluster.groups) {
     for (int i = 0; i < group.count; ++i) {
       NodeState node;
-      node.name = group.name + "-" + std::to_string(i);
+      node.name = group.node_name(i);
       node.gpus = node.free_gpus = group.gpus;
       node.capacity_millicores = std::llround(group.cores * 1000);
       node.network_gbps = group.network_gbps;
@@ -84,7 +96,7 @@ void Floor::make_room(int node, std::int64_t millicores) {
     JobState* owner = nullptr;
     std::size_t youngest = 0;
     for (JobState& job : jobs_) {
-      for (std::size_t i = 0; job.phase == Phase::kRunning && i < job.workers.size(); ++i) {
+      for (std::size_t i = 0; i < job.workers.size(); ++i) {
         if (job.workers[i].node != node) continue;
         if (owner != nullptr && job.workers[i].created_seconds <= owner->workers[youngest].created_seconds) continue;
         owner = &job;
@@ -126,7 +138,7 @@ void Floor::start_trainer(JobState& job, std::vector<HostState> hosts, double no
   }
 }
 
-void Floor::remove_trainer(JobState& job) {
+void Floor::remove_trainer(JobState& job, double now_seconds) {
   for (HostState& host : job.hosts) {
     NodeState& node = nodes_[host.node];
     node.free_gpus += host.gpus;
@@ -134,15 +146,11 @@ void Floor::remove_trainer(JobState& job) {
     std::erase(node.trainers, job.index);
     for (const int other : node.trainers) jobs_[other].dirty = true;
   }
-  for (const WorkerState& worker : job.workers) {
-    if (worker.node < 0) continue;
-    nodes_[worker.node].worker_millicores -= worker.millicores;
-    touch(worker.node);
-  }
   job.hosts.clear();
-  job.workers.clear();
+  for (WorkerState& worker : job.workers)
+    if (worker.gone_seconds < 0) stop(job, worker, now_seconds);
+  settle_workers(job, now_seconds);
   job.allocated_workers = 0;
-  job.workers_changed = true;
 }
 
 void Floor::touch(int node) {
@@ -199,8 +207,7 @@ void Floor::stop(JobState& job, WorkerState& worker, double now_seconds) {
   ++counts_.workers_stopped;
 }
 
-bool Floor::stop_surplus(JobState& job, const scheduler::JobPlan& plan, double now_seconds) {
-  int surplus = live_workers(job) - std::max(0, plan.workers);
+bool Floor::stop_surplus(JobState& job, const scheduler::JobPlan& plan, int surplus, double now_seconds) {
   if (surplus <= 0) return false;
   for (const std::string& victim : plan.victims) {
     if (surplus == 0) break;
@@ -231,6 +238,8 @@ bool Floor::bind(JobState& job, WorkerState& worker, int node, double now_second
   worker.ready_seconds = now_seconds + physics.worker_startup_seconds;
   worker.warm_seconds = worker.ready_seconds + physics.worker_warmup_seconds;
   job.dirty = job.workers_changed = true;
+  ++job.workers_started;
+  ++counts_.workers_started;
   return true;
 }
 
@@ -250,8 +259,7 @@ int Floor::node_with_room(std::int64_t millicores) const {
   return best;
 }
 
-bool Floor::start_missing(JobState& job, const scheduler::JobPlan& plan, double now_seconds) {
-  const int missing = std::min(plan.workers, cluster_.physics.max_workers_per_job) - live_workers(job);
+bool Floor::start_missing(JobState& job, const scheduler::JobPlan& plan, int missing, double now_seconds) {
   for (int i = 0; i < missing; ++i) {
     WorkerState worker;
     worker.name = "w" + std::to_string(job.index) + "-" + std::to_string(job.next_worker++);
@@ -264,8 +272,6 @@ bool Floor::start_missing(JobState& job, const scheduler::JobPlan& plan, double 
     }
     job.workers.push_back(std::move(worker));
     job.workers_changed = true;
-    ++job.workers_started;
-    ++counts_.workers_started;
   }
   return missing > 0;
 }
@@ -300,30 +306,29 @@ void Floor::lose_workers(int node) {
 }
 
 bool Floor::apply(const scheduler::Plan& plan, const std::vector<int>& active, double now_seconds) {
+  std::vector<Turn> turns;
+  for (std::size_t i = 0; i < std::min(plan.jobs.size(), active.size()); ++i) {
+    JobState& job = jobs_[active[i]];
+    job.memory = plan.jobs[i].memory;
+    if (job.phase == Phase::kRunning) turns.push_back(turn_of(job, plan.jobs[i]));
+  }
   bool changed = false;
-  const std::size_t count = std::min(plan.jobs.size(), active.size());
-  for (std::size_t i = 0; i < count; ++i) jobs_[active[i]].memory = plan.jobs[i].memory;
-  const auto for_running = [&](auto&& action) {
-    for (std::size_t i = 0; i < count; ++i) {
-      JobState& job = jobs_[active[i]];
-      if (job.phase == Phase::kRunning) changed |= action(job, plan.jobs[i]);
-    }
-  };
-  for_running([&](JobState& job, const scheduler::JobPlan& p) { return shrink_local(job, p); });
-  for_running([&](JobState& job, const scheduler::JobPlan& p) { return stop_surplus(job, p, now_seconds); });
-  for_running([&](JobState& job, const scheduler::JobPlan& p) { return grow_local(job, p); });
+  for (Turn& turn : turns) changed |= shrink_local(turn.job, turn.plan);
+  for (Turn& turn : turns) {
+    const int wanted = std::max(0, turn.plan.workers);
+    changed |= stop_surplus(turn.job, turn.plan, turn.live_workers - wanted, now_seconds);
+    turn.live_workers = std::min(turn.live_workers, wanted);
+  }
+  for (Turn& turn : turns) changed |= grow_local(turn.job, turn.plan);
   // Who waits for room, for a drain to end or for a node to come back, is before who is asked for only now.
-  for_running([&](JobState& job, const scheduler::JobPlan&) {
-    if (std::any_of(job.workers.begin(), job.workers.end(), [](const WorkerState& w) { return w.node < 0; }))
-      settle_workers(job, now_seconds);
-    return false;
-  });
-  for_running([&](JobState& job, const scheduler::JobPlan& p) { return start_missing(job, p, now_seconds); });
-  for_running([&](JobState& job, const scheduler::JobPlan& p) {
-    if (job.allocated_workers != p.workers) ++job.allocation_changes;
-    job.allocated_workers = p.workers;
-    return false;
-  });
+  for (Turn& turn : turns)
+    if (turn.homeless) settle_workers(turn.job, now_seconds);
+  for (Turn& turn : turns) {
+    const int wanted = std::min(turn.plan.workers, cluster_.physics.max_workers_per_job);
+    changed |= start_missing(turn.job, turn.plan, wanted - turn.live_workers, now_seconds);
+    if (turn.job.allocated_workers != turn.plan.workers) ++turn.job.allocation_changes;
+    turn.job.allocated_workers = turn.plan.workers;
+  }
   return changed;
 }
 

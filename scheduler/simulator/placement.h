@@ -19,7 +19,7 @@
 namespace sluice::simulator {
 
 struct PlacementCounts {
-  int workers_started = 0;
+  int workers_started = 0;  // that found a node: asking for one that stays pending starts nothing
   int workers_stopped = 0;
   int workers_preempted = 0;
   int requests_cut = 0;  // times a plan asked a node for more than it had
@@ -40,8 +40,8 @@ class Floor {
   std::vector<HostState> hosts_on(const std::vector<std::string>& names, int gpus) const;
 
   void start_trainer(JobState& job, std::vector<HostState> hosts, double now_seconds);
-  // Takes away GPUs, local CPU and all workers.
-  void remove_trainer(JobState& job);
+  // Takes away GPUs and local CPU, and tells all workers to stop: they hold their CPU while they drain.
+  void remove_trainer(JobState& job, double now_seconds);
 
   // Sets local CPU and workers as planned. All shrinking comes before any growth. Returns whether anything changed.
   bool apply(const scheduler::Plan& plan, const std::vector<int>& active, double now_seconds);
@@ -59,8 +59,8 @@ class Floor {
   bool shrink_local(JobState& job, const scheduler::JobPlan& plan);
   bool grow_local(JobState& job, const scheduler::JobPlan& plan);
   void stop(JobState& job, WorkerState& worker, double now_seconds);
-  bool stop_surplus(JobState& job, const scheduler::JobPlan& plan, double now_seconds);
-  bool start_missing(JobState& job, const scheduler::JobPlan& plan, double now_seconds);
+  bool stop_surplus(JobState& job, const scheduler::JobPlan& plan, int surplus, double now_seconds);
+  bool start_missing(JobState& job, const scheduler::JobPlan& plan, int missing, double now_seconds);
   void touch(int node);  // workers came or went: trainers that may use what is idle, or suffer, get new rates
   bool bind(JobState& job, WorkerState& worker, int node, double now_seconds);
   int node_with_room(std::int64_t millicores) const;

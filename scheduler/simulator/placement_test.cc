@@ -100,6 +100,24 @@ TEST_CASE("What a plan asks for beyond a node's CPU is cut") {
   CHECK(homeless == 200 - 24 - 64);
 }
 
+TEST_CASE("A worker has started when it has a node, once, however long it was asked for in vain") {
+  World world({testing::job(0, 4, 100, 5)});
+  world.start(0);
+  scheduler::Plan plan = world.plan();
+  plan.jobs[0].workers = 150;  // there is room for 12 beside the trainer, for 24 and for 64
+  for (int i = 1; i < 5; ++i) {
+    world.floor.apply(plan, world.active, i);
+    CHECK(world.floor.counts().workers_started == 12 + 24 + 64);
+  }
+  CHECK(world.jobs[0].workers_started == 12 + 24 + 64);
+  plan.jobs[0].workers = 140;  // ten that never had a node are no longer asked for
+  world.floor.apply(plan, world.active, 6);
+  plan.jobs[0].local[0].request_millicores = plan.jobs[0].local[0].limit_millicores = 2000;
+  world.floor.apply(plan, world.active, 7);  // room for ten of those that wait
+  CHECK(world.jobs[0].workers_started == 12 + 24 + 64 + 10);
+  CHECK(world.floor.counts().workers_started == 12 + 24 + 64 + 10);
+}
+
 TEST_CASE("CPU that one job gives up is there for another in the same plan") {
   World world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5)});
   world.start(0);
@@ -241,13 +259,46 @@ TEST_CASE("A trainer that leaves takes everything with it") {
   plan.jobs[0].workers = 20;
   plan.jobs[1].workers = 30;
   world.floor.apply(plan, world.active, 1);
-  world.floor.remove_trainer(world.jobs[0]);
-  world.floor.remove_trainer(world.jobs[1]);
+  world.floor.remove_trainer(world.jobs[0], 2);
+  world.floor.remove_trainer(world.jobs[1], 2);
   for (const NodeState& node : world.floor.nodes()) {
     CHECK(node.free_gpus == node.gpus);
     CHECK(node.free_millicores() == node.capacity_millicores);
     CHECK(node.trainers.empty());
   }
+}
+
+TEST_CASE("Workers of a trainer that has left hold their room until they are gone, but not against the next trainer") {
+  World world({testing::job(0, 8, 100, 5), testing::job(0, 8, 100, 5), testing::job(0, 8, 100, 5)});
+  world.cluster.physics.worker_drain_seconds = 30;
+  world.start(0);
+  scheduler::Plan plan = world.plan();
+  plan.jobs[0].local[0].request_millicores = plan.jobs[0].local[0].limit_millicores = 4000;
+  plan.jobs[0].workers = 70;
+  plan.jobs[0].new_worker_nodes.assign(70, "cpu-0");
+  std::fill_n(plan.jobs[0].new_worker_nodes.begin(), 10, "gpu-0");
+  world.floor.apply(plan, world.active, 1);
+  world.floor.remove_trainer(world.jobs[0], 2);
+  world.active.clear();
+  CHECK(world.floor.nodes()[0].free_gpus == 8);
+  CHECK(world.floor.nodes()[0].worker_millicores == 10000);
+  CHECK(world.floor.nodes()[2].worker_millicores == 60000);
+  CHECK(world.floor.counts().workers_stopped == 70);
+  // A trainer that comes takes its share from them, as from any other worker.
+  world.start(1);
+  CHECK(world.jobs[1].hosts[0].node == 0);
+  CHECK(world.jobs[1].hosts[0].request_millicores == 24000);
+  CHECK(world.floor.nodes()[0].worker_millicores == 0);
+  CHECK(world.floor.counts().workers_preempted == 10);
+  plan = world.plan();
+  plan.jobs[0].workers = 64;
+  world.floor.apply(plan, world.active, 3);  // four find room on the node, and 24 beside it
+  CHECK(world.jobs[1].workers_started == 4 + 24);
+  world.floor.settle_workers(world.jobs[0], 32);
+  CHECK(world.jobs[0].workers.empty());
+  CHECK(world.floor.nodes()[2].worker_millicores == 4000);
+  world.floor.apply(plan, world.active, 33);
+  CHECK(world.jobs[1].workers_started == 64);
 }
 
 TEST_CASE("A feeder with fixed CPU keeps it, whatever a plan says") {

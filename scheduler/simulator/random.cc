@@ -13,23 +13,24 @@ std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-std::uint64_t word(const Key& key, std::uint64_t lane) {
+// What all words of a key are made from; word n of it is mixed(root ^ n).
+std::uint64_t root(const Key& key) {
   std::uint64_t z = mixed(key.seed);
   z = mixed(z ^ static_cast<std::uint64_t>(key.purpose));
   z = mixed(z ^ key.object);
-  z = mixed(z ^ key.count);
-  return mixed(z ^ lane);
+  return mixed(z ^ key.count);
 }
 
 double fraction(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
 }  // namespace
 
-double uniform(const Key& key) { return fraction(word(key, 0)); }
+double uniform(const Key& key) { return fraction(mixed(root(key))); }
 
 double normal(const Key& key) {
-  const double radius = std::sqrt(-2 * std::log(1 - uniform(key)));
-  return radius * std::cos(2 * std::numbers::pi * fraction(word(key, 1)));
+  const std::uint64_t from = root(key);
+  const double radius = std::sqrt(-2 * std::log(1 - fraction(mixed(from))));
+  return radius * std::cos(2 * std::numbers::pi * fraction(mixed(from ^ 1)));
 }
 
 double exponential(const Key& key) { return -std::log(1 - uniform(key)); }

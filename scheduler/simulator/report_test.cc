@@ -197,5 +197,20 @@ TEST_CASE("The JSON of a run has every figure of every policy by seed, and the b
   }
 }
 
+TEST_CASE("The speed of the simulator is told for each policy, with and without what the policy took") {
+  Grid grid = judged_small(small_scenario()).grid;
+  for (auto& runs : grid.runs) {
+    for (RunRecord& run : runs) {
+      run.events = 50000;
+      run.decisions = 20000;
+      run.cpu_seconds = 1;
+      run.decide_seconds = 0.75;
+    }
+  }
+  const std::string text = text_report(small_scenario(), grid);
+  CHECK_THAT(text, Catch::Contains("events  per CPU-second  with the policy  decisions     each"));
+  CHECK_THAT(text, Catch::Contains("100000          200000            50000      40000  37.5 us"));
+}
+
 }  // namespace
 }  // namespace sluice::simulator

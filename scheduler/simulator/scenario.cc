@@ -102,10 +102,6 @@ bool nothing_to_draw(const std::map<K, double>& weights) {
   return std::none_of(weights.begin(), weights.end(), [](const auto& entry) { return entry.second > 0; });
 }
 
-std::string larger_than(const Cluster& cluster, const std::string& who, int gpus) {
-  return who + " wants " + std::to_string(gpus) + " GPUs, and the cluster has " + std::to_string(cluster.gpus());
-}
-
 void read_recipe(YamlMap& map, const Cluster& cluster, Recipe& recipe) {
   map.integer("jobs", recipe.jobs, 1, 10000000);
   map.number("load", recipe.load, 0.01, 1000);
@@ -126,7 +122,7 @@ void read_recipe(YamlMap& map, const Cluster& cluster, Recipe& recipe) {
   if (nothing_to_draw(recipe.gpus)) map.fail_at("gpus", "no weight above 0");
   if (nothing_to_draw(recipe.models)) map.fail_at("models", "no weight above 0");
   for (const auto& [gpus, weight] : recipe.gpus)
-    if (weight > 0 && gpus > cluster.gpus()) map.fail_at("gpus", larger_than(cluster, "a job", gpus));
+    if (weight > 0 && gpus > cluster.gpus()) map.fail_at("gpus", larger_than_cluster("a job", gpus, cluster.gpus()));
 }
 
 void read_job(YamlMap& map, const Cluster& cluster, Workload& jobs) {
@@ -138,12 +134,13 @@ void read_job(YamlMap& map, const Cluster& cluster, Workload& jobs) {
   map.number("arrival_seconds", job.arrival_seconds, 0, kMany);
   map.integer("gpus", job.gpus, 1, 65536);
   map.number("ideal_seconds", job.ideal_seconds, 1e-3, kMany);
-  map.number("knee_cores_per_gpu", job.knee_cores_per_gpu, 1e-3, 1e5);
+  map.number("knee_cores_per_gpu", job.knee_cores_per_gpu, 0, 1e5);
+  job.knee_cores_per_gpu = std::max(job.knee_cores_per_gpu, kLeastKnee);
   map.number("network_gbps_per_gpu", job.network_gbps_per_gpu, 0, 1e5);
   map.number("local_cores", job.local_cores, 0, 1e5);
   map.integer("priority", job.priority, -1000000, 1000000);
   map.integer("weight", job.weight, 1, 10000);
-  if (job.gpus > cluster.gpus()) map.fail_at("gpus", larger_than(cluster, job.name, job.gpus));
+  if (job.gpus > cluster.gpus()) map.fail_at("gpus", larger_than_cluster(job.name, job.gpus, cluster.gpus()));
   if (std::any_of(jobs.begin(), jobs.end(), [&](const JobSpec& other) { return other.name == job.name; }))
     map.fail_at("name", "there are two jobs \"" + job.name + "\"");
   jobs.push_back(std::move(job));
@@ -152,7 +149,7 @@ void read_job(YamlMap& map, const Cluster& cluster, Workload& jobs) {
 bool has_node(const Cluster& cluster, const std::string& name) {
   return std::any_of(cluster.groups.begin(), cluster.groups.end(), [&](const NodeGroup& group) {
     for (int i = 0; i < group.count; ++i)
-      if (name == group.name + "-" + std::to_string(i)) return true;
+      if (name == group.node_name(i)) return true;
     return false;
   });
 }
@@ -256,7 +253,7 @@ Result<Profiles> parse_profiles(std::string_view text, const std::string& file) 
       inner.require("source");
       inner.require("knee_cores_per_gpu");
       inner.text("source", source);
-      inner.number("knee_cores_per_gpu", profile.knee_cores_per_gpu, 1e-3, 1e5);
+      inner.number("knee_cores_per_gpu", profile.knee_cores_per_gpu, kLeastKnee, 1e5);
       inner.number("network_gbps_per_gpu", profile.network_gbps_per_gpu, 0, 1e5);
       inner.number("steps_per_second", profile.steps_per_second, 0, kMany);
     });
@@ -278,9 +275,7 @@ Result<Workload> workload_of(const Scenario& scenario, const Sources& sources, s
   const std::string path = sources.lists_folder + "/" + name;
   SLUICE_TRY(const std::string text, read_file(path));
   SLUICE_TRY(Workload jobs, parse_trace(TraceFormat::kJobList, text, path, {}, sources.profiles));
-  for (const JobSpec& job : jobs)
-    if (job.gpus > scenario.cluster.gpus())
-      return invalid_argument(path + ": " + larger_than(scenario.cluster, job.name, job.gpus));
+  SLUICE_TRY_VOID(check_sizes(jobs, path, scenario.cluster.gpus()));
   return jobs;
 }
 

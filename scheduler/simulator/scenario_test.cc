@@ -143,7 +143,7 @@ TEST_CASE("Jobs come from the scenario itself, a list, or the recipe; what is mi
   folder.file("missing-4.txt", "0 1 10 1 0\n5 4 10 1 0\n");
   const auto large = workload_of(*scenario, lists, 4);
   REQUIRE_FALSE(large.ok());
-  CHECK_THAT(large.error().message(), Catch::EndsWith("missing-4.txt: job-2 wants 4 GPUs, and the cluster has 1") &&
+  CHECK_THAT(large.error().message(), Catch::EndsWith("missing-4.txt:2: job-2 wants 4 GPUs, and the cluster has 1") &&
                                           Catch::Contains(lists.lists_folder));
   scenario->job_list = "missing-3.txt";  // the same for every seed
   CHECK(workload_of(*scenario, lists, 1)->size() == 2);

@@ -17,6 +17,15 @@
 
 namespace sluice::simulator {
 
+// A trainer's claim on the CPU of one of its hosts, in cores.
+struct CpuClaim {
+  double request = 0;
+  double most = 0;  // that it may and can use
+  double need = 0;  // at which its part of the gang is saturated
+
+  friend bool operator==(const CpuClaim&, const CpuClaim&) = default;
+};
+
 struct NodeState {
   std::string name;
   int gpus = 0;
@@ -33,6 +42,11 @@ struct NodeState {
   int cordon_reasons = 0;
   std::vector<int> trainers;  // jobs with a host entry here
 
+  // The last answer of share_host_cpu(), and to what: most often the same is asked again.
+  std::vector<CpuClaim> claims;
+  double claimed_cores = -1;  // of so many
+  double claim_level = 1;
+
   std::int64_t free_millicores() const { return up ? capacity_millicores - local_millicores - worker_millicores : 0; }
 };
 
@@ -44,6 +58,17 @@ struct HostState {
   double cores = 0;           // CPU that it may use now: the request, and its part of what is idle
   double supply = 0;          // what that CPU supplies
   double network_factor = 1;  // share of the remote supply that the host's network lets in
+};
+
+// What the data workers of a job send it at the speed that an unlimited network would give.
+struct RemoteFlow {
+  struct Part {
+    int node = 0;
+    double share = 0;
+    double leaves = 0;  // of the whole, without what the node's own trainer takes: that crosses no network
+  };
+  double gbps = 0;
+  std::vector<Part> parts;  // where it comes from; the shares add up to 1
 };
 
 struct WorkerState {
@@ -68,12 +93,14 @@ struct Counters {
   double remote_samples = 0;
   double remote_busy_core_seconds = 0;
   double reading_thread_seconds = 0;
+  double queue_share = 0;  // a gauge: of the prefetch queue, what is full from this moment on
 };
 
 // What changes per second while nothing happens.
 struct Rates {
   double speed = 0;          // share of full speed: seconds of ideal running time per second
   double supply_ratio = 0;   // of what CPU, network and storage give, over what full speed takes
+  double queue_share = 0;    // of the prefetch queue, what is full
   double local_supply = 0;   // cores
   double remote_supply = 0;  // local-equivalent cores that reach the trainer
   double local_cores = 0;    // CPU given
@@ -89,7 +116,8 @@ struct JobState {
   Phase phase = Phase::kFuture;
   double knee_cores = 0;  // of the whole gang, at the present cost of a sample
   std::vector<HostState> hosts;
-  std::vector<WorkerState> workers;  // in order of creation
+  std::vector<WorkerState> workers;  // in order of creation; once it has ended, those that still drain
+  RemoteFlow flow;                   // as of the last change of the rates
   int allocated_workers = 0;
   int next_worker = 0;
   double done_seconds = 0;  // of ideal_seconds
@@ -106,7 +134,7 @@ struct JobState {
   std::deque<Counters> history;  // at every change of the rates, the oldest that a window may need first
   std::uint64_t version = 0;     // of the rates: tells an outdated prediction of the next milestone
   bool dirty = true;             // the rates have to be computed anew
-  bool workers_changed = true;   // since the last snapshot
+  bool workers_changed = true;   // since the last snapshot; also when one of them has become ready
   bool hosts_changed = true;     // since the last snapshot
 
   // What the scheduler handed out to carry on with.

@@ -10,39 +10,60 @@ namespace {
 
 constexpr double kUnlimited = 1e9;
 
-// A trainer's claim on the CPU of its host.
-struct Claim {
-  JobState* job;
-  HostState* host;
-  double request;  // cores
-  double most;     // that it may and can use
-  double need;     // cores at which its part of the gang is saturated
-};
-
-double granted(const Claim& claim, double level) {
+double granted(const CpuClaim& claim, double level) {
   return std::clamp(claim.request * level, claim.request, std::max(claim.request, claim.most));
 }
 
-// CPU that the claims keep busy when each may use granted(level).
-double busy_cores(const std::vector<Claim>& claims, double level, const Physics& physics) {
-  double busy = 0;
-  for (const Claim& claim : claims)
-    busy += claim.need * progress(granted(claim, level) / claim.need, physics.softmin_exponent);
-  return busy;
+// CPU that a claim keeps busy when it may use so much.
+double busy_cores(const CpuClaim& claim, double cores, const Physics& physics) {
+  return claim.need * progress(cores / claim.need, physics.softmin_exponent);
 }
 
 // The highest common multiple of the requests that the host's CPU allows.
-double highest_level(const std::vector<Claim>& claims, double available, const Physics& physics) {
+double highest_level(const std::vector<CpuClaim>& claims, double available, const Physics& physics) {
   double most = 1;
-  for (const Claim& claim : claims)
+  for (const CpuClaim& claim : claims)
     if (claim.most > claim.request) most = std::max(most, claim.most / claim.request);
-  if (most == 1 || busy_cores(claims, most, physics) <= available) return most;
+  if (most == 1) return most;
+  std::vector<double> at_most, busy_at_most;
+  double busy = 0;
+  for (const CpuClaim& claim : claims) {
+    at_most.push_back(granted(claim, most));
+    busy_at_most.push_back(busy_cores(claim, at_most.back(), physics));
+    busy += busy_at_most.back();
+  }
+  if (busy <= available) return most;
+  const auto fits = [&](double level) {
+    double sum = 0;
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      const double cores = granted(claims[i], level);
+      // Who has all that it can use is no longer asked what it does with it.
+      sum += cores == at_most[i] ? busy_at_most[i] : busy_cores(claims[i], cores, physics);
+    }
+    return sum <= available;
+  };
   double low = 1;
   for (int i = 0; i < 30; ++i) {
     const double middle = (low + most) / 2;
-    (busy_cores(claims, middle, physics) <= available ? low : most) = middle;
+    (fits(middle) ? low : most) = middle;
   }
   return low;
+}
+
+CpuClaim claim_of(const JobState& job, const HostState& host, const Physics& physics) {
+  const double need = job.knee_cores * host.gpus / job.spec->gpus;
+  const double floor = static_cast<double>(physics.min_local_millicores) / 1000;
+  const double request = std::max(floor, static_cast<double>(host.request_millicores) / 1000);
+  const double limit = static_cast<double>(host.limit_millicores) / 1000;
+  return {request, std::min(limit, std::max(request, physics.local_appetite * need)), need};
+}
+
+// Calls visit(job, host) for every trainer's part on the node.
+template <typename Visit>
+void for_each_host(const NodeState& node, int node_index, std::vector<JobState>& jobs, const Visit& visit) {
+  for (const int index : node.trainers)
+    for (HostState& host : jobs[index].hosts)
+      if (host.node == node_index) visit(jobs[index], host);
 }
 
 // What a worker delivers now: nothing before it is ready, without a node, or once it drains.
@@ -56,6 +77,42 @@ double remote_cores(const JobState& job, double now_seconds, const Physics& phys
   double cores = 0;
   for (const WorkerState& worker : job.workers) cores += delivered_cores(worker, now_seconds, physics);
   return cores;
+}
+
+RemoteFlow flow_of(const JobState& job, double now_seconds, const Physics& physics) {
+  RemoteFlow flow;
+  const double cores = remote_cores(job, now_seconds, physics);
+  if (cores <= 0 || job.evaluation_ends_seconds >= 0) return flow;
+  const double remote = physics.remote_efficiency * cores;
+  double local = 0;
+  for (const HostState& host : job.hosts) local += host.supply;
+  const double speed = progress((local + remote) / job.knee_cores, physics.softmin_exponent);
+  flow.gbps = job.spec->network_gbps_per_gpu * job.spec->gpus * speed * remote / (local + remote);
+  if (flow.gbps <= 0) return flow;
+  for (const WorkerState& worker : job.workers) {
+    const double share = delivered_cores(worker, now_seconds, physics) / cores;
+    if (share <= 0) continue;
+    const auto part = std::find_if(flow.parts.begin(), flow.parts.end(),
+                                   [&](const RemoteFlow::Part& p) { return p.node == worker.node; });
+    if (part == flow.parts.end())
+      flow.parts.push_back({worker.node, share});
+    else
+      part->share += share;
+  }
+  for (RemoteFlow::Part& part : flow.parts) {
+    const auto here =
+        std::find_if(job.hosts.begin(), job.hosts.end(), [&](const HostState& host) { return host.node == part.node; });
+    const double gang = job.spec->gpus;
+    part.leaves = part.share * (here == job.hosts.end() ? 1 : 1 - here->gpus / gang);
+  }
+  return flow;
+}
+
+// Share of the flow that is made on the node itself.
+double made_on(const RemoteFlow& flow, int node) {
+  for (const RemoteFlow::Part& part : flow.parts)
+    if (part.node == node) return part.share;
+  return 0;
 }
 
 // The ratio on the worst-fed host when `remote` goes to the hosts that need it most.
@@ -81,70 +138,67 @@ double worst_ratio(const JobState& job, double remote) {
 }  // namespace
 
 void share_host_cpu(NodeState& node, int node_index, std::vector<JobState>& jobs, const Physics& physics) {
-  std::vector<Claim> claims;
-  for (const int index : node.trainers) {
-    JobState& job = jobs[index];
-    for (HostState& host : job.hosts) {
-      if (host.node != node_index) continue;
-      const double need = job.knee_cores * host.gpus / job.spec->gpus;
-      const double floor = static_cast<double>(physics.min_local_millicores) / 1000;
-      const double request = std::max(floor, static_cast<double>(host.request_millicores) / 1000);
-      const double limit = static_cast<double>(host.limit_millicores) / 1000;
-      claims.push_back({&job, &host, request, std::min(limit, std::max(request, physics.local_appetite * need)), need});
-    }
-  }
-  const double available = static_cast<double>(node.capacity_millicores - node.worker_millicores) / 1000;
-  const double level = highest_level(claims, available, physics);
+  std::vector<CpuClaim> claims;
   double given = 0;
-  for (const Claim& claim : claims) given += claim.request;
+  for_each_host(node, node_index, jobs, [&](JobState& job, HostState& host) {
+    claims.push_back(claim_of(job, host, physics));
+    given += claims.back().request;
+  });
+  const double available = static_cast<double>(node.capacity_millicores - node.worker_millicores) / 1000;
+  if (available != node.claimed_cores || claims != node.claims) {
+    node.claim_level = highest_level(claims, available, physics);
+    node.claimed_cores = available;
+    node.claims = std::move(claims);
+  }
   // What feeders have whatever the plan says is no request: where nothing is left for it, all give a part.
   const double squeeze = given > available * (1 + 1e-9) ? available / given : 1;
   node.trainer_cores = 0;
-  for (Claim& claim : claims) {
-    const double cores = squeeze * granted(claim, level);
+  std::size_t at = 0;
+  for_each_host(node, node_index, jobs, [&](JobState& job, HostState& host) {
+    const double cores = squeeze * granted(node.claims[at++], node.claim_level);
     // Its neighbour's appetite has changed, and with it what is idle.
-    if (cores != claim.host->cores) claim.job->dirty = true;
-    claim.host->cores = cores;
-    claim.host->supply = local_supply_cores(cores, physics);
+    if (cores != host.cores) job.dirty = true;
+    host.cores = cores;
+    host.supply = local_supply_cores(cores, physics);
     node.trainer_cores += cores;
-  }
+  });
 }
 
 void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& jobs, const std::vector<int>& running,
                    double now_seconds, const Physics& physics) {
   const bool limited = std::any_of(nodes.begin(), nodes.end(), [](const NodeState& n) { return n.network_gbps > 0; });
   if (!limited) return;
-  // Flows at the speed that an unlimited network would give; in at the trainers' hosts, out at the workers' nodes.
+  // In at the trainers' hosts, out at the workers' nodes; Gb/s.
   std::vector<double> in(nodes.size(), 0), out(nodes.size(), 0);
-  std::vector<double> flow(running.size(), 0);  // Gb/s
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    const JobState& job = jobs[running[i]];
-    const double cores = remote_cores(job, now_seconds, physics);
-    if (cores <= 0 || job.evaluation_ends_seconds >= 0) continue;
-    const double remote = physics.remote_efficiency * cores;
-    double local = 0;
-    for (const HostState& host : job.hosts) local += host.supply;
-    const double speed = progress((local + remote) / job.knee_cores, physics.softmin_exponent);
-    flow[i] = job.spec->network_gbps_per_gpu * job.spec->gpus * speed * remote / (local + remote);
-    for (const HostState& host : job.hosts) in[host.node] += flow[i] * host.gpus / job.spec->gpus;
-    for (const WorkerState& worker : job.workers)
-      if (worker.node >= 0) out[worker.node] += flow[i] * delivered_cores(worker, now_seconds, physics) / cores;
+  for (const int index : running) {
+    JobState& job = jobs[index];
+    if (job.dirty) job.flow = flow_of(job, now_seconds, physics);
+    if (job.flow.gbps <= 0) continue;
+    for (const RemoteFlow::Part& part : job.flow.parts) out[part.node] += job.flow.gbps * part.leaves;
+    for (const HostState& host : job.hosts)
+      in[host.node] += job.flow.gbps * host.gpus / job.spec->gpus * (1 - made_on(job.flow, host.node));
   }
-  const auto factor = [&](double gbps, int node) {
-    return nodes[node].network_gbps <= 0 || gbps <= nodes[node].network_gbps ? 1 : nodes[node].network_gbps / gbps;
+  // Share of a flow that a node's network lets through.
+  const auto factors = [&](std::vector<double> gbps) {
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      gbps[i] = nodes[i].network_gbps <= 0 || gbps[i] <= nodes[i].network_gbps ? 1 : nodes[i].network_gbps / gbps[i];
+    return gbps;
   };
-  for (std::size_t i = 0; i < running.size(); ++i) {
-    JobState& job = jobs[running[i]];
+  in = factors(std::move(in));
+  out = factors(std::move(out));
+  const bool senders_full = std::any_of(out.begin(), out.end(), [](double factor) { return factor < 1; });
+  for (const int index : running) {
+    JobState& job = jobs[index];
     // Full nodes slow what comes from them, and nothing else: the trainer takes from whoever has something ready.
     double lost = 0;
-    if (flow[i] > 0) {
-      const double cores = remote_cores(job, now_seconds, physics);
-      for (const WorkerState& worker : job.workers)
-        if (worker.node >= 0)
-          lost += (1 - factor(out[worker.node], worker.node)) * delivered_cores(worker, now_seconds, physics) / cores;
-    }
+    if (senders_full)
+      for (const RemoteFlow::Part& part : job.flow.parts) lost += (1 - out[part.node]) * part.leaves;
     for (HostState& host : job.hosts) {
-      const double now = std::min(1 - lost, flow[i] > 0 ? factor(in[host.node], host.node) : 1);
+      double now = 1 - lost;
+      if (job.flow.gbps > 0 && in[host.node] < 1) {
+        const double own = made_on(job.flow, host.node);
+        now = std::min(now, own + (1 - own) * in[host.node]);
+      }
       if (now != host.network_factor) job.dirty = true;
       host.network_factor = now;
     }
@@ -167,7 +221,10 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   for (const WorkerState& worker : job.workers)
     if (worker.node >= 0) rates.remote_cores += static_cast<double>(worker.millicores) / 1000;
   rates.remote_supply = physics.remote_efficiency * remote * network;
-  if (job.evaluation_ends_seconds >= 0) return rates;
+  if (job.evaluation_ends_seconds >= 0) {
+    rates.queue_share = 1;  // nobody takes from it
+    return rates;
+  }
 
   const double total = rates.local_supply + rates.remote_supply;
   if (total <= 0) {
@@ -179,6 +236,8 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   const double of_cpu = ratio / trainer;
   rates.supply_ratio = std::min(of_cpu, storage_ratio / trainer);
   rates.speed = trainer * progress(rates.supply_ratio, physics.softmin_exponent);
+  // Full while supply exceeds demand, and empty while it does not: no slope but at the knee.
+  rates.queue_share = std::clamp(5 * (rates.supply_ratio - 0.9), 0.0, 1.0);
 
   const double gpus = job.spec->gpus;
   const double used = rates.speed * job.knee_cores;  // local-equivalent cores of work done

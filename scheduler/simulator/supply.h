@@ -18,7 +18,8 @@ namespace sluice::simulator {
 void share_host_cpu(NodeState& node, int node_index, std::vector<JobState>& jobs, const Physics& physics);
 
 // Shrinks what remote workers can deliver where the network of a host or of a worker's node is full. Sets
-// HostState::network_factor of all running jobs. REQUIRES: share_host_cpu() was called for every changed node
+// JobState::flow of the dirty jobs and HostState::network_factor of all running ones. REQUIRES: share_host_cpu() was
+// called for every changed node
 void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& jobs, const std::vector<int>& running,
                    double now_seconds, const Physics& physics);
 

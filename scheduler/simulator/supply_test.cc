@@ -119,12 +119,6 @@ TEST_CASE("Every figure of the accounting agrees with the others") {
   CHECK(each.samples / each.compute_seconds / local_rate == Approx(8 * 4));  // D / mu_L is the knee
 }
 
-TEST_CASE("Shares are fair in the sense of max-min") {
-  CHECK(fair_shares({1, 10, 10}, 9) == std::vector<double>{1, 4, 4});
-  CHECK(fair_shares({1, 2}, 9) == std::vector<double>{1, 2});
-  CHECK(fair_shares({}, 9).empty());
-}
-
 TEST_CASE("Local cores that do not add up supply less, but cost as much CPU") {
   World world(testing::small_cluster(), {testing::job(0, 4, 100, 10)});
   world.cluster.physics.local_exponent = 0.8;
@@ -211,6 +205,33 @@ TEST_CASE("A full node slows what comes from it, and only that") {
     share_network(world.floor.nodes(), world.jobs, {0, 1}, 100, world.cluster.physics);
     CHECK(world.jobs[1].hosts[0].network_factor == Approx(row.want).margin(1e-6));
     CHECK(world.rates(1).remote_supply == Approx(0.77 * (row.on_full + row.elsewhere) * row.want).margin(1e-6));
+  }
+}
+
+TEST_CASE("What a worker sends to the trainer on its own node crosses no network") {
+  struct Row {
+    const char* situation;
+    int gpus;                  // 16: a gang on both hosts
+    std::vector<int> workers;  // on gpu-0, gpu-1, cpu-0
+    double want;               // share of its remote supply that gets through, where networks carry nothing
+  };
+  const Row rows[] = {
+      {"all on its own host", 8, {10, 0, 0}, 1},
+      {"all on another host", 8, {0, 10, 0}, 0},
+      {"three quarters on its own", 8, {9, 0, 3}, 0.75},
+      {"a gang, beside one of its ranks: half is for the other", 16, {10, 0, 0}, 0},
+      {"a gang, beside both ranks: half of each goes across", 16, {5, 5, 0}, 0.5},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    Cluster cluster = testing::small_cluster();
+    for (NodeGroup& group : cluster.groups) group.network_gbps = 1e-9;
+    World world(std::move(cluster), {testing::job(0, row.gpus, 100, 6, 2)});
+    for (int node = 0; node < 3; ++node) world.add_workers(world.jobs[0], node, row.workers[node]);
+    world.share();
+    share_network(world.floor.nodes(), world.jobs, {0}, 100, world.cluster.physics);
+    const int all = row.workers[0] + row.workers[1] + row.workers[2];
+    CHECK(world.rates(0).remote_supply == Approx(0.77 * all * row.want).margin(1e-6));
   }
 }
 
@@ -337,36 +358,6 @@ TEST_CASE("An evaluation takes no data, and its workers stand idle") {
   CHECK(rates.speed == 0);
   CHECK(rates.per_second.samples == 0);
   CHECK(rates.remote_cores == 5);  // they are paid for all the same
-}
-
-TEST_CASE("Later epochs read from the cache what the first one brought") {
-  JobSpec spec = testing::job(0, 4, 100, 10, 2);
-  JobState job;
-  job.spec = &spec;
-  Physics physics;
-  physics.storage_share_of_network = 0.25;
-  physics.cached_after_first_epoch = 0.9;
-  CHECK(storage_need_gbps(job, physics) == Approx(2));
-  job.epoch = 1;
-  CHECK(storage_need_gbps(job, physics) == Approx(0.2));
-}
-
-TEST_CASE("Shares never exceed what there is, nor anybody's need, and leave nothing that somebody wants") {
-  std::uint64_t state = 7;
-  const auto next = [&state] { return static_cast<double>((state = state * 6364136223846793005U + 1) >> 40) / 1e6; };
-  for (int round = 0; round < 200; ++round) {
-    std::vector<double> needs(1 + round % 9);
-    for (double& need : needs) need = next();
-    const double capacity = 2 * next();
-    const auto shares = fair_shares(needs, capacity);
-    double given = 0, wanted = 0;
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      CHECK(shares[i] <= needs[i] + 1e-9);
-      given += shares[i];
-      wanted += needs[i];
-    }
-    CHECK(given == Approx(std::min(wanted, capacity)));
-  }
 }
 
 TEST_CASE("What is counted while time passes is the rates times the time, up to the last arrival apart") {

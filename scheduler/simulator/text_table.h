@@ -17,8 +17,9 @@ struct TextLine {
   std::vector<std::string_view> fields;
 };
 
-// The lines that are neither empty nor begin with '#', split at `separator`; ' ' splits at any run of blanks.
-// The views point into `text`.
+// The lines that are neither empty nor a comment ('#' before anything else), split at `separator`. ' ' splits at any
+// run of blanks and tabs, and there a '#' after the fields begins a comment, too. Ends of lines, and the mark before
+// the first, may be those of Windows. The views point into `text`.
 std::vector<TextLine> split_lines(std::string_view text, char separator);
 
 std::optional<double> number_of(std::string_view field);

@@ -27,6 +27,9 @@ TEST_CASE("Fields are split at their separator, blanks in any number") {
       {"tabs keep empty fields", "a\t\tc\n", '\t', {"a", "", "c"}},
       {"a file from Windows", "a,b\r\n", ',', {"a", "b"}},
       {"no newline at the end", "a b", ' ', {"a", "b"}},
+      {"a remark after blanks", "1 2 # 3\n", ' ', {"1", "2"}},
+      {"a remark after the last field", "1 2#3 4\n", ' ', {"1", "2#3", "4"}},
+      {"a '#' between commas is a field", "a,#b,c\n", ',', {"a", "#b", "c"}},
       {"blanks inside of commas", "a b,c\n", ',', {"a b", "c"}},
   };
   for (const Row& row : rows) {
@@ -72,6 +75,13 @@ TEST_CASE("A field that is missing, no number or out of range is told by file, l
     CHECK(value.error().code() == ErrorCode::kInvalidArgument);
   }
   CHECK(*number_field("f", line, 0, "speed", 0, 10) == 3);
+}
+
+TEST_CASE("What a message shows of a field fits into a line, whatever was in the file") {
+  const TextLine line{1, {std::string_view("a\0\x1B[2J\x7F", 7), "1234567890123456789012345678901234567890x"}};
+  CHECK(number_field("f", line, 0, "n", 0, 1).error().message() == "f:1: n \"a??[2J?\" is not a number");
+  CHECK(number_field("f", line, 1, "n", 0, 1).error().message() ==
+        "f:1: n \"1234567890123456789012345678901234567890...\" is not a number");
 }
 
 TEST_CASE("Columns are found wherever they stand; a missing one is named") {

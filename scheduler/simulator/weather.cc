@@ -12,7 +12,8 @@ namespace sluice::simulator {
 // Back to the queue, with the work since the last checkpoint lost.
 void Run::fail_trainer(JobState& job) {
   advance(job, now_);
-  floor_.remove_trainer(job);
+  floor_.remove_trainer(job, now_);
+  wake_for_workers(job);
   job.phase = Phase::kWaiting;
   ++job.restarts;
   ++job.version;

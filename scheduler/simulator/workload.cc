@@ -12,9 +12,10 @@
 namespace sluice::simulator {
 namespace {
 
-constexpr double kSecondsMost = 1e10;
+constexpr double kSecondsMost = 1e8;    // three years, and as long as a run may be
 constexpr double kSecondsLeast = 1e-3;  // of a job
 constexpr double kGpusMost = 1 << 16;
+constexpr double kMany = 1e15;
 
 // What the readers of one file share.
 struct Reading {
@@ -38,16 +39,18 @@ Result<Workload> parse_job_list(const Reading& r) {
                         "a job is \"arrival_s gpus ideal_s kappa gbps_per_gpu [start_s finish_s]\", but the line has " +
                             std::to_string(line.fields.size()) + " fields");
     JobSpec job;
+    job.line = line.number;
     job.name = "job-" + std::to_string(jobs.size() + 1);
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, 0, "arrival_s", 0, kSecondsMost));
     SLUICE_TRY(job.gpus, gpus_field(r, line, 1, "gpus"));
     SLUICE_TRY(job.ideal_seconds, number_field(r.file, line, 2, "ideal_s", kSecondsLeast, kSecondsMost));
-    SLUICE_TRY(job.knee_cores_per_gpu, number_field(r.file, line, 3, "kappa", 1e-3, 1e5));
+    SLUICE_TRY(const double knee, number_field(r.file, line, 3, "kappa", 0, 1e5));
+    job.knee_cores_per_gpu = std::max(knee, kLeastKnee);
     SLUICE_TRY(job.network_gbps_per_gpu, number_field(r.file, line, 4, "gbps_per_gpu", 0, 1e5));
-    if (line.fields.size() == 7) {
-      SLUICE_TRY(job.reference_start_seconds, number_field(r.file, line, 5, "start_s", 0, kSecondsMost));
-      SLUICE_TRY(job.reference_finish_seconds, number_field(r.file, line, 6, "finish_s", 0, kSecondsMost));
-    }
+    // When it ran in the run that made the list: for people who compare. Nothing follows from it here.
+    for (const std::size_t column : {5, 6})
+      if (column < line.fields.size())
+        SLUICE_TRY_VOID(number_field(r.file, line, column, column == 5 ? "start_s" : "finish_s", -kMany, kMany));
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -73,8 +76,9 @@ Result<Workload> parse_philly(const Reading& r) {
     if (line.fields.size() < 5) return line_error(r.file, line.number, "fewer than 5 tab-separated fields");
     const std::size_t last = line.fields.size() - 1;
     JobSpec job;
+    job.line = line.number;
     job.name = "philly-" + std::to_string(line.number);
-    SLUICE_TRY(const double steps, number_field(r.file, line, last - 2, "total steps", 1, 1e15));
+    SLUICE_TRY(const double steps, number_field(r.file, line, last - 2, "total steps", 1, kMany));
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, last - 1, "arrival time", 0, kSecondsMost));
     SLUICE_TRY(job.gpus, gpus_field(r, line, last, "scale factor"));
     SLUICE_TRY(const Profile profile, profile_of(line.fields[0], r, line.number));
@@ -114,6 +118,7 @@ Result<Workload> parse_alibaba(const Reading& r) {
     if (deleted <= scheduled) continue;
     if (gpus != std::floor(gpus)) return line_error(r.file, line.number, "num_gpu must be a whole number");
     JobSpec job;
+    job.line = line.number;
     job.name = std::string(line.fields[at[0]]);
     // The same pod twice would be twice its load.
     if (!names.insert(job.name).second)
@@ -138,6 +143,7 @@ Result<Workload> parse_sia(const Reading& r) {
   for (std::size_t i = 1; i < lines.size(); ++i) {
     const TextLine& line = lines[i];
     JobSpec job;
+    job.line = line.number;
     job.name = "sia-" + std::to_string(i);
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, at[0], "time", 0, kSecondsMost));
     SLUICE_TRY(job.gpus, gpus_field(r, line, at[2], "num_replicas"));
@@ -157,11 +163,10 @@ Result<Workload> parse_sia(const Reading& r) {
   return jobs;
 }
 
-// Order, origin, scale and limits. REQUIRES: there are jobs
+// Order, origin and scale. REQUIRES: there are jobs
 Workload arranged(Workload jobs, bool from_zero, const TraceAssumptions& assumptions) {
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const JobSpec& a, const JobSpec& b) { return a.arrival_seconds < b.arrival_seconds; });
-  if (jobs.size() > static_cast<std::size_t>(assumptions.most_jobs)) jobs.resize(assumptions.most_jobs);
   const double origin = from_zero ? jobs[0].arrival_seconds : 0;
   for (JobSpec& job : jobs) {
     job.arrival_seconds = (job.arrival_seconds - origin) / assumptions.time_scale;
@@ -195,10 +200,24 @@ Result<Workload> parse_trace(TraceFormat format, std::string_view text, const st
   SLUICE_TRY(Workload jobs, parsed(format, {text, file, assumptions, profiles}));
   if (jobs.empty()) return line_error(file, 1, "no jobs");
   jobs = arranged(std::move(jobs), format != TraceFormat::kJobList, assumptions);
-  for (const JobSpec& job : jobs)
+  for (const JobSpec& job : jobs) {
     if (job.ideal_seconds < kSecondsLeast)
-      return invalid_argument(file + ": " + job.name + " would run for less than a millisecond");
+      return line_error(file, job.line, job.name + " would run for less than a millisecond");
+    if (job.ideal_seconds > kSecondsMost)
+      return line_error(file, job.line, job.name + " would run for more than three years");
+  }
   return jobs;
+}
+
+std::string larger_than_cluster(const std::string& who, int gpus, int cluster_gpus) {
+  return who + " wants " + std::to_string(gpus) + " GPUs, and the cluster has " + std::to_string(cluster_gpus);
+}
+
+Result<void> check_sizes(const Workload& jobs, const std::string& file, int cluster_gpus) {
+  for (const JobSpec& job : jobs)
+    if (job.gpus > cluster_gpus)
+      return line_error(file, job.line, larger_than_cluster(job.name, job.gpus, cluster_gpus));
+  return {};
 }
 
 }  // namespace sluice::simulator
