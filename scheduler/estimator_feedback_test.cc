@@ -1,5 +1,7 @@
 #include "scheduler/estimator.h"
 
+#include <cmath>
+
 #include "scheduler/testing/builders.h"
 #include "src/base/testing/catch.h"
 
@@ -51,6 +53,22 @@ TEST_CASE("the raise is as large as the shortfall, within bounds") {
     m.wait_share = row.wait_share;
     m.compute_share = 1 - row.wait_share;
     m.samples_per_second = 8000 * m.compute_share;
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(row.want));
+  }
+}
+
+TEST_CASE("a trainer that waits while half of its batches lie ready lacks something else") {
+  struct Row {
+    const char* what;
+    double depth, capacity, want;
+  };
+  for (const Row& row : {Row{"the queue is empty", 0, 12, 1.1}, Row{"it is nearly so", 5.9, 12, 1.1},
+                         Row{"half of it is ready", 6, 12, 1}, Row{"between two epochs of five seconds", 8, 12, 1},
+                         Row{"the queue is not known", 0, 0, 1.1}, Row{"it is no number", NAN, 12, 1.1}}) {
+    CAPTURE(row.what);
+    Job job = misjudged().obj();
+    job.observation.measurement->queue_depth = row.depth;
+    job.observation.measurement->queue_capacity = row.capacity;
     CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(row.want));
   }
 }

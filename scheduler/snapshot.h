@@ -86,7 +86,8 @@ struct Measurement {
   std::optional<double> workers_at_work;
   // Threads that are blocked in reads of the storage, on average over the window, local and remote.
   std::optional<double> reading_threads;
-  // Prefetch queue, batches over all ranks: ready, and asked for. An alarm for people; no decision is taken from it.
+  // Prefetch queue, batches over all ranks, on average over the window: ready, and asked for. Where half of them lie
+  // ready, what a trainer waits is no lack of supply. 0 of 0: not known.
   double queue_depth = 0;
   double queue_capacity = 0;
 };
