@@ -49,7 +49,7 @@ struct Config {
   double feedback_tolerance = 0.02;    // and less speed than promised by more than this share of full speed
   double feedback_lower_above = 1 / 0.9;
   double feedback_busy_above = 0.3;    // busy share of the granted cores below which more is no cure
-  double feedback_queue_below = 0.5;   // share of the batches asked for ahead that lie ready: from here on it is no lack
+  double feedback_queue_below = 0.5;   // share of the batches asked for ahead that lie ready: else it is no lack
   double local_extrapolation = 2;      // idle feeder CPU counts up to this multiple of its observed use: hosts saturate
   double remote_extrapolation = 20;    // remote cores wanted, as a multiple of all cores observed at work
   double judged_gain = 0.3;            // growth that promised at least this is judged by what it brought
