@@ -15,15 +15,15 @@
 
 namespace sluice::act {
 
+// When to look at an object again without being told, after what is urgent; nullopt: not.
+using Again = Result<std::optional<std::chrono::milliseconds>>;
+
 // Thread safety: enqueue() and enqueue_report() may be called from any thread; start() and stop() from one.
 class Controller {
  public:
-  // Brings one object to what it should be. The value: when to look again without being told, after what is urgent;
-  // nullopt: not.
-  // An error is retried with growing pauses, at most a minute apart; a Conflict when the key is added again, or after a
-  // second.
-  using Reconcile =
-      std::function<Result<std::optional<std::chrono::milliseconds>>(const kube::ObjectKey& key, std::stop_token stop)>;
+  // Brings one object to what it should be. An error is retried with growing pauses, at most a minute apart; a Conflict
+  // when the key is added again, or after a second.
+  using Reconcile = std::function<Again(const kube::ObjectKey& key, std::stop_token stop)>;
 
   // `failed` is called for every error but conflicts, for the metrics. REQUIRES: clock outlives the controller.
   Controller(std::string name, Reconcile reconcile, std::function<void()> failed, const Clock& clock);

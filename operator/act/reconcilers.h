@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "operator/act/controller.h"
 #include "operator/act/data_worker_pool.h"
 #include "operator/act/status.h"
 #include "operator/act/training_job.h"
@@ -19,8 +20,6 @@
 #include "src/kube/event_recorder.h"
 
 namespace sluice::act {
-
-using Again = Result<std::optional<std::chrono::milliseconds>>;
 
 // How a reconciler reaches the cluster. All functions may be called from any thread.
 struct ClusterSeams {
