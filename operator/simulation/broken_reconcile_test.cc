@@ -124,7 +124,7 @@ TEST_CASE("of two leaders, one that writes its status blindly is caught") {
     Plan plan = undisturbed("suspend");
     plan.seed = 1 + index;
     plan.operators = 2;
-    plan.rates.pause_per_second = 0.02;
+    plan.rates.pause_per_second = 0.1;
     return plan;
   };
   const CampaignResult result = run_campaign(400, plan_at, nullptr, options, 1);
