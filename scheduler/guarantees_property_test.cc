@@ -312,8 +312,14 @@ TEST_CASE("no free core is left while somebody is told that there is none, under
 TEST_CASE("noise of 5 % does not shake the workers of gangs and fixed feeders either, under any objective") {
   property("churn, all objectives", [](unsigned seed) {
     const ClusterShape shape{.noise = 0.05, .gangs = true, .fixed_feeders = true, .prices = true};
-    const Churn churn = churn_under_noise(seed, shape, movable(seed));
-    RC_ASSERT(churn.changed <= 20 + churn.held);  // one in 1,500 goes beyond 20 + held / 3
+    // Four clusters together: one in 1,500 goes beyond such a bound alone.
+    Churn sum;
+    for (unsigned i = 0; i < 4; ++i) {
+      const Churn churn = churn_under_noise(seed + i, shape, movable(seed + i));
+      sum.changed += churn.changed;
+      sum.held += churn.held;
+    }
+    RC_ASSERT(sum.changed <= 4 * 20 + sum.held / 3);
   });
 }
 

@@ -10,6 +10,7 @@
 //   watch: PATH              events: the first ones, as {type, object}
 // and expects
 //   status (200)  reason  message (a part of it)  causes: [fields]      of a Status
+//   older_causes: [fields]   what servers before 1.33 may say instead
 //   object: what the answer must hold at least; names: of a list's items; exactly: {pointer: value};
 //   absent, present: [pointers]; same, changed: {saved: pointer}        save: {name: pointer} for later steps
 #pragma once
