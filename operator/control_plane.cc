@@ -18,10 +18,8 @@ namespace {
 // Jobs write little but statuses; those must not crowd out what people wait for.
 constexpr int kTrainingJobThreads = 4;
 
-// A pool's pods start within moments of each other: one status that counts them all, not one for each. A decision, its
-// order and the pool's new number are one more.
+// A pool's pods start within moments of each other: one status that counts them all, not one for each.
 constexpr std::chrono::milliseconds kPoolReportDelay{300};
-constexpr std::chrono::milliseconds kJobReportDelay{1000};
 
 // Writing the pods of a waiting pool takes a busy API server about so long. Statuses wait for them: a status costs the
 // server as much as a pod, and it is the pods that trainers wait for.
@@ -152,10 +150,8 @@ void ControlPlane::handle_changes() {
   pools_.add_handler([this](const kube::Change& change) {
     pool_controller_.enqueue(change.key, change.priority());
     // A job and its pool have the same name.
-    if (change.before && change.after)
-      training_job_controller_.enqueue_report(change.key, kJobReportDelay);
-    else
-      training_job_controller_.enqueue(change.key, change.priority());
+    training_job_controller_.enqueue(change.key,
+                                     change.before && change.after ? kube::Priority::kLow : change.priority());
   });
   jobs_.add_handler([this](const kube::Change& change) {
     training_job_controller_.enqueue(change.key, change.priority());
@@ -216,7 +212,7 @@ decide::LoopSeams ControlPlane::loop_seams() {
               [this](std::chrono::duration<double> took) {
                 metrics_.decided(took);
                 for (const auto& [key, decision] : board_.last_round()->jobs)
-                  training_job_controller_.enqueue_report(key, kJobReportDelay);
+                  training_job_controller_.enqueue(key, kube::Priority::kLow);
               }};
 }
 
