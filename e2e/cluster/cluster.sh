@@ -57,6 +57,7 @@ up() {  # [--control-plane]
   require_root up
   if is_up; then say "$NAME is already up: export KUBECONFIG=$ADMIN_KUBECONFIG"; return; fi
   if ! node_pid >/dev/null; then check_requirements; fi                # they do not hold beside a half-made cluster
+  trap '' INT TERM HUP                                                 # from here to the traps: the folder would stay
   lock_state 1
   trap undo_unfinished_up EXIT
   trap 'exit 130' INT
