@@ -1,6 +1,7 @@
 // kubectl-sluice: what every training job gets, and why.
 //
 //   kubectl sluice top [-n NS] [--watch] [-o json]      kubectl sluice why JOB [-n NS] [-o json]
+//   kubectl sluice plan [-n NS] [--what-if workers=3|nodes=2x32] [-o json]
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/job_report.h"
+#include "cli/plan_report.h"
 #include "src/base/flags.h"
 #include "src/kube/client.h"
 #include "src/kube/config.h"
@@ -22,14 +24,20 @@ using nlohmann::json;
 constexpr auto kWatchInterval = std::chrono::seconds(2);
 constexpr const char* kUsage =
     "kubectl sluice top [-n NAMESPACE] [--watch]   all training jobs, or those of a namespace\n"
-    "       kubectl sluice why JOB [-n NAMESPACE]         why a job has the workers it has";
+    "       kubectl sluice why JOB [-n NAMESPACE]         why a job has the workers it has\n"
+    "       kubectl sluice plan [-n NAMESPACE] [--what-if workers=3|nodes=2x32]\n"
+    "                                                     what more workers or nodes would bring, and what cannot be "
+    "had";
+constexpr const char* kOperators = "app.kubernetes.io/name=sluice,app.kubernetes.io/component=operator";
 
 const std::vector<Flag> kFlags = {
-    {"namespace", "NAME", "", "namespace, also -n (top: all; why: the context's)"},
+    {"namespace", "NAME", "", "namespace, also -n (top, plan: all; why: the context's)"},
     {"kubeconfig", "FILE", "", "kubeconfig (default: $KUBECONFIG, ~/.kube/config, or the pod's service account)"},
     {"context", "NAME", "", "context of the kubeconfig (default: its current one)"},
     {"output", "FORMAT", "text", "text or json, also -o"},
     {"watch", "", "", "top: again every two seconds, also -w"},
+    {"what-if", "QUESTION", "", "plan: workers=3 (of each job for itself), or nodes=2x32 (nodes of 32 cores)"},
+    {"operator-namespace", "NAME", "sluice-system", "plan: where the operator runs"},
     {"help", "", "", "show this text, also -h"}};
 
 // kubectl's users type its short flags.
@@ -106,6 +114,31 @@ Result<void> why(const kube::Client& client, const Flags& flags, const std::stri
   return {};
 }
 
+// Only the replica that leads has a plan; the others say so.
+Result<json> ask_operators(const kube::Client& client, const std::string& name_space, const std::string& target) {
+  SLUICE_TRY(const auto pods, client.list(kube::kPods, {.namespace_ = name_space, .label_selector = kOperators}));
+  const std::string way_out = "; name the operator's namespace with --operator-namespace";
+  Error last = not_found("no operator runs in namespace " + name_space + way_out);
+  for (const json& pod : pods.items) {
+    auto page = client.get_from_pod(kube::key_of(pod), "metrics", target);
+    if (page.ok() || page.error().code() != ErrorCode::kUnavailable) return page;
+    last = page.error();
+  }
+  return last;
+}
+
+Result<void> plan(const kube::Client& client, const Flags& flags) {
+  SLUICE_TRY(const std::string target, plan_target(flags.text("what-if")));
+  SLUICE_TRY(const json page, ask_operators(client, flags.text("operator-namespace"), target));
+  if (flags.text("output") == "json") {
+    std::cout << page.dump(2) << std::endl;
+    return {};
+  }
+  SLUICE_TRY(const std::string text, render_plan(page, flags.text("namespace"), terminal_width()));
+  std::cout << text << std::flush;
+  return {};
+}
+
 Result<void> run(const Flags& flags) {
   const SystemClock clock;
   if (flags.text("output") != "text" && flags.text("output") != "json")
@@ -115,6 +148,7 @@ Result<void> run(const Flags& flags) {
   const kube::Client client(transport, clock, {.user_agent = "kubectl-sluice"});
   const auto& words = flags.positional();
   if (words.size() == 1 && words[0] == "top") return top(client, flags, clock);
+  if (words.size() == 1 && words[0] == "plan") return plan(client, flags);
   if (words.size() == 2 && words[0] == "why") {
     const std::string& name_space = flags.text("namespace");
     return why(client, flags, name_space.empty() ? connection.default_namespace : name_space, clock);

@@ -5,6 +5,7 @@
 #include "operator/names.h"
 #include "operator/observe/fields.h"
 #include "operator/observe/pod_trim.h"
+#include "operator/plan_page.h"
 #include "src/base/logging.h"
 
 namespace sluice::control {
@@ -69,7 +70,7 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
       client_(client),
       prometheus_(std::move(prometheus)),
       clock_(clock),
-      metrics_(board_),
+      metrics_(board_, config.scheduler),
       recorder_(client, clock, {.instance = instance}),
       source_(
           [this](const std::string& expression, std::stop_token stop) {
@@ -178,6 +179,11 @@ void ControlPlane::on_pod(const kube::Change& change) {
   } else if (!change.before && change.after && is_trainer(*change.after)) {
     loop_.trigger();  // workers may have to give way to it
   }
+}
+
+http::PageMaker ControlPlane::plan_page() const {
+  return
+      [this](const http::Query& query) { return control::plan_page(*board_.last_round(), config_.scheduler, query); };
 }
 
 ControlPlane::Parts ControlPlane::parts() {

@@ -13,6 +13,7 @@
 #include "operator/metrics.h"
 #include "operator/observe/collection.h"
 #include "operator/observe/worker_pod_index.h"
+#include "src/http/server.h"
 #include "src/prom/client.h"
 
 namespace sluice::control {
@@ -48,6 +49,9 @@ class ControlPlane {
   bool ready() const;
 
   const Metrics& metrics() const { return metrics_; }
+
+  // The page of plan_page.h about the last decision. REQUIRES: the control plane outlives the page.
+  http::PageMaker plan_page() const;
 
   // For who has no threads: all that watch() and lead() would run. REQUIRES: neither is called.
   struct Parts {

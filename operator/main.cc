@@ -65,8 +65,9 @@ Result<std::unique_ptr<http::Server>> serve_pages(const Config& config, const Co
   auto collectables = plane.metrics().collectables();
   collectables.push_back(requests.collectable());
   return http::Server::start(config.bind_address, {{"/metrics", http::metrics_page(std::move(collectables))},
-                                                   {"/healthz", [] { return http::Page{.body = "ok\n"}; }},
-                                                   {"/readyz", [&plane] {
+                                                   {"/plan", plane.plan_page()},
+                                                   {"/healthz", [](auto&) { return http::Page{.body = "ok\n"}; }},
+                                                   {"/readyz", [&plane](auto&) {
                                                       if (plane.ready()) return http::Page{.body = "ok\n"};
                                                       return http::Page{.status = 503,
                                                                         .body = "waiting for the first lists\n"};

@@ -5,7 +5,10 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <string>
 #include <utility>
+
+#include "scheduler/what_if.h"
 
 namespace sluice::control {
 namespace {
@@ -31,15 +34,17 @@ void add(MetricFamily& family, std::vector<ClientMetric::Label> labels, double v
 // What the last decision says, as gauges.
 class BoardGauges final : public prometheus::Collectable {
  public:
-  explicit BoardGauges(const decide::DecisionBoard& board) : board_(board) {}
+  BoardGauges(const decide::DecisionBoard& board, const scheduler::Config& config) : board_(board), config_(config) {}
 
   std::vector<MetricFamily> Collect() const override {
     const auto round = board_.last_round();
     MetricFamily workers = gauge_family("sluice_job_workers", "Data workers of a job: desired, ready, recommended.");
     MetricFamily estimate = gauge_family("sluice_job_estimate", "The figures behind the last decision for a job.");
+    MetricFamily gain = gauge_family("sluice_job_gain_ratio", "How much faster a job would step with more workers.");
     for (const auto& [key, decision] : round->jobs) {
       add_workers(workers, key, *decision);
       add_estimate(estimate, key, decision->plan.estimate);
+      add_gain(gain, key, *decision);
     }
     MetricFamily granted =
         gauge_family("sluice_operator_cpu_granted_cores", "CPU that the last decision gives to data workers.");
@@ -47,8 +52,11 @@ class BoardGauges final : public prometheus::Collectable {
     MetricFamily capacity =
         gauge_family("sluice_operator_cpu_capacity_cores", "CPU that data workers may take on all nodes together.");
     add(capacity, {}, static_cast<double>(round->capacity_millicores) / 1000);
+    MetricFamily utilisation =
+        gauge_family("sluice_operator_utilisation_ratio", "Of the measured jobs' accelerators, as the model sees it.");
+    add_utilisation(utilisation, round->utilisation);
     std::vector<MetricFamily> families = {std::move(granted), std::move(capacity)};
-    for (MetricFamily* family : {&workers, &estimate})
+    for (MetricFamily* family : {&workers, &estimate, &gain, &utilisation})
       if (!family->metric.empty()) families.push_back(std::move(*family));
     return families;
   }
@@ -77,13 +85,29 @@ class BoardGauges final : public prometheus::Collectable {
       if (value > 0) add(family, labels(key, "quantity", quantity), value);
   }
 
+  void add_gain(MetricFamily& family, const kube::ObjectKey& key, const decide::JobDecision& decision) const {
+    if (decision.plan.estimate.confidence == scheduler::Confidence::kNone) return;
+    for (const int more : scheduler::kUsualWorkersMore)
+      add(family, labels(key, "more_workers", std::to_string(more).c_str()),
+          scheduler::gain_of_workers_percent(decision.plan, decision.worker_millicores, more, config_) / 100);
+  }
+
+  static void add_utilisation(MetricFamily& family, const scheduler::Utilisation& utilisation) {
+    if (utilisation.jobs == 0) return;
+    add(family, {{"of", "own_cpu"}}, utilisation.on_own_cpu);
+    add(family, {{"of", "plan"}}, utilisation.planned);
+    add(family, {{"of", "any_plan"}}, utilisation.at_most);
+  }
+
   const decide::DecisionBoard& board_;
+  const scheduler::Config& config_;
 };
 
 }  // namespace
 
 struct Metrics::Implementation {
-  explicit Implementation(const decide::DecisionBoard& board) : gauges(std::make_shared<BoardGauges>(board)) {}
+  Implementation(const decide::DecisionBoard& board, const scheduler::Config& config)
+      : gauges(std::make_shared<BoardGauges>(board, config)) {}
 
   std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
   std::shared_ptr<BoardGauges> gauges;
@@ -110,7 +134,8 @@ struct Metrics::Implementation {
   prometheus::Counter& unanswered = queries.Add({{"result", "failed"}});
 };
 
-Metrics::Metrics(const decide::DecisionBoard& board) : implementation_(std::make_unique<Implementation>(board)) {
+Metrics::Metrics(const decide::DecisionBoard& board, const scheduler::Config& config)
+    : implementation_(std::make_unique<Implementation>(board, config)) {
   for (const char* controller : {"training_job", "data_worker_pool"})
     implementation_->errors.Add({{"controller", controller}});
 }

@@ -1,4 +1,4 @@
-// The operator's own metrics; docs/designs/first-slice.md, section 8.
+// The operator's own metrics; docs/metrics.md.
 //
 // Counters live in a registry. The per-job gauges are rendered from the decision board at scrape time: they appear and
 // vanish with the jobs, and nothing has to be removed.
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operator/decide/decision_board.h"
+#include "scheduler/config.h"
 
 namespace prometheus {
 class Collectable;
@@ -20,8 +21,8 @@ namespace sluice::control {
 // Thread safety: all methods may be called from any thread.
 class Metrics {
  public:
-  // REQUIRES: the board outlives the metrics.
-  explicit Metrics(const decide::DecisionBoard& board);
+  // REQUIRES: board and config outlive the metrics. `config`: that the decisions are taken with.
+  Metrics(const decide::DecisionBoard& board, const scheduler::Config& config);
   ~Metrics();
 
   void decided(std::chrono::duration<double> took);

@@ -8,7 +8,7 @@
 namespace sluice::control {
 namespace {
 
-std::string scrape(const Metrics& metrics) { return http::metrics_page(metrics.collectables())().body; }
+std::string scrape(const Metrics& metrics) { return http::metrics_page(metrics.collectables())({}).body; }
 
 decide::Round round_with_vision(scheduler::Confidence confidence) {
   decide::JobDecision decision;
@@ -16,40 +16,53 @@ decide::Round round_with_vision(scheduler::Confidence confidence) {
   decision.plan.recommended = 4;
   decision.ready_workers = 2;
   decision.plan.estimate.demand_samples_per_second = 920;
+  decision.plan.estimate.local_rate_per_core = decision.plan.estimate.remote_rate_per_core = 1165;
   decision.plan.estimate.knee_millicores = 790;
+  decision.plan.estimate.planned_supply_ratio = 0.5;
+  decision.worker_millicores = 395;
   decision.plan.estimate.confidence = confidence;
   decide::Round round;
   round.jobs[{"default", "vision"}] = std::make_shared<const decide::JobDecision>(decision);
   round.granted_millicores = 1500;
   round.capacity_millicores = 4000;
+  if (confidence != scheduler::Confidence::kNone) round.utilisation = {1, 0.25, 0.5, 0.75};
   return round;
 }
 
 TEST_CASE("every job's workers and estimate are exported under the job's own labels") {
   decide::DecisionBoard board;
-  const Metrics metrics(board);
+  const scheduler::Config config;
+  const Metrics metrics(board, config);
   board.publish(round_with_vision(scheduler::Confidence::kMeasured));
   const std::string page = scrape(metrics);
-  for (const char* line : {R"(sluice_job_workers{job_namespace="default",training_job="vision",state="desired"} 3)",
-                           R"(sluice_job_workers{job_namespace="default",training_job="vision",state="ready"} 2)",
-                           R"(sluice_job_workers{job_namespace="default",training_job="vision",state="recommended"} 4)",
-                           R"(quantity="demand_samples_per_second"} 920)", R"(quantity="knee_cores"} 0.79)",
-                           "sluice_operator_cpu_granted_cores 1.5", "sluice_operator_cpu_capacity_cores 4"})
+  for (const char* line :
+       {R"(sluice_job_workers{job_namespace="default",training_job="vision",state="desired"} 3)",
+        R"(sluice_job_workers{job_namespace="default",training_job="vision",state="ready"} 2)",
+        R"(sluice_job_workers{job_namespace="default",training_job="vision",state="recommended"} 4)",
+        R"(quantity="demand_samples_per_second"} 920)", R"(quantity="knee_cores"} 0.79)",
+        R"(sluice_job_gain_ratio{job_namespace="default",training_job="vision",more_workers="1"} 0.786)",
+        R"(more_workers="4"} 1.00)", R"(sluice_operator_utilisation_ratio{of="own_cpu"} 0.25)",
+        R"(sluice_operator_utilisation_ratio{of="plan"} 0.5)",
+        R"(sluice_operator_utilisation_ratio{of="any_plan"} 0.75)", "sluice_operator_cpu_granted_cores 1.5",
+        "sluice_operator_cpu_capacity_cores 4"})
     CHECK_THAT(page, Catch::Contains(line));
 }
 
 TEST_CASE("what is not known, and a job that is gone, have no series") {
   decide::DecisionBoard board;
-  const Metrics metrics(board);
+  const scheduler::Config config;
+  const Metrics metrics(board, config);
   board.publish(round_with_vision(scheduler::Confidence::kNone));
-  CHECK_THAT(scrape(metrics), !Catch::Contains("sluice_job_estimate"));
+  for (const char* absent : {"sluice_job_estimate", "sluice_job_gain_ratio", "sluice_operator_utilisation_ratio"})
+    CHECK_THAT(scrape(metrics), !Catch::Contains(absent));
   board.publish({});
   CHECK_THAT(scrape(metrics), !Catch::Contains("vision"));
 }
 
 TEST_CASE("the operator counts its own doings, from zero") {
   decide::DecisionBoard board;
-  Metrics metrics(board);
+  const scheduler::Config config;
+  Metrics metrics(board, config);
   CHECK_THAT(scrape(metrics),
              Catch::Contains(R"(sluice_operator_reconcile_errors_total{controller="data_worker_pool"} 0)"));
   metrics.decided(std::chrono::milliseconds(2));

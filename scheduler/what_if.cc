@@ -19,12 +19,12 @@ double gain_percent(double supply_before, double supply_after, const Config& con
 
 }  // namespace
 
-double gain_of_workers_percent(const JobPlan& plan, const Job& job, int more, const Config& config) {
+double gain_of_workers_percent(const JobPlan& plan, std::int64_t worker_millicores, int more, const Config& config) {
   const Estimate& e = plan.estimate;
   if (e.confidence == Confidence::kNone || e.knee_millicores <= 0) return 0;
   const int change = std::max(more, -plan.recommended);
   const double local_equivalent =
-      static_cast<double>(change * job.worker_millicores) * e.remote_rate_per_core / e.local_rate_per_core;
+      static_cast<double>(change * worker_millicores) * e.remote_rate_per_core / e.local_rate_per_core;
   const double after = e.planned_supply_ratio + local_equivalent / static_cast<double>(e.knee_millicores);
   return gain_percent(e.planned_supply_ratio, std::max(after, 0.0), config);
 }
@@ -36,21 +36,21 @@ std::string gain_text(int more_workers, double gain_percent) {
   return text.take();
 }
 
-std::vector<JobGain> gain_of_nodes(const ClusterSnapshot& snapshot, const std::vector<Node>& more,
-                                   const Config& config) {
+NodesGain gain_of_nodes(const ClusterSnapshot& snapshot, const std::vector<Node>& more, const Config& config) {
   const Plan before = decide(snapshot, config);
   ClusterSnapshot larger = snapshot;
   larger.nodes.insert(larger.nodes.end(), more.begin(), more.end());
   const Plan after = decide(larger, config);
-  std::vector<JobGain> gains;
+  NodesGain gain;
   for (std::size_t i = 0; i < before.jobs.size(); ++i) {
     const JobPlan& was = before.jobs[i];
     const JobPlan& is = after.jobs[i];
     if (was.reason == Reason::kNotRunning) continue;
-    gains.push_back({was.id, is.recommended - was.recommended,
-                     gain_percent(was.estimate.planned_supply_ratio, is.estimate.planned_supply_ratio, config)});
+    gain.jobs.push_back({was.id, is.recommended - was.recommended,
+                         gain_percent(was.estimate.planned_supply_ratio, is.estimate.planned_supply_ratio, config)});
   }
-  return gains;
+  gain.utilisation = utilisation_of(larger, after, config);
+  return gain;
 }
 
 }  // namespace sluice::scheduler

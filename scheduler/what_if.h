@@ -4,18 +4,23 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "scheduler/config.h"
 #include "scheduler/plan.h"
 #include "scheduler/snapshot.h"
+#include "scheduler/utilisation.h"
 
 namespace sluice::scheduler {
 
-// By how much the job would step faster with `more` workers than the plan recommends; percent. Negative numbers take
-// workers away. 0 where nothing is known about the job.
-double gain_of_workers_percent(const JobPlan& plan, const Job& job, int more, const Config& config);
+// By how much the job would step faster with `more` workers of `worker_millicores` than the plan recommends; percent.
+// Negative numbers take workers away. 0 where nothing is known about the job.
+double gain_of_workers_percent(const JobPlan& plan, std::int64_t worker_millicores, int more, const Config& config);
+
+// So many more are asked about where nobody says how many.
+inline constexpr int kUsualWorkersMore[] = {1, 2, 4};
 
 // "+3 workers: +11 % steps/s"
 std::string gain_text(int more_workers, double gain_percent);
@@ -26,9 +31,13 @@ struct JobGain {
   double gain_percent = 0;  // of its steps per second
 };
 
-// What a cluster with these nodes in addition would give to each running job, in the order of the ids. A whole decision
-// is taken for it.
-std::vector<JobGain> gain_of_nodes(const ClusterSnapshot& snapshot, const std::vector<Node>& more,
-                                   const Config& config);
+struct NodesGain {
+  std::vector<JobGain> jobs;  // the running ones, ordered by id
+  Utilisation utilisation;    // with the nodes
+};
+
+// What a cluster with these nodes in addition would give to each job. Two whole decisions are taken for it.
+// REQUIRES: no node of the snapshot has one of their names.
+NodesGain gain_of_nodes(const ClusterSnapshot& snapshot, const std::vector<Node>& more, const Config& config);
 
 }  // namespace sluice::scheduler

@@ -17,22 +17,21 @@ TEST_CASE("more workers bring what the curve promises, fewer cost it, and none o
   const ClusterSnapshot snapshot = MakeSnapshot().node("n1", 4000).job(MakeJob("a").measures(kHungry)).obj();
   const Plan plan = decide(snapshot, {});
   const auto f = [](double workers) { return progress((1 + 0.77 * workers) / 8, 6); };
-  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], 3, {}) == Approx(100 * (f(7) / f(4) - 1)));
-  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], 1, {}) ==
+  CHECK(gain_of_workers_percent(plan.jobs[0], 1000, 3, {}) == Approx(100 * (f(7) / f(4) - 1)));
+  CHECK(gain_of_workers_percent(plan.jobs[0], 1000, 1, {}) ==
         Approx(plan.jobs[0].next_worker_gain_percent).epsilon(0.01));
-  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], -1, {}) == Approx(100 * (f(3) / f(4) - 1)));
-  CHECK(gain_of_workers_percent(plan.jobs[0], snapshot.jobs[0], -99, {}) == Approx(100 * (f(0) / f(4) - 1)));
-  CHECK(gain_of_workers_percent({}, snapshot.jobs[0], 3, {}) == 0);
+  CHECK(gain_of_workers_percent(plan.jobs[0], 1000, -1, {}) == Approx(100 * (f(3) / f(4) - 1)));
+  CHECK(gain_of_workers_percent(plan.jobs[0], 1000, -99, {}) == Approx(100 * (f(0) / f(4) - 1)));
+  CHECK(gain_of_workers_percent({}, 1000, 3, {}) == 0);
 }
 
 TEST_CASE("what-if of a job whose supply or need is nothing") {
   JobPlan plan;
   plan.estimate = {.local_rate_per_core = 1000, .remote_rate_per_core = 770, .confidence = Confidence::kMeasured};
-  const Job job = MakeJob("a").obj();
-  CHECK(gain_of_workers_percent(plan, job, 3, {}) == 0);  // no need: more changes nothing
+  CHECK(gain_of_workers_percent(plan, 1000, 3, {}) == 0);  // no need: more changes nothing
   plan.estimate.knee_millicores = 8000;
-  CHECK(gain_of_workers_percent(plan, job, 3, {}) == 100);  // from standstill
-  CHECK(gain_of_workers_percent(plan, job, 0, {}) == 0);
+  CHECK(gain_of_workers_percent(plan, 1000, 3, {}) == 100);  // from standstill
+  CHECK(gain_of_workers_percent(plan, 1000, 0, {}) == 0);
 }
 
 TEST_CASE("the gain as people read it") {
@@ -48,7 +47,8 @@ TEST_CASE("more nodes go to whom the next decision would give them") {
                                        .job(MakeJob("fed").measures(FluidJob{.demand = 500}))
                                        .job(MakeJob("stopped").not_running())
                                        .obj();
-  const std::vector<JobGain> gains = gain_of_nodes(snapshot, {{"n2", 4000}}, {});
+  const NodesGain gain = gain_of_nodes(snapshot, {{"n2", 4000}}, {});
+  const std::vector<JobGain>& gains = gain.jobs;
   REQUIRE(gains.size() == 2);
   CHECK(gains[0].id.name == "fed");
   CHECK(gains[0].workers == 0);
@@ -60,7 +60,10 @@ TEST_CASE("more nodes go to whom the next decision would give them") {
   CHECK(plan_of(before, "hungry").workers == 2);
   ClusterSnapshot larger = snapshot;
   larger.nodes.push_back({"n2", 4000});
-  CHECK(plan_of(decide(larger, {}), "hungry").workers == 2 + gains[1].workers);
+  const Plan after = decide(larger, {});
+  CHECK(plan_of(after, "hungry").workers == 2 + gains[1].workers);
+  CHECK(gain.utilisation.planned == utilisation_of(larger, after, {}).planned);
+  CHECK(gain.utilisation.planned > utilisation_of(snapshot, before, {}).planned);
 }
 
 TEST_CASE("what status promises of one more worker is what the plan said, and going there and back changes nothing") {
@@ -72,7 +75,7 @@ TEST_CASE("what status promises of one more worker is what the plan said, and go
     for (const JobPlan& plan : decide(snapshot, config).jobs) {
       const Job& job = job_of(snapshot, plan.id);
       if (plan.estimate.confidence == Confidence::kNone || plan.estimate.planned_supply_ratio < 0.01) continue;
-      const double one_more = gain_of_workers_percent(plan, job, 1, config);
+      const double one_more = gain_of_workers_percent(plan, job.worker_millicores, 1, config);
       RC_ASSERT(one_more == Approx(plan.next_worker_gain_percent).epsilon(0.02).margin(0.05));
       const int change = static_cast<int>(seed % 5) + 1;
       JobPlan there = plan;
@@ -80,8 +83,8 @@ TEST_CASE("what status promises of one more worker is what the plan said, and go
       there.estimate.planned_supply_ratio += change * static_cast<double>(job.worker_millicores) *
                                              plan.estimate.remote_rate_per_core / plan.estimate.local_rate_per_core /
                                              static_cast<double>(plan.estimate.knee_millicores);
-      const double gain = gain_of_workers_percent(plan, job, change, config);
-      const double loss = gain_of_workers_percent(there, job, -change, config);
+      const double gain = gain_of_workers_percent(plan, job.worker_millicores, change, config);
+      const double loss = gain_of_workers_percent(there, job.worker_millicores, -change, config);
       RC_ASSERT((1 + gain / 100) * (1 + loss / 100) == Approx(1).epsilon(1e-6));
     }
   });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "scheduler/plan.h"
+#include "scheduler/utilisation.h"
 #include "src/kube/resource.h"
 
 namespace sluice::decide {
@@ -24,6 +25,7 @@ struct JobDecision {
   std::optional<scheduler::Measurement> measurement;
   int allocated_workers = 0;  // in force when the decision was taken
   int ready_workers = 0;
+  std::int64_t worker_millicores = 0;
 };
 
 using DecisionPointer = std::shared_ptr<const JobDecision>;
@@ -32,6 +34,9 @@ struct Round {
   std::map<kube::ObjectKey, DecisionPointer> jobs;
   std::int64_t capacity_millicores = 0;
   std::int64_t granted_millicores = 0;
+  scheduler::Utilisation utilisation;
+  // What the decision saw, for who asks what another cluster would have brought. Null before the first decision.
+  std::shared_ptr<const scheduler::ClusterSnapshot> snapshot;
 };
 
 // Thread safety: all methods may be called from any thread.

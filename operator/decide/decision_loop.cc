@@ -82,10 +82,10 @@ void DecisionLoop::decide(int orders_at_once, std::stop_token stop) {
   const observe::ClusterObjects objects = seams_.see();
 
   // 2. Decide.
-  const scheduler::ClusterSnapshot snapshot =
+  const auto snapshot = std::make_shared<const scheduler::ClusterSnapshot>(
       builder_.build(objects, observations, memories_, options_.cluster_cpu_percent,
-                     std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count());
-  const scheduler::Plan plan = scheduler::decide(snapshot, options_.scheduler);
+                     std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count()));
+  const scheduler::Plan plan = scheduler::decide(*snapshot, options_.scheduler);
 
   // 3. Publish before acting: the pools' steps look here for the victims when they see the new number.
   board_.publish(round_of(objects, snapshot, plan));
@@ -119,23 +119,29 @@ void DecisionLoop::give(ScaleOrder& order, const std::stop_token& stop) {
   seams_.record(std::move(order.event));
 }
 
-Round DecisionLoop::round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
-                             const scheduler::Plan& plan) {
+Round DecisionLoop::round_of(const observe::ClusterObjects& objects,
+                             std::shared_ptr<const scheduler::ClusterSnapshot> snapshot, const scheduler::Plan& plan) {
   std::map<scheduler::JobId, const scheduler::Job*> jobs;
-  for (const scheduler::Job& job : snapshot.jobs) jobs[job.id] = &job;
+  for (const scheduler::Job& job : snapshot->jobs) jobs[job.id] = &job;
   observe::EstimatorMemories memories;
   Round round;
   round.capacity_millicores = plan.capacity_millicores;
   round.granted_millicores = plan.granted_millicores;
+  round.utilisation = scheduler::utilisation_of(*snapshot, plan, options_.scheduler);
   for (const scheduler::JobPlan& job_plan : plan.jobs) {
     const kube::ObjectKey key{job_plan.id.job_namespace, job_plan.id.name};
     const scheduler::Job& job = *jobs.at(job_plan.id);
-    JobDecision decision{observe::text_field(*objects.training_jobs.at(key), "/metadata/uid"), job_plan,
-                         job.observation.measurement, job.allocated_workers, ready_workers(job)};
+    JobDecision decision{observe::text_field(*objects.training_jobs.at(key), "/metadata/uid"),
+                         job_plan,
+                         job.observation.measurement,
+                         job.allocated_workers,
+                         ready_workers(job),
+                         job.worker_millicores};
     if (job_plan.memory) memories[decision.job_uid] = *job_plan.memory;
     round.jobs[key] = std::make_shared<const JobDecision>(std::move(decision));
   }
   memories_ = std::move(memories);  // those of jobs that are gone are forgotten
+  round.snapshot = std::move(snapshot);
   return round;
 }
 

@@ -63,7 +63,7 @@ class DecisionLoop {
   void give(ScaleOrder& order, const std::stop_token& stop);
   void wait_for_next(std::stop_token stop);
   Clock::TimePoint due(bool triggered) const;  // REQUIRES: mutex_ is held, and a round began
-  Round round_of(const observe::ClusterObjects& objects, const scheduler::ClusterSnapshot& snapshot,
+  Round round_of(const observe::ClusterObjects& objects, std::shared_ptr<const scheduler::ClusterSnapshot> snapshot,
                  const scheduler::Plan& plan);
 
   const LoopOptions options_;

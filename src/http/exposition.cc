@@ -7,8 +7,8 @@
 
 namespace sluice::http {
 
-std::function<Page()> metrics_page(std::vector<std::weak_ptr<prometheus::Collectable>> collectables) {
-  return [collectables = std::move(collectables)] {
+PageMaker metrics_page(std::vector<std::weak_ptr<prometheus::Collectable>> collectables) {
+  return [collectables = std::move(collectables)](const Query&) {
     std::vector<prometheus::MetricFamily> families;
     for (const auto& weak : collectables) {
       const auto collectable = weak.lock();

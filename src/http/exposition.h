@@ -15,6 +15,6 @@ namespace sluice::http {
 
 // The page "/metrics" of everything the collectables (registries, or objects that render at scrape time) hold.
 // Collectables that no longer exist are skipped.
-std::function<Page()> metrics_page(std::vector<std::weak_ptr<prometheus::Collectable>> collectables);
+PageMaker metrics_page(std::vector<std::weak_ptr<prometheus::Collectable>> collectables);
 
 }  // namespace sluice::http

@@ -29,7 +29,7 @@ TEST_CASE("requests are counted by method and what came of them, watches when th
   } sink;
   (void)transport->stream({"GET", "/x"}, sink, 1s, {});
 
-  const std::string page = metrics_page({metrics.collectable()})().body;
+  const std::string page = metrics_page({metrics.collectable()})({}).body;
   for (const char* line : {
            "sluice_api_requests_total{code=\"200\",method=\"GET\"} 1",
            "sluice_api_requests_total{code=\"409\",method=\"PATCH\"} 1",

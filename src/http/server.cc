@@ -1,7 +1,9 @@
 #include "src/http/server.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -17,6 +19,38 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const char* digits = text.data() + i + 1;
+    if (i + 2 >= text.size() || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return std::nullopt;
+    decoded += static_cast<char>(byte);
+    i += 2;
+  }
+  return decoded;
+}
+
+// nullopt: a percent sign that encodes nothing.
+std::optional<Query> parse_query(std::string_view text) {
+  Query query;
+  while (!text.empty()) {
+    const std::string_view field = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(text.size(), field.size() + 1));
+    if (field.empty()) continue;
+    const std::size_t equals = std::min(field.size(), field.find('='));
+    auto name = percent_decode(field.substr(0, equals));
+    auto value = percent_decode(field.substr(std::min(field.size(), equals + 1)));
+    if (!name || !value) return std::nullopt;
+    query[std::move(*name)] = std::move(*value);
+  }
+  return query;
+}
 
 struct Shared {
   Routes routes;
@@ -58,10 +92,13 @@ class Session final : public std::enable_shared_from_this<Session> {
     if (request.method() != beast::http::verb::get && request.method() != beast::http::verb::head) {
       return {405, "text/plain; charset=utf-8", "only GET and HEAD\n"};
     }
-    const std::string path(request.target().substr(0, request.target().find('?')));
-    const auto route = shared_->routes.find(path);
+    const std::string_view target(request.target().data(), request.target().size());
+    const std::size_t path_length = std::min(target.size(), target.find('?'));
+    const auto route = shared_->routes.find(std::string(target.substr(0, path_length)));
     if (route == shared_->routes.end()) return {404, "text/plain; charset=utf-8", "not found\n"};
-    return route->second();
+    const auto query = parse_query(target.substr(std::min(target.size(), path_length + 1)));
+    if (!query) return {400, "text/plain; charset=utf-8", "a % in the query is not followed by two hex digits\n"};
+    return route->second(*query);
   }
 
   void write(Page page, unsigned version, bool keep_alive, bool is_head) {

@@ -1,4 +1,4 @@
-// A small HTTP/1.1 server for /metrics, /healthz and /readyz: GET and HEAD of fixed paths, nothing else.
+// A small HTTP/1.1 server for /metrics, /healthz and the like: GET and HEAD of fixed paths, nothing else.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,14 @@ struct Page {
   std::string body;
 };
 
-// Path ("/healthz") to the function that makes its page. A query string is ignored.
-// Pages are made on the server's one thread, one at a time; they must not block and must not throw.
-using Routes = std::map<std::string, std::function<Page()>>;
+// What stands behind the "?", decoded: "a=1&b" is {a: 1, b: ""}. Of several equal names the last counts.
+using Query = std::map<std::string, std::string, std::less<>>;
+
+// Makes a page. Called on the server's one thread, one page at a time: it must not block and must not throw.
+using PageMaker = std::function<Page(const Query&)>;
+
+// Path ("/healthz") to its page.
+using Routes = std::map<std::string, PageMaker>;
 
 struct ServerLimits {
   std::size_t max_connections = 64;            // further ones are closed at once

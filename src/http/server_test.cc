@@ -40,11 +40,17 @@ std::string ask(std::uint16_t port, const std::string& first_line) {
 
 Routes routes() {
   return {{"/healthz",
-           [] {
+           [](const Query&) {
              return Page{200, "text/plain", "ok\n"};
            }},
-          {"/readyz", [] {
+          {"/readyz",
+           [](const Query&) {
              return Page{503, "text/plain", "not yet\n"};
+           }},
+          {"/echo", [](const Query& query) {
+             Page page;
+             for (const auto& [name, value] : query) page.body += "[" + name + "=" + value + "]";
+             return page;
            }}};
 }
 
@@ -74,6 +80,34 @@ TEST_CASE("pages, errors and methods") {
   }
   CHECK_THAT(ask(port, "GET /healthz"), Catch::Contains("Content-Length: 3"));
   CHECK_THAT(ask(port, "HEAD /healthz"), Catch::Contains("Content-Length: 3"));
+}
+
+TEST_CASE("a page sees what stands behind the question mark, decoded") {
+  const auto server = Server::start("127.0.0.1:0", routes());
+  const std::uint16_t port = (*server)->port();
+  struct Case {
+    const char* target;
+    const char* body;
+  };
+  const Case cases[] = {
+      {"/echo", "\r\n\r\n"},
+      {"/echo?", "\r\n\r\n"},
+      {"/echo?nodes=2x32", "\r\n\r\n[nodes=2x32]"},
+      {"/echo?a=1&b=2&a=3", "[a=3][b=2]"},
+      {"/echo?a&b=&=c&&", "[=c][a=][b=]"},
+      {"/echo?a=b=c", "[a=b=c]"},
+      {"/echo?a%26b=%2B+%c3%A4", "[a&b=+ \xC3\xA4]"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.target);
+    const std::string answer = ask(port, std::string("GET ") + c.target);
+    CHECK_THAT(answer, Catch::StartsWith("HTTP/1.1 200"));
+    CHECK_THAT(answer, Catch::EndsWith(c.body));
+  }
+  for (const char* target : {"/echo?a=%", "/echo?a=%4", "/echo?%zz=1", "/echo?a=%4g"}) {
+    INFO(target);
+    CHECK_THAT(ask(port, std::string("GET ") + target), Catch::StartsWith("HTTP/1.1 400"));
+  }
 }
 
 TEST_CASE("a connection serves several requests") {

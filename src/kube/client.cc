@@ -123,6 +123,13 @@ Result<Json> Client::get(const Resource& resource, const ObjectKey& key, std::st
   return exchange({"GET", object_path(resource, key)}, describe("get", resource, key), std::move(stop));
 }
 
+Result<Json> Client::get_from_pod(const ObjectKey& pod, std::string_view port, std::string_view target,
+                                  std::stop_token stop) const {
+  std::string path = object_path(kPods, {pod.namespace_, pod.name + ":" + std::string(port)}, "proxy");
+  path += target;
+  return exchange({"GET", std::move(path)}, describe("get from", kPods, pod), std::move(stop));
+}
+
 Result<Json> Client::create(const Resource& resource, std::string_view namespace_, const Json& object,
                             std::string_view field_manager, std::stop_token stop) const {
   ObjectKey key{std::string(namespace_), key_of(object).name};

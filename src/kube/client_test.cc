@@ -65,6 +65,17 @@ TEST_CASE_METHOD(Fixture, "get") {
   CHECK(missing.error() == Error(ErrorCode::kNotFound, "get Pod ns/b: pods \"b\" not found"));
 }
 
+TEST_CASE_METHOD(Fixture, "a page that a pod serves comes through the API server, with the pod's own errors") {
+  server->answer(200, R"({"jobs": []})");
+  CHECK((*client.get_from_pod({"ns", "a"}, "metrics", "/plan?nodes=2x32"))["jobs"].empty());
+  CHECK(asked(0).target == "/api/v1/namespaces/ns/pods/a%3Ametrics/proxy/plan?nodes=2x32");
+  server->answer(400, "nodes=x: give a number\n");
+  const auto refused = client.get_from_pod({"ns", "a"}, "metrics", "/plan?nodes=x");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::kInvalidArgument);
+  CHECK_THAT(refused.error().message(), Catch::Contains("nodes=x: give a number"));
+}
+
 TEST_CASE_METHOD(Fixture, "a create whose name the server makes up must not arrive twice") {
   server->answer(201, pod("a-x7", 1).dump());
   REQUIRE(client.create(kPods, "ns", {{"metadata", {{"generateName", "a-"}}}}, "me").ok());

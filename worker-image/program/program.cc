@@ -44,8 +44,8 @@ Result<std::unique_ptr<http::Server>> serve_pages(const Flags& flags,
                                                   const std::shared_ptr<prometheus::Registry>& registry,
                                                   std::function<bool()> draining) {
   if (flags.text("metrics-address") == "none") return std::unique_ptr<http::Server>();
-  const auto healthy = [] { return http::Page{.body = "ok\n"}; };
-  const auto ready = [draining = std::move(draining)] {
+  const auto healthy = [](const http::Query&) { return http::Page{.body = "ok\n"}; };
+  const auto ready = [draining = std::move(draining)](const http::Query&) {
     return draining() ? http::Page{.status = 503, .body = "draining\n"} : http::Page{.body = "ok\n"};
   };
   return http::Server::start(flags.text("metrics-address"),

@@ -1,0 +1,78 @@
+#include "scheduler/utilisation.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "scheduler/progress.h"
+
+namespace sluice::scheduler {
+namespace {
+
+struct Measured {
+  double weight = 1;
+  double own_supply = 0;      // supply / demand of the feeders alone
+  double planned_supply = 0;  // with the planned workers
+  double per_core = 0;        // what a core of a data worker adds to it
+  double cores_at_most = 0;   // of data workers that it may hold and could use
+};
+
+Measured measured_of(const Job& job, const JobPlan& plan) {
+  const Estimate& e = plan.estimate;
+  Measured m;
+  m.weight = std::max(1, job.gpus);
+  m.per_core = e.remote_rate_per_core / e.local_rate_per_core * 1000 / static_cast<double>(e.knee_millicores);
+  m.planned_supply = e.planned_supply_ratio;
+  const double worker_cores = static_cast<double>(job.worker_millicores) / 1000;
+  m.own_supply = std::max(0.0, m.planned_supply - m.per_core * plan.recommended * worker_cores);
+  const int workers_at_most =
+      job.placement == Placement::kLocal ? plan.recommended : std::max(job.max_workers, plan.recommended);
+  if (m.per_core > 0)
+    m.cores_at_most = std::min(std::max(0.0, 1 - m.own_supply) / m.per_core, worker_cores * workers_at_most);
+  return m;
+}
+
+// Full speed up to the knee, as if it had no soft edges, and cores that can be cut at will: a fractional knapsack,
+// whose optimum no real division exceeds.
+double most(std::vector<Measured> jobs, double cores) {
+  std::sort(jobs.begin(), jobs.end(),
+            [](const Measured& a, const Measured& b) { return a.weight * a.per_core > b.weight * b.per_core; });
+  double sum = 0;
+  for (const Measured& m : jobs) {
+    const double given = std::min(cores, m.cores_at_most);
+    cores -= given;
+    sum += m.weight * std::min(1.0, m.own_supply + m.per_core * given);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Utilisation utilisation_of(const ClusterSnapshot& snapshot, const Plan& plan, const Config& config) {
+  std::map<JobId, const Job*> jobs;
+  for (const Job& job : snapshot.jobs) jobs[job.id] = &job;
+  std::vector<Measured> measured;
+  double weights = 0, own = 0, planned = 0;
+  for (const JobPlan& job_plan : plan.jobs) {
+    const Estimate& e = job_plan.estimate;
+    const Job& job = *jobs.at(job_plan.id);
+    if (!job.running || e.confidence == Confidence::kNone || e.knee_millicores <= 0) continue;
+    const Measured& m = measured.emplace_back(measured_of(job, job_plan));
+    weights += m.weight;
+    own += m.weight * progress(m.own_supply, config.softmin_exponent);
+    planned += m.weight * progress(m.planned_supply, config.softmin_exponent);
+  }
+  Utilisation utilisation{.jobs = static_cast<int>(measured.size())};
+  if (measured.empty()) return utilisation;
+  // Workers on nodes that take no new ones hold CPU beyond the capacity.
+  const std::int64_t room_millicores = std::max(plan.capacity_millicores, plan.granted_millicores);
+  utilisation.on_own_cpu = own / weights;
+  utilisation.planned = planned / weights;
+  // Advice to a job in mode Recommend takes no CPU from the others' plans, so that all of it together may exceed the
+  // room.
+  utilisation.at_most =
+      std::max(planned, most(std::move(measured), static_cast<double>(room_millicores) / 1000)) / weights;
+  return utilisation;
+}
+
+}  // namespace sluice::scheduler
