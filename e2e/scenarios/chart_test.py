@@ -34,6 +34,15 @@ def test_wrong_values_are_refused(setting, field):
     assert done.returncode != 0 and field in done.stderr
 
 
+def test_alerts_are_the_rules_as_they_stand():
+    done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", "alerts.enabled=true,alerts.labels.release=prom", "--show-only", "templates/alerts.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "kind: PrometheusRule" in done.stdout and "release: prom" in done.stdout
+    rules, made = (" ".join(text.split()) for text in ((ROOT / "helm/sluice/alerts/sluice.yaml").read_text(), done.stdout))
+    for word in ("SluiceDoesNotDecide", "SluiceJobWaitsForData", "{{ $labels.job_namespace }}", "{{ $value | humanizePercentage }}"):
+        assert word in rules and word in made
+
+
 def rendered(bed, *settings):
     """The chart's objects as the API server would store them."""
     done = helm("template", "other", CHART, "--kube-version", "1.34.0", "--namespace", "default", "--set", "crds.enabled=false", *settings)

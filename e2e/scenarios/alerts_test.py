@@ -1,0 +1,75 @@
+"""The alerting rules, by Prometheus' own test of rules: each fires in its situation, none when all is well.
+
+One value a minute; a condition has to last its `for` longer than the first minute in which it holds.
+"""
+
+import json
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+from machine import cache_folder
+
+RULES = ROOT / "helm/sluice/alerts/sluice.yaml"
+PROMTOOL = cache_folder() / "packages/prometheus/usr/bin/promtool"
+JOB = 'job_namespace="a", training_job="b"'
+
+# A cluster in which nothing is wrong: a decision each 5 s, a job that waits 5 % of its time.
+WELL = {
+    "sluice_operator_decisions_total": "0+12x60",
+    'sluice_operator_metrics_queries_total{result="failed"}': "0x60",
+    'sluice_operator_reconcile_errors_total{controller="training_job"}': "3x60",
+    f'sluice_job_workers{{state="desired", {JOB}}}': "4x60",
+    f'sluice_job_workers{{state="ready", {JOB}}}': "2x5 4x55",
+    f"sluice_worker_errors_total{{{JOB}}}": "1x60",
+    f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+3x60",
+    f'sluice_trainer_step_seconds_total{{phase="compute", {JOB}}}': "0+57x60",
+}
+SITUATIONS = {
+    "all is well": ({}, set()),
+    "the operator hangs": ({"sluice_operator_decisions_total": "0+12x10 120x50"}, {"SluiceDoesNotDecide"}),
+    "there is no operator": ({"sluice_operator_decisions_total": "_x60"}, {"SluiceDoesNotDecide"}),
+    "the operator was restarted": ({"sluice_operator_decisions_total": "0+12x50 _x2 0+12x8"}, set()),
+    "Prometheus is not reached": ({'sluice_operator_metrics_queries_total{result="failed"}': "0+12x60"}, {"SluiceMetricsUnanswered"}),
+    "one question failed": ({'sluice_operator_metrics_queries_total{result="failed"}': "0x50 1x10"}, set()),
+    "steps fail": ({'sluice_operator_reconcile_errors_total{controller="training_job"}': "0+1x60"}, {"SluiceReconcileErrors"}),
+    "a worker stays pending": ({f'sluice_job_workers{{state="ready", {JOB}}}': "3x60"}, {"SluiceWorkersNotReady"}),
+    "batches fail": ({f"sluice_worker_errors_total{{{JOB}}}": "0+2x60"}, {"SluiceWorkerErrors"}),
+    "a job waits": ({f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+30x60"}, {"SluiceJobWaitsForData"}),
+    "a job waited for ten minutes": ({f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+3x40 120+30x10 420+3x10"}, set()),
+}  # fmt: skip
+
+
+def values_of(field):
+    """What stands behind `field:` in each rule, in their order."""
+    return re.findall(rf"^ +(?:- )?{field}: (.+)$", RULES.read_text(), re.MULTILINE)
+
+
+def firing(series, folder):
+    """The alerts that fire after an hour."""
+    fires = set()
+    for name in values_of("alert"):
+        expected = {"eval_time": "60m", "alertname": name, "exp_alerts": []}
+        test = {"interval": "1m", "input_series": [{"series": key, "values": value} for key, value in series.items()], "alert_rule_test": [expected]}
+        path = folder / "test.json"  # JSON is YAML
+        path.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}))
+        done = subprocess.run([PROMTOOL, "test", "rules", path], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            assert "got:" in done.stdout + done.stderr and name in done.stdout + done.stderr, done.stdout + done.stderr
+            fires.add(name)
+    return fires
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_who_is_called_and_when(situation, tmp_path):
+    changed, expected = SITUATIONS[situation]
+    assert set(changed) <= set(WELL)
+    assert firing({**WELL, **changed}, tmp_path) == expected
+
+
+def test_every_alert_has_a_situation_and_a_page_that_exists():
+    alerts, pages = values_of("alert"), values_of("runbook")
+    assert set(alerts) == set().union(*(expected for _, expected in SITUATIONS.values()))
+    assert len(alerts) == len(pages) == len(values_of("summary")) == len(values_of("labels"))
+    assert all((ROOT / page).is_file() for page in pages), pages
