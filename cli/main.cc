@@ -28,6 +28,7 @@ constexpr const char* kUsage =
     "       kubectl sluice plan [-n NAMESPACE] [--what-if workers=3|nodes=2x32]\n"
     "                                                     what more workers or nodes would bring, and what cannot be "
     "had";
+constexpr int kPagePort = 8080;
 constexpr const char* kOperators = "app.kubernetes.io/name=sluice,app.kubernetes.io/component=operator";
 
 const std::vector<Flag> kFlags = {
@@ -114,13 +115,21 @@ Result<void> why(const kube::Client& client, const Flags& flags, const std::stri
   return {};
 }
 
+// Where an operator serves its pages.
+int page_port(const json& pod) {
+  for (const json& container : pod.at("spec").at("containers"))
+    for (const json& port : container.value("ports", json::array()))
+      if (port.value("name", "") == "metrics") return port.value("containerPort", kPagePort);
+  return kPagePort;
+}
+
 // Only the replica that leads has a plan; the others say so.
 Result<json> ask_operators(const kube::Client& client, const std::string& name_space, const std::string& target) {
   SLUICE_TRY(const auto pods, client.list(kube::kPods, {.namespace_ = name_space, .label_selector = kOperators}));
   const std::string way_out = "; name the operator's namespace with --operator-namespace";
   Error last = not_found("no operator runs in namespace " + name_space + way_out);
   for (const json& pod : pods.items) {
-    auto page = client.get_from_pod(kube::key_of(pod), "metrics", target);
+    auto page = client.get_from_pod(kube::key_of(pod), page_port(pod), target);
     if (page.ok() || page.error().code() != ErrorCode::kUnavailable) return page;
     last = page.error();
   }

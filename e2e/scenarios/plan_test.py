@@ -9,14 +9,25 @@ from machine import delete_jobs
 from watch import condition
 
 
+# Holds CPU of the node from when it is bound to it; that its image does not exist is no matter.
+FILLER = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "filler", "namespace": "default"},
+    "spec": {"containers": [{"name": "filler", "image": "localhost/none:1", "imagePullPolicy": "Never", "resources": {"requests": {"cpu": "800m"}}}]},
+}
+
+
 @pytest.fixture(scope="module")
 def starved(bed):
-    """A job that is measured and would use more CPU than the node has."""
+    """A job that is measured and would use more CPU than the node has left."""
+    bed.cluster.apply(json.dumps(FILLER))
     bed.start_numbered(60, min_workers=0)
     bed.wait_for("metrics", lambda: condition(bed.job(), "MetricsAvailable"))
     bed.wait_for("workers", lambda: bed.ready_workers() >= 1)
     yield bed
     delete_jobs(bed.cluster)
+    bed.kubectl("delete", "pod", "filler", "--grace-period=0", "--force")
 
 
 def sluice(bed, *arguments):

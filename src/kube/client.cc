@@ -123,9 +123,9 @@ Result<Json> Client::get(const Resource& resource, const ObjectKey& key, std::st
   return exchange({"GET", object_path(resource, key)}, describe("get", resource, key), std::move(stop));
 }
 
-Result<Json> Client::get_from_pod(const ObjectKey& pod, std::string_view port, std::string_view target,
-                                  std::stop_token stop) const {
-  std::string path = object_path(kPods, {pod.namespace_, pod.name + ":" + std::string(port)}, "proxy");
+Result<Json> Client::get_from_pod(const ObjectKey& pod, int port, std::string_view target, std::stop_token stop) const {
+  // Only a number: the name of a port, which services may have here, makes the API server (1.34) break off.
+  std::string path = object_path(kPods, {pod.namespace_, pod.name + ":" + std::to_string(port)}, "proxy");
   path += target;
   return exchange({"GET", std::move(path)}, describe("get from", kPods, pod), std::move(stop));
 }

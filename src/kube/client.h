@@ -109,10 +109,9 @@ class Client {
 
   Result<Json> get(const Resource& resource, const ObjectKey& key, std::stop_token stop = {}) const;
 
-  // The JSON page that a pod serves on `port` (a number or a name) at `target` ("/plan?nodes=2x32"), through the API
-  // server: for who reaches nothing else. The pod's own errors come with its status and text, as above.
-  Result<Json> get_from_pod(const ObjectKey& pod, std::string_view port, std::string_view target,
-                            std::stop_token stop = {}) const;
+  // The JSON page that a pod serves on `port` at `target` ("/plan?nodes=2x32"), through the API server: for who reaches
+  // nothing else. The pod's own errors come with its status and text, as above.
+  Result<Json> get_from_pod(const ObjectKey& pod, int port, std::string_view target, std::stop_token stop = {}) const;
 
   // Returns the object as stored. The namespace is the argument's, the name (or generateName) the object's own.
   Result<Json> create(const Resource& resource, std::string_view namespace_, const Json& object,

@@ -67,10 +67,10 @@ TEST_CASE_METHOD(Fixture, "get") {
 
 TEST_CASE_METHOD(Fixture, "a page that a pod serves comes through the API server, with the pod's own errors") {
   server->answer(200, R"({"jobs": []})");
-  CHECK((*client.get_from_pod({"ns", "a"}, "metrics", "/plan?nodes=2x32"))["jobs"].empty());
-  CHECK(asked(0).target == "/api/v1/namespaces/ns/pods/a%3Ametrics/proxy/plan?nodes=2x32");
+  CHECK((*client.get_from_pod({"ns", "a"}, 8080, "/plan?nodes=2x32"))["jobs"].empty());
+  CHECK(asked(0).target == "/api/v1/namespaces/ns/pods/a%3A8080/proxy/plan?nodes=2x32");
   server->answer(400, "nodes=x: give a number\n");
-  const auto refused = client.get_from_pod({"ns", "a"}, "metrics", "/plan?nodes=x");
+  const auto refused = client.get_from_pod({"ns", "a"}, 8080, "/plan?nodes=x");
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code() == ErrorCode::kInvalidArgument);
   CHECK_THAT(refused.error().message(), Catch::Contains("nodes=x: give a number"));
