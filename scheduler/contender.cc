@@ -55,6 +55,7 @@ void find_workers(NodeTable& nodes, Contender& c) {
 }
 
 void find_hosts(const NodeTable& nodes, Contender& c) {
+  c.hosts.reserve(c.job->hosts.size());
   for (const TrainerHost& host : c.job->hosts) {
     HostShare share;
     share.node = nodes.index_of(host.node);
@@ -76,7 +77,8 @@ std::vector<Contender> make_contenders(const ClusterSnapshot& snapshot, NodeTabl
   std::vector<const Job*> jobs;
   jobs.reserve(snapshot.jobs.size());
   for (const Job& job : snapshot.jobs) jobs.push_back(&job);
-  std::sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) { return a->id < b->id; });
+  const auto before = [](const Job* a, const Job* b) { return a->id < b->id; };
+  if (!std::is_sorted(jobs.begin(), jobs.end(), before)) std::sort(jobs.begin(), jobs.end(), before);
 
   std::unordered_map<std::string_view, int> quotas;
   for (int i = 0; i < std::ssize(snapshot.quotas); ++i) quotas.emplace(snapshot.quotas[i].name, i);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "scheduler/node_ranking.h"
 
@@ -265,9 +266,16 @@ class Placer {
   std::vector<char> no_place_;     // per contender: a worker that was granted found no node
 };
 
-}  // namespace
+std::vector<int> live_workers(const Contender& contender) {
+  std::vector<int> live;
+  live.reserve(contender.live);
+  for (int i = 0; i < std::ssize(contender.job->workers); ++i)
+    if (!contender.job->workers[i].draining) live.push_back(i);
+  return live;
+}
 
-std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes) {
+// Some of the job's workers, the one to keep longest first.
+std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes, std::vector<int> some) {
   struct Key {
     bool starting = false;
     bool unbound = false;
@@ -287,11 +295,9 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
     }
   };
   std::vector<Key> keys;
-  const std::vector<Worker>& workers = contender.job->workers;
-  keys.reserve(workers.size());
-  for (int i = 0; i < std::ssize(workers); ++i) {
-    const Worker& worker = workers[i];
-    if (worker.draining) continue;
+  keys.reserve(some.size());
+  for (const int i : some) {
+    const Worker& worker = contender.job->workers[i];
     Key key{.starting = !worker.ready,
             .unbound = contender.worker_nodes[i] == kNowhere,
             .created = worker.created_at_seconds,
@@ -308,10 +314,14 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
     keys.push_back(key);
   }
   std::sort(keys.begin(), keys.end());
-  std::vector<int> order;
-  order.reserve(keys.size());
-  for (const Key& key : keys) order.push_back(key.index);
-  return order;
+  std::transform(keys.begin(), keys.end(), some.begin(), [](const Key& key) { return key.index; });
+  return some;
+}
+
+}  // namespace
+
+std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes) {
+  return in_order_of_keeping(contender, nodes, live_workers(contender));
 }
 
 void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, std::optional<double> budget_per_hour,
@@ -321,15 +331,15 @@ void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth,
 
 std::vector<std::string> victims_of(const Contender& contender, const NodeTable& nodes) {
   if (contender.live == std::ssize(contender.kept)) return {};
-  std::vector<int> live = in_order_of_keeping(contender, nodes);
-  std::erase_if(live, [&](int worker) {
-    return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
-           contender.kept.end();
-  });
+  const std::vector<Worker>& workers = contender.job->workers;
+  std::vector<char> is_kept(workers.size());
+  for (const Worker* worker : contender.kept) is_kept[worker - workers.data()] = 1;
+  std::vector<int> leaving = live_workers(contender);
+  std::erase_if(leaving, [&](int worker) { return is_kept[worker] != 0; });
+  leaving = in_order_of_keeping(contender, nodes, std::move(leaving));
   std::vector<std::string> names;
-  names.reserve(live.size());
-  for (auto worker = live.rbegin(); worker != live.rend(); ++worker)
-    names.push_back(contender.job->workers[*worker].name);
+  names.reserve(leaving.size());
+  for (auto worker = leaving.rbegin(); worker != leaving.rend(); ++worker) names.push_back(workers[*worker].name);
   return names;
 }
 
