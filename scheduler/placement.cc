@@ -1,7 +1,9 @@
 #include "scheduler/placement.h"
 
 #include <algorithm>
+#include <compare>
 #include <queue>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -66,12 +68,17 @@ class Placer {
     c.occupied.push_back(node);
   }
 
+  static void reserve_for_existing(Contender& c) {
+    c.kept.reserve(c.live);
+    c.occupied.reserve(std::max(c.live, c.workers));
+  }
+
   // The common case: all stay, and nobody needs to be chosen.
   bool stays_whole(Contender& c) {
     if (c.bound != c.live || c.workers < c.live || budget_left_) return false;
     for (std::size_t i = 0; i < c.worker_nodes.size(); ++i)
       if (c.worker_nodes[i] != kNowhere && nodes_[c.worker_nodes[i]].crowded) return false;
-    c.kept.reserve(c.live);
+    reserve_for_existing(c);
     for (std::size_t i = 0; i < c.worker_nodes.size(); ++i) {
       if (c.job->workers[i].draining) continue;
       take(c, c.worker_nodes[i]);
@@ -82,6 +89,7 @@ class Placer {
 
   void keep(Contender& c) {
     if (stays_whole(c)) return;
+    reserve_for_existing(c);
     std::optional<Reason> displaced;
     // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
     // it hides the metrics.
@@ -276,23 +284,19 @@ std::vector<int> live_workers(const Contender& contender) {
 
 // Some of the job's workers, the one to keep longest first.
 std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes, std::vector<int> some) {
-  struct Key {
+  struct Key {  // in the order in which it counts; names differ
+    bool cordoned = false;
     bool starting = false;
     bool unbound = false;
     bool crowded = false;
-    bool cordoned = false;
     double price = 0;
     bool spot = false;
     double created = 0;
     std::int64_t emptiness = 0;
-    const std::string* name = nullptr;
+    std::string_view name;
     int index = 0;
 
-    bool operator<(const Key& other) const {
-      return std::tie(cordoned, starting, unbound, crowded, price, spot, created, emptiness, *name) <
-             std::tie(other.cordoned, other.starting, other.unbound, other.crowded, other.price, other.spot,
-                      other.created, other.emptiness, *other.name);
-    }
+    auto operator<=>(const Key&) const = default;
   };
   std::vector<Key> keys;
   keys.reserve(some.size());
@@ -301,7 +305,7 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
     Key key{.starting = !worker.ready,
             .unbound = contender.worker_nodes[i] == kNowhere,
             .created = worker.created_at_seconds,
-            .name = &worker.name,
+            .name = worker.name,
             .index = i};
     if (!key.unbound) {
       const NodeState& state = nodes[contender.worker_nodes[i]];

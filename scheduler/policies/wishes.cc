@@ -1,11 +1,12 @@
 #include "scheduler/policies/wishes.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <numeric>
 #include <queue>
 #include <string>
-#include <tuple>
+#include <string_view>
 #include <utility>
 
 #include "scheduler/admission.h"
@@ -30,20 +31,25 @@ struct Seat {
 
 // The reverse of the order in which a ReplicaSet scales in.
 std::vector<const Worker*> in_order_of_keeping(const Job& job) {
-  std::vector<const Worker*> live;
+  struct Key {  // in the order in which it counts; names differ
+    bool unbound = false;
+    bool starting = false;
+    double since_seconds = 0;
+    std::string_view name;
+    const Worker* worker = nullptr;
+
+    auto operator<=>(const Key&) const = default;
+  };
+  std::vector<Key> keys;
+  keys.reserve(job.workers.size());
   for (const Worker& worker : job.workers) {
-    if (!worker.draining) live.push_back(&worker);
+    if (worker.draining) continue;
+    const double since_seconds = worker.ready ? worker.ready_since_seconds : worker.created_at_seconds;
+    keys.push_back({worker.node.empty(), !worker.ready, since_seconds, worker.name, &worker});
   }
-  const auto rank = [](const Worker& worker) {
-    return std::make_tuple(worker.node.empty(), !worker.ready,
-                           worker.ready ? worker.ready_since_seconds : worker.created_at_seconds);
-  };
-  const auto before = [&](const Worker* a, const Worker* b) {
-    const auto of_a = rank(*a), of_b = rank(*b);
-    return of_a != of_b ? of_a < of_b : a->name < b->name;
-  };
-  // Mostly they stand in the order in which they were started.
-  if (!std::is_sorted(live.begin(), live.end(), before)) std::sort(live.begin(), live.end(), before);
+  std::sort(keys.begin(), keys.end());
+  std::vector<const Worker*> live(keys.size());
+  std::transform(keys.begin(), keys.end(), live.begin(), [](const Key& key) { return key.worker; });
   return live;
 }
 
