@@ -47,7 +47,8 @@ std::vector<const Worker*> in_order_of_keeping(const Job& job) {
     const double since_seconds = worker.ready ? worker.ready_since_seconds : worker.created_at_seconds;
     keys.push_back({worker.node.empty(), !worker.ready, since_seconds, worker.name, &worker});
   }
-  std::sort(keys.begin(), keys.end());
+  // Mostly they stand in the order in which they were started.
+  if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
   std::vector<const Worker*> live(keys.size());
   std::transform(keys.begin(), keys.end(), live.begin(), [](const Key& key) { return key.worker; });
   return live;
