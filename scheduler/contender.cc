@@ -37,20 +37,15 @@ void set_supply(const Config& config, Contender& c) {
 
 void find_workers(NodeTable& nodes, Contender& c) {
   c.worker_nodes.reserve(c.job->workers.size());
-  std::string_view last_name;
-  int last = kNowhere;
   for (const Worker& worker : c.job->workers) {
-    if (worker.node != last_name || last_name.empty()) {
-      last_name = worker.node;
-      last = worker.node.empty() ? kNowhere : nodes.index_of(worker.node);
-    }
-    c.worker_nodes.push_back(last);
+    const int node = nodes.index_of(worker.node);
+    c.worker_nodes.push_back(node);
     if (worker.draining) continue;
     ++c.live;
-    if (last == kNowhere) continue;
+    if (node == kNowhere) continue;
     ++c.bound;
-    nodes[last].standing_millicores += c.job->worker_millicores;
-    if (!nodes[last].node->schedulable) ++c.outside;
+    nodes[node].standing_millicores += c.job->worker_millicores;
+    if (!nodes[node].node->schedulable) ++c.outside;
   }
 }
 
