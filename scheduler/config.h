@@ -74,6 +74,10 @@ struct Config {
   // Whether who carries out the plan stops a victim and starts its successor elsewhere when the number stays the same.
   bool replaces_workers = false;
 
+  // Whether plans say why in words, too (JobPlan::evidence and explanation). Nobody reads those of a simulation, and
+  // putting them together is a good part of a decision.
+  bool in_words = true;
+
   // --- admission of waiting trainers ---
   Admit admit = Admit::kFirstCome;
   double ageing_seconds = 3600;     // of waiting make up for as long a remaining time

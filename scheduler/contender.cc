@@ -37,24 +37,20 @@ void set_supply(const Config& config, Contender& c) {
 
 void find_workers(NodeTable& nodes, Contender& c) {
   c.worker_nodes.reserve(c.job->workers.size());
-  std::string_view last_name;
-  int last = kNowhere;
   for (const Worker& worker : c.job->workers) {
-    if (worker.node != last_name || last_name.empty()) {
-      last_name = worker.node;
-      last = worker.node.empty() ? kNowhere : nodes.index_of(worker.node);
-    }
-    c.worker_nodes.push_back(last);
+    const int node = nodes.index_of(worker.node);
+    c.worker_nodes.push_back(node);
     if (worker.draining) continue;
     ++c.live;
-    if (last == kNowhere) continue;
+    if (node == kNowhere) continue;
     ++c.bound;
-    nodes[last].standing_millicores += c.job->worker_millicores;
-    if (!nodes[last].node->schedulable) ++c.outside;
+    nodes[node].standing_millicores += c.job->worker_millicores;
+    if (!nodes[node].node->schedulable) ++c.outside;
   }
 }
 
 void find_hosts(const NodeTable& nodes, Contender& c) {
+  c.hosts.reserve(c.job->hosts.size());
   for (const TrainerHost& host : c.job->hosts) {
     HostShare share;
     share.node = nodes.index_of(host.node);
@@ -76,7 +72,8 @@ std::vector<Contender> make_contenders(const ClusterSnapshot& snapshot, NodeTabl
   std::vector<const Job*> jobs;
   jobs.reserve(snapshot.jobs.size());
   for (const Job& job : snapshot.jobs) jobs.push_back(&job);
-  std::sort(jobs.begin(), jobs.end(), [](const Job* a, const Job* b) { return a->id < b->id; });
+  const auto before = [](const Job* a, const Job* b) { return a->id < b->id; };
+  if (!std::is_sorted(jobs.begin(), jobs.end(), before)) std::sort(jobs.begin(), jobs.end(), before);
 
   std::unordered_map<std::string_view, int> quotas;
   for (int i = 0; i < std::ssize(snapshot.quotas); ++i) quotas.emplace(snapshot.quotas[i].name, i);

@@ -114,8 +114,7 @@ Reason reason_of(const Contender& c) {
   return c.want.reason;
 }
 
-JobPlan plan_for(const Contender& c, const Contender& wish, const NodeTable& nodes) {
-  JobPlan plan;
+void fill_plan(const Contender& c, const Contender& wish, const NodeTable& nodes, JobPlan& plan) {
   plan.id = c.job->id;
   plan.recommended = std::max(wish.workers, wish.assured_workers());
   plan.workers = c.job->mode == Mode::kRecommend ? c.job->allocated_workers : plan.recommended;
@@ -124,7 +123,6 @@ JobPlan plan_for(const Contender& c, const Contender& wish, const NodeTable& nod
   for (const int node : c.new_nodes) plan.new_worker_nodes.emplace_back(nodes.name(node));
   plan.local = local_plan(c, nodes);
   plan.reason = reason_of(wish);
-  return plan;
 }
 
 }  // namespace
@@ -159,16 +157,15 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
   const ProgressTable& curve = progress_table(config.softmin_exponent);
   Plan plan;
   plan.capacity_millicores = worker_capacity(nodes);
-  plan.jobs.reserve(contenders.size());
+  plan.jobs.resize(contenders.size());
   for (int i = 0; i < std::ssize(contenders); ++i) {
     const Contender& c = contenders[i];
     const auto its_advice = advice.find(i);
     const Contender& wish = its_advice == advice.end() ? c : its_advice->second;
     plan.granted_millicores += std::ssize(c.occupied) * c.job->worker_millicores;
-    plan.jobs.push_back(plan_for(c, wish, nodes));
-    if (const auto start = admitted.find(c.job->id); start != admitted.end())
-      plan.jobs.back().admission = start->second;
-    explain(wish, snapshot.taken_at_seconds, nodes, curve, config, plan.jobs.back());
+    fill_plan(c, wish, nodes, plan.jobs[i]);
+    if (const auto start = admitted.find(c.job->id); start != admitted.end()) plan.jobs[i].admission = start->second;
+    explain(wish, snapshot.taken_at_seconds, nodes, curve, config, plan.jobs[i]);
   }
   return plan;
 }

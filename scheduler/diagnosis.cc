@@ -24,45 +24,54 @@ double network_load(const Contender& c, const NodeTable& nodes) {
   const std::optional<SourceRate>& remote = c.job->observation.measurement->remote;
   if (!remote || !c.job->bytes_per_sample) return 0;
   double load = 0;
-  for (const TrainerHost& host : c.job->hosts) {
-    const int node = nodes.index_of(host.node);
-    if (node == kNowhere || !nodes[node].node->network_bytes_per_second) continue;
-    const double part = static_cast<double>(host.ranks) / std::max(c.job->ranks, 1);
-    load = std::max(load, remote->samples_per_second * *c.job->bytes_per_sample * part /
-                              *nodes[node].node->network_bytes_per_second);
+  for (const HostShare& host : c.hosts) {
+    if (host.node == kNowhere || !nodes[host.node].node->network_bytes_per_second) continue;
+    load = std::max(load, remote->samples_per_second * *c.job->bytes_per_sample * host.part /
+                              *nodes[host.node].node->network_bytes_per_second);
   }
   return load;
 }
 
 Diagnosis diagnose_starved(const Contender& c, const NodeTable& nodes, const Config& config) {
   const Measurement& m = *c.job->observation.measurement;
-  Text evidence;
-  evidence << "waits " << Percent{c.belief.wait_share};
-  if (!m.local && !m.remote) return {Bottleneck::kUnknown, (evidence << "; its executors are not measured").take()};
+  if (!m.local && !m.remote) return {};
   const double available = available_cores(c, m);
-  evidence << "; " << Number{c.belief.busy_cores} << " of " << Number{available} << " cores at work";
-  if (c.belief.busy_cores >= kCpuUsedUp * available) return {Bottleneck::kDataBoundCpu, evidence.take()};
+  if (c.belief.busy_cores >= kCpuUsedUp * available) return {Bottleneck::kDataBoundCpu, available};
   if (const double load = network_load(c, nodes); load >= config.network_bound_above)
-    return {Bottleneck::kDataBoundNetwork, (evidence << "; a host's network is " << Percent{load} << " full").take()};
+    return {Bottleneck::kDataBoundNetwork, available, load};
   const double idle = std::max(available - c.belief.busy_cores, 1e-9);
   if (m.reading_threads && *m.reading_threads >= config.storage_bound_above * idle)
-    return {Bottleneck::kDataBoundStorage,
-            (evidence << "; " << Number{*m.reading_threads} << " threads blocked in reads").take()};
-  return {Bottleneck::kDataBoundOther, evidence.take()};
+    return {Bottleneck::kDataBoundStorage, available};
+  return {Bottleneck::kDataBoundOther, available};
 }
 
 }  // namespace
 
 Diagnosis diagnose(const Contender& c, const NodeTable& nodes, const Config& config) {
-  if (!c.job->running) return {};
-  if (!c.belief.metrics_problem.empty()) return {Bottleneck::kUnknown, c.belief.metrics_problem};
+  if (!c.job->running || !c.belief.metrics_problem.empty()) return {};
   if (c.belief.starved) return diagnose_starved(c, nodes, config);
+  const bool gpu = c.belief.sated && c.job->observation.measurement->compute_share >= config.gpu_bound_above;
+  return {gpu ? Bottleneck::kGpuBound : Bottleneck::kNotDataBound};
+}
+
+std::string evidence_of(const Diagnosis& diagnosis, const Contender& c) {
+  if (!c.job->running) return {};
+  if (!c.belief.metrics_problem.empty()) return c.belief.metrics_problem;
   const Measurement& m = *c.job->observation.measurement;
-  const double training = m.compute_share;
-  Text evidence;
-  evidence << "waits " << Percent{c.belief.wait_share} << ", computes " << Percent{training} << " of the time";
-  const bool gpu = c.belief.sated && training >= config.gpu_bound_above;
-  return {gpu ? Bottleneck::kGpuBound : Bottleneck::kNotDataBound, evidence.take()};
+  Text text;
+  text << "waits " << Percent{c.belief.wait_share};
+  if (!c.belief.starved) {
+    text << ", computes " << Percent{m.compute_share} << " of the time";
+  } else if (diagnosis.bottleneck == Bottleneck::kUnknown) {
+    text << "; its executors are not measured";
+  } else {
+    text << "; " << Number{c.belief.busy_cores} << " of " << Number{diagnosis.available_cores} << " cores at work";
+    if (diagnosis.bottleneck == Bottleneck::kDataBoundNetwork)
+      text << "; a host's network is " << Percent{diagnosis.network_load} << " full";
+    if (diagnosis.bottleneck == Bottleneck::kDataBoundStorage)
+      text << "; " << Number{*m.reading_threads} << " threads blocked in reads";
+  }
+  return text.take();
 }
 
 }  // namespace sluice::scheduler

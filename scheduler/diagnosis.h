@@ -13,9 +13,13 @@ namespace sluice::scheduler {
 
 struct Diagnosis {
   Bottleneck bottleneck = Bottleneck::kUnknown;
-  std::string evidence;
+  double available_cores = 0;  // of a starved job: those that could have worked during all of the window
+  double network_load = 0;     // of one that is bound by it: share of a host's network that is in use
 };
 
 Diagnosis diagnose(const Contender& contender, const NodeTable& nodes, const Config& config);
+
+// The figures that it follows from, in words. REQUIRES: it is this contender's
+std::string evidence_of(const Diagnosis& diagnosis, const Contender& contender);
 
 }  // namespace sluice::scheduler

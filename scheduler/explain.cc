@@ -139,9 +139,10 @@ void explain(const Contender& c, double now_seconds, const NodeTable& nodes, con
     const double then = curve(c.supply(c.local_millicores, plan.recommended + 1));
     plan.next_worker_gain_percent = now > 0 ? 100 * (then / now - 1) : 100;
   }
-  Diagnosis diagnosis = diagnose(c, nodes, config);
+  const Diagnosis diagnosis = diagnose(c, nodes, config);
   plan.bottleneck = diagnosis.bottleneck;
-  plan.evidence = std::move(diagnosis.evidence);
+  if (!config.in_words) return;
+  plan.evidence = evidence_of(diagnosis, c);
   plan.explanation = sentence(c, plan);
 }
 

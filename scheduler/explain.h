@@ -12,8 +12,8 @@
 
 namespace sluice::scheduler {
 
-// `plan` has id, workers, recommended, local, admission and reason; this fills in the figures, the bottleneck and the
-// sentence.
+// `plan` has id, workers, recommended, local, admission and reason; this fills in the figures, the bottleneck and, with
+// Config::in_words, the sentence.
 void explain(const Contender& contender, double now_seconds, const NodeTable& nodes, const ProgressTable& curve,
              const Config& config, JobPlan& plan);
 

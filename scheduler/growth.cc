@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <queue>
 
 namespace sluice::scheduler {
 namespace {
@@ -18,6 +17,20 @@ constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 // the other existing ones, and before there is a new one.
 int pooled(const Contender& c, int workers) {
   return workers - std::clamp(workers - (c.live - c.outside), 0, c.outside);
+}
+
+// Puts the top of a heap where it belongs: a bidder's next bid replaces its last one. To take that out and put this in
+// costs twice as much, and most of them stay near the top.
+void sink_top(std::vector<Growth::Bid>& heap) {
+  const Growth::Bid bid = heap.front();
+  std::size_t at = 0;
+  for (std::size_t child = 1; child < heap.size(); child = 2 * at + 1) {
+    if (child + 1 < heap.size() && heap[child] < heap[child + 1]) ++child;
+    if (!(bid < heap[child])) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = bid;
 }
 
 }  // namespace
@@ -64,19 +77,20 @@ void Growth::hold(const Contender& c) {
 void Growth::run(const std::vector<int>& bidders) {
   const auto may_grow = [&](int index) { return contenders_[index].workers < contenders_[index].limit; };
   active_ = std::max<int>(1, static_cast<int>(std::count_if(bidders.begin(), bidders.end(), may_grow)));
-  std::vector<Bid> first;
-  first.reserve(bidders.size());
+  std::vector<Bid> bids;  // a heap, the highest on top
+  bids.reserve(bidders.size());
   for (const int index : bidders)
-    if (const auto bid = next_bid(index)) first.push_back(*bid);
-  std::priority_queue<Bid> bids(std::less<Bid>{}, std::move(first));
+    if (const auto bid = next_bid(index)) bids.push_back(*bid);
+  std::make_heap(bids.begin(), bids.end());
   while (!bids.empty()) {
-    std::optional<Bid> bid = bids.top();
-    bids.pop();
-    while (bid && (bids.empty() || bids.top() < *bid)) {  // as long as nobody bids more
-      serve(*bid);
-      bid = next_bid(bid->contender);
+    serve(bids.front());
+    if (const auto bid = next_bid(bids.front().contender)) {
+      bids.front() = *bid;
+      sink_top(bids);
+    } else {
+      std::pop_heap(bids.begin(), bids.end());
+      bids.pop_back();
     }
-    if (bid) bids.push(*bid);
   }
 }
 

@@ -259,6 +259,20 @@ TEST_CASE("names are names: other ones in the same order get the same plan") {
   });
 }
 
+TEST_CASE("a plan that nobody reads is the same plan, but for its sentences") {
+  property("words", [](unsigned seed) {
+    const ClusterSnapshot snapshot = lived_in(seed, everything());
+    Config config = some_config(seed);
+    Plan want = decide(snapshot, config);
+    for (JobPlan& job : want.jobs) {
+      job.evidence.clear();
+      job.explanation.clear();
+    }
+    config.in_words = false;
+    RC_ASSERT(text_of(decide(snapshot, config)) == text_of(want));
+  });
+}
+
 // Every feeder's CPU is somebody else's to set.
 ClusterSnapshot with_fixed_feeders(ClusterSnapshot snapshot) {
   for (Job& job : snapshot.jobs) {

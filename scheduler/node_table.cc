@@ -4,36 +4,37 @@
 #include <limits>
 
 namespace sluice::scheduler {
+namespace {
+
+// As it is before this decision gives anything away.
+NodeState state_of(const Node& node) {
+  NodeState state{.node = &node};
+  state.room_millicores = std::max<std::int64_t>(0, node.allocatable_millicores - node.requested_by_others_millicores);
+  if (node.schedulable)
+    state.worker_room_millicores = std::max<std::int64_t>(0, state.room_millicores - node.guarded_millicores);
+  state.memory_bytes = node.free_memory_bytes.value_or(std::numeric_limits<std::int64_t>::max());
+  state.network_bytes_per_second = node.network_bytes_per_second.value_or(std::numeric_limits<double>::infinity());
+  return state;
+}
+
+}  // namespace
 
 double NodeState::price_per_core_hour() const {
   return node->price_per_hour * 1000 / static_cast<double>(std::max<std::int64_t>(node->allocatable_millicores, 1));
 }
 
 NodeTable::NodeTable(const std::vector<Node>& nodes, std::int64_t worker_millicores)
-    : unit_millicores_(std::max<std::int64_t>(worker_millicores, 1)) {
+    : index_(nodes.size()), unit_millicores_(std::max<std::int64_t>(worker_millicores, 1)) {
+  std::vector<const Node*> by_name;
+  by_name.reserve(nodes.size());
+  for (const Node& node : nodes) by_name.push_back(&node);
+  std::sort(by_name.begin(), by_name.end(), [](const Node* a, const Node* b) { return a->name < b->name; });
   states_.reserve(nodes.size());
-  index_.reserve(nodes.size());
-  for (const Node& node : nodes) {
-    NodeState state{.node = &node};
-    state.room_millicores =
-        std::max<std::int64_t>(0, node.allocatable_millicores - node.requested_by_others_millicores);
-    if (node.schedulable)
-      state.worker_room_millicores = std::max<std::int64_t>(0, state.room_millicores - node.guarded_millicores);
-    state.memory_bytes = node.free_memory_bytes.value_or(std::numeric_limits<std::int64_t>::max());
-    state.network_bytes_per_second = node.network_bytes_per_second.value_or(std::numeric_limits<double>::infinity());
-    states_.push_back(state);
+  for (const Node* node : by_name) {
+    index_.add(node->name, size());
+    states_.push_back(state_of(*node));
+    pool_millicores_ += pool_part(states_.back(), 0);
   }
-  std::sort(states_.begin(), states_.end(),
-            [](const NodeState& a, const NodeState& b) { return a.node->name < b.node->name; });
-  for (int index = 0; index < size(); ++index) {
-    index_.emplace(name(index), index);
-    pool_millicores_ += pool_part(states_[index], 0);
-  }
-}
-
-int NodeTable::index_of(std::string_view node) const {
-  const auto found = index_.find(node);
-  return found == index_.end() ? kNowhere : found->second;
 }
 
 std::int64_t NodeTable::pool_part(const NodeState& state, std::int64_t extra_local_millicores) const {

@@ -13,14 +13,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "scheduler/name_index.h"
 #include "scheduler/snapshot.h"
 
 namespace sluice::scheduler {
-
-constexpr int kNowhere = -1;
 
 struct NodeState {
   const Node* node = nullptr;
@@ -50,7 +48,7 @@ class NodeTable {
   // `worker_millicores`: the size of the smallest worker; smaller rests of a node are of no use to workers.
   NodeTable(const std::vector<Node>& nodes, std::int64_t worker_millicores);
 
-  int index_of(std::string_view node) const;  // kNowhere: not in the snapshot
+  int index_of(std::string_view node) const { return index_.position_of(node); }  // kNowhere: not in the snapshot
   int size() const { return static_cast<int>(states_.size()); }
   NodeState& operator[](int index) { return states_[index]; }
   const NodeState& operator[](int index) const { return states_[index]; }
@@ -72,7 +70,7 @@ class NodeTable {
   std::int64_t pool_part(const NodeState& state, std::int64_t extra_local_millicores) const;
 
   std::vector<NodeState> states_;
-  std::unordered_map<std::string_view, int> index_;
+  NameIndex index_;
   std::int64_t unit_millicores_;
   std::int64_t pool_millicores_ = 0;
 };

@@ -1,8 +1,11 @@
 #include "scheduler/placement.h"
 
 #include <algorithm>
+#include <compare>
 #include <queue>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "scheduler/node_ranking.h"
 
@@ -65,12 +68,17 @@ class Placer {
     c.occupied.push_back(node);
   }
 
+  static void reserve_for_existing(Contender& c) {
+    c.kept.reserve(c.live);
+    c.occupied.reserve(std::max(c.live, c.workers));
+  }
+
   // The common case: all stay, and nobody needs to be chosen.
   bool stays_whole(Contender& c) {
     if (c.bound != c.live || c.workers < c.live || budget_left_) return false;
     for (std::size_t i = 0; i < c.worker_nodes.size(); ++i)
       if (c.worker_nodes[i] != kNowhere && nodes_[c.worker_nodes[i]].crowded) return false;
-    c.kept.reserve(c.live);
+    reserve_for_existing(c);
     for (std::size_t i = 0; i < c.worker_nodes.size(); ++i) {
       if (c.job->workers[i].draining) continue;
       take(c, c.worker_nodes[i]);
@@ -81,6 +89,7 @@ class Placer {
 
   void keep(Contender& c) {
     if (stays_whole(c)) return;
+    reserve_for_existing(c);
     std::optional<Reason> displaced;
     // Workers of an unconditional claim are not given up for want of room: the cluster may be hiding it from us just as
     // it hides the metrics.
@@ -265,37 +274,38 @@ class Placer {
   std::vector<char> no_place_;     // per contender: a worker that was granted found no node
 };
 
-}  // namespace
+std::vector<int> live_workers(const Contender& contender) {
+  std::vector<int> live;
+  live.reserve(contender.live);
+  for (int i = 0; i < std::ssize(contender.job->workers); ++i)
+    if (!contender.job->workers[i].draining) live.push_back(i);
+  return live;
+}
 
-std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes) {
-  struct Key {
+// Some of the job's workers, the one to keep longest first.
+std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes, std::vector<int> some) {
+  struct Key {  // in the order in which it counts; names differ
+    bool cordoned = false;
     bool starting = false;
     bool unbound = false;
     bool crowded = false;
-    bool cordoned = false;
     double price = 0;
     bool spot = false;
     double created = 0;
     std::int64_t emptiness = 0;
-    const std::string* name = nullptr;
+    std::string_view name;
     int index = 0;
 
-    bool operator<(const Key& other) const {
-      return std::tie(cordoned, starting, unbound, crowded, price, spot, created, emptiness, *name) <
-             std::tie(other.cordoned, other.starting, other.unbound, other.crowded, other.price, other.spot,
-                      other.created, other.emptiness, *other.name);
-    }
+    auto operator<=>(const Key&) const = default;
   };
   std::vector<Key> keys;
-  const std::vector<Worker>& workers = contender.job->workers;
-  keys.reserve(workers.size());
-  for (int i = 0; i < std::ssize(workers); ++i) {
-    const Worker& worker = workers[i];
-    if (worker.draining) continue;
+  keys.reserve(some.size());
+  for (const int i : some) {
+    const Worker& worker = contender.job->workers[i];
     Key key{.starting = !worker.ready,
             .unbound = contender.worker_nodes[i] == kNowhere,
             .created = worker.created_at_seconds,
-            .name = &worker.name,
+            .name = worker.name,
             .index = i};
     if (!key.unbound) {
       const NodeState& state = nodes[contender.worker_nodes[i]];
@@ -308,10 +318,14 @@ std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable
     keys.push_back(key);
   }
   std::sort(keys.begin(), keys.end());
-  std::vector<int> order;
-  order.reserve(keys.size());
-  for (const Key& key : keys) order.push_back(key.index);
-  return order;
+  std::transform(keys.begin(), keys.end(), some.begin(), [](const Key& key) { return key.index; });
+  return some;
+}
+
+}  // namespace
+
+std::vector<int> in_order_of_keeping(const Contender& contender, const NodeTable& nodes) {
+  return in_order_of_keeping(contender, nodes, live_workers(contender));
 }
 
 void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth, std::optional<double> budget_per_hour,
@@ -321,15 +335,15 @@ void place(std::vector<Contender>& contenders, NodeTable& nodes, Growth& growth,
 
 std::vector<std::string> victims_of(const Contender& contender, const NodeTable& nodes) {
   if (contender.live == std::ssize(contender.kept)) return {};
-  std::vector<int> live = in_order_of_keeping(contender, nodes);
-  std::erase_if(live, [&](int worker) {
-    return std::find(contender.kept.begin(), contender.kept.end(), &contender.job->workers[worker]) !=
-           contender.kept.end();
-  });
+  const std::vector<Worker>& workers = contender.job->workers;
+  std::vector<char> is_kept(workers.size());
+  for (const Worker* worker : contender.kept) is_kept[worker - workers.data()] = 1;
+  std::vector<int> leaving = live_workers(contender);
+  std::erase_if(leaving, [&](int worker) { return is_kept[worker] != 0; });
+  leaving = in_order_of_keeping(contender, nodes, std::move(leaving));
   std::vector<std::string> names;
-  names.reserve(live.size());
-  for (auto worker = live.rbegin(); worker != live.rend(); ++worker)
-    names.push_back(contender.job->workers[*worker].name);
+  names.reserve(leaving.size());
+  for (auto worker = leaving.rbegin(); worker != leaving.rend(); ++worker) names.push_back(workers[*worker].name);
   return names;
 }
 

@@ -106,9 +106,9 @@ struct JobPlan {
 
   Estimate estimate;
   Bottleneck bottleneck = Bottleneck::kUnknown;
-  std::string evidence;  // for the bottleneck: the figures it follows from
+  std::string evidence;  // for the bottleneck: the figures it follows from; empty unless Config::in_words
   Reason reason = Reason::kNotRunning;
-  std::string explanation;  // one sentence for people, with the numbers
+  std::string explanation;  // one sentence for people, with the numbers; empty unless Config::in_words
 
   // How much faster the job would step with one worker more than `recommended`; percent, >= 0.
   double next_worker_gain_percent = 0;

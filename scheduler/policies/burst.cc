@@ -14,7 +14,7 @@ struct Unlimited {
       const Node* node = scene.nodes.find(cpu.node);
       if (node != nullptr) cpu.limit_millicores = std::max(cpu.request_millicores, node->allocatable_millicores);
     }
-    return {.local = std::move(local), .explanation = "the CPU that goes with its GPUs, and what its hosts have idle"};
+    return {.local = std::move(local)};
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "scheduler/policies/job_by_job.h"
 #include "scheduler/policies/reading.h"
@@ -25,9 +24,7 @@ class CachewController {
     if (report && ready % pods_each == 0) {
       tuner_.report({ready / pods_each, report->seconds_per_sample, report->queue_depth});
     }
-    const int target = tuner_.target();
-    return {.workers = target * pods_each,
-            .explanation = std::to_string(target) + (tuner_.scaling() ? " workers, scaling" : " workers, converged")};
+    return {.workers = tuner_.target() * pods_each};
   }
 
  private:

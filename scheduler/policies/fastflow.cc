@@ -1,7 +1,5 @@
 #include "scheduler/policies/fastflow.h"
 
-#include <string>
-
 #include "scheduler/policies/job_by_job.h"
 #include "scheduler/policies/reading.h"
 
@@ -15,7 +13,7 @@ class FastFlowController {
   Wish wish(const Job& job, const Scene& /*scene*/) {
     const std::optional<Reading> reading = read(job);
     if (reading) profile(job, *reading);
-    return {.workers = workers_, .explanation = explanation_};
+    return {.workers = workers_};
   }
 
  private:
@@ -28,14 +26,10 @@ class FastFlowController {
       const bool offloads = fastflow_offloads(profile_, constants_);
       phase_ = offloads ? Phase::kRemoteProfile : Phase::kDecided;
       workers_ = offloads ? 1 : 0;
-      explanation_ = offloads ? "profiling a remote worker" : "its own CPU keeps up";
     } else if (phase_ == Phase::kRemoteProfile && reading.remote_rate_per_core) {
       profile_.worker_samples_per_second = worker_capacity(job, reading);
       phase_ = Phase::kDecided;
       workers_ = fastflow_workers(profile_, constants_);
-      const double ratio = fastflow_offload_ratio(profile_, workers_, constants_);
-      explanation_ = std::to_string(workers_) + " workers for " + std::to_string(static_cast<int>(100 * ratio)) +
-                     " % of the samples";
     }
   }
 
@@ -43,7 +37,6 @@ class FastFlowController {
   FastFlowProfile profile_;
   Phase phase_ = Phase::kLocalProfile;
   int workers_ = 0;
-  std::string explanation_ = "profiling without remote workers";
 };
 
 }  // namespace

@@ -22,7 +22,6 @@ TEST_CASE("FastFlow: one profile, one jump") {
   }
   // Local profile, one worker, its first window, then (32 - 12) / 0.77 = 25.97 workers.
   CHECK(workers == std::vector<int>{0, 1, 1, 26, 26, 26});
-  CHECK(world.plan().jobs[0].explanation == "26 workers for 62 % of the samples");
   CHECK(world.local_cores("a") == 12);
 }
 

@@ -1,7 +1,6 @@
 #include "scheduler/policies/hpa.h"
 
 #include <algorithm>
-#include <string>
 
 #include "scheduler/policies/hpa_behavior.h"
 #include "scheduler/policies/hpa_replicas.h"
@@ -66,7 +65,7 @@ class HpaController {
           hpa_replicas_by_cpu(replicas_, pods_of(job, replicas_), scene.now_seconds, constants_);
       if (desired) replicas_ = behavior_.next(scene.now_seconds, replicas_, *desired, min, max);
     }
-    return {.workers = replicas_, .explanation = std::to_string(replicas_) + " replicas for 80 % CPU"};
+    return {.workers = replicas_};
   }
 
  private:

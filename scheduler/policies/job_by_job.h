@@ -4,6 +4,8 @@
 // Thread safety: none.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string_view>
@@ -33,29 +35,32 @@ class JobByJobPolicy : public Policy {
 
   Plan decide(const ClusterSnapshot& snapshot) override {
     const NodeIndex nodes(snapshot.nodes);
-    std::map<JobId, Controller> next;
-    std::vector<Wish> wishes;
-    for (const Job& job : snapshot.jobs) {
-      if (!job.running) {
-        wishes.push_back({.explanation = "not running"});
-        continue;
-      }
-      const auto known = controllers_.find(job.id);
-      Controller& controller =
-          next.emplace(job.id, known == controllers_.end() ? make_controller_() : std::move(known->second))
-              .first->second;
-      wishes.push_back(controller.wish(job, {nodes, snapshot.taken_at_seconds}));
+    ++decisions_;
+    std::vector<Wish> wishes(snapshot.jobs.size());
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      const Job& job = snapshot.jobs[i];
+      if (!job.running) continue;
+      auto known = controllers_.find(job.id);
+      if (known == controllers_.end()) known = controllers_.emplace(job.id, Known{make_controller_()}).first;
+      known->second.running_at_decision = decisions_;
+      wishes[i] = known->second.controller.wish(job, {nodes, snapshot.taken_at_seconds});
     }
-    controllers_ = std::move(next);
+    std::erase_if(controllers_, [&](const auto& entry) { return entry.second.running_at_decision != decisions_; });
     return fulfil(snapshot, wishes, turns_, worker_nodes_);
   }
 
  private:
+  struct Known {
+    Controller controller;
+    std::int64_t running_at_decision = 0;  // the number of the last one that saw it run
+  };
+
   const std::string_view name_;
   const Turns turns_;
   const WorkerNodes worker_nodes_;
   const std::function<Controller()> make_controller_;
-  std::map<JobId, Controller> controllers_;
+  std::map<JobId, Known> controllers_;
+  std::int64_t decisions_ = 0;
 };
 
 }  // namespace sluice::scheduler

@@ -1,7 +1,6 @@
 #include "scheduler/policies/keda.h"
 
 #include <algorithm>
-#include <string>
 
 #include "scheduler/policies/hpa_behavior.h"
 #include "scheduler/policies/hpa_replicas.h"
@@ -33,7 +32,7 @@ class KedaController {
                                    std::max({1, job.min_workers, job.max_workers}));
       }
     }
-    return {.workers = replicas_, .explanation = std::to_string(replicas_) + " replicas for the queue's backlog"};
+    return {.workers = replicas_};
   }
 
  private:

@@ -111,8 +111,6 @@ Plan KneeProportionalPolicy::decide(const ClusterSnapshot& snapshot) {
     }
     division.divide(fits, wishes);
   }
-  const std::string cut = "its knee, times " + std::to_string(static_cast<int>(100 * fits)) + " %";
-  for (Wish& wish : wishes) wish.explanation = cut;
   return fulfil(snapshot, wishes, Turns::kOneEach);
 }
 

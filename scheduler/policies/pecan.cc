@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "scheduler/policies/job_by_job.h"
 #include "scheduler/policies/reading.h"
@@ -36,10 +35,7 @@ class PecanController {
     for (LocalCpu& cpu : local) {
       cpu.request_millicores = cpu.limit_millicores = cpu.request_millicores * target.local / max_local_;
     }
-    return {.workers = wished_workers_,
-            .local = std::move(local),
-            .explanation =
-                std::to_string(target.remote) + " remote and " + std::to_string(target.local) + " local workers"};
+    return {.workers = wished_workers_, .local = std::move(local)};
   }
 
  private:

@@ -8,8 +8,11 @@ namespace sluice::scheduler {
 
 class SluicePolicy : public Policy {
  public:
-  // A simulated cluster can stop a worker here and start its successor there.
-  explicit SluicePolicy(Config config) : config_(config) { config_.replaces_workers = true; }
+  // A simulated cluster can stop a worker here and start its successor there, and reads no sentences.
+  explicit SluicePolicy(Config config) : config_(config) {
+    config_.replaces_workers = true;
+    config_.in_words = false;
+  }
 
   std::string_view name() const override { return "sluice"; }
   Plan decide(const ClusterSnapshot& snapshot) override;

@@ -6,9 +6,7 @@ namespace sluice::scheduler {
 namespace {
 
 struct Proportional {
-  Wish wish(const Job& /*job*/, const Scene& /*scene*/) const {
-    return {.explanation = "the CPU that goes with its GPUs"};
-  }
+  Wish wish(const Job& /*job*/, const Scene& /*scene*/) const { return {}; }
 };
 
 }  // namespace

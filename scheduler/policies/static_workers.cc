@@ -1,7 +1,6 @@
 #include "scheduler/policies/static_workers.h"
 
 #include <algorithm>
-#include <string>
 
 #include "scheduler/policies/job_by_job.h"
 
@@ -17,7 +16,7 @@ struct FixedLoaders {
       const std::int64_t most = std::int64_t{1000} * per_gpu * host.gpus;
       local.push_back({host.node, std::min(most, scene.nodes.share_millicores(host)), most});
     }
-    return {.local = std::move(local), .explanation = std::to_string(per_gpu) + " loader processes per GPU"};
+    return {.local = std::move(local)};
   }
 };
 

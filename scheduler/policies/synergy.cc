@@ -24,9 +24,7 @@ Plan SynergyPolicy::decide(const ClusterSnapshot& snapshot) {
   std::vector<Wish> wishes;
   for (const Job& job : snapshot.jobs) {
     beliefs.push_back(estimate(job, snapshot.taken_at_seconds, config_));
-    wishes.push_back({.local = gpu_proportional(job, nodes),
-                      .explanation = "its profile's CPU where its host has it",
-                      .memory = beliefs.back().memory});
+    wishes.push_back({.local = gpu_proportional(job, nodes), .memory = beliefs.back().memory});
   }
   for (const auto& [name, tenants] : tenants_by_node(snapshot, nodes)) {
     std::vector<SynergyJob> jobs;

@@ -1,7 +1,6 @@
 #include "scheduler/policies/tfdata.h"
 
 #include <algorithm>
-#include <string>
 
 #include "scheduler/policies/job_by_job.h"
 #include "scheduler/policies/reading.h"
@@ -14,8 +13,7 @@ class TfDataController {
  public:
   Wish wish(const Job& job, const Scene& /*scene*/) {
     if (const std::optional<Reading> reading = read(job)) follow(job, *reading);
-    return {.workers = workers_,
-            .explanation = std::to_string(workers_) + " workers for what the trainer would consume"};
+    return {.workers = workers_};
   }
 
  private:

@@ -1,10 +1,13 @@
 #include "scheduler/policies/wishes.h"
 
 #include <algorithm>
-#include <limits>
+#include <compare>
+#include <map>
 #include <numeric>
-#include <set>
-#include <tuple>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "scheduler/admission.h"
 #include "scheduler/config.h"
@@ -28,18 +31,26 @@ struct Seat {
 
 // The reverse of the order in which a ReplicaSet scales in.
 std::vector<const Worker*> in_order_of_keeping(const Job& job) {
-  std::vector<const Worker*> live;
-  for (const Worker& worker : job.workers) {
-    if (!worker.draining) live.push_back(&worker);
-  }
-  const auto rank = [](const Worker& worker) {
-    return std::make_tuple(worker.node.empty(), !worker.ready,
-                           worker.ready ? worker.ready_since_seconds : worker.created_at_seconds);
+  struct Key {  // in the order in which it counts; names differ
+    bool unbound = false;
+    bool starting = false;
+    double since_seconds = 0;
+    std::string_view name;
+    const Worker* worker = nullptr;
+
+    auto operator<=>(const Key&) const = default;
   };
-  std::sort(live.begin(), live.end(), [&](const Worker* a, const Worker* b) {
-    const auto of_a = rank(*a), of_b = rank(*b);
-    return of_a != of_b ? of_a < of_b : a->name < b->name;
-  });
+  std::vector<Key> keys;
+  keys.reserve(job.workers.size());
+  for (const Worker& worker : job.workers) {
+    if (worker.draining) continue;
+    const double since_seconds = worker.ready ? worker.ready_since_seconds : worker.created_at_seconds;
+    keys.push_back({worker.node.empty(), !worker.ready, since_seconds, worker.name, &worker});
+  }
+  // Mostly they stand in the order in which they were started.
+  if (!std::is_sorted(keys.begin(), keys.end())) std::sort(keys.begin(), keys.end());
+  std::vector<const Worker*> live(keys.size());
+  std::transform(keys.begin(), keys.end(), live.begin(), [](const Key& key) { return key.worker; });
   return live;
 }
 
@@ -50,27 +61,24 @@ int wanted_workers(const Job& job, const Wish& wish) {
   return std::clamp(wish.workers, job.min_workers, std::max(job.min_workers, job.max_workers));
 }
 
-// CPU of the nodes while it is given away. Nodes are known by their position in the order of names.
+// CPU of the nodes, and what is left of quotas, while it is given away.
 class Stock {
  public:
-  explicit Stock(const ClusterSnapshot& snapshot) {
-    for (const Node& node : snapshot.nodes) nodes_.push_back({&node, NodeIndex::usable_millicores(node)});
-    std::sort(nodes_.begin(), nodes_.end(), [](const Entry& a, const Entry& b) { return a.node->name < b.node->name; });
-    for (std::size_t i = 0; i < nodes_.size(); ++i) index_[nodes_[i].node->name] = i;
-    for (const Quota& quota : snapshot.quotas) {
+  Stock(const NodeIndex& nodes, const std::vector<Quota>& quotas) : nodes_(nodes), free_(nodes.size()) {
+    for (int node = 0; node < nodes.size(); ++node) free_[node] = NodeIndex::usable_millicores(nodes[node]);
+    capacity_ = left();
+    for (const Quota& quota : quotas) {
       if (quota.worker_millicores) quota_left_[quota.name] = *quota.worker_millicores;
     }
   }
 
-  std::int64_t free(const std::string& node) const {
-    const auto found = index_.find(node);
-    return found == index_.end() ? 0 : nodes_[found->second].free;
-  }
+  const NodeIndex& nodes() const { return nodes_; }
+  std::int64_t free(int node) const { return free_[node]; }
 
-  bool take(const std::string& node, std::int64_t millicores) {
-    const auto found = index_.find(node);
-    if (found == index_.end() || nodes_[found->second].free < millicores) return false;
-    nodes_[found->second].free -= millicores;
+  // False: the snapshot has no such node, or there is no room on it.
+  bool take(int node, std::int64_t millicores) {
+    if (node == kNowhere || free_[node] < millicores) return false;
+    free_[node] -= millicores;
     return true;
   }
 
@@ -86,55 +94,47 @@ class Stock {
 
   // From here on nodes are only taken from through place().
   void rank(WorkerNodes worker_nodes) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      const Node& node = *nodes_[i].node;
-      const bool allowed = worker_nodes == WorkerNodes::kAll || node.gpus == 0;
-      if (node.schedulable && allowed) ranking_.insert(rank_of(i));
+    for (int node = 0; node < nodes_.size(); ++node) {
+      const bool has_gpus = nodes_[node].gpus > 0;
+      const bool allowed = worker_nodes == WorkerNodes::kAll || !has_gpus;
+      if (nodes_[node].schedulable && allowed) (has_gpus ? gpu_nodes_ : cpu_nodes_).push(room_of(node));
     }
   }
 
-  // Nullptr: no node has room for a new worker.
-  const std::string* place(std::int64_t millicores) {
-    for (const bool has_gpus : {false, true}) {
-      const auto roomiest = ranking_.lower_bound({has_gpus, std::numeric_limits<std::int64_t>::min(), 0});
-      if (roomiest == ranking_.end() || -std::get<1>(*roomiest) < millicores) continue;
-      const std::size_t i = std::get<2>(*roomiest);
-      ranking_.erase(roomiest);
-      nodes_[i].free -= millicores;
-      ranking_.insert(rank_of(i));
-      return &nodes_[i].node->name;
+  // The node that a new worker goes to; kNowhere: none has room for it.
+  int place(std::int64_t millicores) {
+    for (auto* ranking : {&cpu_nodes_, &gpu_nodes_}) {
+      if (ranking->empty() || ranking->top().millicores < millicores) continue;
+      const int node = ranking->top().node;
+      ranking->pop();
+      free_[node] -= millicores;
+      ranking->push(room_of(node));
+      return node;
     }
-    return nullptr;
+    return kNowhere;
   }
 
-  std::int64_t capacity() const {
-    return sum([](const Entry& e) { return NodeIndex::usable_millicores(*e.node); });
-  }
-  std::int64_t left() const {
-    return sum([](const Entry& e) { return e.free; });
-  }
+  std::int64_t capacity() const { return capacity_; }
+  std::int64_t left() const { return std::accumulate(free_.begin(), free_.end(), std::int64_t{0}); }
 
  private:
-  struct Entry {
-    const Node* node = nullptr;
-    std::int64_t free = 0;
+  // For new workers. The roomiest is on top of a queue, the first by name of several.
+  struct Room {
+    std::int64_t millicores = 0;
+    int node = 0;
+
+    bool operator<(const Room& other) const {
+      return millicores != other.millicores ? millicores < other.millicores : node > other.node;
+    }
   };
-  using Rank = std::tuple<bool, std::int64_t, std::size_t>;
 
-  Rank rank_of(std::size_t i) const {
-    const Entry& entry = nodes_[i];
-    return {entry.node->gpus > 0, -(entry.free - entry.node->guarded_millicores), i};
-  }
-  template <typename Figure>
-  std::int64_t sum(Figure figure) const {
-    return std::accumulate(nodes_.begin(), nodes_.end(), std::int64_t{0},
-                           [&](std::int64_t total, const Entry& entry) { return total + figure(entry); });
-  }
+  Room room_of(int node) const { return {free_[node] - nodes_[node].guarded_millicores, node}; }
 
-  std::vector<Entry> nodes_;
-  std::map<std::string, std::size_t, std::less<>> index_;
+  const NodeIndex& nodes_;
+  std::vector<std::int64_t> free_;  // by node
+  std::int64_t capacity_ = 0;
   std::map<std::string, std::int64_t, std::less<>> quota_left_;
-  std::set<Rank> ranking_;
+  std::priority_queue<Room> cpu_nodes_, gpu_nodes_;
 };
 
 std::vector<Seat> seats_in_order_of_id(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes) {
@@ -145,18 +145,22 @@ std::vector<Seat> seats_in_order_of_id(const ClusterSnapshot& snapshot, const st
     seats[i].wanted = wanted_workers(snapshot.jobs[i], wishes[i]);
     seats[i].live = in_order_of_keeping(snapshot.jobs[i]);
   }
-  std::sort(seats.begin(), seats.end(), [](const Seat& a, const Seat& b) { return a.job->id < b.job->id; });
+  const auto before = [](const Seat& a, const Seat& b) { return a.job->id < b.job->id; };
+  if (!std::is_sorted(seats.begin(), seats.end(), before)) std::sort(seats.begin(), seats.end(), before);
   return seats;
 }
 
 // The trainers that start now. The CPU that their pods ask for is theirs from now on.
 std::map<JobId, Admission> admit_trainers(const ClusterSnapshot& snapshot, Stock& stock) {
+  const auto is_ours = [](const Job& job) { return job.waiting && !job.waiting->admitted_elsewhere; };
+  if (std::none_of(snapshot.jobs.begin(), snapshot.jobs.end(), is_ours)) return {};
   NodeTable table(snapshot.nodes, 1);
   std::map<JobId, Admission> admitted = admit(snapshot, table, Config{});
   for (const Job& job : snapshot.jobs) {
     const auto start = admitted.find(job.id);
     if (start == admitted.end()) continue;
-    for (const std::string& node : start->second.nodes) {
+    for (const std::string& name : start->second.nodes) {
+      const int node = stock.nodes().index_of(name);
       stock.take(node, std::min(stock.free(node), job.waiting->millicores_per_rank));
     }
   }
@@ -164,14 +168,15 @@ std::map<JobId, Admission> admit_trainers(const ClusterSnapshot& snapshot, Stock
 }
 
 // Feeders first. A wish beyond its node's CPU is cut to what is left, in the order of jobs.
-void take_local(Seat& seat, const NodeIndex& nodes, Stock& stock) {
+void take_local(Seat& seat, Stock& stock) {
   if (!seat.job->running || !seat.job->local_adjustable) return;
-  seat.local = seat.wish->local ? *seat.wish->local : gpu_proportional(*seat.job, nodes);
+  seat.local = seat.wish->local ? *seat.wish->local : gpu_proportional(*seat.job, stock.nodes());
   for (LocalCpu& local : seat.local) {
-    if (nodes.find(local.node) == nullptr) continue;
-    local.request_millicores = std::min(local.request_millicores, stock.free(local.node));
+    const int node = stock.nodes().index_of(local.node);
+    if (node == kNowhere) continue;
+    local.request_millicores = std::min(local.request_millicores, stock.free(node));
     local.limit_millicores = std::max(local.limit_millicores, local.request_millicores);
-    stock.take(local.node, local.request_millicores);
+    stock.take(node, local.request_millicores);
   }
 }
 
@@ -182,7 +187,7 @@ void keep_workers(Seat& seat, Stock& stock) {
     const bool wanted = seat.granted + kept_pending < seat.wanted;
     if (wanted && worker->node.empty()) {
       ++kept_pending;  // stands in for a new one
-    } else if (wanted && stock.take(worker->node, seat.job->worker_millicores)) {
+    } else if (wanted && stock.take(stock.nodes().index_of(worker->node), seat.job->worker_millicores)) {
       stock.charge(*seat.job);
       ++seat.granted;
     } else {
@@ -196,10 +201,10 @@ void keep_workers(Seat& seat, Stock& stock) {
 
 bool add_worker(Seat& seat, Stock& stock) {
   if (seat.granted >= seat.wanted || seat.out_of_room) return false;
-  const std::string* node = stock.within_quota(*seat.job) ? stock.place(seat.job->worker_millicores) : nullptr;
-  if (node == nullptr) return seat.out_of_room = true, false;
+  const int node = stock.within_quota(*seat.job) ? stock.place(seat.job->worker_millicores) : kNowhere;
+  if (node == kNowhere) return seat.out_of_room = true, false;
   stock.charge(*seat.job);
-  seat.new_worker_nodes.push_back(*node);
+  seat.new_worker_nodes.push_back(stock.nodes()[node].name);
   ++seat.granted;
   return true;
 }
@@ -228,14 +233,14 @@ Reason reason_of(const Seat& seat) {
   return Reason::kNeedMet;
 }
 
-JobPlan plan_for(const Seat& seat) {
-  JobPlan plan;
+// Takes what the seat has gathered.
+void fill_plan(Seat& seat, JobPlan& plan) {
   plan.id = seat.job->id;
   plan.workers = seat.granted;
   plan.recommended = plan.workers;
   // Pending workers have no place of their own: those that no place was found for go.
   const int live = static_cast<int>(seat.live.size());
-  plan.victims = seat.victims;
+  plan.victims = std::move(seat.victims);
   for (int i = live - 1; i >= 0 && live - static_cast<int>(plan.victims.size()) > seat.granted; --i) {
     if (seat.live[i]->node.empty() && !std::count(plan.victims.begin(), plan.victims.end(), seat.live[i]->name)) {
       plan.victims.push_back(seat.live[i]->name);
@@ -243,24 +248,25 @@ JobPlan plan_for(const Seat& seat) {
   }
   // The worst to keep goes first.
   std::reverse(plan.victims.begin(), plan.victims.end());
-  plan.new_worker_nodes = seat.new_worker_nodes;
-  plan.local = seat.local;
+  plan.new_worker_nodes = std::move(seat.new_worker_nodes);
+  plan.local = std::move(seat.local);
   plan.estimate = seat.wish->estimate;
   plan.memory = seat.wish->memory;
   plan.reason = reason_of(seat);
-  plan.explanation = seat.wish->explanation;
-  return plan;
 }
 
 }  // namespace
 
-NodeIndex::NodeIndex(const std::vector<Node>& nodes) {
-  for (const Node& node : nodes) nodes_[node.name] = &node;
+NodeIndex::NodeIndex(const std::vector<Node>& nodes) : index_(nodes.size()) {
+  nodes_.reserve(nodes.size());
+  for (const Node& node : nodes) nodes_.push_back(&node);
+  std::sort(nodes_.begin(), nodes_.end(), [](const Node* a, const Node* b) { return a->name < b->name; });
+  for (int index = 0; index < size(); ++index) index_.add(nodes_[index]->name, index);
 }
 
-const Node* NodeIndex::find(const std::string& name) const {
-  const auto found = nodes_.find(name);
-  return found == nodes_.end() ? nullptr : found->second;
+const Node* NodeIndex::find(std::string_view name) const {
+  const int index = index_of(name);
+  return index == kNowhere ? nullptr : nodes_[index];
 }
 
 std::int64_t NodeIndex::usable_millicores(const Node& node) {
@@ -275,6 +281,7 @@ std::int64_t NodeIndex::share_millicores(const TrainerHost& host) const {
 
 std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes) {
   std::vector<LocalCpu> local;
+  local.reserve(job.hosts.size());
   for (const TrainerHost& host : job.hosts) {
     const std::int64_t share = nodes.share_millicores(host);
     local.push_back({host.node, share, share});
@@ -284,13 +291,13 @@ std::vector<LocalCpu> gpu_proportional(const Job& job, const NodeIndex& nodes) {
 
 Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Turns turns, WorkerNodes worker_nodes) {
   const NodeIndex nodes(snapshot.nodes);
-  Stock stock(snapshot);
+  Stock stock(nodes, snapshot.quotas);
   std::vector<Seat> seats = seats_in_order_of_id(snapshot, wishes);
 
   // 1. Trainers that start: first come first served with backfill, the same for all.
   std::map<JobId, Admission> admitted = admit_trainers(snapshot, stock);
   // 2. What is guaranteed: the feeders' requests.
-  for (Seat& seat : seats) take_local(seat, nodes, stock);
+  for (Seat& seat : seats) take_local(seat, stock);
   // 3. What is there: workers keep their nodes where feeders leave them room.
   for (Seat& seat : seats) keep_workers(seat, stock);
   // 4. What is new.
@@ -300,9 +307,11 @@ Plan fulfil(const ClusterSnapshot& snapshot, const std::vector<Wish>& wishes, Tu
   Plan plan;
   plan.capacity_millicores = stock.capacity();
   plan.granted_millicores = stock.capacity() - stock.left();
-  for (const Seat& seat : seats) {
-    plan.jobs.push_back(plan_for(seat));
-    plan.jobs.back().admission = std::move(admitted[seat.job->id]);
+  plan.jobs.resize(seats.size());
+  for (std::size_t i = 0; i < seats.size(); ++i) {
+    fill_plan(seats[i], plan.jobs[i]);
+    if (const auto start = admitted.find(seats[i].job->id); start != admitted.end())
+      plan.jobs[i].admission = std::move(start->second);
   }
   return plan;
 }

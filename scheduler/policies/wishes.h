@@ -18,12 +18,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "scheduler/name_index.h"
 #include "scheduler/plan.h"
 #include "scheduler/snapshot.h"
 
@@ -32,7 +31,6 @@ namespace sluice::scheduler {
 struct Wish {
   int workers = 0;                             // data workers of Job::worker_millicores
   std::optional<std::vector<LocalCpu>> local;  // per host, in the order of Job::hosts; none: the GPU-proportional share
-  std::string explanation;                     // one sentence for people
   Estimate estimate;                           // what the policy measured, where it measures
   std::optional<EstimatorMemory> memory;       // to be handed back in the next snapshot
 };
@@ -53,12 +51,15 @@ enum class WorkerNodes {
   kAll,
 };
 
-// Nodes by name, and what of their CPU belongs to whom.
+// Nodes in the order of their names, and what of their CPU belongs to whom. Lifetime: refers to the nodes.
 class NodeIndex {
  public:
   explicit NodeIndex(const std::vector<Node>& nodes);
 
-  const Node* find(const std::string& name) const;  // nullptr: not part of the snapshot
+  int size() const { return static_cast<int>(nodes_.size()); }
+  const Node& operator[](int index) const { return *nodes_[index]; }
+  int index_of(std::string_view name) const { return index_.position_of(name); }  // kNowhere: not in the snapshot
+  const Node* find(std::string_view name) const;                                  // nullptr: the same
 
   // CPU that trainers and data workers may use on the node.
   static std::int64_t usable_millicores(const Node& node);
@@ -67,7 +68,8 @@ class NodeIndex {
   std::int64_t share_millicores(const TrainerHost& host) const;
 
  private:
-  std::map<std::string, const Node*, std::less<>> nodes_;
+  std::vector<const Node*> nodes_;
+  NameIndex index_;
 };
 
 // Each host's GPU-proportional share, guaranteed and as a limit: what every trainer gets without a scheduler.

@@ -25,7 +25,7 @@ struct Case {
   explicit Case(unsigned seed) : snapshot(random_cluster(seed, shape())) {
     std::mt19937 random(seed);
     for (const Job& job : snapshot.jobs) {
-      Wish wish{.workers = static_cast<int>(random() % 12), .explanation = "as it likes"};
+      Wish wish{.workers = static_cast<int>(random() % 12)};
       if (random() % 2 == 0) {
         wish.local.emplace();
         for (const TrainerHost& host : job.hosts) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace sluice::simulator {
 namespace {
@@ -23,26 +24,27 @@ Turn turn_of(JobState& job, const scheduler::JobPlan& plan) {
   return turn;
 }
 
+int number_of_nodes(const Cluster& cluster) {
+  return std::accumulate(cluster.groups.begin(), cluster.groups.end(), 0,
+                         [](int sum, const NodeGroup& group) { return sum + group.count; });
+}
+
 }  // namespace
 
-Floor::Floor(const Cluster& cluster, std::vector<JobState>& jobs) : cluster_(cluster), jobs_(jobs) {
+Floor::Floor(const Cluster& cluster, std::vector<JobState>& jobs)
+    : cluster_(cluster), jobs_(jobs), node_by_name_(number_of_nodes(cluster)) {
+  nodes_.reserve(number_of_nodes(cluster));  // the index refers to their names
   for (const NodeGroup& group : cluster.groups) {
     for (int i = 0; i < group.count; ++i) {
-      NodeState node;
+      NodeState& node = nodes_.emplace_back();
       node.name = group.node_name(i);
       node.gpus = node.free_gpus = group.gpus;
       node.capacity_millicores = std::llround(group.cores * 1000);
       node.network_gbps = group.network_gbps;
       node.spot = group.spot;
-      node_by_name_[node.name] = static_cast<int>(nodes_.size());
-      nodes_.push_back(std::move(node));
+      node_by_name_.add(node.name, static_cast<int>(nodes_.size()) - 1);
     }
   }
-}
-
-int Floor::node_named(const std::string& name) const {
-  const auto found = node_by_name_.find(name);
-  return found == node_by_name_.end() ? -1 : found->second;
 }
 
 std::int64_t Floor::share_millicores(int node, int gpus) const {
@@ -74,7 +76,7 @@ std::vector<HostState> Floor::hosts_on(const std::vector<std::string>& names, in
   const int ranks = static_cast<int>(names.size());
   if (ranks > gpus) return {};
   for (int rank = 0; rank < ranks; ++rank) {
-    const int node = node_named(names[rank]);
+    const int node = node_by_name_.position_of(names[rank]);
     const int part = gpus / ranks + (rank < gpus % ranks ? 1 : 0);
     if (node < 0 || !nodes_[node].up || nodes_[node].cordoned) return {};
     const auto same = std::find_if(hosts.begin(), hosts.end(), [&](const HostState& h) { return h.node == node; });
@@ -209,13 +211,14 @@ void Floor::stop(JobState& job, WorkerState& worker, double now_seconds) {
 
 bool Floor::stop_surplus(JobState& job, const scheduler::JobPlan& plan, int surplus, double now_seconds) {
   if (surplus <= 0) return false;
+  scheduler::NameIndex by_name(job.workers.size());
+  for (int i = 0; i < std::ssize(job.workers); ++i) by_name.add(job.workers[i].name, i);
   for (const std::string& victim : plan.victims) {
     if (surplus == 0) break;
-    for (WorkerState& worker : job.workers) {
-      if (worker.name != victim || worker.gone_seconds >= 0) continue;
-      stop(job, worker, now_seconds);
-      --surplus;
-    }
+    const int at = by_name.position_of(victim);
+    if (at == scheduler::kNowhere || job.workers[at].gone_seconds >= 0) continue;
+    stop(job, job.workers[at], now_seconds);
+    --surplus;
   }
   // A plan that names too few lets the cluster choose: the youngest, those without a node first.
   for (const bool bound : {false, true})
@@ -265,7 +268,8 @@ bool Floor::start_missing(JobState& job, const scheduler::JobPlan& plan, int mis
     worker.name = "w" + std::to_string(job.index) + "-" + std::to_string(job.next_worker++);
     worker.millicores = cluster_.physics.worker_millicores;
     worker.created_seconds = now_seconds;
-    const int hint = i < static_cast<int>(plan.new_worker_nodes.size()) ? node_named(plan.new_worker_nodes[i]) : -1;
+    const int hint =
+        i < static_cast<int>(plan.new_worker_nodes.size()) ? node_by_name_.position_of(plan.new_worker_nodes[i]) : -1;
     if (hint < 0 || !bind(job, worker, hint, now_seconds)) {
       const int node = node_with_room(worker.millicores);
       if (node >= 0) bind(job, worker, node, now_seconds);

@@ -10,9 +10,9 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "scheduler/name_index.h"
 #include "scheduler/plan.h"
 #include "scheduler/simulator/state.h"
 
@@ -65,12 +65,11 @@ class Floor {
   bool bind(JobState& job, WorkerState& worker, int node, double now_seconds);
   int node_with_room(std::int64_t millicores) const;
   void make_room(int node, std::int64_t millicores);
-  int node_named(const std::string& name) const;
 
   const Cluster& cluster_;
   std::vector<JobState>& jobs_;
   std::vector<NodeState> nodes_;
-  std::unordered_map<std::string, int> node_by_name_;
+  scheduler::NameIndex node_by_name_;
   PlacementCounts counts_;
 };
 
