@@ -233,17 +233,20 @@ JobPlan plan_for(const Seat& seat) {
   plan.id = seat.job->id;
   plan.workers = seat.granted;
   plan.recommended = plan.workers;
-  // Pending workers have no place of their own: those that no place was found for go.
-  const int live = static_cast<int>(seat.live.size());
-  plan.victims = seat.victims;
-  for (int i = live - 1; i >= 0 && live - static_cast<int>(plan.victims.size()) > seat.granted; --i) {
-    if (seat.live[i]->node.empty() && !std::count(plan.victims.begin(), plan.victims.end(), seat.live[i]->name)) {
-      plan.victims.push_back(seat.live[i]->name);
-    }
+  // Pending workers have no place of their own: those that no place was found for go, too. The worst to keep goes
+  // first.
+  auto surplus = std::ssize(seat.live) - std::ssize(seat.victims) - seat.granted;
+  std::ptrdiff_t pending = 0;
+  for (auto worker = seat.live.rbegin(); worker != seat.live.rend(); ++worker) {
+    const std::string& name = (*worker)->name;
+    const bool evicted = std::count(seat.victims.begin(), seat.victims.end(), name) > 0;
+    const bool unplaced = !evicted && (*worker)->node.empty() && surplus > 0;
+    if (evicted || unplaced) plan.victims.push_back(name);
+    if (unplaced) --surplus;
+    if (!evicted && !unplaced && (*worker)->node.empty()) ++pending;
   }
-  // The worst to keep goes first.
-  std::reverse(plan.victims.begin(), plan.victims.end());
-  plan.new_worker_nodes = seat.new_worker_nodes;
+  // The first places are for those that are there already and wait for one.
+  plan.new_worker_nodes.assign(seat.new_worker_nodes.begin() + pending, seat.new_worker_nodes.end());
   plan.local = seat.local;
   plan.estimate = seat.wish->estimate;
   plan.memory = seat.wish->memory;

@@ -203,6 +203,32 @@ TEST_CASE("a pending worker is placed when there is room, and stays wished for w
   CHECK(full.jobs[0].reason == Reason::kCpu);
 }
 
+TEST_CASE("pending workers, by how much room there is for them: the youngest go first, and new ones come last") {
+  Job job = holding(running("a"), 1, "n");
+  job = with_worker(job, "young", "", false, 900);
+  job = with_worker(job, "old", "", false, 500);
+  struct Row {
+    const char* situation;
+    int cores, wish;
+    std::vector<std::string> want_victims;
+    int want_new;
+  };
+  const Row rows[] = {
+      {"for none of them", 1, 3, {"young", "old"}, 0},
+      {"for one", 2, 3, {"young"}, 0},
+      {"for both: their places are no new workers'", 3, 3, {}, 0},
+      {"for both, and two more are wished for", 9, 5, {}, 2},
+      {"for both, and only one is wished for", 9, 2, {"young"}, 0},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    const Plan plan = fulfil(snapshot({cpu_node("n", row.cores)}, {job}), {workers(row.wish)}, Turns::kOneEach);
+    CHECK(plan.jobs[0].workers == std::min(row.cores, row.wish));
+    CHECK(plan.jobs[0].victims == row.want_victims);
+    CHECK(std::ssize(plan.jobs[0].new_worker_nodes) == row.want_new);
+  }
+}
+
 TEST_CASE("draining workers are neither supply nor obstacle") {
   Job job = holding(running("a"), 3, "n");
   job.workers[0].draining = true;
