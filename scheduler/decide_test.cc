@@ -345,5 +345,13 @@ TEST_CASE("the plan does not depend on what it cannot see: how sharp the knee re
         decided(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(kHungry))).jobs[0].workers);
 }
 
+TEST_CASE("what a plan gives is what has a node: workers that were lost are no part of it") {
+  const Plan plan =
+      decide(MakeSnapshot().node("n1", 1000).job(MakeJob("a").mode(Mode::kOff).holds(1, "n1").allocated(3)).obj(), {});
+  CHECK(plan.jobs[0].workers == 3);
+  CHECK(plan.capacity_millicores == 1000);
+  CHECK(plan.granted_millicores == 1000);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

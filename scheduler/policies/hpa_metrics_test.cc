@@ -134,5 +134,43 @@ TEST_CASE("HPA: it looks every 15 s, and a sync is counted from the last one") {
   }
 }
 
+// Ten replicas were set five minutes ago, by a minimum that has been lowered to one since.
+struct Lowered {
+  Lowered() {
+    ClusterSnapshot before = cluster_of(10 * ready_since(200), 8);
+    before.taken_at_seconds = kNow - 315;
+    before.jobs[0].observation.measurement->window_end_seconds = kNow - 315;
+    before.jobs[0].min_workers = 10;
+    REQUIRE(policy->decide(before).jobs[0].workers == 10);
+  }
+
+  int replicas(const std::vector<Worker>& workers, double busy_cores) const {
+    return policy->decide(cluster_of(workers, busy_cores)).jobs[0].workers;
+  }
+
+  std::unique_ptr<Policy> policy = make_hpa_policy();
+};
+
+TEST_CASE("HPA: pods without a place are idle on the way up, and nothing on the way down") {
+  // Five at 40 %: two and a half are enough. Those that are not there are not taken for busy.
+  CHECK(Lowered().replicas(5 * ready_since(200) + 5 * unbound(), 2) == 3);
+  CHECK(Lowered().replicas(5 * ready_since(200), 2) == 3);
+  // Those that have a place and no metric are.
+  CHECK(Lowered().replicas(5 * ready_since(200) + 5 * starting(), 2) == 9);
+  // Five that are saturated want a sixth and a seventh, but ten were set, and five of them are idle.
+  CHECK(Lowered().replicas(5 * ready_since(200) + 5 * unbound(), 5) == 10);
+  CHECK(Lowered().replicas(5 * ready_since(200), 5) == 10);
+}
+
+TEST_CASE("HPA: what the maximum cut off was never asked for") {
+  const auto policy = make_hpa_policy();
+  ClusterSnapshot cluster = cluster_of(5 * ready_since(200), 5);
+  cluster.jobs[0].min_workers = cluster.jobs[0].max_workers = 5;
+  CHECK(policy->decide(cluster).jobs[0].workers == 5);
+  cluster.jobs[0].max_workers = 100;
+  cluster.taken_at_seconds += 1;
+  CHECK(policy->decide(cluster).jobs[0].workers == 5);  // no sync yet
+}
+
 }  // namespace
 }  // namespace sluice::scheduler

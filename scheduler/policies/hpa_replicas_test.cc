@@ -94,6 +94,9 @@ TEST_CASE("replicas by CPU, by situation") {
       {"scaling down: a pod without a metric counts as busy", times(4, old_pod(20)) + times(2, missing()), 4},
       {"scaling down: pods without metrics would turn it around", times(2, old_pod(70)) + times(4, missing()), 6},
       {"within the tolerance, and a pod without a metric", times(4, old_pod(80)) + times(1, missing()), 5},
+      {"within the tolerance from below, and a pod that is pending", times(4, old_pod(75)) + times(1, pending()), 5},
+      {"within the tolerance once a pod without a metric counts as idle", times(10, old_pod(96)) + times(1, missing()),
+       11},
 
       {"young: its window began before it was ready", times(2, old_pod(40)) + times(2, young(100, 49)), 1},
       {"young: a full window since it became ready", times(2, old_pod(40)) + times(2, young(100, 51)), 4},
@@ -187,6 +190,11 @@ TEST_CASE("absurd loads still give a number of replicas") {
   CHECK(hpa_replicas_by_average_value(1, std::numeric_limits<double>::infinity(), 1, 0.1) == 1'000'000);
   CHECK(hpa_replicas_by_average_value(3, std::numeric_limits<double>::quiet_NaN(), 1, 0.1) == 0);
   CHECK(hpa_replicas_by_cpu(1, times(1, old_pod(1e300)), kNow, {}) == 1'000'000);
+}
+
+TEST_CASE("more replicas are set than there are pods: what these want is no reason to take the others back") {
+  CHECK(hpa_replicas_by_cpu(10, times(4, old_pod(160)) + times(1, missing()), kNow, {}) == 10);
+  CHECK(hpa_replicas_by_cpu(7, times(4, old_pod(160)) + times(1, missing()), kNow, {}) == 8);
 }
 
 }  // namespace

@@ -159,5 +159,11 @@ TEST_CASE("KEDA: another target, another pace") {
   follow(*slow, world, {{0, 0, 0}, {59, 8, 0}, {60, 8, 1}, {61, 8, 4}, {91, 0, 4}, {119, 0, 4}, {120, 0, 0}});
 }
 
+TEST_CASE("KEDA: what a growing backlog asks for is heard at the HPA's next sync, not before") {
+  World world = one_job(20);
+  const auto policy = make_keda_policy();
+  follow(*policy, world, {{0, 2, 1}, {15, 2, 4}, {20, 3, 4}, {29.9, 3, 4}, {30, 3, 6}});
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -96,6 +96,9 @@ TEST_CASE("knee-proportional: what one measurement gives, by hand") {
   guarded.guarded_millicores = 20'000;
   Job blind = needing("b", "g", 4);
   blind.observation = {std::nullopt, "away"};
+  Job blind_with_workers = blind;
+  blind_with_workers.allocated_workers = 2;
+  blind_with_workers.workers = {{.name = "w0", .node = "c", .ready = true}, {.name = "w1", .node = "c", .ready = true}};
   struct Row {
     const char* situation;
     std::vector<Node> nodes;
@@ -123,6 +126,7 @@ TEST_CASE("knee-proportional: what one measurement gives, by hand") {
        {gpu, cpu(100)},
        {needing("a", "g", 15), blind},
        {{12000, 8}, {12000, 0}}},
+      {"or those that it has", {gpu, cpu(100)}, {blind_with_workers}, {{12000, 2}}},
   };
   for (const Row& row : rows) {
     INFO(row.situation);

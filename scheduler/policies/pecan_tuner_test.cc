@@ -87,6 +87,10 @@ TEST_CASE("stable is final") {
   follow(tuner, needing(3));
   const PecanTarget settled = tuner.target();
   for (int i = 0; i < 30; ++i) CHECK(tuner.report({settled.remote, settled.local, 100.0, true}) == settled);
+  // Nor does a worker that is lost, or that is there too long, set it going again.
+  CHECK(tuner.report({settled.remote + 1, settled.local, 100.0, true}) == settled);
+  CHECK(tuner.report({settled.remote, settled.local - 1, 100.0, false}) == settled);
+  CHECK(tuner.state() == State::kStable);
 }
 
 TEST_CASE("a target that is not in effect, by situation") {
@@ -126,6 +130,10 @@ TEST_CASE("a local worker that does not leave is built upon") {
   REQUIRE(tuner.target() == PecanTarget{1, 2});
   REQUIRE(tuner.report({1, 2, 1.2, true}) == PecanTarget{0, 1});  // harm
   CHECK(tuner.report({0, 2, 1.2, true}) == PecanTarget{0, 3});
+  // Up to the last one; there is no remote worker left to take away.
+  follow(tuner, [](PecanTarget) { return 1.2; });
+  CHECK(tuner.target() == PecanTarget{0, 10});
+  CHECK(tuner.state() == State::kStable);
 }
 
 TEST_CASE("a wild report is discarded") {

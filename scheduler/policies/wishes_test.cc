@@ -181,11 +181,11 @@ TEST_CASE("a worker that finds no node leaves its quota to the others") {
 
 TEST_CASE("who goes first when workers are taken away: unbound, not ready, youngest") {
   Job job = running("a");
-  job = with_worker(job, "old", "n", true, 10);
+  job = with_worker(job, "z-old", "n", true, 10);
   job = with_worker(job, "unbound", "", false, 5);
-  job = with_worker(job, "young", "n", true, 500);
+  job = with_worker(job, "a-young", "n", true, 500);
   job = with_worker(job, "starting", "n", false, 600);
-  const std::vector<std::string> order{"unbound", "starting", "young", "old"};
+  const std::vector<std::string> order{"unbound", "starting", "a-young", "z-old"};
   for (int left = 0; left <= 3; ++left) {
     const Plan plan = fulfil(snapshot({cpu_node("n", 10)}, {job}), {workers(left)}, Turns::kOneEach);
     CHECK(plan.jobs[0].victims == std::vector<std::string>(order.begin(), order.begin() + 4 - left));
@@ -205,8 +205,8 @@ TEST_CASE("a pending worker is placed when there is room, and stays wished for w
 
 TEST_CASE("pending workers, by how much room there is for them: the youngest go first, and new ones come last") {
   Job job = holding(running("a"), 1, "n");
-  job = with_worker(job, "young", "", false, 900);
-  job = with_worker(job, "old", "", false, 500);
+  job = with_worker(job, "a-young", "", false, 900);
+  job = with_worker(job, "z-old", "", false, 500);
   struct Row {
     const char* situation;
     int cores, wish;
@@ -214,11 +214,11 @@ TEST_CASE("pending workers, by how much room there is for them: the youngest go 
     int want_new;
   };
   const Row rows[] = {
-      {"for none of them", 1, 3, {"young", "old"}, 0},
-      {"for one", 2, 3, {"young"}, 0},
+      {"for none of them", 1, 3, {"a-young", "z-old"}, 0},
+      {"for one", 2, 3, {"a-young"}, 0},
       {"for both: their places are no new workers'", 3, 3, {}, 0},
       {"for both, and two more are wished for", 9, 5, {}, 2},
-      {"for both, and only one is wished for", 9, 2, {"young"}, 0},
+      {"for both, and only one is wished for", 9, 2, {"a-young"}, 0},
   };
   for (const Row& row : rows) {
     INFO(row.situation);
