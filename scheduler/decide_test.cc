@@ -353,5 +353,13 @@ TEST_CASE("what a plan gives is what has a node: workers that were lost are no p
   CHECK(plan.granted_millicores == 1000);
 }
 
+TEST_CASE("a job that names no quota counts against none, not even against one without a name") {
+  ClusterSnapshot snapshot =
+      MakeSnapshot().node("n1", 64'000).job(MakeJob("a").measures(FluidJob{.demand = 8000})).obj();
+  const int free = decide(snapshot, {}).jobs[0].workers;
+  snapshot.quotas = {{"", 2000, {}}};
+  CHECK(decide(snapshot, {}).jobs[0].workers == free);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -329,8 +329,10 @@ TEST_CASE("a better value of the knee takes back the correction that made up for
   const Row rows[] = {
       {"it had been too low, and was raised by as much", 1.05, 8800, 1},
       {"it had been too low by half of the raise", 1.1, 8800, 1.1 / 1.05},
+      {"it had been too low by more than the raise", 1.02, 8800, 1},
       {"it had been too high: the raise has another reason", 1.1, 7600, 1.1},
       {"it had been too high, and was lowered", 0.96, 7600, 0.96 / 0.975},
+      {"it had been too high by more than it was lowered", 0.99, 7600, 1},
       {"it was right", 1.3, 8000, 1.3},
   };
   for (const Row& row : rows) {

@@ -229,6 +229,16 @@ TEST_CASE("pending workers, by how much room there is for them: the youngest go 
   }
 }
 
+TEST_CASE("a worker whose node is taken has no successor yet, but one that was pending all along has its place") {
+  const Job trainer = on_host(running("a"), "g", 4);
+  const Job tenant = with_worker(holding(running("b"), 7, "g"), "pending", "", false, 900);
+  const Plan plan = fulfil(snapshot({gpu_node("g", 8, 12), cpu_node("n", 4)}, {trainer, tenant}),
+                           {workers(0), workers(8)}, Turns::kOneEach);
+  CHECK(plan.jobs[1].workers == 7);  // six beside the trainer, and the one that waited
+  CHECK(plan.jobs[1].victims == std::vector<std::string>{"b-6"});
+  CHECK(plan.jobs[1].new_worker_nodes.empty());
+}
+
 TEST_CASE("draining workers are neither supply nor obstacle") {
   Job job = holding(running("a"), 3, "n");
   job.workers[0].draining = true;
