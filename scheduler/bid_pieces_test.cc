@@ -105,5 +105,34 @@ TEST_CASE("a host of the job without a rank of it receives nothing, so that its 
   CHECK(plan_of(decide(snapshot, {}), "a").workers == 4);
 }
 
+TEST_CASE("the size of workers that a job will not have makes no room of the rests of nodes") {
+  // Workers of a core: four beside the trainer's share of the host, one on the other node. Counted to a twentieth of a
+  // core there would be one more in the two rests, and the trainer took for its feeders what the fifth worker needs.
+  Job trainer = on_hosts("trainer", {"h"}, 4, 50);
+  trainer.hosts[0].request_millicores = 4000;
+  trainer.observation = {FluidJob{.demand = 50'000, .local_cores = 4}.steady(0, kNowSeconds), ""};
+  const Job hungry = MakeJob("hungry").weight(10'000).max(5).measures(FluidJob{.demand = 100'000}).obj();
+  const Node host{.name = "h", .allocatable_millicores = 8500, .gpus = 8};
+  const Node other{.name = "n", .allocatable_millicores = 1500};
+  for (const MakeJob& idle : {MakeJob("idle").not_running(), MakeJob("idle").mode(Mode::kOff),
+                              MakeJob("idle").placement(Placement::kLocal)}) {
+    const Job tiny = MakeJob(idle).worker_millicores(50).obj();
+    const Plan plan = decide({kNowSeconds, {host, other}, {trainer, hungry, tiny}, {}, {}}, {});
+    CHECK(plan_of(plan, "hungry").workers == 5);
+    CHECK(plan_of(plan, "trainer").local[0].request_millicores == 4500);
+  }
+}
+
+TEST_CASE("of several limits that are used up the first is named: room, before a quota that others have overdrawn") {
+  Job off = MakeJob("off").mode(Mode::kOff).holds(2, "n").obj();
+  Job job = MakeJob("a").measures(FluidJob{.demand = 8000}).obj();
+  off.quota = job.quota = "team";
+  ClusterSnapshot snapshot{kNowSeconds, {{.name = "n", .allocatable_millicores = 2000}}, {off, job}, {}, {}};
+  snapshot.quotas = {{"team", 1000, {}}};
+  CHECK(to_string(plan_of(decide(snapshot, {}), "a").reason) == "Cpu");
+  snapshot.nodes[0].allocatable_millicores = 64'000;
+  CHECK(to_string(plan_of(decide(snapshot, {}), "a").reason) == "Quota");
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -345,11 +345,13 @@ TEST_CASE("the plan does not depend on what it cannot see: how sharp the knee re
         decided(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(kHungry))).jobs[0].workers);
 }
 
-TEST_CASE("what a plan gives is what has a node: workers that were lost are no part of it") {
-  const Plan plan =
-      decide(MakeSnapshot().node("n1", 1000).job(MakeJob("a").mode(Mode::kOff).holds(1, "n1").allocated(3)).obj(), {});
-  CHECK(plan.jobs[0].workers == 3);
-  CHECK(plan.capacity_millicores == 1000);
+TEST_CASE("what a plan gives is what has a node: a worker that waits for one is no part of it") {
+  // There is a core in sum, but in halves, which are of use to others.
+  const MakeSnapshot halves = MakeSnapshot().node("n1", 1000).node("n2", 500).node("n3", 500);
+  const MakeJob off = MakeJob("a").mode(Mode::kOff).holds(1, "n1").allocated(2).worker({"pending"});
+  const Plan plan = decide(MakeSnapshot(halves).job(off).job(MakeJob("b").worker_millicores(500).max(0)).obj(), {});
+  CHECK(plan.jobs[0].workers == 2);
+  CHECK(plan.capacity_millicores == 2000);
   CHECK(plan.granted_millicores == 1000);
 }
 
