@@ -134,16 +134,5 @@ TEST_CASE("knee-proportional: what one measurement gives, by hand") {
   }
 }
 
-TEST_CASE("knee-proportional: the sentence names the factor") {
-  KneeProportionalPolicy policy{{}};
-  ClusterSnapshot snapshot{.taken_at_seconds = 1000};
-  snapshot.nodes = {{.name = "g", .allocatable_millicores = 24'000, .gpus = 8},
-                    {.name = "c", .allocatable_millicores = 100'000}};
-  snapshot.jobs = {needing("a", "g", 40)};
-  CHECK(policy.decide(snapshot).jobs[0].explanation == "its knee, times 100 %");
-  snapshot.nodes[1].allocatable_millicores = 10'000;
-  CHECK(policy.decide(snapshot).jobs[0].explanation == "its knee, times 66 %");
-}
-
 }  // namespace
 }  // namespace sluice::scheduler::testing

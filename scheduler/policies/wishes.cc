@@ -228,13 +228,12 @@ Reason reason_of(const Seat& seat) {
   return Reason::kNeedMet;
 }
 
-JobPlan plan_for(const Seat& seat) {
-  JobPlan plan;
-  plan.id = seat.job->id;
-  plan.workers = seat.granted;
-  plan.recommended = plan.workers;
-  // Pending workers have no place of their own: those that no place was found for go, too. The worst to keep goes
-  // first.
+// Pending workers have no place of their own: those that no place was found for go, too. The worst to keep goes first,
+// and the first places are for those that are there already and wait for one.
+void name_victims(const Seat& seat, JobPlan& plan) {
+  plan.new_worker_nodes = seat.new_worker_nodes;
+  const bool all_stay = seat.victims.empty() && (seat.live.empty() || !seat.live.back()->node.empty());
+  if (all_stay) return;
   auto surplus = std::ssize(seat.live) - std::ssize(seat.victims) - seat.granted;
   std::ptrdiff_t pending = 0;
   for (auto worker = seat.live.rbegin(); worker != seat.live.rend(); ++worker) {
@@ -245,8 +244,15 @@ JobPlan plan_for(const Seat& seat) {
     if (unplaced) --surplus;
     if (!evicted && !unplaced && (*worker)->node.empty()) ++pending;
   }
-  // The first places are for those that are there already and wait for one.
-  plan.new_worker_nodes.assign(seat.new_worker_nodes.begin() + pending, seat.new_worker_nodes.end());
+  plan.new_worker_nodes.erase(plan.new_worker_nodes.begin(), plan.new_worker_nodes.begin() + pending);
+}
+
+JobPlan plan_for(const Seat& seat) {
+  JobPlan plan;
+  plan.id = seat.job->id;
+  plan.workers = seat.granted;
+  plan.recommended = plan.workers;
+  name_victims(seat, plan);
   plan.local = seat.local;
   plan.estimate = seat.wish->estimate;
   plan.memory = seat.wish->memory;
