@@ -345,5 +345,23 @@ TEST_CASE("the plan does not depend on what it cannot see: how sharp the knee re
         decided(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(kHungry))).jobs[0].workers);
 }
 
+TEST_CASE("what a plan gives is what has a node: a worker that waits for one is no part of it") {
+  // There is a core in sum, but in halves, which are of use to others.
+  const MakeSnapshot halves = MakeSnapshot().node("n1", 1000).node("n2", 500).node("n3", 500);
+  const MakeJob off = MakeJob("a").mode(Mode::kOff).holds(1, "n1").allocated(2).worker({"pending"});
+  const Plan plan = decide(MakeSnapshot(halves).job(off).job(MakeJob("b").worker_millicores(500).max(0)).obj(), {});
+  CHECK(plan.jobs[0].workers == 2);
+  CHECK(plan.capacity_millicores == 2000);
+  CHECK(plan.granted_millicores == 1000);
+}
+
+TEST_CASE("a job that names no quota counts against none, not even against one without a name") {
+  ClusterSnapshot snapshot =
+      MakeSnapshot().node("n1", 64'000).job(MakeJob("a").measures(FluidJob{.demand = 8000})).obj();
+  const int free = decide(snapshot, {}).jobs[0].workers;
+  snapshot.quotas = {{"", 2000, {}}};
+  CHECK(decide(snapshot, {}).jobs[0].workers == free);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -36,7 +36,7 @@ void raise(Contender& c, std::int64_t HostShare::*to, NodeTable& nodes) {
   for (HostShare& host : c.hosts) {
     if (host.node == kNowhere) continue;
     const std::int64_t room = std::max<std::int64_t>(nodes[host.node].free_for_local(), 0);
-    give(c, host, std::clamp<std::int64_t>(host.*to - host.granted, 0, room), nodes);
+    give(c, host, std::min(host.*to - host.granted, room), nodes);
   }
 }
 

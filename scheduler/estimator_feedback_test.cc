@@ -329,8 +329,10 @@ TEST_CASE("a better value of the knee takes back the correction that made up for
   const Row rows[] = {
       {"it had been too low, and was raised by as much", 1.05, 8800, 1},
       {"it had been too low by half of the raise", 1.1, 8800, 1.1 / 1.05},
+      {"it had been too low by more than the raise", 1.02, 8800, 1},
       {"it had been too high: the raise has another reason", 1.1, 7600, 1.1},
       {"it had been too high, and was lowered", 0.96, 7600, 0.96 / 0.975},
+      {"it had been too high by more than it was lowered", 0.99, 7600, 1},
       {"it was right", 1.3, 8000, 1.3},
   };
   for (const Row& row : rows) {
@@ -340,6 +342,42 @@ TEST_CASE("a better value of the knee takes back the correction that made up for
     job.memory->feedback = row.feedback;
     job.observation.measurement = later(FluidJob{.demand = row.second_demand}.steady(2, kNowSeconds));
     CHECK(estimate(job, kNowSeconds + 15, kConfig).memory->feedback == Approx(row.want));
+  }
+}
+
+TEST_CASE("evaluation in the window does not make growth look useless: speed is per second of training") {
+  const FluidJob physics{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+  const Job before = MakeJob("a").holds(2, "n1").measures(physics.steady(2, kNowSeconds - 200)).obj();
+  const EstimatorMemory memory = *estimate(before, kNowSeconds - 200, kConfig).memory;
+  for (const double trained : {1.0, 0.5}) {
+    CAPTURE(trained);
+    // 42 % of full speed, where two workers made 32 % of a somewhat smaller demand.
+    Measurement m = physics.steady(8, kNowSeconds);
+    m.compute_share = 0.42 * trained;
+    m.wait_share = 0.58 * trained;
+    m.samples_per_second = 9000 * m.compute_share;
+    m.local = SourceRate{1000, 1};
+    m.remote = SourceRate{3080, 4};
+    const Job job = MakeJob("a").memory(memory).holds(8, "n1").measures(m).obj();
+    CHECK_FALSE(estimate(job, kNowSeconds, kConfig).useless_above_cores);
+  }
+}
+
+TEST_CASE("sated with just the headroom: the knee stays, whatever is only assumed") {
+  struct Row {
+    int workers;
+    double want;
+  };
+  // Of 8 cores: 106 % and 116 %; there is to spare from 111 % on.
+  for (const Row& row : {Row{11, 1}, Row{12, 0.97}}) {
+    CAPTURE(row.workers);
+    Measurement m = FluidJob{.demand = 8000}.steady(row.workers, kNowSeconds);
+    m.local.reset();
+    m.compute_share = 0.995;
+    m.wait_share = 0.005;
+    m.samples_per_second = 8000 * m.compute_share;
+    const Job job = MakeJob("a").holds(row.workers, "n1").measures(m).obj();
+    CHECK(estimate(job, kNowSeconds, kConfig).memory->feedback == Approx(row.want));
   }
 }
 

@@ -221,7 +221,7 @@ bool Growth::serve_local(Contender& c, const Bid& bid) {
 
 bool Growth::serve_remote(Contender& c, const Bid& bid) {
   const std::int64_t size = c.worker_millicores;
-  int workers = std::min(bid.workers, c.limit - c.workers);
+  int workers = bid.workers;
   const auto bounded = [&](std::int64_t available, Reason reason) {
     if (available < workers) {
       workers = static_cast<int>(std::max<std::int64_t>(available, 0));

@@ -190,7 +190,8 @@ TEST_CASE("jobs that want nothing make no difference") {
       for (const int priority : {-1, 0, 1}) {
         snapshot.jobs.push_back(MakeJob(job).priority(priority).obj());
         snapshot.jobs.back().id.name += std::to_string(priority);
-        snapshot.jobs.back().worker_millicores = job.obj().running ? 3000 : 50;  // a size that nobody else has
+        const bool may_ask = job.obj().observation.measurement.has_value();  // then not smaller than what others have
+        snapshot.jobs.back().worker_millicores = may_ask ? 3000 : 50;
       }
     Plan after = decide(snapshot, some_config(seed));
     std::erase_if(after.jobs, [&](const JobPlan& job) {

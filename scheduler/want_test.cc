@@ -212,5 +212,27 @@ TEST_CASE("a few batches without waiting do not take workers away") {
   CHECK(want.reason == Reason::kTooFewBatches);
 }
 
+TEST_CASE("a starved job whose executors stood still in the window asks for one worker, not for none") {
+  Job job = MakeJob("a").measures(kHungry).obj();
+  job.memory = estimate(job, kNowSeconds - 30, {}).memory;
+  job.observation.measurement = without_executors(kHungry.steady(0, kNowSeconds));
+  const Belief belief = estimate(job, kNowSeconds, {});
+  REQUIRE(belief.known);
+  REQUIRE(belief.busy_cores == 0);
+  const Want want = want_of(job, belief, {});
+  CHECK(want.workers == 1);
+  CHECK(want.reason == Reason::kExtrapolation);
+}
+
+TEST_CASE("what is only recommended is reckoned with the feeders' CPU as it is, though a plan could set it") {
+  Job job = MakeJob("a").mode(Mode::kRecommend).measures(kHungry).obj();
+  job.local_adjustable = true;
+  const Want want = want_of(job, estimate(job, kNowSeconds, {}), {});
+  CHECK(want.workers == 11);
+  CHECK(want.supply_ratio == 0);
+  job.mode = Mode::kAuto;
+  CHECK(want_of(job, estimate(job, kNowSeconds, {}), {}).supply_ratio > 1);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

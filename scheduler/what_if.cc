@@ -26,7 +26,7 @@ double gain_of_workers_percent(const JobPlan& plan, std::int64_t worker_millicor
   const double local_equivalent =
       static_cast<double>(change * worker_millicores) * e.remote_rate_per_core / e.local_rate_per_core;
   const double after = e.planned_supply_ratio + local_equivalent / static_cast<double>(e.knee_millicores);
-  return gain_percent(e.planned_supply_ratio, std::max(after, 0.0), config);
+  return gain_percent(e.planned_supply_ratio, after, config);
 }
 
 std::string gain_text(int more_workers, double gain_percent) {

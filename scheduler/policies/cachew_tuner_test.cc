@@ -147,5 +147,102 @@ TEST_CASE("the last worker stays") {
   for (int i = 0; i < 40; ++i) CHECK(tuner.report({1, 1.0, 400}) == 1);
 }
 
+TEST_CASE("on the way down, by what the last removal cost") {
+  struct Row {
+    const char* situation;
+    double batch_seconds;  // with five workers; a second with six
+    int want;
+    bool want_scaling;
+  };
+  const Row rows[] = {
+      {"nothing", 1.0, 4, true},
+      {"2.9 %", 1.029, 4, true},
+      {"3.1 %: back, and settled", 1.031, 6, false},
+      {"it even became faster", 0.5, 4, true},
+      {"more than twice as slow: noise, once more", 2.21, 5, true},
+      {"just less than that: back", 2.19, 6, false},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    CachewTuner tuner;
+    follow(tuner, 7, [](int w) { return 6.0 / std::min(w, 6); });
+    REQUIRE(tuner.target() == 6);
+    for (int i = 0; i < 11; ++i) tuner.report({6, 1.0, 9});
+    REQUIRE(tuner.target() == 5);
+    CHECK(tuner.report({5, row.batch_seconds, 9}) == row.want);
+    CHECK(tuner.scaling() == row.want_scaling);
+  }
+}
+
+TEST_CASE("convergence is compared with the report before the step back, not with that of the step") {
+  // The queue was 4 long with three workers, and 9 with the fourth that brought nothing.
+  const auto settled = [] {
+    CachewTuner tuner;
+    tuner.report({1, 1.0, 4});
+    tuner.report({2, 0.5, 4});
+    tuner.report({3, 1.0 / 3, 4});
+    REQUIRE(tuner.report({4, 1.0 / 3, 9}) == 3);
+    return tuner;
+  };
+  struct Row {
+    const char* situation;
+    double batch_seconds, queue_depth;
+    int want;
+  };
+  const Row rows[] = {
+      {"6 is half as much again as 4", 1.0 / 3, 6, 2},
+      {"5.5 is not", 1.0 / 3, 5.5, 3},
+      {"1.49 times the batch time", 1.49 / 3, 4, 3},
+      {"1.51 times", 1.51 / 3, 4, 4},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    CachewTuner tuner = settled();
+    for (int i = 0; i < 10; ++i) REQUIRE(tuner.report({3, row.batch_seconds, row.queue_depth}) == 3);
+    CHECK(tuner.report({3, row.batch_seconds, row.queue_depth}) == row.want);
+  }
+}
+
+TEST_CASE("reports of another number of workers are no part of the ten; after a check ten more are waited for") {
+  CachewTuner tuner;
+  follow(tuner, 4, saturated_by(3));
+  REQUIRE(tuner.target() == 3);
+  const auto hold = [&](int reports, int workers, double queue_depth) {
+    for (int i = 0; i < reports; ++i) CHECK(tuner.report({workers, 1.0 / 3, queue_depth}) == 3);
+  };
+  hold(9, 3, 9);
+  hold(30, 2, 9);                             // one was lost, and is being replaced
+  hold(1, 3, 9);                              // the tenth
+  hold(1, 3, 4);                              // the eleventh is the one that counts, and it is as at convergence
+  hold(10, 3, 9);                             // so a long queue is noticed only
+  CHECK(tuner.report({3, 1.0 / 3, 9}) == 2);  // eleven reports later
+}
+
+TEST_CASE("more workers from stability go on while each brings more than 3 %, and end as the first climb does") {
+  CachewTuner tuner;
+  follow(tuner, 4, saturated_by(3));
+  for (int i = 0; i < 11; ++i) tuner.report({3, 1.0, 4});  // three times as slow as it was
+  REQUIRE(tuner.target() == 4);
+  CHECK(follow(tuner, 3, [](int w) { return 3.0 / std::min(w, 5); }) == std::vector<int>{5, 6, 5});
+  CHECK_FALSE(tuner.scaling());
+}
+
+TEST_CASE("the memory is twenty reports: then there is nothing left to compare a wild number with, and it stays") {
+  CachewTuner tuner;
+  REQUIRE(tuner.report({1, 1.0, 4}) == 2);
+  for (int i = 0; i < 19; ++i) {
+    CHECK(tuner.report({2, 2.3, 4}) == 2);
+    CHECK(tuner.scaling());
+  }
+  CHECK(tuner.report({2, 2.3, 4}) == 2);
+  CHECK_FALSE(tuner.scaling());
+}
+
+TEST_CASE("at its maximum a job that still gains asks for no more, and goes down when it needs less") {
+  CachewTuner tuner({.max_workers = 3});
+  CHECK(follow(tuner, 5, [](int w) { return 1.0 / w; }) == std::vector<int>{2, 3, 3, 3, 3});
+  CHECK(tuner.scaling());
+}
+
 }  // namespace
 }  // namespace sluice::scheduler

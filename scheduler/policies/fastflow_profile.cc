@@ -1,7 +1,8 @@
 #include "scheduler/policies/fastflow_profile.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "scheduler/policies/reading.h"
 
 namespace sluice::scheduler {
 
@@ -11,7 +12,7 @@ bool fastflow_offloads(const FastFlowProfile& profile, const FastFlowConstants& 
 
 int fastflow_workers(const FastFlowProfile& profile, const FastFlowConstants& constants) {
   const double gap = profile.gpu_samples_per_second - profile.local_samples_per_second;
-  return std::max(1, static_cast<int>(std::ceil(gap / profile.worker_samples_per_second - constants.worker_slack)));
+  return std::max(1, whole_count(gap / profile.worker_samples_per_second - constants.worker_slack));
 }
 
 }  // namespace sluice::scheduler

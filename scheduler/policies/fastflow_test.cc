@@ -50,5 +50,43 @@ TEST_CASE("FastFlow: no metrics, no profile") {
   for (int i = 0; i < 10; ++i) CHECK(policy->decide(world.snapshot()).jobs[0].workers == 0);
 }
 
+// The workers after a decision on exactly this measurement.
+int decided_on(Policy& policy, World& world, const Measurement& m) {
+  world.at("a").observation = {m, ""};
+  return policy.decide(world.snapshot()).jobs[0].workers;
+}
+
+TEST_CASE("FastFlow: each profile waits for what it has to compare") {
+  World world = one_job(8);
+  world.at("a").hosts[0].limit_millicores = 12'000;
+  const auto policy = make_fastflow_policy();
+  // 32,000 samples/s if it never waited; a core of its own does 1000, a worker 770.
+  Measurement m{.samples_per_second = 12'000, .compute_share = 0.375, .wait_share = 0.625};
+  CHECK(decided_on(*policy, world, m) == 0);  // no executor has been measured
+  m.local = SourceRate{12'000, 0};
+  CHECK(decided_on(*policy, world, m) == 0);  // nor any CPU of it
+  m.local = SourceRate{12'000, 12};
+  CHECK(decided_on(*policy, world, m) == 1);
+  CHECK(decided_on(*policy, world, m) == 1);  // the worker has not worked yet
+  m.remote = SourceRate{0, 0.01};
+  CHECK(decided_on(*policy, world, m) == 1);
+  m.remote = SourceRate{770, 1};
+  CHECK(decided_on(*policy, world, m) == 26);  // (32 - 12) / 0.77 = 25.97
+  m.remote = SourceRate{77, 1};
+  CHECK(decided_on(*policy, world, m) == 26);  // decided once
+}
+
+TEST_CASE("FastFlow: the profile is of the workers' own size") {
+  World world = one_job(8);
+  world.at("a").hosts[0].limit_millicores = 12'000;
+  world.at("a").worker_millicores = 4000;
+  Measurement m{.samples_per_second = 12'000, .compute_share = 0.375, .wait_share = 0.625};
+  m.local = SourceRate{12'000, 12};
+  const auto policy = make_fastflow_policy();
+  REQUIRE(decided_on(*policy, world, m) == 1);
+  m.remote = SourceRate{770, 1};
+  CHECK(decided_on(*policy, world, m) == 7);  // 20,000 / 3080 = 6.49
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -5,6 +5,7 @@
 #include "scheduler/policies/hpa_behavior.h"
 #include "scheduler/policies/hpa_replicas.h"
 #include "scheduler/policies/job_by_job.h"
+#include "scheduler/policies/reading.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -19,9 +20,8 @@ double ready_seconds_in_window(const Worker& worker, const Measurement& m) {
 }
 
 // CPU that a ready worker used while it was ready, all workers alike.
-std::optional<double> used_millicores_each(const Job& job) {
-  const std::optional<Measurement>& m = job.observation.measurement;
-  if (!m || !m->remote) return std::nullopt;
+std::optional<double> used_millicores_each(const Job& job, const Measurement* m) {
+  if (m == nullptr || !m->remote) return std::nullopt;
   double ready_seconds = 0;
   for (const Worker& worker : job.workers) ready_seconds += ready_seconds_in_window(worker, *m);
   if (ready_seconds <= 0) return std::nullopt;
@@ -31,7 +31,8 @@ std::optional<double> used_millicores_each(const Job& job) {
 }
 
 std::vector<HpaPod> pods_of(const Job& job, int replicas) {
-  const std::optional<double> used = used_millicores_each(job);
+  const Measurement* m = usable_measurement(job);
+  const std::optional<double> used = used_millicores_each(job, m);
   std::vector<HpaPod> pods;
   for (const Worker& worker : job.workers) {
     if (worker.draining) continue;
@@ -39,7 +40,7 @@ std::vector<HpaPod> pods_of(const Job& job, int replicas) {
     pod.started_at_seconds = worker.created_at_seconds;
     pod.ready_changed_at_seconds = worker.ready ? worker.ready_since_seconds : worker.created_at_seconds;
     pod.request_millicores = job.worker_millicores;
-    if (const auto& m = job.observation.measurement; m && ready_seconds_in_window(worker, *m) > 0) {
+    if (m != nullptr && ready_seconds_in_window(worker, *m) > 0) {
       pod.used_millicores = used;
       pod.metric_at_seconds = m->window_end_seconds;
       pod.metric_window_seconds = m->window_seconds;

@@ -104,5 +104,51 @@ TEST_CASE("memory is bounded by the windows") {
   CHECK(sizeof(behavior) < 1024);
 }
 
+TEST_CASE("other limits of growth, by situation: the larger of the two counts, rounded up") {
+  struct Row {
+    const char* situation;
+    HpaBehaviorConstants limits;
+    int start;
+    std::vector<int> want;  // at syncs 15 s apart, of a hundred that are wished for
+  };
+  const Row rows[] = {
+      {"half as many again, or one", {.scale_up_percent = 50, .scale_up_pods = 1}, 5, {8, 12, 18, 27}},
+      {"ten pods", {.scale_up_percent = 0, .scale_up_pods = 10}, 5, {15, 25, 35, 45}},
+      {"ten pods a minute",
+       {.scale_up_percent = 0, .scale_up_pods = 10, .scale_up_period_seconds = 60},
+       5,
+       {15, 15, 15, 15, 25}},
+      {"no growth at all", {.scale_up_percent = 0, .scale_up_pods = 0}, 5, {5, 5}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    HpaBehavior behavior(row.limits);
+    int current = row.start;
+    for (std::size_t sync = 0; sync < row.want.size(); ++sync) {
+      current = behavior.next(1000 + 15.0 * static_cast<double>(sync), current, 100, 1, 1000);
+      CHECK(current == row.want[sync]);
+    }
+  }
+}
+
+TEST_CASE("within a period: what was taken away may come back, and what a bound has added counts") {
+  HpaBehavior capped;
+  REQUIRE(capped.next(1000, 20, 20, 1, 8) == 8);    // the maximum was lowered
+  CHECK(capped.next(1005, 8, 100, 1, 1000) == 40);  // and raised again: twice the twenty that the period began with
+  HpaBehavior raised;
+  REQUIRE(raised.next(1000, 1, 1, 9, 1000) == 9);  // the minimum was raised
+  CHECK(raised.next(1005, 9, 100, 9, 1000) == 9);  // one and four are less than what there is: nothing is taken
+  CHECK(raised.next(1016, 9, 100, 9, 1000) == 18);
+}
+
+TEST_CASE("how long a recommendation holds is a constant; without one the number follows at once, but never below") {
+  HpaBehavior behavior({.scale_down_stabilization_seconds = 30});
+  CHECK(behavior.next(0, 20, 20, 1, 100) == 20);
+  CHECK(behavior.next(15, 20, 5, 1, 100) == 20);
+  CHECK(behavior.next(29, 20, 6, 1, 100) == 20);
+  CHECK(behavior.next(30, 20, 5, 1, 100) == 6);  // twenty was 30 s ago, six is not
+  CHECK(behavior.next(59, 6, 5, 1, 100) == 5);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/policies/reading.h"
+
 namespace sluice::scheduler {
 namespace {
 
@@ -45,8 +47,6 @@ double ratio_to_target(double used_millicores, double requested_millicores, int 
 
 bool within(double ratio, double tolerance) { return ratio >= 1 - tolerance && ratio <= 1 + tolerance; }
 
-int ceiling(double value) { return static_cast<int>(std::ceil(value)); }
-
 }  // namespace
 
 std::optional<int> hpa_replicas_by_cpu(int current, const std::vector<HpaPod>& pods, double now_seconds,
@@ -67,7 +67,7 @@ std::optional<int> hpa_replicas_by_cpu(int current, const std::vector<HpaPod>& p
   const bool up_with_unready = ratio > 1 && !groups.unready.empty();
   if (!up_with_unready && groups.missing.empty()) {
     if (within(ratio, constants.tolerance)) return current;
-    return ceiling(ratio * static_cast<double>(count));
+    return whole_count(ratio * static_cast<double>(count));
   }
 
   // 3. The others, assumed so that the step becomes smaller.
@@ -85,14 +85,14 @@ std::optional<int> hpa_replicas_by_cpu(int current, const std::vector<HpaPod>& p
   // 4. A step only if the direction is still the same.
   const double cautious = ratio_to_target(used, requested, constants.target_cpu_percent);
   if (within(cautious, constants.tolerance) || (ratio < 1) != (cautious < 1)) return current;
-  const int desired = ceiling(cautious * static_cast<double>(count));
+  const int desired = whole_count(cautious * static_cast<double>(count));
   const bool turned_around = cautious < 1 ? desired > current : desired < current;
   return turned_around ? current : desired;
 }
 
 int hpa_replicas_by_average_value(int current, double metric, double target_per_replica, double tolerance) {
   if (current > 0 && within(metric / (target_per_replica * current), tolerance)) return current;
-  return ceiling(metric / target_per_replica);
+  return whole_count(metric / target_per_replica);
 }
 
 }  // namespace sluice::scheduler

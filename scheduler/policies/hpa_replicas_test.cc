@@ -1,5 +1,7 @@
 #include "scheduler/policies/hpa_replicas.h"
 
+#include <limits>
+
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler {
@@ -92,6 +94,9 @@ TEST_CASE("replicas by CPU, by situation") {
       {"scaling down: a pod without a metric counts as busy", times(4, old_pod(20)) + times(2, missing()), 4},
       {"scaling down: pods without metrics would turn it around", times(2, old_pod(70)) + times(4, missing()), 6},
       {"within the tolerance, and a pod without a metric", times(4, old_pod(80)) + times(1, missing()), 5},
+      {"within the tolerance from below, and a pod that is pending", times(4, old_pod(75)) + times(1, pending()), 5},
+      {"within the tolerance once a pod without a metric counts as idle", times(10, old_pod(96)) + times(1, missing()),
+       11},
 
       {"young: its window began before it was ready", times(2, old_pod(40)) + times(2, young(100, 49)), 1},
       {"young: a full window since it became ready", times(2, old_pod(40)) + times(2, young(100, 51)), 4},
@@ -142,6 +147,54 @@ TEST_CASE("replicas by an average value, by situation") {
     INFO(row.situation);
     CHECK(hpa_replicas_by_average_value(row.current, row.metric, 2, 0.1) == row.want);
   }
+}
+
+TEST_CASE("the edges of a pod's first five minutes and of its first readiness") {
+  const HpaPod idle = old_pod(40);
+  HpaPod starting = never_ready(100, 299);
+  HpaPod lost_early = no_longer_ready(100);  // ready for 29 s, long ago
+  lost_early.started_at_seconds = kNow - 3600;
+  lost_early.ready_changed_at_seconds = kNow - 3600 + 29;
+  HpaPod lost_late = lost_early;
+  lost_late.ready_changed_at_seconds = kNow - 3600 + 30;
+  HpaPod fresh = young(100, 50);  // its window of 30 s began just when it became ready
+  struct Row {
+    const char* situation;
+    HpaPod pod;
+    bool want_counted;
+  };
+  const Row rows[] = {
+      {"299 s old and not ready", starting, false},
+      {"300 s old, and never ready", never_ready(100, 300), false},
+      {"300 s old, ready, whatever its window",
+       [] {
+         HpaPod pod = old_pod(100);
+         pod.started_at_seconds = kNow - 300;
+         pod.ready_changed_at_seconds = kNow - 1;
+         return pod;
+       }(),
+       true},
+      {"not ready any more since 29 s after it started: as if never", lost_early, false},
+      {"not ready any more since 30 s after it started: it was ready once", lost_late, true},
+      {"a window as old as its readiness", fresh, true},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    // Four at 40 % with another four at 100 %: 70 % of eight, or 40 % of four.
+    CHECK(hpa_replicas_by_cpu(8, times(4, idle) + times(4, row.pod), kNow, {}) == (row.want_counted ? 7 : 2));
+  }
+}
+
+TEST_CASE("absurd loads still give a number of replicas") {
+  CHECK(hpa_replicas_by_average_value(1, 1e300, 1e-9, 0.1) == 1'000'000);
+  CHECK(hpa_replicas_by_average_value(1, std::numeric_limits<double>::infinity(), 1, 0.1) == 1'000'000);
+  CHECK(hpa_replicas_by_average_value(3, std::numeric_limits<double>::quiet_NaN(), 1, 0.1) == 0);
+  CHECK(hpa_replicas_by_cpu(1, times(1, old_pod(1e300)), kNow, {}) == 1'000'000);
+}
+
+TEST_CASE("more replicas are set than there are pods: what these want is no reason to take the others back") {
+  CHECK(hpa_replicas_by_cpu(10, times(4, old_pod(160)) + times(1, missing()), kNow, {}) == 10);
+  CHECK(hpa_replicas_by_cpu(7, times(4, old_pod(160)) + times(1, missing()), kNow, {}) == 8);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "scheduler/policies/hpa_behavior.h"
 #include "scheduler/policies/hpa_replicas.h"
 #include "scheduler/policies/job_by_job.h"
+#include "scheduler/policies/reading.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -17,9 +18,9 @@ class KedaController {
 
   Wish wish(const Job& job, const Scene& scene) {
     const double now = scene.now_seconds;
-    const std::optional<Measurement>& m = job.observation.measurement;
+    const Measurement* m = usable_measurement(job);
     // Without the metric the HPA does nothing.
-    if (m) {
+    if (m != nullptr) {
       const double backlog = std::max(0.0, m->queue_capacity - m->queue_depth);
       if (backlog > 0) active_at_seconds_ = now;
       if (replicas_ == 0 || now > active_at_seconds_ + constants_.cooldown_seconds) {

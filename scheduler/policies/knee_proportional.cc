@@ -10,6 +10,8 @@
 namespace sluice::scheduler {
 namespace {
 
+constexpr double kMostCores = 1e9;  // of one job; keeps millicores a number for absurd measurements
+
 // Everything the factor multiplies, and what it has to fit into.
 class Division {
  public:
@@ -18,7 +20,8 @@ class Division {
     for (const Job& job : snapshot.jobs) {
       beliefs.push_back(estimate(job, snapshot.taken_at_seconds, config));
       const Belief& belief = beliefs.back();
-      need_cores_.push_back(job.running && belief.known ? config.headroom * belief.knee_cores : 0);
+      need_cores_.push_back(job.running && belief.known ? std::min(config.headroom * belief.knee_cores, kMostCores)
+                                                        : 0);
     }
   }
 

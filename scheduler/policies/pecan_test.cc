@@ -72,5 +72,13 @@ TEST_CASE("Pecan: local workers are tenths of the share, guaranteed and as a lim
   }
 }
 
+TEST_CASE("Pecan: where the pool has no third worker, local ones are tried beside the two") {
+  World world = one_job(20, 14);
+  const auto policy = make_pecan_policy(7000, {}, 1);
+  world.run(*policy, 100);
+  CHECK(world.workers("a") == 14);
+  CHECK(world.local_cores("a") == 12);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

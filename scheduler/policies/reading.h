@@ -16,7 +16,11 @@ struct Reading {
   std::optional<double> remote_rate_per_core;
 };
 
-// None: no measurement, or one in which the trainer did nothing.
+// The job's measurement, unless one of its figures is none: 0/0 and 1/0 are answers that a metrics source gives, and
+// what an autoscaler makes of them is its best known incident. Nullptr: there is none, or it must not be used.
+const Measurement* usable_measurement(const Job& job);
+
+// None: no usable measurement, or one in which the trainer did nothing.
 std::optional<Reading> read(const Job& job);
 
 // Samples/s that the feeders could deliver with the CPU they may use. REQUIRES: reading.local_rate_per_core
@@ -27,5 +31,8 @@ double worker_capacity(const Job& job, const Reading& reading);
 
 // Workers that deliver.
 int ready_workers(const Job& job);
+
+// So many, rounded up; at most a million and at least none, so that it is a number for every quotient of two figures.
+int whole_count(double count);
 
 }  // namespace sluice::scheduler

@@ -19,8 +19,8 @@ std::optional<SteadyReport> SteadyWindow::next(const Job& job, double now_second
     local_millicores_ = local;
     start_over(now_seconds);
   }
-  const std::optional<Measurement>& m = job.observation.measurement;
-  if (!m || m->samples_per_second <= 0 || m->window_end_seconds - m->window_seconds < since_seconds_) {
+  const Measurement* m = usable_measurement(job);
+  if (m == nullptr || m->samples_per_second <= 0 || m->window_end_seconds - m->window_seconds < since_seconds_) {
     return std::nullopt;
   }
   since_seconds_ = m->window_end_seconds;

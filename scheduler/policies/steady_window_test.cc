@@ -1,5 +1,7 @@
 #include "scheduler/policies/steady_window.h"
 
+#include <cmath>
+
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler {
@@ -74,6 +76,45 @@ TEST_CASE("no measurement, or one of a trainer that stands still, is no report")
   CHECK_FALSE(window.next(silent, 140));
   silent.observation = {std::nullopt, "away"};
   CHECK_FALSE(window.next(silent, 160));
+}
+
+TEST_CASE("what is a change and what is none, by situation: the next window is one report old or starts over") {
+  struct Row {
+    const char* situation;
+    void (*change)(Job&);
+    bool want_report;  // of the second window
+  };
+  const Row rows[] = {
+      {"nothing", [](Job&) {}, true},
+      {"a worker is ordered, and starts", [](Job& job) { job.workers.push_back({.name = "new", .node = "n"}); }, true},
+      {"a worker became ready", [](Job& job) { job.workers.push_back({.name = "new", .ready = true}); }, false},
+      {"a worker is told to stop", [](Job& job) { job.workers[0].draining = true; }, false},
+      {"one stopped, another one came", [](Job& job) { job.workers[0].name = "other"; }, true},
+      {"the feeders' limit rose", [](Job& job) { job.hosts[0].limit_millicores += 100; }, false},
+      {"the feeders' request rose below their limit", [](Job& job) { job.hosts[0].request_millicores += 100; }, true},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    SteadyWindow window(2);
+    Job job = job_at(0, 10);
+    job.hosts = {{.request_millicores = 1000, .limit_millicores = 2000}};
+    window.next(job, 100);
+    job.observation.measurement->window_end_seconds = 120;
+    REQUIRE_FALSE(window.next(job, 120));
+    row.change(job);
+    job.observation.measurement->window_end_seconds = 140;
+    CHECK(window.next(job, 140).has_value() == row.want_report);
+  }
+}
+
+TEST_CASE("a window that answers no number is left out, and the report waits for another one") {
+  SteadyWindow window(2);
+  window.next(job_at(0, 1), 100);
+  CHECK_FALSE(window.next(job_at(120, 10), 120));
+  CHECK_FALSE(window.next(job_at(140, std::nan("")), 140));
+  const auto report = window.next(job_at(160, 10), 160);
+  REQUIRE(report);
+  CHECK(report->seconds_per_sample == Approx(0.1));
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "scheduler/policies/synergy.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "scheduler/estimator.h"
 #include "scheduler/policies/host_tenants.h"
+#include "scheduler/policies/reading.h"
 #include "scheduler/policies/synergy_tune.h"
 
 namespace sluice::scheduler {
@@ -13,7 +13,7 @@ namespace {
 // The profile's demand on one host: whole cores.
 std::int64_t demand_millicores(const Job& job, const TrainerHost& host, const Belief& belief, const Config& config) {
   const double part = static_cast<double>(host.gpus) / std::max(1, job.gpus);
-  return 1000 * static_cast<std::int64_t>(std::ceil(config.headroom * belief.knee_cores * part));
+  return std::int64_t{1000} * whole_count(config.headroom * belief.knee_cores * part);
 }
 
 }  // namespace

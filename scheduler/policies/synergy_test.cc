@@ -41,5 +41,72 @@ TEST_CASE("Synergy: CPU does not move between hosts") {
   CHECK(world.workers("hungry") == 0);
 }
 
+// A job as its metrics show it: so many local cores at work, a tenth of the time waiting.
+Job measured(const std::string& name, std::vector<TrainerHost> hosts, double knee_cores) {
+  Job job{.id = {"default", name}, .running = true};
+  for (const TrainerHost& host : hosts) job.gpus += host.gpus;
+  job.ranks = job.gpus;
+  job.hosts = std::move(hosts);
+  job.local_adjustable = true;
+  Measurement m{.window_end_seconds = 1000, .window_seconds = 30, .samples_per_second = 900 * knee_cores};
+  m.compute_share = 0.9;
+  m.wait_share = 0.1;
+  m.batches_in_window = 1000;
+  m.local = SourceRate{900 * knee_cores, 0.9 * knee_cores};
+  job.observation = {m, ""};
+  return job;
+}
+
+std::vector<std::int64_t> cores_of(std::vector<Node> nodes, std::vector<Job> jobs) {
+  SynergyPolicy policy{{}};
+  std::vector<std::int64_t> cores;
+  const ClusterSnapshot snapshot{.taken_at_seconds = 1000, .nodes = std::move(nodes), .jobs = std::move(jobs)};
+  for (const JobPlan& plan : policy.decide(snapshot).jobs)
+    for (const LocalCpu& local : plan.local) {
+      CHECK(local.request_millicores == local.limit_millicores);
+      cores.push_back(local.request_millicores / 1000);
+    }
+  return cores;
+}
+
+TEST_CASE("Synergy: who has how many whole cores, from one measurement") {
+  const Node gpu{.name = "g", .allocatable_millicores = 24'000, .gpus = 8};
+  const Node other{.name = "h", .allocatable_millicores = 48'000, .gpus = 8};
+  Node taken = gpu;
+  taken.requested_by_others_millicores = 8000;
+  const auto on = [](const std::string& node, int gpus) {
+    return TrainerHost{.node = node, .ranks = gpus, .gpus = gpus, .request_millicores = 1000, .limit_millicores = 1000};
+  };
+  Job blind = measured("b", {on("g", 4)}, 2);
+  blind.observation = {std::nullopt, "away"};
+  Job suspended = measured("b", {on("g", 4)}, 2);
+  suspended.running = false;
+  struct Row {
+    const char* situation;
+    std::vector<Node> nodes;
+    std::vector<Job> jobs;
+    std::vector<std::int64_t> want;
+  };
+  const Row rows[] = {
+      {"five cores and a fifth, in whole ones", {gpu}, {measured("a", {on("g", 4)}, 5)}, {6}},
+      {"five and a half and a fifth: seven", {gpu}, {measured("a", {on("g", 4)}, 5.5)}, {7}},
+      {"needs more than its share, and the host has it", {gpu}, {measured("a", {on("g", 4)}, 15)}, {18}},
+      {"needs more than the host", {gpu}, {measured("a", {on("g", 4)}, 50)}, {24}},
+      {"of what other pods leave", {taken}, {measured("a", {on("g", 4)}, 50)}, {16}},
+      {"beside one without metrics, which has its share", {gpu}, {measured("a", {on("g", 4)}, 50), blind}, {12, 12}},
+      {"beside one that is suspended", {gpu}, {measured("a", {on("g", 4)}, 50), suspended}, {24}},
+      // Ten cores are 12 with headroom: a third on "g", two thirds on "h".
+      {"a gang, by its GPUs on each host", {gpu, other}, {measured("a", {on("g", 2), on("h", 4)}, 10)}, {4, 8}},
+      {"a gang that finds half of one host taken",
+       {gpu, other},
+       {measured("a", {on("g", 4), on("h", 4)}, 40), measured("b", {on("g", 4)}, 40)},
+       {12, 24, 12}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    CHECK(cores_of(row.nodes, row.jobs) == row.want);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

@@ -32,6 +32,7 @@ TEST_CASE("Synergy-Tune on a server of 8 GPUs and 24 cores, by situation") {
        {14, 9, 1}},
       {"the first in line is cut when the last has not even its share", {job(4, 20), job(2, 6), job(2, 6)}, {12, 6, 6}},
       {"GPUs nobody uses leave their CPU to the others", {job(2, 20)}, {20}},
+      {"beyond its share the second takes what is free, not what the first has", {job(4, 14), job(2, 12)}, {14, 10}},
   };
   for (const Row& row : rows) {
     INFO(row.situation);
@@ -45,6 +46,13 @@ TEST_CASE("those with most CPU per GPU are cut first") {
   // 13 for four GPUs and 8 for two; cutting the second is enough for a fifth core, not for a sixth.
   CHECK(synergy_tune({job(4, 13), job(2, 8), job(2, 5)}, 24000) == Cores{13000, 6000, 5000});
   CHECK(synergy_tune({job(4, 13), job(2, 8), job(2, 6)}, 24000) == Cores{12000, 6000, 6000});
+  // Either of them would do. 3.5 cores per GPU are less than 4, though 14 are more than 8.
+  CHECK(synergy_tune({job(4, 14), job(2, 8), job(2, 4)}, 24000) == Cores{14000, 6000, 4000});
+}
+
+TEST_CASE("of two with as many GPUs the one that demands more goes first, also for what is left in the end") {
+  CHECK(synergy_tune({job(2, 7), job(2, 8)}, 13000) == Cores{6000, 7000});
+  CHECK(synergy_tune({job(2, 8), job(2, 7)}, 13000) == Cores{7000, 6000});
 }
 
 TEST_CASE("whatever the demands: capacity is kept, and nobody is below the smaller of demand and share") {

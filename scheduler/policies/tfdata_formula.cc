@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "scheduler/policies/reading.h"
+
 namespace sluice::scheduler {
 namespace {
 
@@ -31,7 +33,7 @@ std::optional<int> tfdata_optimal_workers(const std::vector<double>& consumption
   const double consumed = sum(without_outliers(consumption_rates));
   const double each = sum(without_outliers(worker_throughputs)) / static_cast<double>(worker_throughputs.size());
   if (each <= 0) return std::nullopt;
-  return std::max(1, static_cast<int>(std::ceil(consumed / each)));
+  return std::max(1, whole_count(consumed / each));
 }
 
 }  // namespace sluice::scheduler

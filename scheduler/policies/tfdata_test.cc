@@ -51,5 +51,18 @@ TEST_CASE("tf.data: without metrics the number stays") {
   CHECK(policy->decide(world.snapshot()).jobs[0].workers == 26);
 }
 
+TEST_CASE(
+    "tf.data: the metrics are the job's, so that a gang of many ranks wants as many workers as one that does as much") {
+  for (const int ranks : {1, 4}) {
+    INFO(ranks);
+    World world;
+    world.node("gpu", 8, 24).node("cpu", 0, 200).job("a", "gpu", 4, kneed(4, 8));
+    world.at("a").ranks = ranks;
+    const auto policy = make_tfdata_policy();
+    world.run(*policy, 20);
+    CHECK(world.workers("a") == 26);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing

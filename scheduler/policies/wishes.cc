@@ -233,22 +233,31 @@ Reason reason_of(const Seat& seat) {
   return Reason::kNeedMet;
 }
 
+// Pending workers have no place of their own: those that no place was found for go, too. The worst to keep goes first,
+// and the first places are for those that are there already and wait for one.
+void name_victims(Seat& seat, JobPlan& plan) {
+  plan.new_worker_nodes = std::move(seat.new_worker_nodes);
+  const bool all_stay = seat.victims.empty() && (seat.live.empty() || !seat.live.back()->node.empty());
+  if (all_stay) return;
+  auto surplus = std::ssize(seat.live) - std::ssize(seat.victims) - seat.granted;
+  std::ptrdiff_t pending = 0;
+  for (auto worker = seat.live.rbegin(); worker != seat.live.rend(); ++worker) {
+    const std::string& name = (*worker)->name;
+    const bool evicted = std::count(seat.victims.begin(), seat.victims.end(), name) > 0;
+    const bool unplaced = !evicted && (*worker)->node.empty() && surplus > 0;
+    if (evicted || unplaced) plan.victims.push_back(name);
+    if (unplaced) --surplus;
+    if (!evicted && !unplaced && (*worker)->node.empty()) ++pending;
+  }
+  plan.new_worker_nodes.erase(plan.new_worker_nodes.begin(), plan.new_worker_nodes.begin() + pending);
+}
+
 // Takes what the seat has gathered.
 void fill_plan(Seat& seat, JobPlan& plan) {
   plan.id = seat.job->id;
   plan.workers = seat.granted;
   plan.recommended = plan.workers;
-  // Pending workers have no place of their own: those that no place was found for go.
-  const int live = static_cast<int>(seat.live.size());
-  plan.victims = std::move(seat.victims);
-  for (int i = live - 1; i >= 0 && live - static_cast<int>(plan.victims.size()) > seat.granted; --i) {
-    if (seat.live[i]->node.empty() && !std::count(plan.victims.begin(), plan.victims.end(), seat.live[i]->name)) {
-      plan.victims.push_back(seat.live[i]->name);
-    }
-  }
-  // The worst to keep goes first.
-  std::reverse(plan.victims.begin(), plan.victims.end());
-  plan.new_worker_nodes = std::move(seat.new_worker_nodes);
+  name_victims(seat, plan);
   plan.local = std::move(seat.local);
   plan.estimate = seat.wish->estimate;
   plan.memory = seat.wish->memory;

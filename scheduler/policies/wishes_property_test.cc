@@ -94,7 +94,7 @@ TEST_CASE("whatever rivals wish for: bounds, modes, placements and quotas hold")
       if (job.running && job.mode != Mode::kAuto) RC_ASSERT(its.workers <= job.allocated_workers);
       const auto stay = std::ssize(staying(job, its));
       RC_ASSERT(stay <= its.workers);
-      RC_ASSERT(stay + std::ssize(its.new_worker_nodes) >= its.workers);
+      RC_ASSERT(stay + std::ssize(its.new_worker_nodes) == its.workers);
       if (job.quota != "team") continue;
       of_team += its.workers * job.worker_millicores;
       more |= !its.new_worker_nodes.empty();

@@ -181,11 +181,11 @@ TEST_CASE("a worker that finds no node leaves its quota to the others") {
 
 TEST_CASE("who goes first when workers are taken away: unbound, not ready, youngest") {
   Job job = running("a");
-  job = with_worker(job, "old", "n", true, 10);
+  job = with_worker(job, "z-old", "n", true, 10);
   job = with_worker(job, "unbound", "", false, 5);
-  job = with_worker(job, "young", "n", true, 500);
+  job = with_worker(job, "a-young", "n", true, 500);
   job = with_worker(job, "starting", "n", false, 600);
-  const std::vector<std::string> order{"unbound", "starting", "young", "old"};
+  const std::vector<std::string> order{"unbound", "starting", "a-young", "z-old"};
   for (int left = 0; left <= 3; ++left) {
     const Plan plan = fulfil(snapshot({cpu_node("n", 10)}, {job}), {workers(left)}, Turns::kOneEach);
     CHECK(plan.jobs[0].victims == std::vector<std::string>(order.begin(), order.begin() + 4 - left));
@@ -201,6 +201,42 @@ TEST_CASE("a pending worker is placed when there is room, and stays wished for w
   CHECK(full.jobs[0].workers == 2);
   CHECK(full.jobs[0].victims == std::vector<std::string>{"pending"});
   CHECK(full.jobs[0].reason == Reason::kCpu);
+}
+
+TEST_CASE("pending workers, by how much room there is for them: the youngest go first, and new ones come last") {
+  Job job = holding(running("a"), 1, "n");
+  job = with_worker(job, "a-young", "", false, 900);
+  job = with_worker(job, "z-old", "", false, 500);
+  struct Row {
+    const char* situation;
+    int cores, wish;
+    std::vector<std::string> want_victims;
+    int want_new;
+  };
+  const Row rows[] = {
+      {"for none of them", 1, 3, {"a-young", "z-old"}, 0},
+      {"for one", 2, 3, {"a-young"}, 0},
+      {"for both: their places are no new workers'", 3, 3, {}, 0},
+      {"for both, and two more are wished for", 9, 5, {}, 2},
+      {"for both, and only one is wished for", 9, 2, {"a-young"}, 0},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    const Plan plan = fulfil(snapshot({cpu_node("n", row.cores)}, {job}), {workers(row.wish)}, Turns::kOneEach);
+    CHECK(plan.jobs[0].workers == std::min(row.cores, row.wish));
+    CHECK(plan.jobs[0].victims == row.want_victims);
+    CHECK(std::ssize(plan.jobs[0].new_worker_nodes) == row.want_new);
+  }
+}
+
+TEST_CASE("a worker whose node is taken has no successor yet, but one that was pending all along has its place") {
+  const Job trainer = on_host(running("a"), "g", 4);
+  const Job tenant = with_worker(holding(running("b"), 7, "g"), "pending", "", false, 900);
+  const Plan plan = fulfil(snapshot({gpu_node("g", 8, 12), cpu_node("n", 4)}, {trainer, tenant}),
+                           {workers(0), workers(8)}, Turns::kOneEach);
+  CHECK(plan.jobs[1].workers == 7);  // six beside the trainer, and the one that waited
+  CHECK(plan.jobs[1].victims == std::vector<std::string>{"b-6"});
+  CHECK(plan.jobs[1].new_worker_nodes.empty());
 }
 
 TEST_CASE("draining workers are neither supply nor obstacle") {

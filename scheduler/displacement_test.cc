@@ -1,0 +1,56 @@
+// Who makes way on a node for a larger and more important worker, beyond the single nodes of placement_test.cc.
+#include "scheduler/testing/builders.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::scheduler::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+
+Node node(const std::string& name, std::int64_t millicores, double price_per_hour = 0) {
+  return {.name = name, .allocatable_millicores = millicores, .price_per_hour = price_per_hour};
+}
+
+Job large(std::int64_t millicores) {
+  return MakeJob("large").priority(2).worker_millicores(millicores).measures(kHungry).max(1).obj();
+}
+
+// Workers of half a core.
+Job small(int count, const std::string& at) {
+  return MakeJob("small").worker_millicores(500).holds(count, at).measures(kHungry).max(count).obj();
+}
+
+Plan decided(std::vector<Node> nodes, std::vector<Job> jobs, bool moves = false) {
+  Config config;
+  config.replaces_workers = moves;
+  return decide({kNowSeconds, std::move(nodes), std::move(jobs), {}, {}}, config);
+}
+
+TEST_CASE("a node that is full to the last core is cleared, and found, where no other is large enough") {
+  // Two cores are free, one on each of two small nodes.
+  const std::vector<Node> nodes = {node("full", 2000), node("small-1", 1000), node("small-2", 1000)};
+  for (const bool moves : {false, true}) {
+    CAPTURE(moves);
+    const Plan plan = decided(nodes, {large(2000), small(4, "full")}, moves);
+    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"full"});
+    CHECK(plan_of(plan, "small").victims.size() == 4);
+    CHECK(plan_of(plan, "small").workers == (moves ? 4 : 0));
+    CHECK(plan_of(plan, "small").new_worker_nodes.size() == (moves ? 4 : 0));
+  }
+}
+
+TEST_CASE("no more than must go, though a third job would like the room: it has room where it is dearer") {
+  // The large worker needs a core and a half of "busy", where two half-cores stand on two. The middle one would take
+  // any room that is left there, for it costs nothing.
+  Job middle = MakeJob("middle").priority(1).worker_millicores(500).measures(kHungry).max(1).obj();
+  const Plan plan = decided({node("busy", 2000), node("dear", 1000, 1)}, {large(1500), middle, small(2, "busy")});
+  CHECK(plan_of(plan, "large").new_worker_nodes == Names{"busy"});
+  CHECK(plan_of(plan, "middle").new_worker_nodes == Names{"dear"});
+  CHECK(plan_of(plan, "small").workers == 1);
+  CHECK(plan_of(plan, "small").victims.size() == 1);
+}
+
+}  // namespace
+}  // namespace sluice::scheduler::testing
