@@ -5,8 +5,8 @@ usage: tools/mutation/mutate.py BUILD_DIRECTORY [WORD]     WORD: only mutations 
 
 BUILD_DIRECTORY is a CMake tree in which sluice_scheduler_test and sluice_policies_test are built. The working tree is
 not touched: a damaged copy of one file is compiled, linked before the library that holds the original, and run. The
-damages are in *.mutations beside this file. Takes about half an hour of CPU; exits 1 if a mutant survives or no longer
-applies.
+damages are in *.mutations beside this file. Takes about three quarters of an hour of CPU; exits 1 if a mutant survives or
+no longer applies.
 
 Each verdict is added to mutation-verdicts.txt in BUILD_DIRECTORY as it falls, so that a run that was cut off goes on
 where it stopped; a change of the code or of a test starts over.
