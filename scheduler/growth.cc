@@ -59,6 +59,7 @@ Growth::Growth(std::vector<Contender>& contenders, NodeTable& nodes, const Clust
     if (takes_new || state.standing_millicores > 0)
       cheapest_price_ = std::min(cheapest_price_, state.price_per_core_hour());
   }
+  if (cheapest_price_ == kUnlimited) cheapest_price_ = 0;  // nothing is for sale, and none of it is no number
 }
 
 void Growth::hold_unconditional() {
