@@ -64,14 +64,12 @@ Utilisation utilisation_of(const ClusterSnapshot& snapshot, const Plan& plan, co
   }
   Utilisation utilisation{.jobs = static_cast<int>(measured.size())};
   if (measured.empty()) return utilisation;
-  // Workers on nodes that take no new ones hold CPU beyond the capacity.
-  const std::int64_t room_millicores = std::max(plan.capacity_millicores, plan.granted_millicores);
   utilisation.on_own_cpu = own / weights;
   utilisation.planned = planned / weights;
   // Advice to a job in mode Recommend takes no CPU from the others' plans, so that all of it together may exceed the
   // room.
   utilisation.at_most =
-      std::max(planned, most(std::move(measured), static_cast<double>(room_millicores) / 1000)) / weights;
+      std::max(planned, most(std::move(measured), static_cast<double>(plan.capacity_millicores) / 1000)) / weights;
   return utilisation;
 }
 
