@@ -18,18 +18,23 @@ toolchain: ## install what building needs (Debian packages, a Python environment
 	@toolchain/install.sh build
 	@toolchain/python.sh
 
+.PHONY: configure
+configure: toolchain
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSLUICE_TESTS=OFF > $(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+
 .PHONY: build
-build: toolchain ## compile all programs into build/
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo > $(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+build: configure ## compile all programs into build/
 	@ninja -C $(BUILD)
 
 .PHONY: bundle
-bundle: build ## the relocatable bundle of feeder, worker and operator: build/bundle, and for `pip install ./python`
+bundle: configure ## the relocatable bundle of feeder, worker and operator: build/bundle, and for `pip install ./python`
+	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-operator
 	@worker-image/bundle.sh $(BUILD)
 	@rm -rf python/sluice/bundle && mkdir python/sluice/bundle && cp -r $(BUILD)/bundle/bin $(BUILD)/bundle/lib python/sluice/bundle/
 
 .PHONY: try
-try: bundle ## fifteen seconds, no Kubernetes: our DataLoader beside PyTorch's on this machine
+try: configure ## fifteen seconds, no Kubernetes: our DataLoader beside PyTorch's on this machine
+	@ninja -C $(BUILD) sluice-feeder
 	@e2e/demo/try.sh $(BUILD)
 
 .PHONY: demo
@@ -46,12 +51,28 @@ test: ## all tests: unit, sanitizers, Python, end to end on a real cluster
 
 .PHONY: test-versions
 test-versions: toolchain ## the Kubernetes library on API servers of older and newer versions (VERSIONS="1.33.13 1.36.3"; builds each once)
-	@toolchain/install.sh cluster
+	@toolchain/install.sh sanitizers cluster
 	@tests/versions.py $(VERSIONS)
+
+.PHONY: test-integrations
+test-integrations: bundle ## Sluice beside the real Kueue, on the real local Kubernetes (builds Kueue once: minutes)
+	@toolchain/install.sh cluster
+	@e2e/cluster/build-binaries.sh && e2e/cluster/build-binaries.sh kueue
+	@$(PYTHON) -m pytest -q -p no:cacheprovider e2e/scenarios/integrations/*.py
+
+.PHONY: test-pythons
+test-pythons: configure ## the client's tests on the oldest and newest Python and PyTorch (PYTHONS="3.10 3.13"; 10 GiB of packages once)
+	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-pipeline-probe
+	@tests/pythons.py $(PYTHONS)
 
 .PHONY: check
 check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, chart, CRDs
 	@tools/check.sh
+
+.PHONY: build-times
+build-times: toolchain ## CPU-seconds of compiling, by target, and the ten dearest files (SANITIZE=address TARGETS="sluice_kube_test")
+	@toolchain/install.sh sanitizers
+	@tools/build_times.py --sanitize "$(SANITIZE)" $(TARGETS)
 
 .PHONY: bench-scheduler
 bench-scheduler: build ## How long one decision takes, from a full snapshot, up to 10,000 jobs on 10,000 nodes
@@ -60,6 +81,10 @@ bench-scheduler: build ## How long one decision takes, from a full snapshot, up 
 .PHONY: bench-data-plane
 bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and whole local path against PyTorch, same run
 	@bench/data-plane.sh $(BUILD)
+
+.PHONY: bench-client
+bench-client: build ## the begin of an epoch, memory, the trainer's own time and loaders in turn, beside their goals; two minutes
+	@OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/client_bench.py $(BUILD)
 
 .PHONY: bench-estimator
 bench-estimator: ## what the scheduler believes about jobs on a real cluster, against what was counted; ten minutes
@@ -78,15 +103,15 @@ bench-scale: build ## 1,000 jobs with 10,000 workers on fake nodes, the operator
 	@bench/scale.sh $(BUILD) $(or $(JOBS),1000) $(or $(WORKERS),10)
 
 .PHONY: fuzz
-fuzz: toolchain ## libFuzzer on everything src/kube parses, a minute each (FUZZ_SECONDS=60)
-	@toolchain/install.sh fuzz
+fuzz: toolchain ## libFuzzer on everything that src/cache, src/kube and src/pipeline parse, a minute each (FUZZ_SECONDS=60)
+	@toolchain/install.sh sanitizers
 	@tools/fuzz.sh explore $(or $(FUZZ_SECONDS),60)
 
 .PHONY: soak
 soak: build ## the control plane against faults in virtual time, as many seeds as fit (MINUTES=30); failures become scenario files
 	@ninja -C $(BUILD) sluice-simulation
-	@$(BUILD)/operator/simulation/sluice-simulation --minutes $(or $(MINUTES),30) --first $(or $(FIRST),$(shell date +%s)) --save operator/simulation/scenarios
+	@$(BUILD)/operator/fault_simulation/sluice-simulation --minutes $(or $(MINUTES),30) --first $(or $(FIRST),$(shell date +%s)) --save operator/fault_simulation/scenarios
 
 .PHONY: sim-report
-sim-report: build ## the scheduler against its rivals and the optimum on P1-P8, in minutes (SLUICE_JOB_LISTS=folder: published job lists)
+sim-report: build ## the scheduler against baselines and the optimum on P1-P8, in minutes (SLUICE_JOB_LISTS=folder: published job lists)
 	@$(BUILD)/scheduler/simulator/sluice-sim catalogue --json bench/results/sim-report.json

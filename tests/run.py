@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Builds and runs every test of Sluice and prints `N passed, M failed` as the last line.
 
-A stage is a command with a log file and a way to count its tests. Stages that do not need each other overlap: the Go parts of
-the local cluster, the fuzzers and the simulation's seeds run at low priority beside the rest, which often waits. A stage that
-cannot run is a failure, never a silent skip.
+A stage is a command with a log file and a way to count its tests. Stages that do not need each other overlap. The Go parts of the local cluster, the
+fuzzers and the simulation's seeds run at low priority beside the rest, which often waits. A stage that cannot run is a failure, never a silent skip.
 """
 
 import argparse
@@ -21,17 +20,21 @@ import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "toolchain"))
+import limits  # noqa: E402
 from cache_folder import cache_folder  # noqa: E402
 
 START = time.monotonic()
 PYTHON = str(cache_folder() / "venv/bin/python")
 LOGS = ROOT / "build/test-logs"
 # The libraries whose tests also run under ThreadSanitizer: everything that shares memory between threads.
-THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_kube_fake_test", "sluice_prom_test", "sluice_transport_test",
-                  "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
-BUILD_SECONDS = 3600  # of a whole tree, on two cores that others use too, with an empty cache
+THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "sluice_kube_fake_test", "sluice_prom_test", "sluice_cache_test",
+                  "sluice_transport_test", "sluice_executor_test", "sluice_feeder_test", "sluice_worker_test"]
+# What a command may use: see limits.py.
+CPU_SECONDS = 1800  # a test program: thirty times the longest, under a sanitizer, on a slow machine
+BUILD_CPU_SECONDS = 3 * 3600  # a whole tree, or a cluster with what runs on it
 TEST_SECONDS = 600  # a Python test and what it sets up: the longest make a cluster, 40 s, or wait for a job, 120 s
 SIMULATION_SEEDS = 10000  # of random faults; more: `make soak`
+REASON_CHARACTERS = 500  # of a failed test, in the summary
 STAGES = ["unit", "fuzz", "simulation", "threads", "python", "e2e"]
 
 
@@ -45,6 +48,10 @@ class Tally:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+
+
+# What failed and why, a line each: the summary at the end repeats it, since a kept log may hold the end alone.
+FAILURES = []
 
 
 class Background:
@@ -78,29 +85,35 @@ def say(text):
     print(f"[{time.monotonic() - START:7.1f}s] {text}", flush=True)
 
 
+def busy_minutes():
+    """Of this machine's processors since it started, with whatever else it ran: a pod is no child of this process."""
+    user, nice, system, _, _, interrupts, soft_interrupts = map(int, pathlib.Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + interrupts + soft_interrupts) / os.sysconf("SC_CLK_TCK") / 60
+
+
 def tail(log, lines=60):
     return "\n".join("    " + line for line in log.read_text(errors="replace").split("\n")[-lines:])
 
 
-def run(name, command, timeout_seconds=1800, environment=None):
+def run(name, command, cpu_seconds=CPU_SECONDS, environment=None):
     """Runs one command with its output in a log. Returns True on exit status 0, else prints the end of the log."""
     log = LOGS / f"{name}.log"
     began = time.monotonic()
     with log.open("w") as output:
-        try:
-            status = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                    env={**os.environ, **(environment or {})}, timeout=timeout_seconds).returncode
-        except subprocess.TimeoutExpired:
-            status = f"none after {timeout_seconds} s"
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   env={**os.environ, **(environment or {})})  # fmt: skip
+        status, spent_seconds = limits.wait_for(process, log, cpu_seconds)
     verdict = "ok" if status == 0 else f"FAILED (exit status {status})"
-    say(f"{name}: {verdict} in {time.monotonic() - began:.0f} s" + ("" if status == 0 else "\n" + tail(log)))
+    say(f"{name}: {verdict} in {time.monotonic() - began:.0f} s, {spent_seconds:.0f} CPU-s" + ("" if status == 0 else "\n" + tail(log)))
+    if status != 0:
+        FAILURES.append(f"{name}: exit status {status}")
     return status == 0
 
 
 def build(directory, targets, *options):
     name = "build-" + directory.rsplit("/", 1)[-1]
     configured = run(name + "-configure", ["cmake", "-S", ".", "-B", directory, "-G", "Ninja", *options])
-    return configured and run(name, ["ninja", "-C", directory, *targets], BUILD_SECONDS)
+    return configured and run(name, ["ninja", "-C", directory, *targets], BUILD_CPU_SECONDS)
 
 
 def catch_tests(directory, only=None, environment=None):
@@ -117,7 +130,7 @@ def catch_tests(directory, only=None, environment=None):
         label = f"{directory.rsplit('/', 1)[-1]}-{test['name']}"
         report = LOGS / f"{label}.xml"
         report.unlink(missing_ok=True)
-        ok = run(label, [*test["command"], "~[cluster]", "-r", "xml", "-o", str(report)], 600, environment)
+        ok = run(label, [*test["command"], "~[cluster]", "-r", "xml", "-o", str(report)], environment=environment)
         tally.add(count_catch(label, report, ok))
     if not ran or (only is not None and ran != set(only)):
         say(f"{directory}: missing test programs {sorted(set(only or ['any']) - ran)}")
@@ -131,28 +144,39 @@ def count_catch(label, report, ok):
         cases = root.find(".//OverallResultsCases")
         passed, failed = int(cases.get("successes")), int(cases.get("failures"))
     except (OSError, ElementTree.ParseError, AttributeError):
-        say(f"{label}: no report: it ended before its tests did")
+        FAILURES.append(f"{label}: no report: it ended before its tests did")
         return Tally(failed=1)
     for case in root.iter("TestCase"):
         result = case.find("OverallResult")
         if result is not None and result.get("success") == "false":
-            say(f"{label}: FAILED: {case.get('name')}")
+            FAILURES.append(f"{label}: {case.get('name')}: {catch_reason(case)}")
     return Tally(passed, failed if failed else int(not ok))
 
 
-def pytest(name, paths, environment=None, timeout_seconds=1800):
-    """A test that hangs fails by itself, with every thread's stack, and the rest runs on: an end of the whole program would show
-    neither which test it was nor where it waits."""
+def catch_reason(case):
+    failed = next((check for check in case.iter("Expression") if check.get("success") == "false"), None)
+    if failed is None:
+        return "an exception or a crash: see its log"
+    expanded = " ".join((failed.findtext("Expanded") or "").split())
+    return f"{failed.get('filename')}:{failed.get('line')}: {expanded}"[:REASON_CHARACTERS]
+
+
+def pytest(name, paths, environment=None, python=PYTHON):
+    """A test that hangs fails by itself, with every thread's stack, and the rest runs on. An end of the whole program would show neither which test
+    it was nor where it waits."""
     report = LOGS / f"{name}.xml"
     report.unlink(missing_ok=True)
-    ok = run(name, [PYTHON, "-u", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--timeout={TEST_SECONDS}", f"--junitxml={report}", *paths],
-             timeout_seconds, environment)
+    ok = run(name, [python, "-u", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--timeout={TEST_SECONDS}", f"--junitxml={report}", *paths],
+             BUILD_CPU_SECONDS, environment)
     tally = Tally()
     if not report.exists():
         return Tally(failed=1)
     for case in ElementTree.parse(report).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
+        failures = case.findall("failure") + case.findall("error")
+        if failures:
             tally.failed += 1
+            reason = " ".join(failures[0].get("message", "").split())[:REASON_CHARACTERS]
+            FAILURES.append(f"{name}: {case.get('classname')}.{case.get('name')}: {reason}")
         elif case.find("skipped") is not None:
             tally.skipped.append(f"{case.get('classname')}.{case.get('name')}: {case.find('skipped').get('message')}")
         else:
@@ -170,18 +194,18 @@ def counted(tests):
 
 def fuzzing():
     """Every fuzz target, on the same inputs each time. A failure's log names the input and the command that runs it again."""
-    if not run("build-fuzz", ["tools/fuzz.sh", "build"]):
+    if not run("build-fuzz", ["tools/fuzz.sh", "build"], BUILD_CPU_SECONDS):
         return Tally(failed=1)
-    targets = sorted(folder.name for folder in (ROOT / "src/kube/fuzz/corpus").iterdir())
+    targets = sorted(folder.name for folder in ROOT.glob("src/*/fuzz/corpus/*"))
     return counted({f"fuzz-{target}": ["tools/fuzz.sh", "run", target] for target in targets})
 
 
 def simulation_runs():
     """Every one of Sieve's perturbations, and SIMULATION_SEEDS runs with random faults, a thousand to a test."""
     # Optimised and without sanitizers.
-    if not run("build-simulation", ["ninja", "-C", "build", "sluice-simulation"]):
+    if not run("build-simulation", ["ninja", "-C", "build", "sluice-simulation"], BUILD_CPU_SECONDS):
         return Tally(failed=1)
-    simulation = "build/operator/simulation/sluice-simulation"
+    simulation = "build/operator/fault_simulation/sluice-simulation"
     tests = {"simulation-sieve": [simulation, "--sieve"]}
     for first in range(1, SIMULATION_SEEDS, 1000):
         tests[f"simulation-seeds-{first}"] = [simulation, "--first", str(first), "--runs", "1000"]
@@ -202,13 +226,27 @@ def thread_tests():
     return catch_tests("build/tsan", THREADED_TESTS, {"TSAN_OPTIONS": f"suppressions={suppressions}:halt_on_error=0"})
 
 
-def python_tests():
-    feeder = {"SLUICE_FEEDER_BINARY": str(ROOT / "build/worker-image/sluice-feeder"), "PYTHONPATH": str(ROOT / "python"),
-              "SLUICE_BUILD": str(ROOT / "build")}
+def client_environment():
+    """Where the client's tests find the client and the programs."""
+    return {"SLUICE_FEEDER_BINARY": str(ROOT / "build/worker-image/sluice-feeder"), "PYTHONPATH": str(ROOT / "python"),
+            "SLUICE_BUILD": str(ROOT / "build")}
+
+
+def photographs():
+    """For the tests of data sets, and those of pipelines: on a bare machine there is none."""
+    return run("dataset-packages", [PYTHON, "e2e/datasets/unpack.py"]) and \
+        run("photographs", [PYTHON, "e2e/datasets/photographs.py", "--count", "60"])
+
+
+def python_tests(packages):
+    """`packages`: whether the data sets' packages are unpacked and photographs are made, as a future."""
     tally = Tally()
-    for name, path in [("style", "tools"), ("client", "python/tests"), ("pipeline", "src/pipeline"),
-                       ("datasets", "e2e/datasets"), ("demo", "e2e/demo"), ("runner", "tests")]:
-        tally.add(pytest(name, [path], feeder))
+    for name, path in [("style", "tools"), ("client", "python/tests"), ("pipeline", "src/pipeline"), ("demo", "e2e/demo"),
+                       ("runner", "tests"), ("simulator", "scheduler/simulator"), ("datasets", "e2e/datasets")]:
+        if name not in ("pipeline", "datasets") or packages.result():
+            tally.add(pytest(name, [path], client_environment()))
+        else:
+            tally.failed += 1
     return tally
 
 
@@ -218,9 +256,10 @@ def run_stages(stages):
     total = Tally()
     background = Background()
     results = []
-    # 1. What takes minutes on a bare machine and nothing after the first time.
+    # 1. What takes minutes on a bare machine and nothing after the first time. The network first.
+    packages = background.start(photographs) if "python" in stages else None
     if "e2e" in stages:
-        binaries = background.start(lambda: run("cluster-binaries", ["e2e/cluster/build-binaries.sh"], timeout_seconds=3600))
+        binaries = background.start(lambda: run("cluster-binaries", ["e2e/cluster/build-binaries.sh"], BUILD_CPU_SECONDS))
     # 2. The programs.
     built = build("build", [], "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF") and \
         run("bundle", ["worker-image/bundle.sh", "build"])
@@ -229,14 +268,14 @@ def run_stages(stages):
     for name, stage in [("fuzz", fuzzing), ("simulation", simulation_runs)]:
         if name in stages:
             results.append(background.start(stage))
-    for name, stage in [("unit", unit_tests), ("threads", thread_tests), ("python", python_tests)]:
+    for name, stage in [("unit", unit_tests), ("threads", thread_tests), ("python", lambda: python_tests(packages))]:
         if name in stages:
             total.add(stage())
     # 4. The cluster.
     if "e2e" in stages:
         if binaries.result():
             total.add(pytest("cluster", ["e2e/cluster"]))
-            total.add(pytest("e2e", ["e2e/scenarios"], timeout_seconds=2400))
+            total.add(pytest("e2e", ["e2e/scenarios"]))
         else:
             total.failed += 1
     for result in results:
@@ -248,7 +287,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=STAGES, action="append", help="run only these stages (default: all)")
     LOGS.mkdir(parents=True, exist_ok=True)
-    total = run_stages(parser.parse_args().only or STAGES)
+    stages, before = parser.parse_args().only or STAGES, busy_minutes()
+    total = run_stages(stages)
+    say(f"the machine's processors were busy for {busy_minutes() - before:.1f} minutes")
+    for failure in FAILURES:
+        print(f"failed: {failure}")
     for name in total.skipped:
         print(f"skipped: {name}")
     line = f"{total.passed} passed, {total.failed} failed"

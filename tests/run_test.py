@@ -1,7 +1,6 @@
 """The runner's own counting: a test that fails, crashes or vanishes is never counted as passed, in the background neither."""
 
 import os
-import re
 import subprocess
 import sys
 import types
@@ -35,6 +34,19 @@ def test_a_sanitizer_report_after_the_last_test_is_a_failure(tmp_path):
 def test_a_crash_that_leaves_no_report_is_a_failure(tmp_path):
     assert tally_of(tmp_path, None, False) == (0, 1)
     assert tally_of(tmp_path, "<Catch name='x'><Group", False) == (0, 1)
+
+
+def test_the_summary_names_each_failed_case_and_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "FAILURES", [])
+    monkeypatch.setattr(run, "LOGS", tmp_path)
+    because = '<Expression success="false" filename="a_test.cc" line="7"><Expanded>\n 1 == 2\n</Expanded></Expression>'
+    tally_of(tmp_path, REPORT.format(success="false", passed=1, failed=1).replace('<OverallResult success="false"/>',
+                                                                                  because + '<OverallResult success="false"/>'), False)  # fmt: skip
+    (tmp_path / "adding_test.py").write_text("def test_adds():\n    assert 1 + 1 == 3, 'the sum'\n")
+    assert run.pytest("adding", [str(tmp_path / "adding_test.py")], python=sys.executable).failed == 1
+    assert run.FAILURES[0] == "x: b: a_test.cc:7: 1 == 2"
+    assert run.FAILURES[1] == "adding: exit status 1"
+    assert run.FAILURES[2].startswith("adding: ") and "test_adds: AssertionError: the sum" in run.FAILURES[2]
 
 
 @pytest.fixture
@@ -74,7 +86,9 @@ def test_an_exception_in_the_background_is_not_lost_and_does_not_end_it():
 
 
 def test_every_fuzz_target_is_a_test(ran):
-    listed = re.search(r"set\(targets ([a-z_ ]+)\)", (run.ROOT / "src/kube/fuzz/CMakeLists.txt").read_text()).group(1).split()
+    listed = [target.removesuffix("_fuzz.cc") for folder in ("cache", "kube", "pipeline")
+              for target in (path.name for path in (run.ROOT / f"src/{folder}/fuzz").glob("*_fuzz.cc"))]
+    assert len(listed) >= 9
     assert run.fuzzing() == run.Tally(passed=len(listed))
     assert ran.names == ["build-fuzz", *(f"fuzz-{target}" for target in sorted(listed))]
 
@@ -96,13 +110,25 @@ def test_what_runs_in_the_background_is_in_the_total(ran):
     ran.failing.add("fuzz-status")
     ran.failing.add("simulation-seeds-1")
     total = run.run_stages(["fuzz", "simulation"])
-    assert (total.passed, total.failed) == (5 + 10, 2)
+    assert (total.passed, total.failed) == (8 + 10, 2)
 
 
 def test_without_the_clusters_programs_the_end_to_end_tests_fail_rather_than_vanish(ran, monkeypatch):
     monkeypatch.setattr(run, "pytest", lambda *_, **__: pytest.fail("there is no cluster to run on"))
     ran.failing.add("cluster-binaries")
     assert run.run_stages(["e2e"]).failed == 1
+
+
+@pytest.mark.parametrize("failing", [None, "dataset-packages", "photographs"])
+def test_what_looks_at_photographs_waits_for_them_and_fails_without_them(ran, monkeypatch, failing):
+    order = []
+    monkeypatch.setattr(run, "pytest", lambda name, *_: order.append((name, "photographs" in ran.names)) or run.Tally(passed=1))
+    if failing:
+        ran.failing.add(failing)
+    total = run.run_stages(["python"])
+    waiting = {"pipeline", "datasets"}
+    assert {name for name, made in order if name in waiting and made} == (set() if failing else waiting)
+    assert (total.passed, total.failed) == (len(order), len(waiting) if failing else 0)
 
 
 def test_a_build_that_fails_is_a_failure(ran):
@@ -114,5 +140,5 @@ def test_a_test_that_hangs_fails_with_its_stack_and_the_next_one_runs(tmp_path, 
     (tmp_path / "waiting_test.py").write_text("import time\ndef test_hangs(): time.sleep(100)\ndef test_next(): pass\n")
     for name, value in {"LOGS": tmp_path, "TEST_SECONDS": 1, "PYTHON": sys.executable}.items():
         monkeypatch.setattr(run, name, value)
-    assert run.pytest("waiting", [str(tmp_path / "waiting_test.py")], timeout_seconds=60) == run.Tally(passed=1, failed=1)
+    assert run.pytest("waiting", [str(tmp_path / "waiting_test.py")]) == run.Tally(passed=1, failed=1)
     assert "def test_hangs(): time.sleep(100)" in (tmp_path / "waiting.log").read_text()

@@ -34,8 +34,8 @@ def test_programs(version, environment):
         label = f"versions-{version}-{pathlib.Path(program).name}"
         report = run.LOGS / f"{label}.xml"
         report.unlink(missing_ok=True)
-        ok = run.run(label, [str(ROOT / "build/asan" / program), "[cluster]", "-r", "xml", "-o", str(report)], 1800,
-                     {"SLUICE_TEST_KUBECONFIG": kubeconfig})  # fmt: skip
+        ok = run.run(label, [str(ROOT / "build/asan" / program), "[cluster]", "-r", "xml", "-o", str(report)],
+                     environment={"SLUICE_TEST_KUBECONFIG": kubeconfig})  # fmt: skip
         tally.add(run.count_catch(label, report, ok))
     return tally
 
@@ -43,11 +43,11 @@ def test_programs(version, environment):
 def test_version(version):
     environment = {**CLUSTER, "CLUS_KUBE_APISERVER": version}
     try:
-        if not run.run(f"versions-{version}-up", [CLUSTER_SCRIPT, "up", "--control-plane"], 300, environment):
+        if not run.run(f"versions-{version}-up", [CLUSTER_SCRIPT, "up", "--control-plane"], environment=environment):
             return Tally(failed=1)
         return test_programs(version, environment)
     finally:
-        run.run(f"versions-{version}-down", [CLUSTER_SCRIPT, "down"], 120, environment)
+        run.run(f"versions-{version}-down", [CLUSTER_SCRIPT, "down"], environment=environment)
 
 
 def main():
@@ -55,8 +55,8 @@ def main():
     parser.add_argument("versions", nargs="*", default=VERSIONS, help=f"default: {' '.join(VERSIONS)}")
     versions = parser.parse_args().versions
     run.LOGS.mkdir(parents=True, exist_ok=True)
-    ready = (run.run("cluster-binaries", ["e2e/cluster/build-binaries.sh"])
-             and run.run("api-servers", ["e2e/cluster/build-binaries.sh", *(f"kube-apiserver-{version}" for version in versions)], 7200)
+    ready = (run.run("cluster-binaries", ["e2e/cluster/build-binaries.sh"], run.BUILD_CPU_SECONDS)
+             and run.run("api-servers", ["e2e/cluster/build-binaries.sh", *(f"kube-apiserver-{version}" for version in versions)], run.BUILD_CPU_SECONDS)
              and run.build("build/asan", [pathlib.Path(program).name for program in PROGRAMS],
                            "-DCMAKE_BUILD_TYPE=Debug", "-DSLUICE_SANITIZE=address"))  # fmt: skip
     total = Tally() if ready else Tally(failed=1)

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # say.sh: how the scripts of this project speak. Sourced; sets and exports SLUICE_CACHE.
 #
-# Every line carries the seconds since the script began, every long step says what it does before it starts and how
-# long it took when it ends, and every failure names what is missing and the way out.
+# Every line carries the seconds since the script began. Every long step prints its purpose before it starts and its
+# duration when it ends. Every failure names the missing part and the way out.
 
 if [ -z "${SLUICE_CACHE:-}" ]; then
   if [ "$(id -u)" = 0 ]; then SLUICE_CACHE=/var/cache/sluice; else SLUICE_CACHE=$HOME/.cache/sluice; fi
