@@ -36,7 +36,7 @@ class SystemClock final : public Clock {
   bool sleep_until(TimePoint deadline, std::stop_token stop) const override;
 };
 
-// CPU time used so far by the calling thread, in seconds. What a "busy" second means in Sluice's metrics.
+// CPU time used so far by the calling thread, in seconds. A "busy" second in Sluice's metrics is one of these.
 double thread_cpu_seconds();
 
 // CPU time used so far by all threads of this process, ended ones included, without its child processes; in seconds.

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/guarded.h"
+
 namespace sluice {
 
 Result<void> in_parallel(int count, int threads, const std::function<Result<void>(int)>& work) {
@@ -15,7 +17,7 @@ Result<void> in_parallel(int count, int threads, const std::function<Result<void
   std::optional<Error> first_error;
   const auto do_the_rest = [&] {
     for (int i = next++; i < count; i = next++) {
-      const Result<void> done = work(i);
+      const Result<void> done = guarded(ErrorCode::kInternal, "in parallel", [&] { return work(i); });
       if (done.ok()) continue;
       const std::lock_guard lock(mutex);
       if (!first_error) first_error = done.error();

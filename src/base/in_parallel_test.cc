@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <latch>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -38,6 +39,12 @@ TEST_CASE("pieces of work wait for each other only if there are threads enough: 
           all_there.arrive_and_wait();
           return {};
         }).ok());
+}
+
+TEST_CASE("work that throws is an error, on whatever thread") {
+  const auto outcome = in_parallel(4, 4, [](int) -> Result<void> { throw std::runtime_error("odd"); });
+  REQUIRE_FALSE(outcome.ok());
+  CHECK(outcome.error().code() == ErrorCode::kInternal);
 }
 
 TEST_CASE("the first error ends it: nothing more is begun, and it is the one that is returned") {

@@ -1,10 +1,15 @@
 #include "src/base/logging.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <mutex>
+#include <utility>
+
+#include "src/base/log_format.h"
+#include "src/base/utf8.h"
 
 namespace sluice {
 namespace {
@@ -22,6 +27,14 @@ LogLevel threshold() {
     return LogLevel::kInfo;
   }();
   return level;
+}
+
+std::atomic<LogFormat>& log_format() {
+  static std::atomic<LogFormat> format = [] {
+    const char* text = std::getenv("SLUICE_LOG_FORMAT");
+    return text != nullptr && std::string_view(text) == "json" ? LogFormat::kJson : LogFormat::kText;
+  }();
+  return format;
 }
 
 std::string_view name_of(LogLevel level) {
@@ -66,10 +79,7 @@ bool needs_quotes(std::string_view text) {
   return text.empty() || text.find_first_of(" \"\\\n=") != std::string_view::npos;
 }
 
-}  // namespace
-
-void log(LogLevel level, std::string_view component, std::string_view message, LogFields fields) {
-  if (level < threshold()) return;
+std::string text_line(LogLevel level, std::string_view component, std::string_view message, LogFields fields) {
   std::string line = timestamp();
   line.append(" ").append(name_of(level)).append(" ").append(component).append(" ");
   append_quoted(line, message);
@@ -81,6 +91,48 @@ void log(LogLevel level, std::string_view component, std::string_view message, L
       line += field.value;
     }
   }
+  return line;
+}
+
+// A byte that is part of no character becomes one of three bytes.
+void append_json(std::string& line, std::string_view text) {
+  line += '"';
+  for (const char c : cut_text(text, 3 * text.size())) {
+    if (c == '"' || c == '\\') line += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+      line += escaped;
+    } else {
+      line += c;
+    }
+  }
+  line += '"';
+}
+
+std::string json_line(LogLevel level, std::string_view component, std::string_view message, LogFields fields) {
+  std::string line =
+      "{\"time\":\"" + timestamp() + "\",\"level\":\"" + std::string(name_of(level)) + "\",\"component\":";
+  append_json(line, component);
+  line += ",\"message\":";
+  append_json(line, message);
+  line += ",\"fields\":{";
+  const char* separator = "";
+  for (const LogField& field : fields) {
+    line += std::exchange(separator, ",");
+    append_json(line, field.key);
+    line += ':';
+    append_json(line, field.value);
+  }
+  return line + "}}";
+}
+
+}  // namespace
+
+void log(LogLevel level, std::string_view component, std::string_view message, LogFields fields) {
+  if (level < threshold()) return;
+  std::string line = log_format() == LogFormat::kJson ? json_line(level, component, message, fields)
+                                                      : text_line(level, component, message, fields);
   std::lock_guard lock(sink_mutex);
   if (sink_override) {
     sink_override(line);
@@ -89,6 +141,8 @@ void log(LogLevel level, std::string_view component, std::string_view message, L
     std::fwrite(line.data(), 1, line.size(), stderr);
   }
 }
+
+void set_log_format(LogFormat format) { log_format() = format; }
 
 void set_log_sink(std::function<void(std::string_view)> sink) {
   std::lock_guard lock(sink_mutex);

@@ -1,7 +1,7 @@
 // Errors as values.
 //
-// Every fallible function of Sluice returns Result<T>: either a T or an Error with a code that tells the caller
-// what to do (retry, give up, look elsewhere) and a message that tells a person the object, the field and the way out.
+// Every fallible function of Sluice returns Result<T>: either a T or an Error. Its code tells the caller whether to
+// retry, give up or look elsewhere; its message tells a person the object, the field and the way out of the failure.
 // Exceptions never cross a library boundary; code that calls a throwing library catches at the call.
 //
 // Thread safety: values; as thread-safe as T.
@@ -16,11 +16,11 @@
 
 namespace sluice {
 
-// What a caller can do about an error. The set is closed on purpose: a new code needs a new reaction.
+// The kinds of errors, by the caller's next step. The set is closed on purpose: a new code needs a new reaction.
 enum class ErrorCode {
   kInvalidArgument,    // the input is wrong; retrying the same call cannot help
   kNotFound,           // the object does not exist
-  kAlreadyExists,      // somebody else created it first
+  kAlreadyExists,      // another client created it first
   kConflict,           // a precondition (uid, resourceVersion) no longer holds: read again, decide again
   kGone,               // the history asked for is no longer kept (HTTP 410): list again
   kPermissionDenied,   // authenticated, but not allowed

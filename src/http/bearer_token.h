@@ -1,4 +1,4 @@
-// A policy: adds "Authorization: Bearer <token>" to every request.
+// Policies that authenticate every request: by "Authorization: Bearer <token>", or by a user's password.
 #pragma once
 
 #include <memory>
@@ -21,5 +21,9 @@ class TokenSource {
 // A Transport that authenticates with the tokens of `source` and sends through `inner`. A 401 makes the source forget
 // the token; the request is sent once more if the source then has another one.
 std::shared_ptr<Transport> with_bearer_token(std::shared_ptr<Transport> inner, std::shared_ptr<TokenSource> source);
+
+// The same with "Authorization: Basic": what `passwords` gives is the password of `username`.
+std::shared_ptr<Transport> with_basic_auth(std::shared_ptr<Transport> inner, std::string username,
+                                           std::shared_ptr<TokenSource> passwords);
 
 }  // namespace sluice::http

@@ -36,6 +36,17 @@ TEST_CASE("every request carries the token") {
   CHECK(inner->requests().at(0).headers.at("authorization") == "Bearer one");
 }
 
+TEST_CASE("a password is sent as RFC 7617 has it, and a 401 asks for the new one") {
+  auto inner = std::make_shared<ScriptedTransport>();
+  auto tokens = std::make_shared<ListedTokens>(std::vector<std::string>{"old", "open sesame"});
+  auto transport = with_basic_auth(inner, "Aladdin", tokens);
+  inner->answer(401, "");
+  inner->answer(200, "yes");
+  CHECK(get(*transport)->body == "yes");
+  CHECK(inner->requests().at(1).headers.at("authorization") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+  CHECK(tokens->rejected_ == std::vector<std::string>{"old"});
+}
+
 TEST_CASE("a 401 fetches a new token and tries once more") {
   auto inner = std::make_shared<ScriptedTransport>();
   auto tokens = std::make_shared<ListedTokens>(std::vector<std::string>{"old", "new"});

@@ -1,11 +1,11 @@
 // Private to cpprest_transport.cc: a cpprestsdk stream buffer without a buffer.
 //
-// cpprestsdk writes a response's body into a stream buffer as fast as the network delivers it; its own buffers grow
-// without bound when the reader is slow. This one has a bound: pieces go into a buffer of 256 KiB, from which the
-// reader takes everything at once (waking it for every piece would cost more than most events do); a piece that does
-// not fit is handed over in place, and its write completes only when the reader is done with it. cpprestsdk asks the
-// socket for more only after that, so TCP slows the server down: the buffer and one piece (one chunk of a chunked body,
-// else 64 KiB) are in memory, no more.
+// cpprestsdk writes a response's body into a stream buffer as fast as the network delivers it. Its own buffers grow
+// without bound when the reader is slow. This one has a bound. Pieces go into a buffer of 256 KiB, from which the
+// reader takes everything at once: waking it for every piece would cost more than most events do. A piece that does not
+// fit is handed over in place, and its write completes only when the reader is done with it. Only then cpprestsdk asks
+// the socket for more, so TCP slows the server down. The buffer and one piece (one chunk of a chunked body, else 64
+// KiB) are in memory, no more.
 #pragma once
 
 #include <chrono>
@@ -122,7 +122,7 @@ class Exchange {
   std::optional<Response> head_;
   bool head_taken_ = false;
   std::string buffered_;
-  std::optional<Piece> piece_;  // what comes after buffered_
+  std::optional<Piece> piece_;  // the piece after buffered_
   bool ended_ = false;
   bool abandoned_ = false;
   std::optional<Error> failure_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/testing/catch.h"
+#include "src/base/testing/temporary_directory.h"
 #include "src/http/testing/loopback_server.h"
 
 // Whom the transport trusts, and who it is itself.
@@ -84,8 +85,8 @@ TEST_CASE("a certificate of a public authority is refused where the endpoint nam
   // What OpenSSL takes for the system's authorities is in this file; cpprestsdk always adds them.
   const CertificateAuthority everybodys("public");
   const CertificateAuthority ours("ours");
-  const std::string bundle = std::filesystem::temp_directory_path() / ("sluice-public-" + std::to_string(getpid()));
-  std::ofstream(bundle) << everybodys.certificate_pem();
+  const sluice::testing::TemporaryDirectory folder;
+  const std::string bundle = folder.file("public.pem", everybodys.certificate_pem());
   setenv("SSL_CERT_FILE", bundle.c_str(), 1);
   LoopbackOptions options;
   options.identity = everybodys.issue("server", "IP:127.0.0.1");
@@ -97,13 +98,12 @@ TEST_CASE("a certificate of a public authority is refused where the endpoint nam
   const auto trusting_the_system = get(**make_cpprest_transport({server.url()}));
   const auto trusting_ours = get(**make_cpprest_transport({server.url(), ours.certificate_pem()}));
   unsetenv("SSL_CERT_FILE");
-  std::filesystem::remove(bundle);
   CHECK(trusting_the_system.ok());  // else the other check would prove nothing
   REQUIRE_FALSE(trusting_ours.ok());
   CHECK(trusting_ours.error().code() == ErrorCode::kUnavailable);
 }
 
-TEST_CASE("a new stream sees a rotated certificate, and is refused one of somebody else's authority") {
+TEST_CASE("a new stream sees a rotated certificate, and is refused one of another authority") {
   const CertificateAuthority ours("ours");
   const CertificateAuthority theirs("theirs");
   struct Sink final : ByteSink {

@@ -33,19 +33,19 @@ namespace {
 namespace rest = web::http;
 
 // None of cpprestsdk's continuations waits for another. A second thread would be woken for every chunk of a body, and
-// each event of a watch is one: with eight threads the first list of an informer cost twice the CPU (bench-kube).
+// each event of a watch is one. With eight threads the first list of an informer cost twice the CPU (bench-kube).
 constexpr std::size_t kPoolThreads = 1;
 
 void start_thread_pool_once() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // At exit things end in the reverse order of their beginning: the pool's threads must end before OpenSSL does,
-    // which else would not free what it keeps for each of them.
+    // At exit objects end in the reverse order of their beginning. The pool's threads must end before OpenSSL does,
+    // which else would not free its memory for each of them.
     OPENSSL_init_ssl(0, nullptr);
     try {
       crossplat::threadpool::initialize_with_threads(kPoolThreads);
     } catch (const std::exception&) {
-      // Somebody used cpprestsdk before us; its pool is bigger.
+      // Other code used cpprestsdk before; its pool is bigger.
     }
   });
 }

@@ -6,8 +6,8 @@
 #include "src/base/testing/catch.h"
 #include "src/http/testing/loopback_server.h"
 
-// These tests use real sockets on the loopback interface. Where one waits for something that must happen it waits up
-// to kPatience; where it waits for something that must not happen the server's script guarantees it.
+// These tests use real sockets on the loopback interface. A test waits up to kPatience for an event that must happen.
+// The server's script guarantees the events that must not happen.
 namespace sluice::http {
 namespace {
 
@@ -118,7 +118,7 @@ TEST_CASE("a POST uses a kept connection only if it may arrive twice") {
   CHECK(server.connections() == connections + 1);
 }
 
-TEST_CASE("nobody listening is Unavailable") {
+TEST_CASE("a port without a listener is Unavailable") {
   const auto transport = connect_to("http://127.0.0.1:" + std::to_string(testing::unused_port()));
   const auto response = get(*transport);
   REQUIRE_FALSE(response.ok());

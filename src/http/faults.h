@@ -1,4 +1,4 @@
-// A policy that lets a test decide what the network does to each unary request. With it a simulation loses, delays,
+// A policy by which a test decides the fate of each unary request on the network. With it a simulation loses, delays,
 // repeats and refuses; it never invents an answer that a server could not have given.
 #pragma once
 
@@ -19,7 +19,7 @@ struct Fault {
   std::optional<Response> refuse;             // the server (or a proxy) answers this and does nothing
   bool repeat = false;                        // the server gets it twice; the second answer comes back
   std::chrono::milliseconds delay_after{0};   // on the way back
-  bool lose_answer = false;                   // the server has done it, and nobody knows: DeadlineExceeded
+  bool lose_answer = false;                   // the server has done it, and the client does not know: DeadlineExceeded
 };
 
 // Called once per request, before it is sent. Thread safety: as the transport is used.

@@ -1,5 +1,5 @@
 // A policy: repeats a unary request when, and only when, the server asks for it: 429 or 5xx with a Retry-After header
-// (client-go, rest/with_retry.go). Whether to repeat anything else depends on what it was: the caller's decision.
+// (client-go, rest/with_retry.go). Whether to repeat another request is the caller's decision.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 #include "src/http/server.h"
 
 #include <algorithm>
-#include <charconv>
+#include <list>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -13,28 +13,16 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
 
+#include "src/base/guarded.h"
+#include "src/base/logging.h"
+#include "src/http/transport.h"
+
 namespace sluice::http {
 namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
-
-std::optional<std::string> percent_decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    const char* digits = text.data() + i + 1;
-    if (i + 2 >= text.size() || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return std::nullopt;
-    decoded += static_cast<char>(byte);
-    i += 2;
-  }
-  return decoded;
-}
 
 // nullopt: a percent sign that encodes nothing.
 std::optional<Query> parse_query(std::string_view text) {
@@ -52,19 +40,38 @@ std::optional<Query> parse_query(std::string_view text) {
   return query;
 }
 
+class Session;
+
 struct Shared {
   Routes routes;
   ServerLimits limits;
-  std::size_t connections = 0;
+  Admission admission;
+  std::list<Session*> open;  // the one that was silent longest is the first
 };
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUnauthenticated: return 401;
+    case ErrorCode::kPermissionDenied: return 403;
+    case ErrorCode::kResourceExhausted: return 429;
+    default: return 503;
+  }
+}
 
 // One connection: read, answer, and again while the client keeps it. Lives as long as an operation is pending.
 class Session final : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, std::shared_ptr<Shared> shared) : stream_(std::move(socket)), shared_(std::move(shared)) {
-    ++shared_->connections;
+  Session(tcp::socket socket, std::shared_ptr<Shared> shared)
+      : stream_(std::move(socket)),
+        shared_(std::move(shared)),
+        place_(shared_->open.insert(shared_->open.end(), this)) {}
+  ~Session() { leave(); }
+
+  // Gives the place to another connection; what is under way here fails.
+  void hang_up() {
+    leave();
+    stream_.close();
   }
-  ~Session() { --shared_->connections; }
 
   void read() {
     parser_.emplace();
@@ -82,7 +89,13 @@ class Session final : public std::enable_shared_from_this<Session> {
   }
 
  private:
+  void leave() {
+    if (place_) shared_->open.erase(*place_);
+    place_.reset();
+  }
+
   void answer() {
+    if (place_) shared_->open.splice(shared_->open.end(), shared_->open, *place_);
     const auto& request = parser_->get();
     const bool is_head = request.method() == beast::http::verb::head;
     write(page_for(request), request.version(), request.keep_alive(), is_head);
@@ -98,7 +111,18 @@ class Session final : public std::enable_shared_from_this<Session> {
     if (route == shared_->routes.end()) return {404, "text/plain; charset=utf-8", "not found\n"};
     const auto query = parse_query(target.substr(std::min(target.size(), path_length + 1)));
     if (!query) return {400, "text/plain; charset=utf-8", "a % in the query is not followed by two hex digits\n"};
-    return route->second(*query);
+    if (shared_->admission) {
+      const auto header = request[kTokenHeader];
+      const auto admitted = guarded(ErrorCode::kInternal, route->first,
+                                    [&] { return shared_->admission(std::string(header.data(), header.size())); });
+      if (!admitted.ok())
+        return {status_of(admitted.error().code()), "text/plain; charset=utf-8", admitted.error().message() + "\n"};
+    }
+    const auto page =
+        guarded(ErrorCode::kInternal, route->first, [&]() -> Result<Page> { return route->second(*query); });
+    if (page.ok()) return *page;
+    log_error("http", "a page has failed", {{"error", page.error().to_string()}});
+    return {500, "text/plain; charset=utf-8", "this page has failed; the log says why\n"};
   }
 
   void write(Page page, unsigned version, bool keep_alive, bool is_head) {
@@ -123,6 +147,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_;
   std::optional<beast::http::request_parser<beast::http::empty_body>> parser_;
   std::shared_ptr<Shared> shared_;
+  std::optional<std::list<Session*>::iterator> place_;
 };
 
 Result<tcp::endpoint> parse_address(const std::string& address) {
@@ -144,8 +169,9 @@ Result<tcp::endpoint> parse_address(const std::string& address) {
 
 class Server::Implementation {
  public:
-  Implementation(Routes routes, ServerLimits limits)
-      : acceptor_(io_), shared_(std::make_shared<Shared>(Shared{std::move(routes), limits})) {}
+  Implementation(Routes routes, ServerLimits limits, Admission admission)
+      : acceptor_(io_),
+        shared_(std::make_shared<Shared>(Shared{std::move(routes), limits, std::move(admission), {}})) {}
 
   ~Implementation() {
     io_.stop();
@@ -170,7 +196,9 @@ class Server::Implementation {
  private:
   void accept() {
     acceptor_.async_accept([this](beast::error_code failed, tcp::socket socket) {
-      if (!failed && shared_->connections < shared_->limits.max_connections) {
+      if (!failed) {
+        // Connections that say nothing keep no other from an answer.
+        if (shared_->open.size() >= shared_->limits.max_connections) shared_->open.front()->hang_up();
         std::make_shared<Session>(std::move(socket), shared_)->read();
       }
       // Out of file descriptors and the like pass; only a closed acceptor does not.
@@ -188,9 +216,10 @@ class Server::Implementation {
 Server::Server(std::unique_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::start(const std::string& address, Routes routes, ServerLimits limits) {
+Result<std::unique_ptr<Server>> Server::start(const std::string& address, Routes routes, ServerLimits limits,
+                                              Admission admission) {
   SLUICE_TRY(const tcp::endpoint endpoint, parse_address(address));
-  auto implementation = std::make_unique<Implementation>(std::move(routes), limits);
+  auto implementation = std::make_unique<Implementation>(std::move(routes), limits, std::move(admission));
   SLUICE_TRY_VOID(implementation->listen(endpoint, address));
   return std::unique_ptr<Server>(new Server(std::move(implementation)));
 }

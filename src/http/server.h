@@ -19,28 +19,42 @@ struct Page {
   std::string body;
 };
 
-// What stands behind the "?", decoded: "a=1&b" is {a: 1, b: ""}. Of several equal names the last counts.
+// The part behind the "?", decoded: "a=1&b" is {a: 1, b: ""}. Of several equal names the last counts.
 using Query = std::map<std::string, std::string, std::less<>>;
 
-// Makes a page. Called on the server's one thread, one page at a time: it must not block and must not throw.
+// Makes a page. Called on the server's one thread, one page at a time: it must not block. What it
+// throws is a page with status 500.
 using PageMaker = std::function<Page(const Query&)>;
 
 // Path ("/healthz") to its page.
 using Routes = std::map<std::string, PageMaker>;
 
 struct ServerLimits {
-  std::size_t max_connections = 64;            // further ones are closed at once
+  std::size_t max_connections = 64;            // a further one takes the place of the one that was silent longest
   std::size_t max_request_bytes = 16u << 10;   // line and headers
   std::chrono::milliseconds read_time{10000};  // to send a request, and to keep an idle connection
   std::chrono::milliseconds write_time{10000};
 };
+
+// For a server of nothing but probes: their requests are short, and come from the kubelet of the same node.
+inline constexpr ServerLimits kProbeLimits{.max_request_bytes = 4u << 10,
+                                           .read_time = std::chrono::milliseconds(2000),
+                                           .write_time = std::chrono::milliseconds(2000)};
+
+// Decides on a request by its header "Sluice-Token" (empty: there is none), before its page is made; called as a
+// PageMaker is, but it may block. The page of an error has the status 401 (Unauthenticated), 403 (PermissionDenied),
+// 429 (ResourceExhausted) or 503 (any other), and its message.
+using Admission = std::function<Result<void>(const std::string& token)>;
+inline constexpr const char* kTokenHeader = "Sluice-Token";
 
 // Thread safety: all methods may be called from any thread; the destructor from one, last.
 class Server {
  public:
   // Listens on "IP:PORT" or "[IPv6]:PORT" and serves until destroyed. Port 0 takes a free one.
   // Errors: InvalidArgument for the address, Unavailable when it cannot be bound (with the system's reason).
-  static Result<std::unique_ptr<Server>> start(const std::string& address, Routes routes, ServerLimits limits = {});
+  // Without `admission` every request is answered.
+  static Result<std::unique_ptr<Server>> start(const std::string& address, Routes routes, ServerLimits limits = {},
+                                               Admission admission = nullptr);
 
   // Closes every connection and joins the thread.
   ~Server();

@@ -1,42 +1,15 @@
 #include "src/http/server.h"
 
-#include <boost/asio.hpp>
+#include <thread>
 
 #include "src/base/testing/catch.h"
+#include "src/http/testing/raw_client.h"
 
 namespace sluice::http {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-
-// Sends bytes as they are and reads until the server hangs up.
-class RawClient {
- public:
-  explicit RawClient(std::uint16_t port) : socket_(io_) {
-    socket_.connect(tcp::endpoint(asio::ip::address_v4::loopback(), port));
-  }
-  void send(const std::string& bytes) {
-    boost::system::error_code ignored;
-    asio::write(socket_, asio::buffer(bytes), ignored);
-  }
-  std::string read_all() {
-    std::string received;
-    boost::system::error_code end;
-    asio::read(socket_, asio::dynamic_buffer(received), end);
-    return received;
-  }
-
- private:
-  asio::io_context io_;
-  tcp::socket socket_;
-};
-
-std::string ask(std::uint16_t port, const std::string& first_line) {
-  RawClient client(port);
-  client.send(first_line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  return client.read_all();
-}
+using testing::ask;
+using testing::RawClient;
 
 Routes routes() {
   return {{"/healthz",
@@ -47,11 +20,19 @@ Routes routes() {
            [](const Query&) {
              return Page{503, "text/plain", "not yet\n"};
            }},
+          {"/broken", [](const Query&) -> Page { throw std::runtime_error("type must be array"); }},
           {"/echo", [](const Query& query) {
              Page page;
              for (const auto& [name, value] : query) page.body += "[" + name + "=" + value + "]";
              return page;
            }}};
+}
+
+TEST_CASE("a page that throws is a page that says so, and the next one comes") {
+  const auto server = Server::start("127.0.0.1:0", routes());
+  REQUIRE(server.ok());
+  CHECK_THAT(ask((*server)->port(), "GET /broken"), Catch::StartsWith("HTTP/1.1 500"));
+  CHECK_THAT(ask((*server)->port(), "GET /healthz"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
 TEST_CASE("pages, errors and methods") {
@@ -143,15 +124,76 @@ TEST_CASE("a client that sends nothing is hung up on") {
   CHECK(client.read_all().empty());
 }
 
-TEST_CASE("connections beyond the limit are closed at once") {
+TEST_CASE("connections that say nothing keep no other from an answer") {
+  const auto server = Server::start("127.0.0.1:0", routes());
+  std::vector<RawClient> silent;
+  for (int i = 0; i < 4 * static_cast<int>(ServerLimits().max_connections); ++i) silent.emplace_back((*server)->port());
+  for (int i = 0; i < 3; ++i) CHECK_THAT(ask((*server)->port(), "GET /healthz"), Catch::Contains("200"));
+  // No more than the limit are open, and it is the oldest that had to go.
+  CHECK(silent.front().read_all().empty());
+}
+
+TEST_CASE("the connection that was silent longest gives its place to the next one") {
   ServerLimits limits;
-  limits.max_connections = 1;
+  limits.max_connections = 2;
   const auto server = Server::start("127.0.0.1:0", routes(), limits);
-  RawClient first((*server)->port());
-  RawClient second((*server)->port());
-  CHECK(second.read_all().empty());
-  first.send("GET /healthz HTTP/1.0\r\n\r\n");
-  CHECK_THAT(first.read_all(), Catch::Contains("200"));
+  RawClient busy((*server)->port()), silent((*server)->port());
+  for (RawClient* client : {&silent, &busy}) {
+    client->send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK_THAT(client->read_some(), Catch::Contains("200"));
+  }
+  CHECK_THAT(ask((*server)->port(), "GET /healthz"), Catch::Contains("200"));
+  CHECK(silent.read_all().empty());
+  busy.send("GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  CHECK_THAT(busy.read_all(), Catch::Contains("503"));
+}
+
+TEST_CASE("a request that never ends is hung up on, however its bytes trickle") {
+  ServerLimits limits;
+  limits.read_time = std::chrono::milliseconds(300);
+  const auto server = Server::start("127.0.0.1:0", routes(), limits);
+  RawClient trickling((*server)->port());
+  trickling.send("GET /healthz HTTP/1.1\r\nX: ");
+  const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (trickling.send("x") && std::chrono::steady_clock::now() < give_up_at)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(std::chrono::steady_clock::now() < give_up_at);
+  CHECK(trickling.read_all().empty());
+  CHECK_THAT(ask((*server)->port(), "GET /healthz"), Catch::Contains("200"));
+}
+
+TEST_CASE("a request that is not admitted gets no page, and the reason") {
+  int made = 0;
+  const Routes pages = {{"/plan", [&made](const Query&) {
+                           ++made;
+                           return Page{.body = "the plan\n"};
+                         }}};
+  const auto server = Server::start("127.0.0.1:0", pages, {}, [](const std::string& token) -> Result<void> {
+    if (token == "broken") throw std::runtime_error("type must be array");
+    if (token == "good") return {};
+    if (token == "other") return Error(ErrorCode::kPermissionDenied, "not for you");
+    if (token == "fast") return Error(ErrorCode::kResourceExhausted, "too many questions");
+    if (token == "lost") return unavailable("the API server did not answer");
+    return Error(ErrorCode::kUnauthenticated, "who are you?");
+  });
+  struct Case {
+    const char* header;
+    const char* status;
+    const char* body;
+  };
+  for (const Case& c :
+       {Case{"", "HTTP/1.1 401", "who are you?\n"}, Case{"Sluice-Token: \r\n", "HTTP/1.1 401", "who are you?\n"},
+        Case{"Sluice-Token: other\r\n", "HTTP/1.1 403", "not for you\n"},
+        Case{"sluice-token: fast\r\n", "HTTP/1.1 429", "too many questions\n"},
+        Case{"Sluice-Token: lost\r\n", "HTTP/1.1 503", "the API server did not answer\n"},
+        Case{"Sluice-Token: broken\r\n", "HTTP/1.1 503", "type must be array\n"}}) {
+    INFO(c.header);
+    const std::string answer = ask((*server)->port(), "GET /plan", c.header);
+    CHECK_THAT(answer, Catch::StartsWith(c.status));
+    CHECK_THAT(answer, Catch::EndsWith(c.body));
+  }
+  CHECK(made == 0);
+  CHECK_THAT(ask((*server)->port(), "GET /plan", "Sluice-Token: good\r\n"), Catch::EndsWith("the plan\n"));
 }
 
 TEST_CASE("stopping closes open connections") {

@@ -1,4 +1,4 @@
-// Whom a TLS client trusts and who it is itself, put into OpenSSL contexts.
+// A TLS client's trusted authorities and its own identity, put into OpenSSL contexts.
 // Thread safety: install() may be called from any thread; the object must outlive every context it was installed in.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace sluice::http {
 
 class TlsTrust {
  public:
-  // `host` (a name, or an IP address without brackets) is what the certificate must carry if the endpoint names no
-  // server_name. Errors: InvalidArgument naming the PEM field that cannot be used.
+  // `host` (a name, or an IP address without brackets) is the name that the certificate must carry if the endpoint has
+  // no server_name. Errors: InvalidArgument naming the PEM field that cannot be used.
   static Result<std::shared_ptr<const TlsTrust>> create(const Endpoint& endpoint, const std::string& host);
 
   // TLS 1.2 or later; only the endpoint's authorities if it has any (the context's own are dropped); its client
-  // certificate; chain and name verified whatever verification callback the caller sets on the connection.
-  // Returns whether OpenSSL accepted everything.
+  // certificate. Chain and name are verified, whatever callback the caller sets on the connection. Returns whether
+  // OpenSSL accepted everything.
   bool install(SSL_CTX* context) const;
 
  private:

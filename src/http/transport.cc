@@ -1,6 +1,7 @@
 #include "src/http/transport.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace sluice::http {
 namespace {
@@ -34,6 +35,22 @@ std::string percent_encode(std::string_view text) {
     encoded += kHex[byte & 15];
   }
   return encoded;
+}
+
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const char* digits = text.data() + i + 1;
+    if (i + 2 >= text.size() || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return std::nullopt;
+    decoded += static_cast<char>(byte);
+    i += 2;
+  }
+  return decoded;
 }
 
 }  // namespace sluice::http

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ struct Request {
   std::string target;  // path and query, percent-encoded, starts with '/'; put behind the endpoint's own path
   Headers headers;
   std::string body;
-  // A POST that does no harm when it arrives twice, such as one that names what it creates. Others get a connection of
+  // A POST that does no harm when it arrives twice, such as one that names its object. Others get a connection of
   // their own, and never a second one.
   bool may_repeat = false;
 };
@@ -78,5 +79,8 @@ struct Endpoint {
 
 // `text` with everything but RFC 3986's unreserved characters percent-encoded: for path segments and query values.
 std::string percent_encode(std::string_view text);
+
+// The reverse, and "+" is a blank, as in queries. nullopt: a percent sign without two hex digits.
+std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace sluice::http

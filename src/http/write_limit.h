@@ -1,7 +1,7 @@
 // A policy: at most so many requests that change something are on their way at once; more of them wait their turn.
 //
 // API servers protect themselves from too many requests (priority and fairness), so a rate limit in the client only
-// slows it down. What a client must bound is how much it can have done before it sees what came of it.
+// slows it down. A client must bound how much it can write before it sees the effect.
 #pragma once
 
 #include <memory>

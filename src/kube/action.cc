@@ -35,7 +35,8 @@ std::string Action::to_string() const {
 Result<Json> perform(const Client& client, const Action& action, std::stop_token stop) {
   const Action& a = action;
   switch (a.verb) {
-    case Verb::kApply: return client.apply(a.resource, a.key, with_preconditions(a), a.field_manager, "", stop);
+    case Verb::kApply:
+      return client.apply(a.resource, a.key, with_preconditions(a), a.field_manager, a.subresource, stop);
     case Verb::kApplyStatus:
       return client.apply(a.resource, a.key, with_preconditions(a), a.field_manager, "status", stop);
     case Verb::kCreate: {
@@ -46,7 +47,7 @@ Result<Json> perform(const Client& client, const Action& action, std::stop_token
     case Verb::kMergePatch:
       return client.merge_patch(a.resource, a.key, with_preconditions(a), a.field_manager, a.subresource, stop);
     case Verb::kDelete: {
-      const auto removed = client.remove(a.resource, a.key, {.uid = a.uid}, stop);
+      const auto removed = client.remove(a.resource, a.key, {.uid = a.uid, .propagation = a.propagation}, stop);
       if (removed.ok() || removed.error().code() == ErrorCode::kNotFound) return Json();
       // With a uid as the only precondition, a conflict means that another incarnation has the name.
       if (!a.uid.empty() && removed.error().code() == ErrorCode::kConflict) return Json();

@@ -1,4 +1,4 @@
-// Writes as data. Reconcile code is a pure function from what it sees to a list of Actions and does no I/O itself;
+// Writes as data. Reconcile code is a pure function from observed objects to a list of Actions, and does no I/O itself.
 // perform() is the one place where they happen. So the same code runs against a fake API server.
 #pragma once
 
@@ -23,15 +23,16 @@ struct Action {
   Json body;                  // kDelete: unused
   std::string field_manager;  // kDelete: unused
   std::string uid;            // not empty: only if the object still is this incarnation (not for kCreate)
-  std::string subresource;    // kMergePatch only: "", "scale", "status"
+  std::string subresource;    // kApply: "" or "resize"; kMergePatch: "", "scale" or "status"
   std::string version;        // not empty: only if the object still has this resourceVersion (patches only)
+  Propagation propagation = Propagation::kBackground;  // kDelete: what becomes of the objects that it owns
 
   // "apply Job a/b"
   std::string to_string() const;
 };
 
-// The object as stored, for Expectations; null after a deletion.
-// Errors: the client's, Conflict where the object is another one than stated; but deleting what is already gone, or is
+// The object as stored; null after a deletion.
+// Errors: the client's, Conflict where the object is another one than stated. Deleting an object that is gone, or is
 // another incarnation, is success: the work is done.
 Result<Json> perform(const Client& client, const Action& action, std::stop_token stop = {});
 

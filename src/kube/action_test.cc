@@ -24,10 +24,13 @@ TEST_CASE_METHOD(Fixture, "each verb is the request it names") {
     const char* text;
   };
   const Case cases[] = {
-      {Verb::kApply, "PATCH", "/api/v1/namespaces/ns/services/s?fieldManager=m&force=true", "apply Service ns/s"},
-      {Verb::kApplyStatus, "PATCH", "/api/v1/namespaces/ns/services/s/status?fieldManager=m&force=true",
+      {Verb::kApply, "PATCH", "/api/v1/namespaces/ns/services/s?fieldManager=m&force=true&fieldValidation=Strict",
+       "apply Service ns/s"},
+      {Verb::kApplyStatus, "PATCH",
+       "/api/v1/namespaces/ns/services/s/status?fieldManager=m&force=true&fieldValidation=Strict",
        "apply status of Service ns/s"},
-      {Verb::kCreate, "POST", "/api/v1/namespaces/ns/services?fieldManager=m", "create Service ns/s"},
+      {Verb::kCreate, "POST", "/api/v1/namespaces/ns/services?fieldManager=m&fieldValidation=Strict",
+       "create Service ns/s"},
       {Verb::kMergePatch, "PATCH", "/api/v1/namespaces/ns/services/s?fieldManager=m", "patch Service ns/s"},
       {Verb::kDelete, "DELETE", "/api/v1/namespaces/ns/services/s", "delete Service ns/s"},
   };
@@ -73,7 +76,17 @@ TEST_CASE_METHOD(Fixture, "a patch may name a subresource") {
   CHECK(action.to_string() == "patch DataWorkerPool ns/p/scale");
 }
 
-TEST_CASE_METHOD(Fixture, "deleting what is gone, or somebody else by now, is done") {
+TEST_CASE_METHOD(Fixture, "an apply may name a subresource") {
+  server->answer(200, "{}");
+  Action action{Verb::kApply, kPods, {"ns", "p"}, Json::object(), "m", "u1"};
+  action.subresource = "resize";
+  CHECK(perform(client, action).ok());
+  CHECK(server->requests().back().target ==
+        "/api/v1/namespaces/ns/pods/p/resize?fieldManager=m&force=true&fieldValidation=Strict");
+  CHECK(action.to_string() == "apply Pod ns/p/resize");
+}
+
+TEST_CASE_METHOD(Fixture, "deleting an object that is gone, or is another one by now, succeeds") {
   const Action with_uid{Verb::kDelete, kPods, {"ns", "p"}, {}, "", "u1"};
   const Action by_name{Verb::kDelete, kPods, {"ns", "p"}};
   server->answer(404, testing::status(404, "NotFound").dump());
@@ -84,6 +97,17 @@ TEST_CASE_METHOD(Fixture, "deleting what is gone, or somebody else by now, is do
   CHECK(perform(client, by_name).error().code() == ErrorCode::kConflict);
   server->answer(403, testing::status(403, "Forbidden").dump());
   CHECK(perform(client, with_uid).error().code() == ErrorCode::kPermissionDenied);
+}
+
+TEST_CASE_METHOD(Fixture, "a deletion says what becomes of what the object owns") {
+  Action action{Verb::kDelete, kJobs, {"ns", "j"}};
+  for (const auto& [propagation, name] :
+       {std::pair{Propagation::kBackground, "Background"}, std::pair{Propagation::kForeground, "Foreground"}}) {
+    action.propagation = propagation;
+    server->answer(200, "{}");
+    CHECK(perform(client, action).ok());
+    CHECK(Json::parse(server->requests().back().body)["propagationPolicy"] == name);
+  }
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Client::Client(std::shared_ptr<http::Transport> transport, const Clock& clock, C
       options_(std::move(options)) {}
 
 Result<http::Response> Client::send(http::Request request, std::stop_token stop) const {
-  request.headers["Accept"] = "application/json";
+  request.headers.try_emplace("Accept", "application/json");
   request.headers["User-Agent"] = options_.user_agent;
   return retrying_->send(request, options_.timeout, std::move(stop));
 }
@@ -76,6 +76,14 @@ Result<Json> Client::exchange(http::Request request, std::string_view what, std:
   if (!parsed || !parsed->is_object())
     return Error(ErrorCode::kDataLoss, std::string(what) + ": the answer is no JSON object");
   return std::move(*parsed);
+}
+
+Result<std::string> Client::exchange_text(http::Request request, std::string_view what, std::stop_token stop) const {
+  request.headers["Accept"] = "*/*";
+  Result<http::Response> response = send(std::move(request), std::move(stop));
+  if (!response.ok()) return response.error().with_context(what);
+  if (!response->succeeded()) return error_of_response(what, response->status, response->body);
+  return std::move(response->body);
 }
 
 Result<ObjectList> Client::list_page(const Resource& resource, const ListOptions& options, std::stop_token stop) const {
@@ -123,11 +131,73 @@ Result<Json> Client::get(const Resource& resource, const ObjectKey& key, std::st
   return exchange({"GET", object_path(resource, key)}, describe("get", resource, key), std::move(stop));
 }
 
-Result<Json> Client::get_from_pod(const ObjectKey& pod, int port, std::string_view target, std::stop_token stop) const {
-  // Only a number: the name of a port, which services may have here, makes the API server (1.34) break off.
-  std::string path = object_path(kPods, {pod.namespace_, pod.name + ":" + std::to_string(port)}, "proxy");
-  path += target;
-  return exchange({"GET", std::move(path)}, describe("get from", kPods, pod), std::move(stop));
+Result<bool> Client::serves(const Resource& resource, std::string_view subresource, std::stop_token stop) const {
+  const std::string path = (resource.group.empty() ? "/api/" : "/apis/") + resource.api_version();
+  const std::string what = describe("discover", resource, {}, subresource);
+  SLUICE_TRY(const Json answer, exchange({"GET", path}, what, std::move(stop)));
+  const auto resources = answer.find("resources");
+  if (resources == answer.end() || !resources->is_array())
+    return Error(ErrorCode::kDataLoss, what + ": the answer has no resources");
+  const std::string name = std::string(resource.plural) + "/" + std::string(subresource);
+  return std::any_of(resources->begin(), resources->end(),
+                     [&](const Json& served) { return served.is_object() && served.value("name", Json()) == name; });
+}
+
+namespace {
+
+// Only a number: the name of a port, which services may have here, makes the API server (1.34) break off.
+std::string page_path(const ObjectKey& pod, int port, std::string_view target) {
+  return object_path(kPods, {pod.namespace_, pod.name + ":" + std::to_string(port)}, "proxy") + std::string(target);
+}
+
+}  // namespace
+
+Result<Json> Client::get_from_pod(const ObjectKey& pod, int port, std::string_view target, http::Headers headers,
+                                  std::stop_token stop) const {
+  return exchange({"GET", page_path(pod, port, target), std::move(headers)}, describe("get from", kPods, pod),
+                  std::move(stop));
+}
+
+Result<std::string> Client::get_text_from_pod(const ObjectKey& pod, int port, std::string_view target,
+                                              std::stop_token stop) const {
+  return exchange_text({"GET", page_path(pod, port, target)}, describe("get from", kPods, pod), std::move(stop));
+}
+
+Result<std::string> Client::read_log(const ObjectKey& pod, std::string_view container, bool previous, int lines,
+                                     std::int64_t bytes, std::stop_token stop) const {
+  Query query;
+  query.add("container", container).add("previous", previous ? "true" : "");
+  query.add("tailLines", std::to_string(lines)).add("limitBytes", std::to_string(bytes));
+  return exchange_text({"GET", object_path(kPods, pod, "log") + query.text()}, describe("get", kPods, pod, "log"),
+                       std::move(stop));
+}
+
+Result<std::string> Client::request_token(const ObjectKey& service_account, std::string_view audience,
+                                          std::stop_token stop) const {
+  http::Request request{"POST", object_path(kServiceAccounts, service_account, "token")};
+  request.headers["Content-Type"] = "application/json";
+  request.body = text_of({{"apiVersion", "authentication.k8s.io/v1"},
+                          {"kind", "TokenRequest"},
+                          {"spec", {{"audiences", Json::array({audience})}, {"expirationSeconds", 600}}}});
+  const std::string what = describe("request a token of", kServiceAccounts, service_account);
+  SLUICE_TRY(const Json answer, exchange(std::move(request), what, std::move(stop)));
+  std::string token = text_at(answer, "status", "token");
+  if (token.empty()) return Error(ErrorCode::kDataLoss, what + ": the answer holds none");
+  return token;
+}
+
+Result<std::string> Client::review_token(std::string_view token, std::string_view audience,
+                                         std::stop_token stop) const {
+  const Json question = {{"spec", {{"token", token}, {"audiences", Json::array({audience})}}}};
+  SLUICE_TRY(const Json answer, create(kTokenReviews, "", question, options_.user_agent, std::move(stop)));
+  const Json status = answer.value("status", Json::object());
+  const Json audiences = status.value("audiences", Json::array());
+  // A server that does not know audiences leaves them out, and has reviewed the token for its own.
+  const bool good = status.value("authenticated", false) &&
+                    std::find(audiences.begin(), audiences.end(), audience) != audiences.end();
+  if (!good)
+    return Error(ErrorCode::kUnauthenticated, "the API server knows no such token for " + std::string(audience));
+  return text_at(status, "user", "username");
 }
 
 Result<Json> Client::create(const Resource& resource, std::string_view namespace_, const Json& object,
@@ -137,10 +207,10 @@ Result<Json> Client::create(const Resource& resource, std::string_view namespace
   Json body = object;
   body["apiVersion"] = resource.api_version();
   body["kind"] = resource.kind;
-  http::Request request{"POST",
-                        collection_path(resource, namespace_) + Query().add("fieldManager", field_manager).text()};
+  http::Request request{"POST", collection_path(resource, namespace_) +
+                                    Query().add("fieldManager", field_manager).add("fieldValidation", "Strict").text()};
   request.headers["Content-Type"] = "application/json";
-  request.body = body.dump();
+  request.body = text_of(body);
   request.may_repeat = body.contains("/metadata/name"_json_pointer);
   return exchange(std::move(request), describe("create", resource, key), std::move(stop));
 }
@@ -153,10 +223,10 @@ Result<Json> Client::apply(const Resource& resource, const ObjectKey& key, const
   body["metadata"]["name"] = key.name;
   if (!key.namespace_.empty()) body["metadata"]["namespace"] = key.namespace_;
   Query query;
-  query.add("fieldManager", field_manager).add("force", "true");
+  query.add("fieldManager", field_manager).add("force", "true").add("fieldValidation", "Strict");
   http::Request request{"PATCH", object_path(resource, key, subresource) + query.text()};
   request.headers["Content-Type"] = "application/apply-patch+yaml";  // JSON is YAML
-  request.body = body.dump();
+  request.body = text_of(body);
   return exchange(std::move(request), describe("apply", resource, key, subresource), std::move(stop));
 }
 
@@ -166,7 +236,7 @@ Result<Json> Client::merge_patch(const Resource& resource, const ObjectKey& key,
   http::Request request{"PATCH",
                         object_path(resource, key, subresource) + Query().add("fieldManager", field_manager).text()};
   request.headers["Content-Type"] = "application/merge-patch+json";
-  request.body = patch.dump();
+  request.body = text_of(patch);
   return exchange(std::move(request), describe("patch", resource, key, subresource), std::move(stop));
 }
 
@@ -178,7 +248,7 @@ Result<void> Client::remove(const Resource& resource, const ObjectKey& key, cons
   if (options.grace_period_seconds) body["gracePeriodSeconds"] = *options.grace_period_seconds;
   http::Request request{"DELETE", object_path(resource, key)};
   request.headers["Content-Type"] = "application/json";
-  request.body = body.dump();
+  request.body = text_of(body);
   const Result<Json> answer = exchange(std::move(request), describe("delete", resource, key), std::move(stop));
   return answer.ok() ? Result<void>() : answer.error();
 }

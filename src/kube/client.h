@@ -4,7 +4,7 @@
 //   apply        server-side apply (PATCH application/apply-patch+yaml), for what we own
 //   merge_patch  JSON merge patch; with metadata.resourceVersion in the patch it is a compare-and-swap
 //   remove       DELETE with preconditions
-// There is no PUT: apply and merge_patch say which fields are ours.
+// There is no PUT: apply and merge_patch say which fields are the caller's.
 //
 // Errors, by code (the message holds "verb Kind key: " and the server's own text):
 //   NotFound            404
@@ -87,8 +87,8 @@ struct WatchOptions {
   std::string field_selector;
   std::string resource_version;       // REQUIRES: of a list or an earlier event; with initial_events empty
   std::chrono::seconds timeout{300};  // the server ends the watch cleanly after this long
-  // A connection is given up as dead after this long without an event. Servers send a bookmark every minute (1.34
-  // was seen to, also when nothing changed); one that does not costs us a new watch now and then.
+  // A connection is given up as dead after this long without an event. Servers send a bookmark every minute (1.34 was
+  // seen to, also when nothing changed). One that does not costs a new watch now and then.
   std::chrono::seconds silence_limit{150};
   bool initial_events = false;  // begin with the whole collection, then a bookmark that says so (KEP-3157)
 };
@@ -109,17 +109,38 @@ class Client {
 
   Result<Json> get(const Resource& resource, const ObjectKey& key, std::stop_token stop = {}) const;
 
+  // Whether the server has this subresource of the kind, by API discovery.
+  Result<bool> serves(const Resource& resource, std::string_view subresource, std::stop_token stop = {}) const;
+
   // The JSON page that a pod serves on `port` at `target` ("/plan?nodes=2x32"), through the API server: for who reaches
-  // nothing else. The pod's own errors come with its status and text, as above.
-  Result<Json> get_from_pod(const ObjectKey& pod, int port, std::string_view target, std::stop_token stop = {}) const;
+  // nothing else. The pod's own errors come with its status and text, as above. The server keeps the caller's own
+  // credentials to itself: what the pod asks for goes into `headers`.
+  Result<Json> get_from_pod(const ObjectKey& pod, int port, std::string_view target, http::Headers headers = {},
+                            std::stop_token stop = {}) const;
+
+  // The same for a page that is text, such as /metrics.
+  Result<std::string> get_text_from_pod(const ObjectKey& pod, int port, std::string_view target,
+                                        std::stop_token stop = {}) const;
+
+  // The last lines of a container's log, at most `bytes` of them; of the run before its last restart where `previous`.
+  Result<std::string> read_log(const ObjectKey& pod, std::string_view container, bool previous, int lines,
+                               std::int64_t bytes, std::stop_token stop = {}) const;
+
+  // A token of the service account that is good for `audience` alone, for ten minutes (TokenRequest).
+  Result<std::string> request_token(const ObjectKey& service_account, std::string_view audience,
+                                    std::stop_token stop = {}) const;
+
+  // The user that a token for `audience` stands for (TokenReview). Errors: Unauthenticated for any other token.
+  Result<std::string> review_token(std::string_view token, std::string_view audience, std::stop_token stop = {}) const;
 
   // Returns the object as stored. The namespace is the argument's, the name (or generateName) the object's own.
   Result<Json> create(const Resource& resource, std::string_view namespace_, const Json& object,
                       std::string_view field_manager, std::stop_token stop = {}) const;
 
   // Server-side apply with force: `object` holds exactly the fields that `field_manager` wants to own; what it no
-  // longer mentions is dropped. apiVersion, kind and metadata name are filled in. `subresource`: empty or "status".
-  // metadata.uid in the object makes it a precondition (Conflict, and nothing is created).
+  // longer mentions is dropped. apiVersion, kind and metadata name are filled in. `subresource`: empty, "status" or, of
+  // pods, "resize". As with create, a field that the kind does not have is InvalidArgument: nothing is dropped
+  // silently. metadata.uid in the object makes it a precondition (Conflict, and nothing is created).
   Result<Json> apply(const Resource& resource, const ObjectKey& key, const Json& object, std::string_view field_manager,
                      std::string_view subresource = "", std::stop_token stop = {}) const;
 
@@ -132,16 +153,17 @@ class Client {
   Result<void> remove(const Resource& resource, const ObjectKey& key, const RemoveOptions& options = {},
                       std::stop_token stop = {}) const;
 
-  // Blocks and calls `handler` for every event, on this thread, until the watch ends: ok when the server ended it,
-  // else the error; an ERROR event of the server is an error here (Gone for 410). Never retried.
+  // Blocks and calls `handler` for every event, on this thread, until the watch ends: ok when the server ended it, else
+  // the error. An ERROR event of the server is an error here (Gone for 410). Never retried.
   Result<void> watch(const Resource& resource, const WatchOptions& options, const WatchHandler& handler,
                      std::stop_token stop) const;
 
-  // The request of watch(), for who has a stream of his own; see WatchDecoder.
+  // The request of watch(), for callers with a stream of their own; see WatchDecoder.
   http::Request watch_request(const Resource& resource, const WatchOptions& options) const;
 
  private:
   Result<http::Response> send(http::Request request, std::stop_token stop) const;
+  Result<std::string> exchange_text(http::Request request, std::string_view what, std::stop_token stop) const;
   Result<Json> exchange(http::Request request, std::string_view what, std::stop_token stop,
                         MemberPath left_out = {}) const;
 

@@ -67,13 +67,59 @@ TEST_CASE_METHOD(Fixture, "get") {
 
 TEST_CASE_METHOD(Fixture, "a page that a pod serves comes through the API server, with the pod's own errors") {
   server->answer(200, R"({"jobs": []})");
-  CHECK((*client.get_from_pod({"ns", "a"}, 8080, "/plan?nodes=2x32"))["jobs"].empty());
+  CHECK((*client.get_from_pod({"ns", "a"}, 8080, "/plan?nodes=2x32", {{"Sluice-Token", "t"}}))["jobs"].empty());
   CHECK(asked(0).target == "/api/v1/namespaces/ns/pods/a%3A8080/proxy/plan?nodes=2x32");
+  CHECK(asked(0).headers.at("sluice-token") == "t");
   server->answer(400, "nodes=x: give a number\n");
   const auto refused = client.get_from_pod({"ns", "a"}, 8080, "/plan?nodes=x");
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code() == ErrorCode::kInvalidArgument);
   CHECK_THAT(refused.error().message(), Catch::Contains("nodes=x: give a number"));
+}
+
+TEST_CASE_METHOD(Fixture, "a pod's log and its pages of text are read as they are") {
+  server->answer(200, "one\ntwo\n");
+  CHECK(*client.read_log({"ns", "a"}, "main", true, 20, 1000) == "one\ntwo\n");
+  CHECK(asked(0).target ==
+        "/api/v1/namespaces/ns/pods/a/log?container=main&previous=true&tailLines=20&limitBytes=1000");
+  CHECK(asked(0).headers.at("accept") == "*/*");
+  server->answer(200, "up 1\n");
+  CHECK(*client.get_text_from_pod({"ns", "a"}, 9464, "/metrics") == "up 1\n");
+  CHECK(asked(1).target == "/api/v1/namespaces/ns/pods/a%3A9464/proxy/metrics");
+  server->answer(403, status(403, "Forbidden", "no logs for you").dump());
+  const auto refused = client.read_log({"ns", "a"}, "main", false, 20, 1000);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::kPermissionDenied);
+}
+
+TEST_CASE_METHOD(Fixture, "a token of a service account is requested for one audience") {
+  server->answer(201, R"({"status": {"token": "abc"}})");
+  CHECK(*client.request_token({"ns", "reader"}, "plan") == "abc");
+  CHECK(asked(0).method == "POST");
+  CHECK(asked(0).target == "/api/v1/namespaces/ns/serviceaccounts/reader/token");
+  CHECK(Json::parse(asked(0).body)["spec"] == Json{{"audiences", Json::array({"plan"})}, {"expirationSeconds", 600}});
+  server->answer(201, R"({"status": {}})");
+  CHECK(client.request_token({"ns", "reader"}, "plan").error().code() == ErrorCode::kDataLoss);
+  server->answer(403, status(403, "Forbidden", "no").dump());
+  CHECK(client.request_token({"ns", "reader"}, "plan").error().code() == ErrorCode::kPermissionDenied);
+}
+
+TEST_CASE_METHOD(Fixture, "a token that is reviewed is good for the audience alone") {
+  server->answer(201, R"({"status": {"authenticated": true, "audiences": ["plan"], "user": {"username": "u"}}})");
+  CHECK(*client.review_token("abc", "plan") == "u");
+  CHECK(asked(0).method == "POST");
+  CHECK_THAT(asked(0).target, Catch::StartsWith("/apis/authentication.k8s.io/v1/tokenreviews?"));
+  CHECK(Json::parse(asked(0).body)["spec"] == Json{{"token", "abc"}, {"audiences", Json::array({"plan"})}});
+  for (const char* answer :
+       {R"({"status": {"authenticated": false}})", R"({})", R"({"status": {"error": "expired"}})",
+        R"({"status": {"authenticated": true, "user": {"username": "u"}}})",
+        R"({"status": {"authenticated": true, "audiences": ["api"], "user": {"username": "u"}}})"}) {
+    INFO(answer);
+    server->answer(201, answer);
+    CHECK(client.review_token("abc", "plan").error().code() == ErrorCode::kUnauthenticated);
+  }
+  server->answer(403, status(403, "Forbidden", "no").dump());
+  CHECK(client.review_token("abc", "plan").error().code() == ErrorCode::kPermissionDenied);
 }
 
 TEST_CASE_METHOD(Fixture, "a create whose name the server makes up must not arrive twice") {
@@ -87,7 +133,7 @@ TEST_CASE_METHOD(Fixture, "create sends the object and tells a taken name from a
   const Json object{{"metadata", {{"name", "a"}}}};
   REQUIRE(client.create(kPods, "ns", object, "me").ok());
   CHECK(asked(0).method == "POST");
-  CHECK(asked(0).target == "/api/v1/namespaces/ns/pods?fieldManager=me");
+  CHECK(asked(0).target == "/api/v1/namespaces/ns/pods?fieldManager=me&fieldValidation=Strict");
   CHECK(sent(0) == Json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"name", "a"}}}});
   CHECK(asked(0).may_repeat);  // the second one would find the first
 
@@ -105,7 +151,8 @@ TEST_CASE_METHOD(Fixture, "apply forces our fields, of the object or of its stat
   REQUIRE(client.apply(kDataWorkerPools, {"ns", "p"}, {{"status", 1}}, "sluice-operator", "status").ok());
   CHECK(asked(0).method == "PATCH");
   CHECK(asked(0).target ==
-        "/apis/sluice.dev/v1alpha1/namespaces/ns/dataworkerpools/p?fieldManager=sluice-scheduler&force=true");
+        "/apis/sluice.dev/v1alpha1/namespaces/ns/dataworkerpools/"
+        "p?fieldManager=sluice-scheduler&force=true&fieldValidation=Strict");
   CHECK(asked(0).headers.at("Content-Type") == "application/apply-patch+yaml");
   CHECK(sent(0) == Json{{"apiVersion", "sluice.dev/v1alpha1"},
                         {"kind", "DataWorkerPool"},

@@ -68,7 +68,29 @@ std::unique_ptr<Cluster> connect_or_skip() {
   return std::make_unique<Cluster>(kubeconfig);
 }
 
-ErrorCode code_of(const Result<Json>& result) { return result.ok() ? ErrorCode::kInternal : result.error().code(); }
+template <typename Value>
+ErrorCode code_of(const Result<Value>& result) {
+  return result.ok() ? ErrorCode::kInternal : result.error().code();
+}
+
+TEST_CASE("a real API server: a token of a service account is good for one audience alone", "[cluster]") {
+  const auto cluster = connect_or_skip();
+  if (!cluster) return;
+  const Client& client = cluster->client();
+  REQUIRE(
+      client.create(kServiceAccounts, cluster->namespace_name(), {{"metadata", {{"name", "reader"}}}}, kManager).ok());
+  const auto token = client.request_token(cluster->key("reader"), "plan");
+  REQUIRE(token.ok());
+  const auto user = client.review_token(*token, "plan");
+  REQUIRE(user.ok());
+  CHECK(*user == "system:serviceaccount:" + cluster->namespace_name() + ":reader");
+  CHECK(code_of(client.review_token(*token, "another")) == ErrorCode::kUnauthenticated);
+  CHECK(code_of(client.review_token("forged", "plan")) == ErrorCode::kUnauthenticated);
+  const auto others = client.request_token(cluster->key("reader"), "another");
+  REQUIRE(others.ok());
+  CHECK(code_of(client.review_token(*others, "plan")) == ErrorCode::kUnauthenticated);
+  CHECK(code_of(client.request_token(cluster->key("nobody"), "plan")) == ErrorCode::kNotFound);
+}
 
 TEST_CASE("a real API server: every verb and its errors", "[cluster]") {
   const auto cluster = connect_or_skip();

@@ -21,17 +21,17 @@ struct Connection {
 // of the list are not merged.
 std::string default_kubeconfig();
 
-// Reads the context `context` (empty: current-context) of the file. Understands certificates and keys as base64 data
-// or as files (relative ones lie beside the kubeconfig), tls-server-name, token, tokenFile, and exec plugins that need
-// no terminal. Refused, with a message that names the user or cluster and the way out: auth-provider plugins, user and
-// password, insecure-skip-tls-verify, proxy-url.
+// Reads the context `context` (empty: current-context) of the file. Understands certificates and keys as base64 data or
+// as files (relative ones lie beside the kubeconfig), tls-server-name, token and tokenFile. Exec plugins work if they
+// need no terminal. Refused, with a message that names the user or cluster and the way out: auth-provider plugins, user
+// and password, insecure-skip-tls-verify, proxy-url.
 Result<Connection> read_kubeconfig(const std::string& path, const Clock& clock, const std::string& context = "");
 
 // The same from the file's text; files that it names are sought beside `path`.
 Result<Connection> parse_kubeconfig(const std::string& yaml, const std::string& path, const Clock& clock,
                                     const std::string& context = "");
 
-// What a pod knows about its API server. Fields are replaced in tests only.
+// A pod's own way to its API server. Fields are replaced in tests only.
 struct PodEnvironment {
   std::string directory = "/var/run/secrets/kubernetes.io/serviceaccount";  // token, ca.crt, namespace
   std::string host;                                                         // KUBERNETES_SERVICE_HOST

@@ -6,29 +6,12 @@
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
+#include "src/base/testing/temporary_directory.h"
 
 namespace sluice::kube {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A directory of the test's own, removed at its end.
-class Directory {
- public:
-  Directory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sluice-config-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  std::string write(const std::string& name, const std::string& contents) const {
-    std::ofstream(path_ + "/" + name) << contents;
-    return path_ + "/" + name;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 constexpr const char* kBase = R"(
 apiVersion: v1
@@ -48,10 +31,10 @@ users:
 )";
 
 struct Fixture {
-  Directory directory;
+  sluice::testing::TemporaryDirectory directory;
   sluice::testing::ManualClock clock;
   Result<Connection> read(const std::string& users, const std::string& context = "") {
-    return read_kubeconfig(directory.write("config", kBase + users), clock, context);
+    return read_kubeconfig(directory.file("config", kBase + users), clock, context);
   }
 };
 
@@ -68,9 +51,9 @@ TEST_CASE_METHOD(Fixture, "a kubeconfig's current context, with certificates as 
 }
 
 TEST_CASE_METHOD(Fixture, "another context, with files beside the kubeconfig") {
-  directory.write("ca.pem", "the ca");
-  directory.write("crt", "the certificate");
-  const std::string key = directory.write("key", "the key");
+  directory.file("ca.pem", "the ca");
+  directory.file("crt", "the certificate");
+  const std::string key = directory.file("key", "the key");
   const auto connection = read("- {name: u, user: {client-certificate: crt, client-key: " + key + "}}\n", "two");
   REQUIRE(connection.ok());
   CHECK(connection->endpoint.base_url == "https://[fd00::1]:6443");
@@ -82,12 +65,12 @@ TEST_CASE_METHOD(Fixture, "another context, with files beside the kubeconfig") {
 
 TEST_CASE_METHOD(Fixture, "tokens, of which the file wins") {
   CHECK(*read("- {name: u, user: {token: abc}}\n")->token->token() == "abc");
-  directory.write("token", "from-file\n");
+  directory.file("token", "from-file\n");
   CHECK(*read("- {name: u, user: {token: abc, tokenFile: token}}\n")->token->token() == "from-file");
 }
 
 TEST_CASE_METHOD(Fixture, "tokens from a program, which lies beside the kubeconfig") {
-  const std::string program = directory.write("login", R"(#!/bin/sh
+  const std::string program = directory.file("login", R"(#!/bin/sh
 echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"'$1-$WHO'"}}'
 )");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
@@ -126,62 +109,63 @@ TEST_CASE_METHOD(Fixture, "what is not supported or missing is named, with the w
     CHECK_THAT(connection.error().message(), Catch::Contains(c.says));
   }
   const std::string insecure =
-      directory.write("insecure",
-                      "current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\n"
-                      "clusters: [{name: c, cluster: {server: 'https://x', insecure-skip-tls-verify: true}}]\n");
+      directory.file("insecure",
+                     "current-context: a\ncontexts: [{name: a, context: {cluster: c}}]\n"
+                     "clusters: [{name: c, cluster: {server: 'https://x', insecure-skip-tls-verify: true}}]\n");
   CHECK_THAT(read_kubeconfig(insecure, clock).error().message(), Catch::Contains("certificate-authority"));
-  CHECK(read_kubeconfig(directory.path() + "/absent", clock).error().code() == ErrorCode::kNotFound);
-  CHECK_THAT(read_kubeconfig(directory.write("empty", "a: 1"), clock).error().message(),
+  CHECK(read_kubeconfig(directory.path.string() + "/absent", clock).error().code() == ErrorCode::kNotFound);
+  CHECK_THAT(read_kubeconfig(directory.file("empty", "a: 1"), clock).error().message(),
              Catch::Contains("current-context"));
-  CHECK_FALSE(read_kubeconfig(directory.write("text", "just text"), clock).ok());
+  CHECK_FALSE(read_kubeconfig(directory.file("text", "just text"), clock).ok());
 }
 
 TEST_CASE_METHOD(Fixture, "the default kubeconfig is the first of the list that exists, else the one in the home") {
   const char* before = std::getenv("KUBECONFIG");
   const std::string saved = before == nullptr ? "" : before;
-  const std::string file = directory.write("third", "");
-  setenv("KUBECONFIG", (":" + directory.path() + "/absent:" + file + ":" + directory.path()).c_str(), 1);
+  const std::string file = directory.file("third", "");
+  setenv("KUBECONFIG", (":" + directory.path.string() + "/absent:" + file + ":" + directory.path.string()).c_str(), 1);
   CHECK(default_kubeconfig() == file);
-  setenv("KUBECONFIG", (directory.path() + "/absent").c_str(), 1);
+  setenv("KUBECONFIG", (directory.path.string() + "/absent").c_str(), 1);
   CHECK_THAT(default_kubeconfig(), Catch::EndsWith("/.kube/config"));
   before == nullptr ? unsetenv("KUBECONFIG") : setenv("KUBECONFIG", saved.c_str(), 1);
 }
 
 TEST_CASE_METHOD(Fixture, "a context without a user is anonymous") {
-  directory.write("ca.pem", "the ca");
+  directory.file("ca.pem", "the ca");
   const auto connection = read("", "nobody");
   REQUIRE(connection.ok());
   CHECK(connection->token == nullptr);
 }
 
 TEST_CASE_METHOD(Fixture, "in a pod") {
-  directory.write("ca.crt", "the ca");
-  directory.write("token", "tok\n");
-  directory.write("namespace", "sluice-system\n");
-  const auto four = read_in_cluster(clock, {directory.path(), "10.96.0.1", "443"});
+  directory.file("ca.crt", "the ca");
+  directory.file("token", "tok\n");
+  directory.file("namespace", "sluice-system\n");
+  const auto four = read_in_cluster(clock, {directory.path.string(), "10.96.0.1", "443"});
   REQUIRE(four.ok());
   CHECK(four->endpoint.base_url == "https://10.96.0.1:443");
   CHECK(four->endpoint.ca_pem == "the ca");
   CHECK(four->default_namespace == "sluice-system");
   CHECK(*four->token->token() == "tok");
-  CHECK(read_in_cluster(clock, {directory.path(), "fd00::1", "443"})->endpoint.base_url == "https://[fd00::1]:443");
+  CHECK(read_in_cluster(clock, {directory.path.string(), "fd00::1", "443"})->endpoint.base_url ==
+        "https://[fd00::1]:443");
 
-  CHECK(read_in_cluster(clock, {directory.path(), "", ""}).error().code() == ErrorCode::kNotFound);
-  CHECK(read_in_cluster(clock, {directory.path() + "/no", "a", "1"}).error().code() == ErrorCode::kNotFound);
+  CHECK(read_in_cluster(clock, {directory.path.string(), "", ""}).error().code() == ErrorCode::kNotFound);
+  CHECK(read_in_cluster(clock, {directory.path.string() + "/no", "a", "1"}).error().code() == ErrorCode::kNotFound);
 }
 
 TEST_CASE_METHOD(Fixture, "a token file is read again after a minute or a rejection, and survives its own absence") {
-  const std::string path = directory.write("token", "one");
+  const std::string path = directory.file("token", "one");
   const auto source = token_from_file(path, clock);
   CHECK(*source->token() == "one");
-  directory.write("token", "two");
+  directory.file("token", "two");
   clock.advance(59s);
   CHECK(*source->token() == "one");
   clock.advance(1s);
   CHECK(*source->token() == "two");
 
-  directory.write("token", "three");
-  source->rejected("one");  // somebody's old request: no reason to read
+  directory.file("token", "three");
+  source->rejected("one");  // an old request's: no reason to read
   CHECK(*source->token() == "two");
   source->rejected("two");
   CHECK(*source->token() == "three");

@@ -12,7 +12,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/guarded.h"
 #include "src/base/logging.h"
+#include "src/base/utf8.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::kube {
@@ -21,15 +23,6 @@ namespace {
 constexpr std::size_t kMaxNoteBytes = 1024;  // of the API
 constexpr std::size_t kMaxSeries = 4096;     // remembered at once
 constexpr auto kSeriesWriteInterval = std::chrono::minutes(1);
-
-// Cuts at a character's beginning, so that the note stays UTF-8.
-std::string cut_note(std::string note) {
-  if (note.size() <= kMaxNoteBytes) return note;
-  std::size_t size = kMaxNoteBytes;
-  while (size > 0 && (static_cast<unsigned char>(note[size]) & 0xC0) == 0x80) --size;
-  note.resize(size);
-  return note;
-}
 
 const char* name_of(EventType type) { return type == EventType::kWarning ? "Warning" : "Normal"; }
 
@@ -91,7 +84,8 @@ class EventRecorder::Implementation {
         std::unique_lock lock(mutex_);
         if (!changed_.wait(lock, stop, [this] { return !queue_.empty(); }) || stop.stop_requested()) return;
       }
-      step(stop);
+      const auto written = guarded(ErrorCode::kInternal, "event", [&] { step(stop); });
+      if (!written.ok()) log_warning("kube", "event not written", {{"error", written.error().to_string()}});
     }
   }
 
@@ -157,7 +151,7 @@ class EventRecorder::Implementation {
             {"type", name_of(event.type)},
             {"reason", event.reason},
             {"action", event.action},
-            {"note", cut_note(event.note)}};
+            {"note", cut_text(event.note, kMaxNoteBytes)}};
   }
 
   const Client& client_;
@@ -167,7 +161,7 @@ class EventRecorder::Implementation {
   std::condition_variable_any changed_;
   std::deque<Pending> queue_;
   std::atomic<std::uint64_t> dropped_ = 0;
-  std::map<Kind, Series> series_;  // of whoever calls step()
+  std::map<Kind, Series> series_;  // of the thread that calls step()
   std::uint64_t names_ = 0;        // the same: keeps names of the same instant apart
   std::jthread thread_;            // last: it uses the rest
 };

@@ -17,12 +17,12 @@ namespace sluice::kube {
 enum class EventType { kNormal, kWarning };
 
 struct Event {
-  Resource resource;  // what it is about
+  Resource resource;  // the object of the event
   ObjectKey key;
   std::string uid;
   EventType type = EventType::kNormal;
   std::string reason;  // short, CamelCase, one per category: "ScaledUp"; required by the API
-  std::string action;  // what was done or tried: "Scale"; required by the API
+  std::string action;  // the action, done or tried: "Scale"; required by the API
   std::string note;    // one sentence, at most 1 KiB (the rest is cut)
 };
 
@@ -33,11 +33,10 @@ struct EventRecorderOptions {
   std::chrono::seconds series_idle = std::chrono::minutes(6);  // a repetition later than this is a new event
 };
 
-// The first event of a kind (type, reason, action, object) is created; repetitions become its series, whatever their
-// note says (a written note cannot be changed): the second is written, later ones are counted and written with the next
-// one that is at least a minute younger.
-// Events are best effort: record() never blocks and drops when the queue is full; a failed write is logged and not
-// retried (but for the client's own retries).
+// The first event of a kind (type, reason, action, object) is created. Repetitions become its series, whatever their
+// note says (a written note cannot be changed). The second is written; later ones are counted, and written with the
+// next one that is at least a minute younger. Events are best effort: record() never blocks and drops when the queue is
+// full. A failed write is logged and not retried (but for the client's own retries).
 //
 // Thread safety: all methods may be called from any thread.
 class EventRecorder {
@@ -45,7 +44,7 @@ class EventRecorder {
   // REQUIRES: client and clock outlive the recorder.
   EventRecorder(const Client& client, const Clock& clock, EventRecorderOptions options);
 
-  // Stops at once; what is still queued is lost.
+  // Stops at once; queued events are lost.
   ~EventRecorder();
 
   void record(Event event);
@@ -53,7 +52,7 @@ class EventRecorder {
   // REQUIRES: called once. Starts the thread that writes.
   void start();
 
-  // Writes the oldest queued event; false when there is none. For who has no threads. REQUIRES: not started.
+  // Writes the oldest queued event; false when there is none. For callers without threads. REQUIRES: not started.
   bool step(std::stop_token stop = {});
 
   std::uint64_t dropped() const;

@@ -43,7 +43,7 @@ TEST_CASE_METHOD(Fixture, "an event says what, about what, by whom and when") {
   recorder.record(scaled_up("from 2 to 3 workers"));
   const http::Request request = asked(0);
   CHECK(request.method == "POST");
-  CHECK(request.target == "/apis/events.k8s.io/v1/namespaces/team/events");
+  CHECK(request.target == "/apis/events.k8s.io/v1/namespaces/team/events?fieldValidation=Strict");
   Json event = Json::parse(request.body);
   CHECK_THAT(event["metadata"]["name"].get<std::string>(), Catch::StartsWith("vision."));
   event["metadata"].erase("name");

@@ -39,7 +39,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 std::vector<std::string> environment_of(const ExecPlugin& plugin, const std::string& exec_info) {
   std::vector<std::string> all;
-  // The first of two equal names counts for most programs: ours come behind.
+  // The first of two equal names counts for most programs: the added ones come behind.
   all.push_back("KUBERNETES_EXEC_INFO=" + exec_info);
   for (const auto& [name, value] : plugin.environment) all.push_back(name + "=" + value);
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -101,7 +101,7 @@ class PluginToken final : public http::TokenSource {
       return credential_->token;
     const Json info{
         {"apiVersion", plugin_.api_version}, {"kind", "ExecCredential"}, {"spec", {{"interactive", false}}}};
-    auto fresh = run(info.dump());
+    auto fresh = run(text_of(info));
     if (!fresh.ok()) return Error(ErrorCode::kUnauthenticated, explain(fresh.error()));
     credential_ = std::move(*fresh);
     return credential_->token;

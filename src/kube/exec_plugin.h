@@ -31,13 +31,13 @@ struct ExecCredential {
   std::optional<Clock::WallTimePoint> expires;
 };
 
-// Errors: InvalidArgument for what is no ExecCredential of that version, has no token (certificates are not supported:
-// a transport's certificate is fixed), or an expirationTimestamp that is no time.
+// Errors: InvalidArgument for a value that is no ExecCredential of that version, has no token, or an
+// expirationTimestamp that is no time. (Certificates are not supported: a transport's certificate is fixed.)
 Result<ExecCredential> parse_exec_credential(std::string_view json, std::string_view api_version);
 
-// Runs a program with `environment` added to ours and nothing to read, and returns what it prints on its standard
-// output; its standard error is ours. Injected, so that tests need no programs.
-// Errors: NotFound (no such program), DeadlineExceeded (killed), Unavailable (exit status), ResourceExhausted (1 MiB).
+// Runs a program with `environment` added to this process's, and with nothing to read. Returns its standard output; its
+// standard error is this process's. Injected, so that tests need no programs. Errors: NotFound (no such program),
+// DeadlineExceeded (killed), Unavailable (exit status), ResourceExhausted (1 MiB).
 using RunProgram = std::function<Result<std::string>(const ExecPlugin& plugin, const std::string& exec_info)>;
 Result<std::string> run_program(const ExecPlugin& plugin, const std::string& exec_info,
                                 std::chrono::milliseconds timeout = std::chrono::seconds(60));

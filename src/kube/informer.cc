@@ -4,17 +4,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/guarded.h"
+#include "src/base/logging.h"
 #include "src/kube/resource_version.h"
 
 namespace sluice::kube {
-// Puts what the reflector says into the store, then tells the handlers.
+// Puts the reflector's changes into the store, then tells the handlers.
 class Informer::Target final : public ReflectorTarget {
  public:
   explicit Target(Informer& informer) : informer_(informer) {}
 
   void collect(ObjectPointer object) override {
     const ObjectKey key = key_of(*object);
-    informer_.store_.stage(key, informer_.store_.pack(std::move(object)));
+    informer_.store_.stage(key, std::make_shared<const StoredObject>(std::move(object)));
   }
   void uncollect(const ObjectKey& key) override { informer_.store_.unstage(key); }
   void discard() override { informer_.store_.discard_staged(); }
@@ -28,10 +30,10 @@ class Informer::Target final : public ReflectorTarget {
 
   void reached(const std::string& resource_version) override {
     informer_.store_.set_version(resource_version);
-    if (informer_.has_synced()) return;
     {
       std::lock_guard lock(informer_.mutex_);
-      informer_.synced_ = true;
+      informer_.heard_at_ = informer_.clock_.now();
+      if (std::exchange(informer_.synced_, true)) return;
     }
     informer_.synced_changed_.notify_all();
   }
@@ -39,7 +41,7 @@ class Informer::Target final : public ReflectorTarget {
   void upsert(ObjectPointer object) override {
     const ObjectKey key = key_of(*object);
     const StoredPointer before = informer_.store_.find(key);
-    const StoredPointer after = informer_.store_.pack(object);
+    const StoredPointer after = std::make_shared<const StoredObject>(object);
     if (before && is_older_version(after->version(), before->version())) return;
     informer_.store_.put(key, after);
     // A watch from the server's cache may repeat what the list already had.
@@ -56,19 +58,22 @@ class Informer::Target final : public ReflectorTarget {
 
  private:
   void notify(const Change& change) const {
-    for (const auto& handler : informer_.handlers_) handler(change);
+    for (const auto& handler : informer_.handlers_) {
+      const auto handled = guarded(ErrorCode::kInternal, change.key.to_string(), [&] { handler(change); });
+      if (!handled.ok()) log_error("kube", "a handler has failed", {{"error", handled.error().to_string()}});
+    }
   }
 
   Informer& informer_;
 };
 
 Informer::Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-                   ReflectorOptions options, Keep keep)
+                   ReflectorOptions options)
     : client_(client),
       clock_(clock),
-      store_(keep),
       target_(std::make_unique<Target>(*this)),
-      reflector_(std::make_unique<Reflector>(clock, std::move(random), resource, std::move(options), *target_)) {}
+      reflector_(std::make_unique<Reflector>(clock, std::move(random), resource, std::move(options), *target_)),
+      heard_at_(clock.now()) {}
 
 Informer::~Informer() {
   thread_.request_stop();
@@ -85,6 +90,11 @@ void Informer::start() {
 bool Informer::has_synced() const {
   std::lock_guard lock(mutex_);
   return synced_;
+}
+
+Clock::Duration Informer::silent_for() const {
+  std::lock_guard lock(mutex_);
+  return clock_.now() - heard_at_;
 }
 
 bool Informer::wait_for_sync(std::stop_token stop) const {

@@ -39,7 +39,7 @@ class Informer {
  public:
   // REQUIRES: client and clock outlive the informer.
   Informer(const Client& client, const Clock& clock, UniformRandom random, Resource resource,
-           ReflectorOptions options = {}, Keep keep = Keep::kParsed);
+           ReflectorOptions options = {});
 
   // Stops and joins.
   ~Informer();
@@ -51,14 +51,20 @@ class Informer {
   // REQUIRES: called once. Starts the thread that lists and watches until the informer is destroyed.
   void start();
 
-  // For who has no threads: drives the informer step by step. REQUIRES: not started.
+  // For callers without threads: drives the informer step by step. REQUIRES: not started.
   Reflector& reflector() { return *reflector_; }
+
+  const Resource& resource() const { return reflector_->resource(); }
 
   const Store& store() const { return store_; }
 
   // Whether the first list is in the store and its handlers have been called. Before that an absent object means
   // nothing.
   bool has_synced() const;
+
+  // Since the API server last told something of the collection, be it only a bookmark (one a minute); before the first
+  // list since the construction.
+  Clock::Duration silent_for() const;
 
   // Blocks until has_synced() (true) or `stop` (false).
   bool wait_for_sync(std::stop_token stop) const;
@@ -75,6 +81,7 @@ class Informer {
   mutable std::mutex mutex_;
   mutable std::condition_variable_any synced_changed_;
   bool synced_ = false;
+  Clock::TimePoint heard_at_;
   std::jthread thread_;
 };
 

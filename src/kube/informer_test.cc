@@ -1,11 +1,14 @@
 #include "src/kube/informer.h"
 
+#include <atomic>
 #include <mutex>
+#include <stdexcept>
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
 #include "src/http/testing/scripted_transport.h"
 #include "src/kube/testing/objects.h"
+#include "src/kube/watch.h"
 #include "src/kube/work_queue.h"
 
 namespace sluice::kube {
@@ -55,6 +58,33 @@ TEST_CASE_METHOD(Fixture, "has synced when the first list is in the store and wa
   CHECK(informer.store().size() == 2);
   CHECK((*informer.store().get({"ns", "a"}))["kind"] == "Pod");
   CHECK(informer.store().get({"ns", "c"}) == nullptr);
+}
+
+TEST_CASE_METHOD(Fixture, "silence is counted from the last word of the server, a bookmark too") {
+  clock.advance(7s);
+  CHECK(informer.silent_for() == 7s);  // nothing yet
+  Reflector& reflector = informer.reflector();
+  reflector.next();
+  reflector.on_page(ObjectList{{pod("a", 1)}, "5"});
+  CHECK(informer.silent_for() == 0s);
+  clock.advance(60s);
+  CHECK(informer.silent_for() == 60s);
+  reflector.next();
+  const auto bookmark = Json::parse(R"({"kind":"Pod","metadata":{"resourceVersion":"9"}})");
+  REQUIRE(reflector.on_event({WatchEventType::kBookmark, bookmark}).ok());
+  CHECK(informer.silent_for() == 0s);
+}
+
+TEST_CASE_METHOD(Fixture, "a handler that throws keeps nothing from the store and from the other handlers") {
+  informer.add_handler([](const Change&) { throw std::runtime_error("type must be array"); });
+  std::atomic<int> seen = 0;
+  informer.add_handler([&](const Change&) { ++seen; });
+  server->answer(200, list_of({pod("a", 1), pod("b", 2)}, 5));
+  server->answer(kSilence);
+  informer.start();
+  REQUIRE(informer.wait_for_sync({}));
+  CHECK(informer.store().size() == 2);
+  CHECK(seen == 2);
 }
 
 TEST_CASE_METHOD(Fixture, "waiting for a sync that never comes can be stopped") {
@@ -109,24 +139,6 @@ TEST_CASE_METHOD(Fixture, "no object is replaced or deleted by something older, 
   REQUIRE(server->wait_for_requests(3));
   CHECK(told() == std::vector<std::string>{"add a", "add b", "change b", "delete a"});
   CHECK(stored_before_told);
-}
-
-TEST_CASE_METHOD(Fixture, "a packed store is the same to handlers and readers") {
-  Informer packed(
-      client, clock, [] { return 0.0; }, kPods, {.stream_initial_list = false}, Keep::kPacked);
-  std::vector<std::string> seen;
-  packed.add_handler([&](const Change& change) {
-    const auto version = [](const ObjectPointer& object) {
-      return object ? (*object)["metadata"]["resourceVersion"].get<std::string>() : "none";
-    };
-    seen.push_back(version(change.before) + "-" + version(change.after));
-  });
-  server->answer(200, list_of({pod("a", 1)}, 5));
-  server->answer(ScriptedStream{{event("MODIFIED", pod("a", 6)), event("DELETED", pod("a", 8))}});
-  server->answer(kSilence);
-  packed.start();
-  REQUIRE(server->wait_for_requests(3));
-  CHECK(seen == std::vector<std::string>{"none-1", "1-6", "8-none"});
 }
 
 TEST_CASE_METHOD(Fixture, "handlers feed a work queue that a worker drains") {

@@ -71,4 +71,6 @@ std::optional<Json> parse_json(std::string_view text, MemberPath left_out) {
   return parse_with(parser, text, left_out);
 }
 
+std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 }  // namespace sluice::kube

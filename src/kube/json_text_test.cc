@@ -102,5 +102,17 @@ TEST_CASE("threads parse beside each other") {
   for (int t = 0; t < 4; ++t) CHECK(sums[t] == 200 * t);
 }
 
+TEST_CASE("a text that is not UTF-8 is written with replacements, not thrown out") {
+  CHECK(text_of({{"note",
+                  "\xFC"
+                  "ber"}}) ==
+        "{\"note\":\"\xEF\xBF\xBD"
+        "ber\"}");
+  CHECK(parse_json(text_of({{"note",
+                             "\xFC"
+                             "ber"}}))
+            .has_value());
+}
+
 }  // namespace
 }  // namespace sluice::kube

@@ -60,7 +60,7 @@ class LeaderElector::Implementation {
     if (is_leader_.exchange(false)) give_up();
   }
 
-  bool is_leader() const { return is_leader_; }
+  bool is_leader() const { return is_leader_ && clock_.now() < renewed_at_.load() + options_.lease_duration; }
 
  private:
   std::chrono::milliseconds apply_for(std::stop_token stop) {
@@ -70,8 +70,8 @@ class LeaderElector::Implementation {
       return std::chrono::duration_cast<std::chrono::milliseconds>(options_.retry_period *
                                                                    (1.0 + kRetryJitter * random_()));
     }
-    is_leader_ = true;
     renewed_at_ = asked_at;
+    is_leader_ = true;
     log_info("kube", "leading", {{"lease", options_.lease.to_string()}, {"identity", options_.identity}});
     callbacks_.on_acquired();
     return options_.retry_period;
@@ -91,9 +91,9 @@ class LeaderElector::Implementation {
     return std::chrono::milliseconds(options_.retry_period);
   }
 
-  Clock::TimePoint give_up_at() const { return renewed_at_ + options_.renew_deadline; }
+  Clock::TimePoint give_up_at() const { return renewed_at_.load() + options_.renew_deadline; }
 
-  // A client whose requests end in time: a leader must know before give_up_at() that it could not renew, a candidate
+  // A client whose requests end in time. A leader must know before give_up_at() that it could not renew; a candidate
   // must not hang on one connection. Only these loops retry.
   Client client() const {
     auto timeout = std::chrono::milliseconds(options_.renew_deadline) / 2;
@@ -131,7 +131,7 @@ class LeaderElector::Implementation {
       changed_at_ = clock_.now();
     }
     seen_holder_ = text_at(lease, "spec", "holderIdentity");
-    // The holder's own promise counts, which may differ from ours during an upgrade.
+    // The holder's own promise counts, which may differ during an upgrade.
     const auto promised = integer_at(lease, "spec", "leaseDurationSeconds");
     seen_duration_ = promised > 0 ? std::chrono::seconds(promised) : options_.lease_duration;
   }
@@ -180,7 +180,7 @@ class LeaderElector::Implementation {
   void give_up() {
     Result<Json> released = free_lease();
     for (int tries = 1; tries < kMaxReleaseTries && is_conflict(released); ++tries) {
-      // A renewal that the stop cut off may have been stored all the same; or somebody else leads already.
+      // A renewal that the stop cut off may have been stored all the same; or another replica leads already.
       const Result<Json> found = client().get(kLeases, options_.lease);
       if (!found.ok()) break;
       observe(*found);
@@ -209,7 +209,7 @@ class LeaderElector::Implementation {
   const LeaderElectionOptions options_;
   const Callbacks callbacks_;
   std::atomic<bool> is_leader_ = false;
-  Clock::TimePoint renewed_at_;  // a leader's
+  std::atomic<Clock::TimePoint> renewed_at_ = Clock::TimePoint();  // a leader's
   std::string seen_version_;
   std::string seen_holder_;
   std::chrono::seconds seen_duration_{0};

@@ -103,7 +103,7 @@ Result<void> Reflector::on_event(WatchEvent&& event) {
   internal_errors_ = 0;
   expirations_ = 0;
   const std::string version = resource_version_of(event.object);
-  // A watch shows what came after its version. Whatever says otherwise would take us back in time.
+  // A watch shows the changes after its version. An older one would take the collection back in time.
   if (is_older_version(version, resource_version_)) return {};
   if (event.type == WatchEventType::kDeleted) {
     const ObjectKey key = key_of(event.object);

@@ -1,5 +1,5 @@
 // Keeps a target up to date with a collection of the API server: list, then watch, for ever. A state machine without
-// I/O: next() says what it wants done, the on_...() methods take what came of it. run_reflector() is the thread's loop
+// I/O: next() names the next request, and the on_...() methods take its outcome. run_reflector() is the thread's loop
 // around it; a simulation drives it by itself.
 //
 // Rules (client-go, tools/cache/reflector.go; where we differ, why):
@@ -9,7 +9,7 @@
 //    may be), and comes in pages, so that no answer is large.
 //  - The resourceVersion to watch from is the list's, then every event's, bookmarks included, but for those of the
 //    initial collection, which has no order. It never moves backwards (versions of one resource compare as numbers,
-//    KEP-5504): a list older than what was seen is refused, ten times; then the server's history must have been
+//    KEP-5504): a list older than the seen version is refused, ten times; then the server's history must have been
 //    restored, and its word counts.
 //  - A watch lasts uniform [300, 600) s, so that not all clients come back at the same time.
 //  - Server away or overloaded (refused, 429, 5xx): wait, watch again; listing would make it worse. Only after five
@@ -34,12 +34,12 @@
 
 namespace sluice::kube {
 
-// What a reflector keeps up to date.
+// The collection that a reflector keeps up to date.
 class ReflectorTarget {
  public:
   virtual ~ReflectorTarget() = default;
-  // A new collection comes: its objects in any order, some of them again or away again, then replace() (whatever was
-  // not collected is gone) or discard().
+  // A new collection comes: its objects in any order, some of them again or away again. Then replace() (objects that
+  // were not collected are gone) or discard().
   virtual void collect(ObjectPointer object) = 0;
   virtual void uncollect(const ObjectKey& key) = 0;
   virtual void discard() = 0;
@@ -54,7 +54,7 @@ struct ReflectorOptions {
   std::string namespace_;  // empty: all namespaces
   std::string label_selector;
   std::string field_selector;
-  // Takes from each object what nobody will read, before it is kept: less memory. Must leave metadata's name,
+  // Removes fields that are not read from each object, before it is kept: less memory. Must leave metadata's name,
   // namespace, uid and resourceVersion.
   std::function<void(Json&)> trim;
   bool stream_initial_list = true;      // false: never ask for the collection as a watch
@@ -63,7 +63,7 @@ struct ReflectorOptions {
   BackoffOptions backoff;
 };
 
-// What a reflector wants done next.
+// The next request of a reflector.
 struct ReflectorStep {
   enum class Kind { kList, kWatch, kPause } kind = Kind::kPause;
   ListOptions list;                    // kList: one page of it; answer with on_page()

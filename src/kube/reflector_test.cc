@@ -303,7 +303,7 @@ TEST_CASE_METHOD(Fixture, "an unreadable event leads to a new list, a forbidden 
   expect(Kind::kList);
 }
 
-TEST_CASE_METHOD(Fixture, "what nobody reads is taken from every object before it is kept") {
+TEST_CASE_METHOD(Fixture, "fields that are not read are removed from every object before it is kept") {
   options.trim = [](Json& object) { object.erase("spec"); };
   const auto large = [](const char* name, int version) {
     Json object = pod(name, version);

@@ -16,7 +16,7 @@ namespace sluice::kube {
 // API objects are JSON values. Files that look inside include <nlohmann/json.hpp>.
 using Json = nlohmann::json;
 
-// An object as last seen. Immutable and shared: a reader keeps what it got.
+// An object as last seen. Immutable and shared: a reader keeps its object.
 using ObjectPointer = std::shared_ptr<const Json>;
 
 // A kind of the API. The texts have static storage duration.
@@ -39,6 +39,8 @@ inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace", false
 inline constexpr Resource kServices{"", "v1", "services", "Service"};
 inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret"};
 inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
+inline constexpr Resource kServiceAccounts{"", "v1", "serviceaccounts", "ServiceAccount"};
+inline constexpr Resource kTokenReviews{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
 inline constexpr Resource kJobs{"batch", "v1", "jobs", "Job"};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events", "Event"};

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "src/base/utf8.h"
 #include "src/kube/json_text.h"
 
 namespace sluice::kube {
@@ -36,8 +37,8 @@ bool has_cause(const Json& status, const char* field, std::string_view value) {
 ErrorCode code_of(int http_status, const Json& status) {
   // "Too large resource version" (504): this server has not seen what we have seen. Like 410 it asks for a new list.
   if (has_cause(status, "reason", "ResourceVersionTooLarge")) return ErrorCode::kGone;
-  // A patch that names another incarnation is refused as an attempt to change its uid (422) if the object exists, and
-  // as a conflict (409) if not. To us both say the same.
+  // A patch may name another incarnation. The server refuses it as an attempt to change the uid (422) if the object
+  // exists, and as a conflict (409) if not. To us both say the same.
   if (http_status == 422 && has_cause(status, "field", "metadata.uid")) return ErrorCode::kConflict;
   switch (http_status) {
     case 400:
@@ -84,7 +85,7 @@ Error error_of_response(std::string_view what, int http_status, std::string_view
   const std::optional<Json> parsed = parse_json(body);
   if (parsed && parsed->is_object())
     return {code_of(http_status, *parsed), std::string(what) + ": " + message_of(http_status, *parsed)};
-  std::string quoted(body.substr(0, kMaxQuotedBytes));
+  std::string quoted = cut_text(body, kMaxQuotedBytes);
   if (!quoted.empty()) quoted = " '" + quoted + "'";
   return {code_of(http_status, Json::object()),
           std::string(what) + ": HTTP status " + std::to_string(http_status) + quoted};

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/kube/json_text.h"
 #include "src/kube/resource_version.h"
 
 namespace sluice::kube {
@@ -17,19 +16,8 @@ std::string uid_of(const Json& object) {
 
 }  // namespace
 
-StoredObject::StoredObject(ObjectPointer object, Keep keep)
-    : version_(resource_version_of(*object)), state_(uid_of(*object) + " " + version_) {
-  if (keep == Keep::kParsed) {
-    parsed_ = std::move(object);
-    return;
-  }
-  packed_ = object->dump(-1, ' ', false, Json::error_handler_t::replace);
-  packed_.shrink_to_fit();
-}
-
-ObjectPointer StoredObject::object() const {
-  return parsed_ ? parsed_ : std::make_shared<const Json>(*parse_json(packed_));
-}
+StoredObject::StoredObject(ObjectPointer object)
+    : version_(resource_version_of(*object)), state_(uid_of(*object) + " " + version_), object_(std::move(object)) {}
 
 ObjectPointer Store::get(const ObjectKey& key) const {
   const StoredPointer stored = find(key);
@@ -76,10 +64,6 @@ void Store::erase(const ObjectKey& key) {
 void Store::set_version(std::string_view version) {
   std::lock_guard lock(mutex_);
   version_ = version;
-}
-
-StoredPointer Store::pack(ObjectPointer object) const {
-  return std::make_shared<const StoredObject>(std::move(object), keep_);
 }
 
 void Store::commit(

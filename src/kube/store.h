@@ -14,19 +14,12 @@
 
 namespace sluice::kube {
 
-// How a store keeps objects.
-enum class Keep {
-  kParsed,  // ready to be read; takes several times the object's JSON text
-  kPacked,  // as JSON text; every look parses a copy, so it is for collections that are large and whose objects are
-            // looked at one at a time
-};
-
 // One object in a store. Thread safety: immutable.
 class StoredObject {
  public:
-  StoredObject(ObjectPointer object, Keep keep);
+  explicit StoredObject(ObjectPointer object);
 
-  ObjectPointer object() const;
+  const ObjectPointer& object() const { return object_; }
 
   // Whether both are the same state of the same object: uid and resourceVersion.
   bool is_same_state(const StoredObject& other) const { return !version_.empty() && state_ == other.state_; }
@@ -35,8 +28,7 @@ class StoredObject {
  private:
   std::string version_;
   std::string state_;  // uid and version
-  ObjectPointer parsed_;
-  std::string packed_;
+  ObjectPointer object_;
 };
 using StoredPointer = std::shared_ptr<const StoredObject>;
 
@@ -46,12 +38,10 @@ class Store {
  public:
   using Objects = std::map<ObjectKey, ObjectPointer>;
 
-  explicit Store(Keep keep = Keep::kParsed) : keep_(keep) {}
-
   // nullptr when there is none.
   ObjectPointer get(const ObjectKey& key) const;
 
-  // A consistent picture of the whole collection, in key order. With kPacked this unpacks everything.
+  // A consistent picture of the whole collection, in key order.
   Objects snapshot() const;
 
   std::size_t size() const;
@@ -65,10 +55,9 @@ class Store {
   void put(const ObjectKey& key, StoredPointer object);
   void erase(const ObjectKey& key);
   void set_version(std::string_view version);
-  StoredPointer pack(ObjectPointer object) const;
 
-  // A new collection comes together aside, unseen by readers, until commit() makes it the collection and tells what is
-  // different: keys with the object before and after, nullptr where there was or is none; first what is gone.
+  // A new collection comes together aside, unseen by readers. commit() makes it the collection and returns the
+  // differences: keys with the object before and after, nullptr where there was or is none; removed ones first.
   void stage(const ObjectKey& key, StoredPointer object) { staged_.insert_or_assign(key, std::move(object)); }
   void unstage(const ObjectKey& key) { staged_.erase(key); }
   void discard_staged() { staged_.clear(); }
@@ -78,7 +67,6 @@ class Store {
  private:
   using Stored = std::map<ObjectKey, StoredPointer>;
 
-  const Keep keep_;
   Stored staged_;  // the informer's thread's own
   mutable std::mutex mutex_;
   Stored objects_;

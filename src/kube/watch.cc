@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/base/utf8.h"
 #include "src/kube/json_text.h"
 #include "src/kube/status.h"
 
@@ -47,9 +48,7 @@ Result<void> LineFramer::emit(std::string_view line) {
 }
 
 Result<WatchEvent> parse_watch_event(std::string_view line) {
-  const auto malformed = [line] {
-    return Error(ErrorCode::kDataLoss, "no watch event: " + std::string(line.substr(0, 200)));
-  };
+  const auto malformed = [line] { return Error(ErrorCode::kDataLoss, "no watch event: " + cut_text(line, 200)); };
   std::optional<Json> parsed = parse_json(line, kManagedFieldsOfEvent);
   if (!parsed || !parsed->is_object()) return malformed();
   const auto type = parsed->find("type");

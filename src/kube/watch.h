@@ -19,7 +19,7 @@ struct WatchEvent {
   Json object;  // of a bookmark only metadata.resourceVersion matters
 };
 
-// Cuts a byte stream into lines. Work and memory are linear in the bytes: what was searched is not searched again.
+// Cuts a byte stream into lines. Work and memory are linear in the bytes: no byte is searched twice.
 // Thread safety: none. Invariant: holds at most one unfinished line, never longer than max_line_bytes.
 class LineFramer final : public http::ByteSink {
  public:
@@ -52,10 +52,10 @@ class WatchDecoder final : public http::ByteSink {
   // `what` names the watch in errors: "watch Pod a/*".
   WatchDecoder(std::string what, WatchHandler handler);
 
-  // Errors: DataLoss for what is no event, an ERROR event's own, the handler's.
+  // Errors: DataLoss for a line that is no event, an ERROR event's own, the handler's.
   Result<void> on_bytes(std::string_view bytes) override;
 
-  // What a watch that ended like this means: ok when the server ended it between two events.
+  // The meaning of such an end of a watch: ok when the server ended it between two events.
   Result<void> end(const Result<http::Response>& response) const;
 
  private:

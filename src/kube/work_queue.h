@@ -1,5 +1,5 @@
-// Keys that need work. The algorithm is client-go's (util/workqueue/queue.go): a key is waiting at most once, is never
-// in two workers' hands at a time, and a key added while in work comes back after done(): no change is lost.
+// Keys that need work. The algorithm is client-go's (util/workqueue/queue.go): a key is waiting at most once, and is
+// never in two workers' hands at a time. A key added while in work comes back after done(): no change is lost.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace sluice::kube {
 
-// Low: what can wait, such as the objects of the first list after a start, or a report of what has been done.
+// Low: keys that can wait, such as the objects of the first list after a start, or a report of finished work.
 enum class Priority { kLow, kNormal };
 
 struct WorkQueueOptions {
@@ -30,7 +30,7 @@ struct WorkQueueOptions {
   int low_share = 8;
 };
 
-// Thread safety: all methods may be called from any thread. There is a thread only where somebody blocks in get().
+// Thread safety: all methods may be called from any thread. There is a thread only where a caller blocks in get().
 // Key: ordered, copyable.
 // Invariants: a key waits at most once, in one of the two lines; a waiting key is in dirty_ and not in processing_.
 template <typename Key = ObjectKey>

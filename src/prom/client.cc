@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/utf8.h"
 #include "src/http/transport.h"
 
 namespace sluice::prom {
@@ -24,27 +25,54 @@ Error malformed(std::string_view what) {
   return {ErrorCode::kDataLoss, "Prometheus: malformed answer: " + std::string(what)};
 }
 
+bool is_redirect(int status) { return status >= 300 && status < 400; }
+
 // `error_type` is the engine's own ("bad_data", "execution", "timeout", ...), empty when a proxy or a broken server
 // answered instead of it.
 ErrorCode code_of(int status, std::string_view error_type) {
   if (error_type == "bad_data") return ErrorCode::kInvalidArgument;
   if (error_type == "timeout") return ErrorCode::kDeadlineExceeded;
   if (error_type == "unavailable" || status == 502 || status == 503) return ErrorCode::kUnavailable;
-  if (status == 401) return ErrorCode::kUnauthenticated;
+  if (status == 401 || is_redirect(status)) return ErrorCode::kUnauthenticated;
   if (status == 403) return ErrorCode::kPermissionDenied;
   return ErrorCode::kInternal;
+}
+
+// What a status says where something other than Prometheus's query engine answers; empty: nothing more than itself.
+std::string meaning_of(const http::Response& response) {
+  if (is_redirect(response.status)) {
+    const auto location = response.headers.find("Location");
+    return " leads to '" + (location == response.headers.end() ? "" : cut_text(location->second, kMaxQuotedBytes)) +
+           "': a login page in front of it, or a URL that has moved";
+  }
+  if (response.status == 401) return ": it wants credentials, or does not accept the ones it got";
+  if (response.status == 403) return ": the credentials are not allowed to query";
+  if (response.status == 404) return ": there is no /api/v1/query; is the path of the URL right?";
+  return "";
+}
+
+// Of a web page its title; of any other text its beginning. Empty for an empty body.
+std::string quoted(const http::Response& response) {
+  const std::string_view body = response.body;
+  const std::size_t begin = body.find("<title>");
+  const std::size_t end = body.find("</title>");
+  const bool has_title = begin != std::string_view::npos && end != std::string_view::npos && begin < end;
+  if (has_title) return "web page '" + cut_text(body.substr(begin + 7, end - begin - 7), kMaxQuotedBytes) + "'";
+  return body.empty() ? "" : "'" + cut_text(body, kMaxQuotedBytes) + "'";
 }
 
 Error error_of(const http::Response& response, const Json& parsed) {
   if (parsed.is_object() && parsed.contains("error")) {
     const std::string type = text_at(parsed, "errorType");
-    return {code_of(response.status, type), "Prometheus: " + type + ": " + text_at(parsed, "error")};
+    return {code_of(response.status, type),
+            "Prometheus: " + type + ": " + cut_text(text_at(parsed, "error"), kMaxQuotedBytes)};
   }
-  return {code_of(response.status, ""), "Prometheus: HTTP status " + std::to_string(response.status) + " '" +
-                                            response.body.substr(0, kMaxQuotedBytes) + "'"};
+  const std::string quote = quoted(response);
+  return {code_of(response.status, ""), "Prometheus: HTTP status " + std::to_string(response.status) +
+                                            meaning_of(response) + (quote.empty() ? "" : "; the answer is " + quote)};
 }
 
-// A sample is [seconds, "value"]; the value is text because JSON has no NaN. Adds it to the vector as what it is.
+// A sample is [seconds, "value"]; the value is text because JSON has no NaN. Adds it to the vector.
 Result<void> add_sample(const Json& pair, Labels labels, InstantVector& vector) {
   if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_string()) {
     return malformed("a value that is no [time, text]");
@@ -65,7 +93,7 @@ Result<void> add_series(const Json& series, InstantVector& vector) {
   const auto metric = series.find("metric");
   const auto value = series.find("value");
   if (metric == series.end() || !metric->is_object()) return malformed("a series without labels");
-  // A native histogram has "histogram" instead: a value nobody asked for.
+  // A native histogram has "histogram" instead: a value that the query did not ask for.
   if (value == series.end()) return malformed("a series without a value");
   Labels labels;
   for (const auto& [name, label] : metric->items()) {
@@ -114,7 +142,9 @@ Result<InstantVector> Client::query(std::string_view expression, std::stop_token
 
   const Json parsed = Json::parse(response->body, nullptr, false);
   if (!response->succeeded()) return error_of(*response, parsed);
-  if (!parsed.is_object()) return malformed("no JSON object");
+  if (!parsed.is_object())
+    return malformed("no JSON object but " + (response->body.empty() ? "nothing" : quoted(*response)) +
+                     "; does a proxy or a login page answer in its place?");
   const std::string status = text_at(parsed, "status");
   if (status == "error") return error_of(*response, parsed);
   if (status != "success") return malformed("no status");

@@ -1,4 +1,4 @@
-// Prometheus' instant query. A missing value is never zero: what the server did not say is absent, with the reason.
+// Prometheus' instant query. A missing value is never zero: it is absent, with the reason.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct Sample {
   double timestamp_seconds = 0;  // of the evaluation (Unix time), not of the scrape
 };
 
-// A series the server answered with a value nobody can calculate with.
+// A series that the server answered with a value that is no finite number.
 struct AbsentSample {
   Labels labels;
   std::string reason;  // "NaN", "+Inf", "-Inf"
@@ -45,7 +45,7 @@ class Client {
 
   // Evaluates `expression` (PromQL yielding a vector or a scalar) now, by the server's clock.
   // Errors, by code:
-  //   Unavailable         nobody answers at the address, or HTTP 502 or 503
+  //   Unavailable         no server answers at the address, or HTTP 502 or 503
   //   DeadlineExceeded    no answer in time, or the server gave the query up ("timeout")
   //   Unauthenticated, PermissionDenied   HTTP 401, 403
   //   InvalidArgument     the server refuses the expression ("bad_data"), or its result is no vector

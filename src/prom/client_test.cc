@@ -1,5 +1,7 @@
 #include "src/prom/client.h"
 
+#include <nlohmann/json.hpp>
+
 #include "src/base/testing/catch.h"
 #include "src/http/testing/scripted_transport.h"
 
@@ -37,6 +39,15 @@ TEST_CASE_METHOD(Fixture, "a vector's samples come with their labels; what is no
         "/api/v1/query?query=sum%28rate%28x%5B1m%5D%29%29%20by%20%28job%29&timeout=5000ms");
 }
 
+TEST_CASE_METHOD(Fixture, "an error page in Latin-1, cut in the middle, becomes an error in UTF-8") {
+  server->answer(500,
+                 "<html>\xFC"
+                 "berlastet \xE2\x82");
+  const auto answer = client.query("x");
+  REQUIRE_FALSE(answer.ok());
+  CHECK_NOTHROW(nlohmann::json(answer.error().message()).dump());
+}
+
 TEST_CASE_METHOD(Fixture, "nothing is an answer, and a scalar is a sample without labels") {
   server->answer(200, R"({"status":"success","data":{"resultType":"vector","result":[]}})");
   const auto empty = client.query("x");
@@ -59,7 +70,7 @@ TEST_CASE_METHOD(Fixture, "every way to fail has its own code") {
   };
   const auto response = [](int status, const char* body) { return http::Response{status, {}, body}; };
   const Case cases[] = {
-      {"nobody there", unavailable("connection refused"), ErrorCode::kUnavailable},
+      {"no server there", unavailable("connection refused"), ErrorCode::kUnavailable},
       {"no answer", Error(ErrorCode::kDeadlineExceeded, "no answer in time"), ErrorCode::kDeadlineExceeded},
       {"bad expression", response(400, R"({"status":"error","errorType":"bad_data","error":"parse error"})"),
        ErrorCode::kInvalidArgument},
@@ -104,6 +115,36 @@ TEST_CASE_METHOD(Fixture, "every way to fail has its own code") {
     REQUIRE_FALSE(answer.ok());
     CHECK(answer.error().code() == c.code);
     CHECK_THAT(answer.error().message(), Catch::Contains("Prometheus"));
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "what stands in front of Prometheus is told in words") {
+  struct Case {
+    http::Response answer;
+    ErrorCode code;
+    std::vector<const char*> words;
+  };
+  const char* login = "<html><head><title>Sign in</title></head></html>";
+  const Case cases[] = {
+      {{401, {}, ""}, ErrorCode::kUnauthenticated, {"401", "wants credentials"}},
+      {{403, {}, "denied"}, ErrorCode::kPermissionDenied, {"403", "not allowed to query", "'denied'"}},
+      {{404, {}, "404 page not found"}, ErrorCode::kInternal, {"path of the URL"}},
+      {{302, {{"location", "https://login.example/?to=x"}}, ""},
+       ErrorCode::kUnauthenticated,
+       {"302", "'https://login.example/?to=x'", "login page"}},
+      {{301, {}, ""}, ErrorCode::kUnauthenticated, {"301 leads to ''"}},
+      {{502, {}, "<html><title>502 Bad Gateway</title>"}, ErrorCode::kUnavailable, {"web page '502 Bad Gateway'"}},
+      {{200, {}, login}, ErrorCode::kDataLoss, {"web page 'Sign in'", "a proxy or a login page"}},
+      {{200, {}, ""}, ErrorCode::kDataLoss, {"nothing"}},
+      {{200, {}, "</title><title>"}, ErrorCode::kDataLoss, {"'</title><title>'"}},
+  };
+  for (const Case& c : cases) {
+    INFO(c.words.front());
+    server->answer(c.answer);
+    const auto answer = client.query("x");
+    REQUIRE_FALSE(answer.ok());
+    CHECK(answer.error().code() == c.code);
+    for (const char* word : c.words) CHECK_THAT(answer.error().message(), Catch::Contains(word));
   }
 }
 

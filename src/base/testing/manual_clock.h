@@ -38,7 +38,7 @@ class ManualClock final : public Clock {
     changed_.notify_all();
   }
 
-  // Somebody corrects the wall clock; now() goes on as before.
+  // The wall clock is corrected; now() goes on as before.
   void jump_wall(Duration forward) {
     std::lock_guard lock(mutex_);
     wall_error_ += forward;

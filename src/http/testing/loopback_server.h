@@ -1,5 +1,5 @@
-// A server on 127.0.0.1 whose every connection is handled by a function of the test: it reads requests and writes
-// whatever bytes it likes, in whatever pieces, or nothing, or hangs up.
+// A server on 127.0.0.1 whose every connection is handled by a function of the test. It reads requests and writes any
+// bytes in any pieces, or nothing, or hangs up.
 #pragma once
 
 #include <chrono>
@@ -63,7 +63,7 @@ class LoopbackServer {
   std::unique_ptr<Implementation> implementation_;
 };
 
-// A port of 127.0.0.1 where nobody listens.
+// A port of 127.0.0.1 without a listener.
 std::uint16_t unused_port();
 
 }  // namespace sluice::http::testing

@@ -1,4 +1,4 @@
-// A Transport that answers from a script and remembers what it was asked.
+// A Transport that answers from a script and remembers the requests.
 #pragma once
 
 #include <condition_variable>

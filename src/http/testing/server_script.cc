@@ -6,7 +6,6 @@
 #include "src/http/bearer_token.h"
 #include "src/http/cpprest_transport.h"
 #include "src/http/faults.h"
-#include "src/http/recording.h"
 #include "src/http/request_metrics.h"
 #include "src/http/retry.h"
 #include "src/http/write_limit.h"
@@ -137,37 +136,6 @@ std::unique_ptr<ScriptedEndpoint> tls(Scripts scripts, ScriptProgress& progress)
                                           authority.certificate_pem());
 }
 
-std::unique_ptr<ScriptedEndpoint> recorded(Scripts scripts, ScriptProgress& progress) {
-  auto inner = tcp(std::move(scripts), progress);
-  auto outer = with_recording(inner->transport(), std::make_shared<Recording>());
-  return std::make_unique<WrappedEndpoint>(std::move(inner), std::move(outer));
-}
-
-// Asks a server once for everything, as the tests do, and plays back what came.
-std::unique_ptr<ScriptedEndpoint> replayed(const Scripts& scripts, ScriptProgress&) {
-  struct Sink final : ByteSink {
-    explicit Sink(ScriptProgress& progress) : progress(progress) {}
-    Result<void> on_bytes(std::string_view) override {
-      progress.client_saw_bytes = true;
-      return {};
-    }
-    ScriptProgress& progress;
-  };
-  ScriptProgress progress;
-  Sink sink(progress);
-  const auto recording = std::make_shared<Recording>();
-  auto inner = tcp(scripts, progress);
-  const auto recorder = with_recording(inner->transport(), recording);
-  for (const auto& script : scripts) {
-    if (script.front().kind == Kind::kAnswer) {
-      (void)recorder->send(kScriptedRequest, std::chrono::seconds(20), {});
-    } else {
-      (void)recorder->stream(kScriptedRequest, sink, std::chrono::seconds(20), {});
-    }
-  }
-  return std::make_unique<WrappedEndpoint>(std::move(inner), replay(*recording));
-}
-
 class FixedToken final : public TokenSource {
  public:
   Result<std::string> token() override { return std::string("token"); }
@@ -197,15 +165,13 @@ bool has_ipv6() {
 
 std::vector<Subject> all_subjects() {
   std::vector<Subject> subjects = {
-      {"cpprestsdk over TCP", true, true, tcp},
-      {"cpprestsdk over TLS", true, true, tls},
-      {"the scripted fake", false, true,
+      {"cpprestsdk over TCP", true, tcp},
+      {"cpprestsdk over TLS", true, tls},
+      {"the scripted fake", false,
        [](Scripts scripts, ScriptProgress& progress) { return std::make_unique<FakeEndpoint>(scripts, progress); }},
-      {"a recording of cpprestsdk", true, true, recorded},
-      {"the replay of a recording", false, false, replayed},
-      {"all policies around cpprestsdk", true, true, with_all_policies},
+      {"all policies around cpprestsdk", true, with_all_policies},
   };
-  if (has_ipv6()) subjects.push_back({"cpprestsdk over IPv6", true, true, ipv6});
+  if (has_ipv6()) subjects.push_back({"cpprestsdk over IPv6", true, ipv6});
   return subjects;
 }
 

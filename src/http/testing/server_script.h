@@ -1,4 +1,4 @@
-// What a server does with one request, as data: so that one test runs over every implementation of Transport.
+// A server's answer to one request, as data: so that one test runs over every implementation of Transport.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct ServerStep {
   int count = 1;
 };
 
-// What the two sides of a script tell each other. Thread safety: atomics.
+// The state that the two sides of a script share. Thread safety: atomics.
 struct ScriptProgress {
   std::atomic<bool> client_saw_bytes = false;
   std::atomic<bool> server_waits = false;  // is in kSilence
@@ -41,7 +41,7 @@ struct ScriptProgress {
   std::atomic<int> pieces_sent = 0;
 };
 
-// What tests ask for: a recording can only play back what was asked for.
+// What tests ask for.
 inline const Request kScriptedRequest{"GET", "/things"};
 
 // Where requests go to be treated as a script says.
@@ -55,13 +55,12 @@ class ScriptedEndpoint {
 // One implementation of Transport, under test.
 struct Subject {
   std::string name;
-  bool has_socket = true;   // a connection that can be cut, can block, can be full
-  bool has_silence = true;  // can be asked not to answer
+  bool has_socket = true;  // a connection that can be cut, can block, can be full
   std::function<std::unique_ptr<ScriptedEndpoint>(std::vector<std::vector<ServerStep>>, ScriptProgress&)> open;
 };
 
-// cpprestsdk over TCP, TLS and IPv6; the scripted fake; a recording of cpprestsdk and its replay; all policies at once
-// around cpprestsdk. Without IPv6 on this machine that subject is left out.
+// cpprestsdk over TCP, TLS and IPv6; the scripted fake; all policies at once around cpprestsdk. Without IPv6 on this
+// machine that subject is left out.
 std::vector<Subject> all_subjects();
 
 }  // namespace sluice::http::testing

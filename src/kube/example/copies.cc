@@ -50,16 +50,16 @@ std::vector<Action> reconcile(const World& world) {
         std::find_if(surplus.begin(), surplus.end(), [&](const auto& c) { return key_of(*c).name == name; });
     const bool is_right = found != surplus.end() && (*found)->value("data", Json::object()) == desired["data"];
     if (found != surplus.end()) surplus.erase(found);
-    // Apply says which fields are ours: what others add to a copy stays.
+    // Apply says which fields are the operator's: fields that others add to a copy stay.
     if (!is_right) actions.push_back({Verb::kApply, kConfigMaps, {key.namespace_, name}, desired, kManager});
   }
-  for (const ObjectPointer& copy : surplus)  // only this incarnation: a namesake is not ours to delete
+  for (const ObjectPointer& copy : surplus)  // only this incarnation: a namesake is not deleted
     actions.push_back({.verb = Verb::kDelete, .resource = kConfigMaps, .key = key_of(*copy), .uid = uid_of(*copy)});
   return actions;
 }
 
 Controller::Controller(const Client& client, const Clock& clock, Informer& config_maps)
-    : client_(client), config_maps_(config_maps), expectations_(clock), queue_(clock) {
+    : client_(client), config_maps_(config_maps), queue_(clock) {
   config_maps.add_handler([this](const Change& change) {
     const Json& object = change.after ? *change.after : *change.before;
     const Json owners = object.value("/metadata/ownerReferences"_json_pointer, Json::array());
@@ -92,15 +92,11 @@ void Controller::work(const ObjectKey& key, std::stop_token stop) {
 }
 
 Result<void> Controller::bring(const ObjectKey& key, std::stop_token stop) {
-  // The change that shows our last write adds the key again: until then a decision would be about the past.
-  if (!expectations_.satisfied(key)) return {};
+  // Between a write and its arrival in the cache the same actions may come once more: each is idempotent. An apply by
+  // name changes nothing the second time, and a deletion names the uid.
   for (const Action& action : reconcile(see(key))) {
-    SLUICE_TRY(const Json stored, perform(client_, action, stop));
-    if (action.verb == Verb::kDelete) {
-      expectations_.removed(key, config_maps_.store(), action.key, action.uid);
-    } else {
-      expectations_.written(key, config_maps_.store(), stored);
-    }
+    const auto stored = perform(client_, action, stop);
+    if (!stored.ok()) return stored.error();
   }
   return {};
 }

@@ -8,14 +8,13 @@
 
 #include "src/kube/action.h"
 #include "src/kube/client.h"
-#include "src/kube/expectations.h"
 #include "src/kube/informer.h"
 #include "src/kube/store.h"
 #include "src/kube/work_queue.h"
 
 namespace sluice::kube::example {
 
-// What a decision is made of, all from caches: nothing else may enter.
+// The inputs of a decision, all from caches: nothing else may enter.
 struct World {
   ObjectPointer original;             // nullptr: gone
   std::vector<ObjectPointer> copies;  // its own: by uid, not by name
@@ -24,7 +23,7 @@ struct World {
 // Pure: no clock, no I/O. The same world gives the same actions, and the actions, once seen, give none.
 std::vector<Action> reconcile(const World& world);
 
-// Thread safety: run() may be called from several threads. step() is run() for who has no threads.
+// Thread safety: run() may be called from several threads. step() is run() for callers without threads.
 class Controller {
  public:
   // REQUIRES: client, clock and informer outlive the controller; the informer watches ConfigMaps and has not started.
@@ -42,7 +41,6 @@ class Controller {
 
   const Client& client_;
   const Informer& config_maps_;
-  Expectations expectations_;
   WorkQueue<> queue_;
 };
 

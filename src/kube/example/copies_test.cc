@@ -102,21 +102,6 @@ TEST_CASE_METHOD(Simulation, "the example brings copies, keeps them right, and s
   CHECK(writes == 6);
 }
 
-TEST_CASE_METHOD(Simulation, "the example does not decide again before it sees what it did") {
-  server.create(kConfigMaps, original(1, "hello"));
-  deliver();
-  while (controller.step()) continue;
-  CHECK(writes == 1);
-  // Something else happens to the original before the copy is seen.
-  informer.reflector().on_event({WatchEventType::kModified, [this] {
-                                   Json object = *server.get(kConfigMaps, {"default", "letter"});
-                                   object["metadata"]["annotations"]["x"] = "y";
-                                   return object;
-                                 }()});
-  while (controller.step()) continue;
-  CHECK(writes == 1);
-}
-
 TEST_CASE_METHOD(Simulation, "the example survives a lost answer: the outcome is unknown, the name is not") {
   server.create(kConfigMaps, original(2, "hello"));
   deliver();

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "src/kube/fake/pod_resize.h"
 #include "src/kube/fake/watch_session.h"
 #include "src/kube/timestamp.h"
 
@@ -67,14 +68,38 @@ const Kind& ApiServer::kind_of(const Resource& resource) const {
 http::Response ApiServer::answer(const http::Request& request, const CacheView* view) {
   std::lock_guard lock(mutex_);
   const Result<Call> call = understand(request, kinds_);
-  const Reply reply =
-      call.ok() ? dispatch(*call, view) : refuse(404, "NotFound", "the server could not find the requested resource");
+  Reply reply;
+  if (request.method == "GET" && request.target == "/api/v1")
+    reply = core_resources();
+  else if (call.ok())
+    reply = dispatch(*call, view);
+  else
+    reply = refuse(404, "NotFound", "the server could not find the requested resource");
   return {reply.status, {{"Content-Type", "application/json"}}, reply.body.dump()};
+}
+
+// Discovery of the core group, without the verbs that no client here asks about.
+Reply ApiServer::core_resources() const {
+  Json resources = Json::array();
+  const auto add = [&](const Kind& kind, const std::string& subresource) {
+    resources.push_back({{"name", kind.plural + subresource},
+                         {"kind", kind.name},
+                         {"namespaced", kind.namespaced},
+                         {"verbs", {"get", "patch"}}});
+  };
+  for (const auto& kind : kinds_) {
+    if (!kind->group.empty()) continue;
+    add(*kind, "");
+    if (kind->has_status) add(*kind, "/status");
+    if (kind->name == kPods.kind && resizes_pods_) add(*kind, "/resize");
+  }
+  return {200, {{"kind", "APIResourceList"}, {"groupVersion", "v1"}, {"resources", std::move(resources)}}};
 }
 
 Reply ApiServer::dispatch(const Call& call, const CacheView* view) {
   const bool known = call.subresource.empty() || (call.subresource == "status" && call.kind->has_status) ||
-                     (call.subresource == "scale" && call.kind->scale);
+                     (call.subresource == "scale" && call.kind->scale) ||
+                     (call.subresource == "resize" && resizes_pods_ && call.kind->name == kPods.kind);
   if (!known) return refuse(404, "NotFound", "the server could not find the requested resource");
   if (call.method == "GET") return call.key.name.empty() ? list(call, view) : read(call, view);
   if (call.method == "POST" && call.key.name.empty()) return post(call);
@@ -148,11 +173,31 @@ Reply ApiServer::next_page(const Call& call) {
            {"items", std::move(items)}}};
 }
 
+// The reason why the server's decoder refuses a body; none where it takes it.
+std::optional<Reply> ApiServer::undecodable(const Call& call, const Json& object) {
+  const Kind& kind = *call.kind;
+  const auto cannot = [&](const std::string& why) {
+    return refuse(400, "BadRequest",
+                  kind.name + " in version \"" + kind.version + "\" cannot be handled as a " + kind.name + ": " + why);
+  };
+  if (kind.fields != nullptr)
+    for (const Violation& violation : kind.fields->validate(object, nullptr))
+      if (violation.reason == "FieldValueTypeInvalid") return cannot("json: cannot unmarshal " + violation.message);
+  const Schema* schema = kind.schema != nullptr ? kind.schema.get() : kind.fields.get();
+  if (schema == nullptr || call.option("fieldValidation") != "Strict") return std::nullopt;
+  std::string unknown;
+  for (const std::string& field : schema->unknown_fields(object))
+    unknown += (unknown.empty() ? "" : ", ") + ("unknown field \"" + field + "\"");
+  if (unknown.empty()) return std::nullopt;
+  return cannot("strict decoding error: " + unknown);
+}
+
 Reply ApiServer::post(const Call& call) {
   Json object = Json::parse(call.body, nullptr, false);
   if (!object.is_object()) return refuse(400, "BadRequest", "the request is no JSON object");
   if (call.kind->schema != nullptr && text_at(object, "/kind").empty())
     return refuse(400, "BadRequest", "the object provided is unrecognized: Object 'Kind' is missing");
+  if (auto refusal = undecodable(call, object)) return *refusal;
   const std::string stated = text_at(object, "/metadata/namespace");
   if (!stated.empty() && stated != call.key.namespace_)
     return refuse(400, "BadRequest",
@@ -167,7 +212,10 @@ Reply ApiServer::patch(const Call& call) {
   if (const std::string name = text_at(body, "/metadata/name"); !name.empty() && name != call.key.name)
     return refuse(400, "BadRequest",
                   "the name of the object (" + name + ") does not match the name on the URL (" + call.key.name + ")");
-  if (call.content_type == "application/apply-patch+yaml") return apply(call, body);
+  if (call.content_type == "application/apply-patch+yaml") {
+    const auto refusal = undecodable(call, body);
+    return refusal ? *refusal : apply(call, body);
+  }
   if (call.content_type != "application/merge-patch+json")
     return refuse(415, "UnsupportedMediaType", "the body of the request was in an unknown format");
   return call.subresource == "scale" ? patch_scale(call, body) : merge_patch(call, body);
@@ -212,6 +260,8 @@ Reply ApiServer::apply(const Call& call, const Json& configuration) {
   if (call.subresource == "status") {
     wanted = Json::object();
     if (configuration.contains("status")) wanted["status"] = configuration["status"];
+  } else if (call.subresource == "resize") {
+    wanted = resizable_part(configuration);
   } else if (call.kind->has_status) {
     wanted.erase("status");
   }

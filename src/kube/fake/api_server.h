@@ -8,13 +8,15 @@
 //   change apply        server-side apply with field managers (field_ownership.h); creates what is absent, unless a uid
 //   is given no-op        a write that changes nothing makes no new resourceVersion and no event status       a write
 //   to /status changes status only, any other write everything but status scale        GET and merge patch of /scale
+//   resize       of pods: only the containers' resources change, and not the QoS class (pod_resize.h)
 //   delete       preconditions; finalizers keep the object, marked; pods on a node wait for the kubelet (grace period);
 //                propagation becomes a finalizer (foregroundDeletion, orphan) that the garbage collector resolves
 //   schema       custom resources: pruning, defaults, validation, CEL rules (schema.h); built-in kinds: kind.cc
 //   watch        history from any revision that is not compacted (else an in-stream 410), bookmarks, initial events
 //                (WatchList), selectors with the ADDED/DELETED of objects that begin or cease to match
 //   list         most recent, from the (possibly stale) cache, in pages with a snapshot that expires by compaction
-// Not modelled: PUT, JSON patch, strategic merge, dry run, admission, authentication, API discovery, quotas.
+//   discovery    of the core group: which kinds and subresources there are
+// Not modelled: PUT, JSON patch, strategic merge, dry run, admission, authentication, quotas.
 //
 // Everything is deterministic: uids and generated names count upwards; time is the clock's.
 // Thread safety: all methods may be called from any thread.
@@ -56,6 +58,8 @@ class ApiServer {
 
   // REQUIRES: before the first request.
   void serve(Crd crd);
+  // Whether pods have the subresource "resize", as from Kubernetes 1.33. REQUIRES: before the first request.
+  void set_resizes_pods(bool resizes) { resizes_pods_ = resizes; }
 
   // Any request but a watch. `view` may be null: a replica that is up to date.
   http::Response answer(const http::Request& request, const CacheView* view = nullptr);
@@ -101,10 +105,12 @@ class ApiServer {
   };
 
   const Kind& kind_of(const Resource& resource) const;
+  Reply core_resources() const;
   Reply dispatch(const Call& call, const CacheView* view);
   Reply read(const Call& call, const CacheView* view);
   Reply list(const Call& call, const CacheView* view);
   Reply next_page(const Call& call);
+  static std::optional<Reply> undecodable(const Call& call, const Json& object);
   Reply post(const Call& call);
   Reply patch(const Call& call);
   Reply merge_patch(const Call& call, const Json& change);
@@ -126,6 +132,7 @@ class ApiServer {
   mutable std::condition_variable_any changed_;
   std::uint64_t changes_ = 0;  // counts what waiters wait for
   std::vector<std::unique_ptr<Kind>> kinds_;
+  bool resizes_pods_ = true;
   Storage storage_;
   std::uint64_t names_ = 0;
   struct Pages {

@@ -1,24 +1,10 @@
 #include "src/kube/fake/call.h"
 
-#include <charconv>
-
 namespace sluice::kube::fake {
 namespace {
 
-std::string decode(std::string_view text) {
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    unsigned value = 0;
-    if (text[at] == '%' && at + 2 < text.size() &&
-        std::from_chars(text.data() + at + 1, text.data() + at + 3, value, 16).ec == std::errc()) {
-      plain += static_cast<char>(value);
-      at += 2;
-    } else {
-      plain += text[at] == '+' ? ' ' : text[at];
-    }
-  }
-  return plain;
-}
+// Our own client sends nothing that cannot be decoded.
+std::string decode(std::string_view text) { return http::percent_decode(text).value_or(std::string(text)); }
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;

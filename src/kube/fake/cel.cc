@@ -16,7 +16,7 @@
 namespace sluice::kube::fake {
 namespace {
 
-// A part of somebody else's value, or one of its own: a rule about a name must not copy the object around it.
+// A part of another value, or one of its own: a rule about a name must not copy the object around it.
 using Value = std::shared_ptr<const Json>;
 // What names mean: self, oldSelf and the variables of exists().
 using Scope = std::map<std::string, Value, std::less<>>;

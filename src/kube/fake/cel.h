@@ -2,7 +2,7 @@
 //
 // Values are JSON, plus quantities: literals (integer, text, bool, list), self and oldSelf, member and index access,
 // ! && || == != < <= > >= and in, has(), size(), string(), quantity(), and the methods matches, startsWith, exists and
-// compareTo. parse() refuses everything else, so that a rule that this cannot decide is noticed, not passed over.
+// compareTo. parse() refuses everything else: a rule that this cannot decide is noticed.
 // As in CEL, && and || are commutative about errors: a side that decides makes an error of the other one irrelevant.
 //
 // Thread safety: a parsed expression is immutable and may be evaluated from any thread.
@@ -20,7 +20,7 @@ class CelExpression {
  public:
   struct Node;
 
-  // Errors: InvalidArgument with the position and what was expected there.
+  // Errors: InvalidArgument with the position and the expected token.
   static Result<CelExpression> parse(std::string_view text);
 
   // Whether the rule holds. `old_self` may be null; then the expression must not name oldSelf.

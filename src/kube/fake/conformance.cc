@@ -64,6 +64,7 @@ http::Request request_of(const Json& step) {
   std::string query;
   if (step.contains("manager")) query += "&fieldManager=" + step.at("manager").get<std::string>();
   if (step.value("force", false)) query += "&force=true";
+  if (step.value("strict", false)) query += "&fieldValidation=Strict";
   if (!query.empty()) request.target += "?" + query.substr(1);
   if (step.contains("body")) request.body = step.at("body").dump();
   return request;

@@ -5,6 +5,7 @@
 // of servers; a scenario that does not fit the target has no differences. "{ns}" is a namespace of the scenario's own,
 // "{x}" what a step saved as x. A step is
 //   request: METHOD PATH     type: merge | apply (of a PATCH)    manager, force: of an apply    body
+//   strict: true             refuse fields that the kind does not have
 //   retry: true              repeat until what follows holds: controllers need a moment
 // or
 //   watch: PATH              events: the first ones, as {type, object}

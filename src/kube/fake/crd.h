@@ -29,7 +29,8 @@ struct Crd {
   std::shared_ptr<const Schema> schema;
 };
 
-// Takes the first version. Errors: InvalidArgument for what is no such document or uses what the fake does not know.
+// Takes the first version. Errors: InvalidArgument for another document, or one with a keyword that the fake does not
+// know.
 Result<Crd> parse_crd(const Json& document);
 
 // Of a YAML file. Errors: as parse_crd, with the file's name; NotFound.

@@ -54,6 +54,15 @@ TEST_CASE("a compacted version is answered with an error in the stream, after wh
   CHECK(ended.error().code() == ErrorCode::kGone);
 }
 
+TEST_CASE("discovery tells whether pods can be resized in place") {
+  Bench bench;
+  CHECK(bench.client_.serves(kPods, "resize").value());
+  CHECK_FALSE(bench.client_.serves(kNodes, "resize").value());
+  bench.server_.set_resizes_pods(false);
+  CHECK_FALSE(bench.client_.serves(kPods, "resize").value());
+  CHECK(bench.client_.serves(kPods, "status").value());
+}
+
 TEST_CASE("an unfinished list expires with its version") {
   Bench bench;
   for (const char* name : {"a", "b", "c"}) bench.create(name);

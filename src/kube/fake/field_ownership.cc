@@ -213,7 +213,7 @@ FieldOwnership::Outcome FieldOwnership::apply(const Json* live, const Json& conf
       if (other != applier) fields.erase(path);
   }
 
-  // 2. What we no longer mention and nobody else owns.
+  // 2. Fields that this applier no longer mentions and no other manager owns.
   FieldSet& ours = appliers_[applier];
   FieldSet dropped;
   for (const std::string& path : ours) {

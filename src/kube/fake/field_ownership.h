@@ -1,7 +1,7 @@
 // Server-side apply: who owns which field of an object, and what an apply changes (KEP-555; structured-merge-diff).
 //
 //   merged   = live object with everything the configuration says
-//   dropped  = fields this applier owned, no longer mentions, and nobody else owns: they are removed
+//   dropped  = fields this applier owned, no longer mentions, and no other manager owns: they are removed
 //   conflict = a field that another manager owns, with another value: refused, or taken over with force
 // Every manager that does not apply (create, patch) counts as one, "others": who of them it was decides nothing here.
 // managedFields are not rendered into objects.
@@ -59,7 +59,7 @@ class FieldOwnership {
   // `live` null: the object does not exist yet. `configuration` holds no apiVersion, kind or identity.
   Outcome apply(const Json* live, const Json& configuration, const Applier& applier, bool force, const Shape& shape);
 
-  // A write that was no apply, or what the server itself changed.
+  // A write that was no apply, or a change by the server itself.
   void note_update(const Json& before, const Json& after, const Shape& shape);
 
  private:

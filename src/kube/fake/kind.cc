@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/kube/fake/pod_fields.h"
+#include "src/kube/fake/pod_resize.h"
+
 namespace sluice::kube::fake {
 namespace {
 
@@ -43,7 +46,7 @@ void default_pod_spec(Json& spec, const char* restart_policy) {
 
 void default_pod(Json& pod, const Json* before) {
   default_pod_spec(pod["spec"], "Always");
-  if (before == nullptr) pod["status"] = {{"phase", "Pending"}};
+  if (before == nullptr) pod["status"] = {{"phase", "Pending"}, {"qosClass", qos_class(pod)}};
 }
 
 void check_containers(const Json& spec, const std::string& path, Violations& found) {
@@ -153,6 +156,15 @@ void check_secret(const Json& secret, const Json* before, Violations& found) {
     found.push_back({"data", "FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set"});
 }
 
+void check_claim(const Json& claim, const Json* before, Violations& found) {
+  const Json& modes = at(claim, "/spec/accessModes");
+  if (!modes.is_array() || modes.empty())
+    found.push_back({"spec.accessModes", "FieldValueRequired", "Required value: at least 1 access mode is required"});
+  if (before != nullptr && modes != at(*before, "/spec/accessModes"))
+    found.push_back(
+        {"spec", "FieldValueForbidden", "Forbidden: spec is immutable after creation except resources.requests"});
+}
+
 void check_lease(const Json& lease, const Json*, Violations& found) {
   const Json& duration = at(lease, "/spec/leaseDurationSeconds");
   if (duration.is_number_integer() && duration <= 0)
@@ -180,21 +192,29 @@ std::unique_ptr<Kind> make(const Resource& resource) {
 
 }  // namespace
 
+// Only the operator reads them.
+constexpr Resource kResourceQuotas{"", "v1", "resourcequotas", "ResourceQuota"};
+constexpr Resource kLimitRanges{"", "v1", "limitranges", "LimitRange"};
+constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"};
+constexpr Resource kNetworkPolicies{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"};
+
 std::vector<std::unique_ptr<Kind>> builtin_kinds() {
   std::vector<std::unique_ptr<Kind>> kinds;
   const auto add = [&](const Resource& resource) -> Kind& { return *kinds.emplace_back(make(resource)); };
-  for (const Resource& plain : {kConfigMaps, kNodes, kNamespaces}) add(plain);
-  kinds[1]->has_status = kinds[2]->has_status = true;
+  for (const Resource& plain : {kConfigMaps, kNodes, kNamespaces, kResourceQuotas, kLimitRanges}) add(plain);
+  kinds[1]->has_status = kinds[2]->has_status = kinds[3]->has_status = true;
 
   Kind& pods = add(kPods);
   pods.has_status = pods.counts_generations = pods.is_graceful = true;
   pods.set_defaults = default_pod;
   pods.check = check_pod;
+  pods.fields = pod_fields();
 
   Kind& jobs = add(kJobs);
   jobs.has_status = jobs.counts_generations = true;
   jobs.set_defaults = default_job;
   jobs.check = check_job;
+  jobs.fields = job_fields();
 
   Kind& services = add(kServices);
   services.has_status = true;
@@ -205,6 +225,11 @@ std::vector<std::unique_ptr<Kind>> builtin_kinds() {
   secrets.set_defaults = default_secret;
   secrets.check = check_secret;
 
+  Kind& claims = add(kPersistentVolumeClaims);
+  claims.has_status = true;
+  claims.check = check_claim;
+
+  add(kNetworkPolicies).counts_generations = true;
   add(kLeases).check = check_lease;
   add(kEvents).check = check_event;
   return kinds;

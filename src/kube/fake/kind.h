@@ -27,6 +27,7 @@ struct Kind {
   bool is_graceful = false;         // a deletion waits for the kubelet
   std::optional<ScalePointers> scale;
   std::shared_ptr<const Schema> schema;  // null: a built-in kind, with:
+  std::shared_ptr<const Schema> fields;  // what its decoder refuses, or null: nothing
   void (*set_defaults)(Json& object, const Json* before) = nullptr;
   void (*check)(const Json& object, const Json* before, std::vector<Violation>& found) = nullptr;
 
@@ -37,7 +38,7 @@ struct Kind {
   Shape shape() const { return Shape::of_object(schema.get(), name); }
 };
 
-// Pods, nodes, namespaces, services, secrets, config maps, jobs, leases and events.
+// Pods, nodes, namespaces, services, secrets, config maps, resource quotas, jobs, leases and events.
 std::vector<std::unique_ptr<Kind>> builtin_kinds();
 
 std::unique_ptr<Kind> custom_kind(Crd crd);

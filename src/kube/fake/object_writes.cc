@@ -1,14 +1,15 @@
-// The part of ApiServer that changes what is stored: creation, updates, deletion. The verbs are in api_server.cc.
+// The part of ApiServer that changes stored objects: creation, updates, deletion. The verbs are in api_server.cc.
 #include <algorithm>
 #include <cstdio>
 
 #include "src/kube/fake/api_server.h"
+#include "src/kube/fake/pod_resize.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::kube::fake {
 namespace {
 
-// What a client cannot change, whatever it sends.
+// The fields that a client cannot change, whatever it sends.
 constexpr const char* kServerMetadata[] = {"name",
                                            "namespace",
                                            "generateName",
@@ -29,7 +30,7 @@ void keep(Json& after, const Json& before, const char* member) {
     after.erase(member);
 }
 
-// Everything but metadata and status: what a generation counts.
+// Everything but metadata and status: changes of it are counted by the generation.
 bool same_intent(const Json& a, const Json& b) {
   const auto is_intent = [](const std::string& member) { return member != "metadata" && member != "status"; };
   const auto has_all_of = [&](const Json& one, const Json& other) {
@@ -139,10 +140,13 @@ Reply ApiServer::update_object(Write write) {
   }
 
   // 3. Schema and rules.
-  if (const auto violations = admit(kind, after, &before); !violations.empty())
+  const bool is_resize = write.subresource == "resize";
+  if (const auto violations = is_resize ? check_resize(before, after) : admit(kind, after, &before);
+      !violations.empty())
     return invalid_object(kind, write.key.name, violations);
+  if (is_resize) after = resized(before, after);
 
-  // 4. Nothing new: nothing happens, but who owns what may have changed.
+  // 4. Nothing new: nothing happens, but the owners of fields may have changed.
   Storage::Stored& stored = *storage_.find(kind, write.key);
   if (write.fields)
     stored.fields = std::move(*write.fields);

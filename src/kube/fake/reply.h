@@ -1,4 +1,4 @@
-// What the fake API server answers: an object, or a Status that says why not.
+// An answer of the fake API server: an object, or a Status that says why not.
 //
 // Thread safety: values and pure functions.
 #pragma once

@@ -21,6 +21,7 @@ const std::set<std::string> kOtherKeywords = {"type",
                                               "pattern",
                                               "format",
                                               "description",
+                                              "nullable",
                                               "x-kubernetes-int-or-string",
                                               "x-kubernetes-preserve-unknown-fields",
                                               "x-kubernetes-list-type",
@@ -76,6 +77,7 @@ Result<std::shared_ptr<const Schema>> Schema::read(const Json& openapi) {
 
 Result<void> Schema::read_bounds(const Json& openapi) {
   type_ = openapi.value("type", "");
+  nullable_ = openapi.value("nullable", false);
   int_or_string_ = openapi.value("x-kubernetes-int-or-string", false);
   preserves_unknown_ = openapi.value("x-kubernetes-preserve-unknown-fields", false);
   is_time_ = openapi.value("format", "") == "date-time";
@@ -118,6 +120,28 @@ Result<void> Schema::read_rules(const Json& openapi) {
 const Schema* Schema::member(const std::string& name) const {
   const auto found = properties_.find(name);
   return found != properties_.end() ? found->second.get() : additional_.get();
+}
+
+std::vector<std::string> Schema::unknown_fields(const Json& object) const {
+  Json own = object;
+  for (const char* name : {"apiVersion", "kind", "metadata"}) own.erase(name);
+  std::vector<std::string> found;
+  find_unknown(own, "", found);
+  return found;
+}
+
+void Schema::find_unknown(const Json& value, const std::string& path, std::vector<std::string>& found) const {
+  if (value.is_array() && items_ != nullptr)
+    for (std::size_t index = 0; index < value.size(); ++index)
+      items_->find_unknown(value[index], path + "[" + std::to_string(index) + "]", found);
+  if (!value.is_object()) return;
+  for (const auto& [name, element] : value.items()) {
+    const Schema* child = member(name);
+    if (child != nullptr)
+      child->find_unknown(element, join(path, name), found);
+    else if (!preserves_unknown_)
+      found.push_back(join(path, name));
+  }
 }
 
 void Schema::prune_object(Json& object) const {
@@ -163,7 +187,7 @@ std::vector<Violation> Schema::validate(const Json& value, const Json* old_value
   check(value, old_value, "", found);
   static const std::set<std::string> kBlocking = {"FieldValueRequired", "FieldValueTypeInvalid",
                                                   "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany"};
-  // Rules are evaluated only on what has the right shape.
+  // Rules are evaluated only on values of the right shape.
   if (std::any_of(found.begin(), found.end(), [](const auto& one) { return kBlocking.contains(one.reason); }))
     found.push_back({"<nil>", "FieldValueInvalid",
                      "Invalid value: null: some validation rules were not checked because the object was invalid; "
@@ -175,6 +199,7 @@ std::vector<Violation> Schema::validate(const Json& value, const Json* old_value
 
 void Schema::check(const Json& value, const Json* old_value, const std::string& path, Violations& found) const {
   if (old_value != nullptr && *old_value == value) return;  // it was right when it was written
+  if (nullable_ && value.is_null()) return;
   if (!check_type(value, path, found)) return;
   if (enum_.is_array() && std::find(enum_.begin(), enum_.end(), value) == enum_.end()) {
     std::string supported;

@@ -1,8 +1,8 @@
-// A structural OpenAPI schema of a CustomResourceDefinition, as the API server applies it to what is written:
-// prune what it does not name, fill in defaults, check values, check x-kubernetes-validations.
+// A structural OpenAPI schema of a CustomResourceDefinition, as the API server applies it to written objects: prune
+// unknown fields, fill in defaults, check values, check x-kubernetes-validations.
 //
-// Known keywords: type, properties, required, additionalProperties, items, enum, default, minimum, maximum, minLength,
-// maxLength, minItems, maxItems, maxProperties, pattern, format date-time, x-kubernetes-int-or-string,
+// Known keywords: type, nullable, properties, required, additionalProperties, items, enum, default, minimum, maximum,
+// minLength, maxLength, minItems, maxItems, maxProperties, pattern, format date-time, x-kubernetes-int-or-string,
 // x-kubernetes-preserve-unknown-fields, x-kubernetes-list-type and -list-map-keys, x-kubernetes-validations (rule,
 // message, fieldPath, reason). Any other constraint is refused when the schema is read. What an
 // update leaves as it was is not checked again (ratcheting).
@@ -35,6 +35,9 @@ class Schema {
   // Errors: InvalidArgument for a keyword or a CEL rule that this cannot apply.
   static Result<std::shared_ptr<const Schema>> read(const Json& openapi);
 
+  // What prune_object would drop: "spec.dropped".
+  std::vector<std::string> unknown_fields(const Json& object) const;
+
   // Of an object as a whole, whose apiVersion, kind and metadata are left alone.
   void prune_object(Json& object) const;
   void apply_defaults(Json& value) const;
@@ -60,6 +63,7 @@ class Schema {
   Result<void> read_children(const Json& openapi);
   Result<void> read_rules(const Json& openapi);
   void prune(Json& value) const;
+  void find_unknown(const Json& value, const std::string& path, std::vector<std::string>& found) const;
   void check(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
   bool check_type(const Json& value, const std::string& path, Violations& found) const;
   void check_text(const std::string& text, const std::string& path, Violations& found) const;
@@ -70,6 +74,7 @@ class Schema {
   void check_rules_below(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
 
   std::string type_;  // empty: not constrained
+  bool nullable_ = false;
   bool int_or_string_ = false;
   bool preserves_unknown_ = false;
   bool is_time_ = false;

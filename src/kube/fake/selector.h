@@ -17,7 +17,6 @@ class Selector {
   static Result<Selector> parse(const std::string& labels, const std::string& fields);
 
   bool matches(const Json& object) const;
-  bool selects_all() const { return terms_.empty(); }
 
  private:
   struct Term {

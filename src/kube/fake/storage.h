@@ -1,7 +1,7 @@
-// What the fake API server has stored, and how it came about: etcd's role.
+// The objects of the fake API server, and their history: etcd's role.
 //
-// Invariants: revisions grow by one per change; an object's metadata.resourceVersion is the revision of its last
-// change; the history holds every change after compacted_revision() (older ones are kept, too, to answer state_at()).
+// Invariants: revisions grow by one per change. An object's metadata.resourceVersion is the revision of its last
+// change. The history holds every change after compacted_revision() (older ones are kept, too, to answer state_at()).
 // Thread safety: none; the server's lock.
 #pragma once
 

@@ -1,7 +1,7 @@
 // One open watch of the fake API server.
 //
-// The server never blocks in it: whoever carries the bytes asks for the next line when it likes, so that a test decides
-// what arrives when. Events of one watch come in the order of their revisions.
+// The server never blocks in it. The connection asks for the next line when it likes, so that a test decides when each
+// event arrives. Events of one watch come in the order of their revisions.
 #pragma once
 
 #include <deque>

@@ -1,23 +1,9 @@
-// Fuzz targets: what each is given comes from anybody. A target fails by crashing, by a sanitizer's report, or by
-// FUZZ_CHECK.
-//
-// With clang each is a libFuzzer program (`make fuzz`). Everywhere, fuzz_test.cc runs them over their seed corpus and a
-// fixed number of mutations of it, the same ones every time.
+// Fuzz targets of what src/kube parses (src/base/testing/fuzz_check.h).
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
-#define FUZZ_CHECK(condition)                                                             \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                       \
-    }                                                                                     \
-  } while (false)
+#include "src/base/testing/fuzz_check.h"
 
 namespace sluice::kube::fuzz {
 
