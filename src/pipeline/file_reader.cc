@@ -11,7 +11,8 @@ namespace {
 
 class FileDescriptor {
  public:
-  explicit FileDescriptor(const std::string& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  // Opening a FIFO would wait for its writer, for ever if there is none. Regular files know no O_NONBLOCK.
+  explicit FileDescriptor(const std::string& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~FileDescriptor() {
     if (number_ >= 0) ::close(number_);
   }
@@ -41,7 +42,21 @@ class SystemFileReader final : public FileReader {
     return fill(file, path, bytes);
   }
 
+  Result<FileIdentity> identify(const std::string& path) const override {
+    const FileDescriptor file(path);
+    if (file.number() < 0) return errno_error("open " + path);
+    struct stat status {};
+    if (::fstat(file.number(), &status) != 0) return errno_error("stat " + path);
+    return FileIdentity{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+                        nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  }
+
  private:
+  static std::int64_t nanoseconds(const timespec& time) {
+    constexpr std::int64_t kPerSecond = 1'000'000'000;
+    return std::int64_t{time.tv_sec} * kPerSecond + time.tv_nsec;
+  }
+
   static Result<void> fill(const FileDescriptor& file, const std::string& path, std::vector<std::uint8_t>& bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {

@@ -1,37 +1,17 @@
 #include "src/pipeline/file_reader.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "src/base/testing/catch.h"
+#include "src/base/testing/temporary_directory.h"
 
 namespace sluice::pipeline {
 namespace {
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sluice-file-reader-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string file(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return path_ / name;
-  }
-  std::string path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 TEST_CASE("a file's bytes replace what the buffer held") {
-  const TemporaryFolder folder;
+  const testing::TemporaryDirectory folder;
   const auto reader = make_system_file_reader();
   std::vector<std::uint8_t> bytes(1000, 7);
   REQUIRE(reader->read(folder.file("short", "abc"), bytes).ok());
@@ -43,20 +23,50 @@ TEST_CASE("a file's bytes replace what the buffer held") {
 }
 
 TEST_CASE("what cannot be read is named with the reason") {
-  const TemporaryFolder folder;
+  const testing::TemporaryDirectory folder;
   const auto reader = make_system_file_reader();
   std::vector<std::uint8_t> bytes;
-  const auto missing = reader->read(folder.path() + "/missing.jpg", bytes);
+  const auto missing = reader->read(folder.path.string() + "/missing.jpg", bytes);
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().code() == ErrorCode::kNotFound);
-  CHECK(missing.error().message() == "open " + folder.path() + "/missing.jpg: No such file or directory");
-  const auto directory = reader->read(folder.path(), bytes);
+  CHECK(missing.error().message() == "open " + folder.path.string() + "/missing.jpg: No such file or directory");
+  const auto directory = reader->read(folder.path.string(), bytes);
   REQUIRE_FALSE(directory.ok());
-  CHECK(directory.error().message() == folder.path() + " is not a regular file");
+  CHECK(directory.error().message() == folder.path.string() + " is not a regular file");
+}
+
+TEST_CASE("a file is known by its identity, which every change of its content changes") {
+  const testing::TemporaryDirectory folder;
+  const auto reader = make_system_file_reader();
+  const std::string path = folder.file("a", "abc");
+  const auto first = reader->identify(path);
+  REQUIRE(first.ok());
+  CHECK(first->bytes == 3);
+  CHECK(*reader->identify(path) == *first);
+  CHECK_FALSE(*reader->identify(folder.file("b", "abc")) == *first);
+  // The same size and the same time of modification, as after `cp -p`.
+  const auto modified = std::filesystem::last_write_time(path);
+  std::filesystem::rename(folder.file("c", "xyz"), path);
+  std::filesystem::last_write_time(path, modified);
+  const auto second = reader->identify(path);
+  REQUIRE(second.ok());
+  CHECK(second->modified_ns == first->modified_ns);
+  CHECK_FALSE(*second == *first);
+  CHECK(reader->identify(path + "/missing").error().message().starts_with("open " + path));
+}
+
+TEST_CASE("a FIFO without a writer is refused, and nothing waits for one") {
+  const testing::TemporaryDirectory folder;
+  const std::string path = (folder.path / "pipe.jpg").string();
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  std::vector<std::uint8_t> bytes;
+  const auto refused = make_system_file_reader()->read(path, bytes);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message() == path + " is not a regular file");
 }
 
 TEST_CASE("a file larger than any sample is refused before it is read") {
-  const TemporaryFolder folder;
+  const testing::TemporaryDirectory folder;
   const std::string path = folder.file("sparse", "");
   std::filesystem::resize_file(path, FileReader::kMaxFileBytes + 1);
   std::vector<std::uint8_t> bytes;

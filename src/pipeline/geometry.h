@@ -1,7 +1,7 @@
 // Where the pixels of an output image come from.
 //
-// All geometric operations of a pipeline, applied to one image, reduce to one plan: crop the decoded image to `source`,
-// resize that to `resized`, keep `window` of the result, mirror it if `flip`. Only the pixels that this needs are
+// Crops, one resize and flips of an image reduce to one plan. Crop the decoded image to `source`, resize that to
+// `resized`, keep `window` of the result, mirror it if `flip` or `flip_vertical`. Only the pixels that this needs are
 // decoded and computed. Rounding follows torchvision 0.29's v1 transforms on PIL images, quoted at each function.
 //
 // Thread safety: pure functions and values.
@@ -9,10 +9,7 @@
 
 #include <array>
 #include <optional>
-#include <span>
-#include <variant>
 
-#include "src/base/result.h"
 #include "src/pipeline/torch_random.h"
 
 namespace sluice::pipeline {
@@ -32,7 +29,7 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-enum class Interpolation { kBilinear, kBicubic };
+enum class Interpolation { kBilinear, kBicubic, kNearest };
 
 struct RandomResizedCrop {
   ImageSize size;
@@ -41,18 +38,6 @@ struct RandomResizedCrop {
   std::array<float, 2> log_ratio{};  // as torch.log of float32 gives it, see pipeline_spec.h
   Interpolation interpolation = Interpolation::kBilinear;
 };
-
-struct Resize {
-  std::optional<int> shorter_side;  // keeps the aspect ratio; else
-  ImageSize size;                   // exactly this
-  Interpolation interpolation = Interpolation::kBilinear;
-};
-
-struct CenterCrop {
-  ImageSize size;
-};
-
-using GeometricOp = std::variant<RandomResizedCrop, Resize, CenterCrop>;
 
 // Which of the two passes of a resize goes first. The rounding between them makes it show in the last bit.
 enum class PassOrder {
@@ -66,6 +51,7 @@ struct GeometryPlan {
   Box window;         // in the resized image
   bool flip = false;  // mirror left and right
   Interpolation interpolation = Interpolation::kBilinear;
+  bool flip_vertical = false;  // turn upside down
 
   // Whether the pass that changes the height comes first under `order`.
   bool height_first(PassOrder order) const;
@@ -73,21 +59,48 @@ struct GeometryPlan {
 
 // RandomResizedCrop.get_params: ten attempts at a box of random area and aspect ratio, then the largest centred box
 // that respects the ratio. Consumes 2 draws per failed attempt and 4 for the successful one.
-// One difference is known: torch's float32 exp is off by one unit in the last place for 1 % of its arguments, ours is
-// correctly rounded. By estimate that moves an edge by a pixel in less than one crop in a million.
+// One difference is known: torch's float32 exp is off by one unit in the last place for 1 % of its arguments, Sluice's
+// is correctly rounded. By estimate that moves an edge by a pixel in less than one crop in a million.
 Box random_resized_crop_box(const RandomResizedCrop& op, ImageSize image, TorchRandom& random);
 
-// Resize with an int: the shorter side becomes `shorter_side`, the longer one int(shorter_side * long / short).
-ImageSize shorter_side_resized(ImageSize image, int shorter_side);
+// Resize with an int: the shorter side becomes `shorter_side`, the longer one int(shorter_side * long / short). A
+// longer side above `max_size` becomes that, and shrinks the shorter one in proportion (to nothing, if the image is so
+// long).
+ImageSize shorter_side_resized(ImageSize image, int shorter_side, std::optional<int> max_size = {});
 
 // CenterCrop without padding: int(round((image - crop) / 2.0)), where round() takes halves to the even number.
 // REQUIRES: the crop fits into the image
 Box center_crop_box(ImageSize image, ImageSize crop);
 
-// Applies `ops` in order, then the flip with probability `flip_probability` (no draw when there is no flip).
-// InvalidArgument when a centre crop does not fit (torchvision would pad) or an image degenerates to nothing.
-// REQUIRES: at most one of `ops` resizes.
-Result<GeometryPlan> plan_geometry(std::span<const GeometricOp> ops, std::optional<double> flip_probability,
-                                   ImageSize image, TorchRandom& random);
+// Collects what is done to one image. Crops before the resize shrink `source`, later ones shrink `window`.
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(ImageSize input);
+
+  ImageSize input() const { return input_; }
+  ImageSize current() const { return {plan_.window.height, plan_.window.width}; }
+  const GeometryPlan& plan() const { return plan_; }
+
+  // Whether the plan changes nothing.
+  bool is_identity() const;
+
+  // REQUIRES: the box is not empty and inside the image as planned so far
+  void crop(Box box);
+
+  // A plan resizes once, and flips after it.
+  bool can_resize() const { return !is_resized_ && !plan_.flip && !plan_.flip_vertical; }
+  // REQUIRES: can_resize()
+  void resize(ImageSize size, Interpolation interpolation);
+
+  void flip_horizontally() { plan_.flip = !plan_.flip; }
+  void flip_vertically() { plan_.flip_vertical = !plan_.flip_vertical; }
+
+ private:
+  void show_everything() { plan_.window = {0, 0, plan_.resized.height, plan_.resized.width}; }
+
+  ImageSize input_;
+  GeometryPlan plan_;
+  bool is_resized_ = false;
+};
 
 }  // namespace sluice::pipeline

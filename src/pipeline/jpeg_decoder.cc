@@ -5,17 +5,20 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <jpeglib.h>
+
+#include "src/pipeline/jpeg_baseline_decoder.h"
+#include "src/pipeline/jpeg_scan.h"
 
 namespace sluice::pipeline {
 namespace {
 
 constexpr int kRgbBytes = 3;
 constexpr int kCmykBytes = 4;
-constexpr std::uint8_t kEndOfImage = 0xD9;
 
 // Fancy upsampling of a column needs the chroma sample next to it, which covers two columns.
 constexpr int kMarginColumns = 2;
@@ -73,7 +76,7 @@ struct JpegDecoder::State {
     bool truncated;
   };
 
-  State();
+  explicit State(const JpegKernels* kernels);
   ~State() { jpeg_destroy_decompress(&codec); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -86,12 +89,18 @@ struct JpegDecoder::State {
     return true;
   }
 
+  // Forgets the last file. A file without tables of its own would be decoded with those of the file before.
+  void renew();
+
   // The error that guarded() ran into. Afterwards the codec is ready for another file.
   Error take_error();
 
   void start(const Box& box);
   void read_rows(const Box& box);
-  bool has_end_of_image() const;
+  bool is_complete() const;
+
+  // The box as BaselineJpegDecoder decodes it, if it does. Else nothing is changed for libjpeg.
+  std::optional<RgbView> decode_baseline(const Box& box);
 
   static State& of(j_common_ptr codec) { return *static_cast<State*>(codec->client_data); }
   static void install_memory_source(State& state);
@@ -99,13 +108,16 @@ struct JpegDecoder::State {
   jpeg_decompress_struct codec{};
   ErrorHandling errors{};
   jpeg_source_mgr source{};
-  std::span<const std::uint8_t> file;
+  std::optional<BaselineJpegDecoder> baseline;
+  JpegScan scan;
+  bool decoded_baseline = false;
   std::vector<std::uint8_t> pixels;
   std::size_t stride_bytes = 0;
   JDIMENSION first_column = 0;  // of the decoded columns
 };
 
-JpegDecoder::State::State() {
+JpegDecoder::State::State(const JpegKernels* kernels) {
+  if (kernels != nullptr) baseline.emplace(*kernels);
   codec.err = jpeg_std_error(&errors.base);
   codec.client_data = this;
   errors.base.error_exit = [](j_common_ptr failed) {
@@ -113,11 +125,13 @@ JpegDecoder::State::State() {
     failed->err->format_message(failed, errors.message.data());
     std::longjmp(errors.escape, 1);  // NOLINT(cert-err52-cpp)
   };
-  // Warnings (damaged data, stray bytes) do not stop PIL either; nothing is printed.
-  errors.base.emit_message = [](j_common_ptr, int) {};
+  // Warnings (damaged data, stray bytes) do not stop PIL either; they are counted, nothing is printed.
+  errors.base.emit_message = [](j_common_ptr warned, int level) {
+    if (level < 0) ++warned->err->num_warnings;
+  };
   errors.base.output_message = [](j_common_ptr) {};
-  jpeg_create_decompress(&codec);
   install_memory_source(*this);
+  jpeg_create_decompress(&codec);
 }
 
 // libjpeg's own memory source invents an end marker when the data runs out and goes on with grey; this one fails.
@@ -137,7 +151,12 @@ void JpegDecoder::State::install_memory_source(State& state) {
   };
   state.source.resync_to_restart = jpeg_resync_to_restart;
   state.source.term_source = [](j_decompress_ptr) {};
-  state.codec.src = &state.source;
+}
+
+void JpegDecoder::State::renew() {
+  jpeg_destroy_decompress(&codec);
+  jpeg_create_decompress(&codec);
+  codec.src = &source;
 }
 
 Error JpegDecoder::State::take_error() {
@@ -175,19 +194,18 @@ void JpegDecoder::State::read_rows(const Box& box) {
   }
 }
 
-bool JpegDecoder::State::has_end_of_image() const {
+bool JpegDecoder::State::is_complete() const {
   if (jpeg_input_complete(const_cast<jpeg_decompress_struct*>(&codec)) != 0) return true;
-  if (codec.unread_marker == kEndOfImage) return true;
-  // Inside entropy-coded data 0xFF is followed by a zero or a restart marker, so the pair below is the end marker.
-  // Going backwards finds it at once in a whole file.
-  const std::span<const std::uint8_t> rest(codec.src->next_input_byte, codec.src->bytes_in_buffer);
-  for (std::size_t i = rest.size(); i >= 2; --i) {
-    if (rest[i - 1] == kEndOfImage && rest[i - 2] == 0xFF) return true;
-  }
-  return false;
+  if (codec.unread_marker == kEndOfImageMarker) return true;
+  return has_end_of_image({codec.src->next_input_byte, codec.src->bytes_in_buffer});
 }
 
-JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
+std::optional<RgbView> JpegDecoder::State::decode_baseline(const Box& box) {
+  if (!baseline || !read_baseline_scan(codec, scan)) return std::nullopt;
+  return baseline->decode(scan, box);
+}
+
+JpegDecoder::JpegDecoder(const JpegKernels* kernels) : state_(std::make_unique<State>(kernels)) {}
 JpegDecoder::~JpegDecoder() = default;
 
 Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
@@ -195,13 +213,16 @@ Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
   if (file.size() < 3 || file[0] != 0xFF || file[1] != 0xD8 || file[2] != 0xFF) return not_a_jpeg(file);
 
   State& state = *state_;
-  jpeg_abort_decompress(&state.codec);
-  state.file = file;
   state.source.next_input_byte = file.data();
   state.source.bytes_in_buffer = file.size();
   state.errors.truncated = false;
   state.errors.message[0] = '\0';
-  if (!state.guarded([&state] { jpeg_read_header(&state.codec, TRUE); })) return state.take_error();
+  state.errors.base.num_warnings = 0;
+  const auto read_header = [&state] {
+    state.renew();
+    jpeg_read_header(&state.codec, TRUE);
+  };
+  if (!state.guarded(read_header)) return state.take_error();
 
   const jpeg_decompress_struct& codec = state.codec;
   if (codec.num_components != 1 && codec.num_components != 3 && codec.num_components != 4) {
@@ -215,8 +236,17 @@ Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
   return ImageSize{static_cast<int>(codec.image_height), static_cast<int>(codec.image_width)};
 }
 
+bool JpegDecoder::warned() const { return state_->errors.base.num_warnings > 0; }
+bool JpegDecoder::decoded_baseline() const { return state_->decoded_baseline; }
+
 Result<RgbView> JpegDecoder::decode(const Box& box) {
   State& state = *state_;
+  const auto view = state.decode_baseline(box);
+  state.decoded_baseline = view.has_value();
+  if (view) {
+    jpeg_abort_decompress(&state.codec);
+    return *view;
+  }
   if (!state.guarded([&state, &box] { state.start(box); })) return state.take_error();
 
   // Outside guarded(): a vector must not grow in a frame that longjmp leaves.
@@ -225,7 +255,7 @@ Result<RgbView> JpegDecoder::decode(const Box& box) {
   if (state.pixels.size() < needed_bytes) state.pixels.resize(needed_bytes);
 
   if (!state.guarded([&state, &box] { state.read_rows(box); })) return state.take_error();
-  const bool complete = state.has_end_of_image();
+  const bool complete = state.is_complete();
   jpeg_abort_decompress(&state.codec);
   if (!complete) return Error(ErrorCode::kDataLoss, "the file is truncated");
 

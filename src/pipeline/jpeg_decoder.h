@@ -1,11 +1,12 @@
 // Decodes a rectangle of a JPEG file to RGB, with the same bytes as decoding all of it and cropping.
 //
-// Uses libjpeg-turbo with the accurate integer DCT and fancy (triangular) chroma upsampling, as Pillow does; faster
-// settings differ by up to 29 of 255. Rows above the rectangle are entropy-decoded only, rows below are not touched.
-// Columns are decoded in whole iMCUs (the codec's blocks) with a margin, because upsampling the chroma of a column
-// looks at its neighbours. Colour is converted as PIL's Image.convert("RGB") does: grey is replicated; CMYK and YCCK
-// are taken as Adobe writes them (inverted) and multiplied with the black. EXIF orientation is ignored, as PIL ignores
-// it.
+// The bytes are libjpeg-turbo's with the accurate integer DCT and fancy (triangular) chroma upsampling, as Pillow takes
+// them; faster settings differ by up to 29 of 255. BaselineJpegDecoder decodes the common kind of file, libjpeg-turbo
+// every other and all that is damaged; it reads the headers, too. Rows above the rectangle are entropy-decoded only,
+// rows below are not touched. Columns are decoded in whole blocks with a margin, because upsampling the chroma of a
+// column looks at its neighbours. Colour is converted as PIL's Image.convert("RGB") does: grey is replicated; CMYK and
+// YCCK are taken as Adobe writes them (inverted) and multiplied with the black. EXIF orientation is ignored, as PIL
+// ignores it.
 //
 // Thread safety: none; one per thread.
 // Invariant: after any error the decoder can be used for the next file.
@@ -18,6 +19,7 @@
 
 #include "src/base/result.h"
 #include "src/pipeline/geometry.h"
+#include "src/pipeline/jpeg_kernels.h"
 #include "src/pipeline/rgb_view.h"
 
 namespace sluice::pipeline {
@@ -27,7 +29,8 @@ class JpegDecoder {
   // What PIL calls a decompression bomb, and refuses.
   static constexpr std::int64_t kMaxPixels = 178'956'970;
 
-  JpegDecoder();
+  // `kernels` are those of BaselineJpegDecoder; nullptr: libjpeg-turbo decodes every file.
+  explicit JpegDecoder(const JpegKernels* kernels = fast_jpeg_kernels());
   ~JpegDecoder();
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
@@ -42,6 +45,14 @@ class JpegDecoder {
   // Damaged entropy-coded data is decoded to whatever libjpeg makes of it, as in PIL.
   // REQUIRES: the last open() succeeded and no decode() since; box is not empty and inside the image
   Result<RgbView> decode(const Box& box);
+
+  // Whether libjpeg warned of the file since open(): it is damaged, or odd, in what the box needed of it. Other
+  // versions of libjpeg may make other pixels of it. Without BaselineJpegDecoder libjpeg may have read, and warned of,
+  // more.
+  bool warned() const;
+
+  // Whether BaselineJpegDecoder made the last box's pixels, not libjpeg.
+  bool decoded_baseline() const;
 
  private:
   struct State;

@@ -1,5 +1,6 @@
 #include "src/pipeline/native_pipeline.h"
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <new>
@@ -9,6 +10,8 @@
 #include "src/base/testing/catch.h"
 #include "src/pipeline/file_reader.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
+#include "src/pipeline/testing/specification.h"
+#include "src/pipeline/torch_random.h"
 
 namespace sluice::pipeline {
 namespace {
@@ -19,14 +22,17 @@ using testing::encode_picture;
 class MemoryFiles final : public FileReader {
  public:
   std::map<std::string, std::vector<std::uint8_t>> files;
+  std::chrono::milliseconds takes{0};  // to read a file
 
   Result<void> read(const std::string& path, std::vector<std::uint8_t>& bytes) const override {
     if (path.ends_with("out-of-memory.jpg")) throw std::bad_alloc();
+    std::this_thread::sleep_for(takes);
     const auto found = files.find(path);
     if (found == files.end()) return not_found("open " + path);
     bytes = found->second;
     return {};
   }
+  Result<FileIdentity> identify(const std::string& path) const override { return not_found("stat " + path); }
 };
 
 const char* const kTensorOps = R"([{"op": "decode_rgb"},
@@ -38,18 +44,19 @@ const char* const kByteOps = R"([{"op": "decode_rgb"}, {"op": "center_crop", "si
 class Fixture {
  public:
   explicit Fixture(const char* ops) {
-    const std::vector<std::string> paths{"good.jpg",    "/abs/small.jpg",    "truncated.jpg", "picture.png",
-                                         "missing.jpg", "out-of-memory.jpg", "good.jpg"};
+    const std::vector<testing::File> paths{{"good.jpg", 3},    {"/abs/small.jpg", 1}, {"truncated.jpg", 4},
+                                           {"picture.png", 1}, {"missing.jpg", 5},    {"out-of-memory.jpg", 9},
+                                           {"good.jpg", -2}};
     files->files["/data/good.jpg"] = encode_picture({90, 120}, {});
     files->files["/abs/small.jpg"] = encode_picture({9, 11}, {});
     files->files["/data/truncated.jpg"] = encode_picture({90, 120}, {});
     files->files["/data/truncated.jpg"].resize(1500);
     files->files["/data/picture.png"] = {0x89, 'P', 'N', 'G', 0};
     nlohmann::json spec;
-    spec["version"] = 1;
-    spec["source"] = {{"kind", "image_files"}, {"root", "/data"}, {"paths", paths}, {"labels", {3, 1, 4, 1, 5, 9, -2}}};
+    spec["version"] = 2;
+    spec["source"] = {{"kind", "image_files"}, {"root", "/data"}};
     spec["ops"] = nlohmann::json::parse(ops);
-    auto parsed = NativePipeline::parse(spec.dump(), files);
+    auto parsed = NativePipeline::parse(testing::specification(spec, paths), files);
     REQUIRE(parsed.ok());
     pipeline = *parsed;
     pixels.resize(pipeline->wire_sample_bytes());
@@ -72,24 +79,24 @@ TEST_CASE("a float pipeline's batch is images, then labels, both aligned") {
   const NativePipeline& pipeline = *fixture.pipeline;
   CHECK(pipeline.sample_count() == 7);
   CHECK(pipeline.wire_sample_bytes() == 32 * 48 * 3);
-  CHECK(pipeline.final_sample_bytes() == 32 * 48 * 3 * 4);
-  const auto layout = pipeline.batch_layout(5);
+  CHECK(pipeline.schema().fields()[0].sample_bytes == 32 * 48 * 3 * 4);
+  const auto layout = pipeline.schema().layout(5);
   REQUIRE(layout.size() == 2);
   CHECK(layout[0].dtype == "float32");
   CHECK(layout[0].shape == std::vector<std::int64_t>{5, 3, 32, 48});
   CHECK(layout[0].offset == 0);
-  CHECK(layout[0].nbytes == 5 * pipeline.final_sample_bytes());
+  CHECK(layout[0].nbytes == 5 * pipeline.schema().fields()[0].sample_bytes);
   CHECK(layout[1].dtype == "int64");
   CHECK(layout[1].shape == std::vector<std::int64_t>{5});
   CHECK(layout[1].offset % 64 == 0);
   CHECK(layout[1].offset >= layout[0].nbytes);
   CHECK(layout[1].nbytes == 40);
-  CHECK(pipeline.batch_bytes(5) == layout[1].offset + layout[1].nbytes);
+  CHECK(pipeline.schema().batch_bytes(5) == layout[1].offset + layout[1].nbytes);
 }
 
 TEST_CASE("a byte pipeline's labels are aligned behind images of an odd size") {
   Fixture fixture(kByteOps);
-  const auto layout = fixture.pipeline->batch_layout(3);
+  const auto layout = fixture.pipeline->schema().layout(3);
   CHECK(layout[0].dtype == "uint8");
   CHECK(layout[0].nbytes == 3 * 20 * 30 * 3);
   CHECK(layout[1].offset == 5440);  // 5400, rounded up to a multiple of 64
@@ -142,10 +149,6 @@ TEST_CASE("many threads make the same samples as one") {
 
 TEST_CASE("every failing sample names its file and leaves the workspace usable") {
   Fixture fixture(kByteOps);
-  CHECK(fixture.error_of(1).to_string() ==
-        "InvalidArgument: /abs/small.jpg: center_crop to 20x30 would have to pad an image of 9x11; resize first, or "
-        "use the "
-        "Python pipeline");
   CHECK(fixture.error_of(2).to_string() == "DataLoss: /data/truncated.jpg: the file is truncated");
   CHECK(fixture.error_of(3).to_string() ==
         "InvalidArgument: /data/picture.png: is a PNG file; native pipelines decode JPEG only, so this data set needs "
@@ -159,10 +162,141 @@ TEST_CASE("every failing sample names its file and leaves the workspace usable")
   CHECK(fixture.pipeline->produce(0, 1, fixture.pixels, fixture.workspace).ok());
 }
 
+TEST_CASE("a centre crop of a smaller image has a black border, the odd pixel behind") {
+  Fixture fixture(kByteOps);
+  REQUIRE(fixture.pipeline->produce(1, 1, fixture.pixels, fixture.workspace).ok());  // 9x11 in 20x30
+  const auto is_black = [&](std::size_t y, std::size_t x) {
+    const std::uint8_t* pixel = &fixture.pixels[(y * 30 + x) * 3];
+    return pixel[0] + pixel[1] + pixel[2] == 0;
+  };
+  for (std::size_t y = 0; y < 20; ++y) {
+    for (std::size_t x = 0; x < 30; ++x) {
+      CAPTURE(y, x);
+      if (y < 5 || y >= 14 || x < 9 || x >= 20) CHECK(is_black(y, x));
+    }
+  }
+  CHECK_FALSE(is_black(9, 15));
+}
+
+TEST_CASE("a crop larger than its image fails and names it") {
+  Fixture fixture(R"([{"op": "decode_rgb"}, {"op": "random_crop", "size": [20, 30]}])");
+  CHECK(fixture.error_of(1).to_string() ==
+        "InvalidArgument: /abs/small.jpg: random_crop is larger than an image of 9x11");
+}
+
+TEST_CASE("an operation that makes a huge image fails before it takes the memory") {
+  Fixture fixture(R"([{"op": "decode_rgb"}, {"op": "pad", "padding": [16000, 16000, 16000, 16000]},
+                      {"op": "center_crop", "size": [20, 30]}])");
+  CHECK(fixture.error_of(0).message().find("more than 178956970") != std::string::npos);
+}
+
+// One of the augmentations, with one to three magnitudes.
+nlohmann::json any_augmentation(TorchRandom& random) {
+  const char* const names[] = {"identity",  "shear_x", "shear_y",   "translate_x", "translate_y",
+                               "rotate",    "color",   "sharpness", "contrast",    "brightness",
+                               "posterize", "invert",  "solarize",  "equalize",    "autocontrast"};
+  const std::string name = names[random.randint(0, std::size(names))];
+  nlohmann::json augmentation = {{"name", name}, {"magnitudes", nlohmann::json::array()}};
+  for (auto count = random.randint(1, 4); count > 0; --count) {
+    const bool is_whole = name == "posterize" || name.starts_with("translate");
+    const auto whole = random.randint(1, name == "posterize" ? 9 : 60);
+    augmentation["magnitudes"].push_back(is_whole ? nlohmann::json(whole) : nlohmann::json(random.uniform(0, 200)));
+    if (!is_whole && (name.starts_with("shear") || random.chance(0.5))) augmentation["magnitudes"].back() = 0.3;
+    if (name == "identity" || name == "invert" || name == "equalize" || name == "autocontrast")
+      augmentation["magnitudes"].back() = 0;
+  }
+  if (name != "posterize") augmentation["signed"] = random.chance(0.5);
+  return augmentation;
+}
+
+// An operation of any name with fields that mostly fit it.
+nlohmann::json any_op(TorchRandom& random) {
+  const char* const names[] = {"random_resized_crop",
+                               "resize",
+                               "center_crop",
+                               "random_crop",
+                               "pad",
+                               "color_jitter",
+                               "random_horizontal_flip",
+                               "random_vertical_flip",
+                               "random_grayscale",
+                               "random_rotation",
+                               "random_augment",
+                               "auto_augment",
+                               "random_apply",
+                               "grayscale",
+                               "to_tensor",
+                               "to_float",
+                               "normalize",
+                               "random_erasing"};
+  const std::string name = names[random.randint(0, std::size(names))];
+  const auto number = [&] { return random.randint(0, 20) == 0 ? random.randint(-1, 20000) : random.randint(1, 90); };
+  const auto range = [&](float low, float high) { return nlohmann::json::array({low, random.uniform(low, high)}); };
+  nlohmann::json op = {{"op", name}};
+  if (name == "random_erasing" || name.ends_with("_flip") || name == "random_grayscale" || name == "random_apply")
+    op["p"] = random.rand();
+  if (name.ends_with("crop") || name == "resize") op["size"] = {number(), number()};
+  if (name == "resize" && random.chance(0.5)) op["size"] = nlohmann::json::array({number()});
+  if (name == "random_crop") op["pad_if_needed"] = random.chance(0.8);
+  if (name.ends_with("resized_crop") || name == "random_erasing") op["scale"] = range(0.01F, 1.0F);
+  if (name.ends_with("resized_crop") || name == "random_erasing") op["ratio"] = range(0.1F, 9.0F);
+  if (name == "random_erasing") op["value"] = {1, 2, 3};
+  if (name == "pad") op["padding"] = {number(), number(), number(), number()};
+  if (name == "pad") op["mode"] = random.chance(0.5) ? "reflect" : "symmetric";
+  if (name == "color_jitter") op["hue"] = range(-0.5F, 0.5F);
+  if (name == "color_jitter") op["saturation"] = range(0.0F, 9.0F);
+  if (name == "random_rotation") op["degrees"] = range(-400.0F, 400.0F);
+  if (name == "random_augment") op["choices"] = {any_augmentation(random), any_augmentation(random)};
+  if (name == "random_apply") op["ops"] = {any_op(random), any_op(random)};
+  if (name == "auto_augment") {
+    for (auto count = random.randint(1, 4); count > 0; --count) {
+      nlohmann::json step = any_augmentation(random);
+      step["p"] = random.rand();
+      step["magnitudes"].get_ref<nlohmann::json::array_t&>().resize(1);
+      op["policies"].push_back(nlohmann::json::array({step, step}));
+    }
+  }
+  if (name == "random_rotation" || name.ends_with("_augment")) {
+    op["interpolation"] = random.chance(0.5) ? "nearest" : "bilinear";
+    op["fill"] = {1, 2, 3};
+  }
+  if (name.ends_with("_augment")) op["generation"] = random.chance(0.5) ? 1 : 2;
+  if (name == "normalize") op["mean"] = op["std"] = {0.5, 0.25, 2};
+  return op;
+}
+
+TEST_CASE("any list of operations is refused, or makes every sample, or says why not") {
+  MemoryFiles memory;
+  memory.files["/good.jpg"] = encode_picture({31, 44}, {});
+  memory.files["/thin.jpg"] = encode_picture({1, 90}, {});
+  const auto files = std::make_shared<MemoryFiles>(memory);
+  int accepted = 0;
+  for (std::uint32_t seed = 0; seed < 1500; ++seed) {
+    CAPTURE(seed);
+    TorchRandom random(seed);
+    nlohmann::json spec = {{"version", 2}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
+    spec["ops"] = nlohmann::json::array({{{"op", "decode_rgb"}}});
+    for (auto count = random.randint(1, 7); count > 0; --count) spec["ops"].push_back(any_op(random));
+    const auto pipeline =
+        NativePipeline::parse(testing::specification(spec, {{"/good.jpg", 0}, {"/thin.jpg", 1}}), files);
+    if (!pipeline || (*pipeline)->wire_sample_bytes() > 1'000'000) continue;
+    ++accepted;
+    Workspace workspace;
+    std::vector<std::uint8_t> wire((*pipeline)->wire_sample_bytes());
+    std::vector<std::byte> tensor((*pipeline)->schema().fields()[0].sample_bytes);
+    for (const std::int64_t index : {0, 1, 0}) {
+      const auto made = (*pipeline)->produce(index, seed, wire, workspace);
+      if (made) (*pipeline)->finish(wire, tensor);
+      if (!made) CHECK(made.error().code() == ErrorCode::kInvalidArgument);
+    }
+  }
+  CHECK(accepted > 100);
+}
+
 TEST_CASE("finishing writes the sample's planes and nothing around them") {
   Fixture fixture(kTensorOps);
   REQUIRE(fixture.pipeline->produce(0, 1, fixture.pixels, fixture.workspace).ok());
-  const std::size_t bytes = fixture.pipeline->final_sample_bytes();
+  const std::size_t bytes = fixture.pipeline->schema().fields()[0].sample_bytes;
   std::vector<float> batch(3 * bytes / sizeof(float), -99.0F);
   fixture.pipeline->finish(fixture.pixels, std::as_writable_bytes(std::span(batch)).subspan(bytes, bytes));
   const std::size_t plane = 32 * 48;
@@ -179,10 +313,38 @@ TEST_CASE("finishing writes the sample's planes and nothing around them") {
 TEST_CASE("the workspace says where the time went, once") {
   Fixture fixture(kTensorOps);
   REQUIRE(fixture.pipeline->produce(0, 1, fixture.pixels, fixture.workspace).ok());
-  const StageSeconds seconds = fixture.workspace.take_stage_seconds();
-  CHECK(seconds.decode > 0);
-  CHECK(seconds.resample > 0);
-  CHECK(fixture.workspace.take_stage_seconds().decode == 0);
+  const OpCosts costs = fixture.workspace.take_costs();
+  CHECK(costs.decode.seconds > 0);
+  CHECK(costs.resample.seconds > 0);
+  CHECK(costs.ops.empty());
+  CHECK(fixture.workspace.take_costs().decode.seconds == 0);
+}
+
+TEST_CASE("waiting for a file is time blocked, and no CPU of any stage") {
+  Fixture fixture(kTensorOps);
+  fixture.files->takes = std::chrono::milliseconds(200);
+  for (const std::int64_t index : {0, 1})
+    REQUIRE(fixture.pipeline->produce(index, 1, fixture.pixels, fixture.workspace).ok());
+  const OpCosts costs = fixture.workspace.take_costs();
+  CHECK(costs.blocked_seconds >= 0.39);
+  CHECK(costs.read.seconds < 0.1);
+  CHECK(fixture.workspace.take_costs().blocked_seconds == 0);
+}
+
+TEST_CASE("operations that change pixels are counted by name, with the bytes that each step makes") {
+  Fixture fixture(R"([{"op": "decode_rgb"}, {"op": "center_crop", "size": [20, 30]},
+                      {"op": "random_vertical_flip", "p": 1}, {"op": "color_jitter", "hue": [0.1, 0.2]},
+                      {"op": "grayscale"}, {"op": "pad", "padding": [1, 0, 1, 0]}])");
+  REQUIRE(fixture.pipeline->produce(0, 1, fixture.pixels, fixture.workspace).ok());
+  const OpCosts costs = fixture.workspace.take_costs();
+  CHECK(costs.read.bytes == fixture.files->files["/data/good.jpg"].size());
+  CHECK(costs.decode.bytes == 20 * 30 * 3);
+  CHECK(costs.resample.bytes == 20 * 30 * 3 + 20 * 32 * 3);  // the crop, and the copy to the wire form
+  REQUIRE(costs.ops.size() == 3);
+  CHECK(costs.ops.at("color_jitter").bytes == 20 * 30 * 3);
+  CHECK(costs.ops.at("color_jitter").seconds > 0);
+  CHECK(costs.ops.at("grayscale").bytes == 20 * 30 * 3);
+  CHECK(costs.ops.at("pad").bytes == 20 * 32 * 3);
 }
 
 TEST_CASE("a specification that cannot be parsed makes no pipeline") {

@@ -2,7 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/json_reader.h"
 #include "src/base/testing/catch.h"
+#include "src/pipeline/ops/fields.h"
+#include "src/pipeline/testing/specification.h"
 
 namespace sluice::pipeline {
 namespace {
@@ -11,8 +14,8 @@ using nlohmann::json;
 
 json training_spec() {
   return json::parse(R"({
-    "version": 1,
-    "source": {"kind": "image_files", "root": "/data", "paths": ["a.jpg", "b/c.jpg"], "labels": [0, -7]},
+    "version": 2,
+    "source": {"kind": "image_files", "root": "/data", "files": 2},
     "ops": [{"op": "decode_rgb"},
             {"op": "random_resized_crop", "size": [224, 192], "scale": [0.08, 1.0], "ratio": [0.75, 1.3333333333333333],
              "interpolation": "bilinear"},
@@ -21,33 +24,34 @@ json training_spec() {
             {"op": "normalize", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}]})");
 }
 
+Result<PipelineSpec> parse(const json& spec) {
+  return parse_pipeline_spec(spec.dump() + '\n' + testing::file_table({{"a.jpg", 0}, {"b/c.jpg", -7}}));
+}
+
 TEST_CASE("a training pipeline is read completely") {
-  const auto spec = parse_pipeline_spec(training_spec().dump());
+  const auto spec = parse(training_spec());
   REQUIRE(spec.ok());
   CHECK(spec->source.root == "/data");
-  CHECK(spec->source.paths == std::vector<std::string>{"a.jpg", "b/c.jpg"});
-  CHECK(spec->source.labels == std::vector<std::int64_t>{0, -7});
+  REQUIRE(spec->source.files.size() == 2);
+  CHECK(spec->source.files.path(1) == "b/c.jpg");
+  CHECK(spec->source.files.label(1) == -7);
   CHECK(spec->output_size == ImageSize{224, 192});
-  REQUIRE(spec->geometry.size() == 1);
-  const auto& crop = std::get<RandomResizedCrop>(spec->geometry[0]);
-  CHECK(crop.scale == std::array{0.08, 1.0});
-  CHECK(crop.ratio == std::array{0.75, 1.3333333333333333});
-  CHECK(spec->flip_probability == 0.5);
-  CHECK(spec->to_tensor);
-  REQUIRE(spec->normalize.has_value());
-  CHECK(spec->normalize->std[2] == 0.225);
+  CHECK(spec->ops.size() == 5);
+  CHECK(spec->result == ValueKind::kTensor);
   CHECK(spec->pass_order == PassOrder::kHeightFirstIfShrunkMore);
 }
 
-TEST_CASE("the client's own logarithms win over ours") {
-  json spec = training_spec();
-  const auto ours = parse_pipeline_spec(spec.dump());
-  REQUIRE(ours.ok());
-  CHECK(std::get<RandomResizedCrop>(ours->geometry[0]).log_ratio[0] == -0x1.269622p-2F);  // correctly rounded
-  spec["ops"][1]["log_ratio"] = {-0.28768205642700195, 0.28768211603164673};
-  const auto torchs = parse_pipeline_spec(spec.dump());
-  REQUIRE(torchs.ok());
-  CHECK(std::get<RandomResizedCrop>(torchs->geometry[0]).log_ratio == std::array{-0x1.26962p-2F, 0x1.269624p-2F});
+TEST_CASE("the client's own logarithms win over the correctly rounded ones") {
+  json fields = training_spec()["ops"][1];
+  const auto log_ratio_of = [](const json& op) {
+    JsonReader reader(op, "");
+    const AspectRange aspect = read_aspect(reader);
+    REQUIRE_FALSE(reader.error());
+    return aspect.log_ratio;
+  };
+  CHECK(log_ratio_of(fields)[0] == -0x1.269622p-2F);  // correctly rounded
+  fields["log_ratio"] = {-0.28768205642700195, 0.28768211603164673};
+  CHECK(log_ratio_of(fields) == std::array{-0x1.26962p-2F, 0x1.269624p-2F});
 }
 
 TEST_CASE("an older Pillow means the older order of passes") {
@@ -55,22 +59,27 @@ TEST_CASE("an older Pillow means the older order of passes") {
   for (const auto& [version, want] : {std::pair{9, PassOrder::kWidthFirst}, std::pair{12, PassOrder::kWidthFirst},
                                       std::pair{13, PassOrder::kHeightFirstIfShrunkMore}}) {
     spec["pillow"] = version;
-    REQUIRE(parse_pipeline_spec(spec.dump()).ok());
-    CHECK(parse_pipeline_spec(spec.dump())->pass_order == want);
+    REQUIRE(parse(spec).ok());
+    CHECK(parse(spec)->pass_order == want);
   }
+}
+
+TEST_CASE("Pillow's limit of pixels is optional") {
+  json spec = training_spec();
+  CHECK(!parse(spec)->max_image_pixels);
+  spec["max_image_pixels"] = 89'478'485;
+  CHECK(parse(spec)->max_image_pixels == 89'478'485);
 }
 
 TEST_CASE("an evaluation pipeline without tensors is bytes of one size") {
   json spec = training_spec();
   spec["ops"] = json::parse(R"([{"op": "decode_rgb"}, {"op": "resize", "size": [256], "interpolation": "bicubic"},
                                 {"op": "center_crop", "size": [224]}])");
-  const auto parsed = parse_pipeline_spec(spec.dump());
+  const auto parsed = parse(spec);
   REQUIRE(parsed.ok());
   CHECK(parsed->output_size == ImageSize{224, 224});
-  CHECK_FALSE(parsed->to_tensor);
-  CHECK_FALSE(parsed->flip_probability.has_value());
-  CHECK(std::get<Resize>(parsed->geometry[0]).shorter_side == 256);
-  CHECK(std::get<Resize>(parsed->geometry[0]).interpolation == Interpolation::kBicubic);
+  CHECK(parsed->result == ValueKind::kImage);
+  CHECK(parsed->ops.size() == 3);
 }
 
 // A JSON patch on training_spec() and the message that it must lead to.
@@ -81,25 +90,27 @@ struct Refusal {
 
 const Refusal kRefusals[] = {
     {R"([{"op": "remove", "path": "/version"}])", "version: is missing"},
-    {R"([{"op": "replace", "path": "/version", "value": 2}])", "version: must be a whole number from 1 to 1"},
+    {R"([{"op": "replace", "path": "/version", "value": 1}])", "version: must be a whole number from 2 to 2"},
     {R"([{"op": "add", "path": "/prefetch", "value": 2}])", "prefetch: is not known to native pipelines"},
     {R"([{"op": "add", "path": "/pillow", "value": "13.0"}])", "pillow: must be a whole number from 8 to 99"},
+    {R"([{"op": "add", "path": "/max_image_pixels", "value": 0}])",
+     "max_image_pixels: must be a whole number from 1 to 9007199254740992"},
     {R"([{"op": "replace", "path": "/source", "value": 3}])", "source: must be an object"},
     {R"([{"op": "replace", "path": "/source/kind", "value": "s3"}])",
      "source.kind: must be \"image_files\", not \"s3\""},
     {R"([{"op": "replace", "path": "/source/root", "value": 1}])", "source.root: must be a string"},
-    {R"([{"op": "replace", "path": "/source/paths/1", "value": 5}])", "source.paths[1]: must be a string"},
-    {R"([{"op": "replace", "path": "/source/paths", "value": "a"}])", "source.paths: must be a list"},
-    {R"([{"op": "replace", "path": "/source/labels/0", "value": 0.5}])", "source.labels[0]: must be a whole number"},
-    {R"([{"op": "remove", "path": "/source/labels/0"}])", "source.labels: has 1 elements for 2 paths"},
+    {R"([{"op": "remove", "path": "/source/files"}])", "source.files: is missing"},
+    {R"([{"op": "replace", "path": "/source/files", "value": -1}])", "source.files: must be a whole number from 0"},
+    {R"([{"op": "replace", "path": "/source/files", "value": 3}])", "the file table has"},
     {R"([{"op": "add", "path": "/source/loader", "value": "cv2"}])", "source.loader: is not known to native pipelines"},
     {R"([{"op": "replace", "path": "/ops", "value": {}}])", "ops: must be a list"},
     {R"([{"op": "replace", "path": "/ops", "value": []}])", "ops: must begin with decode_rgb"},
     {R"([{"op": "replace", "path": "/ops/0", "value": "decode_rgb"}])", "ops[0]: must be an object"},
     {R"([{"op": "remove", "path": "/ops/0/op"}])", "ops[0].op: is missing"},
-    {R"([{"op": "remove", "path": "/ops/0"}])", "ops[0].op: random_resized_crop cannot come here"},
-    {R"([{"op": "replace", "path": "/ops/1/op", "value": "color_jitter"}])",
-     "ops[1].op: \"color_jitter\" is not a native operation"},
+    {R"([{"op": "remove", "path": "/ops/0"}])",
+     "ops[0].op: random_resized_crop takes an image, and here is a file's bytes"},
+    {R"([{"op": "replace", "path": "/ops/1/op", "value": "solarize"}])",
+     "ops[1].op: \"solarize\" is not a native operation"},
     {R"([{"op": "add", "path": "/ops/1/antialias", "value": false}])",
      "ops[1].antialias: is not known to native pipelines"},
     {R"([{"op": "replace", "path": "/ops/1/size", "value": 224}])", "ops[1].size: must be a list"},
@@ -116,20 +127,87 @@ const Refusal kRefusals[] = {
     {R"([{"op": "replace", "path": "/ops/1/ratio", "value": [-1, 1]}])", "ops[1].ratio: must be two rising numbers"},
     {R"([{"op": "add", "path": "/ops/1/log_ratio", "value": [0, 0.287682]}])",
      "ops[1].log_ratio: must be the logarithms of ratio"},
-    {R"([{"op": "replace", "path": "/ops/1/interpolation", "value": "nearest"}])",
-     "ops[1].interpolation: must be \"bilinear\" or \"bicubic\", not \"nearest\""},
+    {R"([{"op": "replace", "path": "/ops/1/interpolation", "value": "lanczos"}])",
+     "ops[1].interpolation: must be \"bilinear\", \"bicubic\" or \"nearest\", not \"lanczos\""},
     {R"([{"op": "replace", "path": "/ops/1", "value": {"op": "resize", "size": [256]}}])",
      "ops: the images would differ in size"},
     {R"([{"op": "remove", "path": "/ops/1"}])", "ops: the images would differ in size"},
-    {R"([{"op": "add", "path": "/ops/1", "value": {"op": "resize", "size": [256, 256]}}])",
-     "ops[2].op: an image can be resized only once"},
     {R"([{"op": "replace", "path": "/ops/2/p", "value": 1.5}])", "ops[2].p: must be a number from 0.0 to 1.0"},
     {R"([{"op": "replace", "path": "/ops/2/p", "value": "half"}])", "ops[2].p: must be a number from 0.0 to 1.0"},
-    {R"([{"op": "add", "path": "/ops/3", "value": {"op": "random_horizontal_flip", "p": 0.5}}])",
-     "ops[3].op: random_horizontal_flip cannot come here"},
-    {R"([{"op": "add", "path": "/ops/3", "value": {"op": "center_crop", "size": [10]}}])",
-     "ops[3].op: center_crop cannot come here"},
-    {R"([{"op": "remove", "path": "/ops/3"}])", "ops[3].op: normalize needs to_tensor before it"},
+    {R"([{"op": "add", "path": "/ops/4", "value": {"op": "center_crop", "size": [10]}}])",
+     "ops[4].op: center_crop takes an image, and here is a tensor"},
+    {R"([{"op": "remove", "path": "/ops/3"}])", "ops[3].op: normalize takes a tensor, and here is an image"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "resize", "size": [9, 9], "max_size": 20}}])",
+     "ops[2].max_size: goes with one side only"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "resize", "size": [9], "max_size": 9}}])",
+     "ops[2].max_size: must be a whole number from 10 to 32768"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "pad", "padding": [1, 2, 3, -4]}}])",
+     "ops[2].padding: must be 4 whole numbers from 0 to 16384"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "pad", "padding": [1, 2, 3]}}])",
+     "ops[2].padding: must be 4 numbers"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "pad", "padding": [1, 2, 3, 4], "mode": "wrap"}}])",
+     "ops[2].mode: must be \"constant\", \"edge\""},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "pad", "padding": [1, 2, 3, 4], "fill": [0, 0, 256]}}])",
+     "ops[2].fill: must be 3 whole numbers from 0 to 255"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "pad", "padding": [16384, 0, 1, 0]}}])",
+     "ops: the images would have sides above 16384"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_crop", "size": [9], "pad_if_needed": 1}}])",
+     "ops[2].pad_if_needed: must be true or false"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_crop", "size": [9], "generation": 3}}])",
+     "ops[2].generation: must be a whole number from 1 to 2"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_vertical_flip"}}])", "ops[2].p: is missing"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_grayscale", "p": 2}}])",
+     "ops[2].p: must be a number from 0.0 to 1.0"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "grayscale", "p": 1}}])",
+     "ops[2].p: is not known to native pipelines"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "color_jitter", "contrast": [2, 1]}}])",
+     "ops[2].contrast: must be two rising numbers from 0"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "color_jitter", "hue": [0, 0.6]}}])",
+     "ops[2].hue: must be two rising numbers from -0.5 to 0.5"},
+    {R"([{"op": "add", "path": "/ops/4", "value": {"op": "random_erasing", "p": 1, "scale": [0, 1.5], "ratio": [0.3, 3.3], "value": [0, 0, 0]}}])",
+     "ops[4].scale: must be two rising numbers from 0 to 1"},
+    {R"([{"op": "add", "path": "/ops/4", "value": {"op": "random_erasing", "p": 1, "scale": [0, 1], "ratio": [0.3, 3.3], "value": [0, 0, 1e39]}}])",
+     "ops[4].value: must fit into float32"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_erasing", "p": 1, "scale": [0, 1], "ratio": [0.3, 3.3], "value": [0, 0, 0]}}])",
+     "ops[2].op: random_erasing takes a tensor, and here is an image"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_rotation", "degrees": [9, -9]}}])",
+     "ops[2].degrees: must be two rising numbers"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_rotation", "degrees": [0, 1], "interpolation": "bicubic"}}])",
+     "ops[2].interpolation: must be \"nearest\" or \"bilinear\" here"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "augment", "name": "sharpen"}}])",
+     "ops[2].name: \"sharpen\" is not a native augmentation"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "augment", "name": "posterize"}}])",
+     "ops[2].magnitudes: must be 1 to 256 numbers that posterize takes"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "augment", "name": "posterize", "magnitudes": [8.5]}}])",
+     "ops[2].magnitudes: must be 1 to 256 numbers that posterize takes"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "augment", "name": "rotate", "magnitudes": [1, 2]}}])",
+     "ops[2].magnitudes: must be one number, without a sign to draw"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "augment", "name": "rotate", "magnitudes": [1], "signed": true}}])",
+     "ops[2].magnitudes: must be one number, without a sign to draw"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_augment", "choices": []}}])",
+     "ops[2].choices: must be a list of 1 to 64"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_augment", "choices": [{"name": "posterize", "magnitudes": [4], "signed": true}]}}])",
+     "ops[2].choices[0]: magnitudes: must be 1 to 256 numbers that posterize takes"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_augment", "choices": [{"name": "invert", "signed": 1}]}}])",
+     "ops[2].choices[0]: signed: must be true or false"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_augment", "choices": [{"name": "invert", "p": 1}]}}])",
+     "ops[2].choices[0]: p: is not known to native pipelines"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "auto_augment", "policies": [[{"name": "invert", "p": 1}]]}}])",
+     "ops[2].policies[0]: must be two changes"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "auto_augment", "policies": [[{"name": "invert", "p": 1}, {"name": "equalize"}]]}}])",
+     "ops[2].policies[0][1]: p: is missing"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_apply", "p": 1, "ops": []}}])",
+     "ops[2].ops: must be a list of 1 to 64"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_apply", "p": 1, "ops": [{"op": "solarise"}]}}])",
+     "ops[2].ops[0]: op: \"solarise\" is not a native operation"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_apply", "p": 1, "ops": [{"op": "random_apply", "p": 1, "ops": [{"op": "grayscale"}]}]}}])",
+     "ops[2].ops[0]: must not have operations of its own"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_apply", "p": 1, "ops": [{"op": "to_tensor"}]}}])",
+     "ops[2].ops[0]: must make an image"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_apply", "p": 1, "ops": [{"op": "pad", "padding": [0, 1, 0, 0]}]}}])",
+     "ops[2].ops: must keep the size of the image"},
+    {R"([{"op": "add", "path": "/ops/2", "value": {"op": "random_apply", "p": 1, "ops": [{"op": "resize", "size": [97]}]}}])",
+     "ops[2].ops: must keep the size of the image"},
     {R"([{"op": "replace", "path": "/ops/4/std", "value": [1, 0, 1]}])",
      "ops[4].std: must fit into float32 and not be zero"},
     {R"([{"op": "replace", "path": "/ops/4/mean", "value": [1]}])", "ops[4].mean: must be 3 numbers"},
@@ -139,11 +217,23 @@ const Refusal kRefusals[] = {
 TEST_CASE("every refusal names the field and what it must be") {
   for (const Refusal& refusal : kRefusals) {
     CAPTURE(refusal.patch);
-    const auto parsed = parse_pipeline_spec(training_spec().patch(json::parse(refusal.patch)).dump());
+    const auto parsed = parse(training_spec().patch(json::parse(refusal.patch)));
     REQUIRE_FALSE(parsed.ok());
     CHECK(parsed.error().code() == ErrorCode::kInvalidArgument);
     CHECK_THAT(parsed.error().message(), Catch::Matchers::StartsWith(refusal.want));
   }
+}
+
+TEST_CASE("too many operations are refused") {
+  json spec = training_spec();
+  for (int i = 0; i < 60; ++i) spec["ops"].insert(spec["ops"].begin() + 2, {{"op", "grayscale"}});
+  CHECK(parse(spec).error().message() == "ops: there are more than 64");
+}
+
+TEST_CASE("a specification without its table is refused") {
+  const auto parsed = parse_pipeline_spec(training_spec().dump());
+  REQUIRE_FALSE(parsed.ok());
+  CHECK(parsed.error().message() == "the file table is cut off");
 }
 
 TEST_CASE("text that is not JSON, or another kind of JSON, is refused") {

@@ -35,12 +35,19 @@ std::int32_t fixed_point(double weight) {
 
 void AxisTaps::compute(Interpolation interpolation, int input_size, int output_size, int first_output, int output_count,
                        bool mirrored) {
+  outputs.clear();
+  groups.clear();
+  weights.clear();
   switch (interpolation) {
+    case Interpolation::kNearest: append_nearest(input_size, output_size, first_output, output_count, mirrored); break;
     case Interpolation::kBilinear:
-      return compute_with(Triangle(), 1.0, input_size, output_size, first_output, output_count, mirrored);
+      compute_with(Triangle(), 1.0, input_size, output_size, first_output, output_count, mirrored);
+      break;
     case Interpolation::kBicubic:
-      return compute_with(Cubic(), 2.0, input_size, output_size, first_output, output_count, mirrored);
+      compute_with(Cubic(), 2.0, input_size, output_size, first_output, output_count, mirrored);
+      break;
   }
+  make_relative(input_size);
 }
 
 template <typename Filter>
@@ -49,15 +56,29 @@ void AxisTaps::compute_with(Filter filter, double filter_support, int input_size
   const double scale = static_cast<double>(input_size) / output_size;
   const double filter_scale = std::max(scale, 1.0);
 
-  outputs.clear();
-  groups.clear();
-  weights.clear();
   for (int i = 0; i < output_count; ++i) {
     const int output = first_output + (mirrored ? output_count - 1 - i : i);
     const double center = (output + 0.5) * scale;
     append(filter, center, filter_support * filter_scale, 1.0 / filter_scale, input_size);
   }
+}
 
+// Pillow adds the scale up from output to output, so its rounding shows where the sum comes close to a whole number.
+void AxisTaps::append_nearest(int input_size, int output_size, int first_output, int output_count, bool mirrored) {
+  const double scale = static_cast<double>(input_size) / output_size;
+  double place = scale * 0.5;
+  exact_.clear();
+  for (int output = 0; output < first_output + output_count; ++output, place += scale) {
+    if (output >= first_output) exact_.push_back(place);
+  }
+  if (mirrored) std::reverse(exact_.begin(), exact_.end());
+  for (const double exact : exact_) {
+    weights.push_back(1 << kWeightBits);
+    add_output(std::min(static_cast<int>(exact), input_size - 1), weights.size() - 1);
+  }
+}
+
+void AxisTaps::make_relative(int input_size) {
   first_input = input_size;
   int end = 0;
   for (const Output& output : outputs) {
@@ -87,7 +108,11 @@ void AxisTaps::append(Filter filter, double center, double support, double inver
   const auto useful = std::find_if(front, weights.end() - 1, [](std::int32_t weight) { return weight != 0; });
   first += static_cast<int>(useful - front);
   weights.erase(front, useful);
+  add_output(first, first_weight);
+}
 
+// The output whose taps begin at input `first` and have the weights from `first_weight` to the last one.
+void AxisTaps::add_output(int first, std::size_t first_weight) {
   const auto count = static_cast<int>(weights.size() - first_weight);
   outputs.push_back({first, count, groups.size()});
   weights.resize(first_weight + static_cast<std::size_t>((count + kTapsPerGroup - 1) / kTapsPerGroup * kTapsPerGroup));

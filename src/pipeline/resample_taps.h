@@ -1,8 +1,8 @@
 // The weights of one axis of a resize: which input pixels make an output pixel, and how much of each.
 //
-// This is the arithmetic of Pillow's Image.resize for 8-bit images, to the last bit: a convolution whose filter is
-// widened by the scale when shrinking (so it antialiases), truncated at the image's edge and normalised there, with the
-// weights rounded to 22-bit fixed point. Source: Pillow's documentation ("Filters") and Heckbert, "Fundamentals of
+// This is the arithmetic of Pillow's Image.resize for 8-bit images, to the last bit: a convolution. When shrinking, its
+// filter is widened by the scale (so it antialiases). It is truncated at the image's edge and normalised there, with
+// the weights rounded to 22-bit fixed point. Source: Pillow's documentation ("Filters") and Heckbert, "Fundamentals of
 // Texture Mapping and Image Warping", 1989, for area-preserving filters; checked against Pillow byte for byte.
 //
 // Glossary. Tap: one input pixel with its weight. Scale: input pixels per output pixel. Support: how far the filter
@@ -62,8 +62,11 @@ struct AxisTaps {
                     int output_count, bool mirrored);
   template <typename Filter>
   void append(Filter filter, double center, double support, double inverse_scale, int input_size);
+  void append_nearest(int input_size, int output_size, int first_output, int output_count, bool mirrored);
+  void add_output(int first, std::size_t first_weight);
+  void make_relative(int input_size);
 
-  std::vector<double> exact_;  // the weights of one output before rounding
+  std::vector<double> exact_;  // the weights of one output, or the places of all, before rounding
 };
 
 }  // namespace sluice::pipeline

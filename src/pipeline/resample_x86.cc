@@ -1,6 +1,6 @@
-// The kernels with the integer vectors of x86 processors. A weight does not fit into what a multiply-add instruction
-// takes (16 bits, or 8), so it is taken in parts, whose sums are put together modulo 2^32. Both variants of the
-// horizontal pass make one output pixel of four rows at a time, so that weights are loaded once for four rows.
+// The kernels with the integer vectors of x86 processors. A weight has more bits than a multiply-add instruction takes
+// (16, or 8). So it is taken in parts, whose sums are put together modulo 2^32. Both variants of the horizontal pass
+// make one output pixel of four rows at a time, so that weights are loaded once for four rows.
 #include "src/pipeline/resample_kernels.h"
 
 #if defined(__x86_64__)
@@ -36,7 +36,7 @@ SLUICE_AVX2 inline __m256i rounded(__m256i sum) {
   return _mm256_srai_epi32(_mm256_add_epi32(sum, _mm256_set1_epi32(kRoundingHalf)), kWeightBits);
 }
 
-// Adds the two halves of each argument and rounds: the first argument's sums are in the lower 128 bits of the result,
+// Adds the two halves of each argument and rounds. The first argument's sums are in the lower 128 bits of the result,
 // the second's in the upper.
 SLUICE_AVX2 inline __m256i rounded_pair(__m256i first, __m256i second) {
   return rounded(
@@ -153,8 +153,8 @@ SLUICE_AVX2 inline void store_last(const FourRows& rows, std::size_t offset, __m
   }
 }
 
-// The loop over a row's pixels is the same for both variants, but a function compiled for one instruction set cannot
-// take another's by template and still be inlined: hence a macro.
+// The loop over a row's pixels is the same for both variants. A function compiled for one instruction set cannot take
+// another's by template and still be inlined: hence a macro.
 #define SLUICE_HORIZONTAL(four_pixels)                                            \
   const FourRows rows(sources, targets, row_count);                               \
   const std::size_t count = taps.outputs.size();                                  \

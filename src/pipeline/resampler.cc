@@ -10,7 +10,7 @@ Box Resampler::prepare(const GeometryPlan& plan, PassOrder order) {
   columns_.compute(plan.interpolation, plan.source.width, plan.resized.width, plan.window.left, plan.window.width,
                    plan.flip);
   rows_.compute(plan.interpolation, plan.source.height, plan.resized.height, plan.window.top, plan.window.height,
-                /*mirrored=*/false);
+                plan.flip_vertical);
   height_first_ = plan.height_first(order);
   return {plan.source.top + rows_.first_input, plan.source.left + columns_.first_input, rows_.input_count,
           columns_.input_count};

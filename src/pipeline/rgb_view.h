@@ -1,4 +1,4 @@
-// A rectangle of interleaved 8-bit RGB pixels in somebody else's memory.
+// A rectangle of interleaved 8-bit RGB pixels in memory that it does not own.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct RgbView {
   const std::uint8_t* row(int y) const { return pixels + static_cast<std::size_t>(y) * stride_bytes; }
 };
 
-// Rows read in whole vectors may read (never use) up to this many bytes past their last pixel. Whoever owns pixels that
+// Rows read in whole vectors may read (never use) up to this many bytes past their last pixel. The owner of pixels that
 // a Resampler reads keeps that many bytes readable behind the last row.
 inline constexpr std::size_t kReadableBytesBehindPixels = 32;
 

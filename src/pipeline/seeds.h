@@ -1,8 +1,9 @@
 // The seed of one sample, the same wherever the sample is computed.
 //
-// A sample's random draws depend only on (base_seed, epoch, position), never on which worker, thread or batch computes
-// it, so a batch that is issued again after a lost worker has the same bytes. Source: docs/designs/first-slice.md,
-// section 3; the finaliser is SplitMix64's (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+// A sample's random draws depend only on (base_seed, epoch, position), never on the worker, thread or batch that
+// computes it. So a batch that is issued again after a lost worker has the same bytes. Source:
+// docs/designs/protocols.md, section 3; the finaliser is SplitMix64's (Steele, Lea, Flood: Fast Splittable Pseudorandom
+// Number Generators, 2014).
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,6 @@ constexpr std::uint64_t splitmix64_finalise(std::uint64_t z) {
 constexpr std::uint32_t sample_seed(std::uint64_t base_seed, std::uint64_t epoch, std::uint64_t position) {
   const std::uint64_t counter = (epoch << 40) + position + 1;
   return static_cast<std::uint32_t>(splitmix64_finalise(base_seed + 0x9E3779B97F4A7C15ULL * counter));
-}
-
-// The seed set before collating the batch whose first sample is at `first_position`: the upper half of the epoch's
-// positions, which no sample uses.
-constexpr std::uint32_t collate_seed(std::uint64_t base_seed, std::uint64_t epoch, std::uint64_t first_position) {
-  return sample_seed(base_seed, epoch, (1ULL << 39) + first_position);
 }
 
 }  // namespace sluice::pipeline

@@ -8,7 +8,7 @@
 namespace sluice::pipeline {
 namespace {
 
-// Computed with the formula of docs/designs/first-slice.md in Python's unbounded integers.
+// Computed with the formula of docs/designs/protocols.md in Python's unbounded integers.
 static_assert(sample_seed(0, 0, 0) == 0x7B1DCDAF);
 
 TEST_CASE("sample seeds are the contract's formula, also where it wraps around") {
@@ -25,13 +25,6 @@ TEST_CASE("neighbouring positions, epochs and base seeds have unrelated seeds") 
     }
   }
   CHECK(seeds.size() == 1000);
-}
-
-TEST_CASE("a batch's collate seed is none of its samples' seeds") {
-  CHECK(collate_seed(9, 2, 64) == sample_seed(9, 2, (1ULL << 39) + 64));
-  for (std::uint64_t position = 64; position < 128; ++position) {
-    CHECK(collate_seed(9, 2, 64) != sample_seed(9, 2, position));
-  }
 }
 
 }  // namespace

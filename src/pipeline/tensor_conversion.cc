@@ -1,5 +1,6 @@
 #include "src/pipeline/tensor_conversion.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace sluice::pipeline {
@@ -22,27 +23,43 @@ void to_planes(std::span<const std::uint8_t> pixels, Element* tensor, Convert co
 
 }  // namespace
 
-TensorConversion::TensorConversion(bool to_tensor, const std::optional<Normalize>& normalize) : to_tensor_(to_tensor) {
-  for (std::size_t channel = 0; channel < table_.size(); ++channel) {
-    for (std::size_t byte = 0; byte < table_[channel].size(); ++byte) {
-      float value = static_cast<float>(byte) / 255.0F;
-      if (normalize) {
-        value -= static_cast<float>(normalize->mean[channel]);
-        value /= static_cast<float>(normalize->std[channel]);
-      }
-      table_[channel][byte] = value;
-    }
+TensorConversion::TensorConversion(std::span<const Op* const> ops, ImageSize size)
+    : size_(size), makes_floats_(!ops.empty()) {
+  std::array<float, 3 * 256> every_byte{};
+  for (std::size_t i = 0; i < every_byte.size(); ++i) every_byte[i] = static_cast<float>(i % 256);
+  std::size_t fused = 0;
+  for (; fused < ops.size() && ops[fused]->is_pointwise(); ++fused) ops[fused]->change(every_byte, {1, 256}, {});
+  behind_table_.assign(ops.begin() + static_cast<std::ptrdiff_t>(fused), ops.end());
+  for (std::size_t channel = 0; channel < table_.size(); ++channel)
+    std::copy_n(every_byte.begin() + static_cast<std::ptrdiff_t>(channel * 256), 256, table_[channel].begin());
+}
+
+std::size_t TensorConversion::drawn_bytes() const {
+  std::size_t bytes = 0;
+  for (const Op* op : behind_table_) bytes += op->drawn_bytes();
+  return bytes;
+}
+
+void TensorConversion::draw(TorchRandom& random, std::span<std::uint8_t> drawn) const {
+  for (const Op* op : behind_table_) {
+    op->draw(size_, random, drawn.first(op->drawn_bytes()));
+    drawn = drawn.subspan(op->drawn_bytes());
   }
 }
 
-void TensorConversion::apply(std::span<const std::uint8_t> pixels, std::span<std::byte> tensor) const {
+void TensorConversion::apply(std::span<const std::uint8_t> pixels, std::span<const std::uint8_t> drawn,
+                             std::span<std::byte> tensor) const {
   assert(tensor.size() == pixels.size() * element_bytes());
-  if (to_tensor_) {
-    to_planes(pixels, reinterpret_cast<float*>(tensor.data()),
-              [this](std::size_t channel, std::uint8_t byte) { return table_[channel][byte]; });
-  } else {
+  if (!makes_floats_) {
     to_planes(pixels, reinterpret_cast<std::uint8_t*>(tensor.data()),
               [](std::size_t, std::uint8_t byte) { return byte; });
+    return;
+  }
+  const std::span floats(reinterpret_cast<float*>(tensor.data()), pixels.size());
+  to_planes(pixels, floats.data(), [this](std::size_t channel, std::uint8_t byte) { return table_[channel][byte]; });
+  for (const Op* op : behind_table_) {
+    op->change(floats, size_, drawn.first(op->drawn_bytes()));
+    drawn = drawn.subspan(op->drawn_bytes());
   }
 }
 

@@ -1,33 +1,46 @@
-// torchvision's ToTensor and Normalize as a table: there are only 256 bytes, so each has one answer per channel.
+// From the pixels of a sample to its tensor: uint8 [height][width][3] to [3][height][width], with the pipeline's
+// operations on tensors.
 //
-// The table's entries are torch's own float32 arithmetic, byte / 255, then minus mean, divided by std, each rounded.
+// Operations that change each element by its value and channel alone fuse into a table, if they come first: there are
+// only 256 bytes, so each has one answer per channel. The table is made by running the operations on all of them.
+// Operations behind those run on the tensor, one after the other.
 //
-// Thread safety: immutable.
+// Thread safety: immutable. The operations must outlive it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
 
-#include "src/pipeline/pipeline_spec.h"
+#include "src/pipeline/ops/op.h"
 
 namespace sluice::pipeline {
 
 class TensorConversion {
  public:
-  // Without to_tensor pixels stay bytes and only change from [height][width][3] to [3][height][width].
-  TensorConversion(bool to_tensor, const std::optional<Normalize>& normalize);
+  // `ops` begin with the one that makes a tensor of an image. Without any, bytes stay bytes.
+  TensorConversion(std::span<const Op* const> ops, ImageSize size);
 
-  std::string_view dtype() const { return to_tensor_ ? "float32" : "uint8"; }
-  std::size_t element_bytes() const { return to_tensor_ ? sizeof(float) : 1; }
+  std::string_view dtype() const { return makes_floats_ ? "float32" : "uint8"; }
+  std::size_t element_bytes() const { return makes_floats_ ? sizeof(float) : 1; }
+
+  // What the draws of the operations take behind a sample's pixels.
+  std::size_t drawn_bytes() const;
+
+  // REQUIRES: drawn.size() == drawn_bytes()
+  void draw(TorchRandom& random, std::span<std::uint8_t> drawn) const;
 
   // REQUIRES: tensor.size() == pixels.size() * element_bytes(), and tensor is aligned for its elements
-  void apply(std::span<const std::uint8_t> pixels, std::span<std::byte> tensor) const;
+  void apply(std::span<const std::uint8_t> pixels, std::span<const std::uint8_t> drawn,
+             std::span<std::byte> tensor) const;
 
  private:
-  bool to_tensor_;
+  ImageSize size_;
+  bool makes_floats_;
+  std::vector<const Op*> behind_table_;
   std::array<std::array<float, 256>, 3> table_{};
 };
 

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace sluice::pipeline {
 
@@ -15,6 +16,13 @@ std::int64_t TorchRandom::randint(std::int64_t low, std::int64_t high) {
   assert(low < high && high - low < (std::int64_t{1} << 28));
   const auto range = static_cast<std::uint32_t>(high - low);
   return low + static_cast<std::int64_t>(static_cast<std::uint32_t>(engine_()) % range);
+}
+
+std::array<int, 4> TorchRandom::permutation_of_four() {
+  std::array<int, 4> numbers{0, 1, 2, 3};
+  for (std::uint32_t i = 0; i < 3; ++i)
+    std::swap(numbers[i], numbers[i + static_cast<std::uint32_t>(engine_()) % (4 - i)]);
+  return numbers;
 }
 
 }  // namespace sluice::pipeline

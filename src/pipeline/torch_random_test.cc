@@ -62,6 +62,22 @@ TEST_CASE("a seed gives torch's floats and integers in torch's order") {
   }
 }
 
+TEST_CASE("the order of four is torch.randperm's, which draws three numbers") {
+  // torch.manual_seed(seed); torch.randperm(4), torch.rand(1)
+  struct Case {
+    std::uint32_t seed;
+    std::array<int, 4> want;
+    float want_next;
+  };
+  for (const Case& c : {Case{0u, {0, 1, 3, 2}, 0x1.0e66000000000p-3F}, Case{1u, {1, 3, 2, 0}, 0x1.7828900000000p-1F},
+                        Case{12345u, {2, 1, 3, 0}, 0x1.d822040000000p-2F}}) {
+    CAPTURE(c.seed);
+    TorchRandom random(c.seed);
+    CHECK(random.permutation_of_four() == c.want);
+    CHECK(random.rand() == c.want_next);
+  }
+}
+
 TEST_CASE("a choice among one still consumes a draw") {
   TorchRandom random(0);
   CHECK(random.randint(5, 6) == 5);

@@ -10,13 +10,14 @@
 namespace sluice::pipeline::testing {
 namespace {
 
-std::vector<std::uint8_t> picture_row(ImageSize size, int y, int components, std::mt19937& random) {
+std::vector<std::uint8_t> picture_row(ImageSize size, int y, const JpegOptions& options, std::mt19937& random) {
   std::vector<std::uint8_t> row;
   for (int x = 0; x < size.width; ++x) {
-    for (int component = 0; component < components; ++component) {
+    for (int component = 0; component < options.components; ++component) {
       const double wave = 60 * std::sin(0.05 * x * (component + 1)) * std::cos(0.08 * y);
       const double edge = (x / 13 + y / 9) % 2 == 0 ? 50 : -30;
-      const double noise = static_cast<double>(random() % 31) - 15;
+      const double noise =
+          static_cast<double>(random() % static_cast<std::uint32_t>(2 * options.noise + 1)) - options.noise;
       row.push_back(static_cast<std::uint8_t>(std::min(255.0, std::max(0.0, 120 + wave + edge + noise))));
     }
   }
@@ -40,6 +41,8 @@ void configure(jpeg_compress_struct& codec, ImageSize size, const JpegOptions& o
     }
   }
   codec.restart_in_rows = options.restart_interval_rows;
+  codec.restart_interval = static_cast<unsigned int>(options.restart_interval_mcus);
+  codec.optimize_coding = options.own_codes ? TRUE : FALSE;
   if (options.progressive) jpeg_simple_progression(&codec);
 }
 
@@ -57,8 +60,7 @@ std::vector<std::uint8_t> encode_picture(ImageSize size, const JpegOptions& opti
   jpeg_start_compress(&codec, TRUE);
   std::mt19937 random(static_cast<std::uint32_t>(size.height * 100003 + size.width));
   while (codec.next_scanline < codec.image_height) {
-    std::vector<std::uint8_t> row =
-        picture_row(size, static_cast<int>(codec.next_scanline), options.components, random);
+    std::vector<std::uint8_t> row = picture_row(size, static_cast<int>(codec.next_scanline), options, random);
     JSAMPROW pointer = row.data();
     jpeg_write_scanlines(&codec, &pointer, 1);
   }

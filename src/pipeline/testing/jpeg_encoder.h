@@ -15,7 +15,10 @@ struct JpegOptions {
   int quality = 90;
   bool progressive = false;
   int restart_interval_rows = 0;
-  bool ycck = false;  // with 4 components
+  int restart_interval_mcus = 0;  // without the other
+  bool own_codes = false;         // Huffman codes made for the picture
+  int noise = 15;                 // the most that a sample is off
+  bool ycck = false;              // with 4 components
 };
 
 // A picture of waves, edges and noise that depends on nothing but its size.

@@ -3,7 +3,7 @@
 //   samples SPEC_FILE   lines "index seed": writes each sample's final tensor bytes. A sample that fails writes
 //   nothing,
 //                       says why on stderr and makes the exit status 1.
-//   wire SPEC_FILE      the same with the uint8 [height][width][3] pixels
+//   wire SPEC_FILE      the same with the wire form
 //   crops               lines "height width seed scale0 scale1 ratio0 ratio1 log_ratio0 log_ratio1 p": prints
 //                       "top left height width flip" for a RandomResizedCrop and RandomHorizontalFlip
 //   seeds               lines "base_seed epoch position": prints the sample seed
@@ -33,7 +33,7 @@ int write_samples(const char* spec_path, bool finish) {
   }
   Workspace workspace;
   std::vector<std::uint8_t> pixels((*pipeline)->wire_sample_bytes());
-  std::vector<std::byte> tensor((*pipeline)->final_sample_bytes());
+  std::vector<std::byte> tensor((*pipeline)->schema().fields()[0].sample_bytes);
   int status = 0;
   std::int64_t index = 0;
   std::uint32_t seed = 0;
@@ -59,14 +59,9 @@ int write_crops() {
   while (std::cin >> image.height >> image.width >> seed >> crop.scale[0] >> crop.scale[1] >> crop.ratio[0] >>
          crop.ratio[1] >> crop.log_ratio[0] >> crop.log_ratio[1] >> probability) {
     TorchRandom random(seed);
-    const std::vector<GeometricOp> ops{crop};
-    const auto plan = plan_geometry(ops, probability, image, random);
-    if (!plan) {
-      std::cout << plan.error().to_string() << '\n';
-      continue;
-    }
-    const Box& box = plan->source;
-    std::cout << box.top << ' ' << box.left << ' ' << box.height << ' ' << box.width << ' ' << plan->flip << '\n';
+    const Box box = random_resized_crop_box(crop, image, random);
+    const bool flip = random.chance(probability);
+    std::cout << box.top << ' ' << box.left << ' ' << box.height << ' ' << box.width << ' ' << flip << '\n';
   }
   return 0;
 }

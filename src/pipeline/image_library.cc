@@ -1,0 +1,168 @@
+#include "src/pipeline/image_library.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "src/pipeline/geometry.h"
+#include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/resampler.h"
+
+namespace sluice::pipeline {
+namespace {
+
+constexpr int kPilBilinear = 2;
+constexpr int kPilBicubic = 3;
+constexpr int kFirstPillowWithHeightFirst = 13;
+constexpr std::int32_t kDone = 0;
+constexpr std::int32_t kRefused = 1;
+
+struct Buffers {
+  JpegDecoder decoder;
+  Resampler resampler;
+};
+
+// Made for a thread's first image.
+thread_local std::unique_ptr<Buffers> thread_buffers;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+std::int64_t pixels_of(ImageSize size) { return std::int64_t{size.height} * size.width; }
+
+bool bounded(ImageSize size) { return size.height > 0 && size.width > 0 && pixels_of(size) <= kSluiceImagePixelsMax; }
+
+bool inside(const Box& box, ImageSize size) {
+  return box.top >= 0 && box.left >= 0 && box.height > 0 && box.width > 0 && box.height <= size.height - box.top &&
+         box.width <= size.width - box.left;
+}
+
+bool is_sound(const SluiceImagePlan& asked, ImageSize image, const GeometryPlan& plan) {
+  return bounded(image) && bounded(plan.resized) && inside(plan.source, image) && inside(plan.window, plan.resized) &&
+         (asked.interpolation == kPilBilinear || asked.interpolation == kPilBicubic);
+}
+
+// Without a resize: the pixels as decoded, mirrored if asked.
+void copy_pixels(const RgbView& view, bool flip, std::span<std::uint8_t> pixels) {
+  const auto width = static_cast<std::size_t>(view.size.width);
+  std::uint8_t* target = pixels.data();
+  for (int y = 0; y < view.size.height; ++y, target += width * 3) {
+    if (!flip) {
+      std::memcpy(target, view.row(y), width * 3);
+      continue;
+    }
+    for (std::size_t x = 0; x < width; ++x) std::memcpy(target + x * 3, view.row(y) + (width - 1 - x) * 3, 3);
+  }
+}
+
+std::int32_t make_pixels(std::span<const std::uint8_t> file, const SluiceImagePlan& asked,
+                         std::span<std::uint8_t> pixels) {
+  const ImageSize image{asked.image_height, asked.image_width};
+  const GeometryPlan plan{
+      .source = {asked.source_top, asked.source_left, asked.source_height, asked.source_width},
+      .resized = {asked.resized_height, asked.resized_width},
+      .window = {asked.window_top, asked.window_left, asked.window_height, asked.window_width},
+      .flip = asked.flip != 0,
+      .interpolation = asked.interpolation == kPilBicubic ? Interpolation::kBicubic : Interpolation::kBilinear,
+  };
+  if (!is_sound(asked, image, plan)) return kRefused;
+  if (pixels.size() != static_cast<std::size_t>(pixels_of({plan.window.height, plan.window.width})) * 3) {
+    return kRefused;
+  }
+  if (thread_buffers == nullptr) thread_buffers = std::make_unique<Buffers>();
+  auto& [decoder, resampler] = *thread_buffers;
+
+  const auto stored = decoder.open(file);
+  if (!stored || *stored != image) return kRefused;
+  if (plan.resized == ImageSize{plan.source.height, plan.source.width}) {
+    const Box shown{plan.source.top + plan.window.top, plan.source.left + plan.window.left, plan.window.height,
+                    plan.window.width};
+    const auto decoded = decoder.decode(shown);
+    if (!decoded || decoder.warned()) return kRefused;
+    copy_pixels(*decoded, plan.flip, pixels);
+    return kDone;
+  }
+  const PassOrder order =
+      asked.pillow >= kFirstPillowWithHeightFirst ? PassOrder::kHeightFirstIfShrunkMore : PassOrder::kWidthFirst;
+  const auto decoded = decoder.decode(resampler.prepare(plan, order));
+  if (!decoded || decoder.warned()) return kRefused;
+  resampler.resample(*decoded, pixels);
+  return kDone;
+}
+
+// The two loops below are compiled twice, the second time for wide registers. A division gives the same bits either
+// way.
+
+[[gnu::always_inline]] inline void share_of_255(const std::uint8_t* __restrict pixels, std::size_t plane,
+                                                float* __restrict tensor) {
+  constexpr float kLargest = 255.0F;
+  float* const green = tensor + plane;
+  float* const blue = green + plane;
+  for (std::size_t i = 0; i < plane; ++i) {
+    tensor[i] = static_cast<float>(pixels[3 * i]) / kLargest;
+    green[i] = static_cast<float>(pixels[3 * i + 1]) / kLargest;
+    blue[i] = static_cast<float>(pixels[3 * i + 2]) / kLargest;
+  }
+}
+
+[[gnu::always_inline]] inline void normalize(const float* __restrict tensor, std::size_t plane, const float* mean,
+                                             const float* deviation, float* __restrict normalized) {
+  for (std::size_t channel = 0; channel < 3; ++channel, tensor += plane, normalized += plane) {
+    const float subtracted = mean[channel];
+    const float divisor = deviation[channel];
+    for (std::size_t i = 0; i < plane; ++i) normalized[i] = (tensor[i] - subtracted) / divisor;
+  }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void share_of_255_avx2(const std::uint8_t* pixels, std::size_t plane, float* tensor) {
+  share_of_255(pixels, plane, tensor);
+}
+
+__attribute__((target("avx2"))) void normalize_avx2(const float* tensor, std::size_t plane, const float* mean,
+                                                    const float* deviation, float* normalized) {
+  normalize(tensor, plane, mean, deviation, normalized);
+}
+
+bool has_wide_registers() { return __builtin_cpu_supports("avx2") != 0; }
+#endif
+
+}  // namespace
+}  // namespace sluice::pipeline
+
+extern "C" {
+
+int32_t sluice_image_library_version(void) { return kSluiceImageLibraryVersion; }
+
+int32_t sluice_image_pixels(const uint8_t* file, size_t file_bytes, const SluiceImagePlan* plan, uint8_t* pixels,
+                            size_t pixels_bytes) {
+  using namespace sluice::pipeline;
+  if (file == nullptr || plan == nullptr || pixels == nullptr) return kRefused;
+  std::int32_t result = kRefused;
+  try {
+    result = make_pixels({file, file_bytes}, *plan, {pixels, pixels_bytes});
+  } catch (const std::bad_alloc&) {
+    thread_buffers.reset();
+  }
+  if (pixels_of({plan->image_height, plan->image_width}) > kSluiceKeptPixelsMax ||
+      pixels_of({plan->resized_height, plan->resized_width}) > kSluiceKeptPixelsMax) {
+    thread_buffers.reset();
+  }
+  return result;
+}
+
+void sluice_image_tensor(const uint8_t* pixels, size_t plane, float* tensor) {
+#if defined(__x86_64__)
+  if (sluice::pipeline::has_wide_registers()) return sluice::pipeline::share_of_255_avx2(pixels, plane, tensor);
+#endif
+  sluice::pipeline::share_of_255(pixels, plane, tensor);
+}
+
+void sluice_image_normalize(const float* tensor, size_t plane, const float* mean, const float* deviation,
+                            float* normalized) {
+#if defined(__x86_64__)
+  if (sluice::pipeline::has_wide_registers())
+    return sluice::pipeline::normalize_avx2(tensor, plane, mean, deviation, normalized);
+#endif
+  sluice::pipeline::normalize(tensor, plane, mean, deviation, normalized);
+}
+
+}  // extern "C"

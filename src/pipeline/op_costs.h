@@ -1,0 +1,55 @@
+// What the operations of native pipelines cost and make, counted by one thread.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+#include "src/base/clock.h"
+
+namespace sluice::pipeline {
+
+struct Cost {
+  double seconds = 0;       // CPU
+  std::uint64_t bytes = 0;  // that it has made
+
+  void add(const Cost& other) {
+    seconds += other.seconds;
+    bytes += other.bytes;
+  }
+};
+
+struct OpCosts {
+  Cost read;                             // the file
+  Cost decode;                           // JPEG to RGB, only the part that the crop needs
+  Cost resample;                         // crop, resize and flip
+  std::map<std::string_view, Cost> ops;  // those that change pixels one by one, by their names in specifications
+  Cost finish;                           // the tensor, with the operations on it
+  double blocked_seconds = 0;            // no CPU: the rest of the wall time that reading the file took
+
+  void add(const OpCosts& other) {
+    read.add(other.read);
+    decode.add(other.decode);
+    resample.add(other.resample);
+    for (const auto& [name, cost] : other.ops) ops[name].add(cost);
+    finish.add(other.finish);
+    blocked_seconds += other.blocked_seconds;
+  }
+};
+
+// Adds the thread's CPU time since the last lap to what has been computed in it.
+class Stopwatch {
+ public:
+  void lap(Cost& cost, std::uint64_t bytes) {
+    const double now = thread_cpu_seconds();
+    cost.add({now - last_, bytes});
+    last_ = now;
+  }
+
+ private:
+  double last_ = thread_cpu_seconds();
+};
+
+}  // namespace sluice::pipeline

@@ -1,0 +1,38 @@
+// torchvision's Grayscale(3) and RandomGrayscale, v1 and v2: the luminance in all three channels.
+#include <algorithm>
+
+#include "src/pipeline/ops/all_ops.h"
+#include "src/pipeline/ops/luminance.h"
+
+namespace sluice::pipeline {
+namespace {
+
+class Grayscale final : public Op {
+ public:
+  explicit Grayscale(std::optional<double> probability) : probability_(probability) {}
+
+  ValueKind takes() const override { return ValueKind::kImage; }
+  ValueType result_of(const ValueType& input) const override { return input; }
+
+  Result<void> change(PlannedImage& image, TorchRandom& random) const override {
+    if (probability_ && !random.chance(*probability_)) return {};
+    SLUICE_TRY(const std::span<std::uint8_t> pixels, image.pixels());
+    for (std::size_t i = 0; i < pixels.size(); i += 3) std::fill_n(&pixels[i], 3, luminance(&pixels[i]));
+    return {};
+  }
+
+ private:
+  std::optional<double> probability_;  // none: always, without a draw
+};
+
+}  // namespace
+
+OpPointer parse_grayscale(JsonReader& /*reader*/) { return std::make_unique<Grayscale>(std::nullopt); }
+
+OpPointer parse_random_grayscale(JsonReader& reader) {
+  double probability = 0;
+  reader.required("p", probability, 0.0, 1.0);
+  return std::make_unique<Grayscale>(probability);
+}
+
+}  // namespace sluice::pipeline

@@ -1,0 +1,37 @@
+// A tensor of an image's bytes: torchvision's ToTensor divides by 255, v2.ToDtype(float32, scale=True) multiplies by
+// its reciprocal. The last bit of every second byte differs.
+#include "src/pipeline/ops/all_ops.h"
+
+namespace sluice::pipeline {
+namespace {
+
+class Conversion : public Op {
+ public:
+  ValueKind takes() const override { return ValueKind::kImage; }
+  ValueType result_of(const ValueType& input) const override { return {ValueKind::kTensor, input.size}; }
+  bool is_pointwise() const override { return true; }
+};
+
+class ToTensor final : public Conversion {
+ public:
+  using Op::change;
+  void change(std::span<float> planes, ImageSize /*size*/, std::span<const std::uint8_t> /*drawn*/) const override {
+    for (float& value : planes) value /= 255.0F;
+  }
+};
+
+class ToFloat final : public Conversion {
+ public:
+  using Op::change;
+  void change(std::span<float> planes, ImageSize /*size*/, std::span<const std::uint8_t> /*drawn*/) const override {
+    for (float& value : planes) value *= static_cast<float>(1.0 / 255.0);
+  }
+};
+
+}  // namespace
+
+OpPointer parse_to_tensor(JsonReader& /*reader*/) { return std::make_unique<ToTensor>(); }
+
+OpPointer parse_to_float(JsonReader& /*reader*/) { return std::make_unique<ToFloat>(); }
+
+}  // namespace sluice::pipeline
