@@ -31,16 +31,25 @@ std::string sha256_hex(std::string_view first, std::string_view second) {
 
 std::string pipeline_fingerprint(ExecutorKind kind, std::string_view blob) { return sha256_hex(to_string(kind), blob); }
 
-Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, std::string blob, std::string python,
-                                     std::uint32_t num_workers) {
+Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, transport::SealedMemoryHandle blob,
+                                     std::string python, std::uint32_t num_workers,
+                                     std::shared_ptr<const pipeline::FileReader> files) {
+  std::string fingerprint = pipeline_fingerprint(kind, blob->bytes());
+  return make_pipeline(number, kind, std::move(blob), std::move(python), num_workers, std::move(fingerprint),
+                       std::move(files));
+}
+
+Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, transport::SealedMemoryHandle blob,
+                                     std::string python, std::uint32_t num_workers, std::string fingerprint,
+                                     std::shared_ptr<const pipeline::FileReader> files) {
   auto made = std::make_shared<Pipeline>();
   made->number = number;
-  made->fingerprint = pipeline_fingerprint(kind, blob);
+  made->fingerprint = std::move(fingerprint);
   made->kind = kind;
   made->python = std::move(python);
   made->num_workers = num_workers;
   if (kind == ExecutorKind::kNative) {
-    SLUICE_TRY(made->native, pipeline::NativePipeline::parse(blob));
+    SLUICE_TRY(made->native, pipeline::NativePipeline::parse(blob->bytes(), std::move(files)));
   }
   made->blob = std::move(blob);
   return PipelineHandle(std::move(made));

@@ -1,22 +1,27 @@
-// What an executor is asked for and what it answers, whatever executes it and wherever.
+// The request to an executor and its answer, alike for all executors.
 //
 // A batch is a pure function of (pipeline fingerprint, indices, seeds): the same request gives the same bytes on any
-// executor, which is why a lost one can simply be asked again elsewhere.
-// Thread safety: values; PipelineHandle and BatchRequest are shared as pointers to const.
+// executor. So a lost one can be asked again elsewhere. A virtual worker's batch depends on those that it made before,
+// too; they are remembered, and made again where it is lost (docs/designs/sticky-workers.md). Thread safety: values;
+// PipelineHandle and BatchRequest are shared as pointers to const.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/transport/arena.h"
 #include "src/transport/local_message.h"
+#include "src/transport/sealed_memory.h"
 
 namespace sluice::pipeline {
+class FileReader;
 class NativePipeline;
-}
+}  // namespace sluice::pipeline
 
 namespace sluice::executor {
 
@@ -28,27 +33,55 @@ struct Pipeline {
   std::uint64_t number = 0;  // within this process
   std::string fingerprint;   // sha256 hex of executor and blob
   ExecutorKind kind = ExecutorKind::kNative;
-  std::string blob;    // native: specification JSON; python: cloudpickle
-  std::string python;  // interpreter; python only
+  transport::SealedMemoryHandle blob;  // native: specification; python: description (protocols.md sections 5 and 6)
+  std::string python;                  // interpreter; python only
   std::uint32_t num_workers = 0;
   std::shared_ptr<const pipeline::NativePipeline> native;  // set for kNative
 };
 using PipelineHandle = std::shared_ptr<const Pipeline>;
 
+// The changes of a Python pipeline since it was described (docs/designs/protocols.md section 6). Opaque here.
+struct PipelineState {
+  std::uint64_t number = 0;  // within this process; never 0
+  std::string blob;
+};
+using StateHandle = std::shared_ptr<const PipelineState>;
+
 std::string pipeline_fingerprint(ExecutorKind kind, std::string_view blob);
 
-// Checks `blob` and computes the fingerprint. Errors: InvalidArgument naming the field of a native specification.
-Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, std::string blob, std::string python,
-                                     std::uint32_t num_workers);
+// Checks `blob` and computes the fingerprint. A native pipeline reads its files through `files` (null: the file
+// system). Errors: InvalidArgument naming the field of a native specification.
+Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, transport::SealedMemoryHandle blob,
+                                     std::string python, std::uint32_t num_workers,
+                                     std::shared_ptr<const pipeline::FileReader> files = nullptr);
+// The same with a fingerprint that was computed before: of a large blob it takes long.
+Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, transport::SealedMemoryHandle blob,
+                                     std::string python, std::uint32_t num_workers, std::string fingerprint,
+                                     std::shared_ptr<const pipeline::FileReader> files);
 
-struct BatchRequest {
+// A pipeline has at most so many bytes, wherever it comes from.
+inline constexpr std::size_t kPipelineBytesMax = std::size_t{1} << 30;
+
+// The virtual workers of one pass over a data set that keeps state: what each of them has made, oldest first, in the
+// form of python/sluice/history.py. Opaque here. Of portable ones the requests say it: nothing is kept. Thread safety:
+// a worker's entry belongs to the thread that runs its request; Dispatch never gives out two at a time.
+struct VirtualWorkers {
+  explicit VirtualWorkers(std::uint32_t count, bool is_portable = false, std::uint64_t pass = 0)
+      : pass(pass), is_portable(is_portable), made(count) {}
+  const std::uint64_t pass;  // within this process
+  const bool is_portable;
+  std::vector<std::string> made;
+};
+
+struct BatchRequest : transport::BatchSpec {
   PipelineHandle pipeline;
-  std::uint64_t stream = 0;
-  std::uint64_t seq = 0;
-  std::uint64_t base_seed = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t position = 0;
-  std::vector<std::int64_t> indices;
+  StateHandle state;                                // null: the pipeline is as it was described
+  std::shared_ptr<VirtualWorkers> virtual_workers;  // null: any executor may make it, in any order
+  std::string history;  // what the virtual worker has made elsewhere; empty: nothing, or it is known here
+
+  std::uint32_t virtual_worker() const {
+    return static_cast<std::uint32_t>(seq % std::max<std::uint32_t>(1, pipeline->num_workers));
+  }
 };
 using RequestHandle = std::shared_ptr<const BatchRequest>;
 
@@ -56,8 +89,9 @@ using RequestHandle = std::shared_ptr<const BatchRequest>;
 struct Batch {
   transport::ArenaSlot slot;
   std::vector<transport::TensorDescription> tensors;
-  std::string structure;    // python: pickled structure; native: empty
-  double busy_seconds = 0;  // CPU
+  std::string structure;                  // python: pickled structure; native: empty
+  double busy_seconds = 0;                // CPU
+  std::optional<double> blocked_seconds;  // of a Python child; none: it does not know
 };
 
 // Why there is no batch. `exception` is the pickled Python exception, if there is one.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::executor {
@@ -32,6 +33,15 @@ std::optional<double> number_in(const fs::path& file) {
   } catch (const std::exception&) {
     return std::nullopt;  // "max"
   }
+}
+
+// Of a file with a name and a number in each line.
+std::optional<double> named_number_in(const fs::path& file, std::string_view wanted) {
+  std::ifstream in(file);
+  std::string name;
+  for (double number = 0; in >> name >> number;)
+    if (name == wanted) return number;
+  return std::nullopt;
 }
 
 // The directories whose limits apply: the process's own cgroup of `controller` and all above it. `controller` is empty
@@ -101,6 +111,35 @@ std::optional<std::size_t> memory_limit_bytes(const fs::path& root) {
   }
   if (!limit || *limit <= 0 || *limit >= static_cast<double>(kNoMemoryLimit)) return std::nullopt;
   return static_cast<std::size_t>(*limit);
+}
+
+std::optional<std::size_t> memory_in_use_bytes(const fs::path& root) {
+  constexpr struct {
+    const char* controller;
+    const char* usage;
+    const char* inactive_file;
+  } kVersions[] = {{"", "memory.current", "inactive_file"}, {"memory", "memory.usage_in_bytes", "total_inactive_file"}};
+  for (const auto& version : kVersions) {
+    for (const fs::path& directory : cgroup_directories(root, version.controller)) {
+      const auto usage = number_in(directory / version.usage);
+      const auto inactive_file = named_number_in(directory / "memory.stat", version.inactive_file);
+      if (!usage || !inactive_file) continue;  // the host's path, which a container does not see
+      return static_cast<std::size_t>(std::max(0.0, *usage - *inactive_file));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> out_of_memory_kills(const fs::path& root) {
+  constexpr struct {
+    const char* controller;
+    const char* file;
+  } kVersions[] = {{"", "memory.events"}, {"memory", "memory.oom_control"}};
+  for (const auto& version : kVersions)
+    for (const fs::path& directory : cgroup_directories(root, version.controller))
+      if (const auto kills = named_number_in(directory / version.file, "oom_kill"))
+        return static_cast<std::size_t>(std::max(0.0, *kills));
+  return std::nullopt;
 }
 
 std::size_t cpus_allowed() {

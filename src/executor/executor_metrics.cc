@@ -31,15 +31,31 @@ struct ExecutorMetrics::Series {
     }
     // A feeder's own transport serves remote batches, too, and is no part of what local execution costs.
     if (placement == "remote") transport_seconds = &busy_counter(registry, placement, "transport");
+    blocked_seconds = &prometheus::BuildCounter()
+                           .Name("sluice_worker_blocked_seconds_total")
+                           .Help("Seconds for which executors waited for what they read, with a batch in hand.")
+                           .Labels(constant)
+                           .Register(registry);
     bytes = &counter(registry, "sluice_worker_bytes_total", "Bytes of finished batches, as sent or stored.", here);
     errors = &counter(registry, "sluice_worker_errors_total", "Batches that ended in an error.", here);
+    memory_peak_bytes = &prometheus::BuildGauge()
+                             .Name("sluice_worker_memory_peak_bytes")
+                             .Help("Largest working set of the process's cgroup so far, as seen every second.")
+                             .Labels(constant)
+                             .Register(registry);
     threads = &gauge(registry, "sluice_worker_threads", "Threads that execute batches.");
     queue_depth = &gauge(registry, "sluice_worker_queue_depth", "Batches accepted and not yet finished.");
-    const char* const names[] = {"read", "decode", "resample", "finish"};
-    for (int op = 0; op < 4; ++op) {
-      ops[op] = &counter(registry, "sluice_worker_op_seconds_total", "Seconds spent in each native operation.",
-                         {{"placement", placement}, {"op", names[op]}});
-    }
+    op_seconds = &prometheus::BuildCounter()
+                      .Name("sluice_worker_op_seconds_total")
+                      .Help("CPU seconds spent in each native operation.")
+                      .Labels(constant)
+                      .Register(registry);
+    op_bytes = &prometheus::BuildCounter()
+                    .Name("sluice_worker_op_bytes_total")
+                    .Help("Bytes that each native operation has made.")
+                    .Labels(constant)
+                    .Register(registry);
+    for (const char* op : {"read", "decode", "resample", "finish"}) count_op(op, {});
   }
 
   Counter& counter(prometheus::Registry& registry, const char* name, const char* help, const Labels& labels) {
@@ -54,15 +70,25 @@ struct ExecutorMetrics::Series {
     return prometheus::BuildGauge().Name(name).Help(help).Labels(constant).Register(registry).Add(here);
   }
 
+  void count_op(std::string_view op, const pipeline::Cost& cost) {
+    Labels labels = here;
+    labels.emplace("op", op);
+    op_seconds->Add(labels).Increment(cost.seconds);
+    op_bytes->Add(labels).Increment(static_cast<double>(cost.bytes));
+  }
+
   const Labels constant;
   const Labels here;
   KindSeries kinds[2];
   Counter* transport_seconds = nullptr;
+  prometheus::Family<Counter>* blocked_seconds;
   Counter* bytes;
   Counter* errors;
+  prometheus::Family<Gauge>* memory_peak_bytes;
   Gauge* threads;
   Gauge* queue_depth;
-  Counter* ops[4];
+  prometheus::Family<Counter>* op_seconds;
+  prometheus::Family<Counter>* op_bytes;
 };
 
 ExecutorMetrics::ExecutorMetrics(prometheus::Registry& registry, const JobLabels& labels, const std::string& placement)
@@ -78,8 +104,18 @@ void ExecutorMetrics::count_batch(ExecutorKind kind, std::size_t samples, double
 }
 
 void ExecutorMetrics::count_error(ExecutorKind kind, double busy_seconds) {
-  series_->kinds[kind == ExecutorKind::kPython].busy_seconds->Increment(busy_seconds);
+  count_unwanted(kind, busy_seconds);
   series_->errors->Increment();
+}
+
+void ExecutorMetrics::count_blocked(ExecutorKind kind, double seconds) {
+  Labels labels = series_->here;
+  labels.emplace("executor", to_string(kind));
+  series_->blocked_seconds->Add(labels).Increment(seconds);
+}
+
+void ExecutorMetrics::count_unwanted(ExecutorKind kind, double busy_seconds) {
+  series_->kinds[kind == ExecutorKind::kPython].busy_seconds->Increment(busy_seconds);
 }
 
 void ExecutorMetrics::set_transport_seconds(double total) {
@@ -87,14 +123,23 @@ void ExecutorMetrics::set_transport_seconds(double total) {
   series_->transport_seconds->Increment(std::max(0.0, total - series_->transport_seconds->Value()));
 }
 
-void ExecutorMetrics::count_ops(OpSeconds& seconds) {
-  const double values[] = {seconds.read, seconds.decode, seconds.resample, seconds.finish};
-  for (int op = 0; op < 4; ++op) series_->ops[op]->Increment(values[op]);
-  seconds = {};
+void ExecutorMetrics::count_ops(pipeline::OpCosts& costs) {
+  series_->count_op("read", costs.read);
+  series_->count_op("decode", costs.decode);
+  series_->count_op("resample", costs.resample);
+  for (const auto& [op, cost] : costs.ops) series_->count_op(op, cost);
+  series_->count_op("finish", costs.finish);
+  if (costs.read.seconds > 0) count_blocked(ExecutorKind::kNative, costs.blocked_seconds);
+  costs = {};
 }
 
 void ExecutorMetrics::set_threads(std::size_t threads) { series_->threads->Set(static_cast<double>(threads)); }
 
 void ExecutorMetrics::set_queue_depth(std::size_t batches) { series_->queue_depth->Set(static_cast<double>(batches)); }
+
+void ExecutorMetrics::saw_memory(std::size_t bytes) {
+  Gauge& peak = series_->memory_peak_bytes->Add(series_->here);
+  peak.Set(std::max(peak.Value(), static_cast<double>(bytes)));
+}
 
 }  // namespace sluice::executor

@@ -1,4 +1,4 @@
-// The sluice_worker_* series of one process (docs/designs/first-slice.md section 8).
+// The sluice_worker_* series of one process (docs/designs/protocols.md section 8).
 //
 // References to the counters are looked up once; counting is an atomic addition.
 // Thread safety: all methods may be called from any thread.
@@ -31,13 +31,21 @@ class ExecutorMetrics {
   void count_batch(ExecutorKind kind, std::size_t samples, double busy_seconds, std::size_t bytes);
   // CPU seconds that were spent without a finished batch to show for it.
   void count_error(ExecutorKind kind, double busy_seconds);
+  // The same for a batch that was cancelled: no sample and no error, whether it was finished or not.
+  void count_unwanted(ExecutorKind kind, double busy_seconds);
+  // Seconds for which an executor had a batch in hand and neither ran nor waited for a CPU. An executor has no such
+  // series before the first report.
+  void count_blocked(ExecutorKind kind, double seconds);
   // `total`: CPU seconds that the process has spent on everything else than executing: receiving requests, sending
   // results. A core's worth of such a worker is less than its executors see. Never falls.
   void set_transport_seconds(double total);
-  // Adds `seconds` to the per-op counters and resets it.
-  void count_ops(OpSeconds& seconds);
+  // Adds `costs` to the per-op counters, and to what the native executor was blocked, and resets it. An operation that
+  // not every pipeline has gets its series with its first cost.
+  void count_ops(pipeline::OpCosts& costs);
   void set_threads(std::size_t threads);
   void set_queue_depth(std::size_t batches);
+  // The working set now; the series keeps the largest. There is no such series before the first report.
+  void saw_memory(std::size_t bytes);
 
  private:
   struct Series;

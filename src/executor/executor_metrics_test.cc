@@ -25,7 +25,7 @@ TEST_CASE("every series is there from the start, at zero, with the names, types 
       "# TYPE sluice_worker_samples_total counter",    "# TYPE sluice_worker_busy_seconds_total counter",
       "# TYPE sluice_worker_bytes_total counter",      "# TYPE sluice_worker_errors_total counter",
       "# TYPE sluice_worker_op_seconds_total counter", "# TYPE sluice_worker_threads gauge",
-      "# TYPE sluice_worker_queue_depth gauge",
+      "# TYPE sluice_worker_queue_depth gauge",        "# TYPE sluice_worker_op_bytes_total counter",
   };
   const std::string here = R"(placement="remote")";
   for (const char* name : {"sluice_worker_samples_total", "sluice_worker_busy_seconds_total"}) {
@@ -33,8 +33,10 @@ TEST_CASE("every series is there from the start, at zero, with the names, types 
       want.insert(series(name, std::string("executor=\"") + kind + "\"," + here, "0"));
   }
   want.insert(series("sluice_worker_busy_seconds_total", R"(executor="transport",placement="remote")", "0"));
-  for (const char* op : {"read", "decode", "resample", "finish"})
-    want.insert(series("sluice_worker_op_seconds_total", std::string("op=\"") + op + "\"," + here, "0"));
+  for (const char* op : {"read", "decode", "resample", "finish"}) {
+    for (const char* name : {"sluice_worker_op_seconds_total", "sluice_worker_op_bytes_total"})
+      want.insert(series(name, std::string("op=\"") + op + "\"," + here, "0"));
+  }
   for (const char* name : {"sluice_worker_bytes_total", "sluice_worker_errors_total", "sluice_worker_threads",
                            "sluice_worker_queue_depth"})
     want.insert(series(name, here, "0"));
@@ -82,16 +84,50 @@ TEST_CASE("a batch counts for its executor, an error costs time and makes no sam
   }
 }
 
-TEST_CASE("the seconds of operations are counted once, however often they are handed in") {
+TEST_CASE("what operations cost is counted once, however often it is handed in") {
   Fixture f;
-  OpSeconds seconds{.read = 0.5, .decode = 1, .resample = 0.25, .finish = 0.125};
-  f.metrics.count_ops(seconds);
-  f.metrics.count_ops(seconds);  // reset by the first call
+  pipeline::OpCosts costs{.read = {0.5, 100}, .decode = {1, 700}, .resample = {0.25, 30}, .finish = {0.125, 120}};
+  costs.ops["color_jitter"] = {2, 30};
+  f.metrics.count_ops(costs);
+  f.metrics.count_ops(costs);  // reset by the first call
   const Lines lines = metrics_lines(f.registry);
   CHECK(lines.contains(series("sluice_worker_op_seconds_total", R"(op="read",placement="remote")", "0.5")));
   CHECK(lines.contains(series("sluice_worker_op_seconds_total", R"(op="decode",placement="remote")", "1")));
   CHECK(lines.contains(series("sluice_worker_op_seconds_total", R"(op="resample",placement="remote")", "0.25")));
   CHECK(lines.contains(series("sluice_worker_op_seconds_total", R"(op="finish",placement="remote")", "0.125")));
+  CHECK(lines.contains(series("sluice_worker_op_seconds_total", R"(op="color_jitter",placement="remote")", "2")));
+  CHECK(lines.contains(series("sluice_worker_op_bytes_total", R"(op="read",placement="remote")", "100")));
+  CHECK(lines.contains(series("sluice_worker_op_bytes_total", R"(op="decode",placement="remote")", "700")));
+  CHECK(lines.contains(series("sluice_worker_op_bytes_total", R"(op="color_jitter",placement="remote")", "30")));
+}
+
+TEST_CASE("an executor that has not told how long it was blocked has no such series") {
+  Fixture f;
+  const auto blocked = [&](const std::string& executor, const std::string& value) {
+    const std::string labels = "executor=\"" + executor + R"(",placement="remote")";
+    return metrics_lines(f.registry).contains(series("sluice_worker_blocked_seconds_total", labels, value));
+  };
+  pipeline::OpCosts nothing_read;
+  f.metrics.count_ops(nothing_read);
+  for (const std::string& line : metrics_lines(f.registry)) CHECK(line.find("blocked") == std::string::npos);
+  pipeline::OpCosts cached{.read = {0.5, 1}};
+  f.metrics.count_ops(cached);
+  CHECK(blocked("native", "0"));
+  pipeline::OpCosts slow{.read = {0.5, 1}, .blocked_seconds = 2};
+  f.metrics.count_ops(slow);
+  f.metrics.count_ops(slow);
+  CHECK(blocked("native", "2"));
+  f.metrics.count_blocked(ExecutorKind::kPython, 0.25);
+  f.metrics.count_blocked(ExecutorKind::kPython, -1);
+  CHECK(blocked("python", "0.25"));
+  CHECK(blocked("native", "2"));
+}
+
+TEST_CASE("the memory series keeps the largest working set, and is not there before the first") {
+  Fixture f;
+  for (const std::string& line : metrics_lines(f.registry)) CHECK(line.find("memory") == std::string::npos);
+  for (const std::size_t bytes : {100u, 300u, 200u}) f.metrics.saw_memory(bytes);
+  CHECK(metrics_lines(f.registry).contains(series("sluice_worker_memory_peak_bytes", R"(placement="remote")", "300")));
 }
 
 TEST_CASE("counters never fall: what a child claims to have given back is not believed") {
@@ -99,7 +135,7 @@ TEST_CASE("counters never fall: what a child claims to have given back is not be
   f.metrics.count_batch(ExecutorKind::kPython, 1, 4, 10);
   f.metrics.count_batch(ExecutorKind::kPython, 1, -1000, 10);
   f.metrics.count_error(ExecutorKind::kPython, -1);
-  OpSeconds backwards{.read = -1};
+  pipeline::OpCosts backwards{.read = {-1, 0}};
   f.metrics.count_ops(backwards);
   const Lines lines = metrics_lines(f.registry);
   CHECK(lines.contains(series("sluice_worker_busy_seconds_total", R"(executor="python",placement="remote")", "4")));

@@ -19,26 +19,18 @@ Result<void> produce(const BatchRequest& request, std::size_t i, std::span<std::
                                      std::to_string(request.indices[i]));
 }
 
-// The workspace counts wall seconds a stage; they are what sluice_worker_op_seconds_total shows.
-void take_stage_seconds(NativeScratch& scratch) {
-  const pipeline::StageSeconds stages = scratch.workspace.take_stage_seconds();
-  scratch.seconds.read += stages.read;
-  scratch.seconds.decode += stages.decode;
-  scratch.seconds.resample += stages.resample;
-}
-
 }  // namespace
 
 std::vector<transport::TensorDescription> native_tensors(const Pipeline& pipeline, std::size_t samples) {
   std::vector<transport::TensorDescription> tensors;
-  for (const pipeline::TensorLayout& layout : pipeline.native->batch_layout(samples)) {
+  for (const pipeline::TensorLayout& layout : pipeline.native->schema().layout(samples)) {
     tensors.push_back({std::string(layout.dtype), layout.shape, layout.offset, layout.nbytes});
   }
   return tensors;
 }
 
 void write_labels(const BatchRequest& request, std::span<std::byte> slot) {
-  const auto layout = request.pipeline->native->batch_layout(request.indices.size());
+  const auto layout = request.pipeline->native->schema().layout(request.indices.size());
   std::byte* out = slot.data() + layout[1].offset;
   for (const std::int64_t index : request.indices) {
     const std::int64_t label = request.pipeline->native->label(index);
@@ -49,7 +41,7 @@ void write_labels(const BatchRequest& request, std::span<std::byte> slot) {
 
 std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std::span<std::byte> slot) {
   // The images tensor is the slot's first: its offset is 0.
-  const std::size_t bytes = pipeline.native->final_sample_bytes();
+  const std::size_t bytes = pipeline.native->schema().fields()[0].sample_bytes;
   return slot.subspan(i * bytes, bytes);
 }
 
@@ -68,17 +60,18 @@ Result<void> run_native_into(const BatchRequest& request, std::span<std::byte> s
   SLUICE_TRY_VOID(check_indices(request));
   const pipeline::NativePipeline& native = *request.pipeline->native;
   scratch.pixels.resize(native.wire_sample_bytes());
-  double finish_seconds = 0;
+  pipeline::Cost finishing;
   for (std::size_t i = 0; i < request.indices.size(); ++i) {
     if (cancelled()) return cancelled_error();
     SLUICE_TRY_VOID(produce(request, i, scratch.pixels, scratch));
     const auto start = std::chrono::steady_clock::now();
-    native.finish(scratch.pixels, image_in_slot(*request.pipeline, i, slot));
-    finish_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const std::span<std::byte> image = image_in_slot(*request.pipeline, i, slot);
+    native.finish(scratch.pixels, image);
+    finishing.add({std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), image.size()});
   }
   write_labels(request, slot);
-  take_stage_seconds(scratch);
-  scratch.seconds.finish += finish_seconds;
+  scratch.costs.add(scratch.workspace.take_costs());
+  scratch.costs.finish.add(finishing);
   return {};
 }
 
@@ -101,7 +94,7 @@ Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& ar
       if (cancelled()) return cancelled_error();
       SLUICE_TRY_VOID(produce(request, first + i, pixels.subspan(i * sample_bytes, sample_bytes), scratch));
     }
-    if (chunk.last) take_stage_seconds(scratch);
+    if (chunk.last) scratch.costs.add(scratch.workspace.take_costs());
     emit(std::move(chunk));
     if (total == 0) break;
   }

@@ -1,9 +1,8 @@
 // Computes native batches on the calling thread.
 //
-// Two shapes of one loop: the feeder's own threads expand every sample at once into the batch's slot; a worker makes
-// chunks of whole samples as uint8 pixels, each about kChunkBytes, so that sending overlaps with computing and a
-// batch never has to fit in a worker's memory.
-// Thread safety: functions are reentrant; NativeScratch belongs to one thread.
+// Two shapes of one loop. The feeder's own threads expand every sample at once into the batch's slot. A worker makes
+// chunks of whole samples as uint8 pixels, each about kChunkBytes: sending overlaps with computing, and a batch need
+// not fit in a worker's memory. Thread safety: functions are reentrant; NativeScratch belongs to one thread.
 #pragma once
 
 #include <functional>
@@ -16,18 +15,11 @@ namespace sluice::executor {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-struct OpSeconds {
-  double read = 0;
-  double decode = 0;
-  double resample = 0;
-  double finish = 0;
-};
-
 // The buffers of one executing thread.
 struct NativeScratch {
   pipeline::Workspace workspace;
   std::vector<std::uint8_t> pixels;
-  OpSeconds seconds;  // totals since the caller last reset it
+  pipeline::OpCosts costs;  // totals since the caller last reset it
 };
 
 // The tensors of a batch of `samples`, offsets relative to the slot.
@@ -54,7 +46,7 @@ struct PixelChunk {
   bool last = false;
 };
 
-// Hands chunks to `emit` in order; the last one has `last` set. Chunk memory comes from `arena`: when nobody takes
+// Hands chunks to `emit` in order; the last one has `last` set. Chunk memory comes from `arena`: when no reader takes
 // chunks away, this blocks. Errors as above.
 Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& arena, NativeScratch& scratch,
                                const std::function<bool()>& cancelled, const std::stop_token& stop,

@@ -1,13 +1,14 @@
 #include "src/executor/native_batch.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/base/testing/catch.h"
+#include "src/base/testing/temporary_directory.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
+#include "src/pipeline/testing/specification.h"
 
 namespace sluice::executor {
 namespace {
@@ -15,30 +16,28 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Fixture {
-  fs::path root;
+  testing::TemporaryDirectory folder;
+  const fs::path& root = folder.path;
   PipelineHandle pipeline;
 
   explicit Fixture(int size) {
-    std::string pattern = (fs::temp_directory_path() / "native_batch_test.XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    root = pattern;
-    nlohmann::json paths = nlohmann::json::array(), labels = nlohmann::json::array();
+    std::vector<pipeline::testing::File> files;
     for (int i = 0; i < 6; ++i) {
       const auto bytes = pipeline::testing::encode_picture({90 + i, 70}, {});
       std::ofstream(root / (std::to_string(i) + ".jpg"), std::ios::binary)
           .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-      paths.push_back(std::to_string(i) + ".jpg");
-      labels.push_back(100 + i);
+      files.push_back({std::to_string(i) + ".jpg", 100 + i});
     }
     const nlohmann::json specification = {
-        {"version", 1},
-        {"source", {{"kind", "image_files"}, {"root", root.string()}, {"paths", paths}, {"labels", labels}}},
+        {"version", 2},
+        {"source", {{"kind", "image_files"}, {"root", root.string()}}},
         {"ops", {{{"op", "decode_rgb"}}, {{"op", "resize"}, {"size", {size, size}}}, {{"op", "to_tensor"}}}}};
-    auto made = make_pipeline(1, ExecutorKind::kNative, specification.dump(), "", 0);
+    auto made =
+        make_pipeline(1, ExecutorKind::kNative,
+                      *transport::SealedMemory::copy_of(pipeline::testing::specification(specification, files)), "", 0);
     REQUIRE(made.ok());
     pipeline = *made;
   }
-  ~Fixture() { fs::remove_all(root); }
 
   BatchRequest request(std::vector<std::int64_t> indices) const {
     BatchRequest request;
@@ -53,7 +52,7 @@ bool never() { return false; }
 TEST_CASE("labels follow the indices") {
   const Fixture f(16);
   const BatchRequest request = f.request({5, 0, 3});
-  std::vector<std::byte> slot(f.pipeline->native->batch_bytes(3));
+  std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(3));
   NativeScratch scratch;
   REQUIRE(run_native_into(request, slot, scratch, never).ok());
   std::int64_t labels[3];
@@ -61,7 +60,7 @@ TEST_CASE("labels follow the indices") {
   CHECK(labels[0] == 105);
   CHECK(labels[1] == 100);
   CHECK(labels[2] == 103);
-  CHECK(scratch.seconds.decode > 0);
+  CHECK(scratch.costs.decode.seconds > 0);
 }
 
 TEST_CASE("chunks put together and finished are the whole batch") {
@@ -69,7 +68,7 @@ TEST_CASE("chunks put together and finished are the whole batch") {
     INFO(size);
     const Fixture f(size);
     const BatchRequest request = f.request({0, 1, 2, 3, 4});
-    std::vector<std::byte> whole(f.pipeline->native->batch_bytes(5)), assembled(whole.size());
+    std::vector<std::byte> whole(f.pipeline->native->schema().batch_bytes(5)), assembled(whole.size());
     NativeScratch scratch;
     REQUIRE(run_native_into(request, whole, scratch, never).ok());
     auto arena = *transport::Arena::create(std::size_t{16} << 20);
@@ -124,7 +123,7 @@ TEST_CASE("an empty batch is a batch") {
 TEST_CASE("a cancelled batch stops between samples") {
   const Fixture f(16);
   int asked = 0;
-  std::vector<std::byte> slot(f.pipeline->native->batch_bytes(6));
+  std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(6));
   NativeScratch scratch;
   const auto done = run_native_into(f.request({0, 1, 2, 3, 4, 5}), slot, scratch, [&] { return ++asked > 2; });
   CHECK(done.error().code() == ErrorCode::kCancelled);
@@ -134,7 +133,7 @@ TEST_CASE("a cancelled batch stops between samples") {
 TEST_CASE("a damaged file is named with its place in the batch") {
   const Fixture f(16);
   std::ofstream(f.root / "4.jpg") << "no JPEG";
-  std::vector<std::byte> slot(f.pipeline->native->batch_bytes(2));
+  std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(2));
   NativeScratch scratch;
   const auto done = run_native_into(f.request({1, 4}), slot, scratch, never);
   REQUIRE(!done.ok());

@@ -71,7 +71,7 @@ Result<std::unique_ptr<Process>> fork_and_exec(const ProcessCommand& command) {
   if (pid < 0) return errno_error("fork");
   if (pid == 0) become(argument_pointers, environment_pointers, command, write_end.get(), parent);
   write_end.reset();
-  auto process = std::make_unique<Process>(pid);
+  std::unique_ptr<Process> process = std::make_unique<SpawnedProcess>(pid);
   int error = 0;
   ssize_t count = 0;
   do {
@@ -86,31 +86,39 @@ Result<std::unique_ptr<Process>> fork_and_exec(const ProcessCommand& command) {
 
 }  // namespace
 
-Process::~Process() { end(); }
+std::string Process::end_within(std::chrono::milliseconds time_max) {
+  constexpr std::chrono::milliseconds kPoll{5};
+  const auto deadline = std::chrono::steady_clock::now() + time_max;
+  while (!has_ended() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
+  return end();
+}
 
-std::optional<std::string> Process::reap(int options) const {
-  int status = 0;
-  pid_t reaped = 0;
-  do {
-    reaped = ::waitpid(pid_, &status, options);
-  } while (reaped < 0 && errno == EINTR);
-  if (reaped == 0) return std::nullopt;  // it still runs
-  if (reaped != pid_) return "was lost";
+std::string how_it_ended(int status) {
   if (!WIFSIGNALED(status)) return "exited with code " + std::to_string(WEXITSTATUS(status));
   const int number = WTERMSIG(status);
   const char* name = ::strsignal(number);
   return "was killed by signal " + std::to_string(number) + " (" + (name != nullptr ? name : "unknown") + ")";
 }
 
-bool Process::has_ended() {
+std::optional<std::string> SpawnedProcess::reap(int options) const {
+  int status = 0;
+  pid_t reaped = 0;
+  do {
+    reaped = ::waitpid(pid(), &status, options);
+  } while (reaped < 0 && errno == EINTR);
+  if (reaped == 0) return std::nullopt;  // it still runs
+  return reaped == pid() ? how_it_ended(status) : "was lost";
+}
+
+bool SpawnedProcess::has_ended() {
   if (!ending_) ending_ = reap(WNOHANG);
   return ending_.has_value();
 }
 
-std::string Process::end() {
+std::string SpawnedProcess::end() {
   // A child that is on its way out keeps its own story: only one that still runs is killed.
   if (!has_ended()) {
-    ::kill(pid_, SIGKILL);
+    ::kill(pid(), SIGKILL);
     ending_ = reap(0);
   }
   return *ending_;

@@ -23,15 +23,21 @@ struct Fixture {
                         .python_path = std::filesystem::absolute("src/executor/testing/python").string()};
   ProcessSpawner spawner;
   std::stop_source stop;
+  PipelineHandle started;  // the last
 
   PipelineHandle pipeline(const json& description, std::uint32_t num_workers = 2) const {
-    auto made = make_pipeline(7, ExecutorKind::kPython, description.dump(), "/usr/bin/python3", num_workers);
+    auto made = make_pipeline(7, ExecutorKind::kPython, *transport::SealedMemory::copy_of(description.dump()),
+                              "/usr/bin/python3", num_workers);
     REQUIRE(made.ok());
     return *made;
   }
 
   Started start(const PipelineHandle& pipeline) {
-    return PythonChild::start(options, spawner, pipeline, stop.get_token());
+    started = pipeline;
+    auto interpreter = spawn_interpreter(options, spawner, pipeline->python);
+    if (!interpreter.ok()) return executor_failure(interpreter.error().message());
+    if (auto failure = load_pipeline(*interpreter, *pipeline, options, stop.get_token())) return *std::move(failure);
+    return std::make_unique<PythonChild>(options, pipeline, pipeline->number, std::move(interpreter).value());
   }
 
   std::unique_ptr<PythonChild> child(const json& description, std::uint32_t num_workers = 2) {
@@ -41,10 +47,11 @@ struct Fixture {
   }
 
   std::variant<Batch, BatchFailure, ChildLost> run(PythonChild& child, std::uint64_t seq = 0,
-                                                   std::vector<std::int64_t> indices = {1, 2}) {
+                                                   std::vector<std::int64_t> indices = {1, 2},
+                                                   StateHandle state = nullptr) {
     BatchRequest request;
-    request.pipeline = pipeline(json::object());
-    request.stream = 3;
+    request.pipeline = started;
+    request.state = std::move(state);
     request.seq = seq;
     request.base_seed = 5;
     request.epoch = 6;
@@ -76,6 +83,7 @@ TEST_CASE("a child that does not come up is this machine's failure, with the way
     REQUIRE(std::holds_alternative<BatchFailure>(started));
     const auto& failure = std::get<BatchFailure>(started);
     CHECK(failure.executor_fault);
+    CHECK(failure.failure.exception_type == "ExecutorLost");
     CHECK_THAT(failure.failure.message, Catch::Contains(test.want));
   }
 }
@@ -110,7 +118,6 @@ TEST_CASE("a request reaches the child with all that seeds and sharding need") {
     const auto outcome = f.run(*child, test.seq, {10, -1});
     REQUIRE(std::holds_alternative<Batch>(outcome));
     const json message = json::parse(std::get<Batch>(outcome).structure)["message"];
-    CHECK(message["stream"] == 3);
     CHECK(message["seq"] == test.seq);
     CHECK(message["base_seed"] == 5);
     CHECK(message["epoch"] == 6);
@@ -122,17 +129,46 @@ TEST_CASE("a request reaches the child with all that seeds and sharding need") {
   }
 }
 
+TEST_CASE("a child is told the state of its pipeline only when it changes") {
+  Fixture f;
+  const auto child = f.child({{"behaviour", "environment"}, {"names", json::array()}});
+  const auto first = std::make_shared<PipelineState>(PipelineState{1, "epoch 1"});
+  const auto second = std::make_shared<PipelineState>(PipelineState{2, "epoch 2"});
+  json states;
+  for (const StateHandle& state : {StateHandle(), StateHandle(first), StateHandle(first), StateHandle(second), {}}) {
+    const auto outcome = f.run(*child, 0, {1}, state);
+    REQUIRE(std::holds_alternative<Batch>(outcome));
+    states = json::parse(std::get<Batch>(outcome).structure)["states"];
+  }
+  CHECK(states == json{{7, "epoch 1"}, {7, "epoch 2"}, {7, ""}});
+}
+
+TEST_CASE("a child is an orphan once no one else has its pipeline, and may be adopted") {
+  Fixture f;
+  const auto child = f.child(behaviour("echo"));
+  CHECK(!child->is_orphan());
+  f.started.reset();
+  CHECK(child->is_orphan());
+  const PipelineHandle again = f.pipeline(behaviour("echo"));
+  REQUIRE(child->runs(*again));
+  child->adopt(again);
+  CHECK(!child->is_orphan());
+  CHECK(!child->runs(*f.pipeline(behaviour("raise"))));
+}
+
 TEST_CASE("a child's own threads, path and priority are set for it") {
   Fixture f;
   const int ours = ::getpriority(PRIO_PROCESS, 0);
   f.options.nice = std::max(1, ours);  // it can only go up
   ::unsetenv("OMP_NUM_THREADS");
   ::setenv("PYTHONPATH", "/the/users/own", 1);
-  const auto child = f.child({{"behaviour", "environment"}, {"names", {"OMP_NUM_THREADS", "PYTHONPATH"}}});
+  const auto child =
+      f.child({{"behaviour", "environment"}, {"names", {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTHONPATH"}}});
   ::unsetenv("PYTHONPATH");
   const auto outcome = f.run(*child);
   const json environment = json::parse(std::get<Batch>(outcome).structure);
   CHECK(environment["OMP_NUM_THREADS"] == "1");
+  CHECK(environment["OPENBLAS_NUM_THREADS"] == "1");
   CHECK(environment["PYTHONPATH"] == f.options.python_path + ":/the/users/own");
   CHECK(environment["nice"] == std::max(1, ours));
 }
@@ -188,7 +224,7 @@ TEST_CASE("a child that asks for memory again and again holds one slot at a time
   CHECK(f.arena->free_bytes() == f.arena->bytes() - std::get<Batch>(outcome).slot.bytes());
 }
 
-TEST_CASE("a batch that nobody wants may go on for the time of grace, then its child is killed") {
+TEST_CASE("a cancelled batch may go on for the time of grace, then its child is killed") {
   Fixture f;
   f.options.cancel_grace = std::chrono::seconds(0);
   const auto child = f.child(behaviour("hang"));
@@ -196,7 +232,7 @@ TEST_CASE("a batch that nobody wants may go on for the time of grace, then its c
   request.pipeline = f.pipeline(behaviour("hang"));
   const auto outcome = child->run(request, {}, [] { return true; });
   REQUIRE(std::holds_alternative<ChildLost>(outcome));
-  CHECK_THAT(std::get<ChildLost>(outcome).how, Catch::Contains("nobody wants its batch"));
+  CHECK_THAT(std::get<ChildLost>(outcome).how, Catch::Contains("its batch was cancelled"));
   CHECK(child->has_ended());
 }
 

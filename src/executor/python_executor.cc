@@ -7,13 +7,25 @@
 namespace sluice::executor {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::seconds kLoadFailureMemory{10};
 constexpr int kAttempts = 2;
+
+// As python/sluice/history.py has a batch: how many keys, and the keys.
+void append_to(std::string& made, const std::vector<std::int64_t>& keys) {
+  const auto append = [&](std::int64_t value) {
+    for (int shift = 0; shift < 64; shift += 8)
+      made.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> shift & 0xff));
+  };
+  append(static_cast<std::int64_t>(keys.size()));
+  for (const std::int64_t key : keys) append(key);
+}
 
 }  // namespace
 
 PythonExecutor::PythonExecutor(PythonOptions options, std::size_t children_max)
-    : options_(std::move(options)), children_max_(children_max) {}
+    : options_(std::move(options)), children_max_(children_max), zygotes_(options_) {}
 
 PythonExecutor::~PythonExecutor() = default;
 
@@ -27,27 +39,65 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_ch
   {
     std::lock_guard lock(mutex_);
     // A batch must not pay for children that died before it came: two of those would look like its own doing.
-    idle_.remove_if([](const auto& idle) { return idle->has_ended(); });
-    const auto child = std::find_if(idle_.begin(), idle_.end(), [&](const auto& idle) {
-      return idle->pipeline().fingerprint == pipeline->fingerprint && idle->pipeline().python == pipeline->python;
-    });
-    if (child != idle_.end()) {
-      auto taken = std::move(*child);
-      idle_.erase(child);
+    idle_.remove_if([](const auto& idle) { return idle.child->has_ended(); });
+    const auto known =
+        std::find_if(idle_.begin(), idle_.end(), [&](const auto& idle) { return idle.child->runs(*pipeline); });
+    if (known != idle_.end()) {
+      auto taken = std::move(known->child);
+      idle_.erase(known);
+      taken->adopt(pipeline);
       return taken;
     }
-    const auto now = std::chrono::steady_clock::now();
+  }
+  return start_child(pipeline, stop);
+}
+
+std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_child(const BatchRequest& request,
+                                                                                    const std::stop_token& stop) {
+  if (request.virtual_workers == nullptr) return take_child(request.pipeline, stop);
+  std::vector<OwnChildren> ended;  // declared before the lock, like `lost`: their processes end outside of it
+  std::unique_ptr<PythonChild> own, lost;
+  {
+    std::lock_guard lock(mutex_);
+    ended = extract_ended_passes();
+    OwnChildren& children = passes_[request.virtual_workers];
+    children.resize(request.virtual_workers->made.size());
+    own = std::move(children.at(request.virtual_worker()));
+  }
+  if (own != nullptr && own->has_ended()) lost = std::move(own);
+  if (own != nullptr) return own;
+  const std::size_t made_bytes = request.virtual_workers->made.at(request.virtual_worker()).size();
+  if (made_bytes > 0)
+    log_info("executor", "virtual worker is rebuilt",
+             {{"worker", request.virtual_worker()}, {"history_bytes", made_bytes}});
+  return start_child(request.pipeline, stop);
+}
+
+std::vector<PythonExecutor::OwnChildren> PythonExecutor::extract_ended_passes() {
+  std::vector<OwnChildren> ended;
+  for (auto pass = passes_.begin(); pass != passes_.end();) {
+    const auto next = std::next(pass);
+    if (pass->first.expired()) ended.push_back(std::move(passes_.extract(pass).mapped()));
+    pass = next;
+  }
+  return ended;
+}
+
+std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::start_child(const PipelineHandle& pipeline,
+                                                                                     const std::stop_token& stop) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
     std::erase_if(load_failures_, [&](const auto& entry) { return entry.second.until < now; });
     if (const auto known = load_failures_.find(pipeline->fingerprint); known != load_failures_.end()) {
       return known->second.failure;
     }
   }
-  auto started = PythonChild::start(options_, spawner_, pipeline, stop);
+  auto started = zygotes_.start_child(pipeline, stop);
   if (const auto* failure = std::get_if<BatchFailure>(&started)) {
     log_warning("executor", "python pipeline not loaded", {{"reason", failure->failure.message}});
     std::lock_guard lock(mutex_);
-    load_failures_.insert_or_assign(pipeline->fingerprint,
-                                    LoadFailure{*failure, std::chrono::steady_clock::now() + kLoadFailureMemory});
+    load_failures_.insert_or_assign(pipeline->fingerprint, LoadFailure{*failure, Clock::now() + kLoadFailureMemory});
   }
   return started;
 }
@@ -55,10 +105,31 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_ch
 void PythonExecutor::give_back(std::unique_ptr<PythonChild> child) {
   std::unique_ptr<PythonChild> surplus;  // declared before the lock: its process ends outside of it
   std::lock_guard lock(mutex_);
-  idle_.push_front(std::move(child));
+  idle_.push_front({std::move(child), Clock::now()});
   if (idle_.size() <= children_max_) return;
-  surplus = std::move(idle_.back());
+  surplus = std::move(idle_.back().child);
   idle_.pop_back();
+  log_info("executor", "more idle Python children than the limit", {{"limit", children_max_}});
+}
+
+void PythonExecutor::give_back(const BatchRequest& request, std::unique_ptr<PythonChild> child) {
+  if (request.virtual_workers == nullptr) return give_back(std::move(child));
+  std::lock_guard lock(mutex_);
+  passes_.at(request.virtual_workers).at(request.virtual_worker()) = std::move(child);
+}
+
+void PythonExecutor::end_idle_children() {
+  zygotes_.end_idle();
+  std::list<IdleChild> ended;  // declared before the lock: their processes end outside of it
+  std::vector<OwnChildren> over;
+  std::lock_guard lock(mutex_);
+  over = extract_ended_passes();
+  for (auto idle = idle_.begin(); idle != idle_.end();) {
+    const auto next = std::next(idle);
+    const auto time_max = idle->child->is_orphan() ? options_.orphan_time_max : options_.idle_time_max;
+    if (Clock::now() - idle->since >= time_max) ended.splice(ended.end(), idle_, idle);
+    idle = next;
+  }
 }
 
 std::optional<BatchFailure> PythonExecutor::warm(const PipelineHandle& pipeline, const std::stop_token& stop) {
@@ -70,9 +141,20 @@ std::optional<BatchFailure> PythonExecutor::warm(const PipelineHandle& pipeline,
 
 std::variant<Batch, BatchFailure> PythonExecutor::run(const BatchRequest& request, const std::stop_token& stop,
                                                       const std::function<bool()>& cancelled) {
+  if (request.virtual_workers == nullptr) return try_twice(request, stop, cancelled);
+  std::string& made = request.virtual_workers->made.at(request.virtual_worker());
+  if (!request.history.empty()) made = request.history;
+  auto outcome = try_twice(request, stop, cancelled);
+  // A batch that failed counts, too: whoever makes it instead, the next one comes after it.
+  if (!request.virtual_workers->is_portable) append_to(made, request.indices);
+  return outcome;
+}
+
+std::variant<Batch, BatchFailure> PythonExecutor::try_twice(const BatchRequest& request, const std::stop_token& stop,
+                                                            const std::function<bool()>& cancelled) {
   std::string how;
   for (int attempt = 0; attempt < kAttempts && !stop.stop_requested() && !cancelled(); ++attempt) {
-    auto taken = take_child(request.pipeline, stop);
+    auto taken = take_child(request, stop);
     if (auto* failure = std::get_if<BatchFailure>(&taken)) return std::move(*failure);
     auto child = std::get<std::unique_ptr<PythonChild>>(std::move(taken));
     auto outcome = child->run(request, stop, cancelled);
@@ -81,7 +163,7 @@ std::variant<Batch, BatchFailure> PythonExecutor::run(const BatchRequest& reques
       log_warning("executor", "python child lost", {{"how", how}, {"attempt", attempt + 1}});
       continue;
     }
-    give_back(std::move(child));
+    give_back(request, std::move(child));
     if (auto* failure = std::get_if<BatchFailure>(&outcome)) return std::move(*failure);
     return std::get<Batch>(std::move(outcome));
   }

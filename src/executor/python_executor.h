@@ -1,18 +1,23 @@
 // Runs batches of Python pipelines in child processes, as many at once as threads call run().
 //
-// Idle children are kept for the next batch of their pipeline, the least recently used given up beyond the bound. One
-// that dies while it idles (the kernel was short of memory) is replaced before anybody notices. A child that dies with
-// a batch is replaced and the batch tried once more; if it dies again, the failure names the signal or the exit code. A
-// pipeline that could not be loaded is not tried again for a while: each attempt costs an interpreter.
+// Idle children are kept for the next batch of their pipeline until they have idled too long: loaders may take turns.
+// Only where memory needs a bound, the least recently used is given up beyond it. One
+// that dies while it idles (the kernel was short of memory) is replaced before the next batch. A child that dies with a
+// batch is replaced, and the batch is tried once more. If it dies again, the failure names the signal or the exit code.
+// A virtual worker has a child of its own, which ends with its pass. One that is lost is rebuilt in another child.
+// A pipeline that could not be loaded is not tried again for a while: each attempt costs an interpreter.
 #pragma once
 
 #include <list>
 #include <map>
 #include <mutex>
 
-#include "src/executor/python_child.h"
+#include "src/executor/python_zygotes.h"
 
 namespace sluice::executor {
+
+// Room for three loaders that take turns on every thread, and for a few more where there are few threads.
+constexpr std::size_t idle_children_max(std::size_t threads) { return 3 * threads + 5; }
 
 // Thread safety: run() may be called from any thread.
 class PythonExecutor {
@@ -21,30 +26,50 @@ class PythonExecutor {
   PythonExecutor(PythonOptions options, std::size_t children_max);
   ~PythonExecutor();
 
-  // Blocks for the batch. `stop` kills the child in use; `cancelled` turns true when nobody wants the batch any more.
+  // Blocks for the batch. `stop` kills the child in use; `cancelled` turns true when the batch is no longer wanted.
   std::variant<Batch, BatchFailure> run(const BatchRequest& request, const std::stop_token& stop,
                                         const std::function<bool()>& cancelled);
 
-  // Starts a child for the pipeline, if none is idle, so that the first batch need not wait for an interpreter.
+  // Makes a child for the pipeline, if none is idle, so that the first batch need not wait for an interpreter.
   std::optional<BatchFailure> warm(const PipelineHandle& pipeline, const std::stop_token& stop);
+
+  // Ends the children, and what they were forked from, that have idled too long. Call it every second.
+  void end_idle_children();
 
   std::size_t idle_children() const;
 
  private:
+  struct IdleChild {
+    std::unique_ptr<PythonChild> child;
+    std::chrono::steady_clock::time_point since;
+  };
+  // Of one pass, by virtual worker: null while it runs a batch, or is lost.
+  using OwnChildren = std::vector<std::unique_ptr<PythonChild>>;
+  using Passes = std::map<std::weak_ptr<const VirtualWorkers>, OwnChildren, std::owner_less<>>;
   struct LoadFailure {
     BatchFailure failure;
     std::chrono::steady_clock::time_point until;
   };
 
+  std::variant<Batch, BatchFailure> try_twice(const BatchRequest& request, const std::stop_token& stop,
+                                              const std::function<bool()>& cancelled);
   std::variant<std::unique_ptr<PythonChild>, BatchFailure> take_child(const PipelineHandle& pipeline,
                                                                       const std::stop_token& stop);
+  std::variant<std::unique_ptr<PythonChild>, BatchFailure> take_child(const BatchRequest& request,
+                                                                      const std::stop_token& stop);
+  std::variant<std::unique_ptr<PythonChild>, BatchFailure> start_child(const PipelineHandle& pipeline,
+                                                                       const std::stop_token& stop);
   void give_back(std::unique_ptr<PythonChild> child);
+  void give_back(const BatchRequest& request, std::unique_ptr<PythonChild> child);
+  // Takes out the children of passes that are over. REQUIRES: the lock is held.
+  std::vector<OwnChildren> extract_ended_passes();
 
   const PythonOptions options_;
   const std::size_t children_max_;
-  ProcessSpawner spawner_;  // before the children: they must be gone when its thread ends
+  PythonZygotes zygotes_;  // before the children: they must be gone when it ends
   mutable std::mutex mutex_;
-  std::list<std::unique_ptr<PythonChild>> idle_;      // the last used first
+  std::list<IdleChild> idle_;  // the last used first
+  Passes passes_;
   std::map<std::string, LoadFailure> load_failures_;  // by fingerprint
 };
 

@@ -1,16 +1,20 @@
 // PythonExecutor against children that behave and misbehave (testing/python/sluice/executor.py).
 #include "src/executor/python_executor.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "src/base/testing/temporary_directory.h"
 
 namespace sluice::executor {
 namespace {
@@ -26,7 +30,8 @@ struct Fixture {
   std::uint64_t next_pipeline = 1;
 
   BatchRequest request(const std::string& blob, const std::string& python = "/usr/bin/python3") {
-    auto pipeline = make_pipeline(next_pipeline++, ExecutorKind::kPython, blob, python, 3);
+    auto pipeline =
+        make_pipeline(next_pipeline++, ExecutorKind::kPython, *transport::SealedMemory::copy_of(blob), python, 3);
     REQUIRE(pipeline.ok());
     BatchRequest request;
     request.pipeline = *pipeline;
@@ -75,6 +80,38 @@ TEST_CASE("an idle child is used again by its own pipeline only") {
   CHECK(f.executor.idle_children() == 2);  // the bound: the least recently used one is given up
 }
 
+TEST_CASE("loaders that take turns keep their children until they have idled too long") {
+  Fixture f;
+  PythonExecutor executor({.arena = f.arena,
+                           .python_path = std::filesystem::absolute("src/executor/testing/python").string(),
+                           .idle_time_max = std::chrono::milliseconds(300)},
+                          idle_children_max(1));
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 3; ++i) {
+    requests.push_back(f.request(R"({"behaviour": "echo", "loader": )" + std::to_string(i) + "}"));
+    REQUIRE(std::holds_alternative<Batch>(executor.run(requests.back(), {}, [] { return false; })));
+  }
+  executor.end_idle_children();
+  CHECK(executor.idle_children() == 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(310));
+  executor.end_idle_children();
+  CHECK(executor.idle_children() == 0);
+}
+
+TEST_CASE("children of a forgotten pipeline go soon, those of another one stay") {
+  Fixture f;
+  PythonExecutor executor({.arena = f.arena,
+                           .python_path = std::filesystem::absolute("src/executor/testing/python").string(),
+                           .orphan_time_max = std::chrono::milliseconds(0)},
+                          idle_children_max(1));
+  const BatchRequest kept = f.request(behaviour("echo"));
+  for (const BatchRequest& request : {kept, f.request(R"({"behaviour": "echo", "other": 1})")})
+    REQUIRE(std::holds_alternative<Batch>(executor.run(request, {}, [] { return false; })));
+  CHECK(executor.idle_children() == 2);
+  executor.end_idle_children();
+  CHECK(executor.idle_children() == 1);
+}
+
 TEST_CASE("a user's exception comes back with type, traceback and pickle, and the child lives on") {
   Fixture f;
   const BatchFailure failure = f.failure(f.request(behaviour("raise")));
@@ -87,11 +124,77 @@ TEST_CASE("a user's exception comes back with type, traceback and pickle, and th
 
 TEST_CASE("a child that dies is replaced once") {
   Fixture f;
-  const auto marker = std::filesystem::temp_directory_path() / ("python_executor_test." + std::to_string(::getpid()));
-  std::filesystem::remove(marker);
+  const testing::TemporaryDirectory folder;
+  const auto marker = folder.path / "marker";
   const auto outcome = f.run(f.request(R"({"behaviour": "segfault once", "marker": ")" + marker.string() + R"("})"));
   CHECK(std::holds_alternative<Batch>(outcome));
   CHECK(std::filesystem::remove(marker));
+}
+
+nlohmann::json remembered(Fixture& f, BatchRequest request, std::uint64_t seq) {
+  request.seq = seq;
+  request.indices = {static_cast<std::int64_t>(seq), -1};
+  const auto outcome = f.run(request);
+  REQUIRE(std::holds_alternative<Batch>(outcome));
+  return nlohmann::json::parse(std::get<Batch>(outcome).structure);
+}
+
+TEST_CASE("a virtual worker has a child of its own, which is rebuilt from what it has made") {
+  using Words = std::vector<std::int64_t>;
+  Fixture f;
+  BatchRequest request = f.request(behaviour("remembers"));
+  request.virtual_workers = std::make_shared<VirtualWorkers>(3);
+  const auto first = remembered(f, request, 0), other = remembered(f, request, 1), second = remembered(f, request, 3);
+  CHECK(first["pid"] == second["pid"]);
+  CHECK(first["pid"] != other["pid"]);
+  CHECK(first["history"] == Words{});
+  CHECK(second["history"] == Words{});
+  CHECK(f.executor.idle_children() == 0);
+  REQUIRE(::kill(first["pid"].get<pid_t>(), SIGKILL) == 0);
+  const auto third = remembered(f, request, 6);
+  CHECK(third["pid"] != first["pid"]);
+  CHECK(third["history"] == Words{2, 0, -1, 2, 3, -1});
+  CHECK(remembered(f, request, 4)["pid"] == other["pid"]);
+  SECTION("another pass has other children, and can begin where this one is") {
+    BatchRequest resumed = f.request(behaviour("remembers"));
+    resumed.virtual_workers = std::make_shared<VirtualWorkers>(3);
+    resumed.history = request.virtual_workers->made[0];
+    const auto fourth = remembered(f, resumed, 9);
+    CHECK(fourth["pid"] != third["pid"]);
+    CHECK(fourth["history"] == Words{2, 0, -1, 2, 3, -1, 2, 6, -1});
+  }
+  SECTION("the children end with their pass") {
+    request.virtual_workers.reset();
+    f.executor.end_idle_children();
+    CHECK(::kill(third["pid"].get<pid_t>(), 0) != 0);
+  }
+}
+
+TEST_CASE("a virtual worker that is lost with a batch makes the earlier ones again, and then that") {
+  Fixture f;
+  const testing::TemporaryDirectory folder;
+  const auto marker = folder.path / "marker";
+  BatchRequest request = f.request(R"({"behaviour": "segfault once", "marker": ")" + marker.string() + R"("})");
+  request.virtual_workers = std::make_shared<VirtualWorkers>(3);
+  CHECK(std::holds_alternative<Batch>(f.run(request)));
+  CHECK(request.virtual_workers->made[1].size() == 4 * sizeof(std::int64_t));
+}
+
+TEST_CASE("of a portable virtual worker nothing is kept: its requests say what it has made") {
+  Fixture f;
+  BatchRequest request = f.request(behaviour("remembers"));
+  request.virtual_workers = std::make_shared<VirtualWorkers>(3, true);
+  const auto first = remembered(f, request, 1), second = remembered(f, request, 4);
+  CHECK(first["pid"] == second["pid"]);
+  CHECK(request.virtual_workers->made[1].empty());
+}
+
+TEST_CASE("a virtual worker's batch that failed counts as made") {
+  Fixture f;
+  BatchRequest request = f.request(behaviour("raise"));
+  request.virtual_workers = std::make_shared<VirtualWorkers>(3);
+  f.failure(request);
+  CHECK(request.virtual_workers->made[1].size() == 4 * sizeof(std::int64_t));
 }
 
 TEST_CASE("a batch that kills every child fails with the way they ended") {
@@ -101,7 +204,7 @@ TEST_CASE("a batch that kills every child fails with the way they ended") {
   };
   for (const Case& test :
        {Case{"segfault", "was killed by signal 11 (Segmentation fault)"}, Case{"exit", "exited with code 3"},
-        Case{"nonsense", "unknown type 'dance'"}, Case{"foreign answer", "a request that nobody made"},
+        Case{"nonsense", "unknown type 'dance'"}, Case{"foreign answer", "a request that was not made"},
         Case{"tensor outside", "a tensor outside its slot"}, Case{"half a frame", "exited with code 0"},
         Case{"endless frame", "json_bytes is 4294967295"}}) {
     INFO(test.behaviour);
@@ -114,10 +217,10 @@ TEST_CASE("a batch that kills every child fails with the way they ended") {
   }
 }
 
-TEST_CASE("children that die while they idle are nobody's failure") {
+TEST_CASE("children that die while they idle fail no batch") {
   Fixture f;
-  std::string folder = (std::filesystem::temp_directory_path() / "python_executor_test.XXXXXX").string();
-  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const testing::TemporaryDirectory directory;
+  const std::string folder = directory.path.string();
   const BatchRequest request = f.request(R"({"behaviour": "meet", "children": 2, "folder": ")" + folder + R"("})");
   {
     std::jthread first([&] { f.run(request); }), second([&] { f.run(request); });
@@ -125,14 +228,14 @@ TEST_CASE("children that die while they idle are nobody's failure") {
   REQUIRE(f.executor.idle_children() == 2);
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const pid_t pid = std::stoi(entry.path().filename().string());
+    const transport::UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     ::kill(pid, SIGKILL);
-    siginfo_t info{};
-    REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
+    pollfd ended{process.get(), POLLIN, 0};
+    REQUIRE(::poll(&ended, 1, 60'000) == 1);
   }
   // Both would have been tried, and the batch given up as one that kills its children.
   CHECK(std::holds_alternative<Batch>(f.run(request)));
   CHECK(f.executor.idle_children() == 1);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a child that ends after its answer costs a new child, not the next batch") {
@@ -189,7 +292,7 @@ TEST_CASE("a batch larger than the arena is refused by name, and the child lives
   CHECK(f.executor.idle_children() == 1);
 }
 
-TEST_CASE("a child that hangs is killed when nobody wants its batch, or when we end") {
+TEST_CASE("a child that hangs is killed when its batch is cancelled, or at the executor's end") {
   Fixture f;
   const BatchRequest request = f.request(behaviour("hang"));
   SECTION("cancelled") {

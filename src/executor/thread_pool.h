@@ -1,8 +1,8 @@
 // The threads that execute batches.
 //
-// Whoever hands out work counts credits and so never submits more jobs than fit; the queue here is bounded all the
-// same. set_threads() follows a CPU quota that changes while we run: surplus threads finish their job and then idle.
-// Thread safety: all methods may be called from any thread, except that the destructor waits for running jobs.
+// Callers count credits and so never submit more jobs than fit; the queue is bounded all the same. set_threads()
+// follows a CPU quota that changes at run time. Surplus threads finish their job and then idle. Thread safety: all
+// methods may be called from any thread, except that the destructor waits for running jobs.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@
 
 namespace sluice::executor {
 
-// What a job finds on its thread.
+// The resources of a thread, for its jobs.
 struct ThreadState {
   NativeScratch scratch;
   std::stop_token stop;  // requested when the pool is being destroyed

@@ -115,7 +115,6 @@ Arena::Ticket Arena::allocate_async(std::size_t bytes, Granted granted) {
 
 void Arena::cancel(Ticket ticket, Error reason) {
   Granted granted;
-  std::list<Grant> grants;
   {
     std::lock_guard lock(mutex_);
     const auto waiter =
@@ -123,10 +122,9 @@ void Arena::cancel(Ticket ticket, Error reason) {
     if (waiter == waiters_.end()) return;
     granted = std::move(waiter->granted);
     waiters_.erase(waiter);
-    grants = serve_waiters_locked();  // those behind it may fit
   }
   granted(std::move(reason));
-  for (Grant& grant : grants) grant.granted(std::move(grant.slot));
+  serve_waiters();  // those behind it may fit
 }
 
 Result<ArenaSlot> Arena::allocate(std::size_t bytes, const std::stop_token& stop) {
@@ -168,19 +166,23 @@ void Arena::sweep_waiters() {
   }
 }
 
-std::list<Arena::Grant> Arena::serve_waiters_locked() {
-  std::list<Grant> grants;
+void Arena::serve_waiters() {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(serving_, true)) return;  // the call that serves sees the returned slots
   while (!waiters_.empty()) {
     ArenaSlot slot = take_locked(waiters_.front().bytes);
     if (!slot.valid()) break;
-    grants.push_back({std::move(waiters_.front().granted), std::move(slot)});
+    Granted granted = std::move(waiters_.front().granted);
     waiters_.pop_front();
+    lock.unlock();
+    granted(std::move(slot));
+    granted = nullptr;  // its captures may give a slot back, too
+    lock.lock();
   }
-  return grants;
+  serving_ = false;
 }
 
 void Arena::release(std::size_t offset) {
-  std::list<Grant> grants;
   {
     std::lock_guard lock(mutex_);
     const auto used = used_.find(offset);
@@ -200,9 +202,8 @@ void Arena::release(std::size_t offset) {
       }
     }
     free_.emplace(offset, block);
-    grants = serve_waiters_locked();
   }
-  for (Grant& grant : grants) grant.granted(std::move(grant.slot));
+  serve_waiters();
 }
 
 std::size_t Arena::largest_run_without_lent_locked() const {

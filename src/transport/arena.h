@@ -1,9 +1,9 @@
 // The arena: one memfd, mapped by the feeder and by its clients (and by Python children), cut into slots.
 //
 // A batch is written into a slot once and read there by the trainer. The file has no name, is sparse, and cannot
-// shrink under a client that has mapped it (F_SEAL_SHRINK). Page faults and zeroing cost more than the copy itself, so
-// a slot is taken from memory that was used before wherever it fits (best: an equal slot freed last), and only then
-// from untouched memory.
+// shrink under a client that has mapped it (F_SEAL_SHRINK). Page faults and zeroing cost more than the copy itself. So
+// a slot is taken from memory that was used before where it fits (best: an equal slot freed last), and only else from
+// untouched memory.
 //
 // Lending. A slot whose tensors the trainer may keep for ever is *lent*; every other slot comes back in bounded time.
 // try_lend() refuses to lend when the largest run of memory free of lent slots would drop below what the next batch
@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -78,8 +77,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
   ArenaSlot try_allocate(std::size_t bytes);
 
   // First come, first served: `granted` runs exactly once, either before this returns or on the thread that frees
-  // enough memory, and gets ResourceExhausted if `bytes` exceeds the arena, or what cancel() is given.
-  // At most kWaitersMax wait at a time.
+  // enough memory. It gets ResourceExhausted if `bytes` exceeds the arena, or the error given to cancel(). At most
+  // kWaitersMax wait at a time.
   Ticket allocate_async(std::size_t bytes, Granted granted);
 
   // Ends a wait with `reason`; nothing happens if it was granted already.
@@ -94,8 +93,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
   // True if `bytes` can be allocated once every slot that is not lent has come back.
   bool fits_beside_lent(std::size_t bytes) const;
 
-  // To be called about once a second where slots are lent: whoever could not have been served for kSweepsMax sweeps
-  // even if every slot that is not lent came back is refused (ResourceExhausted). Only the trainer could help them.
+  // To be called about once a second where slots are lent. A waiter is refused (ResourceExhausted) if for kSweepsMax
+  // sweeps it could not have been served even with every slot back that is not lent. Only the trainer could help them.
   void sweep_waiters();
 
   static constexpr std::size_t kWaitersMax = 4096;
@@ -117,14 +116,12 @@ class Arena : public std::enable_shared_from_this<Arena> {
     Granted granted;
     int hopeless_sweeps = 0;
   };
-  struct Grant {
-    Granted granted;
-    ArenaSlot slot;
-  };
 
   Arena(UniqueFd fd, std::byte* data, std::size_t bytes);
   ArenaSlot take_locked(std::size_t bytes);
-  std::list<Grant> serve_waiters_locked();
+  // One call serves at a time, in a loop: callbacks that give their slot back at once must not nest as deep as many
+  // wait.
+  void serve_waiters();
   void release(std::size_t offset);
   std::size_t largest_run_without_lent_locked() const;
 
@@ -135,6 +132,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   std::map<std::size_t, FreeBlock> free_;  // by offset
   std::map<std::size_t, UsedBlock> used_;  // by offset
   std::deque<Waiter> waiters_;
+  bool serving_ = false;
   std::uint64_t tick_ = 0;
   std::uint64_t next_slot_ = 1;
   Ticket next_ticket_ = 1;

@@ -36,7 +36,7 @@ class Model {
     check();
   }
 
-  // Whoever waits is served when everything comes back.
+  // Every waiter is served when all slots come back.
   void free_all() {
     while (!slots_.empty()) {
       free_one();
@@ -114,7 +114,7 @@ class Model {
 
   void check() const {
     const std::size_t largest = largest_free_run();
-    // Nobody waits while there is room for the first in the line, and nobody passes it.
+    // No waiter waits while there is room for the first in the line, and none passes it.
     if (!waiting_.empty()) RC_ASSERT(waiting_.begin()->second.bytes > largest);
     if (!waiting_.empty()) RC_ASSERT(!arena_->try_allocate(1).valid());
     std::size_t used = 0;

@@ -78,7 +78,7 @@ TEST_CASE("who asks for more than the arena is told so at once") {
   CHECK_THAT(slot.error().message(), Catch::Contains("--arena-bytes"));
 }
 
-TEST_CASE("waiters are served first come, first served, and nobody passes a large one") {
+TEST_CASE("waiters are served first come, first served, and none passes a large one") {
   auto arena = make_arena(4);
   ArenaSlot first = arena->try_allocate(2 * kPage);
   ArenaSlot second = arena->try_allocate(1 * kPage);

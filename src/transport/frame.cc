@@ -121,6 +121,33 @@ Result<std::size_t> send_some(int socket, std::span<const char> bytes, int passe
   }
 }
 
+Result<std::size_t> receive_some(int socket, std::span<char> bytes, UniqueFd& passed_fd) {
+  iovec vector{bytes.data(), bytes.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t count = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (count < 0) {
+    if (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK) return std::size_t{0};
+    if (errno == ECONNRESET) return unavailable("the peer closed the socket");
+    return errno_error("recvmsg");
+  }
+  if (count == 0) return unavailable("the peer closed the socket");
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    // Alignment leaves room for two where we asked for one; a descriptor that we did not own would stay open for ever.
+    for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= header->cmsg_len; at += sizeof(int)) {
+      int received = -1;
+      std::memcpy(&received, CMSG_DATA(header) + at, sizeof(int));
+      passed_fd.reset(received);
+    }
+  }
+  return static_cast<std::size_t>(count);
+}
+
 FrameSocket::FrameSocket(UniqueFd fd, FrameLimits limits) : fd_(std::move(fd)), decoder_(limits) {}
 
 Result<void> FrameSocket::send(std::string_view json, std::string_view blob, Deadline deadline, int passed_fd) {
@@ -140,30 +167,8 @@ Result<void> FrameSocket::send(std::string_view json, std::string_view blob, Dea
 
 Result<void> FrameSocket::read_some() {
   char buffer[kReadBytes];
-  iovec vector{buffer, sizeof(buffer)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t count = ::recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (count < 0) {
-    if (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK) return {};
-    if (errno == ECONNRESET) return unavailable("the peer closed the socket");
-    return errno_error("recvmsg");
-  }
-  if (count == 0) return unavailable("the peer closed the socket");
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    // Alignment leaves room for two where we asked for one; a descriptor that we did not own would stay open for ever.
-    for (std::size_t at = 0; CMSG_LEN(at + sizeof(int)) <= header->cmsg_len; at += sizeof(int)) {
-      int received = -1;
-      std::memcpy(&received, CMSG_DATA(header) + at, sizeof(int));
-      passed_fd_.reset(received);
-    }
-  }
-  return decoder_.feed({buffer, static_cast<std::size_t>(count)}, ready_);
+  SLUICE_TRY(const std::size_t count, receive_some(fd_.get(), buffer, passed_fd_));
+  return decoder_.feed({buffer, count}, ready_);
 }
 
 Result<Frame> FrameSocket::receive(Deadline deadline, const std::stop_token& stop) {

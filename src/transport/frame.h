@@ -1,4 +1,4 @@
-// Frames of the local protocol: client <-> feeder and Python child <-> parent (docs/designs/first-slice.md section 4).
+// Frames of the local protocol: client <-> feeder and Python child <-> parent (docs/designs/protocols.md section 4).
 //
 //   u32le json_bytes | u32le blob_bytes | json | blob
 //
@@ -93,5 +93,9 @@ class FrameSocket {
 // Sends as much of `bytes` as the non-blocking socket takes, with `passed_fd` (if >= 0) on the first byte. Returns
 // the number of bytes taken, 0 when the socket is full. Never raises SIGPIPE.
 Result<std::size_t> send_some(int socket, std::span<const char> bytes, int passed_fd = -1);
+
+// Receives what has arrived, at most `bytes`. A descriptor that came with it goes to `passed_fd`; of several the last.
+// Returns the number of bytes, 0 when there are none yet. Errors: Unavailable when the peer has closed its end.
+Result<std::size_t> receive_some(int socket, std::span<char> bytes, UniqueFd& passed_fd);
 
 }  // namespace sluice::transport

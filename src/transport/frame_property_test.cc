@@ -61,7 +61,7 @@ TEST_CASE("every prefix of a stream holds exactly the frames that it completes")
         static_cast<std::size_t>(std::count_if(ends.begin(), ends.end(), [&](auto end) { return end <= length; }));
     CHECK(got.size() == complete);
     CHECK(is_prefix(got, frames));
-    // Whoever closes the socket elsewhere has said only half of something.
+    // A peer that closes the socket elsewhere has sent half a frame.
     CHECK(decoder.idle() == (length == 0 || std::find(ends.begin(), ends.end(), length) != ends.end()));
   }
 }
@@ -213,7 +213,7 @@ void send_fds(int socket, const std::vector<int>& fds, const char* byte) {
   REQUIRE(::sendmsg(socket, &message, MSG_NOSIGNAL) == 1);
 }
 
-TEST_CASE("descriptors that nobody asked for are closed, however many come at once") {
+TEST_CASE("descriptors that no message announces are closed, however many come at once") {
   for (std::size_t passed = 1; passed <= 4; ++passed) {
     INFO(passed << " descriptors");
     const UniqueFd file(::memfd_create("frame_property_test", MFD_CLOEXEC));

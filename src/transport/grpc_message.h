@@ -18,7 +18,7 @@ namespace sluice::transport {
 
 inline constexpr const char* kExecuteMethod = "/sluice.v1.DataWorker/Execute";
 inline constexpr int kFeederMessageBytesMax = 256 << 20;              // chunks; a single sample may be large
-inline constexpr int kWorkerMessageBytesMax = (1 << 30) + (1 << 20);  // pipelines
+inline constexpr int kWorkerMessageBytesMax = (1 << 30) + (1 << 20);  // states of pipelines
 inline constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 20;
 
 // Two slices: the header with its padding, and a reference to the payload that releases `owner` when gRPC is done.
@@ -44,7 +44,7 @@ class WriteQueue {
   bool written(bool ok);
   // No more messages; those queued go out first. True if there are none.
   bool close_after_sending();
-  // No more writes are started; what is queued is dropped. A write in progress still ends with written().
+  // No more writes are started; queued ones are dropped. A write in progress still ends with written().
   void abort();
 
  private:

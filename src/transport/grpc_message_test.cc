@@ -12,7 +12,7 @@ namespace {
 v1::Header request_header() {
   v1::Header header;
   header.mutable_request()->set_id(7);
-  for (int i = 0; i < 100; ++i) header.mutable_request()->add_indices(i * i);
+  for (int i = 0; i < 100; ++i) header.mutable_request()->mutable_batch()->add_indices(i * i);
   return header;
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("every prefix of a message is an error or a message with less payload"
     const auto message = decode_message(raw(whole.substr(0, length)));
     REQUIRE(message.ok() == (length >= header_end));
     if (!message.ok()) continue;
-    CHECK(message->header.request().indices_size() == 100);
+    CHECK(message->header.request().batch().indices_size() == 100);
     const std::size_t padded_end = whole.size() - payload->size();
     CHECK(message->payload.bytes() == (length > padded_end ? length - padded_end : 0));
   }

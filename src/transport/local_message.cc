@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/transport/json_reader.h"
+#include "src/base/json_reader.h"
 
 namespace sluice::transport {
 namespace {
@@ -50,13 +50,15 @@ void read(JsonReader& reader, OpenMessage& message) {
   reader.required("pipeline", message.pipeline);
   reader.required("base_seed", message.base_seed);
   reader.required("epoch", message.epoch);
+  reader.optional("virtual_workers", message.virtual_workers);
+  reader.optional("portable", message.portable);
 }
 
 void read(JsonReader& reader, RequestMessage& message) {
   reader.required("stream", message.stream);
-  reader.required("seq", message.seq);
-  reader.required("position", message.position);
-  reader.required("indices", message.indices);
+  reader.required("seq", message.batch.seq);
+  reader.required("position", message.batch.position);
+  reader.required("indices", message.batch.indices);
 }
 
 void read(JsonReader& reader, ReleaseMessage& message) { reader.required("slots", message.slots); }
@@ -70,11 +72,18 @@ void read(JsonReader& reader, ProgressMessage& message) {
   reader.optional("queue_depth", message.queue_depth);
   reader.optional("queue_capacity", message.queue_capacity);
   reader.optional("epoch", message.epoch);
+  reader.optional("remaining_samples", message.remaining_samples);
 }
 
 void read(JsonReader& reader, CloseMessage& message) { reader.required("stream", message.stream); }
 
+void read(JsonReader& reader, ForgetMessage& message) { reader.required("pipeline", message.pipeline); }
+
 void read(JsonReader& reader, LoadedMessage& message) { reader.required("pipeline", message.pipeline); }
+
+void read(JsonReader& reader, ForkedMessage& message) { reader.required("pid", message.pid); }
+
+void read(JsonReader& reader, ReapedMessage& message) { reader.required("status", message.status); }
 
 void read(JsonReader& reader, AllocMessage& message) {
   reader.required("id", message.id);
@@ -91,6 +100,7 @@ void read(JsonReader& reader, TensorDescription& tensor) {
 void read(JsonReader& reader, DoneMessage& message) {
   reader.required("id", message.id);
   reader.required("seconds", message.seconds);
+  reader.optional("blocked_seconds", message.blocked_seconds);
   const json* list = reader.find("tensors");
   if (list == nullptr || !list->is_array() || list->size() > kTensorsMax) {
     return reader.fail("tensors", "must be a list of at most " + std::to_string(kTensorsMax));
@@ -151,7 +161,7 @@ Result<ClientMessage> parse_client_message(std::string_view text) {
       {"request", parse_as<Any, RequestMessage>},   {"release", parse_as<Any, ReleaseMessage>},
       {"progress", parse_as<Any, ProgressMessage>}, {"open", parse_as<Any, OpenMessage>},
       {"close", parse_as<Any, CloseMessage>},       {"hello", parse_as<Any, HelloMessage>},
-      {"pipeline", parse_as<Any, PipelineMessage>},
+      {"pipeline", parse_as<Any, PipelineMessage>}, {"forget", parse_as<Any, ForgetMessage>},
   };
   return parse_message(text, kParsers);
 }
@@ -159,10 +169,9 @@ Result<ClientMessage> parse_client_message(std::string_view text) {
 Result<ChildMessage> parse_child_message(std::string_view text) {
   using Any = ChildMessage;
   static constexpr Parser<Any> kParsers[] = {
-      {"done", parse_as<Any, DoneMessage>},
-      {"alloc", parse_as<Any, AllocMessage>},
-      {"loaded", parse_as<Any, LoadedMessage>},
-      {"error", parse_as<Any, ChildErrorMessage>},
+      {"done", parse_as<Any, DoneMessage>},     {"alloc", parse_as<Any, AllocMessage>},
+      {"loaded", parse_as<Any, LoadedMessage>}, {"forked", parse_as<Any, ForkedMessage>},
+      {"reaped", parse_as<Any, ReapedMessage>}, {"error", parse_as<Any, ChildErrorMessage>},
   };
   return parse_message(text, kParsers);
 }
@@ -205,16 +214,21 @@ std::string to_json(const ErrorMessage& message) {
 
 std::string load_json(std::uint64_t pipeline) { return dump({{"type", "load"}, {"pipeline", pipeline}}); }
 
+std::string fork_json() { return dump({{"type", "fork"}}); }
+
+std::string reap_json(std::int64_t pid) { return dump({{"type", "reap"}, {"pid", pid}}); }
+
+std::string state_json(std::uint64_t pipeline) { return dump({{"type", "state"}, {"pipeline", pipeline}}); }
+
 std::string to_json(const ExecuteMessage& message) {
   return dump({{"type", "execute"},
                {"id", message.id},
                {"pipeline", message.pipeline},
-               {"stream", message.stream},
-               {"seq", message.seq},
-               {"base_seed", message.base_seed},
-               {"epoch", message.epoch},
-               {"position", message.position},
-               {"indices", *message.indices},
+               {"seq", message.batch->seq},
+               {"base_seed", message.batch->base_seed},
+               {"epoch", message.batch->epoch},
+               {"position", message.batch->position},
+               {"indices", message.batch->indices},
                {"worker_id", message.worker_id},
                {"num_workers", message.num_workers}});
 }
@@ -226,7 +240,5 @@ std::string slot_json(std::uint64_t id, std::uint64_t offset) {
 std::string no_slot_json(std::uint64_t id, std::string_view error) {
   return dump({{"type", "slot"}, {"id", id}, {"error", error}});
 }
-
-std::string quit_json() { return dump({{"type", "quit"}}); }
 
 }  // namespace sluice::transport

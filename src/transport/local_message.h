@@ -1,5 +1,5 @@
-// The messages of the local protocol as values (docs/designs/first-slice.md section 4): the one place that knows their
-// JSON. Parsing checks type and range of every field, so that a wrong peer is told the field and harms nobody.
+// The messages of the local protocol as values (docs/designs/protocols.md section 4): the one place that knows their
+// JSON. Parsing checks type and range of every field, so that a wrong peer is told the field and does no harm.
 // Thread safety: values and pure functions.
 #pragma once
 
@@ -11,19 +11,13 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/transport/batch.h"
 
 namespace sluice::transport {
 
 inline constexpr int kLocalProtocol = 1;
 
-struct TensorDescription {
-  std::string dtype;
-  std::vector<std::int64_t> shape;
-  std::uint64_t offset = 0;  // bytes; what it is relative to is the message's business
-  std::uint64_t nbytes = 0;
-};
-
-// What a person needs to find a failure in their code: Python's exception, or ours in its clothes. The pickled
+// A failure for the user, to find it in their code: Python's exception, or Sluice's error in the same form. The pickled
 // exception, if there is one, travels as the frame's blob.
 struct Failure {
   std::string exception_type;
@@ -51,12 +45,13 @@ struct OpenMessage {
   std::uint64_t pipeline = 0;
   std::uint64_t base_seed = 0;
   std::uint64_t epoch = 0;
+  std::uint32_t virtual_workers = 0;  // that make its batches, each in their order; 0: any executor, in any order
+  bool portable = false;  // a request says all that its virtual worker has made before: any executor may take it up
 };
+// Of a stream with virtual workers the frame's blob may hold the batches that the virtual worker has made before.
 struct RequestMessage {
   std::uint64_t stream = 0;
-  std::uint64_t seq = 0;
-  std::uint64_t position = 0;
-  std::vector<std::int64_t> indices;
+  BatchSpec batch;  // base_seed and epoch are the stream's and do not travel
 };
 struct ReleaseMessage {
   std::vector<std::uint64_t> slots;
@@ -70,12 +65,16 @@ struct ProgressMessage {
   double queue_depth = 0;
   double queue_capacity = 0;
   double epoch = 0;
+  std::optional<std::uint64_t> remaining_samples;  // that the training will still take; none: it does not say
 };
 struct CloseMessage {
   std::uint64_t stream = 0;
 };
+struct ForgetMessage {
+  std::uint64_t pipeline = 0;
+};
 using ClientMessage = std::variant<HelloMessage, PipelineMessage, OpenMessage, RequestMessage, ReleaseMessage,
-                                   ProgressMessage, CloseMessage>;
+                                   ProgressMessage, CloseMessage, ForgetMessage>;
 
 // Errors: InvalidArgument "request.indices[3]: must be a whole number".
 Result<ClientMessage> parse_client_message(std::string_view json);
@@ -108,25 +107,28 @@ std::string to_json(const ErrorMessage& message);
 struct ExecuteMessage {
   std::uint64_t id = 0;
   std::uint64_t pipeline = 0;
-  std::uint64_t stream = 0;
-  std::uint64_t seq = 0;
-  std::uint64_t base_seed = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t position = 0;
-  const std::vector<std::int64_t>* indices = nullptr;
+  const BatchSpec* batch = nullptr;
   std::uint32_t worker_id = 0;
   std::uint32_t num_workers = 0;
 };
 
 std::string load_json(std::uint64_t pipeline);
+std::string fork_json();
+std::string reap_json(std::int64_t pid);
+std::string state_json(std::uint64_t pipeline);
 std::string to_json(const ExecuteMessage& message);
 std::string slot_json(std::uint64_t id, std::uint64_t offset);
 std::string no_slot_json(std::uint64_t id, std::string_view error);
-std::string quit_json();
 
 // ---- Python child -> parent ----
 struct LoadedMessage {
   std::uint64_t pipeline = 0;
+};
+struct ForkedMessage {
+  std::int64_t pid = 0;
+};
+struct ReapedMessage {
+  std::int64_t status = 0;  // as waitpid gives it
 };
 struct AllocMessage {
   std::uint64_t id = 0;
@@ -135,14 +137,16 @@ struct AllocMessage {
 struct DoneMessage {
   std::uint64_t id = 0;
   std::vector<TensorDescription> tensors;  // offsets relative to the slot
-  double seconds = 0;
+  double seconds = 0;                      // CPU
+  std::optional<double> blocked_seconds;   // that making it neither ran nor waited for a CPU; none: not known
 };
 struct ChildErrorMessage {
   std::optional<std::uint64_t> id;
   std::optional<std::uint64_t> pipeline;
   Failure failure;
 };
-using ChildMessage = std::variant<LoadedMessage, AllocMessage, DoneMessage, ChildErrorMessage>;
+using ChildMessage =
+    std::variant<LoadedMessage, ForkedMessage, ReapedMessage, AllocMessage, DoneMessage, ChildErrorMessage>;
 
 Result<ChildMessage> parse_child_message(std::string_view json);
 

@@ -1,5 +1,5 @@
 // Every message of the local protocol with every field missing or wrong, cut at every place, and with bytes changed at
-// random: the answer is always a message or an error that names the field.
+// random. The result is always a message or an error that names the field.
 #include <rapidcheck.h>
 
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ std::vector<Sample> client_samples() {
         {"prefetch_batches", 4},
         {"batch_bytes_hint", 4096}},
        {"id", "executor", "python"}},
-      {{{"type", "open"}, {"stream", 1}, {"pipeline", 2}, {"base_seed", 3}, {"epoch", 4}},
+      {{{"type", "open"}, {"stream", 1}, {"pipeline", 2}, {"base_seed", 3}, {"epoch", 4}, {"virtual_workers", 5}},
        {"stream", "pipeline", "base_seed", "epoch"}},
       {{{"type", "request"}, {"stream", 1}, {"seq", 2}, {"position", 3}, {"indices", {4, 5}}},
        {"stream", "seq", "position", "indices"}},
@@ -43,7 +43,8 @@ std::vector<Sample> client_samples() {
         {"wait_seconds", 0.25},
         {"queue_depth", 4},
         {"queue_capacity", 5},
-        {"epoch", 6}},
+        {"epoch", 6},
+        {"remaining_samples", 7}},
        {"stream", "batches", "samples", "compute_seconds", "wait_seconds"}},
       {{{"type", "close"}, {"stream", 1}}, {"stream"}},
   };
@@ -54,7 +55,8 @@ std::vector<Sample> child_samples() {
   return {
       {{{"type", "loaded"}, {"pipeline", 1}}, {"pipeline"}},
       {{{"type", "alloc"}, {"id", 1}, {"bytes", 99}}, {"id", "bytes"}},
-      {{{"type", "done"}, {"id", 1}, {"seconds", 0.25}, {"tensors", {tensor}}}, {"id", "seconds", "tensors"}},
+      {{{"type", "done"}, {"id", 1}, {"seconds", 0.25}, {"blocked_seconds", 0.5}, {"tensors", {tensor}}},
+       {"id", "seconds", "tensors"}},
       {{{"type", "error"},
         {"id", 1},
         {"pipeline", 2},
@@ -129,7 +131,7 @@ TEST_CASE("a field has the wrong type: an error that names it") {
   }
 }
 
-TEST_CASE("fields that nobody knows yet are ignored") {
+TEST_CASE("unknown fields are ignored") {
   for (const Direction& direction : directions()) {
     for (Sample sample : direction.samples) {
       sample.message["since version 2"] = {{"a", {1, 2}}};
@@ -212,17 +214,8 @@ TEST_CASE("what we say is what the contract says") {
     std::string said;
     const char* want;
   };
-  const std::vector<std::int64_t> indices = {5, -6};
-  const ExecuteMessage execute{.id = 1,
-                               .pipeline = 2,
-                               .stream = 3,
-                               .seq = 4,
-                               .base_seed = 5,
-                               .epoch = 6,
-                               .position = 7,
-                               .indices = &indices,
-                               .worker_id = 8,
-                               .num_workers = 9};
+  const BatchSpec batch{4, 5, 6, 7, {5, -6}};
+  const ExecuteMessage execute{.id = 1, .pipeline = 2, .batch = &batch, .worker_id = 8, .num_workers = 9};
   const Case cases[] = {
       {welcome_json(4096, "s"), R"({"type":"welcome","protocol":1,"arena_bytes":4096,"session":"s"})"},
       {ready_json(1, "abc"), R"({"type":"ready","pipeline":1,"fingerprint":"abc"})"},
@@ -231,9 +224,8 @@ TEST_CASE("what we say is what the contract says") {
       {load_json(3), R"({"type":"load","pipeline":3})"},
       {slot_json(1, 8192), R"({"type":"slot","id":1,"offset":8192})"},
       {no_slot_json(1, "full"), R"({"type":"slot","id":1,"error":"full"})"},
-      {quit_json(), R"({"type":"quit"})"},
       {to_json(execute),
-       R"({"type":"execute","id":1,"pipeline":2,"stream":3,"seq":4,"base_seed":5,"epoch":6,"position":7,"indices":[5,-6],"worker_id":8,"num_workers":9})"},
+       R"({"type":"execute","id":1,"pipeline":2,"seq":4,"base_seed":5,"epoch":6,"position":7,"indices":[5,-6],"worker_id":8,"num_workers":9})"},
       {to_json(ErrorMessage{.stream = 1, .seq = 2, .pipeline = 3, .failure = {"KeyError", "'x'", "line 1"}}),
        R"({"type":"error","stream":1,"seq":2,"pipeline":3,"exception_type":"KeyError","message":"'x'","traceback":"line 1"})"},
   };

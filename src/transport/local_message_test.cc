@@ -13,8 +13,20 @@ TEST_CASE("a request is read with its numbers intact") {
   REQUIRE(message.ok());
   const auto& request = std::get<RequestMessage>(*message);
   CHECK(request.stream == 3);
-  CHECK(request.seq == 18446744073709551615ULL);
-  CHECK(request.indices == std::vector<std::int64_t>{1, -2, 9223372036854775807LL});
+  CHECK(request.batch.seq == 18446744073709551615ULL);
+  CHECK(request.batch.indices == std::vector<std::int64_t>{1, -2, 9223372036854775807LL});
+}
+
+TEST_CASE("how much of a training is left is known only where the client says it") {
+  const std::string known =
+      R"({"type":"progress","stream":0,"batches":1,"samples":8,"compute_seconds":0,"wait_seconds":0)";
+  const auto remaining = [](const std::string& json) {
+    return std::get<ProgressMessage>(*parse_client_message(json)).remaining_samples;
+  };
+  CHECK(remaining(known + R"(,"remaining_samples":800})") == 800);
+  CHECK(remaining(known + R"(,"remaining_samples":0})") == 0);
+  CHECK_FALSE(remaining(known + R"(,"remaining_samples":null})"));
+  CHECK_FALSE(remaining(known + "}"));
 }
 
 TEST_CASE("a wrong client is told the field") {
@@ -43,6 +55,9 @@ TEST_CASE("a wrong client is told the field") {
       {"progress no number",
        R"({"type":"progress","stream":0,"batches":0,"samples":0,"compute_seconds":"x","wait_seconds":0})",
        "progress.compute_seconds"},
+      {"less than nothing remains",
+       R"({"type":"progress","stream":0,"batches":0,"samples":0,"compute_seconds":0,"wait_seconds":0,"remaining_samples":-1})",
+       "progress.remaining_samples: must be a whole number, not negative"},
   };
   for (const Case& test : cases) {
     INFO(test.name);

@@ -27,6 +27,7 @@ class Payload {
   }
 
   std::size_t bytes() const { return bytes_; }
+  const std::vector<Piece>& pieces() const { return pieces_; }
 
   // REQUIRES: offset + out.size() <= bytes()
   void copy_to(std::size_t offset, std::span<std::uint8_t> out) const {

@@ -31,17 +31,18 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Cr
   arguments.SetMaxReceiveMessageSize(kFeederMessageBytesMax);
   arguments.SetMaxSendMessageSize(-1);
   const std::string target = (address.starts_with('[') ? "ipv6:" : "ipv4:") + address;
-  if (!credentials) return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  if (!credentials.encrypted()) return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
   arguments.SetSslTargetNameOverride(kWorkerServerName);
   grpc::SslCredentialsOptions options;
-  options.pem_root_certs = credentials->authority;
-  options.pem_cert_chain = credentials->certificate;
-  options.pem_private_key = credentials->key;
+  TlsMaterial material = credentials.now();
+  options.pem_root_certs = std::move(material.authority);
+  options.pem_cert_chain = std::move(material.certificate);
+  options.pem_private_key = std::move(material.key);
   return grpc::CreateCustomChannel(target, grpc::SslCredentials(options), arguments);
 }
 
 // A channel and the one call on it. gRPC joins the threads of its callbacks when the last channel goes, and crashes
-// where it goes on one of them: it is the client's to destroy, not the last callback's or permit's.
+// where it goes on one of them. So the client destroys it, not the last callback or permit.
 struct Line {
   grpc::GenericStub stub;
   grpc::ClientContext context;  // shares the channel

@@ -1,7 +1,7 @@
 // The feeder's end of a stream to one worker, over gRPC (which this header does not show).
 //
-// Events arrive one at a time on gRPC's threads. Reading pauses until the permit that came with a message is dropped:
-// whoever cannot place a message yet keeps it, and HTTP/2 flow control throttles the worker.
+// Events arrive one at a time on gRPC's threads. Reading pauses until the permit that came with a message is dropped. A
+// receiver that cannot place a message yet keeps it, and HTTP/2 flow control throttles the worker.
 #pragma once
 
 #include <functional>

@@ -18,7 +18,7 @@ class RemoteStream {
   virtual ~RemoteStream() = default;
 
   // Queues a message; dropped if the stream has ended. `owner` is released when gRPC has sent the payload: it is
-  // referred to, never copied. What waits here is bounded by what the caller's owners stand for (arena slots).
+  // referred to, never copied. The queue is bounded by the owners that the caller hands over (arena slots).
   virtual void send(const v1::Header& header, std::span<const std::byte> payload = {},
                     std::shared_ptr<const void> owner = {}) = 0;
 

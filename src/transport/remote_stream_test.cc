@@ -1,5 +1,5 @@
-// Both ends of a stream between feeder and worker, over gRPC on the loopback interface: order, backpressure, who owns
-// what for how long, and how it ends. (Who may connect at all: worker-image/feeder/remote_test.cc.)
+// Both ends of a stream between feeder and worker, over gRPC on the loopback interface: order, backpressure, ownership
+// of memory, and the end. (Who may connect at all: worker-image/feeder/remote_test.cc.)
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
@@ -67,7 +67,7 @@ class ClientEnd final : public RemoteClientHandler {
 
   void received(v1::Header header, Payload payload, ReadPermit permit) override {
     shared.change([&] {
-      if (!permits.empty()) read_ahead = true;  // somebody read although a permit was out
+      if (!permits.empty()) read_ahead = true;  // a read although a permit was out
       messages.push_back({header.chunk().id(), payload.text()});
       if (keep_permits_) permits.push_back(std::move(permit));
     });
@@ -288,7 +288,7 @@ TEST_CASE("payloads that were never sent are let go when the stream ends") {
   CHECK(owner.expired());
 }
 
-TEST_CASE("nobody listens: the client is told why, and never received anything") {
+TEST_CASE("without a listener the client is told why, and never received anything") {
   ClientEnd client_end;
   std::string address;
   {

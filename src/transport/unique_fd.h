@@ -7,7 +7,7 @@
 
 namespace sluice::transport {
 
-// Thread safety: none. Invariant: get() is -1 or an open descriptor that nobody else closes.
+// Thread safety: none. Invariant: get() is -1 or an open descriptor that no other code closes.
 class UniqueFd {
  public:
   UniqueFd() = default;

@@ -12,7 +12,7 @@ int new_descriptor() { return ::memfd_create("unique_fd_test", MFD_CLOEXEC); }
 
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
 
-TEST_CASE("a descriptor is closed by its last owner, and by nobody else") {
+TEST_CASE("a descriptor is closed by its last owner only") {
   const int fd = new_descriptor();
   {
     UniqueFd first(fd);

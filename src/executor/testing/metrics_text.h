@@ -1,4 +1,4 @@
-// What a scrape of a registry shows, for tests that say exactly what it must.
+// The text of a scrape of a registry, for tests that compare it whole.
 #pragma once
 
 #include <prometheus/registry.h>

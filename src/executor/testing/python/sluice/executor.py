@@ -1,10 +1,11 @@
-"""The child's side of the protocol for tests (docs/designs/first-slice.md section 4).
+"""The child's side of the protocol for tests (docs/designs/protocols.md section 4).
 
-The pipeline blob is JSON: {"behaviour": "echo" | ..., ...}. "echo" answers a batch with one int64 tensor: its indices, seq and
+The pipeline, in the memory that comes with `load`, is JSON: {"behaviour": "echo" | ..., ...}. "echo" answers a batch with one int64 tensor: its indices, seq and
 worker id. The other behaviours misbehave in one way each.
 """
 
 import argparse
+import ctypes
 import json
 import mmap
 import os
@@ -17,19 +18,46 @@ import time
 
 class Frames:
     def __init__(self, connected):
-        self._file = connected.makefile("rwb")
+        self._socket, self._buffer, self.passed = connected, b"", []
+
+    def _read(self, count):
+        while len(self._buffer) < count:
+            data, passed, _, _ = socket.recv_fds(self._socket, 1 << 16, 1)
+            self.passed += passed
+            if not data:
+                sys.exit(0)
+            self._buffer += data
+        data, self._buffer = self._buffer[:count], self._buffer[count:]
+        return data
 
     def receive(self):
-        header = self._file.read(8)
-        if len(header) < 8:
-            sys.exit(0)
-        json_bytes, blob_bytes = struct.unpack("<II", header)
-        return json.loads(self._file.read(json_bytes)), self._file.read(blob_bytes)
+        json_bytes, blob_bytes = struct.unpack("<II", self._read(8))
+        return json.loads(self._read(json_bytes)), self._read(blob_bytes)
 
     def send(self, message, blob=b""):
         text = json.dumps(message).encode()
-        self._file.write(struct.pack("<II", len(text), len(blob)) + text + blob)
-        self._file.flush()
+        self._socket.sendall(struct.pack("<II", len(text), len(blob)) + text + blob)
+
+
+def fork(frames, pipeline):
+    """Returns the copy's frames in the copy, and its parent's in the parent."""
+    served = frames.passed.pop(0)
+    if pipeline.get("threads"):
+        frames.send({"type": "error", "message": "it has 2 threads"})
+        os.close(served)
+        return frames
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        frames.send({"type": "forked", "pid": pid})
+        os.close(served)
+        return frames
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended before
+        os._exit(127)
+    frames._socket.close()
+    pipeline["socket"] = served
+    return Frames(socket.socket(fileno=served))
 
 
 def misbehave(behaviour, message, pipeline):
@@ -71,7 +99,7 @@ def while_loading(behaviour, frames):
         frames.send({"type": "alloc", "id": 1, "bytes": 8})
 
 
-def answer(frames, arena, message, pipeline):
+def answer(frames, arena, message, history, pipeline):
     behaviour = pipeline["behaviour"]
     wrong = misbehave(behaviour, message, pipeline)
     if wrong is not None:
@@ -83,7 +111,11 @@ def answer(frames, arena, message, pipeline):
         return
     if behaviour == "environment":
         wanted = {name: os.environ.get(name) for name in pipeline["names"]}
-        text = json.dumps({**wanted, "nice": os.nice(0), "message": message}).encode()
+        text = json.dumps({**wanted, "nice": os.nice(0), "message": message, "states": pipeline["states"]}).encode()
+        frames.send({"type": "done", "id": message["id"], "tensors": [], "seconds": 0}, text)
+        return
+    if behaviour == "remembers":  # who it is, and what it was told to make again
+        text = json.dumps({"pid": os.getpid(), "history": list(struct.unpack(f"<{len(history) // 8}q", history))}).encode()
         frames.send({"type": "done", "id": message["id"], "tensors": [], "seconds": 0}, text)
         return
     values = [*message["indices"], message["seq"], message["worker_id"]]
@@ -116,14 +148,25 @@ def main():
         if message["type"] == "quit":
             return
         if message["type"] == "load":
-            pipeline = {**json.loads(blob), "socket": arguments.socket_fd}
+            memory = frames.passed.pop(0)
+            pipeline = json.loads(os.pread(memory, os.fstat(memory).st_size, 0))
+            os.close(memory)
+            pipeline |= {"socket": arguments.socket_fd, "states": []}
             while_loading(pipeline["behaviour"], frames)
             if pipeline["behaviour"] == "cannot load":
                 frames.send({"type": "error", "pipeline": message["pipeline"], "exception_type": "ImportError", "message": "no module"})
             else:
                 frames.send({"type": "loaded", "pipeline": message["pipeline"]})
+            if "loads" in pipeline:  # a folder: who has loaded it
+                open(os.path.join(pipeline["loads"], str(os.getpid())), "w").close()
+        elif message["type"] == "fork":
+            frames = fork(frames, pipeline)
+        elif message["type"] == "reap":
+            frames.send({"type": "reaped", "status": os.waitpid(message["pid"], 0)[1]})
+        elif message["type"] == "state":
+            pipeline["states"].append([message["pipeline"], blob.decode()])
         else:
-            answer(frames, arena, message, pipeline)
+            answer(frames, arena, message, blob, pipeline)
 
 
 main()

@@ -1,0 +1,227 @@
+#include "src/cache/cached_files.h"
+
+#include <functional>
+#include <map>
+#include <tuple>
+
+#include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
+#include "src/cache/testing/store_fixture.h"
+
+namespace sluice::cache {
+namespace {
+
+using pipeline::FileIdentity;
+using testing::Bytes;
+
+// Files whose reading takes the clock's time. Identities are those of a real file system: every change has a new time.
+class SlowFiles final : public pipeline::FileReader {
+ public:
+  explicit SlowFiles(sluice::testing::ManualClock& clock) : clock_(clock) {}
+
+  void write(const std::string& path, Bytes bytes) {
+    const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.wall_now().time_since_epoch());
+    identities_[path] = {1, ++inode_, bytes.size(), now.count(), now.count()};
+    files_[path] = std::move(bytes);
+  }
+
+  // As a file server does that goes back to a snapshot: the old times and inodes are there again.
+  std::pair<std::map<std::string, Bytes>, std::map<std::string, FileIdentity>> snapshot() const {
+    return {files_, identities_};
+  }
+  void go_back_to(const std::pair<std::map<std::string, Bytes>, std::map<std::string, FileIdentity>>& snapshot) {
+    std::tie(files_, identities_) = snapshot;
+  }
+
+  Result<void> read(const std::string& path, Bytes& bytes) const override {
+    ++reads;
+    clock_.advance(takes);
+    if (while_reading) while_reading();
+    const auto found = files_.find(path);
+    if (found == files_.end()) return not_found("open " + path);
+    bytes = found->second;
+    return {};
+  }
+  Result<FileIdentity> identify(const std::string& path) const override {
+    const auto found = identities_.find(path);
+    if (found == identities_.end()) return not_found("stat " + path);
+    return found->second;
+  }
+
+  std::chrono::nanoseconds takes = std::chrono::milliseconds(50);
+  std::function<void()> while_reading;
+  mutable int reads = 0;
+
+ private:
+  sluice::testing::ManualClock& clock_;
+  std::uint64_t inode_ = 0;
+  std::map<std::string, Bytes> files_;
+  std::map<std::string, FileIdentity> identities_;
+};
+
+constexpr int kFiles = 40;
+constexpr std::size_t kFileBytes = 5000;
+
+std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
+Bytes content_of(int i, int version = 1) { return testing::value_of(testing::key_of(i, version), kFileBytes); }
+
+struct Fixture {
+  std::shared_ptr<testing::DiskContent> disk = std::make_shared<testing::DiskContent>();
+  sluice::testing::ManualClock clock;
+  std::shared_ptr<SlowFiles> source = std::make_shared<SlowFiles>(clock);
+  std::unique_ptr<CachedFiles> files;
+
+  Fixture() {
+    for (int i = 0; i < kFiles; ++i) source->write(path_of(i), content_of(i));
+    clock.advance(std::chrono::hours(1));
+    start();
+  }
+  void start(Limits limits = {.bytes = 10 << 20}, const std::string& name_space = "team") {
+    files.reset();
+    files =
+        std::make_unique<CachedFiles>(source, std::make_unique<testing::MemoryDisk>(disk), limits, name_space, clock);
+    REQUIRE(files->wait_until_opened());
+  }
+  // Reads every file and compares; the number of reads of the source.
+  int epoch(int version = 1) const {
+    const int before = source->reads;
+    Bytes bytes;
+    for (int i = 0; i < kFiles; ++i) {
+      REQUIRE(files->read(path_of(i), bytes).ok());
+      CHECK(bytes == content_of(i, version));
+    }
+    return source->reads - before;
+  }
+};
+
+TEST_CASE("the second epoch reads nothing from a slow source, nor does the next process") {
+  Fixture cache;
+  CHECK(cache.epoch() == kFiles);
+  CHECK(cache.epoch() == 0);
+  CHECK(cache.files->counters().hits == kFiles);
+  CHECK(cache.files->counters().misses == kFiles);
+  CHECK(cache.files->counters().hit_bytes == kFiles * kFileBytes);
+  cache.start();
+  CHECK(cache.epoch() == 0);
+}
+
+TEST_CASE("files of another name space are not given out") {
+  Fixture cache;
+  cache.epoch();
+  cache.start({.bytes = 10 << 20}, "other");
+  CHECK(cache.epoch() == kFiles);
+}
+
+TEST_CASE("only what took longer than a local disk takes is stored") {
+  struct Case {
+    std::chrono::nanoseconds takes;
+    int second_epoch;
+  };
+  const auto limit = CachedFiles::kSlowRead + CachedFiles::kSlowReadPerByte * kFileBytes;
+  for (const Case& c : {Case{limit, kFiles}, Case{limit + std::chrono::nanoseconds(1), 0}}) {
+    Fixture cache;
+    cache.source->takes = c.takes;
+    CHECK(cache.epoch() == kFiles);
+    CHECK(cache.epoch() == c.second_epoch);
+    CHECK(cache.files->counters().not_stored_fast == static_cast<std::uint64_t>(2 * c.second_epoch));
+  }
+}
+
+TEST_CASE("a file that has changed is read anew, and then from the cache") {
+  Fixture cache;
+  cache.epoch();
+  for (int i = 0; i < kFiles; ++i) cache.source->write(path_of(i), content_of(i, 2));
+  CHECK(cache.epoch(2) == kFiles);
+  cache.clock.advance(CachedFiles::kSettled);
+  CHECK(cache.epoch(2) == kFiles);  // only now it is sure that no change is left to come
+  CHECK(cache.epoch(2) == 0);
+}
+
+TEST_CASE("a file that has changed within the last seconds is not stored") {
+  Fixture cache;
+  cache.source->takes = std::chrono::milliseconds(2);
+  cache.epoch();
+  cache.source->write(path_of(0), content_of(0));
+  CHECK(cache.epoch() == 1);
+  CHECK(cache.epoch() == 1);
+  cache.clock.advance(CachedFiles::kSettled);
+  CHECK(cache.epoch() == 1);
+  CHECK(cache.epoch() == 0);
+  CHECK(cache.files->counters().not_stored_changing == 2);
+}
+
+TEST_CASE("a file that changes between the look at it and its reading is not stored, even if the change is undone") {
+  Fixture cache;
+  const auto before = cache.source->snapshot();
+  cache.source->while_reading = [&] { cache.source->write(path_of(1), content_of(1, 2)); };
+  Bytes bytes;
+  REQUIRE(cache.files->read(path_of(1), bytes).ok());
+  CHECK(bytes == content_of(1, 2));
+  CHECK(cache.files->counters().not_stored_changing == 1);
+  cache.source->while_reading = nullptr;
+  cache.source->go_back_to(before);
+  REQUIRE(cache.files->read(path_of(1), bytes).ok());
+  CHECK(bytes == content_of(1));
+}
+
+TEST_CASE("a wall clock that jumps gives no wrong byte") {
+  for (const auto jump : {std::chrono::hours(24 * 365), std::chrono::hours(-24 * 365)}) {
+    Fixture cache;
+    cache.epoch();
+    cache.clock.jump_wall(jump);
+    CHECK(cache.epoch() == 0);
+    for (int i = 0; i < kFiles; ++i) cache.source->write(path_of(i), content_of(i, 2));
+    cache.epoch(2);
+    cache.clock.jump_wall(-jump);
+    cache.epoch(2);
+    cache.epoch(2);
+  }
+}
+
+TEST_CASE("errors are the source's own") {
+  Fixture cache;
+  Bytes bytes;
+  const auto missing = cache.files->read("/data/missing.jpg", bytes);
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.error().message() == "open /data/missing.jpg");
+  CHECK_FALSE(cache.files->identify("/data/missing.jpg").ok());
+  CHECK(*cache.files->identify(path_of(0)) == *cache.source->identify(path_of(0)));
+}
+
+TEST_CASE("bytes are the same with a cache that is full, damaged, on a full disk, or in use elsewhere") {
+  Fixture cache;
+  SECTION("full") {
+    cache.start({.bytes = 20 * kFileBytes});
+    CHECK(cache.epoch() == kFiles);
+    const int reads = cache.epoch();
+    CHECK(reads > 0);
+    CHECK(reads < kFiles);
+    CHECK(cache.epoch() == reads);
+  }
+  SECTION("damaged") {
+    cache.epoch();
+    auto& bytes = *cache.disk->files.begin()->second;
+    for (std::size_t at = 100; at < bytes.size(); at += 10'000) bytes[at] ^= 4;
+    CHECK(cache.epoch() > 0);
+    CHECK(cache.epoch() == 0);
+    CHECK(cache.files->counters().damaged > 0);
+  }
+  SECTION("a full disk") {
+    cache.disk->room = 12'345;
+    CHECK(cache.epoch() == kFiles);
+    CHECK(cache.epoch() > kFiles / 2);
+    CHECK(cache.files->counters().write_errors > 0);
+  }
+  SECTION("in use elsewhere") {
+    const CachedFiles second(cache.source, std::make_unique<testing::MemoryDisk>(cache.disk), {.bytes = 1 << 20},
+                             "team", cache.clock);
+    CHECK_FALSE(second.wait_until_opened());
+    Bytes bytes;
+    REQUIRE(second.read(path_of(3), bytes).ok());
+    CHECK(bytes == content_of(3));
+    CHECK(second.counters().misses == 0);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cache

@@ -1,0 +1,33 @@
+// What a cache has done so far, for metrics and tests.
+//
+// Thread safety: each number may be read and changed by any thread; together they are no snapshot.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace sluice::cache {
+
+using Count = std::atomic<std::uint64_t>;
+
+struct Counters {
+  Count hits = 0;
+  Count misses = 0;
+  Count hit_bytes = 0;
+
+  // What was read from the source and not stored, by reason.
+  Count not_stored_fast = 0;      // the source is as fast as a cache
+  Count not_stored_changing = 0;  // it has changed lately, or just now
+  Count not_stored_full = 0;      // the bound on bytes or records is reached
+  Count not_stored_failed = 0;    // the disk refused it, or did so within the last minute
+
+  Count damaged = 0;         // records or ends of segments that were not as written
+  Count read_errors = 0;     // the disk did not give what it holds
+  Count write_errors = 0;    // the disk did not take it
+  Count other_versions = 0;  // segments of another version of the format, removed
+
+  Count bytes_on_disk = 0;  // of all segment files, whole
+  Count records = 0;        // that can be read now
+};
+
+}  // namespace sluice::cache

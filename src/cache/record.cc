@@ -1,0 +1,75 @@
+#include "src/cache/record.h"
+
+#include <cassert>
+#include <cstring>
+
+#include "src/cache/checksum.h"
+
+namespace sluice::cache {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x44524353;  // "SCRD"
+
+struct Fixed {
+  std::uint32_t magic = kMagic;
+  std::uint32_t place_bytes = 0;
+  std::uint32_t version_bytes = 0;
+  std::uint32_t value_bytes = 0;
+  std::uint64_t value_checksum = 0;
+  std::uint64_t head_checksum = 0;
+};
+static_assert(sizeof(Fixed) == kFixedHeadBytes);
+constexpr std::size_t kCheckedBytes = offsetof(Fixed, head_checksum);
+
+Fixed fixed_part(std::span<const std::uint8_t> head) {
+  Fixed fixed;
+  std::memcpy(&fixed, head.data(), sizeof(fixed));
+  return fixed;
+}
+
+// The checksum field itself counts as zero.
+std::uint64_t head_checksum(std::span<const std::uint8_t> head) {
+  std::vector<std::uint8_t> checked(head.begin(), head.end());
+  std::memset(checked.data() + kCheckedBytes, 0, sizeof(Fixed::head_checksum));
+  return checksum(checked);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encode_head(const Key& key, std::span<const std::uint8_t> value) {
+  assert(key.place.size() <= kPlaceBytesMax && key.version.size() <= kVersionBytesMax);
+  assert(value.size() <= kValueBytesMax);
+  Fixed fixed;
+  fixed.place_bytes = static_cast<std::uint32_t>(key.place.size());
+  fixed.version_bytes = static_cast<std::uint32_t>(key.version.size());
+  fixed.value_bytes = static_cast<std::uint32_t>(value.size());
+  fixed.value_checksum = checksum(value);
+  std::vector<std::uint8_t> head(sizeof(fixed));
+  std::memcpy(head.data(), &fixed, sizeof(fixed));
+  head.insert(head.end(), key.place.begin(), key.place.end());
+  head.insert(head.end(), key.version.begin(), key.version.end());
+  fixed.head_checksum = head_checksum(head);
+  std::memcpy(head.data(), &fixed, sizeof(fixed));
+  return head;
+}
+
+std::optional<std::size_t> head_bytes(std::span<const std::uint8_t> fixed_bytes) {
+  assert(fixed_bytes.size() == kFixedHeadBytes);
+  const Fixed fixed = fixed_part(fixed_bytes);
+  if (fixed.magic != kMagic || fixed.place_bytes > kPlaceBytesMax || fixed.version_bytes > kVersionBytesMax ||
+      fixed.value_bytes > kValueBytesMax) {
+    return std::nullopt;
+  }
+  return sizeof(fixed) + fixed.place_bytes + fixed.version_bytes;
+}
+
+std::optional<RecordHead> decode_head(std::span<const std::uint8_t> head) {
+  const Fixed fixed = fixed_part(head);
+  assert(head.size() == sizeof(fixed) + fixed.place_bytes + fixed.version_bytes);
+  if (head_checksum(head) != fixed.head_checksum) return std::nullopt;
+  const std::string_view names(reinterpret_cast<const char*>(head.data()) + sizeof(fixed), head.size() - sizeof(fixed));
+  return RecordHead{names.substr(0, fixed.place_bytes), names.substr(fixed.place_bytes), fixed.value_bytes,
+                    fixed.value_checksum};
+}
+
+}  // namespace sluice::cache

@@ -1,0 +1,46 @@
+// One record of a segment: what it is of, in which version, and the bytes.
+//
+//   u32 magic, u32 place_bytes, u32 version_bytes, u32 value_bytes, u64 checksum of the value,
+//   u64 checksum of all before it and of place and version; place; version; value
+// Numbers are little-endian. The part before the value is the record's head.
+// Thread safety: pure functions and values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::cache {
+
+// Equal keys mean equal bytes. A place holds one version at a time; both are compared in full.
+struct Key {
+  std::string place;
+  std::string version;
+};
+
+inline constexpr std::size_t kFixedHeadBytes = 32;
+inline constexpr std::size_t kPlaceBytesMax = 1 << 16;
+inline constexpr std::size_t kVersionBytesMax = 1 << 10;
+inline constexpr std::size_t kValueBytesMax = std::size_t{1} << 30;
+
+// REQUIRES: the three lengths are within their bounds.
+std::vector<std::uint8_t> encode_head(const Key& key, std::span<const std::uint8_t> value);
+
+struct RecordHead {
+  std::string_view place;  // into the decoded bytes
+  std::string_view version;
+  std::size_t value_bytes = 0;
+  std::uint64_t value_checksum = 0;
+};
+
+// How long the head is whose first bytes these are. nullopt: this is no record.
+// REQUIRES: fixed.size() == kFixedHeadBytes
+std::optional<std::size_t> head_bytes(std::span<const std::uint8_t> fixed);
+
+// nullopt: damaged. REQUIRES: head.size() is what head_bytes() said of it.
+std::optional<RecordHead> decode_head(std::span<const std::uint8_t> head);
+
+}  // namespace sluice::cache

@@ -1,0 +1,104 @@
+// Records in segment files of one directory, with an index in memory.
+//
+// Bounds: the files of all segments together, counted whole and in blocks of 4 KiB, never exceed Limits::bytes; the
+// index never has more than Limits::records entries of at most kIndexBytesPerRecord bytes each.
+// Nothing is evicted to make room: where every sample is used once an epoch in a new order, no policy has more hits
+// than what fits (docs/designs/cache.md). Room comes back by whole segments: of those whose records have all been
+// replaced by newer versions; of those written by earlier processes that this one has no use for; at open(), the oldest
+// where the bound has shrunk.
+// A record that is damaged, or that the disk does not give, is a miss and a counted error. After a refused write
+// nothing is stored for kPauseAfterFailure. Thread safety: find() and add() may be called from any thread.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <unordered_map>
+
+#include "src/base/clock.h"
+#include "src/cache/counters.h"
+#include "src/cache/disk.h"
+#include "src/cache/record.h"
+
+namespace sluice::cache {
+
+struct Limits {
+  std::uint64_t bytes = 0;
+  std::size_t records = std::size_t{1} << 21;
+  std::uint64_t segment_bytes = 0;  // after which a new one begins; 0: a 64th of `bytes`, at least 4 MiB
+};
+
+class SegmentStore {
+ public:
+  static constexpr std::size_t kIndexBytesPerRecord = 64;
+  static constexpr std::size_t kSegmentsMax = 256;
+  static constexpr std::uint64_t kBlockBytes = 4096;
+  static constexpr std::chrono::seconds kPauseAfterFailure{60};
+
+  // Rebuilds the index from the segments. Errors: Unavailable if another process has the directory; those of the disk,
+  // if it cannot be used at all; Cancelled by `stop`. REQUIRES: clock and counters outlive the store.
+  static Result<std::unique_ptr<SegmentStore>> open(std::unique_ptr<Disk> disk, const Limits& limits,
+                                                    const Clock& clock, Counters& counters,
+                                                    const std::stop_token& stop = {});
+
+  // Replaces `value` with the bytes that were added for `key`. False: they are not here, and `value` is unspecified.
+  // A record of the same place and another version is given up: its source has changed.
+  bool find(const Key& key, std::vector<std::uint8_t>& value);
+
+  // Keeps `value`, or counts why not. Lengths beyond those of record.h are not kept.
+  void add(const Key& key, std::span<const std::uint8_t> value);
+
+ private:
+  struct Segment {
+    std::shared_ptr<DiskFile> file;  // null: cannot be read, and its bytes count
+    std::uint64_t bytes = 0;
+    std::uint64_t live_bytes = 0;  // of records that the index knows
+    bool is_wanted = false;        // written or read by this process
+  };
+  struct Location {
+    std::uint32_t segment = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t version_hash = 0;
+  };
+  using Index = std::unordered_map<std::uint64_t, Location>;  // by the hash of the place
+
+  SegmentStore(std::unique_ptr<Disk> disk, const Limits& limits, const Clock& clock, Counters& counters);
+
+  Result<void> load(const std::stop_token& stop);
+  Result<void> load_segment(std::uint32_t number, std::uint64_t file_bytes, const std::stop_token& stop);
+  void shrink_to_bound();
+
+  // REQUIRES, for all below: mutex_ is held.
+  void remember(std::uint64_t place_hash, const Location& location);
+  void forget(Index::iterator entry);
+  void remove_segment(std::uint32_t number);
+  void remove_unused_segments();
+  bool has_room(std::uint64_t record_bytes);
+  std::uint64_t disk_bytes_with(std::uint64_t record_bytes) const;
+  void count_bytes();
+
+  // REQUIRES, for all below: writing_ is held, and mutex_ is not.
+  bool begin_segment();
+  bool append(std::span<const std::uint8_t> head, std::span<const std::uint8_t> value);
+  void pause(const Error& error);
+
+  const std::unique_ptr<Disk> disk_;
+  const Limits limits_;
+  const Clock& clock_;
+  Counters& counters_;
+
+  std::mutex writing_;  // one record at a time; before mutex_
+  Clock::TimePoint paused_until_;
+  bool said_that_it_fails_ = false;
+
+  std::mutex mutex_;  // never held while the disk works, but for removals
+  std::map<std::uint32_t, Segment> segments_;
+  Index index_;
+  std::uint32_t current_ = 0;  // the segment that is written to; 0: none
+  std::uint64_t lookups_ = 0;  // since open()
+};
+
+}  // namespace sluice::cache
