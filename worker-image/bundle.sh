@@ -10,6 +10,8 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 BUILD=$(cd "${1:?usage: bundle.sh BUILD_DIR}" && pwd)
 PROGRAMS=(worker-image/sluice-feeder worker-image/sluice-worker operator/sluice-operator)
+# Loaded by the user's own Python, with that one's C library.
+IMAGE_LIBRARY=worker-image/libsluice_images.so
 NEW=$BUILD/bundle.new
 
 fail() { echo "bundle: $1" >&2; exit 1; }
@@ -37,6 +39,15 @@ copy_python() {
   mkdir -p "$NEW/python"
   (cd "$ROOT/python" && find sluice \( -name __pycache__ -o -path sluice/bundle \) -prune -o -type f -print0 |
     xargs -0 cp --parents -t "$NEW/python")
+  # Found by every Python process of the trainer's container: the operator puts this folder on PYTHONPATH.
+  cp "$ROOT/python/sluice/start/sitecustomize.py" "$NEW/python/"
+  # So that Lightning finds the package's entry points along PYTHONPATH.
+  local version information
+  version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$ROOT/python/pyproject.toml")
+  information=$NEW/python/sluice-$version.dist-info
+  mkdir "$information"
+  cp "$ROOT/python/entry_points.txt" "$information/"
+  printf 'Metadata-Version: 2.1\nName: sluice\nVersion: %s\n' "$version" >"$information/METADATA"
 }
 
 rm -rf "$NEW"
@@ -48,6 +59,9 @@ for program in "${PROGRAMS[@]}"; do
   fi
 done
 [ -x "$NEW/bin/sluice-feeder" ] && [ -x "$NEW/bin/sluice-worker" ] || fail "sluice-feeder and sluice-worker are not built in $BUILD"
+[ -e "$BUILD/$IMAGE_LIBRARY" ] || fail "$IMAGE_LIBRARY is not built in $BUILD"
+cp "$BUILD/$IMAGE_LIBRARY" "$NEW/lib/"
+copy_libraries "$BUILD/$IMAGE_LIBRARY"
 chmod u+w "$NEW"/lib/*
 find "$NEW/lib" -name '*.so*' ! -name 'ld-linux*' -exec strip --strip-unneeded {} +
 chmod 755 "$NEW"/lib/* "$NEW"/bin/*

@@ -1,4 +1,4 @@
-// What the feeder remembers of one connected client. Plain data, guarded by the feeder's lock.
+// The feeder's memory of one connected client. Plain data, guarded by the feeder's lock.
 #pragma once
 
 #include <map>
@@ -15,13 +15,17 @@ inline constexpr std::size_t kPipelinesPerClientMax = 1024;
 struct ClientSession {
   struct Stream {
     executor::PipelineHandle pipeline;
+    executor::StateHandle state;  // null: as it was described
     std::uint64_t base_seed = 0;
     std::uint64_t epoch = 0;
-    transport::ProgressMessage progress;  // as reported last
+    std::shared_ptr<executor::VirtualWorkers> virtual_workers;  // null: its batches may be made anywhere
+    transport::ProgressMessage progress;                        // as reported last
+    double step_seconds = 0;  // that the training loop computed on a batch, between the last two reports
   };
   struct KnownPipeline {
     executor::PipelineHandle pipeline;
     std::size_t prefetch_batches = 0;
+    executor::StateHandle state;  // of the stream that was opened last
   };
 
   std::shared_ptr<Connection> connection;

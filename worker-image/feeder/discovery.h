@@ -1,8 +1,8 @@
 // The addresses behind a headless Service's name, asked for again and again.
 //
-// getaddrinfo cannot be interrupted and may take many seconds where DNS is broken, so it runs on a thread that nobody
-// waits for. A name without addresses is not an error: a pool may be empty. A resolver that fails is: then the last
-// good answer stands, because workers that run do not vanish with their DNS server.
+// getaddrinfo cannot be interrupted and may take many seconds where DNS is broken, so it runs on a thread that no other
+// thread waits for. A name without addresses is not an error: a pool may be empty. A resolver that fails is: then the
+// last good answer stands, because workers that run do not vanish with their DNS server.
 #pragma once
 
 #include <chrono>

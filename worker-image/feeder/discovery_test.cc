@@ -41,7 +41,7 @@ TEST_CASE("numeric hosts resolve without a name server") {
 }
 
 TEST_CASE("the last good answer stands while the name server is away") {
-  // Shared with the resolving thread, which nobody waits for.
+  // Shared with the resolving thread, for which no thread waits.
   auto calls = std::make_shared<std::atomic<int>>(0);
   const Discovery discovery({"workers", "1"},
                             [calls](const std::string& host, const std::string& port) -> Result<Addresses> {

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace sluice::feeder {
+namespace {
+
+constexpr double kSecondsPerBatchMax = 3600;
+
+}  // namespace
 
 void Dispatch::add_client(ClientId client) { clients_.try_emplace(client); }
 
@@ -16,13 +21,30 @@ std::vector<Assignment> Dispatch::remove_client(ClientId client) {
   return attempts;
 }
 
-bool Dispatch::submit(ClientId client, StreamId stream, PipelineNumber pipeline, RequestId request) {
+bool Dispatch::submit(ClientId client, StreamId stream, PipelineNumber pipeline, RequestId request, std::size_t samples,
+                      std::optional<VirtualWorker> virtual_worker) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return false;
   if (found->second.pending.size() + found->second.assigned.size() >= kPendingPerClientMax) return false;
-  requests_.emplace(request, Request{client, stream, pipeline, {}, std::nullopt});
+  // Batches that the client made itself were consumed, and never submitted.
+  Stream& order = found->second.streams[stream];
+  const std::uint64_t place = std::max(order.submitted, order.consumed);
+  order.submitted = place + 1;
+  requests_.emplace(
+      request, Request{client, stream, pipeline, std::max<std::size_t>(1, samples), place, {}, {}, {}, virtual_worker});
   found->second.pending.insert(request);
   return true;
+}
+
+void Dispatch::set_pace(ClientId client, StreamId stream, std::uint64_t consumed, double seconds_per_batch,
+                        TimePoint now) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  const auto paced = found->second.streams.find(stream);
+  if (paced == found->second.streams.end()) return;
+  paced->second.consumed = consumed;
+  paced->second.seconds_per_batch = std::clamp(seconds_per_batch, 0.0, kSecondsPerBatchMax);
+  paced->second.paced_at = now;
 }
 
 std::vector<Assignment> Dispatch::cancel_stream(ClientId client, StreamId stream) {
@@ -34,6 +56,7 @@ std::vector<Assignment> Dispatch::cancel_stream(ClientId client, StreamId stream
       if (requests_.at(request).stream == stream) requests.push_back(request);
     }
   }
+  found->second.streams.erase(stream);
   return cancel(requests);
 }
 
@@ -55,7 +78,7 @@ void Dispatch::forget(std::map<RequestId, Request>::iterator request) {
 }
 
 void Dispatch::add_executor(ExecutorId executor, std::size_t threads, std::size_t credits) {
-  executors_[executor] = Executor{std::max<std::size_t>(1, threads), credits, false, {}, {}, {}};
+  executors_[executor] = Executor{std::max<std::size_t>(1, threads), credits, false, {}, {}};
 }
 
 void Dispatch::set_capacity(ExecutorId executor, std::size_t threads, std::size_t credits) {
@@ -72,40 +95,49 @@ void Dispatch::drain(ExecutorId executor) {
 std::size_t Dispatch::remove_executor(ExecutorId executor) {
   const auto found = executors_.find(executor);
   if (found == executors_.end()) return 0;
-  const std::set<RequestId> attempts = std::move(found->second.attempts);
+  const std::vector<Attempt> attempts = std::move(found->second.attempts);
   executors_.erase(found);
   std::size_t reissued = 0;
-  for (const RequestId id : attempts) {
-    const auto request = requests_.find(id);
-    if (request == requests_.end()) continue;
-    request->second.attempts.erase(executor);
-    if (!request->second.attempts.empty()) continue;
-    make_pending(id);
-    ++reissued;
-  }
+  for (const Attempt& attempt : attempts) reissued += give_up(executor, attempt.request);
   return reissued;
 }
 
+bool Dispatch::give_up(ExecutorId executor, RequestId id) {
+  const auto request = requests_.find(id);
+  if (request == requests_.end()) return false;
+  return drop_attempt(executor, id, request->second);
+}
+
+bool Dispatch::drop_attempt(ExecutorId executor, RequestId id, Request& request) {
+  request.attempts.erase(executor);
+  // A probe that is left alone is what the request depends on now.
+  if (request.probe == executor || request.attempts.size() == 1) request.probe.reset();
+  if (!request.attempts.empty()) return false;
+  make_pending(id);
+  return true;
+}
+
 void Dispatch::allow(ExecutorId executor, PipelineNumber pipeline) {
-  if (const auto found = executors_.find(executor); found != executors_.end()) found->second.allowed.insert(pipeline);
+  if (const auto found = executors_.find(executor); found != executors_.end())
+    found->second.skills[pipeline].allowed = true;
 }
 
 std::size_t Dispatch::exclude(ExecutorId executor, PipelineNumber pipeline) {
   const auto found = executors_.find(executor);
   if (found == executors_.end() || executor == kLocalExecutor) return 0;
-  found->second.excluded.insert(pipeline);
+  found->second.skills[pipeline].excluded = true;
   std::size_t reissued = 0;
-  const std::set<RequestId> attempts = found->second.attempts;
-  for (const RequestId id : attempts) {
-    const auto request = requests_.find(id);
-    if (request == requests_.end() || request->second.pipeline != pipeline) continue;
-    found->second.attempts.erase(id);  // it said that it will not run them: the credit is free
-    request->second.attempts.erase(executor);
-    if (!request->second.attempts.empty()) continue;
-    make_pending(id);
-    ++reissued;
-  }
+  // It said that it will not run them: the credits are free.
+  std::erase_if(found->second.attempts, [&](const Attempt& attempt) {
+    if (attempt.pipeline != pipeline || !requests_.contains(attempt.request)) return false;
+    reissued += give_up(executor, attempt.request);
+    return true;
+  });
   return reissued;
+}
+
+void Dispatch::forget_pipeline(PipelineNumber pipeline) {
+  for (auto& [id, executor] : executors_) executor.skills.erase(pipeline);
 }
 
 void Dispatch::make_pending(RequestId id) {
@@ -114,91 +146,83 @@ void Dispatch::make_pending(RequestId id) {
   client.pending.insert(id);
 }
 
-bool Dispatch::may_run(ExecutorId id, const Executor& executor, const Request& request) {
-  if (executor.draining || executor.attempts.size() >= executor.credits) return false;
-  if (id == kLocalExecutor) return true;
-  return !request.blamed && executor.allowed.contains(request.pipeline) &&
-         !executor.excluded.contains(request.pipeline);
+std::optional<Dispatch::Attempt> Dispatch::release_attempt(ExecutorId executor, RequestId request) {
+  const auto found = executors_.find(executor);
+  if (found == executors_.end()) return std::nullopt;
+  auto& attempts = found->second.attempts;
+  const auto attempt = std::find_if(attempts.begin(), attempts.end(),
+                                    [&](const Attempt& candidate) { return candidate.request == request; });
+  if (attempt == attempts.end()) return std::nullopt;
+  const Attempt released = *attempt;
+  attempts.erase(attempt);
+  return released;
 }
 
-std::optional<ExecutorId> Dispatch::choose_executor(const Request& request) const {
-  std::optional<ExecutorId> best;
-  double best_load = 0;
-  for (const auto& [id, executor] : executors_) {  // local has the smallest id: it wins ties
-    if (!may_run(id, executor, request)) continue;
-    const double load = static_cast<double>(executor.attempts.size()) / static_cast<double>(executor.threads);
-    if (best && load >= best_load) continue;
-    best = id;
-    best_load = load;
+void Dispatch::observe(ExecutorId executor, const Attempt& attempt, bool finished, TimePoint now) {
+  if (!attempt.started) return;
+  auto& skills = executors_.at(executor).skills;
+  const auto skill = skills.find(attempt.pipeline);
+  if (skill == skills.end()) return;  // forgotten meanwhile
+  const double seconds = std::chrono::duration<double>(now - *attempt.started).count();
+  const double per_sample = seconds / static_cast<double>(attempt.samples);
+  if (finished) {
+    skill->second.time.observe(per_sample, now);
+  } else {
+    skill->second.time.observe_unfinished(per_sample, now);
   }
-  return best;
 }
 
-std::optional<Assignment> Dispatch::assign_one() {
-  std::vector<std::pair<std::size_t, ClientId>> emptiest_first;
-  for (const auto& [id, client] : clients_) {
-    if (!client.pending.empty()) emptiest_first.emplace_back(client.held + client.assigned.size(), id);
-  }
-  std::sort(emptiest_first.begin(), emptiest_first.end());
-  for (const auto& [fill, client_id] : emptiest_first) {
-    Client& client = clients_.at(client_id);
-    for (const RequestId id : client.pending) {
-      Request& request = requests_.at(id);
-      const auto executor = choose_executor(request);
-      if (!executor) continue;
-      request.attempts.insert(*executor);
-      executors_.at(*executor).attempts.insert(id);
-      client.pending.erase(id);
-      client.assigned.insert(id);
-      return Assignment{id, *executor};
+std::vector<ExecutorId> Dispatch::overtake(RequestId id, const Request& answered, ExecutorId winner) {
+  std::vector<ExecutorId> overtaken;
+  for (const ExecutorId executor : answered.attempts) {
+    if (executor == winner) continue;
+    for (Attempt& attempt : executors_.at(executor).attempts) {
+      if (attempt.request != id) continue;
+      attempt.overtaken = true;
+      if (!attempt.is_measuring) overtaken.push_back(executor);
     }
   }
-  return std::nullopt;
+  return overtaken;
 }
 
-std::vector<Assignment> Dispatch::assign() {
-  std::vector<Assignment> assignments;
-  const bool any_free = std::any_of(executors_.begin(), executors_.end(), [](const auto& entry) {
-    return !entry.second.draining && entry.second.attempts.size() < entry.second.credits;
-  });
-  if (!any_free) return assignments;
-  while (const auto assignment = assign_one()) assignments.push_back(*assignment);
-  return assignments;
-}
-
-bool Dispatch::release_attempt(ExecutorId executor, RequestId request) {
-  const auto found = executors_.find(executor);
-  return found != executors_.end() && found->second.attempts.erase(request) > 0;
-}
-
-AnswerKind Dispatch::answer(ExecutorId executor, RequestId id) {
-  const bool held = release_attempt(executor, id);
+Answer Dispatch::answer(ExecutorId executor, RequestId id, TimePoint now) {
+  const auto released = release_attempt(executor, id);
+  if (released) observe(executor, *released, true, now);
   const auto request = requests_.find(id);
-  if (request == requests_.end()) return held ? AnswerKind::kUnwanted : AnswerKind::kDuplicate;
-  // The executor that failed what the trainer's own pod could do should not get this pipeline again.
+  if (request == requests_.end()) {
+    const bool cancelled = released && !released->overtaken;
+    return {cancelled ? AnswerKind::kUnwanted : AnswerKind::kDuplicate, {}};
+  }
+  // An executor that failed a batch that the trainer's own pod could make should not get this pipeline again.
   if (executor == kLocalExecutor && request->second.blamed) {
     if (const auto blamed = executors_.find(*request->second.blamed); blamed != executors_.end()) {
-      blamed->second.excluded.insert(request->second.pipeline);
+      blamed->second.skills[request->second.pipeline].excluded = true;
     }
   }
   // An answer of an executor declared lost is as good as any: the request may even be pending again.
   // Attempts that are still running elsewhere keep their credits until they answer.
+  Answer answer{AnswerKind::kFirst, overtake(id, request->second, executor)};
+  for (const ExecutorId slower : answer.overtaken) {
+    for (const Attempt& attempt : executors_.at(slower).attempts) {
+      if (attempt.request == id && now > attempt.late_at) observe(slower, attempt, false, now);
+    }
+  }
   forget(request);
-  return AnswerKind::kFirst;
+  return answer;
 }
 
-FailureKind Dispatch::fail(ExecutorId executor, RequestId id, bool retry_elsewhere) {
-  const bool held = release_attempt(executor, id);
+FailureAnswer Dispatch::fail(ExecutorId executor, RequestId id, bool retry_elsewhere) {
+  const bool held = release_attempt(executor, id).has_value();
   const auto request = requests_.find(id);
-  if (request == requests_.end() || !held) return FailureKind::kUnwanted;
-  request->second.attempts.erase(executor);
+  if (request == requests_.end() || !held) return {FailureKind::kUnwanted, {}};
   if (executor == kLocalExecutor || !retry_elsewhere) {
+    FailureAnswer final{FailureKind::kFinal, overtake(id, request->second, executor)};
     forget(request);
-    return FailureKind::kFinal;
+    return final;
   }
   request->second.blamed = executor;
-  if (request->second.attempts.empty()) make_pending(id);
-  return FailureKind::kRetried;
+  const bool is_pending = drop_attempt(executor, id, request->second);
+  return {is_pending ? FailureKind::kRetried : FailureKind::kUnwanted, {}};
 }
 
 void Dispatch::set_held(ClientId client, std::size_t batches) {

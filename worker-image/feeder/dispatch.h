@@ -1,27 +1,46 @@
-// Who executes which batch, and who gets the answer: the feeder's core, a state machine without I/O, clock or threads.
+// The executor of each batch, and the receiver of its answer: the feeder's core, a state machine without I/O, clock or
+// threads. docs/designs/dispatch.md has the reasons.
 //
 // Glossary
 //   request   one batch that one client wants; its id grows with time, so "older" means smaller.
 //   executor  something that can run requests: the feeder's own threads (local) or one remote worker.
 //   credits   how many requests an executor may hold at once.
-//   attempt   one executor holding one request.
+//   attempt   one executor holding one request. A hedge is a second attempt, where the first takes too long; a probe is
+//             a second attempt whose only purpose is to measure its executor.
+//   head      the oldest request of a stream: the one that its training loop waits for, or will wait for next.
 // Rules
 //   1. A client's oldest assignable request goes first; among clients, the emptiest (fewest batches assigned or waiting
 //      in its hands) goes first.
-//   2. It goes to the executor with the smallest load (attempts / threads) that has a free credit; local wins a tie.
-//   3. The first answer wins. Later ones are duplicates: dropped and counted.
-//   4. A lost executor's requests are pending again, in their old places. A draining one gets nothing new.
-//   5. An executor that fails a request it should have been able to run loses that request to the local executor,
+//   2. It goes to the executor that is expected to finish it first; local wins a tie. While that one has no free
+//   credit,
+//      the request waits for it, unless another one is expected to finish it before the loop gets there.
+//   3. A remote executor of unknown speed gets one probe, if there is more work than the others can take at once.
+//   Before
+//      any executor was measured, it gets the youngest pending request instead. Both go on when another executor was
+//      faster: else the slow would never be known.
+//   4. A hedge starts where another executor has a free credit, if the loop will get there before the request is
+//   expected,
+//      and the request is late (its time has passed by a margin), or is the head and the other executor is expected to
+//      need at most half the time that is left. A request has at most two attempts at a time, and a probe. Only heads
+//      are hedged with credits that pending requests would take.
+//   5. The first answer wins. Later ones are duplicates: dropped and counted.
+//   6. A lost executor's requests are pending again, in their old places. A draining one gets nothing new.
+//   7. An executor that fails a request it should have been able to run loses that request to the local executor,
 //      whose word is final: it sees the data as the trainer does. If the local executor succeeds, the pipeline is not
 //      given to the failing executor again.
-//   6. A remote executor gets requests of a pipeline only once it said that it is ready for it: what it still has to
+//   8. A remote executor gets requests of a pipeline only once it said that it is ready for it: what it still has to
 //      load would hold up the oldest batch, and with it the trainer.
-//   7. A cancelled request that an executor holds keeps its credit until the executor answers.
+//   9. A request that was cancelled or answered elsewhere keeps the executor's credit until that executor answers.
+//  10. The requests of a virtual worker are run one after the other, in their order, by one executor: its home. That is
+//  the
+//      local executor. A portable one may have any home: the executor that has the fewest for its threads and speed
+//      when it needs one. It moves only where its home is lost, drains or may not run it any more.
 //
-// Invariants (checked by the property test)
-//   - no executor ever holds more than its credits (unless they shrank), none beyond rule 5 runs a pipeline it failed
+// Invariants (checked by the property test and, for every order of events up to a bound, by the model test)
+//   - no executor ever holds more than its credits (unless they shrank), none beyond rule 7 runs a pipeline it failed
+//   - a request has at most two attempts and a probe, at different executors
 //   - every request that was submitted and not cancelled is answered exactly once, if executors keep answering
-// Thread safety: none; the feeder calls it under its lock.
+// Thread safety: none; the feeder calls it under its lock. A value: copies and equal ones act alike.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +49,8 @@
 #include <optional>
 #include <set>
 #include <vector>
+
+#include "worker-image/feeder/service_time.h"
 
 namespace sluice::feeder {
 
@@ -41,25 +62,47 @@ using StreamId = std::uint64_t;  // the client's number; unique only together wi
 
 inline constexpr ExecutorId kLocalExecutor = 0;
 
+// One of a stream's makers of batches, each of which goes on from the batch that it made before.
+struct VirtualWorker {
+  std::uint32_t number = 0;
+  bool is_portable = false;  // any executor can take it up at any of its batches, if it makes those before again
+  auto operator<=>(const VirtualWorker&) const = default;
+};
+
+enum class AttemptKind { kFirst, kHedge, kProbe };
+
 struct Assignment {
   RequestId request = 0;
   ExecutorId executor = 0;
+  AttemptKind kind = AttemptKind::kFirst;
 };
 
 enum class AnswerKind {
   kFirst,      // hand it to the client
-  kDuplicate,  // somebody was faster
+  kDuplicate,  // another executor was faster
   kUnwanted,   // cancelled, or never asked
+};
+
+struct Answer {
+  AnswerKind kind = AnswerKind::kUnwanted;
+  std::vector<ExecutorId> overtaken;  // work on the same request for nothing: to be told. Those that measure go on
 };
 
 enum class FailureKind {
   kFinal,     // tell the client
   kRetried,   // pending again
-  kUnwanted,  // cancelled or already answered
+  kUnwanted,  // cancelled, already answered, or another executor is still at it
+};
+
+struct FailureAnswer {
+  FailureKind kind = FailureKind::kUnwanted;
+  std::vector<ExecutorId> overtaken;  // as in Answer; if final
 };
 
 class Dispatch {
  public:
+  using TimePoint = Clock::TimePoint;
+
   static constexpr std::size_t kPendingPerClientMax = 4096;
 
   void add_client(ClientId client);
@@ -67,7 +110,11 @@ class Dispatch {
   std::vector<Assignment> remove_client(ClientId client);
 
   // False if the client has kPendingPerClientMax requests already, or is unknown. REQUIRES: request ids ascend.
-  bool submit(ClientId client, StreamId stream, PipelineNumber pipeline, RequestId request);
+  // `virtual_worker`: of the stream; none: its batches may be made in any order.
+  bool submit(ClientId client, StreamId stream, PipelineNumber pipeline, RequestId request, std::size_t samples,
+              std::optional<VirtualWorker> virtual_worker = std::nullopt);
+  // The training loop had `consumed` batches of the stream at `now`, and computes so long on each.
+  void set_pace(ClientId client, StreamId stream, std::uint64_t consumed, double seconds_per_batch, TimePoint now);
   std::vector<Assignment> cancel_stream(ClientId client, StreamId stream);
 
   void add_executor(ExecutorId executor, std::size_t threads, std::size_t credits);
@@ -77,15 +124,18 @@ class Dispatch {
   std::size_t remove_executor(ExecutorId executor);
   // The executor is ready for this pipeline. The local executor always is.
   void allow(ExecutorId executor, PipelineNumber pipeline);
-  // The executor cannot run this pipeline; what it holds of it is pending again. REQUIRES: not the local executor.
+  // The executor cannot run this pipeline; its requests of it are pending again. REQUIRES: not the local executor.
   std::size_t exclude(ExecutorId executor, PipelineNumber pipeline);
+  // No request will name this pipeline any more: what is remembered of it goes.
+  void forget_pipeline(PipelineNumber pipeline);
 
-  // What should start now. Each assignment takes a credit.
-  std::vector<Assignment> assign();
+  // What should start now. Each assignment takes a credit. Call it after every event, and every few milliseconds while
+  // requests are outstanding: requests become late by time alone. REQUIRES: `now` never goes back.
+  std::vector<Assignment> assign(TimePoint now);
 
-  AnswerKind answer(ExecutorId executor, RequestId request);
+  Answer answer(ExecutorId executor, RequestId request, TimePoint now);
   // `retry_elsewhere` is false for failures that would repeat everywhere.
-  FailureKind fail(ExecutorId executor, RequestId request, bool retry_elsewhere);
+  FailureAnswer fail(ExecutorId executor, RequestId request, bool retry_elsewhere);
 
   // The client's hands: batches delivered that it still holds.
   void set_held(ClientId client, std::size_t batches);
@@ -96,33 +146,72 @@ class Dispatch {
   std::size_t pending() const;      // requests without executor
   std::size_t held_by(ExecutorId executor) const;
 
+  auto operator<=>(const Dispatch&) const = default;
+
  private:
+  friend class Assigner;  // rules 1 to 4, over one call of assign()
+
   struct Request {
     ClientId client = 0;
     StreamId stream = 0;
     PipelineNumber pipeline = 0;
-    std::set<ExecutorId> attempts;
+    std::size_t samples = 1;
+    std::uint64_t place = 0;        // in its stream: how many batches the loop takes before it
+    std::set<ExecutorId> attempts;  // including the probe
+    std::optional<ExecutorId> probe;
     std::optional<ExecutorId> blamed;  // failed it remotely; since then only the local executor may run it
+    std::optional<VirtualWorker> virtual_worker;
+    auto operator<=>(const Request&) const = default;
+  };
+  struct Stream {
+    std::uint64_t submitted = 0;
+    std::uint64_t consumed = 0;  // as of `paced_at`
+    double seconds_per_batch = 0;
+    TimePoint paced_at{};
+    std::map<std::uint32_t, ExecutorId> homes;  // of its portable virtual workers
+    auto operator<=>(const Stream&) const = default;
   };
   struct Client {
     std::set<RequestId> pending;
     std::set<RequestId> assigned;
+    std::map<StreamId, Stream> streams;
     std::size_t held = 0;
+    auto operator<=>(const Client&) const = default;
+  };
+  struct Attempt {
+    RequestId request = 0;
+    PipelineNumber pipeline = 0;
+    std::size_t samples = 1;
+    bool is_measuring = false;               // goes on when it is overtaken: how long it takes is worth knowing
+    std::optional<double> expected_seconds;  // unless no executor was measured yet
+    TimePoint late_at = TimePoint::max();
+    std::optional<TimePoint> started;  // by a thread, as far as we can tell: an executor's requests run in their order
+    bool overtaken = false;            // the request was answered by another executor
+    auto operator<=>(const Attempt&) const = default;
+  };
+  // What an executor knows and can do of one pipeline.
+  struct Skill {
+    bool allowed = false;
+    bool excluded = false;  // for ever, whatever it says later
+    ServiceTime time;
+    auto operator<=>(const Skill&) const = default;
   };
   struct Executor {
     std::size_t threads = 1;
     std::size_t credits = 0;
     bool draining = false;
-    std::set<RequestId> attempts;  // including those of requests cancelled or answered meanwhile
-    std::set<PipelineNumber> allowed;
-    std::set<PipelineNumber> excluded;  // for ever, whatever it says later
+    std::vector<Attempt> attempts;  // oldest first; including those of requests cancelled or answered meanwhile
+    std::map<PipelineNumber, Skill> skills;
+    auto operator<=>(const Executor&) const = default;
   };
 
-  static bool may_run(ExecutorId id, const Executor& executor, const Request& request);
-  std::optional<ExecutorId> choose_executor(const Request& request) const;
-  std::optional<Assignment> assign_one();
   std::vector<Assignment> cancel(const std::vector<RequestId>& requests);
-  bool release_attempt(ExecutorId executor, RequestId request);
+  std::optional<Attempt> release_attempt(ExecutorId executor, RequestId request);
+  std::vector<ExecutorId> overtake(RequestId request, const Request& answered, ExecutorId winner);
+  void observe(ExecutorId executor, const Attempt& attempt, bool finished, TimePoint now);
+  // The executor will not answer it. True if the request is pending again.
+  bool give_up(ExecutorId executor, RequestId request);
+  bool drop_attempt(ExecutorId executor, RequestId id, Request& request);
   void make_pending(RequestId request);
   void forget(std::map<RequestId, Request>::iterator request);
 

@@ -1,5 +1,6 @@
-// Dispatch under random worker joins, losses, drains, failures, late answers and cancellations: every request is
-// answered exactly once, and no executor ever holds more than its credits.
+// Dispatch under random worker joins, losses, drains, failures, late answers and cancellations. Every request is
+// answered exactly once, and no executor ever holds more than its credits. Two streams' batches are made by two virtual
+// workers: by the local executor, each in their order.
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -53,8 +54,12 @@ class World {
   void submit() {
     const RequestId id = next_++;
     const StreamId stream = pick(3);
-    RC_ASSERT(dispatch_.submit(1 + pick(2), stream, pick(3), id));
+    const ClientId client = 1 + pick(2);
+    std::optional<VirtualWorker> virtual_worker;
+    if (stream < 2) virtual_worker = VirtualWorker{static_cast<std::uint32_t>(pick(2)), stream == 1};
+    RC_ASSERT(dispatch_.submit(client, stream, pick(3), id, 1 + pick(3), virtual_worker));
     stream_of_[id] = stream;
+    if (virtual_worker) virtual_worker_of_[id] = {client, stream, virtual_worker->number};
     submitted_.push_back(id);
   }
 
@@ -96,19 +101,19 @@ class World {
   void answer() {
     if (running_.empty()) return;
     const Assignment attempt = take(running_);
-    settle(attempt.request, dispatch_.answer(attempt.executor, attempt.request) == AnswerKind::kFirst);
+    settle(attempt.request, dispatch_.answer(attempt.executor, attempt.request, now_).kind == AnswerKind::kFirst);
   }
 
   void fail() {
     if (running_.empty()) return;
     const Assignment attempt = take(running_);
-    settle(attempt.request, dispatch_.fail(attempt.executor, attempt.request, true) == FailureKind::kFinal);
+    settle(attempt.request, dispatch_.fail(attempt.executor, attempt.request, true).kind == FailureKind::kFinal);
   }
 
   void answer_late() {
     if (late_.empty()) return;
     const Assignment attempt = take(late_);
-    settle(attempt.request, dispatch_.answer(attempt.executor, attempt.request) == AnswerKind::kFirst);
+    settle(attempt.request, dispatch_.answer(attempt.executor, attempt.request, now_).kind == AnswerKind::kFirst);
   }
 
   void cancel() {
@@ -129,10 +134,17 @@ class World {
   }
 
   void assign() {
-    for (const Assignment& assignment : dispatch_.assign()) {
+    for (const Assignment& assignment : dispatch_.assign(now_)) {
       RC_ASSERT(!draining_.contains(assignment.executor));
       RC_ASSERT(credits_.contains(assignment.executor));
       RC_ASSERT(settled_[assignment.request] == 0);
+      if (const auto own = virtual_worker_of_.find(assignment.request); own != virtual_worker_of_.end()) {
+        RC_ASSERT(assignment.executor == kLocalExecutor || stream_of_[assignment.request] == 1);
+        for (auto older = virtual_worker_of_.begin(); older != own; ++older) {
+          const bool answered = settled_[older->first] > 0 || cancelled_.contains(older->first);
+          RC_ASSERT(older->second != own->second || answered);
+        }
+      }
       running_.push_back(assignment);
     }
   }
@@ -157,6 +169,7 @@ class World {
   static std::size_t pick(std::size_t below) { return *rc::gen::inRange<std::size_t>(0, below); }
 
   Dispatch dispatch_;
+  Dispatch::TimePoint now_{};
   RequestId next_ = 1;
   ExecutorId next_executor_ = kLocalExecutor + 1;
   std::map<ExecutorId, std::size_t> credits_;
@@ -165,6 +178,7 @@ class World {
   std::vector<Assignment> late_;     // what lost executors may still answer
   std::vector<RequestId> submitted_;
   std::map<RequestId, StreamId> stream_of_;
+  std::map<RequestId, std::tuple<ClientId, StreamId, std::uint32_t>> virtual_worker_of_;
   std::map<RequestId, int> settled_;  // times that a client was told something
   std::set<RequestId> cancelled_;
 };

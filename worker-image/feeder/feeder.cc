@@ -23,7 +23,7 @@ ErrorMessage error_reply(const Error& error, const transport::ClientMessage& mes
   ErrorMessage reply = error_reply(error);
   if (const auto* request = std::get_if<transport::RequestMessage>(&message)) {
     reply.stream = request->stream;
-    reply.seq = request->seq;
+    reply.seq = request->batch.seq;
   } else if (const auto* open = std::get_if<transport::OpenMessage>(&message)) {
     reply.stream = open->stream;
   }
@@ -36,8 +36,11 @@ Feeder::Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& e
     : options_(std::move(options)),
       clock_(clock),
       metrics_(metrics),
-      local_(std::make_unique<LocalExecutor>(options_.local, executor_metrics)) {
+      quota_threads_(options_.local.threads),
+      local_(std::make_unique<LocalExecutor>(options_.local, executor_metrics)),
+      pipeline_reader_(1, 1, SocketServer::kClientsMax, 0) {
   dispatch_.add_executor(kLocalExecutor, local_->threads(), local_->threads());
+  lateness_ = std::jthread([this](const std::stop_token& stop) { watch_lateness(stop); });
 }
 
 Feeder::~Feeder() = default;
@@ -53,24 +56,22 @@ void Feeder::connected(std::shared_ptr<Connection> connection) {
 void Feeder::received(std::uint64_t id, transport::Frame frame) {
   auto parsed = transport::parse_client_message(frame.json);
   Slots freed;  // before the lock: freed after it
-  std::unique_lock lock(mutex_);
+  std::lock_guard lock(mutex_);
   ClientSession& client = clients_.at(id);
   if (!parsed.ok()) return client.connection->send(to_json(error_reply(parsed.error())));
   if (!client.greeted && !std::holds_alternative<transport::HelloMessage>(*parsed)) {
     client.connection->send(to_json(error_reply(invalid_argument("frame.type: the first message must be hello"))));
     return client.connection->close_after_sending();
   }
-  if (const auto* pipeline = std::get_if<transport::PipelineMessage>(&*parsed)) {
-    lock.unlock();
-    return receive_pipeline(id, *pipeline, std::move(frame.blob));
-  }
   const auto result = std::visit(
       [&](auto& message) -> Result<void> {
         using Message = std::decay_t<decltype(message)>;
-        if constexpr (std::is_same_v<Message, transport::PipelineMessage>)
-          return {};
-        else if constexpr (std::is_same_v<Message, transport::ReleaseMessage>)
+        if constexpr (std::is_same_v<Message, transport::ReleaseMessage>)
           return handle(client, message, freed);
+        else if constexpr (std::is_same_v<Message, transport::OpenMessage>)
+          return handle(client, message, std::move(frame.blob));
+        else if constexpr (std::is_same_v<Message, transport::RequestMessage>)
+          return handle(client, message, std::move(frame.blob));
         else
           return handle(client, message);
       },
@@ -111,42 +112,64 @@ Result<void> Feeder::handle(ClientSession& client, const transport::HelloMessage
   return {};
 }
 
-Result<executor::PipelineHandle> Feeder::shared_pipeline(const transport::PipelineMessage& message, std::string blob) {
+Result<executor::PipelineHandle> Feeder::shared_pipeline(const transport::PipelineMessage& message,
+                                                         transport::UniqueFd memory) {
+  SLUICE_TRY(auto blob, transport::SealedMemory::adopt(std::move(memory), executor::kPipelineBytesMax));
   const ExecutorKind kind = message.executor == "native" ? ExecutorKind::kNative : ExecutorKind::kPython;
   // The same pipeline of several ranks, or of every epoch's iterator, is parsed and sent to workers once.
-  const std::string key =
-      executor::pipeline_fingerprint(kind, blob) + " " + number(message.num_workers) + " " + message.python;
+  std::string fingerprint = executor::pipeline_fingerprint(kind, blob->bytes());
+  const std::string key = fingerprint + " " + number(message.num_workers) + " " + message.python;
   PipelineNumber pipeline_number = 0;
   {
     std::lock_guard lock(mutex_);
     if (const auto known = pipelines_.find(key); known != pipelines_.end()) {
-      if (auto pipeline = known->second.lock()) return pipeline;
+      if (auto pipeline = known->second.pipeline.lock()) return pipeline;
     }
     pipeline_number = next_pipeline_++;
   }
-  SLUICE_TRY(auto pipeline,
-             executor::make_pipeline(pipeline_number, kind, std::move(blob), message.python, message.num_workers));
+  SLUICE_TRY(auto pipeline, executor::make_pipeline(pipeline_number, kind, std::move(blob), message.python,
+                                                    message.num_workers, std::move(fingerprint), options_.files));
   std::lock_guard lock(mutex_);
-  std::erase_if(pipelines_, [](const auto& entry) { return entry.second.expired(); });
-  pipelines_[key] = pipeline;
+  std::erase_if(pipelines_, [&](const auto& entry) {
+    const bool expired = entry.second.pipeline.expired();
+    if (expired) dispatch_.forget_pipeline(entry.second.number);
+    return expired;
+  });
+  pipelines_[key] = {pipeline_number, pipeline};
   return pipeline;
 }
 
-void Feeder::receive_pipeline(ClientId id, const transport::PipelineMessage& message, std::string blob) {
-  const auto pipeline = shared_pipeline(message, std::move(blob));
+Result<void> Feeder::handle(ClientSession& client, transport::PipelineMessage message) {
+  const std::shared_ptr<Connection> connection = client.connection;
+  const auto memory = std::make_shared<transport::UniqueFd>(connection->take_passed_fd());
+  connection->pause();  // its next messages may need the pipeline
+  const bool taken = pipeline_reader_.submit([this, connection, memory, message = std::move(message)](auto&) {
+    keep_pipeline(connection->id(), message, shared_pipeline(message, std::move(*memory)));
+    connection->resume();
+  });
+  if (taken) return {};
+  connection->resume();
+  return internal_error("pipeline: more clients than there may be");
+}
+
+void Feeder::keep_pipeline(ClientId id, const transport::PipelineMessage& message,
+                           const Result<executor::PipelineHandle>& pipeline) {
   std::lock_guard lock(mutex_);
-  ClientSession& client = clients_.at(id);
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;  // disconnected meanwhile
+  ClientSession& client = found->second;
   if (!pipeline.ok()) return client.connection->send(transport::not_ready_json(message.id, pipeline.error().message()));
   if (client.pipelines.size() >= kPipelinesPerClientMax)
     client.pipelines.erase(client.pipelines.begin());  // the oldest
-  client.pipelines[message.id] = {*pipeline, message.prefetch_batches};
+  client.pipelines[message.id] = {*pipeline, message.prefetch_batches, nullptr};
+  follow_threads();
   client.prefetch_batches = std::max<std::size_t>(client.prefetch_batches, message.prefetch_batches);
   client.connection->send(transport::ready_json(message.id, (*pipeline)->fingerprint));
   client.batch_bytes_hint = std::max<std::size_t>(client.batch_bytes_hint, message.batch_bytes_hint);
   send_windows();
 }
 
-Result<void> Feeder::handle(ClientSession& client, const transport::OpenMessage& message) {
+Result<void> Feeder::handle(ClientSession& client, const transport::OpenMessage& message, std::string state) {
   const auto pipeline = client.pipelines.find(message.pipeline);
   if (pipeline == client.pipelines.end())
     return invalid_argument("open.pipeline: " + number(message.pipeline) + " is unknown");
@@ -155,35 +178,50 @@ Result<void> Feeder::handle(ClientSession& client, const transport::OpenMessage&
   if (client.streams.size() >= kStreamsPerClientMax) {
     return invalid_argument("open.stream: more than " + number(kStreamsPerClientMax) + " streams are open");
   }
-  client.streams[message.stream] = {pipeline->second.pipeline, message.base_seed, message.epoch, {}};
+  if (message.virtual_workers > 0 && message.virtual_workers != pipeline->second.pipeline->num_workers)
+    return invalid_argument("open.virtual_workers: must be the pipeline's num_workers");
+  // A state that is the same as last time keeps its number, and those who have it need not get it again.
+  auto& last = pipeline->second.state;
+  if (state.empty())
+    last.reset();
+  else if (last == nullptr || last->blob != state)
+    last = std::make_shared<executor::PipelineState>(executor::PipelineState{next_state_++, std::move(state)});
+  auto& stream = client.streams[message.stream];
+  stream = {pipeline->second.pipeline, last, message.base_seed, message.epoch, nullptr, {}};
+  if (message.virtual_workers > 0) {
+    stream.virtual_workers =
+        std::make_shared<executor::VirtualWorkers>(message.virtual_workers, message.portable, next_pass_++);
+    if (!message.portable) return {};
+  }
   for (const auto& [executor, address] : workers_) remote_->load(executor, pipeline->second.pipeline);
   return {};
 }
 
-Result<void> Feeder::handle(ClientSession& client, transport::RequestMessage message) {
+Result<void> Feeder::handle(ClientSession& client, transport::RequestMessage message, std::string history) {
   const auto stream = client.streams.find(message.stream);
   if (stream == client.streams.end())
     return invalid_argument("request.stream: " + number(message.stream) + " is not open");
-  auto request = std::make_shared<executor::BatchRequest>();
-  request->pipeline = stream->second.pipeline;
-  request->stream = message.stream;
-  request->seq = message.seq;
-  request->base_seed = stream->second.base_seed;
-  request->epoch = stream->second.epoch;
-  request->position = message.position;
-  request->indices = std::move(message.indices);
+  message.batch.base_seed = stream->second.base_seed;
+  message.batch.epoch = stream->second.epoch;
+  const auto request = std::make_shared<const executor::BatchRequest>(
+      executor::BatchRequest{std::move(message.batch), stream->second.pipeline, stream->second.state,
+                             stream->second.virtual_workers, std::move(history)});
   if (request->pipeline->kind == ExecutorKind::kNative) {
     if (const auto checked = executor::check_indices(*request); !checked.ok())
       return checked.error().with_context("request");
-    note_batch_bytes(client, request->pipeline->native->batch_bytes(request->indices.size()));
+    note_batch_bytes(client, request->pipeline->native->schema().batch_bytes(request->indices.size()));
   }
   const RequestId id = next_request_++;
-  if (!dispatch_.submit(client.connection->id(), message.stream, request->pipeline->number, id)) {
+  std::optional<VirtualWorker> virtual_worker;
+  if (const auto& pass = request->virtual_workers; pass != nullptr)
+    virtual_worker = VirtualWorker{request->virtual_worker(), pass->is_portable};
+  if (!dispatch_.submit(client.connection->id(), message.stream, request->pipeline->number, id, request->indices.size(),
+                        virtual_worker)) {
     return Error(ErrorCode::kResourceExhausted,
                  "request: far beyond the window of " + number(client.window) + " batches");
   }
   active_.emplace(
-      id, ActiveRequest{client.connection->id(), std::move(request), std::make_shared<std::atomic<bool>>(false)});
+      id, ActiveRequest{client.connection->id(), message.stream, request, std::make_shared<std::atomic<bool>>(false)});
   pump();
   return {};
 }
@@ -205,8 +243,20 @@ Result<void> Feeder::handle(ClientSession& client, const transport::ProgressMess
   if (stream == client.streams.end())
     return invalid_argument("progress.stream: " + number(message.stream) + " is not open");
   metrics_.count_progress(client.rank, stream->second.progress, message);
+  note_pace(client, stream->second, message);
   stream->second.progress = message;
   return {};
+}
+
+void Feeder::note_pace(ClientSession& client, ClientSession::Stream& stream, const transport::ProgressMessage& now) {
+  const transport::ProgressMessage& before = stream.progress;
+  if (now.batches > before.batches) {
+    const double seconds =
+        (now.compute_seconds - before.compute_seconds) / static_cast<double>(now.batches - before.batches);
+    // One long step, a checkpoint say, must not make the next ones look as long.
+    const double earlier = std::exchange(stream.step_seconds, seconds);
+    dispatch_.set_pace(client.connection->id(), now.stream, now.batches, std::min(earlier, seconds), clock_.now());
+  }
 }
 
 Result<void> Feeder::handle(ClientSession& client, const transport::CloseMessage& message) {
@@ -215,9 +265,14 @@ Result<void> Feeder::handle(ClientSession& client, const transport::CloseMessage
   }
   const ClientId id = client.connection->id();
   cancel(dispatch_.cancel_stream(id, message.stream),
-         [&](const ActiveRequest& active) { return active.client == id && active.request->stream == message.stream; });
+         [&](const ActiveRequest& active) { return active.client == id && active.stream == message.stream; });
   pump();
   return {};
+}
+
+Result<void> Feeder::handle(ClientSession& client, const transport::ForgetMessage& message) {
+  if (client.pipelines.erase(message.pipeline) > 0) return {};
+  return invalid_argument("forget.pipeline: " + number(message.pipeline) + " is unknown");
 }
 
 }  // namespace sluice::feeder

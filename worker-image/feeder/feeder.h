@@ -3,7 +3,7 @@
 // A request's way: client frame -> check -> Dispatch -> an executor -> finished() -> a slot lent to the client ->
 // `release`. Nothing here is persistent: a client that loses its feeder asks the next one again.
 // Thread safety: all public methods may be called from any thread. One lock guards everything; under it nothing blocks,
-// no executor runs and no slot is freed (freeing one may run whoever waited for memory).
+// no executor runs and no slot is freed (freeing one may run the callback of a waiter for memory).
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/base/clock.h"
@@ -27,7 +28,9 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
  public:
   struct Options {
     LocalExecutor::Options local;
-    std::string session;  // told to clients: tells one life of the feeder from the next
+    std::string session;              // told to clients: tells one life of the feeder from the next
+    bool threads_by_loaders = false;  // no more threads than the largest num_workers of the clients' loaders
+    std::shared_ptr<const pipeline::FileReader> files;  // what native pipelines read through; null: the file system
   };
 
   Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& executor_metrics, FeederMetrics& metrics);
@@ -35,6 +38,9 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
 
   // REQUIRES: before the first client; `remote` outlives every client.
   void set_remote(RemoteExecutors& remote) { remote_ = &remote; }
+
+  // Batches become late by time alone: how often we look. The price of a look is a few microseconds.
+  static constexpr std::chrono::milliseconds kLookInterval{50};
 
   // Follows a changed CPU quota, refreshes gauges, sweeps the arena's waiters. Call it every second.
   void tick(std::size_t local_threads);
@@ -46,6 +52,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
 
   void executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
                        std::size_t credits) override;
+  void executor_refused(const std::string& address, std::uint32_t protocol) override;
   void executor_draining(ExecutorId executor) override;
   void executor_lost(ExecutorId executor, const std::string& reason) override;
   void pipeline_ready(ExecutorId executor, PipelineNumber pipeline) override;
@@ -55,26 +62,46 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
  private:
   struct ActiveRequest {
     ClientId client = 0;
+    std::uint64_t stream = 0;  // the client's number
     executor::RequestHandle request;
     CancelFlag cancelled;
+  };
+  struct KnownPipeline {
+    PipelineNumber number = 0;
+    std::weak_ptr<const executor::Pipeline> pipeline;
   };
   using Slots = std::vector<transport::ArenaSlot>;  // to be freed after the lock
 
   // One for each message; they return the error that the client is told. REQUIRES: the lock is held.
   Result<void> handle(ClientSession& client, const transport::HelloMessage& message);
-  Result<void> handle(ClientSession& client, const transport::OpenMessage& message);
-  Result<void> handle(ClientSession& client, transport::RequestMessage message);
+  Result<void> handle(ClientSession& client, const transport::OpenMessage& message, std::string state);
+  Result<void> handle(ClientSession& client, transport::RequestMessage message, std::string history);
   Result<void> handle(ClientSession& client, const transport::ReleaseMessage& message, Slots& freed);
   Result<void> handle(ClientSession& client, const transport::ProgressMessage& message);
   Result<void> handle(ClientSession& client, const transport::CloseMessage& message);
+  static Result<void> handle(ClientSession& client, const transport::ForgetMessage& message);
+  void note_pace(ClientSession& client, ClientSession::Stream& stream, const transport::ProgressMessage& now);
 
-  // Parsing a specification takes long: without the lock.
-  void receive_pipeline(ClientId client, const transport::PipelineMessage& message, std::string blob);
-  Result<executor::PipelineHandle> shared_pipeline(const transport::PipelineMessage& message, std::string blob);
+  // Hashing and parsing a specification take long: a thread of its own does it, without the lock. The client is paused
+  // meanwhile, so that its messages take effect in their order; all others are served.
+  Result<void> handle(ClientSession& client, transport::PipelineMessage message);
+  void keep_pipeline(ClientId client, const transport::PipelineMessage& message,
+                     const Result<executor::PipelineHandle>& pipeline);
+  Result<executor::PipelineHandle> shared_pipeline(const transport::PipelineMessage& message,
+                                                   transport::UniqueFd memory);
 
+  // As many as the quota and, where they bound it, the clients' loaders allow. REQUIRES: the lock is held.
+  std::size_t threads_wanted() const;
+  void follow_threads();
+
+  void watch_lateness(const std::stop_token& stop);
   void pump();
   void start(const Assignment& assignment);
   void cancel(const std::vector<Assignment>& attempts, const std::function<bool(const ActiveRequest&)>& which);
+  void finished_batch(ExecutorId executor, RequestId id, executor::Batch& batch);
+  void finished_failure(ExecutorId executor, RequestId id, const executor::BatchFailure& failure);
+  // The request has its answer. Those who still work on it are told.
+  void end(RequestId id, const std::vector<ExecutorId>& overtaken);
   void deliver(ClientSession& client, const ActiveRequest& active, executor::Batch batch, std::string_view placement);
   void fail(ClientSession& client, const ActiveRequest& active, const executor::BatchFailure& failure);
   void note_batch_bytes(ClientSession& client, std::size_t bytes);
@@ -88,16 +115,23 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   RemoteExecutors* remote_ = nullptr;
 
   std::mutex mutex_;
+  std::uint32_t refused_protocol_ = 0;  // of workers, as logged last
   Dispatch dispatch_;
   std::map<ClientId, ClientSession> clients_;
   std::map<RequestId, ActiveRequest> active_;
-  std::map<std::string, std::weak_ptr<const executor::Pipeline>> pipelines_;  // by what makes them equal
-  std::map<ExecutorId, std::string> workers_;  // remote ones that said hello: their addresses
+  std::map<std::string, KnownPipeline> pipelines_;  // by what makes them equal
+  std::map<ExecutorId, std::string> workers_;       // remote ones that said hello: their addresses
+  std::size_t quota_threads_;
   std::size_t largest_batch_bytes_ = 0;
   RequestId next_request_ = 1;
   PipelineNumber next_pipeline_ = 1;
+  std::uint64_t next_state_ = 1;
+  std::uint64_t next_pass_ = 1;  // of virtual workers
 
-  std::unique_ptr<LocalExecutor> local_;  // last: its threads call finished()
+  // After what their threads use.
+  std::unique_ptr<LocalExecutor> local_;
+  executor::ThreadPool pipeline_reader_;  // one thread: a pipeline of several clients is then parsed once
+  std::jthread lateness_;
 };
 
 }  // namespace sluice::feeder

@@ -15,6 +15,7 @@ using prometheus::Gauge;
 
 // A label set is for ever: a client that makes up ranks must not fill our memory.
 constexpr std::size_t kRanksMax = 1024;
+constexpr std::int64_t kOtherRanks = -1;
 
 void add(Counter& counter, double before, double now) { counter.Increment(std::max(0.0, now - before)); }
 
@@ -29,11 +30,18 @@ struct FeederMetrics::Families {
         queue_depth(gauge(registry, "sluice_trainer_queue_depth", "Batches ready for the training loop.")),
         queue_capacity(gauge(registry, "sluice_trainer_queue_capacity", "Batches that the client asks for ahead.")),
         epoch(gauge(registry, "sluice_trainer_epoch", "Current pass over the data.")),
+        remaining_samples(gauge(registry, "sluice_trainer_remaining_samples",
+                                "Samples that the training loop will still take, by its own account.")),
         handed_over(counter(registry, "sluice_feeder_batches_total", "First answers handed to a client.")),
         local(handed_over.Add({{"placement", "local"}})),
         remote(handed_over.Add({{"placement", "remote"}})),
         reissued(
             counter(registry, "sluice_feeder_reissued_batches_total", "Batches asked for again elsewhere.").Add({})),
+        hedged(counter(registry, "sluice_feeder_hedged_batches_total", "Late batches given to a second executor.")
+                   .Add({})),
+        refused(counter(registry, "sluice_feeder_refused_workers_total",
+                        "Connections to workers that speak another version of the protocol.")
+                    .Add({})),
         duplicates(counter(registry, "sluice_feeder_duplicate_batches_total", "Late answers dropped.").Add({})),
         cpu_seconds(counter(registry, "sluice_feeder_cpu_seconds_total",
                             "CPU seconds of the feeder's own threads, receiving remote batches included.")
@@ -59,10 +67,13 @@ struct FeederMetrics::Families {
   Family<Gauge>& queue_depth;
   Family<Gauge>& queue_capacity;
   Family<Gauge>& epoch;
+  Family<Gauge>& remaining_samples;
   Family<Counter>& handed_over;
   Counter& local;
   Counter& remote;
   Counter& reissued;
+  Counter& hedged;
+  Counter& refused;
   Counter& duplicates;
   Counter& cpu_seconds;
   Gauge& remote_workers;
@@ -77,7 +88,6 @@ FeederMetrics::FeederMetrics(prometheus::Registry& registry, const executor::Job
 FeederMetrics::~FeederMetrics() = default;
 
 FeederMetrics::Rank& FeederMetrics::rank(std::int64_t number) {
-  if (!ranks_.contains(number) && ranks_.size() >= kRanksMax) number = -1;
   const auto [entry, is_new] = ranks_.try_emplace(number);
   if (is_new) {
     const std::string text = std::to_string(number);
@@ -96,6 +106,7 @@ FeederMetrics::Rank& FeederMetrics::rank(std::int64_t number) {
 
 void FeederMetrics::count_progress(std::int64_t number, const transport::ProgressMessage& before,
                                    const transport::ProgressMessage& now) {
+  if (!ranks_.contains(number) && ranks_.size() >= kRanksMax) number = kOtherRanks;
   Rank& series = rank(number);
   add(*series.samples, static_cast<double>(before.samples), static_cast<double>(now.samples));
   add(*series.batches, static_cast<double>(before.batches), static_cast<double>(now.batches));
@@ -104,6 +115,17 @@ void FeederMetrics::count_progress(std::int64_t number, const transport::Progres
   series.queue_depth->Set(now.queue_depth);
   series.queue_capacity->Set(now.queue_capacity);
   series.epoch->Set(now.epoch);
+  set_remaining(number, now.remaining_samples, series);
+}
+
+void FeederMetrics::set_remaining(std::int64_t number, std::optional<std::uint64_t> samples, Rank& series) {
+  if (samples) {
+    if (series.remaining_samples == nullptr)
+      series.remaining_samples = &families_->remaining_samples.Add({{"rank", std::to_string(number)}});
+    series.remaining_samples->Set(static_cast<double>(*samples));
+  } else if (prometheus::Gauge* const gone = std::exchange(series.remaining_samples, nullptr)) {
+    families_->remaining_samples.Remove(gone);
+  }
 }
 
 void FeederMetrics::count_batch(std::string_view placement, double unix_seconds) {
@@ -114,6 +136,8 @@ void FeederMetrics::count_batch(std::string_view placement, double unix_seconds)
 
 void FeederMetrics::count_reissued(std::size_t batches) { families_->reissued.Increment(static_cast<double>(batches)); }
 void FeederMetrics::count_duplicate() { families_->duplicates.Increment(); }
+void FeederMetrics::count_refused_worker() { families_->refused.Increment(); }
+void FeederMetrics::count_hedged() { families_->hedged.Increment(); }
 void FeederMetrics::set_cpu_seconds(double total) {
   add(families_->cpu_seconds, cpu_seconds_, total);
   cpu_seconds_ = std::max(cpu_seconds_, total);

@@ -1,5 +1,5 @@
-// The feeder's own series: sluice_trainer_* (what the clients report) and sluice_feeder_*
-// (docs/designs/first-slice.md section 8).
+// The feeder's own series: sluice_trainer_* (the clients' reports) and sluice_feeder_*
+// (docs/designs/protocols.md section 8).
 //
 // Counters of a rank continue over its streams, epochs and connections: clients report totals per stream, and only
 // what a stream adds is counted.
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,12 +30,15 @@ class FeederMetrics {
   ~FeederMetrics();
 
   // `before`: what this stream had reported last (all zero at first). A total that went backwards counts as nothing.
+  // What remains of the training is what the rank's last report says: where it says nothing, there is no series.
   void count_progress(std::int64_t rank, const transport::ProgressMessage& before,
                       const transport::ProgressMessage& now);
 
   void count_batch(std::string_view placement, double unix_seconds);
   void count_reissued(std::size_t batches);
   void count_duplicate();
+  void count_hedged();
+  void count_refused_worker();
   void set_remote_workers(std::size_t workers);
   void set_outstanding(std::size_t batches);
   void set_arena_free(std::size_t bytes);
@@ -51,7 +55,9 @@ class FeederMetrics {
     prometheus::Gauge* queue_depth = nullptr;
     prometheus::Gauge* queue_capacity = nullptr;
     prometheus::Gauge* epoch = nullptr;
+    prometheus::Gauge* remaining_samples = nullptr;  // null: the rank does not say
   };
+  void set_remaining(std::int64_t number, std::optional<std::uint64_t> samples, Rank& series);
   Rank& rank(std::int64_t number);
 
   std::unique_ptr<Families> families_;

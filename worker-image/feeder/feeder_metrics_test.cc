@@ -31,12 +31,14 @@ ProgressMessage progress(std::uint64_t batches, double compute_seconds, double w
           .epoch = 2};
 }
 
-TEST_CASE("before anybody connects, the feeder's own series are there, at zero") {
+TEST_CASE("before a client connects, the feeder's own series are there, at zero") {
   const Fixture f;
   const std::string labels = R"({job_namespace="team-a",training_job="vision")";
   Lines want = {
       "# TYPE sluice_feeder_batches_total counter",
       "# TYPE sluice_feeder_reissued_batches_total counter",
+      "# TYPE sluice_feeder_hedged_batches_total counter",
+      "# TYPE sluice_feeder_refused_workers_total counter",
       "# TYPE sluice_feeder_duplicate_batches_total counter",
       "# TYPE sluice_feeder_cpu_seconds_total counter",
       "# TYPE sluice_feeder_remote_workers gauge",
@@ -46,8 +48,9 @@ TEST_CASE("before anybody connects, the feeder's own series are there, at zero")
       "sluice_feeder_batches_total" + labels + R"(,placement="local"} 0)",
       "sluice_feeder_batches_total" + labels + R"(,placement="remote"} 0)",
   };
-  for (const char* name : {"reissued_batches_total", "duplicate_batches_total", "cpu_seconds_total", "remote_workers",
-                           "outstanding_batches", "arena_free_bytes", "first_remote_batch_timestamp_seconds"})
+  for (const char* name : {"reissued_batches_total", "hedged_batches_total", "duplicate_batches_total",
+                           "cpu_seconds_total", "refused_workers_total", "remote_workers", "outstanding_batches",
+                           "arena_free_bytes", "first_remote_batch_timestamp_seconds"})
     want.insert("sluice_feeder_" + std::string(name) + labels + "} 0");
   CHECK(metrics_lines(f.registry) == want);
 }
@@ -99,6 +102,29 @@ TEST_CASE("counters of a rank go on over streams, repeated and wrong reports, an
     CHECK(f.shows("sluice_trainer_batches_total", R"(rank="0")", step.want_batches));
     CHECK(f.shows("sluice_trainer_step_seconds_total", R"(phase="compute",rank="0")", step.want_compute));
   }
+}
+
+TEST_CASE("what remains of a training is what its rank said last, and no series where it says nothing") {
+  Fixture f;
+  const auto report = [&](std::int64_t rank, std::optional<std::uint64_t> remaining) {
+    ProgressMessage now = progress(10, 1);
+    now.remaining_samples = remaining;
+    f.metrics.count_progress(rank, {}, now);
+  };
+  const auto lines_of_remaining = [&] {
+    Lines found;
+    for (const std::string& line : metrics_lines(f.registry))
+      if (line.starts_with("sluice_trainer_remaining_samples")) found.insert(line.substr(line.find("rank=")));
+    return found;
+  };
+  report(0, std::nullopt);
+  CHECK(lines_of_remaining().empty());
+  report(0, 800), report(1, 816);
+  CHECK(lines_of_remaining() == Lines{R"(rank="0"} 800)", R"(rank="1"} 816)"});
+  report(0, 0), report(1, std::nullopt);
+  CHECK(lines_of_remaining() == Lines{R"(rank="0"} 0)"});
+  report(1, 90);
+  CHECK(lines_of_remaining() == Lines{R"(rank="0"} 0)", R"(rank="1"} 90)"});
 }
 
 TEST_CASE("ranks are counted apart, and those that are made up do not fill the memory") {

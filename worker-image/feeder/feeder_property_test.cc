@@ -1,6 +1,7 @@
-// The whole feeder between a client on its socket and workers that are made up: they answer late, in any order, twice,
-// with errors, with wrong bytes never; they join, drain, refuse pipelines and vanish with their work. Whatever they do,
-// the client gets every batch once, with the right bytes, and all memory comes back. Seeded; time stands still.
+// The whole feeder between a client on its socket and made-up workers. They answer late, in any order, twice, with
+// errors, but never with wrong bytes. They join, drain, refuse pipelines and vanish with their work; time passes, so
+// that batches become late. Whatever they do, the client gets every batch once, with the right bytes, and all memory
+// comes back. Seeded; time passes only where the seed says so.
 #include <map>
 #include <mutex>
 #include <optional>
@@ -8,11 +9,11 @@
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
+#include "src/base/testing/temporary_directory.h"
 #include "src/executor/testing/metrics_text.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/testing/eventually.h"
 #include "worker-image/testing/picture_folder.h"
-#include "worker-image/testing/temporary_directory.h"
 #include "worker-image/testing/test_client.h"
 
 namespace sluice::feeder {
@@ -22,7 +23,7 @@ using testing::PictureFolder;
 using testing::TestClient;
 
 executor::Batch make_batch(transport::Arena& arena, const executor::BatchRequest& request) {
-  const std::size_t bytes = request.pipeline->native->batch_bytes(request.indices.size());
+  const std::size_t bytes = request.pipeline->native->schema().batch_bytes(request.indices.size());
   auto slot = arena.allocate(bytes, {});
   REQUIRE(slot.ok());
   executor::NativeScratch scratch;
@@ -88,7 +89,8 @@ class World {
   std::size_t pick(std::size_t below) { return random_() % below; }
 
   void something_happens() {
-    switch (pick(12)) {
+    switch (pick(13)) {
+      case 12: return clock_.advance(std::chrono::milliseconds(pick(500)));
       case 0: return join();
       case 1: return lose();
       case 2: return drain();
@@ -218,7 +220,7 @@ TEST_CASE("every batch comes once and right, however workers join, vanish, fail,
   };
   World undisturbed(0);
   const auto want = run(undisturbed, false);
-  std::size_t remote = 0, reissued = 0;
+  std::size_t remote = 0, reissued = 0, hedged = 0;
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -231,6 +233,7 @@ TEST_CASE("every batch comes once and right, however workers join, vanish, fail,
     world.check_counters_never_fall();
     remote += static_cast<std::size_t>(world.counter("sluice_feeder_batches_total|namespace|job|remote"));
     reissued += static_cast<std::size_t>(world.counter("sluice_feeder_reissued_batches_total|namespace|job"));
+    hedged += static_cast<std::size_t>(world.counter("sluice_feeder_hedged_batches_total|namespace|job"));
     CHECK(world.counter("sluice_feeder_batches_total|namespace|job|remote") +
               world.counter("sluice_feeder_batches_total|namespace|job|local") ==
           kBatches);
@@ -238,6 +241,7 @@ TEST_CASE("every batch comes once and right, however workers join, vanish, fail,
   // The test would be worth nothing if the workers had never been in the way.
   CHECK(remote > 0);
   CHECK(reissued > 0);
+  CHECK(hedged > 0);
 }
 
 TEST_CASE("only workers that said hello are counted, whatever is told of others") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/base/logging.h"
+#include "src/transport/worker_forms.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/feeder/window.h"
 
@@ -14,12 +15,20 @@ using transport::ErrorMessage;
 // ---- requests ----
 
 void Feeder::pump() {
-  for (const Assignment& assignment : dispatch_.assign()) start(assignment);
+  for (const Assignment& assignment : dispatch_.assign(clock_.now())) start(assignment);
   metrics_.set_outstanding(dispatch_.outstanding());
+}
+
+void Feeder::watch_lateness(const std::stop_token& stop) {
+  while (clock_.sleep_for(kLookInterval, stop)) {
+    std::lock_guard lock(mutex_);
+    if (dispatch_.outstanding() > 0) pump();
+  }
 }
 
 void Feeder::start(const Assignment& assignment) {
   const ActiveRequest& active = active_.at(assignment.request);
+  if (assignment.kind == AttemptKind::kHedge) metrics_.count_hedged();
   if (assignment.executor != kLocalExecutor)
     return remote_->execute(assignment.executor, assignment.request, active.request);
   const RequestId id = assignment.request;
@@ -27,11 +36,8 @@ void Feeder::start(const Assignment& assignment) {
     finished(kLocalExecutor, id, std::move(outcome));
   });
   // Dispatch never exceeds the credits, so this is a bug: the client gets an error rather than silence.
-  if (!taken && dispatch_.fail(kLocalExecutor, id, false) == FailureKind::kFinal) {
-    fail(clients_.at(active.client), active,
-         executor::to_failure(internal_error("the local executor's queue is full")));
-    active_.erase(id);
-  }
+  if (!taken)
+    finished_failure(kLocalExecutor, id, executor::to_failure(internal_error("the local executor's queue is full")));
 }
 
 void Feeder::cancel(const std::vector<Assignment>& attempts, const std::function<bool(const ActiveRequest&)>& which) {
@@ -47,35 +53,54 @@ void Feeder::cancel(const std::vector<Assignment>& attempts, const std::function
 
 void Feeder::finished(ExecutorId executor, RequestId id, BatchOutcome outcome) {
   std::lock_guard lock(mutex_);
-  const auto active = active_.find(id);
   if (auto* batch = std::get_if<Batch>(&outcome)) {
-    const AnswerKind answer = dispatch_.answer(executor, id);
-    if (answer == AnswerKind::kDuplicate) metrics_.count_duplicate();
-    if (answer == AnswerKind::kFirst) {
-      const std::string_view placement = executor == kLocalExecutor ? "local" : "remote";
-      deliver(clients_.at(active->second.client), active->second, std::move(*batch), placement);
-      active_.erase(active);
-    }
+    finished_batch(executor, id, *batch);
   } else {
-    // What a remote worker cannot do, the trainer's own pod may: it sees the data as the user does.
-    const bool is_remote = executor != kLocalExecutor;
-    const BatchFailure& failure = std::get<BatchFailure>(outcome);
-    const FailureKind kind = dispatch_.fail(executor, id, is_remote);
-    if (kind == FailureKind::kRetried) {
-      metrics_.count_reissued(1);
-      log_warning("feeder", "a remote worker failed a batch; tried again locally",
-                  {{"address", address_of(executor)}, {"reason", failure.failure.message}});
-    } else if (kind == FailureKind::kFinal) {
-      fail(clients_.at(active->second.client), active->second, failure);
-      active_.erase(active);
-    }
+    finished_failure(executor, id, std::get<BatchFailure>(outcome));
   }
   pump();
 }
 
+void Feeder::finished_batch(ExecutorId executor, RequestId id, Batch& batch) {
+  const Answer answer = dispatch_.answer(executor, id, clock_.now());
+  if (answer.kind == AnswerKind::kDuplicate) metrics_.count_duplicate();
+  if (answer.kind != AnswerKind::kFirst) return;
+  const ActiveRequest& active = active_.at(id);
+  const std::string_view placement = executor == kLocalExecutor ? "local" : "remote";
+  deliver(clients_.at(active.client), active, std::move(batch), placement);
+  end(id, answer.overtaken);
+}
+
+void Feeder::finished_failure(ExecutorId executor, RequestId id, const BatchFailure& failure) {
+  // The trainer's own pod may make a batch that a remote worker cannot: it sees the data as the user does.
+  const bool is_remote = executor != kLocalExecutor;
+  const FailureAnswer answer = dispatch_.fail(executor, id, is_remote);
+  if (answer.kind == FailureKind::kRetried) {
+    metrics_.count_reissued(1);
+    log_warning("feeder", "a remote worker failed a batch; tried again locally",
+                {{"address", address_of(executor)}, {"reason", failure.failure.message}});
+  } else if (answer.kind == FailureKind::kFinal) {
+    const ActiveRequest& active = active_.at(id);
+    fail(clients_.at(active.client), active, failure);
+    end(id, answer.overtaken);
+  }
+}
+
+void Feeder::end(RequestId id, const std::vector<ExecutorId>& overtaken) {
+  const auto active = active_.find(id);
+  for (const ExecutorId executor : overtaken) {
+    if (executor == kLocalExecutor) {
+      active->second.cancelled->store(true);
+    } else {
+      remote_->cancel(executor, id);
+    }
+  }
+  active_.erase(active);
+}
+
 void Feeder::deliver(ClientSession& client, const ActiveRequest& active, Batch batch, std::string_view placement) {
   transport::BatchMessage message{
-      .stream = active.request->stream,
+      .stream = active.stream,
       .seq = active.request->seq,
       .slot = batch.slot.id(),
       .copy = false,
@@ -95,7 +120,7 @@ void Feeder::deliver(ClientSession& client, const ActiveRequest& active, Batch b
 
 void Feeder::fail(ClientSession& client, const ActiveRequest& active, const BatchFailure& failure) {
   ErrorMessage message;
-  message.stream = active.request->stream;
+  message.stream = active.stream;
   message.seq = active.request->seq;
   message.failure = failure.failure;
   client.connection->send(to_json(message), failure.exception);
@@ -134,17 +159,34 @@ std::string Feeder::address_of(ExecutorId executor) const {
 
 void Feeder::tick(std::size_t local_threads) {
   options_.local.arena->sweep_waiters();
+  local_->tick();
   std::lock_guard lock(mutex_);
-  if (local_threads != local_->threads()) {
-    log_info("feeder", "CPU quota changed", {{"threads", local_threads}});
-    local_->set_threads(local_threads);
-    dispatch_.set_capacity(kLocalExecutor, local_->threads(), local_->threads());
-    pump();
-    send_windows();
-  }
+  quota_threads_ = local_threads;
+  follow_threads();
   metrics_.set_outstanding(dispatch_.outstanding());
   metrics_.set_arena_free(options_.local.arena->free_bytes());
   metrics_.set_cpu_seconds(process_cpu_seconds());
+}
+
+std::size_t Feeder::threads_wanted() const {
+  std::size_t loaders = 0;
+  if (options_.threads_by_loaders) {
+    for (const auto& [id, client] : clients_) {
+      for (const auto& [number, known] : client.pipelines)
+        loaders = std::max<std::size_t>(loaders, known.pipeline->num_workers);
+    }
+  }
+  return loaders == 0 ? quota_threads_ : std::min(quota_threads_, loaders);
+}
+
+void Feeder::follow_threads() {
+  const std::size_t threads = threads_wanted();
+  if (threads == local_->threads()) return;
+  log_info("feeder", "number of threads changed", {{"threads", threads}});
+  local_->set_threads(threads);
+  dispatch_.set_capacity(kLocalExecutor, local_->threads(), local_->threads());
+  pump();
+  send_windows();
 }
 
 void Feeder::executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
@@ -155,9 +197,20 @@ void Feeder::executor_joined(ExecutorId executor, const std::string& address, st
   metrics_.set_remote_workers(workers_.size());
   log_info("feeder", "worker joined", {{"address", address}, {"threads", threads}, {"credits", credits}});
   for (const auto& [id, client] : clients_) {
-    for (const auto& [number, stream] : client.streams) remote_->load(executor, stream.pipeline);
+    for (const auto& [number, stream] : client.streams) {
+      if (stream.virtual_workers == nullptr || stream.virtual_workers->is_portable)
+        remote_->load(executor, stream.pipeline);
+    }
   }
   send_windows();
+}
+
+void Feeder::executor_refused(const std::string& address, std::uint32_t protocol) {
+  std::lock_guard lock(mutex_);
+  metrics_.count_refused_worker();
+  if (std::exchange(refused_protocol_, protocol) == protocol) return;  // said once, not for each worker and attempt
+  log_warning("feeder", "data workers of another version are not used; batches are made beside the trainer",
+              {{"address", address}, {"their_protocol", protocol}, {"our_protocol", transport::kProtocolVersion}});
 }
 
 void Feeder::executor_draining(ExecutorId executor) {

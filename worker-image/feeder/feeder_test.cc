@@ -24,14 +24,15 @@ using testing::TestClient;
 // What a batch must hold, computed here without feeder, threads or arena.
 std::vector<std::string> expected_batch(const std::string& specification, std::uint64_t position,
                                         const std::vector<std::int64_t>& indices) {
-  auto made = executor::make_pipeline(1, executor::ExecutorKind::kNative, specification, "", 0);
+  auto made = executor::make_pipeline(1, executor::ExecutorKind::kNative,
+                                      *transport::SealedMemory::copy_of(specification), "", 0);
   REQUIRE(made.ok());
   executor::BatchRequest request;
   request.pipeline = *made;
   request.base_seed = 42;
   request.position = position;
   request.indices = indices;
-  std::vector<std::byte> slot((*made)->native->batch_bytes(indices.size()));
+  std::vector<std::byte> slot((*made)->native->schema().batch_bytes(indices.size()));
   executor::NativeScratch scratch;
   REQUIRE(executor::run_native_into(request, slot, scratch, [] { return false; }).ok());
   std::vector<std::string> tensors;
@@ -46,7 +47,8 @@ TEST_CASE("batches hold exactly the pipeline's bytes, whatever the order of exec
   LocalFeeder feeder({.threads = 3});
   TestClient client(feeder.socket());
   const json ready = client.open("native", pictures.specification());
-  REQUIRE(ready["fingerprint"].get<std::string>().size() == 64);
+  CHECK(ready["fingerprint"] ==
+        executor::pipeline_fingerprint(executor::ExecutorKind::kNative, pictures.specification()));
   const auto batches = client.run(20, 4, 24);
   for (std::size_t seq = 0; seq < batches.size(); ++seq) {
     std::vector<std::int64_t> indices;
@@ -54,7 +56,9 @@ TEST_CASE("batches hold exactly the pipeline's bytes, whatever the order of exec
     CHECK(batches[seq].tensors == expected_batch(pictures.specification(), seq * 4, indices));
     CHECK(batches[seq].placement == "local");
   }
+  CHECK(feeder.wait_metric("sluice_feeder_batches_total", 20, "local"));  // counted after it is sent
   CHECK(feeder.metric("sluice_feeder_batches_total", "local") == 20);
+  CHECK(feeder.wait_metric("sluice_worker_samples_total", 80, "native"));
   CHECK(feeder.metric("sluice_worker_samples_total", "native") == 80);
 }
 
@@ -70,7 +74,36 @@ TEST_CASE("several ranks share the feeder and the same pipeline") {
   for (std::size_t i = 0; i < 10; ++i) CHECK(a[i].tensors == b[i].tensors);
 }
 
-TEST_CASE("a wrong client is told the field and harms nobody") {
+TEST_CASE("a large pipeline is hashed beside the batches of other clients, and before what its client says next") {
+  constexpr std::size_t kPipelineBytes = std::size_t{32} << 20;
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  TestClient large(feeder.socket(), 0), other(feeder.socket(), 1);
+  other.open("native", pictures.specification());
+  const json registration = {
+      {"type", "pipeline"}, {"executor", "python"}, {"python", "/usr/bin/python3"}, {"num_workers", 2}};
+  // It may be done before the other's batch. On the thread that serves both, it always is.
+  bool served_beside = false;
+  for (std::uint64_t i = 0; i < 10 && !served_beside; ++i) {
+    json message = registration;
+    message["id"] = i;
+    const std::string content = std::to_string(i) + std::string(kPipelineBytes, 'p');
+    large.send(message, "", *transport::SealedMemory::copy_of(content));
+    large.send({{"type", "open"}, {"stream", i}, {"pipeline", i}, {"base_seed", 42}, {"epoch", 0}});
+    large.send({{"type", "forget"}, {"pipeline", i}});
+    other.request(i, {0, 1});
+    CHECK(other.take_batch(other.receive()).tensors == expected_batch(pictures.specification(), 2 * i, {0, 1}));
+    const json ready = large.receive([&] { served_beside = true; }).json;
+    CHECK(ready["fingerprint"] == executor::pipeline_fingerprint(executor::ExecutorKind::kPython, content));
+    large.send({{"type", "dance"}});
+    CHECK_THAT(large.receive().json["message"].get<std::string>(),
+               Catch::Contains("unknown type"));  // no error before it
+    large.send({{"type", "close"}, {"stream", i}});
+  }
+  CHECK(served_beside);
+}
+
+TEST_CASE("a wrong client is told the field and does no harm") {
   const PictureFolder pictures;
   LocalFeeder feeder({});
   TestClient client(feeder.socket());
@@ -97,8 +130,11 @@ TEST_CASE("a wrong client is told the field and harms nobody") {
       {"stream open already",
        {{"type", "open"}, {"stream", 1}, {"pipeline", 1}, {"base_seed", 0}, {"epoch", 0}},
        "open.stream: 1"},
-      {"slot of nobody", {{"type", "release"}, {"slots", {123456}}}, "release.slots: 123456"},
-      {"progress of nobody",
+      {"other virtual workers",
+       {{"type", "open"}, {"stream", 2}, {"pipeline", 1}, {"base_seed", 0}, {"epoch", 0}, {"virtual_workers", 3}},
+       "open.virtual_workers: must be the pipeline's num_workers"},
+      {"slot of no client", {{"type", "release"}, {"slots", {123456}}}, "release.slots: 123456"},
+      {"progress of no client",
        {{"type", "progress"},
         {"stream", 5},
         {"batches", 1},
@@ -107,6 +143,7 @@ TEST_CASE("a wrong client is told the field and harms nobody") {
         {"wait_seconds", 1}},
        "progress.stream"},
       {"closing nothing", {{"type", "close"}, {"stream", 5}}, "close.stream: 5"},
+      {"forgetting nothing", {{"type", "forget"}, {"pipeline", 77}}, "forget.pipeline: 77"},
       {"hello twice", {{"type", "hello"}, {"protocol", 1}}, "hello"},
   };
   for (const Case& test : cases) {
@@ -117,6 +154,17 @@ TEST_CASE("a wrong client is told the field and harms nobody") {
     CHECK_THAT(answer.json["message"].get<std::string>(), Catch::Contains(test.want));
   }
   CHECK(client.run(2, 4, 24).size() == 2);
+}
+
+TEST_CASE("a forgotten pipeline serves the streams that are open, and no new ones") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification());
+  client.send({{"type", "forget"}, {"pipeline", 1}});
+  CHECK(client.run(2, 4, 24).size() == 2);
+  client.send({{"type", "open"}, {"stream", 2}, {"pipeline", 1}, {"base_seed", 0}, {"epoch", 0}});
+  CHECK_THAT(client.receive().json["message"].get<std::string>(), Catch::Contains("open.pipeline: 1 is unknown"));
 }
 
 TEST_CASE("a broken frame ends that connection and no other") {
@@ -136,6 +184,19 @@ TEST_CASE("a specification that is not native is refused with the reason") {
   CHECK(ready["type"] == "ready");
   CHECK(ready.contains("error"));
   CHECK(!ready.contains("fingerprint"));
+}
+
+TEST_CASE("a pipeline without sealed memory is refused, and the next one is not") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  TestClient client(feeder.socket());
+  const json pipeline{{"type", "pipeline"}, {"id", 7}, {"executor", "native"}};
+  client.send(pipeline, pictures.specification());
+  const json ready = client.receive().json;
+  CHECK(ready["pipeline"] == 7);
+  CHECK_THAT(ready["error"].get<std::string>(), Catch::Contains("sealed"));
+  CHECK(client.open("native", pictures.specification()).contains("fingerprint"));
+  CHECK(client.run(2, 4, 24).size() == 2);
 }
 
 TEST_CASE("a damaged file is an error of its batch, with path and index") {
@@ -217,17 +278,20 @@ TEST_CASE("progress becomes counters of the rank, over streams and repeated repo
                  {"wait_seconds", 0.5},
                  {"queue_depth", 2},
                  {"queue_capacity", 5},
-                 {"epoch", 1}});
+                 {"epoch", 1},
+                 {"remaining_samples", 1000 - 4 * batches}});
   };
   report(10, 1.0);
   report(15, 1.5);
   client.send({{"type", "close"}, {"stream", 1}});
   client.send({{"type", "open"}, {"stream", 1}, {"pipeline", 1}, {"base_seed", 1}, {"epoch", 1}});
   report(5, 0.25);
-  CHECK(feeder.wait_metric("sluice_trainer_batches_total", 20, "3"));
+  CHECK(feeder.wait_metric("sluice_trainer_remaining_samples", 980, "3"));  // the last figure of a report
+  CHECK(feeder.metric("sluice_trainer_batches_total", "3") == 20);
   CHECK(feeder.metric("sluice_trainer_samples_total", "3") == 80);
   CHECK(feeder.metric("sluice_trainer_step_seconds_total", "compute") == Approx(1.75));
   CHECK(feeder.metric("sluice_trainer_queue_capacity") == 5);
+  CHECK(feeder.metric("sluice_trainer_remaining_samples", "3") == 980);
 }
 
 TEST_CASE("a changed CPU quota changes threads and window") {
@@ -243,6 +307,26 @@ TEST_CASE("a changed CPU quota changes threads and window") {
   CHECK(client.window() < before);
 }
 
+TEST_CASE("where loaders bound the threads, there are as many as the largest num_workers") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({.threads = 4, .threads_by_loaders = true});
+  CHECK(feeder.metric("sluice_worker_threads") == 4);
+  {
+    TestClient client(feeder.socket());
+    client.open("native", pictures.specification());
+    CHECK(feeder.metric("sluice_worker_threads") == TestClient::kNumWorkers);
+    client.run(2, 4, 24);
+    feeder.core().tick(4);
+    CHECK(feeder.metric("sluice_worker_threads") == TestClient::kNumWorkers);
+    feeder.core().tick(1);
+    CHECK(feeder.metric("sluice_worker_threads") == 1);
+  }
+  CHECK(testing::eventually([&] {
+    feeder.core().tick(4);
+    return feeder.metric("sluice_worker_threads") == 4;  // its loaders went with the client
+  }));
+}
+
 TEST_CASE("a second feeder on the same socket is refused; a dead one's socket is replaced") {
   LocalFeeder feeder({});
   LocalFeeder other({});
@@ -251,7 +335,7 @@ TEST_CASE("a second feeder on the same socket is refused; a dead one's socket is
   CHECK(taken.error().code() == ErrorCode::kAlreadyExists);
   struct stat status {};
   REQUIRE(::stat(feeder.socket().c_str(), &status) == 0);
-  CHECK((status.st_mode & 0777) == 0666);
+  CHECK((status.st_mode & 0777) == 0600);  // batches are pickles: for the trainer's user only
 }
 
 }  // namespace

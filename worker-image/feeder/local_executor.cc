@@ -23,7 +23,7 @@ LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& 
     : arena_(options.arena),
       metrics_(metrics),
       python_({.arena = options.arena, .python_path = options.python_path, .nice = options.nice},
-              2 * options.threads_max),
+              executor::idle_children_max(options.threads_max)),
       pool_(options.threads, options.threads_max, kQueueMax, options.nice) {
   metrics_.set_threads(pool_.threads());
 }
@@ -43,13 +43,18 @@ bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
     const double start_seconds = thread_cpu_seconds();
     BatchOutcome outcome = execute(*request, *cancelled, thread);
     double busy_seconds = thread_cpu_seconds() - start_seconds;
-    if (auto* batch = std::get_if<Batch>(&outcome)) {
-      batch->busy_seconds += busy_seconds;
+    auto* batch = std::get_if<Batch>(&outcome);
+    if (batch != nullptr) busy_seconds = batch->busy_seconds += busy_seconds;
+    if (batch != nullptr && batch->blocked_seconds)
+      metrics_.count_blocked(request->pipeline->kind, *batch->blocked_seconds);
+    if (*cancelled) {
+      metrics_.count_unwanted(request->pipeline->kind, busy_seconds);
+    } else if (batch != nullptr) {
       metrics_.count_batch(request->pipeline->kind, request->indices.size(), batch->busy_seconds, batch_bytes(*batch));
     } else {
       metrics_.count_error(request->pipeline->kind, busy_seconds);
     }
-    metrics_.count_ops(thread.scratch.seconds);
+    metrics_.count_ops(thread.scratch.costs);
     metrics_.set_queue_depth(--queued_);
     finished(std::move(outcome));
   });
@@ -65,13 +70,13 @@ BatchOutcome LocalExecutor::execute(const BatchRequest& request, const std::atom
 
 BatchOutcome LocalExecutor::execute_native(const BatchRequest& request, const std::atomic<bool>& cancelled,
                                            executor::ThreadState& thread) {
-  const std::size_t bytes = request.pipeline->native->batch_bytes(request.indices.size());
+  const std::size_t bytes = request.pipeline->native->schema().batch_bytes(request.indices.size());
   auto slot = arena_->allocate(bytes, thread.stop);
   if (!slot.ok()) return executor::to_failure(slot.error());
   const auto done = executor::run_native_into(request, {slot->data(), bytes}, thread.scratch,
                                               [&] { return cancelled.load() || thread.stop.stop_requested(); });
   if (!done.ok()) return executor::to_failure(done.error());
-  return Batch{std::move(slot).value(), executor::native_tensors(*request.pipeline, request.indices.size()), "", 0};
+  return Batch{std::move(slot).value(), executor::native_tensors(*request.pipeline, request.indices.size()), "", 0, {}};
 }
 
 }  // namespace sluice::feeder

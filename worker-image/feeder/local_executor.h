@@ -1,8 +1,8 @@
 // The feeder's own executor: whole batches on threads beside the trainer, straight into the arena.
 //
-// Where there are remote workers, its threads and children have a lower priority than the rest of the feeder: on a
-// quarter of a core, receiving what the workers send must not wait behind computing.
-// Thread safety: all methods may be called from any thread.
+// Where there are remote workers, its threads and children have a lower priority than the rest of the feeder. On a
+// quarter of a core, receiving from the workers must not wait behind computing. Thread safety: all methods may be
+// called from any thread.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace sluice::feeder {
 
 using BatchOutcome = std::variant<executor::Batch, executor::BatchFailure>;
 
-// Shared by the feeder, which sets it, and whoever executes the request.
+// Shared by the feeder, which sets it, and the request's executor.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
 class LocalExecutor {
@@ -39,6 +39,8 @@ class LocalExecutor {
   bool run(executor::RequestHandle request, CancelFlag cancelled, std::function<void(BatchOutcome)> finished);
 
   void set_threads(std::size_t threads);
+  // Ends Python children that have idled too long. Call it every second.
+  void tick() { python_.end_idle_children(); }
   std::size_t threads() const { return pool_.threads(); }
 
  private:

@@ -9,10 +9,11 @@
 
 #include "src/base/logging.h"
 #include "src/executor/cgroup.h"
-#include "src/http/server.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/feeder/remote_pool.h"
+#include "worker-image/program/certificate_end.h"
 #include "worker-image/program/program.h"
+#include "worker-image/program/source_cache.h"
 
 namespace sluice::feeder {
 namespace {
@@ -23,6 +24,7 @@ std::vector<Flag> known_flags() {
       {"workers", "HOST:PORT", "", "name of the remote workers' headless Service; empty: none"},
       {"arena-bytes", "N", "536870912", "shared memory for batches"},
       {"exit-with-parent", "", "", "end when the process that started us ends"},
+      {"threads-by-loaders", "", "", "no more threads than a loader's num_workers"},
   });
 }
 
@@ -67,10 +69,15 @@ void wait_for_end(int signals, pid_t parent, const std::function<void()>& tick) 
 struct Remote {
   std::unique_ptr<Discovery> discovery;
   std::unique_ptr<RemotePool> pool;
+  std::unique_ptr<program::CertificateEnd> certificate_end;
+
+  void tick() const {
+    if (certificate_end) certificate_end->tick();
+  }
 };
 
 Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transport::Arena>& arena, Feeder& feeder,
-                               const Clock& clock) {
+                               prometheus::Registry& registry, const Clock& clock) {
   Remote remote;
   if (flags.text("workers").empty()) return remote;
   SLUICE_TRY(const HostPort name, parse_host_port(flags.text("workers")));
@@ -78,6 +85,8 @@ Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transpo
   remote.discovery = std::make_unique<Discovery>(name, resolve_addresses);
   remote.pool = std::make_unique<RemotePool>([discovery = remote.discovery.get()] { return discovery->addresses(); },
                                              transport::RemoteClient::with(credentials), arena, feeder, clock);
+  remote.certificate_end =
+      std::make_unique<program::CertificateEnd>(registry, program::job_labels(flags), credentials, clock);
   feeder.set_remote(*remote.pool);
   return remote;
 }
@@ -92,22 +101,31 @@ Result<void> run(const Settings& settings, int signals) {
   executor::ExecutorMetrics executor_metrics(*registry, labels, "local");
   FeederMetrics metrics(*registry, labels);
   const SystemClock clock;
+  const auto cache = program::SourceCache::from_environment(*registry, labels, "local", clock);
   Feeder feeder({.local = {.threads = program::threads_now(settings.fixed_threads),
                            .threads_max = std::max(settings.fixed_threads, executor::cpus_allowed()),
                            .arena = arena,
                            .python_path = flags.text("python-path"),
                            .nice = flags.text("workers").empty() ? 0 : kNiceBesideWorkers},
-                 .session = new_session()},
+                 .session = new_session(),
+                 .threads_by_loaders = flags.given("threads-by-loaders"),
+                 .files = cache ? cache->files() : nullptr},
                 clock, executor_metrics, metrics);
-  SLUICE_TRY(const Remote remote, connect_workers(flags, arena, feeder, clock));
+  SLUICE_TRY(const Remote remote, connect_workers(flags, arena, feeder, *registry, clock));
   SLUICE_TRY(const auto server, SocketServer::start(flags.text("socket"), feeder));
   // After the socket: the trainer starts when /readyz answers.
   SLUICE_TRY(const auto pages, program::serve_pages(flags, registry, [] { return false; }));
   log_info("feeder", "ready",
            {{"socket", flags.text("socket")},
+            {"metrics_port", pages.metrics_port()},
+            {"probes_port", pages.probes_port()},
             {"threads", program::threads_now(settings.fixed_threads)},
             {"arena_bytes", arena->bytes()}});
-  wait_for_end(signals, parent, [&] { feeder.tick(program::threads_now(settings.fixed_threads)); });
+  wait_for_end(signals, parent, [&] {
+    feeder.tick(program::threads_now(settings.fixed_threads));
+    remote.tick();
+    if (cache) cache->tick();
+  });
   return {};
 }
 

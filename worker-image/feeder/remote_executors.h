@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "worker-image/feeder/dispatch.h"
@@ -18,6 +19,8 @@ class ExecutorEvents {
   // REQUIRES: `executor` is new and not kLocalExecutor; RemoteExecutors knows it: work may come before this returns.
   virtual void executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
                                std::size_t credits) = 0;
+  // It speaks another version of the protocol: it will not join, and its connection is given up.
+  virtual void executor_refused(const std::string& address, std::uint32_t protocol) = 0;
   virtual void executor_draining(ExecutorId executor) = 0;
   // Nothing of this executor counts any more, except answers that are already on their way.
   virtual void executor_lost(ExecutorId executor, const std::string& reason) = 0;
@@ -26,7 +29,7 @@ class ExecutorEvents {
   virtual void finished(ExecutorId executor, RequestId request, BatchOutcome outcome) = 0;
 };
 
-// What the feeder asks of remote executors. Unknown executors are ignored: they have just been lost.
+// The feeder's view of remote executors. Unknown executors are ignored: they have just been lost.
 class RemoteExecutors {
  public:
   virtual ~RemoteExecutors() = default;

@@ -5,6 +5,7 @@
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
+#include "src/transport/worker_forms.h"
 #include "worker-image/testing/eventually.h"
 #include "worker-image/testing/fake_wire.h"
 
@@ -21,6 +22,7 @@ class Events final : public ExecutorEvents {
   void executor_joined(ExecutorId executor, const std::string&, std::size_t, std::size_t) override {
     last_joined = executor;
   }
+  void executor_refused(const std::string&, std::uint32_t) override { ++refused; }
   void executor_draining(ExecutorId) override {}
   void executor_lost(ExecutorId, const std::string&) override { ++lost; }
   void pipeline_ready(ExecutorId, PipelineNumber) override {}
@@ -29,6 +31,7 @@ class Events final : public ExecutorEvents {
 
   std::atomic<ExecutorId> last_joined = 0;
   std::atomic<int> lost = 0;
+  std::atomic<int> refused = 0;
 };
 
 struct Fixture {
@@ -53,6 +56,7 @@ struct Fixture {
     v1::Header hello;
     hello.mutable_hello()->set_threads(1);
     hello.mutable_hello()->set_credits(2);
+    hello.mutable_hello()->set_protocol(transport::kProtocolVersion);
     wire.say(address, hello);
   }
 
@@ -95,6 +99,24 @@ TEST_CASE("a worker that is never reached is tried again less and less often") {
   CHECK(f.events.lost == 0);
 }
 
+TEST_CASE("a worker of another version is given up at once, and tried again less and less often") {
+  Fixture f({kFirst});
+  v1::Header hello;
+  hello.mutable_hello()->set_protocol(transport::kProtocolVersion + 1);
+  for (const int wait : {2, 4, 8, 8}) {
+    INFO("wait of " << wait << " s");
+    const int before = f.wire.connections(kFirst);
+    f.wire.say(kFirst, hello);
+    f.pass_time(RemotePool::kPassInterval);  // the pool notices
+    f.pass_time(seconds(wait) - RemotePool::kPassInterval);
+    CHECK(f.wire.connections(kFirst) == before);
+    f.pass_time(RemotePool::kPassInterval);
+    CHECK(f.wire.connections(kFirst) == before + 1);
+  }
+  CHECK(f.events.refused == 4);
+  CHECK(f.events.last_joined == 0);
+}
+
 TEST_CASE("a worker that had answered is back in a second, every time, with a new number") {
   Fixture f({kFirst});
   ExecutorId last = 0;
@@ -125,11 +147,12 @@ TEST_CASE("a worker whose address disappears is left alone while its stream stan
   CHECK(f.wire.connections(kFirst) == 2);  // forgotten: nothing is left to wait for
 }
 
-TEST_CASE("work goes to the worker with that number, and to nobody if it is gone") {
+TEST_CASE("work goes to the worker with that number, and to none if it is gone") {
   Fixture f({kFirst, kSecond});
   f.join(kSecond);
   const ExecutorId second = f.events.last_joined;
-  const auto pipeline = *executor::make_pipeline(1, executor::ExecutorKind::kPython, "blob", "python3", 1);
+  const auto pipeline = *executor::make_pipeline(1, executor::ExecutorKind::kPython,
+                                                 *transport::SealedMemory::copy_of("blob"), "python3", 1);
   auto request = std::make_shared<executor::BatchRequest>();
   request->pipeline = pipeline;
   f.pool.load(second, pipeline);

@@ -114,7 +114,7 @@ TEST_CASE("workers come and go while a client runs") {
   CHECK(site.made_remotely() > 0);
 }
 
-TEST_CASE("a draining worker finishes what it has, and nothing is issued twice") {
+TEST_CASE("a draining worker finishes what it has, and nothing is issued again for it") {
   Site site(1);
   bool idle = false;
   const auto batches = site.client->run(kBatches, 8, 24, [&](std::size_t done) {
@@ -125,7 +125,8 @@ TEST_CASE("a draining worker finishes what it has, and nothing is issued twice")
   });
   CHECK(idle);
   CHECK(same_bytes(batches, site.undisturbed(kBatches)));
-  CHECK(site.feeder->metric("sluice_feeder_duplicate_batches_total") == 0);
+  // What it was sent while it said that it drains is asked for again: no more than it has credits.
+  CHECK(site.feeder->metric("sluice_feeder_reissued_batches_total") <= 2);
 }
 
 TEST_CASE("what neither a worker nor the trainer's own pod can read is an error of the data") {

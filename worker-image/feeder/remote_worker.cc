@@ -1,6 +1,7 @@
 #include "worker-image/feeder/remote_worker.h"
 
 #include "src/base/logging.h"
+#include "src/transport/worker_forms.h"
 
 namespace sluice::feeder {
 namespace {
@@ -45,7 +46,7 @@ RemoteWorker::~RemoteWorker() {
 
 bool RemoteWorker::is_over() const {
   std::lock_guard lock(mutex_);
-  return over_;
+  return over_ || refused_;
 }
 
 bool RemoteWorker::has_joined() const {
@@ -63,10 +64,45 @@ void RemoteWorker::load(const executor::PipelineHandle& pipeline) {
   message->set_executor(std::string(to_string(pipeline->kind)));
   message->set_python(pipeline->python);
   message->set_num_workers(pipeline->num_workers);
+  message->set_protocol(transport::kProtocolVersion);
   std::lock_guard lock(mutex_);
-  if (closed_ || !pipelines_sent_.insert(pipeline->number).second) return;
-  // The blob of a large data set is many megabytes: sent from where it is.
-  client_->send(header, std::as_bytes(std::span(pipeline->blob)), pipeline);
+  if (closed_) return;
+  send_forget();
+  if (!pipelines_sent_.emplace(pipeline->number, pipeline).second) return;
+  // In pieces, each sent from where it is: the worker need not hold the whole of a large data set twice.
+  auto left = std::as_bytes(std::span(pipeline->blob->bytes()));
+  message->set_bytes(left.size());
+  do {
+    const auto piece = left.first(std::min(left.size(), executor::kChunkBytes));
+    client_->send(header, piece, pipeline);
+    header.mutable_pipeline_part()->set_id(pipeline->number);
+    left = left.subspan(piece.size());
+  } while (!left.empty());
+}
+
+void RemoteWorker::send_state(const executor::StateHandle& state) {
+  if (!states_sent_.emplace(state->number, state).second) return;
+  Header header;
+  header.mutable_state()->set_id(state->number);
+  client_->send(header, std::as_bytes(std::span(state->blob)), state);
+}
+
+void RemoteWorker::send_forget() {
+  Header header;
+  auto* message = header.mutable_forget();
+  std::erase_if(pipelines_sent_, [&](const auto& entry) {
+    if (entry.second.expired()) message->add_pipelines(entry.first);
+    return entry.second.expired();
+  });
+  std::erase_if(states_sent_, [&](const auto& entry) {
+    if (entry.second.expired()) message->add_states(entry.first);
+    return entry.second.expired();
+  });
+  std::erase_if(passes_sent_, [&](const auto& entry) {
+    if (entry.second.expired()) message->add_passes(entry.first);
+    return entry.second.expired();
+  });
+  if (message->pipelines_size() + message->states_size() + message->passes_size() > 0) client_->send(header);
 }
 
 void RemoteWorker::execute(RequestId id, const executor::RequestHandle& request) {
@@ -74,14 +110,14 @@ void RemoteWorker::execute(RequestId id, const executor::RequestHandle& request)
   auto* message = header.mutable_request();
   message->set_id(id);
   message->set_pipeline(request->pipeline->number);
-  message->set_stream(request->stream);
-  message->set_seq(request->seq);
-  message->set_base_seed(request->base_seed);
-  message->set_epoch(request->epoch);
-  message->set_position(request->position);
-  message->mutable_indices()->Add(request->indices.begin(), request->indices.end());
+  transport::to_proto(*request, *message->mutable_batch());
+  if (request->state != nullptr) message->set_state(request->state->number);
+  if (request->virtual_workers != nullptr) message->set_pass(request->virtual_workers->pass);
   std::lock_guard lock(mutex_);
   if (closed_) return;
+  if (request->virtual_workers != nullptr)
+    passes_sent_.emplace(request->virtual_workers->pass, request->virtual_workers);
+  if (request->state != nullptr) send_state(request->state);
   assemblies_[id].request = request;
   client_->send(header);
 }
@@ -102,13 +138,7 @@ void RemoteWorker::cancel(RequestId id) {
 
 void RemoteWorker::received(Header header, transport::Payload payload, transport::ReadPermit permit) {
   switch (header.body_case()) {
-    case Header::kHello: {
-      {
-        std::lock_guard lock(mutex_);
-        if (std::exchange(joined_, true)) return;
-      }
-      return events_.executor_joined(executor_, address_, header.hello().threads(), header.hello().credits());
-    }
+    case Header::kHello: return received_hello(header.hello());
     case Header::kChunk: return received_chunk(std::move(header), std::move(payload), std::move(permit));
     case Header::kFailure: return received_failure(header.failure(), payload);
     case Header::kPipelineReady: return events_.pipeline_ready(executor_, header.pipeline_ready().id());
@@ -117,6 +147,17 @@ void RemoteWorker::received(Header header, transport::Payload payload, transport
     case Header::kDraining: return events_.executor_draining(executor_);
     default: return;  // what newer workers say
   }
+}
+
+void RemoteWorker::received_hello(const v1::Hello& hello) {
+  const std::uint32_t protocol = transport::protocol_of(hello);
+  {
+    std::lock_guard lock(mutex_);
+    if (joined_ || refused_) return;
+    (protocol == transport::kProtocolVersion ? joined_ : refused_) = true;
+  }
+  if (protocol != transport::kProtocolVersion) return events_.executor_refused(address_, protocol);
+  events_.executor_joined(executor_, address_, hello.threads(), hello.credits());
 }
 
 void RemoteWorker::received_failure(const v1::Failure& failure, const transport::Payload& payload) {
@@ -195,7 +236,7 @@ Result<std::size_t> RemoteWorker::begin(Assembly& assembly, const Chunk& chunk) 
   if (pipeline.kind == ExecutorKind::kNative) {
     const std::size_t samples = assembly.request->indices.size();
     assembly.tensors = executor::native_tensors(pipeline, samples);
-    return pipeline.native->batch_bytes(samples);
+    return pipeline.native->schema().batch_bytes(samples);
   }
   std::size_t bytes = 0;
   for (const auto& tensor : chunk.tensors()) {
@@ -203,8 +244,7 @@ Result<std::size_t> RemoteWorker::begin(Assembly& assembly, const Chunk& chunk) 
     if (tensor.nbytes() > kTensorBytesMax || tensor.offset() > kTensorBytesMax) {
       return bad_chunk("a tensor is too large");
     }
-    assembly.tensors.push_back(
-        {tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}, tensor.offset(), tensor.nbytes()});
+    assembly.tensors.push_back(transport::from_proto(tensor));
     bytes = std::max<std::size_t>(bytes, tensor.offset() + tensor.nbytes());
   }
   assembly.structure = chunk.structure();

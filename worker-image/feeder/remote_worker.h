@@ -1,21 +1,20 @@
 // One connection to one worker: sends requests, puts the chunks of the answers into the arena.
 //
-// A batch's slot is taken when its first chunk arrives, not when it is asked for: what is still being computed
-// elsewhere occupies no memory here. While no slot is free, the stream is not read; HTTP/2 flow control does the rest.
-// Pixels are expanded to the final tensor straight from gRPC's read buffers.
+// A batch's slot is taken when its first chunk arrives, not when it is asked for. A batch that is still being computed
+// occupies no memory here. While no slot is free, the stream is not read; HTTP/2 flow control does the rest. Pixels are
+// expanded to the final tensor straight from gRPC's read buffers.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 
 #include "src/transport/remote_client.h"
 #include "worker-image/feeder/remote_executors.h"
 
 namespace sluice::feeder {
 
-// Thread safety: all methods may be called from any thread; the destructor waits for the last event of the stream and
+// Thread safety: all methods may be called from any thread. The destructor waits for the last event of the stream, and
 // must not run within one, nor under the feeder's lock.
 class RemoteWorker final : public transport::RemoteClientHandler {
  public:
@@ -31,7 +30,8 @@ class RemoteWorker final : public transport::RemoteClientHandler {
   void execute(RequestId id, const executor::RequestHandle& request);
   void cancel(RequestId id);
 
-  // True once the last event has been passed on: destroying it will not wait any more.
+  // True once the last event has been passed on, or the worker speaks another version of the protocol: it is of no more
+  // use.
   bool is_over() const;
   // True once the worker has said hello on this connection, even if it is closed by now.
   bool has_joined() const;
@@ -57,12 +57,16 @@ class RemoteWorker final : public transport::RemoteClientHandler {
   };
 
   void received_chunk(v1::Header header, transport::Payload payload, transport::ReadPermit permit);
+  void received_hello(const v1::Hello& hello);
   void received_failure(const v1::Failure& failure, const transport::Payload& payload);
+  // Both REQUIRE the lock. The worker need not keep what the feeder has dropped: pipelines, states, passes.
+  void send_state(const executor::StateHandle& state);
+  void send_forget();
   void allocate_then_place(const std::shared_ptr<Arrival>& arrival, std::size_t bytes);
   void place(Arrival arrival);
   void answer(RequestId id, BatchOutcome outcome);
 
-  // Both return what is wrong with the chunk.
+  // Both return the fault of the chunk.
   static Result<std::size_t> begin(Assembly& assembly, const v1::Chunk& chunk);
   static Result<void> copy_in(Assembly& assembly, const v1::Chunk& chunk, const transport::Payload& payload);
   static Result<void> copy_in_native(Assembly& assembly, const v1::Chunk& chunk, const transport::Payload& payload);
@@ -74,9 +78,12 @@ class RemoteWorker final : public transport::RemoteClientHandler {
 
   mutable std::mutex mutex_;
   bool joined_ = false;
+  bool refused_ = false;
   bool closed_ = false;  // nothing is sent any more
   bool over_ = false;
-  std::set<PipelineNumber> pipelines_sent_;
+  std::map<PipelineNumber, std::weak_ptr<const executor::Pipeline>> pipelines_sent_;
+  std::map<std::uint64_t, std::weak_ptr<const executor::PipelineState>> states_sent_;
+  std::map<std::uint64_t, std::weak_ptr<const executor::VirtualWorkers>> passes_sent_;
   std::map<RequestId, Assembly> assemblies_;
   // Shared with callbacks of the arena, which may outlive this object: null once it is being destroyed.
   struct Self {

@@ -1,11 +1,12 @@
-// What a worker may say, and what becomes of it: chunks in the wrong order, of the wrong size or shape, twice, for
-// nobody, or while there is no memory. No network: messages are handed to RemoteWorker as gRPC would hand them.
+// A worker's messages and their effect: chunks in the wrong order, of the wrong size or shape, twice, for no batch, or
+// while there is no memory. No network: messages are handed to RemoteWorker as gRPC would hand them.
 #include "worker-image/feeder/remote_worker.h"
 
 #include <cstring>
 #include <optional>
 
 #include "src/base/testing/catch.h"
+#include "src/transport/worker_forms.h"
 #include "worker-image/testing/fake_wire.h"
 #include "worker-image/testing/picture_folder.h"
 
@@ -27,6 +28,7 @@ class Events final : public ExecutorEvents {
   void executor_joined(ExecutorId, const std::string&, std::size_t threads, std::size_t credits) override {
     joined.emplace_back(threads, credits);
   }
+  void executor_refused(const std::string&, std::uint32_t) override { FAIL("a worker of our version"); }
   void executor_draining(ExecutorId) override { ++draining; }
   void executor_lost(ExecutorId, const std::string&) override { ++lost; }
   void pipeline_ready(ExecutorId, PipelineNumber pipeline) override { ready.push_back(pipeline); }
@@ -88,7 +90,7 @@ struct Fixture {
 };
 
 executor::PipelineHandle python_pipeline() {
-  return *executor::make_pipeline(1, ExecutorKind::kPython, "blob", "python3", 1);
+  return *executor::make_pipeline(1, ExecutorKind::kPython, *transport::SealedMemory::copy_of("blob"), "python3", 1);
 }
 
 struct Tensor {
@@ -166,7 +168,7 @@ TEST_CASE("a wrong Python chunk fails its batch, frees its memory and is the las
     f.ask(7, python_pipeline(), {0});
     for (const auto& [header, payload] : test.chunks) f.say(header, payload);
     CHECK_THAT(f.failure(), Catch::Contains(test.want));
-    f.say(python_chunk(7, 0, true, {{0, 100}}), hundred);  // nobody listens any more
+    f.say(python_chunk(7, 0, true, {{0, 100}}), hundred);  // the batch is gone
     CHECK(f.events.told.size() == 1);
     CHECK(f.permits == 0);
     CHECK(f.all_memory_is_free());
@@ -192,7 +194,8 @@ v1::Header native_chunk(RequestId id, std::size_t first, std::size_t samples, bo
 
 TEST_CASE("a native batch takes whole samples, in order, and nothing else") {
   const PictureFolder pictures(4);
-  const auto pipeline = *executor::make_pipeline(1, ExecutorKind::kNative, pictures.specification(8), "", 0);
+  const auto pipeline = *executor::make_pipeline(1, ExecutorKind::kNative,
+                                                 *transport::SealedMemory::copy_of(pictures.specification(8)), "", 0);
   const std::size_t bytes = pipeline->native->wire_sample_bytes();
   REQUIRE(bytes == 8 * 8 * 3);
   using Chunks = std::vector<std::pair<v1::Header, std::size_t>>;  // with payloads of so many bytes
@@ -247,7 +250,7 @@ TEST_CASE("while there is no memory for a batch, its worker is not read") {
     CHECK(f.permits == 0);
     CHECK(f.batch().tensors.size() == 1);
   }
-  SECTION("nobody wants the batch any more: its memory goes straight back") {
+  SECTION("the batch was cancelled: its memory goes straight back") {
     f.worker->cancel(7);
     all = {};
     CHECK(f.permits == 0);
@@ -283,44 +286,51 @@ TEST_CASE("a cancelled batch gives its memory back at once, and is answered when
   CHECK(f.all_memory_is_free());
 }
 
-TEST_CASE("a worker hears of a pipeline once, of each request with all its numbers, and of nothing once it is gone") {
+TEST_CASE("a worker hears of a pipeline once, of requests, of the end of their pass, and of nothing once it is gone") {
   Fixture f;
   const auto pipeline = python_pipeline();
-  f.worker->load(pipeline);
-  f.worker->load(pipeline);
-  auto request = std::make_shared<executor::BatchRequest>();
-  request->pipeline = pipeline;
-  request->stream = 2;
-  request->seq = 3;
-  request->base_seed = 4;
-  request->epoch = 5;
-  request->position = 6;
-  request->indices = {7, -8};
+  for (int times = 0; times < 2; ++times) f.worker->load(pipeline);
+  auto request = std::make_shared<executor::BatchRequest>(executor::BatchRequest{{3, 4, 5, 6, {7, -8}}, pipeline});
+  request->virtual_workers = std::make_shared<executor::VirtualWorkers>(1, true, 11);
   f.worker->execute(9, request);
   f.worker->cancel(9);
+  request->virtual_workers.reset();
+  f.worker->load(pipeline);
   f.worker->closed("for the test");
-  f.worker->load(*executor::make_pipeline(2, ExecutorKind::kPython, "other", "python3", 1));
+  f.worker->load(
+      *executor::make_pipeline(2, ExecutorKind::kPython, *transport::SealedMemory::copy_of("other"), "python3", 1));
   f.worker->execute(10, request);
   f.worker->cancel(10);
   const auto sent = f.wire.sent("10.0.0.1:7471");
-  REQUIRE(sent.size() == 3);
+  REQUIRE(sent.size() == 4);
   CHECK(sent[0].header.pipeline().id() == 1);
   CHECK(sent[0].header.pipeline().fingerprint() == pipeline->fingerprint);
   CHECK(sent[0].header.pipeline().python() == "python3");
   CHECK(sent[0].payload == "blob");
   const v1::Request& message = sent[1].header.request();
-  CHECK(message.id() == 9);
-  CHECK(message.pipeline() == 1);
-  CHECK(message.stream() == 2);
-  CHECK(message.seq() == 3);
-  CHECK(message.base_seed() == 4);
-  CHECK(message.epoch() == 5);
-  CHECK(message.position() == 6);
-  CHECK(std::vector<std::int64_t>(message.indices().begin(), message.indices().end()) == request->indices);
+  CHECK(std::tuple(message.id(), message.pipeline(), message.pass()) == std::tuple(9u, 1u, 11u));
+  const transport::BatchSpec batch = transport::from_proto(message.batch());
+  CHECK(std::tuple(batch.seq, batch.base_seed, batch.epoch, batch.position) == std::tuple(3u, 4u, 5u, 6u));
+  CHECK(batch.indices == std::vector<std::int64_t>{7, -8});
   CHECK(sent[2].header.cancel().id() == 9);
+  const auto& ended = sent[3].header.forget().passes();
+  CHECK(std::vector<std::uint64_t>(ended.begin(), ended.end()) == std::vector<std::uint64_t>{11});
 }
 
-TEST_CASE("chunks of batches that nobody asked for are dropped") {
+TEST_CASE("a large pipeline is sent in pieces, in order and whole") {
+  Fixture f;
+  const std::string blob = std::string(executor::kChunkBytes, 'a') + std::string(executor::kChunkBytes, 'b') + "c";
+  f.worker->load(
+      *executor::make_pipeline(5, ExecutorKind::kPython, *transport::SealedMemory::copy_of(blob), "python3", 1));
+  const auto sent = f.wire.sent("10.0.0.1:7471");
+  REQUIRE(sent.size() == 3);
+  CHECK(sent[0].header.pipeline().bytes() == blob.size());
+  CHECK(sent[1].header.pipeline_part().id() == 5);
+  CHECK(sent[2].header.pipeline_part().id() == 5);
+  CHECK((sent[0].payload + sent[1].payload + sent[2].payload == blob));
+}
+
+TEST_CASE("chunks of batches that were not asked for are dropped") {
   Fixture f;
   f.say(python_chunk(99, 0, true, {{0, 100}}), std::string(100, 'a'));
   f.worker->cancel(99);
@@ -352,6 +362,7 @@ TEST_CASE("what a worker says of itself is passed on; hello counts once, and the
   v1::Header hello, ready, refused, draining, unknown;
   hello.mutable_hello()->set_threads(3);
   hello.mutable_hello()->set_credits(6);
+  hello.mutable_hello()->set_protocol(transport::kProtocolVersion);
   ready.mutable_pipeline_ready()->set_id(4);
   refused.mutable_pipeline_error()->set_id(5);
   draining.mutable_draining();
@@ -369,7 +380,7 @@ TEST_CASE("the end of the stream loses a worker that had joined, and frees what 
   bool joined = false;
   SECTION("it had joined") {
     v1::Header hello;
-    hello.mutable_hello();
+    hello.mutable_hello()->set_protocol(transport::kProtocolVersion);
     f.say(hello);
     joined = true;
   }

@@ -5,9 +5,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "src/base/logging.h"
 
@@ -27,7 +30,20 @@ bool watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t
   return ::epoll_ctl(epoll, operation, fd, &event) == 0;
 }
 
-bool somebody_listens(const sockaddr_un& address) {
+void ring(int eventfd) {
+  const std::uint64_t one = 1;
+  (void)!::write(eventfd, &one, sizeof(one));
+}
+
+// Batches are pickles, which run code: only the user that the feeder itself runs as, and root, may exchange them.
+bool is_own_user(int fd) {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return false;
+  return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+bool has_listener(const sockaddr_un& address) {
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN;
 }
@@ -44,20 +60,21 @@ Result<UniqueFd> listen_on(const std::string& path) {
   if (!listener.valid()) return errno_error("socket");
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
-    if (somebody_listens(address)) return Error(ErrorCode::kAlreadyExists, "another feeder listens on " + path);
+    if (has_listener(address)) return Error(ErrorCode::kAlreadyExists, "another feeder listens on " + path);
     ::unlink(path.c_str());
   }
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return errno_error("bind " + path);
   }
-  if (::chmod(path.c_str(), 0666) != 0) return errno_error("chmod " + path);
+  if (::chmod(path.c_str(), 0600) != 0) return errno_error("chmod " + path);
   if (::listen(listener.get(), 64) != 0) return errno_error("listen on " + path);
   return listener;
 }
 
 }  // namespace
 
-Connection::Connection(std::uint64_t id, int epoll, UniqueFd fd) : id_(id), epoll_(epoll), fd_(std::move(fd)) {}
+Connection::Connection(std::uint64_t id, int epoll, int wake, UniqueFd fd)
+    : id_(id), epoll_(epoll), wake_(wake), fd_(std::move(fd)) {}
 
 void Connection::send(std::string_view json, std::string_view blob, int passed_fd) {
   std::lock_guard lock(mutex_);
@@ -69,6 +86,43 @@ void Connection::send(std::string_view json, std::string_view blob, int passed_f
     log_warning("feeder", "client does not read its socket; disconnected", {{"client", id_}});
     abort_locked();
   }
+}
+
+UniqueFd Connection::take_passed_fd() {
+  std::lock_guard lock(mutex_);
+  if (passed_fds_.empty()) return {};
+  UniqueFd first = std::move(passed_fds_.front());
+  passed_fds_.pop_front();
+  return first;
+}
+
+Result<std::size_t> Connection::receive(std::span<char> bytes) {
+  std::lock_guard lock(mutex_);
+  UniqueFd passed;
+  SLUICE_TRY(const std::size_t count, transport::receive_some(fd(), bytes, passed));
+  if (passed.valid()) passed_fds_.push_back(std::move(passed));
+  if (passed_fds_.size() <= kPassedMax) return count;
+  log_warning("feeder", "client passes descriptors without messages; disconnected", {{"client", id_}});
+  return Error(ErrorCode::kResourceExhausted, "more than " + std::to_string(kPassedMax) + " descriptors were passed");
+}
+
+void Connection::pause() {
+  std::lock_guard lock(mutex_);
+  paused_ = true;
+  if (fd_.valid()) watch_locked();
+}
+
+void Connection::resume() {
+  std::lock_guard lock(mutex_);
+  paused_ = false;
+  if (!fd_.valid()) return;  // the server may be gone, too
+  watch_locked();
+  ring(wake_);  // frames may be waiting that were read before
+}
+
+bool Connection::paused() {
+  std::lock_guard lock(mutex_);
+  return paused_;
 }
 
 void Connection::close_after_sending() {
@@ -99,7 +153,12 @@ void Connection::flush_locked() {
   const bool wants_writable = !queue_.empty();
   if (wants_writable == waits_writable_) return;
   waits_writable_ = wants_writable;
-  watch(epoll_, EPOLL_CTL_MOD, fd(), EPOLLIN | EPOLLRDHUP | (wants_writable ? EPOLLOUT : 0u), id_);
+  watch_locked();
+}
+
+void Connection::watch_locked() {
+  const std::uint32_t readable = paused_ ? 0u : EPOLLIN | EPOLLRDHUP;
+  watch(epoll_, EPOLL_CTL_MOD, fd(), readable | (waits_writable_ ? EPOLLOUT : 0u), id_);
 }
 
 void Connection::abort_locked() {
@@ -112,6 +171,7 @@ void Connection::close() {
   std::lock_guard lock(mutex_);
   fd_.reset();
   queue_.clear();
+  passed_fds_.clear();
 }
 
 Result<std::unique_ptr<SocketServer>> SocketServer::start(const std::string& path, SocketHandler& handler) {
@@ -138,8 +198,7 @@ SocketServer::SocketServer(std::string path, UniqueFd listener, UniqueFd epoll, 
 
 SocketServer::~SocketServer() {
   thread_.request_stop();
-  const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof(one));
+  ring(wake_.get());
   thread_.join();
   ::unlink(path_.c_str());
 }
@@ -152,9 +211,16 @@ void SocketServer::run(const std::stop_token& stop) {
       const std::uint64_t key = events[i].data.u64;
       if (key == kListenerKey) {
         accept_clients();
+      } else if (key == kWakeKey) {
+        continue_resumed();
       } else if (const auto client = clients_.find(key); client != clients_.end()) {
         if ((events[i].events & EPOLLOUT) != 0) client->second.connection->flush();
-        if ((events[i].events & ~std::uint32_t{EPOLLOUT}) != 0) read_client(key);
+        const bool gone = (events[i].events & (EPOLLHUP | EPOLLERR)) != 0;
+        if (gone && client->second.connection->paused()) {
+          drop(key);
+        } else if ((events[i].events & ~std::uint32_t{EPOLLOUT}) != 0) {
+          read_client(key);
+        }
       }
     }
   }
@@ -169,10 +235,14 @@ void SocketServer::accept_clients() {
       log_warning("feeder", "too many clients; one was turned away", {{"limit", kClientsMax}});
       continue;
     }
+    if (!is_own_user(fd.get())) {
+      log_warning("feeder", "a client of another user was turned away");
+      continue;
+    }
     const std::uint64_t id = next_client_++;
     const int raw = fd.get();
-    auto connection = std::make_shared<Connection>(id, epoll_.get(), std::move(fd));
-    clients_.emplace(id, Client{connection, transport::FrameDecoder(), true});
+    auto connection = std::make_shared<Connection>(id, epoll_.get(), wake_.get(), std::move(fd));
+    clients_[id].connection = connection;
     handler_.connected(connection);
     watch(epoll_.get(), EPOLL_CTL_ADD, raw, EPOLLIN | EPOLLRDHUP, id);
   }
@@ -181,22 +251,45 @@ void SocketServer::accept_clients() {
 void SocketServer::read_client(std::uint64_t id) {
   Client& client = clients_.at(id);
   static thread_local std::string buffer(kReadBytes, '\0');
-  while (true) {
-    const ssize_t count = ::recv(client.connection->fd(), buffer.data(), buffer.size(), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (count <= 0) return drop(id);
+  bool more = true;
+  while (deliver(id, client) && more) {
+    const auto received = client.connection->receive(buffer);
+    if (!received.ok()) return drop(id);
+    if (*received == 0) return;
+    more = *received == buffer.size() || !client.reading;
     if (!client.reading) continue;  // its last message is on the way; the rest of its bytes means nothing
     std::vector<transport::Frame> frames;
-    const auto fed = client.decoder.feed(std::span(buffer.data(), static_cast<std::size_t>(count)), frames);
-    for (transport::Frame& frame : frames) handler_.received(id, std::move(frame));
-    if (!fed.ok()) {
-      client.reading = false;
-      handler_.broken(id, fed.error());
-      client.connection->close_after_sending();
-    }
-    if (static_cast<std::size_t>(count) < buffer.size()) return;
+    const auto fed = client.decoder.feed(std::span(buffer.data(), *received), frames);
+    std::move(frames.begin(), frames.end(), std::back_inserter(client.frames));
+    if (!fed.ok()) client.broken = fed.error();
   }
+}
+
+bool SocketServer::deliver(std::uint64_t id, Client& client) {
+  while (!client.connection->paused()) {
+    if (!client.frames.empty()) {
+      transport::Frame frame = std::move(client.frames.front());
+      client.frames.pop_front();
+      handler_.received(id, std::move(frame));
+    } else {
+      if (client.broken && std::exchange(client.reading, false)) {
+        handler_.broken(id, *client.broken);
+        client.connection->close_after_sending();
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+void SocketServer::continue_resumed() {
+  std::uint64_t rings = 0;
+  (void)!::read(wake_.get(), &rings, sizeof(rings));
+  std::vector<std::uint64_t> waiting;
+  for (const auto& [id, client] : clients_) {
+    if (!client.frames.empty() || client.broken) waiting.push_back(id);
+  }
+  for (const std::uint64_t id : waiting) read_client(id);
 }
 
 void SocketServer::drop(std::uint64_t id) {

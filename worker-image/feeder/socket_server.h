@@ -1,6 +1,6 @@
 // The feeder's Unix socket: accepts clients, reads frames, writes frames, all on one thread.
 //
-// Sending never blocks: what the kernel does not take at once is queued, and a client whose queue exceeds its bound
+// Sending never blocks: bytes that the kernel does not take at once are queued. A client whose queue exceeds its bound
 // (it does not read) is disconnected. Nothing a client sends can do more than close its own connection.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -20,16 +21,24 @@ namespace sluice::feeder {
 // One client. Thread safety: all methods may be called from any thread.
 class Connection {
  public:
-  explicit Connection(std::uint64_t id, int epoll, transport::UniqueFd fd);
+  // `wake` is an eventfd that wakes the server's thread.
+  Connection(std::uint64_t id, int epoll, int wake, transport::UniqueFd fd);
 
   std::uint64_t id() const { return id_; }
 
   // Queues the frame, in order with all others. `passed_fd` must stay open until the connection ends.
   void send(std::string_view json, std::string_view blob = {}, int passed_fd = -1);
+  // The first descriptor that the client has passed and that was not taken; none: an invalid one.
+  transport::UniqueFd take_passed_fd();
+  // The handler gets no further frame of this client, and its socket is not read, until resume(). In received(): from
+  // the next frame on. A client that disconnects meanwhile is gone; what it has sent is dropped.
+  void pause();
+  void resume();
   // Disconnects once everything queued has been written, or at once if the client does not read.
   void close_after_sending();
 
   static constexpr std::size_t kQueueBytesMax = std::size_t{256} << 20;
+  static constexpr std::size_t kPassedMax = 64;  // descriptors that wait for the message which they belong to
 
  private:
   friend class SocketServer;
@@ -39,21 +48,28 @@ class Connection {
   };
 
   int fd() const { return fd_.get(); }
+  // The server's thread: as receive_some(). Errors: ResourceExhausted beyond kPassedMax.
+  Result<std::size_t> receive(std::span<char> bytes);
   void flush();  // the server's thread: the socket is writable
+  bool paused();
   void flush_locked();
+  void watch_locked();
   void abort_locked();
   void close();  // the server's thread: no method touches the descriptor afterwards
 
   const std::uint64_t id_;
   const int epoll_;
+  const int wake_;
   std::mutex mutex_;
   transport::UniqueFd fd_;
   std::deque<Piece> queue_;
+  std::deque<transport::UniqueFd> passed_fds_;
   std::size_t front_sent_ = 0;  // bytes of queue_.front() that are gone
   std::size_t queued_bytes_ = 0;
   bool closing_ = false;  // close_after_sending() was called
   bool aborted_ = false;
   bool waits_writable_ = false;
+  bool paused_ = false;
 };
 
 // Called on the server's thread, one call at a time.
@@ -71,8 +87,8 @@ class SocketServer {
  public:
   static constexpr std::size_t kClientsMax = 256;
 
-  // Binds `path` (replacing a socket that nobody listens on), readable and writable for every user: who may use it is
-  // decided by who sees the directory. Errors: AlreadyExists if somebody listens there.
+  // Binds `path` (replacing a socket without a listener) for the user that this process runs as; clients of other
+  // users, except root, are turned away. Errors: AlreadyExists if another feeder listens there.
   static Result<std::unique_ptr<SocketServer>> start(const std::string& path, SocketHandler& handler);
 
   // Disconnects everybody, removes the socket file and joins the thread.
@@ -82,6 +98,8 @@ class SocketServer {
   struct Client {
     std::shared_ptr<Connection> connection;
     transport::FrameDecoder decoder;
+    std::deque<transport::Frame> frames;  // read, but not given to the handler: it has paused the client
+    std::optional<Error> broken;          // what comes after them
     bool reading = true;
   };
 
@@ -90,6 +108,9 @@ class SocketServer {
   void run(const std::stop_token& stop);
   void accept_clients();
   void read_client(std::uint64_t id);
+  // Gives the handler what was read. False: the client is paused.
+  bool deliver(std::uint64_t id, Client& client);
+  void continue_resumed();
   void drop(std::uint64_t id);
 
   const std::string path_;

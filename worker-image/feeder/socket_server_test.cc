@@ -4,14 +4,18 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <atomic>
 #include <cstring>
 
 #include "src/base/testing/catch.h"
+#include "src/base/testing/temporary_directory.h"
+#include "src/transport/sealed_memory.h"
 #include "worker-image/testing/eventually.h"
-#include "worker-image/testing/temporary_directory.h"
 
 namespace sluice::feeder {
 namespace {
@@ -31,6 +35,7 @@ class Notes final : public SocketHandler {
   void received(std::uint64_t client, Frame frame) override {
     std::lock_guard lock(mutex_);
     if (echo) connections_.at(client - 1)->send(frame.json, frame.blob);
+    if (frame.json == "pause") connections_.at(client - 1)->pause();
     frames_.push_back(std::move(frame));
   }
   void broken(std::uint64_t client, const Error& error) override {
@@ -100,6 +105,59 @@ TEST_CASE("frames of all sizes go both ways, in order") {
   for (int i = 0; i < 500; ++i) CHECK(client.receive(soon())->json == std::to_string(i));
 }
 
+TEST_CASE("a paused client's frames wait for its resumption, in order; others are served meanwhile") {
+  Fixture f;
+  f.notes.echo = true;
+  FrameSocket paused = f.connect();
+  const auto connection = f.notes.connection(0);
+  FrameSocket other = f.connect();
+  std::string together;  // read at once, so some frames wait in the server and not in the socket
+  for (const char* text : {"pause", "second", "pause", "fourth"}) together += transport::encode_frame(text, "");
+  REQUIRE(::send(paused.fd(), together.data(), together.size(), MSG_NOSIGNAL) == static_cast<long>(together.size()));
+  CHECK(paused.receive(soon())->json == "pause");
+  for (int i = 0; i < 100; ++i) REQUIRE(paused.send(std::to_string(i), "", soon()).ok());
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(other.send("other", "", soon()).ok());
+    CHECK(other.receive(soon())->json == "other");
+  }
+  CHECK(f.notes.frames() == 101);
+  connection->resume();
+  CHECK(paused.receive(soon())->json == "second");
+  CHECK(paused.receive(soon())->json == "pause");
+  REQUIRE(other.send("other", "", soon()).ok());
+  CHECK(other.receive(soon())->json == "other");
+  CHECK(f.notes.frames() == 104);
+  connection->resume();
+  CHECK(paused.receive(soon())->json == "fourth");
+  for (int i = 0; i < 100; ++i) CHECK(paused.receive(soon())->json == std::to_string(i));
+}
+
+TEST_CASE("a paused client is told of its broken frame after those before it, and may disconnect") {
+  Fixture f;
+  f.notes.echo = true;
+  {
+    FrameSocket client = f.connect();
+    const std::string bytes =
+        transport::encode_frame("pause", "") + transport::encode_frame("next", "") + std::string(8, '\xff');
+    REQUIRE(::send(client.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<long>(bytes.size()));
+    CHECK(client.receive(soon())->json == "pause");
+    f.notes.connection(0)->resume();
+    CHECK(client.receive(soon())->json == "next");
+    CHECK(client.receive(soon()).ok());  // the error
+    CHECK(client.receive(soon()).error().code() == ErrorCode::kUnavailable);
+  }
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
+  {
+    FrameSocket client = f.connect();
+    REQUIRE(client.send("pause", "", soon()).ok());
+    CHECK(client.receive(soon())->json == "pause");
+  }
+  CHECK(eventually([&] { return f.notes.gone == 2; }));
+  f.notes.connection(1)->resume();  // without effect
+  f.server.reset();
+  f.notes.connection(1)->resume();
+}
+
 TEST_CASE("a descriptor comes with its own frame, also when others are queued before it") {
   Fixture f;
   FrameSocket client = f.connect();
@@ -113,6 +171,33 @@ TEST_CASE("a descriptor comes with its own frame, also when others are queued be
   const UniqueFd passed = client.take_passed_fd();
   REQUIRE(passed.valid());
   CHECK(::lseek(passed.get(), 0, SEEK_END) == 4321);
+}
+
+TEST_CASE("descriptors that a client passes are taken in their order") {
+  Fixture f;
+  FrameSocket client = f.connect();
+  const auto connection = f.notes.connection(0);
+  const std::string texts[] = {"first", "second"};
+  for (const std::string& text : texts) {
+    const auto memory = transport::SealedMemory::copy_of(text);
+    REQUIRE(client.send("{}", "", soon(), (*memory)->fd()).ok());
+  }
+  CHECK(eventually([&] { return f.notes.frames() == 2; }));
+  for (const std::string& text : texts)
+    CHECK((*transport::SealedMemory::adopt(connection->take_passed_fd(), 100))->bytes() == text);
+  CHECK(!connection->take_passed_fd().valid());
+}
+
+TEST_CASE("a client that passes descriptors without end is disconnected, and no other") {
+  Fixture f;
+  FrameSocket greedy = f.connect(), other = f.connect();
+  const auto memory = transport::SealedMemory::copy_of("x");
+  for (std::size_t passed = 0; passed <= Connection::kPassedMax; ++passed)
+    if (!greedy.send("{}", "", soon(), (*memory)->fd()).ok()) break;  // it is gone by then
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
+  f.notes.echo = true;
+  REQUIRE(other.send("still", "", soon()).ok());
+  CHECK(other.receive(soon())->json == "still");
 }
 
 TEST_CASE("sending to a client that does not read never waits, and is bounded: it is disconnected") {
@@ -194,6 +279,60 @@ TEST_CASE("more clients than the bound are turned away; those that are there go 
   REQUIRE(eventually([&] { return f.notes.gone == 1; }));
   FrameSocket next = f.connect();
   f.notes.connection(SocketServer::kClientsMax);
+}
+
+enum Access { kServed = 1, kTurnedAway = 2, kNotPermitted = 3, kNotTried = 4 };
+
+// How a process of another user fares that sends a frame and waits for its echo. In a fork of a process with threads
+// only system calls are safe: raw ones, as glibc's would change the user of every thread.
+Access access_of_user(uid_t user, const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  const std::string frame = transport::encode_frame("{}");
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const bool changed = ::syscall(SYS_setgroups, 0, nullptr) == 0 && ::syscall(SYS_setresgid, user, user, user) == 0 &&
+                         ::syscall(SYS_setresuid, user, user, user) == 0;
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (!changed || fd < 0) ::_exit(kNotTried);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
+      ::_exit(errno == EACCES ? kNotPermitted : kNotTried);
+    char answer = 0;
+    (void)!::send(fd, frame.data(), frame.size(), MSG_NOSIGNAL);
+    ::_exit(::recv(fd, &answer, 1, 0) == 1 ? kServed : kTurnedAway);
+  }
+  int status = 0;
+  REQUIRE(pid > 0);
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  REQUIRE(WIFEXITED(status));
+  return static_cast<Access>(WEXITSTATUS(status));
+}
+
+TEST_CASE("only the feeder's own user is served, even where the socket's file would let others in") {
+  INFO("a process can become another user's only if the tests run as root");
+  REQUIRE(::geteuid() == 0);
+  constexpr uid_t kOther = 65534;
+  struct Case {
+    const char* who;
+    uid_t user;
+    mode_t mode;  // of the socket's file; 0: as the server made it
+    Access want;
+  };
+  for (const Case& test : {Case{"its own user", 0, 0, kServed}, Case{"another user", kOther, 0, kNotPermitted},
+                           Case{"another user, file open to all", kOther, 0666, kTurnedAway},
+                           Case{"its own user, file open to all", 0, 0666, kServed}}) {
+    INFO(test.who);
+    Fixture f;
+    f.notes.echo = true;
+    struct stat made {};
+    REQUIRE(::stat(f.path().c_str(), &made) == 0);
+    CHECK((made.st_mode & 0777) == 0600);
+    REQUIRE(::chmod(f.directory.path.c_str(), 0755) == 0);
+    if (test.mode != 0) REQUIRE(::chmod(f.path().c_str(), test.mode) == 0);
+    CHECK(access_of_user(test.user, f.path()) == test.want);
+    CHECK(f.notes.frames() == (test.want == kServed ? 1 : 0));
+  }
 }
 
 TEST_CASE("the end disconnects everybody, removes the file, and connections may be used after it") {

@@ -9,7 +9,7 @@ std::size_t keep_bytes(std::size_t arena_bytes, std::size_t largest_batch_bytes)
 }
 
 std::size_t window_batches(const WindowInputs& inputs) {
-  // Half as many again as can be in the making: what is finished out of order waits without idling anybody.
+  // Half as many again as can be in the making: batches that are finished out of order wait, and no executor idles.
   const std::size_t wanted = std::max(inputs.credits + inputs.credits / 2 + 2, inputs.prefetch_batches);
   const std::size_t batch_bytes =
       inputs.batch_bytes > 0 ? inputs.batch_bytes : std::max<std::size_t>(1, inputs.arena_bytes / 8);

@@ -17,9 +17,10 @@ namespace sluice::program {
 std::vector<Flag> with_shared_flags(std::vector<Flag> own) {
   const Flag shared[] = {
       {"threads", "N", "0", "threads that execute batches; 0: from the CPU quota"},
-      {"metrics-address", "IP:PORT", "none", "where /metrics, /healthz and /readyz are served; none: nowhere"},
-      {"tls-dir", "DIR", "", "ca.crt, tls.crt and tls.key of the job: feeder and workers speak to nobody else"},
-      {"insecure", "", "", "feeder and workers speak in the clear, to anybody"},
+      {"metrics-address", "IP:PORT", "none", "where /metrics is served; none: nowhere"},
+      {"probes-address", "IP:PORT", "none", "where /healthz and /readyz are served; none: nowhere"},
+      {"tls-dir", "DIR", "", "ca.crt, tls.crt and tls.key of the job: feeder and workers speak to no others"},
+      {"insecure", "", "", "feeder and workers speak in the clear, to any peer"},
       {"job", "NAME", "", "the training job, for metrics"},
       {"namespace", "NS", "", "its namespace, for metrics"},
       {"python-path", "DIR", "", "put before PYTHONPATH of Python executors"},
@@ -40,16 +41,33 @@ std::size_t threads_now(std::size_t fixed) {
 
 executor::JobLabels job_labels(const Flags& flags) { return {flags.text("job"), flags.text("namespace")}; }
 
-Result<std::unique_ptr<http::Server>> serve_pages(const Flags& flags,
-                                                  const std::shared_ptr<prometheus::Registry>& registry,
-                                                  std::function<bool()> draining) {
-  if (flags.text("metrics-address") == "none") return std::unique_ptr<http::Server>();
+namespace {
+
+Result<std::unique_ptr<http::Server>> serve_at(const std::string& address, http::Routes routes,
+                                               http::ServerLimits limits) {
+  if (address == "none") return std::unique_ptr<http::Server>();
+  return http::Server::start(address, std::move(routes), limits);
+}
+
+}  // namespace
+
+Pages::Pages(std::unique_ptr<http::Server> metrics, std::unique_ptr<http::Server> probes)
+    : metrics_(std::move(metrics)), probes_(std::move(probes)) {}
+Pages::Pages(Pages&&) noexcept = default;
+Pages::~Pages() = default;
+std::uint16_t Pages::metrics_port() const { return metrics_ ? metrics_->port() : 0; }
+std::uint16_t Pages::probes_port() const { return probes_ ? probes_->port() : 0; }
+
+Result<Pages> serve_pages(const Flags& flags, const std::shared_ptr<prometheus::Registry>& registry,
+                          std::function<bool()> draining) {
   const auto healthy = [](const http::Query&) { return http::Page{.body = "ok\n"}; };
   const auto ready = [draining = std::move(draining)](const http::Query&) {
     return draining() ? http::Page{.status = 503, .body = "draining\n"} : http::Page{.body = "ok\n"};
   };
-  return http::Server::start(flags.text("metrics-address"),
-                             {{"/metrics", http::metrics_page({registry})}, {"/healthz", healthy}, {"/readyz", ready}});
+  SLUICE_TRY(auto metrics, serve_at(flags.text("metrics-address"), {{"/metrics", http::metrics_page({registry})}}, {}));
+  SLUICE_TRY(auto probes,
+             serve_at(flags.text("probes-address"), {{"/healthz", healthy}, {"/readyz", ready}}, http::kProbeLimits));
+  return Pages(std::move(metrics), std::move(probes));
 }
 
 int block_signals() {

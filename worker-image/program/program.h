@@ -1,6 +1,7 @@
-// What the two programs have in common: flags, signals, pages, and how they end.
+// The common parts of the two programs: flags, signals, pages, and the end.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -23,19 +24,34 @@ std::vector<Flag> with_shared_flags(std::vector<Flag> own);
 
 // The value of --threads; 0: follow the CPU quota. Errors: InvalidArgument outside 0..1024.
 Result<std::size_t> fixed_threads(const Flags& flags);
-// `fixed`, or what the CPU quota allows at this moment.
+// `fixed`, or the number that the CPU quota allows at this moment.
 std::size_t threads_now(std::size_t fixed);
 
 executor::JobLabels job_labels(const Flags& flags);
 
-// Serves /metrics, /healthz and /readyz (503 "draining" while `draining` returns true) at --metrics-address; null
-// where that is "none". Errors: as http::Server::start.
-Result<std::unique_ptr<http::Server>> serve_pages(const Flags& flags,
-                                                  const std::shared_ptr<prometheus::Registry>& registry,
-                                                  std::function<bool()> draining);
+// The programs' pages. Probes have a port and a thread of their own: whatever happens to the metrics, they answer.
+// Thread safety: a value.
+class Pages {
+ public:
+  Pages(std::unique_ptr<http::Server> metrics, std::unique_ptr<http::Server> probes);
+  Pages(Pages&&) noexcept;
+  ~Pages();
+  // 0: not served.
+  std::uint16_t metrics_port() const;
+  std::uint16_t probes_port() const;
 
-// From here on SIGTERM and SIGINT are read from the descriptor that this returns, and a peer that goes away is an error
-// of the write. REQUIRES: called before any thread starts, so that all inherit it.
+ private:
+  std::unique_ptr<http::Server> metrics_;
+  std::unique_ptr<http::Server> probes_;
+};
+
+// Serves /metrics at --metrics-address, and /healthz and /readyz (503 "draining" while `draining` returns true) at
+// --probes-address; nothing where that is "none". Errors: as http::Server::start.
+Result<Pages> serve_pages(const Flags& flags, const std::shared_ptr<prometheus::Registry>& registry,
+                          std::function<bool()> draining);
+
+// From here on SIGTERM and SIGINT are read from the descriptor that this returns. A peer that goes away is an error of
+// the write. REQUIRES: called before any thread starts, so that all inherit it.
 int block_signals();
 // Waits so many milliseconds at most (-1: for ever). The signal's number, or 0.
 int wait_for_signal(int signals, int milliseconds);

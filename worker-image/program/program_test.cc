@@ -20,8 +20,8 @@ TEST_CASE("both programs' flags are there beside the program's own, each once") 
   const std::vector<Flag> flags = with_shared_flags({{"own", "X", "x", "a flag of one program"}});
   std::set<std::string_view> names;
   for (const Flag& flag : flags) CHECK(names.insert(flag.name).second);
-  for (const char* name :
-       {"own", "threads", "metrics-address", "tls-dir", "insecure", "job", "namespace", "python-path"})
+  for (const char* name : {"own", "threads", "metrics-address", "probes-address", "tls-dir", "insecure", "job",
+                           "namespace", "python-path"})
     CHECK(names.contains(name));
   const auto parsed = parse({"--own", "y", "--job", "vision", "--namespace=team-a", "--insecure"});
   REQUIRE(parsed.ok());
@@ -55,13 +55,20 @@ TEST_CASE("threads are a number within bounds, or follow the quota") {
 
 TEST_CASE("pages are served where it is said, and nowhere else") {
   const auto registry = std::make_shared<prometheus::Registry>();
-  const auto nowhere = serve_pages(*parse({}), registry, [] { return false; });
+  const auto serve = [&](std::vector<const char*> words) {
+    return serve_pages(*parse(std::move(words)), registry, [] { return false; });
+  };
+  const auto nowhere = serve({});
   REQUIRE(nowhere.ok());
-  CHECK(*nowhere == nullptr);
-  const auto somewhere = serve_pages(*parse({"--metrics-address", "127.0.0.1:0"}), registry, [] { return false; });
-  REQUIRE(somewhere.ok());
-  CHECK(*somewhere != nullptr);
-  CHECK(!serve_pages(*parse({"--metrics-address", "nonsense"}), registry, [] { return false; }).ok());
+  CHECK(nowhere->metrics_port() == 0);
+  CHECK(nowhere->probes_port() == 0);
+  const auto apart = serve({"--metrics-address", "127.0.0.1:0", "--probes-address", "127.0.0.1:0"});
+  REQUIRE(apart.ok());
+  CHECK(apart->metrics_port() > 0);
+  CHECK(apart->probes_port() > 0);
+  CHECK(apart->metrics_port() != apart->probes_port());
+  CHECK(!serve({"--metrics-address", "nonsense"}).ok());
+  CHECK(!serve({"--probes-address", "nonsense"}).ok());
 }
 
 TEST_CASE("what a program returns tells how it went") {

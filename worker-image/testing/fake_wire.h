@@ -1,4 +1,4 @@
-// Connections to workers without a network: what is sent to each address is noted, and the test says what it answers.
+// Connections to workers without a network: messages to each address are noted, and the test gives the answers.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ class FakeWire {
     std::lock_guard lock(mutex_);
     return lines_[address].sent;
   }
-  // How often somebody connected to it.
+  // How often a client connected to it.
   int connections(const std::string& address) {
     std::lock_guard lock(mutex_);
     return lines_[address].connections;

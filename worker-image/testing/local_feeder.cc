@@ -14,7 +14,9 @@ LocalFeeder::LocalFeeder(Options options)
                                                                                .threads_max = options.threads,
                                                                                .arena = arena_,
                                                                                .python_path = options.python_path},
-                                                                     .session = "test"},
+                                                                     .session = "test",
+                                                                     .threads_by_loaders = options.threads_by_loaders,
+                                                                     .files = options.files},
                                              clock_, executor_metrics_, metrics_);
   if (options.workers) {
     pool_ = std::make_unique<feeder::RemotePool>(options.workers, transport::RemoteClient::with(options.credentials),

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "src/base/testing/temporary_directory.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/feeder/remote_pool.h"
-#include "worker-image/testing/temporary_directory.h"
 
 namespace sluice::testing {
 
@@ -20,6 +20,8 @@ class LocalFeeder {
     std::function<feeder::Addresses()> workers;  // empty: no remote pool
     transport::Credentials credentials;
     std::string python_path;
+    bool threads_by_loaders = false;
+    std::shared_ptr<const pipeline::FileReader> files;
   };
 
   explicit LocalFeeder(Options options);

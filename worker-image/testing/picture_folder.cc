@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/pipeline/testing/jpeg_encoder.h"
+#include "src/pipeline/testing/specification.h"
 
 namespace sluice::testing {
 
@@ -16,14 +17,11 @@ PictureFolder::PictureFolder(int count) : pictures(count) {
 }
 
 std::string PictureFolder::specification(int size) const {
-  nlohmann::json paths = nlohmann::json::array(), labels = nlohmann::json::array();
-  for (int i = 0; i < pictures; ++i) {
-    paths.push_back(std::to_string(i) + ".jpg");
-    labels.push_back(i % 5);
-  }
+  std::vector<pipeline::testing::File> files;
+  for (int i = 0; i < pictures; ++i) files.push_back({std::to_string(i) + ".jpg", i % 5});
   const nlohmann::json specification = {
-      {"version", 1},
-      {"source", {{"kind", "image_files"}, {"root", root.string()}, {"paths", paths}, {"labels", labels}}},
+      {"version", 2},
+      {"source", {{"kind", "image_files"}, {"root", root.string()}}},
       {"ops",
        {{{"op", "decode_rgb"}},
         {{"op", "random_resized_crop"},
@@ -35,7 +33,7 @@ std::string PictureFolder::specification(int size) const {
         {{"op", "to_tensor"}},
         {{"op", "normalize"}, {"mean", {0.485, 0.456, 0.406}}, {"std", {0.229, 0.224, 0.225}}}}},
   };
-  return specification.dump();
+  return pipeline::testing::specification(specification, files);
 }
 
 }  // namespace sluice::testing

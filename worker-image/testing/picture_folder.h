@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "worker-image/testing/temporary_directory.h"
+#include "src/base/testing/temporary_directory.h"
 
 namespace sluice::testing {
 

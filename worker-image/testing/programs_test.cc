@@ -3,11 +3,12 @@
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "src/base/testing/temporary_directory.h"
+#include "src/http/testing/raw_client.h"
 #include "worker-image/testing/eventually.h"
 #include "worker-image/testing/local_feeder.h"
 #include "worker-image/testing/picture_folder.h"
 #include "worker-image/testing/program.h"
-#include "worker-image/testing/temporary_directory.h"
 #include "worker-image/testing/test_client.h"
 
 namespace sluice::testing {
@@ -16,6 +17,8 @@ namespace {
 // Two loopback addresses with one port stand for two pods of a headless Service.
 const std::string kFirst = "127.0.0.1:" + std::to_string(20000 + ::getpid() % 20000);
 const std::string kSecond = "127.0.0.2:" + std::to_string(20000 + ::getpid() % 20000);
+
+std::uint16_t port_of(int number) { return static_cast<std::uint16_t>(40000 + 3 * (::getpid() % 8000) + number); }
 
 std::vector<std::string> worker_command(const std::string& address) {
   return {SLUICE_WORKER_PROGRAM, "--listen", address, "--insecure", "--threads", "1", "--drain-seconds", "20"};
@@ -48,20 +51,26 @@ TEST_CASE("kill -9 of one of two workers, SIGTERM to the other: all batches arri
   CHECK(drained_with == 0);
 }
 
-TEST_CASE("a worker that stops answering without closing its connection is given up in seconds") {
+TEST_CASE("a worker that stops answering holds nothing up, and is given up in seconds") {
   const PictureFolder pictures;
   Program worker(worker_command(kFirst));
   LocalFeeder feeder({.threads = 1, .workers = [] { return feeder::Addresses{kFirst}; }});
   REQUIRE(feeder.wait_metric("sluice_feeder_remote_workers", 1));
   TestClient client(feeder.socket());
   client.open("native", pictures.specification());
-  std::chrono::steady_clock::time_point frozen_at;
+  std::chrono::steady_clock::time_point frozen_at, last_batch_at;
+  std::chrono::duration<double> longest_wait{0};
   const auto batches = client.run(60, 8, 24, [&](std::size_t done) {
+    const auto now = std::chrono::steady_clock::now();
+    if (done > 20) longest_wait = std::max<std::chrono::duration<double>>(longest_wait, now - last_batch_at);
+    last_batch_at = now;
     if (done != 20) return;
+    REQUIRE(eventually([&] { return feeder.metric("sluice_feeder_batches_total", "remote") > 0; }));
     worker.signal(SIGSTOP);
-    frozen_at = std::chrono::steady_clock::now();
+    frozen_at = last_batch_at = std::chrono::steady_clock::now();
   });
   CHECK(batches.size() == 60);
+  CHECK(longest_wait.count() < 2);  // meant: a tenth; a vanished worker is found after 2.5 s at the earliest
   while (feeder.metric("sluice_feeder_remote_workers") > 0) {
     REQUIRE(std::chrono::steady_clock::now() - frozen_at < std::chrono::seconds(30));  // meant: 4.5 s
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -95,6 +104,12 @@ TEST_CASE("a feeder that is killed is replaced, and the client asks the next one
   CHECK(!std::filesystem::exists(socket));
 }
 
+TEST_CASE("a worker that no feeder uses for as long as it was told ends by itself, and well") {
+  std::vector<std::string> command = worker_command(kFirst);
+  command.insert(command.end(), {"--unused-seconds", "1"});
+  CHECK(Program(command).wait() == 0);
+}
+
 TEST_CASE("a feeder told so ends with its parent") {
   const TemporaryDirectory directory;
   const std::string socket = (directory.path / "feeder.sock").string(), pid_file = (directory.path / "pid").string();
@@ -109,12 +124,70 @@ TEST_CASE("a feeder told so ends with its parent") {
   CHECK(eventually([&] { return !std::filesystem::exists(socket); }));
 }
 
+// A port of this process's own, on which no process listens.
+std::string address_of(int number) { return "127.0.0.1:" + std::to_string(port_of(number)); }
+
+TEST_CASE("connections that say nothing, and requests that never end, do not keep a probe from its answer") {
+  const TemporaryDirectory directory;
+  const std::vector<std::string> pages = {"--metrics-address", address_of(1), "--probes-address", address_of(2)};
+  std::vector<std::string> worker = worker_command(kFirst);
+  std::vector<std::string> feeder = {SLUICE_FEEDER_PROGRAM, "--threads", "1", "--socket",
+                                     (directory.path / "feeder.sock").string()};
+  for (std::vector<std::string>* command : {&worker, &feeder}) {
+    INFO(command->front());
+    command->insert(command->end(), pages.begin(), pages.end());
+    const Program program(*command);
+    const auto answers = [](int number, const char* path) {
+      return http::testing::ask(port_of(number), std::string("GET ") + path).starts_with("HTTP/1.1 200");
+    };
+    REQUIRE(eventually([&] { return answers(2, "/readyz"); }));
+    std::vector<http::testing::RawClient> flood;
+    for (const int number : {1, 2})
+      for (int i = 0; i < 300; ++i) {
+        flood.emplace_back(port_of(number));
+        if (i % 2 == 0) flood.back().send("GET /healthz HTTP/1.1\r\nX: ");
+      }
+    CHECK(answers(2, "/healthz"));
+    CHECK(answers(2, "/readyz"));
+    CHECK(answers(1, "/metrics"));
+    CHECK_FALSE(answers(1, "/healthz"));  // one port, one thing
+    CHECK_FALSE(answers(2, "/metrics"));
+  }
+}
+
+TEST_CASE("the environment asks for a cache of source files; one that cannot be asked for so stops no program") {
+  const TemporaryDirectory directory;
+  const std::string place = "SLUICE_CACHE_DIR=" + (directory.path / "cache").string();
+  std::vector<std::string> worker = worker_command(kFirst);
+  std::vector<std::string> feeder = {SLUICE_FEEDER_PROGRAM, "--threads", "1", "--socket",
+                                     (directory.path / "feeder.sock").string()};
+  for (std::vector<std::string>* command : {&worker, &feeder}) {
+    INFO(command->front());
+    for (const std::string& bytes : {std::string("SLUICE_CACHE_BYTES=1000000"), std::string("SLUICE_CACHE_BYTES=1GB"),
+                                     std::string("SLUICE_CACHE_BYTES=")}) {
+      INFO(bytes);
+      std::vector<std::string> line = {"/usr/bin/env", place, bytes};
+      line.insert(line.end(), command->begin(), command->end());
+      line.insert(line.end(), {"--metrics-address", address_of(1)});
+      const Program program(line);
+      std::string page;
+      REQUIRE(eventually([&] {
+        page = http::testing::ask(port_of(1), "GET /metrics");
+        return page.starts_with("HTTP/1.1 200");
+      }));
+      const bool is_cached = page.find("sluice_cache_bytes{") != std::string::npos;
+      CHECK(is_cached == bytes.ends_with("1000000"));
+    }
+  }
+}
+
 TEST_CASE("wrong flags end with status 2 before anything starts") {
   const std::vector<std::vector<std::string>> cases = {
       {SLUICE_FEEDER_PROGRAM, "--no-such-flag"},
       {SLUICE_FEEDER_PROGRAM, "--threads", "many"},
       {SLUICE_FEEDER_PROGRAM, "--arena-bytes", "1"},
       {SLUICE_WORKER_PROGRAM, "--drain-seconds", "-1", "--insecure"},
+      {SLUICE_WORKER_PROGRAM, "--unused-seconds", "-1", "--insecure"},
       {SLUICE_WORKER_PROGRAM, "dance"},
   };
   for (const auto& command : cases) {
@@ -122,6 +195,8 @@ TEST_CASE("wrong flags end with status 2 before anything starts") {
     CHECK(Program(command).wait() == 2);
   }
   CHECK(Program({SLUICE_WORKER_PROGRAM, "--listen", kFirst}).wait() == 1);  // neither --tls-dir nor --insecure
+  // In the clear to the whole network only if that is said.
+  CHECK(Program({SLUICE_WORKER_PROGRAM, "--listen", "0.0.0.0:0", "--insecure"}).wait() == 1);
 }
 
 }  // namespace

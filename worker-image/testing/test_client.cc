@@ -55,8 +55,10 @@ TestClient::~TestClient() {
   if (arena_ != nullptr) ::munmap(const_cast<char*>(arena_), arena_bytes_);
 }
 
-void TestClient::send(const nlohmann::json& message, std::string_view blob) {
-  if (!socket_->send(message.dump(), blob, patience()).ok()) throw std::runtime_error("the feeder is gone");
+void TestClient::send(const nlohmann::json& message, std::string_view blob,
+                      const transport::SealedMemoryHandle& memory) {
+  if (!socket_->send(message.dump(), blob, patience(), memory ? memory->fd() : -1).ok())
+    throw std::runtime_error("the feeder is gone");
 }
 
 void TestClient::send_bytes(std::string_view bytes) {
@@ -91,8 +93,12 @@ bool TestClient::disconnected() {
 }
 
 nlohmann::json TestClient::open(const std::string& executor, const std::string& blob, std::uint64_t stream) {
-  send({{"type", "pipeline"}, {"id", 1}, {"executor", executor}, {"python", "/usr/bin/python3"}, {"num_workers", 2}},
-       blob);
+  send({{"type", "pipeline"},
+        {"id", 1},
+        {"executor", executor},
+        {"python", "/usr/bin/python3"},
+        {"num_workers", kNumWorkers}},
+       "", *transport::SealedMemory::copy_of(blob));
   const nlohmann::json ready = receive().json;
   if (ready.contains("fingerprint")) {
     send({{"type", "open"}, {"stream", stream}, {"pipeline", 1}, {"base_seed", 42}, {"epoch", 0}});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/transport/frame.h"
+#include "src/transport/sealed_memory.h"
 
 namespace sluice::testing {
 
@@ -29,11 +30,15 @@ bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedB
 // Thread safety: none.
 class TestClient {
  public:
+  static constexpr std::size_t kNumWorkers = 2;  // of its pipelines
+
   // Connects (waiting for the socket to appear) and says hello.
   explicit TestClient(const std::string& socket_path, int rank = 0);
   ~TestClient();
 
-  void send(const nlohmann::json& message, std::string_view blob = {});
+  // With `memory`, a descriptor of it travels along.
+  void send(const nlohmann::json& message, std::string_view blob = {},
+            const transport::SealedMemoryHandle& memory = nullptr);
   void send_bytes(std::string_view bytes);
 
   // The next message that is not `window` (those are noted).

@@ -2,6 +2,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/logging.h"
+#include "src/transport/worker_forms.h"
 
 namespace sluice::worker {
 namespace {
@@ -47,6 +48,7 @@ std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
   std::size_t total = 0;
   for (const auto& tensor : batch.tensors) total = std::max<std::size_t>(total, tensor.offset + tensor.nbytes);
   const auto slot = std::make_shared<const transport::ArenaSlot>(std::move(batch.slot));
+  const std::byte* const bytes_of_slot = slot->valid() ? slot->data() : nullptr;  // without tensors there may be none
   for (std::size_t offset = 0; offset < total || offset == 0; offset += executor::kChunkBytes) {
     const std::size_t bytes = std::min(executor::kChunkBytes, total - offset);
     v1::Header header;
@@ -57,15 +59,9 @@ std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
     if (chunk->last()) chunk->set_seconds(batch.busy_seconds);
     if (offset == 0) {
       chunk->set_structure(batch.structure);
-      for (const auto& tensor : batch.tensors) {
-        auto* entry = chunk->add_tensors();
-        entry->set_dtype(tensor.dtype);
-        entry->mutable_shape()->Add(tensor.shape.begin(), tensor.shape.end());
-        entry->set_offset(tensor.offset);
-        entry->set_nbytes(tensor.nbytes);
-      }
+      for (const auto& tensor : batch.tensors) transport::to_proto(tensor, *chunk->add_tensors());
     }
-    stream.send(header, {slot->data() + offset, bytes}, slot);
+    stream.send(header, {bytes_of_slot + offset, bytes}, slot);
     if (chunk->last()) break;
   }
   return total;
@@ -76,9 +72,11 @@ std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
 WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& metrics)
     : credits_(kCreditsPerThread * options.threads),
       arena_(options.arena),
+      files_(options.files),
       metrics_(metrics),
       started_cpu_seconds_(process_cpu_seconds()),
-      python_({.arena = options.arena, .python_path = options.python_path}, 2 * options.threads),
+      python_({.arena = options.arena, .python_path = options.python_path},
+              executor::idle_children_max(options.threads)),
       pool_(options.threads, options.threads, kStreamsMax * credits_, 0) {
   metrics_.set_threads(options.threads);
 }
@@ -100,6 +98,7 @@ void WorkerService::opened(std::shared_ptr<RemoteStream> stream) {
   v1::Header header;
   header.mutable_hello()->set_threads(static_cast<std::uint32_t>(pool_.threads()));
   header.mutable_hello()->set_credits(static_cast<std::uint32_t>(credits_));
+  header.mutable_hello()->set_protocol(transport::kProtocolVersion);
   stream->send(header);
   feeders_[stream.get()].stream = std::move(stream);
 }
@@ -110,8 +109,14 @@ void WorkerService::closed(const std::shared_ptr<RemoteStream>& stream) {
   if (feeder == feeders_.end()) return;
   for (const auto& [id, cancelled] : feeder->second.running) cancelled->store(true);
   feeders_.erase(feeder);
+  last_used_ = std::chrono::steady_clock::now();
   log_info("worker", "feeder gone", {{"streams", feeders_.size()}});
   changed_.notify_all();
+}
+
+std::optional<std::chrono::steady_clock::time_point> WorkerService::unused_since() const {
+  std::lock_guard lock(mutex_);
+  return feeders_.empty() ? std::optional(last_used_) : std::nullopt;
 }
 
 void WorkerService::drain() {
@@ -147,7 +152,10 @@ void WorkerService::received(const std::shared_ptr<RemoteStream>& stream, v1::He
                              transport::Payload payload) {
   switch (header.body_case()) {
     case v1::Header::kPipeline: return receive_pipeline(stream, header.pipeline(), payload);
+    case v1::Header::kPipelinePart: return receive_pipeline_part(stream, header.pipeline_part().id(), payload);
     case v1::Header::kRequest: return receive_request(stream, header.request());
+    case v1::Header::kState: return receive_state(stream, header.state().id(), payload);
+    case v1::Header::kForget: return receive_forget(stream, header.forget());
     case v1::Header::kCancel: return receive_cancel(stream, header.cancel().id());
     default: return;  // what newer feeders say
   }
@@ -155,13 +163,61 @@ void WorkerService::received(const std::shared_ptr<RemoteStream>& stream, v1::He
 
 void WorkerService::receive_pipeline(const std::shared_ptr<RemoteStream>& stream, const v1::Pipeline& message,
                                      const transport::Payload& payload) {
+  if (const std::uint32_t protocol = transport::protocol_of(message); protocol != transport::kProtocolVersion) {
+    log_warning("worker", "a feeder of another version is not served",
+                {{"its_protocol", protocol}, {"our_protocol", transport::kProtocolVersion}});
+    return send_pipeline_error(*stream, message.id(),
+                               "the feeder speaks protocol " + std::to_string(protocol) + ", this data worker " +
+                                   std::to_string(transport::kProtocolVersion));
+  }
+  if (message.bytes() > executor::kPipelineBytesMax)
+    return send_pipeline_error(*stream, message.id(), "the pipeline is too large");
+  auto memory = transport::MemoryWriter::create(message.bytes());
+  if (!memory.ok()) return send_pipeline_error(*stream, message.id(), memory.error().message());
+  add_piece(stream, {message, std::move(memory).value()}, payload);
+}
+
+void WorkerService::receive_pipeline_part(const std::shared_ptr<RemoteStream>& stream, std::uint64_t id,
+                                          const transport::Payload& payload) {
+  std::optional<ArrivingPipeline> arriving;
+  {
+    std::lock_guard lock(mutex_);
+    const auto feeder = feeders_.find(stream.get());
+    if (feeder != feeders_.end()) arriving = std::exchange(feeder->second.arriving, std::nullopt);
+  }
+  // One that was refused arrives to its end.
+  if (arriving && arriving->message.id() == id) add_piece(stream, *std::move(arriving), payload);
+}
+
+void WorkerService::add_piece(const std::shared_ptr<RemoteStream>& stream, ArrivingPipeline arriving,
+                              const transport::Payload& payload) {
+  const std::uint64_t id = arriving.message.id();
+  if (payload.bytes() > arriving.memory.bytes_left())
+    return send_pipeline_error(*stream, id, "the pipeline arrived damaged: it is longer than was said");
+  for (const transport::Payload::Piece& piece : payload.pieces()) {
+    const auto added = arriving.memory.append(std::as_bytes(piece));
+    if (!added.ok()) return send_pipeline_error(*stream, id, added.error().message());
+  }
+  if (arriving.memory.bytes_left() > 0) {
+    std::lock_guard lock(mutex_);
+    const auto feeder = feeders_.find(stream.get());
+    if (feeder != feeders_.end()) feeder->second.arriving = std::move(arriving);
+    return;
+  }
+  auto blob = std::move(arriving.memory).seal();
+  if (!blob.ok()) return send_pipeline_error(*stream, id, blob.error().message());
+  use_pipeline(stream, arriving.message, std::move(blob).value());
+}
+
+void WorkerService::use_pipeline(const std::shared_ptr<RemoteStream>& stream, const v1::Pipeline& message,
+                                 transport::SealedMemoryHandle blob) {
   const ExecutorKind kind = message.executor() == "python" ? ExecutorKind::kPython : ExecutorKind::kNative;
   std::uint64_t number = 0;
   {
     std::lock_guard lock(mutex_);
     number = next_pipeline_++;
   }
-  auto made = executor::make_pipeline(number, kind, payload.text(), message.python(), message.num_workers());
+  auto made = executor::make_pipeline(number, kind, std::move(blob), message.python(), message.num_workers(), files_);
   if (made.ok() && (*made)->fingerprint != message.fingerprint())
     made = Error(ErrorCode::kDataLoss, "the pipeline arrived damaged");
   if (!made.ok()) return send_pipeline_error(*stream, message.id(), made.error().message());
@@ -195,28 +251,48 @@ void WorkerService::warm_up(const std::shared_ptr<RemoteStream>& stream, std::ui
   }
 }
 
+void WorkerService::receive_state(const std::shared_ptr<RemoteStream>& stream, std::uint64_t id,
+                                  const transport::Payload& payload) {
+  auto state = std::make_shared<executor::PipelineState>(executor::PipelineState{0, payload.text()});
+  std::lock_guard lock(mutex_);
+  const auto feeder = feeders_.find(stream.get());
+  if (feeder == feeders_.end()) return;
+  state->number = next_state_++;
+  auto& states = feeder->second.states;
+  if (states.size() >= kStatesPerStreamMax) states.erase(states.begin());  // the oldest
+  states[id] = std::move(state);
+}
+
+void WorkerService::receive_forget(const std::shared_ptr<RemoteStream>& stream, const v1::Forget& message) {
+  std::lock_guard lock(mutex_);
+  const auto feeder = feeders_.find(stream.get());
+  if (feeder == feeders_.end()) return;
+  for (const std::uint64_t id : message.pipelines()) feeder->second.pipelines.erase(id);
+  for (const std::uint64_t id : message.states()) feeder->second.states.erase(id);
+  for (const std::uint64_t pass : message.passes()) feeder->second.passes.erase(pass);
+}
+
 void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream, const v1::Request& message) {
   std::lock_guard lock(mutex_);
   const auto feeder = feeders_.find(stream.get());
   if (feeder == feeders_.end()) return;
   const auto pipeline = feeder->second.pipelines.find(message.pipeline());
-  // It crossed our Draining on the way; the end of the stream tells the feeder that nobody will answer.
+  // It crossed our Draining on the way; the end of the stream tells the feeder that no answer comes.
   if (feeder->second.ending) return;
   if (pipeline == feeder->second.pipelines.end()) {
     return send_failure(*stream, message.id(), unavailable("the pipeline is not loaded here"));
   }
+  const auto state = feeder->second.states.find(message.state());
+  if (message.state() != 0 && state == feeder->second.states.end()) {
+    return send_failure(*stream, message.id(), unavailable("the pipeline's state is not known here"));
+  }
   if (feeder->second.running.size() >= credits_) {
     return send_failure(*stream, message.id(), Error(ErrorCode::kResourceExhausted, "more requests than credits"));
   }
-  auto request = std::make_shared<executor::BatchRequest>();
-  request->pipeline = pipeline->second;
-  request->stream = message.stream();
-  request->seq = message.seq();
-  request->base_seed = message.base_seed();
-  request->epoch = message.epoch();
-  request->position = message.position();
-  request->indices.assign(message.indices().begin(), message.indices().end());
-  const Task task{stream, message.id(), std::move(request), std::make_shared<std::atomic<bool>>(false)};
+  const auto request = std::make_shared<const executor::BatchRequest>(executor::BatchRequest{
+      transport::from_proto(message.batch()), pipeline->second, message.state() != 0 ? state->second : nullptr,
+      feeder->second.virtual_workers(message.pass(), *pipeline->second), ""});
+  const Task task{stream, message.id(), request, std::make_shared<std::atomic<bool>>(false)};
   if (!pool_.submit([this, task](executor::ThreadState& thread) { run(task, thread); })) {
     return send_failure(*stream, message.id(), Error(ErrorCode::kResourceExhausted, "the queue is full"));
   }
@@ -243,7 +319,7 @@ void WorkerService::run(const Task& task, executor::ThreadState& thread) {
   } else {
     run_python(task, thread);
   }
-  metrics_.count_ops(thread.scratch.seconds);
+  metrics_.count_ops(thread.scratch.costs);
   finish(task, thread_cpu_seconds() - start_seconds);
 }
 
@@ -267,7 +343,11 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
       *task.request, *arena_, thread.scratch, [&] { return task.cancelled->load(); }, thread.stop, emit);
   const double busy_seconds = thread_cpu_seconds() - start_seconds;
   if (done.ok()) return metrics_.count_batch(ExecutorKind::kNative, task.request->indices.size(), busy_seconds, bytes);
-  metrics_.count_error(ExecutorKind::kNative, busy_seconds);
+  if (*task.cancelled) {
+    metrics_.count_unwanted(ExecutorKind::kNative, busy_seconds);
+  } else {
+    metrics_.count_error(ExecutorKind::kNative, busy_seconds);
+  }
   free_credit(task);
   send_failure(*task.stream, task.id, done.error());
 }
@@ -276,6 +356,12 @@ void WorkerService::run_python(const Task& task, executor::ThreadState& thread) 
   const double start_seconds = thread_cpu_seconds();
   auto outcome = python_.run(*task.request, thread.stop, [&] { return task.cancelled->load(); });
   free_credit(task);
+  if (*task.cancelled) {
+    const auto* unwanted = std::get_if<Batch>(&outcome);
+    const double child_seconds = unwanted != nullptr ? unwanted->busy_seconds : 0;
+    metrics_.count_unwanted(ExecutorKind::kPython, thread_cpu_seconds() - start_seconds + child_seconds);
+    return send_failure(*task.stream, task.id, Error(ErrorCode::kCancelled, "the batch is no longer wanted"));
+  }
   if (auto* failure = std::get_if<BatchFailure>(&outcome)) {
     metrics_.count_error(ExecutorKind::kPython, thread_cpu_seconds() - start_seconds);
     return send_failure(*task.stream, task.id, *failure);
@@ -283,6 +369,7 @@ void WorkerService::run_python(const Task& task, executor::ThreadState& thread) 
   Batch& batch = std::get<Batch>(outcome);
   batch.busy_seconds += thread_cpu_seconds() - start_seconds;
   const double busy_seconds = batch.busy_seconds;
+  if (batch.blocked_seconds) metrics_.count_blocked(ExecutorKind::kPython, *batch.blocked_seconds);
   const std::size_t bytes = send_batch(*task.stream, task.id, std::move(batch));
   metrics_.count_batch(ExecutorKind::kPython, task.request->indices.size(), busy_seconds, bytes);
 }

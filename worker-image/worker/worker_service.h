@@ -1,16 +1,18 @@
-// A worker: batches for whoever presents a certificate of the job, on threads sized by the pod's CPU.
+// A worker: batches for every peer with a certificate of the job, on threads sized by the pod's CPU.
 //
-// Stateless: what it knows of a feeder is gone with the feeder's stream. Each stream may hold `credits` requests; more
-// are refused. Results are sent as they are made, in chunks out of an arena: when a feeder does not read, its chunks
-// stay in the arena and the threads that work for it wait.
-// Draining: every stream is told, nothing new is accepted, and a stream ends when its last answer has been sent.
+// Stateless: its knowledge of a feeder ends with the feeder's stream. Each stream may hold `credits` requests; more
+// are refused. Results are sent as they are made, in chunks out of an arena. When a feeder does not read, its chunks
+// stay in the arena, and the threads that work for it wait. Draining: every stream is told, nothing new is accepted,
+// and a stream ends when its last answer has been sent.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "src/executor/executor_metrics.h"
 #include "src/executor/python_executor.h"
@@ -26,18 +28,27 @@ class WorkerService final : public transport::RemoteServerHandler {
     std::size_t threads = 1;
     std::shared_ptr<transport::Arena> arena;
     std::string python_path;
+    std::shared_ptr<const pipeline::FileReader> files;  // what native pipelines read through; null: the file system
   };
 
   static constexpr std::size_t kStreamsMax = 256;
   static constexpr std::size_t kPipelinesPerStreamMax = 256;
+  static constexpr std::size_t kStatesPerStreamMax = 1024;
+  static constexpr std::size_t kPassesPerStreamMax = 64;
 
   WorkerService(const Options& options, executor::ExecutorMetrics& metrics);
   ~WorkerService() override;
+
+  // Ends Python children that have idled too long. Call it every second.
+  void tick() { python_.end_idle_children(); }
 
   void drain();
   bool draining() const;
   // True if the last stream ended before the deadline.
   bool wait_until_idle(std::chrono::steady_clock::time_point deadline);
+
+  // Since when no feeder has been connected; nullopt: one is.
+  std::optional<std::chrono::steady_clock::time_point> unused_since() const;
 
   void opened(std::shared_ptr<transport::RemoteStream> stream) override;
   void received(const std::shared_ptr<transport::RemoteStream>& stream, v1::Header header,
@@ -46,12 +57,28 @@ class WorkerService final : public transport::RemoteServerHandler {
 
  private:
   using Cancelled = std::shared_ptr<std::atomic<bool>>;
+  struct ArrivingPipeline {
+    v1::Pipeline message;
+    transport::MemoryWriter memory;
+  };
   struct Feeder {
     std::shared_ptr<transport::RemoteStream> stream;
     std::map<std::uint64_t, executor::PipelineHandle> pipelines;
+    std::map<std::uint64_t, executor::StateHandle> states;
+    std::map<std::uint64_t, std::shared_ptr<executor::VirtualWorkers>> passes;
+    std::optional<ArrivingPipeline> arriving;
     std::map<std::uint64_t, Cancelled> running;  // what counts against the credits
     std::size_t unfinished = 0;                  // running, or the last message is just being queued
     bool ending = false;                         // drained: the stream ends when everything has been sent
+
+    // Of a pass; null for pass 0.
+    std::shared_ptr<executor::VirtualWorkers> virtual_workers(std::uint64_t pass, const executor::Pipeline& pipeline) {
+      if (pass == 0) return nullptr;
+      if (passes.size() >= kPassesPerStreamMax && !passes.contains(pass)) passes.erase(passes.begin());  // the oldest
+      auto& known = passes[pass];
+      if (known == nullptr) known = std::make_shared<executor::VirtualWorkers>(pipeline.num_workers, true, pass);
+      return known;
+    }
   };
   struct Task {
     std::shared_ptr<transport::RemoteStream> stream;
@@ -62,9 +89,18 @@ class WorkerService final : public transport::RemoteServerHandler {
 
   void receive_pipeline(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Pipeline& message,
                         const transport::Payload& payload);
+  void receive_pipeline_part(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
+                             const transport::Payload& payload);
+  void add_piece(const std::shared_ptr<transport::RemoteStream>& stream, ArrivingPipeline arriving,
+                 const transport::Payload& payload);
+  void use_pipeline(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Pipeline& message,
+                    transport::SealedMemoryHandle blob);
   // Answers when a Python child for every thread has loaded the pipeline.
   void warm_up(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
                const executor::PipelineHandle& pipeline);
+  void receive_state(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
+                     const transport::Payload& payload);
+  void receive_forget(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Forget& message);
   void receive_request(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Request& message);
   void receive_cancel(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id);
   void run(const Task& task, executor::ThreadState& thread);
@@ -78,15 +114,18 @@ class WorkerService final : public transport::RemoteServerHandler {
 
   const std::size_t credits_;
   const std::shared_ptr<transport::Arena> arena_;
+  const std::shared_ptr<const pipeline::FileReader> files_;
   executor::ExecutorMetrics& metrics_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool draining_ = false;
   std::map<const transport::RemoteStream*, Feeder> feeders_;
+  std::chrono::steady_clock::time_point last_used_ = std::chrono::steady_clock::now();  // while there is no feeder
   std::size_t running_ = 0;
   std::uint64_t next_pipeline_ = 1;
-  const double started_cpu_seconds_;  // what the process had spent before it served anybody
+  std::uint64_t next_state_ = 1;
+  const double started_cpu_seconds_;  // the process's own before it served a feeder
   double executing_seconds_ = 0;      // of the pool's threads
 
   executor::PythonExecutor python_;

@@ -1,5 +1,4 @@
-// The worker behind its protocol: credits, cancelled batches, lost and draining feeders, pipelines that cannot be run.
-// No network: a stream that keeps what is sent stands in for a feeder.
+// The worker behind its protocol: credits, cancelled batches, lost and draining feeders.
 #include "worker-image/worker/worker_service.h"
 
 #include <fstream>
@@ -8,145 +7,16 @@
 #include "src/executor/testing/metrics_text.h"
 #include "worker-image/testing/eventually.h"
 #include "worker-image/testing/picture_folder.h"
+#include "worker-image/testing/worker_fixture.h"
 
 namespace sluice::worker {
 namespace {
 
+using testing::FakeStream;
 using testing::PictureFolder;
+using testing::python_blob;
 using v1::Header;
-
-// Keeps every message, and the memory behind its payload until it is told that the feeder has read.
-class FakeStream final : public transport::RemoteStream {
- public:
-  struct Message {
-    Header header;
-    std::string payload;
-    std::shared_ptr<const void> owner;
-  };
-
-  void send(const Header& header, std::span<const std::byte> payload, std::shared_ptr<const void> owner) override {
-    std::lock_guard lock(mutex_);
-    messages_.push_back(
-        {header, {reinterpret_cast<const char*>(payload.data()), payload.size()}, reads_ ? nullptr : std::move(owner)});
-    changed_.notify_all();
-  }
-  void finish() override {
-    std::lock_guard lock(mutex_);
-    finished_ = true;
-    changed_.notify_all();
-  }
-
-  // The n-th message of `kind`; waits a minute for it.
-  Message wait(Header::BodyCase kind, std::size_t n = 1) {
-    std::unique_lock lock(mutex_);
-    const auto nth = [&] {
-      std::size_t count = 0;
-      return std::find_if(messages_.begin(), messages_.end(),
-                          [&](const Message& m) { return m.header.body_case() == kind && ++count == n; });
-    };
-    REQUIRE(changed_.wait_for(lock, std::chrono::seconds(60), [&] { return nth() != messages_.end(); }));
-    return *nth();
-  }
-  // Waits for `count` answers (last chunks and failures); their ids in order.
-  std::vector<std::uint64_t> wait_answers(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    REQUIRE(changed_.wait_for(lock, std::chrono::seconds(60), [&] { return answers_locked().size() >= count; }));
-    return answers_locked();
-  }
-  bool wait_finished() {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return finished_; });
-  }
-  bool finished() {
-    std::lock_guard lock(mutex_);
-    return finished_;
-  }
-  // From here on it reads nothing, or everything, also what it had not.
-  void set_reads(bool reads) {
-    std::lock_guard lock(mutex_);
-    reads_ = reads;
-    if (!reads) return;
-    for (Message& message : messages_) message.owner = nullptr;
-  }
-
- private:
-  std::vector<std::uint64_t> answers_locked() const {
-    std::vector<std::uint64_t> ids;
-    for (const Message& m : messages_) {
-      if (m.header.has_failure()) ids.push_back(m.header.failure().id());
-      if (m.header.has_chunk() && m.header.chunk().last()) ids.push_back(m.header.chunk().id());
-    }
-    return ids;
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Message> messages_;
-  bool reads_ = true;
-  bool finished_ = false;
-};
-
-struct Fixture {
-  explicit Fixture(std::size_t threads = 1, std::size_t arena_bytes = std::size_t{4} << 20)
-      : arena(*transport::Arena::create(arena_bytes)),
-        service({.threads = threads,
-                 .arena = arena,
-                 .python_path = std::filesystem::absolute("src/executor/testing/python").string()},
-                metrics) {}
-
-  std::shared_ptr<FakeStream> connect() {
-    auto stream = std::make_shared<FakeStream>();
-    service.opened(stream);
-    return stream;
-  }
-
-  void say(const std::shared_ptr<FakeStream>& stream, Header header, const std::string& payload = "") {
-    const auto bytes = std::make_shared<const std::string>(payload);
-    service.received(
-        stream, std::move(header),
-        transport::Payload({{reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size()}}, bytes));
-  }
-
-  void send_pipeline(const std::shared_ptr<FakeStream>& stream, std::uint64_t id, executor::ExecutorKind kind,
-                     const std::string& blob) {
-    Header header;
-    auto* message = header.mutable_pipeline();
-    message->set_id(id);
-    message->set_fingerprint(executor::pipeline_fingerprint(kind, blob));
-    message->set_executor(std::string(to_string(kind)));
-    message->set_python("/usr/bin/python3");
-    message->set_num_workers(2);
-    say(stream, header, blob);
-  }
-
-  void request(const std::shared_ptr<FakeStream>& stream, std::uint64_t id, const std::vector<std::int64_t>& indices,
-               std::uint64_t pipeline = 1) {
-    Header header;
-    auto* message = header.mutable_request();
-    message->set_id(id);
-    message->set_pipeline(pipeline);
-    message->mutable_indices()->Add(indices.begin(), indices.end());
-    say(stream, header);
-  }
-
-  void cancel(const std::shared_ptr<FakeStream>& stream, std::uint64_t id) {
-    Header header;
-    header.mutable_cancel()->set_id(id);
-    say(stream, header);
-  }
-
-  // Threads let go of their memory after the answer.
-  bool all_memory_comes_back() {
-    return testing::eventually([&] { return arena->free_bytes() == arena->bytes(); });
-  }
-
-  prometheus::Registry registry;
-  executor::ExecutorMetrics metrics{registry, {"job", "namespace"}, "remote"};
-  std::shared_ptr<transport::Arena> arena;
-  WorkerService service;
-};
-
-std::string python_blob(const std::string& behaviour) { return R"({"behaviour": ")" + behaviour + R"("})"; }
+using Fixture = testing::WorkerFixture;
 
 TEST_CASE("a feeder is greeted with threads and credits, and its batches are answered") {
   const PictureFolder pictures(4);
@@ -166,40 +36,7 @@ TEST_CASE("a feeder is greeted with threads and credits, and its batches are ans
   CHECK(f.all_memory_comes_back());
 }
 
-TEST_CASE("a pipeline that cannot be run is refused with the reason") {
-  struct Case {
-    const char* name;
-    executor::ExecutorKind kind;
-    std::string blob;
-    bool damaged;
-    const char* want;
-  };
-  const Case cases[] = {
-      {"no specification", executor::ExecutorKind::kNative, "{", false, ""},
-      {"damaged on the way", executor::ExecutorKind::kPython, python_blob("echo"), true, "arrived damaged"},
-      {"the user's code cannot be imported", executor::ExecutorKind::kPython, python_blob("cannot load"), false,
-       "no module"},
-  };
-  for (const Case& test : cases) {
-    INFO(test.name);
-    Fixture f;
-    const auto stream = f.connect();
-    if (test.damaged) {
-      Header header;
-      header.mutable_pipeline()->set_id(1);
-      header.mutable_pipeline()->set_executor("python");
-      header.mutable_pipeline()->set_fingerprint("of something else");
-      f.say(stream, header, test.blob);
-    } else {
-      f.send_pipeline(stream, 1, test.kind, test.blob);
-    }
-    const Header answer = stream->wait(Header::kPipelineError).header;
-    CHECK(answer.pipeline_error().id() == 1);
-    CHECK_THAT(answer.pipeline_error().message(), Catch::Contains(test.want));
-  }
-}
-
-TEST_CASE("whoever asks for more than the credits, or for what is not loaded, is refused; the rest is answered") {
+TEST_CASE("requests beyond the credits, or of a pipeline that is not loaded, are refused; the rest is answered") {
   const PictureFolder pictures(4);
   Fixture f(1);
   const auto stream = f.connect();
@@ -261,6 +98,42 @@ TEST_CASE("Python batches: answers, exceptions with their pickle, and children t
     }
     CHECK(f.all_memory_comes_back());
   }
+}
+
+TEST_CASE("a batch is made in the state that its request names; a forgotten one is unknown") {
+  Fixture f;
+  const auto stream = f.connect();
+  f.send_pipeline(stream, 1, executor::ExecutorKind::kPython, R"({"behaviour": "environment", "names": []})");
+  stream->wait(Header::kPipelineReady);
+  f.send_state(stream, 5, "epoch 3");
+  f.request(stream, 7, {10}, 1, 5);
+  CHECK_THAT(stream->wait(Header::kChunk).header.chunk().structure(), Catch::Contains(R"("epoch 3")"));
+  f.forget_state(stream, 5);
+  f.request(stream, 8, {10}, 1, 5);
+  CHECK_THAT(stream->wait(Header::kFailure).header.failure().message(), Catch::Contains("state is not known"));
+}
+
+TEST_CASE("virtual workers have a process each for their pass, and another one after it is forgotten") {
+  Fixture f(2);
+  const auto stream = f.connect();
+  f.send_pipeline(stream, 1, executor::ExecutorKind::kPython, python_blob("remembers"));
+  stream->wait(Header::kPipelineReady);
+  const auto process = [&](std::uint64_t id, std::uint64_t seq, std::uint64_t pass) {
+    Header header;
+    auto* message = header.mutable_request();
+    message->set_id(id);
+    message->set_pipeline(1);
+    message->set_pass(pass);
+    message->mutable_batch()->set_seq(seq);
+    f.say(stream, header);
+    return stream->wait(Header::kChunk, id).header.chunk().structure();
+  };
+  const std::string first = process(1, 0, 7), other = process(2, 1, 7);
+  CHECK(first != other);
+  CHECK(process(3, 2, 7) == first);
+  CHECK(process(4, 0, 8) != first);
+  f.forget_pass(stream, 7);
+  CHECK(process(5, 4, 7) != first);
 }
 
 TEST_CASE("a cancelled request is answered all the same, and costs no work") {
@@ -359,6 +232,15 @@ TEST_CASE("the queue's gauge falls to nothing when all is answered") {
   const std::string want =
       R"(sluice_worker_queue_depth{job_namespace="namespace",training_job="job",placement="remote"} 0)";
   CHECK(testing::eventually([&] { return testing::metrics_lines(f.registry).contains(want); }));
+}
+
+TEST_CASE("a worker knows since when no feeder has been connected") {
+  Fixture f;
+  const auto first = f.connect(), second = f.connect();
+  CHECK_FALSE(f.service.unused_since());  // though they ask for nothing
+  f.service.closed(first);
+  f.service.closed(second);
+  CHECK(f.service.unused_since());
 }
 
 }  // namespace

@@ -1,0 +1,314 @@
+#include "worker-image/feeder/assigner.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace sluice::feeder {
+namespace {
+
+using TimePoint = Dispatch::TimePoint;
+
+constexpr double kUnmeasuredSeconds = 0.1;                  // of a batch, before any executor was measured
+constexpr double kSecondsMax = 1e6;                         // longer expectations mean nothing, and would overflow
+constexpr std::chrono::milliseconds kLateSlack{20};         // the clock of a busy machine is no better
+constexpr auto kEarliestFirst = std::greater<TimePoint>();  // for std::*_heap, which keep the largest in front
+
+Clock::Duration duration(double seconds) {
+  return std::chrono::duration_cast<Clock::Duration>(std::chrono::duration<double>(std::min(seconds, kSecondsMax)));
+}
+
+// What took longer than expected may take as much longer again.
+TimePoint finish_of_running(TimePoint started, double expected_seconds, TimePoint now) {
+  const TimePoint finish = started + duration(expected_seconds);
+  return finish >= now ? finish : now + (now - finish);
+}
+
+TimePoint take_thread(std::vector<TimePoint>& free_at, double seconds) {
+  std::pop_heap(free_at.begin(), free_at.end(), kEarliestFirst);
+  free_at.back() += duration(seconds);
+  const TimePoint finish = free_at.back();
+  std::push_heap(free_at.begin(), free_at.end(), kEarliestFirst);
+  return finish;
+}
+
+std::size_t free_credits(bool draining, std::size_t credits, std::size_t held) {
+  return draining || held >= credits ? 0 : credits - held;
+}
+
+}  // namespace
+
+Assigner::Assigner(Dispatch& dispatch, TimePoint now) : dispatch_(dispatch), now_(now) {
+  for (auto& [id, executor] : dispatch_.executors_) {
+    for (std::size_t i = 0; i < std::min(executor.threads, executor.attempts.size()); ++i) {
+      if (!executor.attempts[i].started) executor.attempts[i].started = now_;
+    }
+    free_credits_ += free_credits(executor.draining, executor.credits, executor.attempts.size());
+  }
+}
+
+void Assigner::lay_out(ExecutorId id, Dispatch::Executor& executor) {
+  Lane& lane = lanes_[id];
+  lane.executor = &executor;
+  lane.free_credits = free_credits(executor.draining, executor.credits, executor.attempts.size());
+  for (Dispatch::Attempt& attempt : executor.attempts) {
+    if (!attempt.started) break;
+    if (const double fastest = fastest_sample_seconds(attempt.pipeline); fastest > 0 && !attempt.expected_seconds) {
+      attempt.expected_seconds = fastest * static_cast<double>(attempt.samples);
+      attempt.late_at = *attempt.started + duration(*attempt.expected_seconds * kUnknownLateFactor) + kLateSlack;
+    }
+    const double seconds = attempt.expected_seconds.value_or(kUnmeasuredSeconds);
+    lane.free_at.push_back(finish_of_running(*attempt.started, seconds, now_));
+  }
+  lane.finishes = lane.free_at;  // those that have started are the oldest
+  while (lane.free_at.size() < executor.threads) lane.free_at.push_back(now_);
+  std::make_heap(lane.free_at.begin(), lane.free_at.end(), kEarliestFirst);
+  for (std::size_t i = lane.finishes.size(); i < executor.attempts.size(); ++i)
+    lane.finishes.push_back(
+        take_thread(lane.free_at, executor.attempts[i].expected_seconds.value_or(kUnmeasuredSeconds)));
+}
+
+std::vector<Assignment> Assigner::run() {
+  if (free_credits_ == 0) return {};
+  for (auto& [id, executor] : dispatch_.executors_) lay_out(id, executor);
+  for (auto& [id, client] : dispatch_.clients_) {
+    Queue& queue = queues_[id];
+    queue.client = &client;
+    queue.fill = client.held + client.assigned.size();
+    for (const auto& [number, stream] : client.streams) {
+      for (const auto& [virtual_worker, executor] : stream.homes) ++residents_[executor];
+    }
+    std::set_union(client.pending.begin(), client.pending.end(), client.assigned.begin(), client.assigned.end(),
+                   std::back_inserter(queue.requests));
+  }
+  std::vector<RequestId> others;  // neither pending nor heads
+  while (free_credits_ > 0) {
+    Queue* const queue = emptiest_queue();
+    if (queue == nullptr) break;
+    const RequestId id = queue->requests[queue->next++];
+    Dispatch::Request& request = dispatch_.requests_.at(id);
+    const bool is_head = queue->streams.insert(request.stream).second;
+    if (must_wait(*queue, request)) continue;
+    if (request.attempts.empty()) {
+      queue->fill += place(id, request);
+    } else if (is_head) {
+      hedge(id, request, true);
+    } else {
+      others.push_back(id);
+    }
+  }
+  // With the credits that are left now nothing else can be done.
+  for (const RequestId id : others) {
+    if (free_credits_ > 0) hedge(id, dispatch_.requests_.at(id), false);
+  }
+  if (free_credits_ > 0 && dispatch_.pending() > 0) probe();
+  return std::move(started_);
+}
+
+Assigner::Queue* Assigner::emptiest_queue() {
+  Queue* emptiest = nullptr;
+  for (auto& [id, queue] : queues_) {
+    if (queue.next == queue.requests.size()) continue;
+    if (emptiest == nullptr || queue.fill < emptiest->fill) emptiest = &queue;
+  }
+  return emptiest;
+}
+
+bool Assigner::place_at_home(RequestId id, Dispatch::Request& request) {
+  const auto chosen = home(request);
+  Lane& lane = chosen->second;
+  const Expected time = expected(*lane.executor, request);
+  if (lane.free_credits == 0) {
+    take_thread(lane.free_at, time.seconds);
+  } else {
+    start(id, request, {chosen, time, lane.free_at.front() + duration(time.seconds)}, AttemptKind::kFirst);
+  }
+  return true;
+}
+
+Assigner::Lanes::iterator Assigner::home(const Dispatch::Request& request) {
+  if (!request.virtual_worker->is_portable || request.blamed) return lanes_.find(kLocalExecutor);
+  auto& homes = dispatch_.clients_.at(request.client).streams.at(request.stream).homes;
+  const auto known = homes.find(request.virtual_worker->number);
+  if (known != homes.end()) {
+    const auto lane = lanes_.find(known->second);
+    if (lane != lanes_.end() && can_run(lane, request.pipeline)) return lane;
+    --residents_[known->second];
+  }
+  const auto chosen = new_home(request);
+  homes[request.virtual_worker->number] = chosen->first;
+  ++residents_[chosen->first];
+  return chosen;
+}
+
+Assigner::Lanes::iterator Assigner::new_home(const Dispatch::Request& request) {
+  auto best = lanes_.find(kLocalExecutor);
+  double best_seconds = std::numeric_limits<double>::infinity();
+  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {  // local has the smallest id: it wins ties
+    if (!can_run(lane, request.pipeline)) continue;
+    const Dispatch::Executor& executor = *lane->second.executor;
+    const double seconds = expected(executor, request).seconds * static_cast<double>(residents_[lane->first] + 1) /
+                           static_cast<double>(executor.threads);
+    if (seconds >= best_seconds) continue;
+    best = lane;
+    best_seconds = seconds;
+  }
+  return best;
+}
+
+bool Assigner::place(RequestId id, Dispatch::Request& request) {
+  if (request.virtual_worker) return place_at_home(id, request);
+  auto choice = first_to_finish(request, false);
+  if (!choice) return false;
+  if (choice->lane->second.free_credits == 0) {
+    const auto in_time = first_to_finish(request, true);
+    if (!in_time || in_time->finish > due(request)) {
+      take_thread(choice->lane->second.free_at, choice->expected.seconds);
+      return true;
+    }
+    choice = in_time;
+  }
+  start(id, request, *choice, AttemptKind::kFirst);
+  return true;
+}
+
+void Assigner::hedge(RequestId id, Dispatch::Request& request, bool is_head) {
+  if (request.virtual_worker || request.attempts.size() - request.probe.has_value() != 1) return;
+  auto holding = request.attempts.begin();
+  if (*holding == request.probe) ++holding;
+  const Lane& holder = lanes_.at(*holding);
+  const auto& attempts = holder.executor->attempts;
+  const auto held = std::find_if(attempts.begin(), attempts.end(), [&](const auto& a) { return a.request == id; });
+  const bool is_late = now_ > held->late_at;
+  if (!is_head && !is_late) return;
+  const TimePoint finish = holder.finishes[static_cast<std::size_t>(held - attempts.begin())];
+  if (finish <= due(request)) return;
+  const auto choice = first_to_finish(request, true);
+  if (!choice || !choice->expected.measured) return;
+  if (!is_late && choice->finish - now_ > (finish - now_) / 2) return;
+  start(id, request, *choice, AttemptKind::kHedge);
+}
+
+void Assigner::probe() {
+  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
+    if (lane->first != kLocalExecutor && lane->second.free_credits > 0) probe(lane);
+  }
+}
+
+void Assigner::probe(Lanes::iterator lane) {
+  const Dispatch::Executor& executor = *lane->second.executor;
+  std::set<PipelineNumber> known;
+  for (const Dispatch::Attempt& attempt : executor.attempts) known.insert(attempt.pipeline);
+  for (const auto& [pipeline, skill] : executor.skills) {
+    if (skill.time.is_known(now_)) known.insert(pipeline);
+  }
+  // The youngest: a pending one is needed last, and the holder of another has spent the least on it.
+  for (auto& [client_id, client] : dispatch_.clients_) {
+    for (const auto* requests : {&client.pending, &client.assigned}) {
+      for (auto id = requests->rbegin(); id != requests->rend(); ++id) {
+        Dispatch::Request& request = dispatch_.requests_.at(*id);
+        const bool is_measured = fastest_sample_seconds(request.pipeline) > 0;
+        if (is_measured == request.attempts.empty() || request.probe || request.attempts.contains(lane->first))
+          continue;
+        if (request.blamed || request.virtual_worker || known.contains(request.pipeline) ||
+            !can_run(lane, request.pipeline))
+          continue;
+        const Expected time = expected(executor, request);
+        const Choice choice{lane, time, lane->second.free_at.front() + duration(time.seconds)};
+        if (is_measured) request.probe = lane->first;
+        return start(*id, request, choice, is_measured ? AttemptKind::kProbe : AttemptKind::kFirst);
+      }
+    }
+  }
+}
+
+void Assigner::start(RequestId id, Dispatch::Request& request, const Choice& choice, AttemptKind kind) {
+  Lane& lane = choice.lane->second;
+  const Expected& expected = choice.expected;
+  take_thread(lane.free_at, expected.seconds);
+  Dispatch::Attempt attempt{.request = id, .pipeline = request.pipeline, .samples = request.samples};
+  attempt.is_measuring = choice.lane->first != kLocalExecutor && !is_measured(*lane.executor, request.pipeline);
+  if (expected.measured) {
+    attempt.expected_seconds = expected.seconds;
+    attempt.late_at = choice.finish + duration(expected.seconds * (expected.late_factor - 1)) + kLateSlack;
+  }
+  if (lane.executor->attempts.size() < lane.executor->threads) attempt.started = now_;
+  lane.executor->attempts.push_back(attempt);
+  lane.executor->skills.try_emplace(request.pipeline);
+  lane.finishes.push_back(choice.finish);
+  --lane.free_credits;
+  --free_credits_;
+  request.attempts.insert(choice.lane->first);
+  Dispatch::Client& client = dispatch_.clients_.at(request.client);
+  if (client.pending.erase(id) > 0) client.assigned.insert(id);
+  started_.push_back({id, choice.lane->first, kind});
+}
+
+std::optional<Assigner::Choice> Assigner::first_to_finish(const Dispatch::Request& request, bool free_only) {
+  std::optional<Choice> best;
+  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {  // local has the smallest id: it wins ties
+    if ((free_only && lane->second.free_credits == 0) || !may_run(lane, request)) continue;
+    const Expected time = expected(*lane->second.executor, request);
+    const TimePoint finish = lane->second.free_at.front() + duration(time.seconds);
+    if (!best || finish < best->finish) best = Choice{lane, time, finish};
+  }
+  return best;
+}
+
+bool Assigner::must_wait(Queue& queue, const Dispatch::Request& request) {
+  return request.virtual_worker &&
+         !queue.virtual_workers.emplace(request.stream, request.virtual_worker->number).second;
+}
+
+bool Assigner::can_run(Lanes::const_iterator lane, PipelineNumber pipeline) {
+  const Dispatch::Executor& executor = *lane->second.executor;
+  if (executor.draining || executor.credits == 0) return false;
+  if (lane->first == kLocalExecutor) return true;
+  const auto skill = executor.skills.find(pipeline);
+  return skill != executor.skills.end() && skill->second.allowed && !skill->second.excluded;
+}
+
+bool Assigner::is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const {
+  const auto skill = executor.skills.find(pipeline);
+  return skill != executor.skills.end() && skill->second.time.is_known(now_);
+}
+
+bool Assigner::may_run(Lanes::const_iterator lane, const Dispatch::Request& request) const {
+  if (request.attempts.contains(lane->first) || !can_run(lane, request.pipeline)) return false;
+  if (lane->first == kLocalExecutor) return true;
+  return !request.blamed && is_measured(*lane->second.executor, request.pipeline);
+}
+
+Assigner::Expected Assigner::expected(const Dispatch::Executor& executor, const Dispatch::Request& request) {
+  const auto samples = static_cast<double>(request.samples);
+  if (is_measured(executor, request.pipeline)) {
+    const ServiceTime& time = executor.skills.at(request.pipeline).time;
+    return {samples * time.seconds(), time.late_factor(), true};
+  }
+  const double fastest = fastest_sample_seconds(request.pipeline);
+  return fastest > 0 ? Expected{samples * fastest, kUnknownLateFactor, true} : Expected{.seconds = kUnmeasuredSeconds};
+}
+
+double Assigner::fastest_sample_seconds(PipelineNumber pipeline) {
+  const auto [cached, is_new] = fastest_.try_emplace(pipeline, 0);
+  if (!is_new) return cached->second;
+  double known = 0, old = 0;
+  for (const auto& [id, executor] : dispatch_.executors_) {
+    const auto skill = executor.skills.find(pipeline);
+    if (skill == executor.skills.end() || !skill->second.time.was_observed()) continue;
+    double& fastest = skill->second.time.is_known(now_) ? known : old;
+    const double seconds = skill->second.time.seconds();
+    fastest = fastest == 0 ? seconds : std::min(fastest, seconds);
+  }
+  return cached->second = known > 0 ? known : old;
+}
+
+TimePoint Assigner::due(const Dispatch::Request& request) const {
+  const Dispatch::Stream& stream = dispatch_.clients_.at(request.client).streams.at(request.stream);
+  if (stream.seconds_per_batch <= 0 || request.place < stream.consumed) return TimePoint::min();
+  return stream.paced_at + duration(static_cast<double>(request.place - stream.consumed) * stream.seconds_per_batch);
+}
+
+std::vector<Assignment> Dispatch::assign(TimePoint now) { return Assigner(*this, now).run(); }
+
+}  // namespace sluice::feeder

@@ -1,0 +1,86 @@
+// One call of Dispatch::assign(): rules 1 to 4 of dispatch.h.
+//
+// All executors' threads are laid out in time, with what they hold and are expected to do. Then the unanswered requests
+// are gone through, oldest first, as if each started now where it is expected to finish first. A request that meets a
+// free credit there really starts. Any other only takes its place in the layout, so that a younger request sees how
+// long the faster executors will be busy.
+#pragma once
+
+#include "worker-image/feeder/dispatch.h"
+
+namespace sluice::feeder {
+
+class Assigner {
+ public:
+  using TimePoint = Dispatch::TimePoint;
+
+  Assigner(Dispatch& dispatch, TimePoint now);
+  std::vector<Assignment> run();
+
+ private:
+  struct Lane {
+    Dispatch::Executor* executor = nullptr;
+    std::vector<TimePoint> free_at;   // of its threads; a heap, the earliest first
+    std::vector<TimePoint> finishes;  // of its attempts
+    std::size_t free_credits = 0;
+  };
+  using Lanes = std::map<ExecutorId, Lane>;
+  struct Queue {
+    Dispatch::Client* client = nullptr;
+    std::vector<RequestId> requests;  // unanswered, oldest first
+    std::size_t next = 0;
+    std::size_t fill = 0;
+    std::set<StreamId> streams;                                    // whose head has been seen
+    std::set<std::pair<StreamId, std::uint32_t>> virtual_workers;  // that have an older request
+  };
+  struct Expected {
+    double seconds = 0;
+    double late_factor = kUnknownLateFactor;
+    bool measured = false;  // on this executor or another one
+  };
+  struct Choice {
+    Lanes::iterator lane;
+    Expected expected;
+    TimePoint finish{};
+  };
+
+  void lay_out(ExecutorId id, Dispatch::Executor& executor);
+  Queue* emptiest_queue();
+  // False if no executor may run it.
+  bool place(RequestId id, Dispatch::Request& request);
+  void hedge(RequestId id, Dispatch::Request& request, bool is_head);
+  // Rule 3, for all executors and for one.
+  void probe();
+  void probe(Lanes::iterator lane);
+  void start(RequestId id, Dispatch::Request& request, const Choice& choice, AttemptKind kind);
+
+  // Rule 10. REQUIRES: the request is of a virtual worker.
+  bool place_at_home(RequestId id, Dispatch::Request& request);
+  Lanes::iterator home(const Dispatch::Request& request);
+  // Where the next virtual worker would have the largest share of a thread.
+  Lanes::iterator new_home(const Dispatch::Request& request);
+  // The executor that is expected to finish it first; only of those with a free credit if told so.
+  std::optional<Choice> first_to_finish(const Dispatch::Request& request, bool free_only);
+  bool may_run(Lanes::const_iterator lane, const Dispatch::Request& request) const;
+  // An older request of the same virtual worker is not answered yet.
+  static bool must_wait(Queue& queue, const Dispatch::Request& request);
+  // The executor takes new requests of this pipeline and is none that failed it.
+  static bool can_run(Lanes::const_iterator lane, PipelineNumber pipeline);
+  bool is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const;
+  Expected expected(const Dispatch::Executor& executor, const Dispatch::Request& request);
+  // Seconds for a sample on the fastest executor; 0: no executor was ever measured.
+  double fastest_sample_seconds(PipelineNumber pipeline);
+  // When the training loop gets there.
+  TimePoint due(const Dispatch::Request& request) const;
+
+  Dispatch& dispatch_;
+  const TimePoint now_;
+  Lanes lanes_;
+  std::map<ClientId, Queue> queues_;
+  std::map<PipelineNumber, double> fastest_;
+  std::map<ExecutorId, std::size_t> residents_;  // portable virtual workers that have their home there
+  std::size_t free_credits_ = 0;
+  std::vector<Assignment> started_;
+};
+
+}  // namespace sluice::feeder
