@@ -1,8 +1,8 @@
 """Where the training loop's time goes: the signal by which the cluster decides who gets data workers.
 
-Between two calls of the iterator the loop computes; inside a call it waits for data. Every second belongs to one of the two,
-but for the wait for a process's very first batch: imports, the pipeline's transport and the executors' start are no sign of
-a starved job, and counted as one they bring data workers to a job that needs none.
+Between two calls of the iterator the loop computes; inside a call it waits for data. Every second belongs to one of the two, but for the wait for a
+process's very first batch. Imports, the pipeline's transport and the executors' start are no sign of a starved job. Counted as one they bring data
+workers to a job that needs none.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Account:
         self._clock = clock
         self._starting = starting
         self._lock = threading.Lock()
-        self._totals = Totals()
+        self._batches, self._samples = 0, 0
+        self._compute_seconds, self._wait_seconds = 0.0, 0.0  # Up to `_since_seconds`.
         self._waiting: bool | None = None
         self._since_seconds = clock()
 
@@ -61,23 +62,23 @@ class Account:
         with self._lock:
             if self._starting:
                 self._starting, self._since_seconds = False, self._clock()
-            t = self._totals
-            self._totals = Totals(t.batches + 1, t.samples + samples, t.compute_seconds, t.wait_seconds)
+            self._batches += 1
+            self._samples += samples
 
     def totals(self) -> Totals:
         with self._lock:
-            return self._up_to(self._clock())
+            self._turn_locked(self._waiting)
+            return Totals(self._batches, self._samples, self._compute_seconds, self._wait_seconds)
 
     def _turn(self, waiting: bool | None) -> None:
         with self._lock:
-            now = self._clock()
-            self._totals = self._up_to(now)
-            self._waiting, self._since_seconds = waiting, now
+            self._turn_locked(waiting)
 
-    def _up_to(self, now: float) -> Totals:
-        t, passed_seconds = self._totals, now - self._since_seconds
-        if self._waiting is None or self._starting:
-            return t
-        if self._waiting:
-            return Totals(t.batches, t.samples, t.compute_seconds, t.wait_seconds + passed_seconds)
-        return Totals(t.batches, t.samples, t.compute_seconds + passed_seconds, t.wait_seconds)
+    def _turn_locked(self, waiting: bool | None) -> None:
+        now = self._clock()
+        if self._waiting is not None and not self._starting:
+            if self._waiting:
+                self._wait_seconds += now - self._since_seconds
+            else:
+                self._compute_seconds += now - self._since_seconds
+        self._waiting, self._since_seconds = waiting, now

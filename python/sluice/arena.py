@@ -8,6 +8,7 @@ After a fork the child sees the same pages; only the parent gives slots back, so
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import weakref
@@ -29,6 +30,7 @@ class Arena:
         self.size_bytes = size_bytes
         self._release = release
         self._owner_pid = os.getpid()
+        self._lent: set[_Lent] = set()  # A weak reference must live itself to tell of the end of its object.
 
     @property
     def address(self) -> int:
@@ -41,8 +43,8 @@ class Arena:
         if not descriptors:
             self._release(slot)
             return []
-        start = min(descriptor["offset"] for descriptor in descriptors)
-        end = max(descriptor["offset"] + descriptor["nbytes"] for descriptor in descriptors)
+        start = min([descriptor["offset"] for descriptor in descriptors])
+        end = max([descriptor["offset"] + descriptor["nbytes"] for descriptor in descriptors])
         if start < 0 or end > self.size_bytes:
             raise ProtocolError(f"slot {slot} reaches from {start} to {end} in an arena of {self.size_bytes} bytes")
         region = memoryview(self._memory)[start:end]
@@ -52,13 +54,24 @@ class Arena:
             self._release(slot)
             return tensors
         # torch.frombuffer keeps a reference to `region` in the storage, so `region` dies with the last view of the batch.
-        weakref.finalize(region, _give_back, self._release, slot, self._owner_pid).atexit = False
+        lent = _Lent(region, self._take_back)
+        lent.slot = slot
+        self._lent.add(lent)
         return tensors
 
+    def _take_back(self, lent: _Lent) -> None:
+        self._lent.discard(lent)
+        if os.getpid() == self._owner_pid:
+            self._release(lent.slot)
 
-def _give_back(release: Callable[[int], None], slot: int, owner_pid: int) -> None:
-    if os.getpid() == owner_pid:
-        release(slot)
+
+class _Lent(weakref.ref):
+    """Of the memory of a slot that tensors own. Cheaper than weakref.finalize: the training loop makes one for each batch."""
+
+    __slots__ = ("slot",)
+    __hash__ = object.__hash__  # A memory's hash is that of all its bytes.
+    __eq__ = object.__eq__
+    slot: int
 
 
 def _tensor(region: memoryview, region_start: int, descriptor: dict) -> torch.Tensor:
@@ -66,12 +79,11 @@ def _tensor(region: memoryview, region_start: int, descriptor: dict) -> torch.Te
     if dtype is None:
         raise ProtocolError(f"a tensor of type {descriptor['dtype']!r} cannot be in the arena")
     shape = descriptor["shape"]
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = math.prod(shape)
     if count * dtype.itemsize != descriptor["nbytes"]:
         raise ProtocolError(f"{descriptor['nbytes']} bytes for a {descriptor['dtype']} tensor of shape {shape}")
     if count == 0:
         return torch.empty(shape, dtype=dtype)
     offset = descriptor["offset"] - region_start
-    return torch.frombuffer(region, dtype=dtype, count=count, offset=offset).view(shape)
+    flat = torch.frombuffer(region, dtype=dtype, count=count, offset=offset)
+    return flat if len(shape) == 1 else flat.view(shape)

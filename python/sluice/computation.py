@@ -1,25 +1,26 @@
-"""A loaded Python pipeline and how it makes one batch: the same code in an executor's child and, when no feeder answers,
-in the trainer's own process. A batch depends on the request alone, never on who computes it or what was computed before.
+"""A loaded Python pipeline and how it makes one batch. The same code runs in an executor's child and, when no feeder answers, in the trainer's own
+process. A batch depends on the request alone, never on who computes it or what was computed before. Only where the data set
+keeps state, virtual workers make the batches: then it depends on those that came before it, too.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
-import os
-import pickle
-import random
-import sys
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils.data import Subset
-from torch.utils.data._utils import collate as torch_collate
 from torch.utils.data._utils import worker as torch_worker
 
+from sluice.collation import collate
+from sluice.generators import untouched_generators
+from sluice.sealed_memory import SealedMemory
 from sluice.seeds import collate_seed, sample_seed, seed_everything
+from sluice.shipment import Received
+from sluice.virtual_worker import VirtualWorker
 
 
 @dataclass(frozen=True)
@@ -35,116 +36,127 @@ class BatchRequest:
     worker_id: int
     num_workers: int
 
-
-def module_path() -> list[str]:
-    """Where this process finds modules, as absolute paths, and the script's folder by the name it was started with: Python
-    resolves links in that one, and a script that comes from a ConfigMap lies behind a link to a folder that only its pod has."""
-    entries = [os.path.abspath(entry) for entry in sys.path]
-    if sys.argv and os.path.isfile(sys.argv[0]):
-        entries.append(os.path.dirname(os.path.abspath(sys.argv[0])))
-    return list(dict.fromkeys(entries))
+    @staticmethod
+    def of(drawn: Any, seq: int, base_seed: int, epoch: int, position: int, num_workers: int, batched: bool) -> BatchRequest:
+        """For what a sampler has yielded: a batch's keys, or a single key unless `batched`."""
+        keys = list(drawn) if batched else [drawn]
+        with contextlib.suppress(TypeError):
+            keys = [operator.index(key) for key in keys]
+        return BatchRequest(seq, base_seed, epoch, position, keys, seq % num_workers, num_workers)
 
 
 @dataclass
 class PythonPipeline:
-    """What the Python executor needs. `collate_fn` None stands for torch's default."""
+    """What the Python executor needs. `collate_fn` None stands for torch's default. `sticky`: its batches are made by virtual
+    workers; only those call `worker_init_fn`. `iterable`: these are streams (sluice.iterable), for which alone `drop_last` counts."""
 
     dataset: Any
     collate_fn: Any
     auto_collation: bool
-    worker_init_fn: Any
-
-    def dumps(self) -> bytes:
-        """Section 6 of the contract: two pickles one after the other, because the module path of the first may be needed to
-        import what the second mentions. Raises whatever the user's objects raise when pickled."""
-        from cloudpickle import dumps
-
-        environment = {"sys_path": module_path(), "cwd": os.getcwd()}
-        return pickle.dumps(environment) + dumps(dict(self.__dict__), protocol=pickle.HIGHEST_PROTOCOL)
-
-    @staticmethod
-    def loads(blob: bytes) -> PythonPipeline:
-        """Raises whatever unpickling the user's objects raises."""
-        file = io.BytesIO(blob)
-        pickle.load(file)
-        return PythonPipeline(**pickle.load(file))
+    worker_init_fn: Any = None
+    sticky: bool = False
+    iterable: bool = False
+    drop_last: bool = False
 
 
 class Computation:
-    """Makes batches of one pipeline. Not thread-safe; changes this process's random state (see `untouched_process`)."""
+    """Makes batches of one pipeline; of a sticky one, those of a single pass. Not thread-safe; changes this process's random
+    state (see `untouched_process`)."""
 
-    def __init__(self, blob: bytes) -> None:
-        """`blob`: as PythonPipeline.dumps makes it. Raises whatever unpickling the user's objects raises."""
-        self._blob = blob
-        self._pipeline = PythonPipeline.loads(blob)
-        # With a worker_init_fn each virtual worker owns a copy of the dataset, as each of torch's workers does;
-        # without one nobody can tell, and one copy serves all.
-        self._replicas: dict[int, PythonPipeline] = {}
+    def __init__(self, memory: SealedMemory, state: bytes = b"") -> None:
+        """`memory` and `state`: as sluice.shipment describes a PythonPipeline. Raises whatever unpickling the user's objects
+        raises."""
+        self._received = Received(memory)
+        self._pipeline: PythonPipeline = self._received.load(state)
+        self._state = state
+        self._virtual_workers: dict[int, VirtualWorker] = {}
 
-    def compute(self, request: BatchRequest) -> Any:
-        """The collated batch. Raises whatever the user's code raises."""
-        pipeline = self._replica(request)
-        _enter_worker(request, pipeline.dataset)
-        data = _fetch(pipeline, request)
-        seed_everything(collate_seed(request.base_seed, request.epoch, request.position))
-        if pipeline.collate_fn is not None:
-            return pipeline.collate_fn(data)
-        if pipeline.auto_collation:
-            return torch_collate.collate(data, collate_fn_map=_collate_map())
-        return torch_collate.default_convert(data)
+    @property
+    def dataset(self) -> Any:
+        """The copy of the data set that batches are made from; of a sticky pipeline, that of its first virtual worker."""
+        return self._pipeline.dataset
 
-    def _replica(self, request: BatchRequest) -> PythonPipeline:
-        if self._pipeline.worker_init_fn is None:
-            return self._pipeline
-        replica = self._replicas.get(request.worker_id)
-        if replica is None:
-            replica = PythonPipeline.loads(self._blob)
-            info = _enter_worker(request, replica.dataset)
-            seed_everything(info.seed)
-            replica.worker_init_fn(request.worker_id)
-            self._replicas[request.worker_id] = replica
-        return replica
+    def enter(self, state: bytes) -> None:
+        """Goes over to `state` (empty: as described), surroundings included: for an executor's child. Raises whatever
+        unpickling the user's objects raises."""
+        self._received.surroundings(state).enter()
+        self.renew(state)
+
+    def renew(self, state: bytes) -> None:
+        """Goes over to `state`, but not to its surroundings."""
+        self._pipeline = self._received.load(state) or self._pipeline
+        self._state = state
+
+    def compute(self, request: BatchRequest, history: bytes = b"", stacks: bool = False) -> Any:
+        """The collated batch. `history`: of a sticky pipeline, as sluice.history has it; what the virtual worker has made here
+        may be left out. `stacks`: of one that is not sticky, a Stack may stand for a tensor. Raises whatever the user's code
+        raises."""
+        pipeline = self._pipeline
+        if pipeline.sticky:
+            return self._virtual_worker(request).make(request, history)
+        return _compute(pipeline, request, stacks)
+
+    def _virtual_worker(self, request: BatchRequest) -> VirtualWorker:
+        worker = self._virtual_workers.get(request.worker_id)
+        if worker is None:
+            # The first one may have what is loaded already: a process that was forked for it has no other.
+            own = self._received.copy(self._state) if self._virtual_workers else self._pipeline
+            worker = VirtualWorker(own, request.base_seed, request.worker_id, request.num_workers)
+            self._virtual_workers[request.worker_id] = worker
+        return worker
 
 
-def enter_environment(blob: bytes) -> None:
-    """Takes over the module path and the directory of the process that pickled the pipeline: for an executor's child, which
-    has nothing of its own to lose."""
-    environment = pickle.load(io.BytesIO(blob))
-    for entry in environment["sys_path"]:
-        if entry not in sys.path:
-            sys.path.append(entry)
-    with contextlib.suppress(OSError):  # A remote worker need not have that directory.
-        os.chdir(environment["cwd"])
+class ForkComputation:
+    """Makes batches of the loader's own objects: for a process that is forked from the trainer's, as a worker of torch's is, and
+    is one virtual worker at most. Nothing is pickled, and the memory is shared until it is written to. Not thread-safe."""
+
+    def __init__(self, pipeline: PythonPipeline) -> None:
+        self._pipeline = pipeline
+        self._virtual_worker: VirtualWorker | None = None
+
+    def compute(self, request: BatchRequest, history: bytes = b"") -> Any:
+        """As Computation.compute."""
+        pipeline = self._pipeline
+        if not pipeline.sticky:
+            return _compute(pipeline, request)
+        if self._virtual_worker is None:
+            self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers)
+        return self._virtual_worker.make(request, history)
 
 
 @contextlib.contextmanager
 def untouched_process() -> Iterator[None]:
-    """Computing inside must leave no trace in the trainer: random states and worker info are put back."""
-    numpy = sys.modules.get("numpy")
-    torch_state = torch.get_rng_state()
-    random_state = random.getstate()
-    numpy_state = numpy.random.get_state() if numpy is not None else None
+    """Computing inside must leave no trace in the trainer: random states and worker info are put back. torch has one thread,
+    as in an executor: the last bits of a sum depend on how many add it up."""
     info = torch_worker._worker_info
+    threads = torch.get_num_threads()
+    if threads > 1:
+        torch.set_num_threads(1)
     try:
-        yield
+        with untouched_generators():
+            yield
     finally:
+        if threads > 1:
+            torch.set_num_threads(threads)
         torch_worker._worker_info = info
-        torch.set_rng_state(torch_state)
-        random.setstate(random_state)
-        if numpy is not None and numpy_state is not None:
-            numpy.random.set_state(numpy_state)
 
 
-def _enter_worker(request: BatchRequest, dataset: Any):
+def _compute(pipeline: PythonPipeline, request: BatchRequest, stacks: bool = False) -> Any:
+    """A batch that depends on the request alone."""
+    _enter_worker(request, pipeline.dataset)
+    data = _fetch(pipeline, request)
+    seed_everything(collate_seed(request.base_seed, request.epoch, request.position))
+    return collate(pipeline.collate_fn, pipeline.auto_collation, data, stacks)
+
+
+def _enter_worker(request: BatchRequest, dataset: Any) -> None:
     """Makes get_worker_info() answer as in the virtual worker."""
-    info = torch_worker.WorkerInfo(
+    torch_worker._worker_info = torch_worker.WorkerInfo(
         id=request.worker_id,
         num_workers=request.num_workers,
         seed=request.base_seed + request.worker_id,
         dataset=dataset,
     )
-    torch_worker._worker_info = info
-    return info
 
 
 def _fetch(pipeline: PythonPipeline, request: BatchRequest) -> Any:
@@ -166,23 +178,8 @@ def _fetch(pipeline: PythonPipeline, request: BatchRequest) -> Any:
 
 
 def _fetches_batches(dataset: Any) -> bool:
-    """Whether torch would ask this dataset for whole batches and that makes a difference. torch's Subset offers it for the
-    sake of the dataset it wraps; where that one has no such method, its samples get their own seeds like all others."""
+    """Whether torch would ask this dataset for whole batches and that makes a difference. torch's Subset offers it for the sake of the dataset it
+    wraps. Where that one has no such method, its samples get their own seeds like all others."""
     while type(dataset) is Subset:
         dataset = dataset.dataset
     return bool(getattr(dataset, "__getitems__", None))
-
-
-def _stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor:
-    """torch's collation of tensors without its detour through named shared memory: the arena is the shared memory here."""
-    first = batch[0]
-    if first.is_nested or first.layout is not torch.strided:
-        return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
-    return torch.stack(batch, 0)
-
-
-def _collate_map() -> dict:
-    registered = torch_collate.default_collate_fn_map
-    if registered.get(torch.Tensor) is not torch_collate.collate_tensor_fn:
-        return registered  # The user has put a function of their own there.
-    return {**registered, torch.Tensor: _stack}

@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from sluice.framing import FrameParser, ProtocolError, encode
+from sluice.framing import FrameParser, Outgoing, ProtocolError, encode
 from sluice.notices import log
 from sluice.session import Session
-from sluice.stream import Answer, Stream
+from sluice.stream import Stream
 
 PROTOCOL_VERSION = 1
 _PROGRESS_INTERVAL_SECONDS = 1.0
@@ -27,6 +27,7 @@ _FIRST_BACKOFF_SECONDS = 0.02
 _LONGEST_BACKOFF_SECONDS = 1.0
 _HANDSHAKE_SECONDS = 10.0
 _READ_BYTES = 1 << 18
+_MOST_LOSSES = 2
 
 
 class FeederUnavailable(Exception):
@@ -68,9 +69,11 @@ class Connection:
         self._start_patience_seconds = start_patience_seconds
         self._loss_patience_seconds = loss_patience_seconds
         self._down_since_seconds = clock()
+        self._losses = 0  # In a row, without an answer in between.
         self._closing = False
         self._posted: deque[tuple] = deque()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._rung = False  # And not heard yet: then ringing again would only cost time.
         self._socket: socket.socket | None = None
         self._thread = threading.Thread(target=self._run, name="sluice-connection", daemon=True)
         self._thread.start()
@@ -87,8 +90,10 @@ class Connection:
             return self.condition.wait_for(lambda: self.session is not None, seconds)
 
     def patience_ends_seconds(self) -> float | None:
-        """When a loop should stop waiting for a feeder, on the connection's clock; None while there is one. Holding the
-        condition."""
+        """When a loop should stop waiting for a feeder, on the connection's clock; None while there is one that has not gone
+        again and again. Holding the condition."""
+        if self._losses > _MOST_LOSSES:
+            return float("-inf")  # It comes back again and again, and makes nothing before it goes.
         if self.session is not None:
             return None
         patience_seconds = self._loss_patience_seconds if self.ever_connected else self._start_patience_seconds
@@ -124,15 +129,28 @@ class Connection:
         if bell >= 0:
             os.close(bell)
 
+    def require_owner(self) -> None:
+        """Raises RuntimeError in a process that was forked from its own."""
+        if self.owner_pid != os.getpid():
+            raise RuntimeError("this iterator was made before a fork, in the parent process; make a new one from the loader")
+
     def __del__(self) -> None:
         # Not in `close`: a finaliser in another thread may still ring, and the number may then mean another file.
         if getattr(self, "_bell", -1) >= 0:
             os.close(self._bell)
 
     def _ring(self) -> None:
-        # Full only if nobody has listened for 2^64 - 1 rings; closed only if the interpreter is going down.
+        if self._rung:
+            return
+        self._rung = True
+        # Full only after 2^64 - 1 rings without a listener; closed only if the interpreter is going down.
         with contextlib.suppress(OSError):
             os.eventfd_write(self._bell, 1)
+
+    def _hear(self) -> None:
+        """Before the posts are looked at: who posts later rings anew."""
+        os.eventfd_read(self._bell)
+        self._rung = False
 
     # The connection's thread.
 
@@ -190,7 +208,7 @@ class Connection:
                 raise ProtocolError(f"the feeder speaks protocol {message.get('protocol')}, this client {PROTOCOL_VERSION}")
             if len(descriptors) != 1:
                 raise ProtocolError(f"welcome came with {len(descriptors)} file descriptors instead of the arena's one")
-            return Session(self, message, descriptors[0])
+            return Session(self.post, message, descriptors[0])
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -216,18 +234,20 @@ class Connection:
                     log.info("lost the feeder at %s: %s", self.where, self.trouble)
                 self.session.alive = False
                 self.session = None
+                self._losses += 1
                 self._down_since_seconds = self.clock()
             if self._closing:
                 self._down_since_seconds = float("-inf")
             for stream in self.streams:
                 stream.on_disconnected()
+            self._withdraw([stream for stream in self.streams if stream.is_ahead])
             self.condition.notify_all()
 
     def _pause(self, seconds: float) -> None:
         ends_seconds = time.monotonic() + seconds
         while not self._closing and (left_seconds := ends_seconds - time.monotonic()) > 0:
             if select.select([self._bell], [], [], left_seconds)[0]:
-                os.eventfd_read(self._bell)
+                self._hear()
             self._act_on_posts(None)
 
     def _exchange(self, connected: socket.socket, session: Session) -> None:
@@ -235,10 +255,10 @@ class Connection:
         connected.setblocking(False)
         poller = select.poll()
         poller.register(self._bell, select.POLLIN)
-        outgoing: deque[memoryview] = deque()
+        outgoing: deque[Outgoing] = deque()
         progress_due_seconds = time.monotonic() + _PROGRESS_INTERVAL_SECONDS
         while True:
-            outgoing.extend(memoryview(frame) for frame in self._act_on_posts(session))
+            outgoing.extend(self._act_on_posts(session))
             _send_some(connected, outgoing)
             if self._closing and not outgoing:
                 return
@@ -246,16 +266,20 @@ class Connection:
             wait_seconds = progress_due_seconds - time.monotonic() if session.streams else 3600.0
             for descriptor, events in poller.poll(max(0.0, wait_seconds) * 1000.0):
                 if descriptor == self._bell:
-                    os.eventfd_read(self._bell)
+                    self._hear()
                 elif events & ~select.POLLOUT:
                     self._receive(connected, session)
             if time.monotonic() >= progress_due_seconds:
                 progress_due_seconds = time.monotonic() + _PROGRESS_INTERVAL_SECONDS
-                with self.condition:
-                    for stream in session.streams.values():
-                        session.send(stream.progress())
+                self._report_progress(session)
 
-    def _act_on_posts(self, session: Session | None) -> list[bytes]:
+    def _report_progress(self, session: Session) -> None:
+        with self.condition:
+            for stream in session.streams.values():
+                if not stream.is_ahead:
+                    session.send(stream.progress())
+
+    def _act_on_posts(self, session: Session | None) -> list[Outgoing]:
         """The frames to send in `session` for what has been posted; items of other sessions are dropped."""
         frames, slots = [], []
         while self._posted:
@@ -269,10 +293,15 @@ class Connection:
                 continue
             elif kind == "frame":
                 frames.append(item[1])
+            elif kind == "request":
+                frames.append(Outgoing(encode(item[1])))
+            elif kind == "unneeded":
+                with self.condition:
+                    frames += session.drop_unneeded(item[1])
             else:
                 slots.append(item[1])
         if slots:
-            frames.append(encode({"type": "release", "slots": slots}))
+            frames.append(Outgoing(encode({"type": "release", "slots": slots})))
         return frames
 
     def _receive(self, connected: socket.socket, session: Session) -> None:
@@ -294,7 +323,10 @@ class Connection:
         kind = message["type"]
         stream = session.streams.get(message.get("stream", 0))
         if kind == "batch" or (kind == "error" and "seq" in message):
-            answer = Answer(message, blob, session)
+            answer = session.answer(message, blob)
+            self._losses = 0
+            if message.get("copy"):
+                self._make_room(stream)
             if stream is None:
                 answer.discard()
             else:
@@ -313,15 +345,22 @@ class Connection:
             raise ProtocolError(f"it sent a frame of type {kind!r}")
 
 
-def _send_some(connected: socket.socket, outgoing: deque[memoryview]) -> None:
-    """Takes from the front of `outgoing` what the socket accepts now. If the other end is gone that is all of it: what it said
-    before it went is still to be read, and reading tells the end. Given up here, its last batches would be made twice."""
+    def _make_room(self, wanting: Stream | None) -> None:
+        """The feeder has no slot to lend. Batches that another loader had made ahead give theirs back."""
+        self._withdraw([stream for stream in self.streams if stream.is_ahead and wanting not in (stream, stream.after)])
+
+    def _withdraw(self, streams: list[Stream]) -> None:
+        for stream in streams:
+            self.streams.discard(stream)
+            stream.on_closed()
+
+
+def _send_some(connected: socket.socket, outgoing: deque[Outgoing]) -> None:
+    """Takes from the front of `outgoing` what the socket accepts now. If the other end is gone that is all of it. Its earlier messages are still to
+    be read, and reading tells the end. Given up here, its last batches would be made twice."""
     try:
         while outgoing:
-            sent_bytes = connected.send(outgoing[0])
-            if sent_bytes < len(outgoing[0]):
-                outgoing[0] = outgoing[0][sent_bytes:]
-            else:
+            if outgoing[0].send_some(connected):
                 outgoing.popleft()
     except BlockingIOError:
         return

@@ -79,6 +79,8 @@ class EmbeddedFeeder:
 
     def _start(self) -> None:
         arguments = ["--socket", str(self._directory / "feeder.sock"), "--threads", str(self._settings.threads)]
+        if self._settings.threads == 0:
+            arguments.append("--threads-by-loaders")
         if self._settings.arena_bytes is not None:
             arguments += ["--arena-bytes", str(self._settings.arena_bytes)]
         arguments += ["--metrics-address", "none", "--insecure", "--exit-with-parent", "--python-path", str(_PACKAGE.parent)]
@@ -104,8 +106,8 @@ class EmbeddedFeeder:
 
 
 def _sweep(temporary: Path) -> None:
-    """Removes the directories of processes that were killed and could not. Their sockets refuse connections, which holds in
-    every PID namespace; a directory without a socket, or a young one, may belong to a feeder that is just starting."""
+    """Removes the directories of processes that were killed and could not. Their sockets refuse connections, which holds in every PID namespace. A
+    directory without a socket, or a young one, may belong to a feeder that is just starting."""
     for directory in temporary.glob(_DIRECTORY_PREFIX + "*"):
         try:
             if time.time() - directory.stat().st_mtime < _SWEPT_AFTER_SECONDS or directory.stat().st_uid != os.getuid():

@@ -1,30 +1,41 @@
-"""The Python executor's child: `python -m sluice.executor --socket-fd N --arena-fd M` (first-slice.md, section 4).
+"""The Python executor's child: `python -m sluice.executor --socket-fd N --arena-fd M` (protocols.md, section 4).
 
-Its parent, a feeder or a worker, sends pipelines and batch requests over a socket pair; the child computes one batch at a
-time, asks for a slot of the parent's arena, writes the tensors there and sends the rest as a pickle. It ends when the parent
-says `quit` or is gone.
+Its parent, a feeder or a worker, sends pipelines and batch requests over a socket pair. The child computes one batch at a time and asks for a slot of
+the parent's arena. It writes the tensors there and sends the rest as a pickle. It ends with the socket.
+
+Asked to fork, it goes on twice: the copy shares what is imported and loaded. A process that forks others computes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import mmap
 import os
 import signal
 import socket
+import sys
 import time
 from collections import deque
 
 import torch
 
-from sluice.computation import BatchRequest, Computation, enter_environment
-from sluice.failures import describe, describe_not_loaded
+from sluice.computation import BatchRequest, Computation
+from sluice.failures import BatchDoesNotFit, describe, describe_not_loaded
 from sluice.framing import FrameSocket
-from sluice.structure import layout, pack
+from sluice.heap import keep_freed_memory
+from sluice.sealed_memory import SealedMemory
+from sluice.shipment import enter_origin
+from sluice.structure import Stack, layout, pack
 
 
-class SlotRefused(RuntimeError):
-    """The parent has no room for a batch of this size."""
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+
+
+class _EndOfStream(BaseException):
+    """The parent has closed the socket in the middle of a batch."""
 
 
 class Executor:
@@ -35,48 +46,99 @@ class Executor:
         self._arena = arena
         self._computations: dict[int, Computation] = {}
         self._last_pipeline: int | None = None
+        # Why a pipeline could not go over to its last state: the fields of the error that its batches get.
+        self._not_entered: dict[int, dict] = {}
         # Frames that arrived while an answer to `alloc` was awaited.
         self._deferred: deque[tuple[dict, bytes]] = deque()
 
     def run(self) -> None:
-        """Until `quit` or the end of the stream."""
-        while True:
-            frame = self._deferred.popleft() if self._deferred else self._frames.receive()
-            if frame is None or frame[0]["type"] == "quit":
-                return
-            message, blob = frame
-            if message["type"] == "load":
-                self._load(message["pipeline"], blob)
-            elif message["type"] == "execute":
-                self._execute(message)
-            else:
-                raise ValueError(f"the parent sent a frame of type {message['type']!r}")
-
-    def _load(self, pipeline: int, blob: bytes) -> None:
+        """Until the end of the stream."""
         try:
-            enter_environment(blob)
-            self._computations[pipeline] = Computation(blob)
+            while (frame := self._deferred.popleft() if self._deferred else self._frames.receive()) is not None:
+                self._act(*frame)
+                del frame  # A state may be large.
+        except _EndOfStream:
+            pass
+
+    def _act(self, message: dict, blob: bytes) -> None:
+        if message["type"] == "load":
+            self._load(message["pipeline"], SealedMemory(self._frames.take_descriptor()))
+        elif message["type"] == "state":
+            self._enter_state(message["pipeline"], blob)
+        elif message["type"] == "execute":
+            self._execute(message, blob)
+        elif message["type"] == "fork":
+            self._fork()
+        elif message["type"] == "reap":
+            self._frames.send({"type": "reaped", "status": os.waitpid(message["pid"], 0)[1]})
+        else:
+            raise ValueError(f"the parent sent a frame of type {message['type']!r}")
+
+    def _fork(self) -> None:
+        """The copy serves the socket that came with the frame, and ends with this process."""
+        served = self._frames.take_descriptor()
+        try:
+            threads = len(os.listdir("/proc/self/task"))
+            if threads > 1:
+                raise RuntimeError(f"it has {threads} threads, which a fork would stop in the middle of what they do")
+            gc.freeze()  # A collection would write to every object, and so copy the memory that forks share.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            parent, copy = os.getpid(), os.fork()
         except Exception as error:
+            os.close(served)
+            self._frames.send({"type": "error", "message": str(error)})
+            return
+        if copy > 0:
+            os.close(served)
+            self._frames.send({"type": "forked", "pid": copy})
+            return
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+        self._frames.socket.close()
+        self._frames = FrameSocket(socket.socket(fileno=served))
+
+    def _load(self, pipeline: int, memory: SealedMemory) -> None:
+        try:
+            enter_origin(memory)
+            self._computations[pipeline] = Computation(memory)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             self._frames.send({"type": "error", "pipeline": pipeline, **describe_not_loaded(error)})
             return
         self._last_pipeline = pipeline
         self._frames.send({"type": "loaded", "pipeline": pipeline})
 
-    def _execute(self, message: dict) -> None:
+    def _enter_state(self, pipeline: int, state: bytes) -> None:
+        self._not_entered.pop(pipeline, None)
+        try:
+            self._computations[pipeline].enter(state)
+        except Exception as error:  # It is the next batches' affair: `state` has no answer.
+            self._not_entered[pipeline] = describe_not_loaded(error)
+
+    def _execute(self, message: dict, history: bytes) -> None:
         started_seconds = time.process_time()
         answer = {"id": message["id"], "stream": message.get("stream"), "seq": message["seq"]}
+        pipeline = message.get("pipeline", self._last_pipeline)
+        if pipeline in self._not_entered:
+            self._frames.send({"type": "error", **answer, **self._not_entered[pipeline]})
+            return
         try:
-            computation = self._computations[message.get("pipeline", self._last_pipeline)]
-            tensors, structure = pack(computation.compute(_request(message)))
+            computation = self._computations[pipeline]
+            watch = BlockedTime()
+            made = computation.compute(_request(message), history, stacks=True)
+            blocked_seconds = watch.seconds()
+            tensors, structure = pack(made)
             descriptors, slot_bytes = layout(tensors)
             offset = self._slot(message["id"], slot_bytes)
             for tensor, descriptor in zip(tensors, descriptors, strict=True):
                 self._write(tensor, offset + descriptor["offset"])
-        except Exception as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # The last two end a worker of torch's without a word.
             self._fail({**answer, "seconds": time.process_time() - started_seconds}, error)
             return
         seconds = time.process_time() - started_seconds
-        self._frames.send({"type": "done", **answer, "tensors": descriptors, "seconds": seconds}, structure)
+        done = {"type": "done", **answer, "tensors": descriptors, "seconds": seconds}
+        self._frames.send(done if blocked_seconds is None else {**done, "blocked_seconds": blocked_seconds}, structure)
 
     def _slot(self, request_id: int, slot_bytes: int) -> int:
         """Where in the arena `slot_bytes` may be written."""
@@ -84,24 +146,53 @@ class Executor:
         while True:
             frame = self._frames.receive()
             if frame is None:
-                raise SystemExit(0)
+                raise _EndOfStream
             message = frame[0]
             if message["type"] != "slot":
                 self._deferred.append(frame)
             elif "error" in message:
-                raise SlotRefused(message["error"])
+                raise BatchDoesNotFit(message["error"])
             else:
                 return message["offset"]
 
-    def _write(self, tensor: torch.Tensor, offset: int) -> None:
+    def _write(self, tensor: torch.Tensor | Stack, offset: int) -> None:
         if tensor.numel() == 0:
             return
-        target = torch.frombuffer(self._arena, dtype=tensor.dtype, count=tensor.numel(), offset=offset)
-        target.view(tensor.shape).copy_(tensor)
+        target = torch.frombuffer(self._arena, dtype=tensor.dtype, count=tensor.numel(), offset=offset).view(tensor.shape)
+        if type(tensor) is Stack:
+            tensor.write(target)
+        else:
+            target.copy_(tensor)
 
-    def _fail(self, about: dict, error: Exception) -> None:
+    def _fail(self, about: dict, error: BaseException) -> None:
         fields, blob = describe(error)
         self._frames.send({"type": "error", **about, **fields}, blob)
+
+
+class BlockedTime:
+    """For how long, since it was made, the main thread neither ran nor waited for a CPU: it waited for what it reads, of a
+    disk or a network. Threads that work for it count as if it ran."""
+
+    def __init__(self) -> None:
+        self._start = self._clocks()
+
+    def seconds(self) -> float | None:
+        """None where the kernel does not tell how long a thread waits for a CPU."""
+        now = self._clocks()
+        if self._start is None or now is None:
+            return None
+        wall, cpu, queued = (after - before for after, before in zip(now, self._start, strict=True))
+        return max(0.0, wall - cpu - queued)
+
+    @staticmethod
+    def _clocks() -> tuple[float, float, float] | None:
+        try:
+            with open("/proc/self/schedstat") as file:
+                _, queued_nanoseconds, turns = map(int, file.read().split())
+        except (OSError, ValueError):
+            return None
+        # A process that runs has had a turn, unless the kernel does not count.
+        return (time.monotonic(), time.process_time(), queued_nanoseconds / 1e9) if turns > 0 else None
 
 
 def _request(message: dict) -> BatchRequest:
@@ -115,7 +206,12 @@ def main() -> None:
     arguments = parser.parse_args()
     # Ctrl-C at a terminal reaches the whole process group; the parent decides when this child ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # It may be killed while it idles: what the user's code has printed must be out by then.
+    sys.stdout.reconfigure(line_buffering=True)
     torch.set_num_threads(1)
+    keep_freed_memory()
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # pyarrow's thread: with it this process could not be forked.
+    os.environ["SLUICE"] = "off"  # A loader within the user's data set is no loader of a training loop.
     arena = mmap.mmap(arguments.arena_fd, os.fstat(arguments.arena_fd).st_size)
     with socket.socket(fileno=arguments.socket_fd) as connected:
         connected.setblocking(True)

@@ -18,9 +18,33 @@ except ImportError:  # pragma: no cover - cloudpickle is a declared dependency
     from pickle import dumps as _dumps
 
 
-# The exception_type of every batch of a pipeline that the executor could not even load: not a fault of the user's samples,
-# so the client makes such batches itself.
+class NotSendable(Exception):
+    """A pipeline cannot leave this process; the message says why."""
+
+
+class TooLarge(NotSendable):
+    """It has more bytes than can be sent. So it will at every epoch: it is not tried again."""
+
+
+class KeepsState(NotSendable):
+    """A pipeline changes while it is read, so that only virtual workers can make its batches; the message says what changes."""
+
+
+class NotNative(Exception):
+    """Why a pipeline stays Python, as one clause for people."""
+
+
+class BatchDoesNotFit(RuntimeError):
+    """The arena is smaller than a batch; the message says both sizes."""
+
+
+# The exception_type of every batch of a pipeline that the executor could not load. It is no fault of the user's samples, so the client makes such
+# batches itself.
 NOT_LOADED = "PipelineNotLoaded"
+
+
+# The exception_type of a batch for which no interpreter came up or stayed: the client makes it itself.
+EXECUTOR_LOST = "ExecutorLost"
 
 
 def describe_not_loaded(error: BaseException) -> dict:

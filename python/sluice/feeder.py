@@ -17,7 +17,7 @@ class NoFeeder(Exception):
 
 
 class SocketEndpoint:
-    """A feeder that somebody else runs: in a pod, the sidecar."""
+    """A feeder that was started by another program: in a pod, the sidecar."""
 
     def __init__(self, path: str) -> None:
         self.name = path
@@ -36,7 +36,7 @@ _connections: dict[Settings, Connection] = {}
 def shared_connection(settings: Settings) -> Connection:
     """The connection of this process to the feeder that the settings name, made if need be. Raises NoFeeder, also when a
     feeder that this process has to start itself does not come up within the patience at start."""
-    settings = replace(settings, enabled=True, lowering=True)  # What remains distinguishes feeders.
+    settings = replace(settings, enabled=True, lowering=True, ahead=True, step_aside=True, report=False)  # What remains distinguishes feeders.
     command = None
     if settings.feeder_socket is None:
         command = feeder_command(settings)
@@ -45,12 +45,14 @@ def shared_connection(settings: Settings) -> Connection:
                 "there is no feeder: SLUICE_FEEDER_SOCKET and SLUICE_FEEDER_BINARY are not set and this installation has no "
                 "sluice/bundle (build it with `make bundle` before `pip install ./python`)"
             )
+    elif os.path.exists(settings.feeder_socket) and not os.access(settings.feeder_socket, os.W_OK):
+        raise NoFeeder(f"the feeder's socket {settings.feeder_socket} belongs to another user: run trainer and feeder as one user")
     with _lock:
         connection = _connections.get(settings)
         if connection is None:
             endpoint = SocketEndpoint(settings.feeder_socket) if command is None else EmbeddedFeeder(command, settings)
             connection = _connections[settings] = Connection(
-                endpoint, settings.start_patience_seconds, settings.loss_patience_seconds, identity=_identity
+                endpoint, settings.start_patience_seconds, settings.loss_patience_seconds, identity=process_identity
             )
     # Beside a feeder of its own the process also has torch's workers, which beat computing in one process.
     if command is not None and not connection.ever_connected and not connection.wait_connected(settings.start_patience_seconds):
@@ -76,7 +78,8 @@ def disconnect_all() -> None:
             connection.close()
 
 
-def _identity() -> dict:
+def process_identity() -> dict[str, int]:
+    """The rank of this process and the number of ranks, as torch.distributed or the launcher says."""
     import torch.distributed as distributed
 
     if distributed.is_available() and distributed.is_initialized():

@@ -1,4 +1,4 @@
-"""Frames of the local protocol: `u32le json_bytes, u32le blob_bytes, json, blob` (first-slice.md, section 4)."""
+"""Frames of the local protocol: `u32le json_bytes, u32le blob_bytes, json, blob` (protocols.md, section 4)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import json
 import socket
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sluice.sealed_memory import SealedMemory
 
 _HEADER = struct.Struct("<II")
+_JSON = json.JSONEncoder(separators=(",", ":"))
 MOST_JSON_BYTES = 16 << 20
 MOST_BLOB_BYTES = 1 << 30
+MOST_KEYS = 1 << 19  # Of a request: of 20 digits each they fit.
 _READ_BYTES = 1 << 18
 
 
@@ -19,10 +24,27 @@ class ProtocolError(Exception):
 
 def encode(message: dict, blob: bytes = b"") -> bytes:
     """One frame. Raises ProtocolError if it is over the bounds."""
-    text = json.dumps(message, separators=(",", ":")).encode()
+    text = _JSON.encode(message).encode()
     if len(text) > MOST_JSON_BYTES or len(blob) > MOST_BLOB_BYTES:
         raise ProtocolError(f"a {message.get('type')} frame of {len(text)} + {len(blob)} bytes is over the protocol's bounds")
     return b"".join((_HEADER.pack(len(text), len(blob)), text, blob))
+
+
+@dataclass
+class Outgoing:
+    """Bytes to be sent, and the memory whose descriptor travels with the first of them."""
+
+    left: bytes | memoryview
+    memory: SealedMemory | None = None
+
+    def send_some(self, connected: socket.socket) -> bool:
+        """Sends what the socket takes. Returns whether that was all; raises as socket.send."""
+        if self.memory is None:
+            sent_bytes = connected.send(self.left)
+        else:
+            sent_bytes = socket.send_fds(connected, [self.left], [self.memory.descriptor])
+        self.left, self.memory = memoryview(self.left)[sent_bytes:], None
+        return not self.left
 
 
 class FrameParser:
@@ -48,24 +70,35 @@ class FrameParser:
 
 
 class FrameSocket:
-    """Blocking frames over a connected stream socket: the executor's child and tests. Not thread-safe."""
+    """Blocking frames over a connected stream socket, and descriptors that come with them: the executor and tests. Not
+    thread-safe."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
         self._parser = FrameParser()
         self._complete: list[tuple[dict, bytes]] = []
+        self._descriptors: list[int] = []
 
-    def send(self, message: dict, blob: bytes = b"") -> None:
-        self.socket.sendall(encode(message, blob))
+    def send(self, message: dict, blob: bytes = b"", memory: SealedMemory | None = None) -> None:
+        outgoing = Outgoing(encode(message, blob), memory)
+        while not outgoing.send_some(self.socket):
+            pass
 
     def receive(self) -> tuple[dict, bytes] | None:
         """The next frame; None at the end of the stream."""
         while not self._complete:
-            data = self.socket.recv(_READ_BYTES)
+            data, descriptors, _, _ = socket.recv_fds(self.socket, _READ_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
+            self._descriptors += descriptors
             if not data:
                 return None
             self._complete.extend(self._parser.feed(data))
         return self._complete.pop(0)
+
+    def take_descriptor(self) -> int:
+        """The one that came first; the caller closes it. Raises ProtocolError if none came."""
+        if not self._descriptors:
+            raise ProtocolError("a frame came without its file descriptor")
+        return self._descriptors.pop(0)
 
 
 def _object(text: bytes) -> dict:

@@ -1,43 +1,64 @@
 """The iterator of a loader whose batches a feeder makes.
 
-It subclasses torch's own base iterator, so that the sampler and the base seed are drawn from the same generators, in the same
-order and equally often as by torch's multi-process iterator.
+It subclasses torch's own base iterator. So the sampler and the base seed are drawn from the same generators, in the same order and equally often as
+by torch's multi-process iterator.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import operator
-import os
+import threading
+import weakref
+from collections import deque
 from typing import Any
 
 import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from sluice import checkpoint
-from sluice.checkpoint import Progress
+from sluice import remaining
+from sluice.answer import Answer
+from sluice.checkpoint import Progress, drawing
 from sluice.computation import BatchRequest, untouched_process
 from sluice.connection import Connection
 from sluice.failures import describe, reraise
-from sluice.notices import say_once
+from sluice.forks import Forked, Forks, can_fork
+from sluice.generators import StateError, capture_generators, untouched_generators
+from sluice.history import History
+from sluice.iterable import Streams
+from sluice.notices import log, say_once
+from sluice.pace import batches_decided
+from sluice.payback import START_SECONDS, WARM_START_SECONDS, Payback
 from sluice.pipeline import Pipeline
-from sluice.stream import Answer, Outcome, Stream
+from sluice.prediction import Moment
+from sluice.profiling import recorded
+from sluice.self_change import FirstBatches
+from sluice.stream import Outcome, Stream
+
+# One for the feeder's own executor, and one for a data worker that is ready before it.
+_TRIAL_BATCHES = 2
 
 
 class FeederIterator(_BaseDataLoaderIter):
     """One pass over the samples, or with persistent_workers one after the other. Not thread-safe, as torch's is not."""
 
-    def __init__(self, loader: Any, connection: Connection, pipeline: Pipeline) -> None:
-        """Raises NotSendable, before anything is drawn, if the pipeline cannot leave this process."""
+    def __init__(self, loader: Any, connection: Connection, pipeline: Pipeline, payback: Payback | None = None) -> None:
+        """`payback` decides when executors are started; None: at once. Raises NotSendable, before anything is drawn, if the
+        pipeline cannot leave this process."""
         pipeline.registration(1, 1)
         self._stream: Stream | None = None
         self._connection = connection
         self._pipeline = pipeline
-        self._in_order = loader.in_order
+        self._in_order = getattr(loader, "in_order", True)  # torch has it since 2.6.
         self._batch_size = loader.batch_size or 1
         self._prefetch_batches = loader.prefetch_factor * loader.num_workers
+        self._decided_batches = batches_decided(loader)
+        self._loader = weakref.ref(loader)
+        self._payback = payback
+        self._forks: Forks | None = None
+        self._first_batches = FirstBatches()
+        self._prefetch_factor = loader.prefetch_factor
         self._workers: list = []  # torch's iterator has processes here; some programs look.
         self._pass_number = 0
         self._begin(loader, loader._take_resume(), first=True)
@@ -45,66 +66,94 @@ class FeederIterator(_BaseDataLoaderIter):
     def _begin(self, loader: Any, resume: Progress | None, first: bool) -> None:
         """Starts a pass; `first`: the first of this iterator. A new epoch draws what torch would draw; a resumed one draws
         again what it has drawn, and leaves the process's own generators as they are."""
-        resuming = resume is not None and resume.begun
-        with checkpoint.untouched_generators() if resuming else contextlib.nullcontext():
-            if resuming:
-                checkpoint.restore_generators(loader, resume.generators)
-            generators = checkpoint.capture_generators(loader)
+        virtual_workers = self._pipeline.num_workers if self._pipeline.is_sticky else None
+        if resume is not None and resume.begun:
+            resume.require_virtual_workers(virtual_workers)
+        with drawing(loader, resume) as resuming:
+            generators = capture_generators(loader)
+            before = Moment.of(loader)
             self._draw_base_seed(loader, resume, first)
             super()._reset(loader, first)
             if resume is not None and resume.base_seed is not None:
                 self._base_seed, self._pass_number = resume.base_seed, resume.pass_number
             epoch = resume.epoch if resume is not None else loader._next_epoch
-            self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators)
+            self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators, virtual_workers=virtual_workers)
             loader._follow(self._progress)
             self._next_seq, self._position = 0, 0
+            self._history = self._new_history(resume if resuming else None)
             self._outstanding: dict[int, BatchRequest] = {}
+            self._stays_here = False  # To the end of the pass.
+            self._first_drawn: list[BatchRequest] = []  # The batches that try executors, if forks make those that the loop gets.
+            self._unasked: deque[int] = deque()  # The last of them: drawn, but beyond the feeder's window.
             self._exhausted = False
+            self._here_seconds: float | None = None  # What the last batch took, if this process or a fork of it has made it.
+            self._computed_seconds = 0.0             # By the loop, before that batch.
             if resuming:
                 self._skip(resume)
-        self._stream = Stream(self._connection, self._pipeline, self._base_seed, self._pass_number, epoch,
-                              self._prefetch_batches, self._batch_size)
-        self._stream.begin()
-        for request in self._outstanding.values():
-            if self._can_travel(request):
-                self._stream.request(request)
+        self._announcement = loader._sluice_announcement
+        if self._announcement is not None:
+            self._announcement.begin_epoch(loader, self._progress.handed_over)
+        self._stream = self._begin_stream(loader, epoch, before if resume is None else None)
+        self._stays_here = self._history is not None and self._serves_here()
         self._fill()
+
+    def _new_history(self, resume: Progress | None) -> History | Streams | None:
+        """Of the pass that begins; None if each batch depends on its request alone. `resume`: of a pass that goes on."""
+        return History(self._pipeline.num_workers) if self._pipeline.is_sticky else None
+
+    def _begin_stream(self, loader: Any, epoch: int, before: Moment | None) -> Stream:
+        """The stream of this pass: what was made ahead, if this is the pass that was expected then. `before`: the moment before it
+        drew anything; None if it was resumed."""
+        stream = Stream(self._connection, self._pipeline, self._base_seed, self._pass_number, epoch, self._prefetch_batches, self._batch_size,
+                        history=self._history)
+        foresight = loader._sluice_foresight
+        expected = foresight.fulfil(before, stream, self._draw_at_once) if foresight is not None else None
+        if expected is None:
+            stream.begin()
+            return stream
+        for _ in expected.asked:
+            self._unasked.popleft()
+        return expected.stream
 
     def _draw_base_seed(self, loader: Any, resume: Progress | None, first: bool) -> None:
         """torch's constructor draws the base seed; the later passes of a persistent iterator keep it. So the drawing must
         leave no trace where a pass is resumed that drew none, and be made up for where one is resumed that did."""
         drew = resume is None or resume.pass_number == 0
         if first:
-            with contextlib.nullcontext() if drew else checkpoint.untouched_generators(loader):
+            with contextlib.nullcontext() if drew else untouched_generators(loader):
                 super().__init__(loader)
         elif resume is not None and resume.base_seed is not None and drew:
             self._sampler_iter = iter(self._index_sampler)
             torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
 
     def _skip(self, resume: Progress) -> None:
-        """Lets the sampler run over the batches that the resumed epoch has consumed, and one further: many samplers draw only
-        when first asked, and that must happen with the generators of the resumed epoch. What was not consumed is asked for."""
+        """Lets the sampler run over the batches that the resumed epoch has consumed, and one further. Many samplers draw only when first asked, and
+        that must happen with the generators of the resumed epoch. What was not consumed is asked for."""
         consumed_end = max([resume.consumed, *(seq + 1 for seq in resume.beyond)])
         while self._next_seq <= consumed_end and self._draw() is not None:
             pass
         if self._next_seq < consumed_end:
-            raise checkpoint.StateError(f"the sampler ends before batch {consumed_end}, where the state was made")
+            raise StateError(f"the sampler ends before batch {consumed_end}, where the state was made")
         for seq in [seq for seq in self._outstanding if seq < resume.consumed or seq in resume.beyond]:
             del self._outstanding[seq]
+            self._unasked.remove(seq)
         self._progress.consumed, self._progress.beyond = resume.consumed, set(resume.beyond)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        """torch calls this for every epoch after the first with persistent_workers."""
+        """torch calls this for every epoch after the first with persistent_workers. `loader` may be of torch's class."""
+        loader = self._loader() or loader
         self._close()
         self._pass_number += 1
         self._begin(loader, loader._take_resume(), first=False)
 
     def __next__(self) -> Any:
-        self._check_process()
+        self._connection.require_owner()
         account = self._stream.account
         account.wait()
         try:
-            batch = super().__next__()
+            with recorded(self._profile_name):
+                batch = self._next_data()
+            self._num_yielded += 1
         except StopIteration:
             account.stop()
             raise
@@ -115,56 +164,187 @@ class FeederIterator(_BaseDataLoaderIter):
         return batch
 
     def _next_data(self) -> Any:
+        self._weigh()
+        self._require_next()
+        request, made = self._obtain()
+        del self._outstanding[request.seq]
+        self._progress.hand_over(request.seq)
+        if made is not None:
+            self._note_taken(request)
         self._fill()
+        batch = self._open(request, made)
+        if made is None:
+            self._note_taken(request)
+        return self._pinned(batch)
+
+    def _require_next(self) -> None:
+        """Raises StopIteration at the end of the pass."""
+        if self._unasked or not self._outstanding:  # Otherwise the last call has left nothing to do.
+            self._fill()
         if not self._outstanding:
             self._progress.finished = True
             self._close()
             raise StopIteration
-        request, made = self._obtain()
-        del self._outstanding[request.seq]
-        self._progress.hand_over(request.seq)
-        self._stream.deliver(len(request.indices))
-        self._fill()
-        if isinstance(made, Answer):
-            if made.failed and self._stream.pipeline.native is None:
-                reraise(made.message, made.blob, request.worker_id)
-            made = self._compute(request) if made.failed else made.open()
-        elif made is None:
-            made = self._compute(request)
-        return pin_memory(made, self._pin_memory_device) if self._pin_memory else made
 
-    def _obtain(self) -> tuple[BatchRequest, Answer | None]:
+    def _note_taken(self, request: BatchRequest) -> None:
+        """The loop gets the batch."""
+        self._stream.deliver(len(request.indices))
+        if self._announcement is not None:
+            self._announcement.take()
+
+    def _open(self, request: BatchRequest, made: Answer | Forked | None) -> Any:
+        """The batch that was answered; without an answer it is made here. Raises what the user's code has raised."""
+        if isinstance(made, Answer):
+            if made.lost:
+                log.info("the feeder could not run Python: %s", made.message["message"])
+                say_once(logging.WARNING, "the feeder lost the Python process of a batch; computing such batches in this process")
+            elif made.failed and self._stream.pipeline.native is None:
+                reraise(made.message, made.blob, request.worker_id)
+            return self._compute(request, made.message["message"]) if made.failed else made.open()
+        return made.open(request.worker_id) if made is not None else self._compute(request)
+
+    def _pinned(self, batch: Any) -> Any:
+        return pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
+
+    def _obtain(self) -> tuple[BatchRequest, Answer | Forked | None]:
         """The next request to hand over, and its answer; None if it has to be computed here. Raises RuntimeError after the
-        loader's timeout."""
-        first = min(self._outstanding)
+        loader's timeout, and if a forked worker has died."""
+        first = next(iter(self._outstanding))  # They are drawn in order.
+        if self._forks is not None and first in self._forks:
+            started_seconds = self._connection.clock()
+            forked = self._forks.take()
+            self._here_seconds = self._connection.clock() - started_seconds
+            return self._outstanding[forked.seq], forked
+        if first in self._unasked:
+            self._unasked.remove(first)
+            return self._outstanding[first], None
         if not self._can_travel(self._outstanding[first]):
             return self._outstanding[first], None
-        deadline_seconds = self._connection.clock() + self._timeout if self._timeout > 0 else None
+        here = self._serves_here()  # Then there is no timeout: what has come is taken, and nothing waited for.
+        deadline_seconds = self._connection.clock() + self._timeout if here or self._timeout > 0 else None
         taken = self._stream.take(first if self._in_order else None, deadline_seconds)
-        if taken is Outcome.TIMED_OUT:
+        if taken is Outcome.TIMED_OUT and not here:
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
-        if taken is Outcome.COMPUTE_HERE:
+        if isinstance(taken, Outcome):
             self._stream.forget(first)
             return self._outstanding[first], None
         seq, answer = taken
         return self._outstanding[seq], answer
 
-    def _compute(self, request: BatchRequest) -> Any:
+    def _compute(self, request: BatchRequest, native_failure: str = "") -> Any:
         """Makes the batch in this process: from the same seeds, so with the same result. A native executor's failure comes
-        here too: lowering must not add errors of its own, so the original decides what is wrong with the sample."""
+        here too: lowering must not add errors of its own, so the original decides what is wrong with the sample. The
+        executor names the file and the index, which the original's exception may not: they go to the log."""
+        started_seconds = self._connection.clock()
         with untouched_process():
             try:
-                return self._pipeline.computation().compute(request)
-            except Exception as error:
+                history = self._history.before(request) if self._history is not None else b""
+                batch = self._pipeline.computation().compute(request, history)
+                if self._payback is not None and not self._pipeline.is_sticky:
+                    self._first_batches.follow(self._pipeline.computation().dataset)
+                return batch
+            except (Exception, SystemExit) as error:  # The last would end a worker of torch's, not the trainer.
                 failure = describe(error)
+                if native_failure:
+                    log.warning("a sample fails: %s", native_failure)
+            finally:
+                self._here_seconds = self._connection.clock() - started_seconds
         reraise(*failure, request.worker_id)
 
     def _fill(self) -> None:
-        """Asks for batches up to the window."""
-        while not self._exhausted and len(self._outstanding) < self._stream.limit_batches:
-            request = self._draw()
-            if request is not None and self._can_travel(request):
+        """Draws what torch would have drawn by now, and what is decided already up to the feeder's window; asks for batches up
+        to that window."""
+        window = self._stream.limit_batches
+        self._draw_at_once(window)
+        if self._serves_here():
+            self._try_executor()
+            self._give_to_forks()
+            return
+        if self._forks is not None and self._forks.is_idle:
+            self._end_forks()
+        while self._unasked and len(self._outstanding) - len(self._unasked) < window:
+            request = self._outstanding[self._unasked.popleft()]
+            if self._can_travel(request):
                 self._stream.request(request)
+        if self._exhausted and not self._unasked:
+            self._look_ahead(window - len(self._outstanding))
+
+    def _look_ahead(self, room_batches: int) -> None:
+        """Asks for so many batches of the next epoch, unless it is known that the loop will not take them."""
+        loader, left_samples = self._loader(), remaining.samples()
+        foresight = loader._sluice_foresight if loader is not None else None
+        if left_samples is not None:
+            room_batches = min(room_batches, -(-left_samples // self._batch_size) - len(self._outstanding))
+        if foresight is not None and room_batches > 0 and self._stream.pipeline is self._pipeline and self._stream.is_served:
+            foresight.ask(loader, self._stream, room_batches, self._decided_batches)
+
+    def _draw_at_once(self, window: int) -> dict[int, BatchRequest]:
+        """Draws what torch would have drawn by now, and up to the window what is decided already. Returns what the loop has not
+        got."""
+        while not self._exhausted and self._may_draw(window):
+            self._draw()
+        return self._outstanding
+
+    def _serves_here(self) -> bool:
+        """Whether this process or forks of it make the batches that nobody has been asked for. Only the main thread does: the random
+        states that it puts aside are the whole process's, and it may draw from them meanwhile. Virtual workers move between
+        two passes only: within one, their state would have to be made again."""
+        if self._payback is None or threading.current_thread() is not threading.main_thread():
+            return False
+        return self._stays_here or not (self._payback.pays and self._stream.is_proven)
+
+    def _try_executor(self) -> None:
+        """Once an executor pays, asks for the last batches that were drawn; where this process makes none, for the first ones once
+        more. Until one has come the loop goes on here."""
+        if not self._payback.pays or self._stream.is_tried or self._stream.is_proven:
+            return
+        if self._payback.forks_at_once:
+            for request in self._first_drawn:
+                if self._can_travel(request):
+                    self._stream.try_executor(request)
+            return
+        last = [self._unasked.pop() for _ in range(min(_TRIAL_BATCHES, len(self._unasked)))]
+        for request in (self._outstanding[seq] for seq in reversed(last)):
+            if self._can_travel(request):
+                self._stream.request(request)
+
+    def _give_to_forks(self) -> None:
+        """Gives them what is drawn, once waiting costs more than they do. A trial of executors comes first."""
+        if not self._payback.forks_pay:
+            return
+        at_once = self._payback.forks_at_once
+        kept = _TRIAL_BATCHES if self._payback.pays and not self._stream.is_tried and not self._exhausted and not at_once else 0
+        while len(self._unasked) > kept and (self._forks is None or self._forks.has_room):
+            if self._forks is None:
+                self._forks = self._make_forks()
+            self._forks.give(self._outstanding[self._unasked.popleft()])
+
+    def _make_forks(self) -> Forks:
+        computation = self._pipeline.fork_computation() if self._payback.forks_at_once else self._pipeline.computation()
+        return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
+
+    def _end_forks(self) -> None:
+        forks, self._forks = self._forks, None
+        if forks is not None:
+            forks.close()
+
+    def _weigh(self) -> None:
+        """Notes what the last batch has cost the loop, if this process or a fork of it has made it."""
+        if self._payback is None or self._payback.pays:
+            return
+        computed_seconds = self._stream.account.totals().compute_seconds
+        if self._here_seconds is not None:
+            left = 0
+            with contextlib.suppress(TypeError):
+                left = len(self._index_sampler) - self._progress.handed_over
+            start_seconds = WARM_START_SECONDS if self._stream.has_warm_feeder else START_SECONDS
+            may_fork = not self._payback.forks_pay and can_fork()
+            self._payback.note(self._here_seconds, computed_seconds - self._computed_seconds, max(0, left), start_seconds, may_fork)
+        self._here_seconds, self._computed_seconds = None, computed_seconds
+
+    def _may_draw(self, window: int) -> bool:
+        due = self._next_seq < self._prefetch_batches + self._progress.handed_over
+        return due or (len(self._outstanding) < window and self._next_seq < self._decided_batches)
 
     def _draw(self) -> BatchRequest | None:
         """The sampler's next batch; None at its end."""
@@ -173,40 +353,45 @@ class FeederIterator(_BaseDataLoaderIter):
         except StopIteration:
             self._exhausted = True
             return None
-        keys = list(drawn) if self._auto_collation else [drawn]
-        with contextlib.suppress(TypeError):
-            keys = [operator.index(key) for key in keys]
-        seq = self._next_seq
-        request = BatchRequest(seq, self._base_seed, self._pass_number, self._position, keys, seq % self._num_workers,
-                               self._num_workers)
+        return self._add(BatchRequest.of(drawn, self._next_seq, self._base_seed, self._pass_number, self._position, self._num_workers,
+                                         self._auto_collation))
+
+    def _add(self, request: BatchRequest) -> BatchRequest:
+        """The loop needs this batch next but for those that it waits for."""
+        seq = request.seq
         self._outstanding[seq] = request
-        self._next_seq += 1
-        self._position += len(keys)
+        if seq < (1 if self._history is not None else _TRIAL_BATCHES):
+            self._first_drawn.append(request)
+        if self._history is not None:
+            self._history.add(request)
+        self._unasked.append(seq)
+        self._next_seq = seq + 1
+        self._position += len(request.indices)
         return request
 
     def _can_travel(self, request: BatchRequest) -> bool:
-        """Whether a feeder can be asked: keys that are not integers, and such as the native form does not know (negative or
-        too large), only the dataset itself can judge."""
-        if not all(type(key) is int and -(2**63) <= key < 2**63 for key in request.indices):
+        """Whether a feeder can be asked."""
+        if self._stream.pipeline.takes(request.indices):
+            return self._history is None or self._history.is_complete
+        if not all(type(key) is int for key in request.indices):
             say_once(logging.WARNING, f"the sampler yields {type(request.indices[0]).__name__} keys, which only this process can look up")
-            return False
-        native = self._stream.pipeline.native if self._stream is not None else None
-        return native is None or all(0 <= key < native.samples for key in request.indices)
-
-    def _check_process(self) -> None:
-        if self._connection.owner_pid != os.getpid():
-            raise RuntimeError("this iterator was made before a fork, in the parent process; make a new one from the loader")
+        return False
 
     def _close(self) -> None:
         if self._stream is not None:
             self._stream.close()
+        if self._forks is not None and not (self._persistent_workers and self._forks.is_idle):
+            self._end_forks()
         self._outstanding.clear()
+        self._unasked.clear()
         self._exhausted = True
 
     def _shutdown_workers(self) -> None:
         """What torch's iterator calls its end."""
         self._close()
+        self._end_forks()
 
     def __del__(self) -> None:
         if getattr(self, "_stream", None) is not None:
             self._stream.close()
+            self._end_forks()

@@ -4,53 +4,106 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import dataclass
 from typing import Any
 
+from torch.utils.data import IterableDataset
 from torch.utils.data._utils.collate import default_collate, default_convert
 
-from sluice.computation import Computation, PythonPipeline
-from sluice.framing import MOST_BLOB_BYTES
-from sluice.lowering import NativePipeline, NotNative, lower
+from sluice.computation import Computation, ForkComputation, PythonPipeline
+from sluice.failures import NotNative, NotSendable
+from sluice.framing import MOST_KEYS
+from sluice.lowering import NativePipeline, lower
+from sluice.shipment import Description, Shipment, describe_pipeline
 
 
-class NotSendable(Exception):
-    """The pipeline cannot leave this process; the message says why."""
+@dataclass(frozen=True)
+class Sent:
+    """A native pipeline, and the bytes of it that feeders have."""
+
+    native: NativePipeline
+    shipment: Shipment
 
 
 class Pipeline:
     """One loader's dataset, transforms and collation. Thread-safe except `computation`, which the iterating thread owns.
 
-    A native pipeline keeps its Python original: for the batches that nobody else can make, and for a feeder that does not
+    A native pipeline keeps its Python original: for the batches that no executor can make, and for a feeder that does not
     accept the native form.
     """
 
-    def __init__(self, python: PythonPipeline, native: NativePipeline | None, reason: str, num_workers: int) -> None:
-        """`reason`: why there is no native form, "" if there is one."""
+    def __init__(self, python: PythonPipeline, native: NativePipeline | None, reason: str, num_workers: int,
+                 previous: Description | None = None, sent: Sent | None = None) -> None:
+        """`reason`: why there is no native form, "" if there is one. `previous`, `sent`: how the loader's last pipeline was
+        sent, as Python or natively."""
         self.native = native
         self.reason = reason
         self.num_workers = num_workers
         self._python = python
-        self._python_blob: bytes | None = None
+        self._previous = previous
+        self._description: Description | None = None
+        self._state = b""
+        self._sent = sent if sent is not None and sent.native == native else None
         self._computation: Computation | None = None
         self._lock = threading.Lock()
+
+    @property
+    def is_sticky(self) -> bool:
+        """Whether virtual workers make its batches, each in their order; `reason` says why."""
+        return self._python.sticky
+
+    @property
+    def is_iterable(self) -> bool:
+        """Whether those virtual workers are streams."""
+        return self._python.iterable
 
     @property
     def executor(self) -> str:
         return "native" if self.native is not None else "python"
 
-    def python_blob(self) -> bytes:
-        """Section 6 of the contract. Raises NotSendable."""
+    def described(self) -> tuple[Description, bytes]:
+        """The Python form as executors get it, and its state, both as of the first call. Raises NotSendable."""
         with self._lock:
-            if self._python_blob is None:
-                self._python_blob = _dump(self._python)
-            return self._python_blob
+            if self._description is None:
+                self._description, self._state = _describe(self._python, self._previous)
+                self._previous = None
+            return self._description, self._state
+
+    @property
+    def description(self) -> Description | None:
+        """What the loader's next pipeline may build on."""
+        return self._description or self._previous
+
+    @property
+    def kept(self) -> Description | Sent | None:
+        """What the loader keeps until its next pipeline. A native form that has not changed is then neither made nor sent
+        again: between two epochs no iterator keeps its shipment alive."""
+        return self.description if self.native is None else self._natively_sent(self.native)
+
+    def takes(self, keys: list) -> bool:
+        """Whether a feeder can be asked for these. Only the dataset itself can judge keys that are no integers, and those that the native form
+        does not know (negative or too large). More than a frame may hold this process looks up as well."""
+        if not keys:
+            return True
+        if set(map(type, keys)) != {int} or len(keys) > MOST_KEYS:
+            return False
+        least, end = (0, self.native.samples) if self.native is not None else (-(2**63), 2**63)
+        return least <= min(keys) and max(keys) < end
+
+    def is_like(self, other: Pipeline) -> bool:
+        """Whether executors would make the same of every request. Raises NotSendable."""
+        return self is other or (self.registration(1, 1), self.state()) == (other.registration(1, 1), other.state())
+
+    def state(self) -> bytes:
+        """What has changed since the description."""
+        return self.described()[1] if self.native is None else b""
 
     def without_native(self, reason: str) -> Pipeline:
         """The same pipeline for the Python executor."""
-        return Pipeline(self._python, None, reason, self.num_workers)
+        return Pipeline(self._python, None, reason, self.num_workers, self.description)
 
-    def registration(self, prefetch_batches: int, batch_size: int) -> tuple[dict, bytes]:
-        """The `pipeline` frame without its id. Raises NotSendable."""
+    def registration(self, prefetch_batches: int, batch_size: int) -> tuple[dict, Shipment]:
+        """The `pipeline` frame without its id, and what travels with it. Raises NotSendable."""
         frame: dict[str, Any] = {
             "type": "pipeline",
             "executor": self.executor,
@@ -59,41 +112,63 @@ class Pipeline:
             "prefetch_batches": prefetch_batches,
         }
         if self.native is None:
-            return frame, self.python_blob()
-        return {**frame, "batch_bytes_hint": batch_size * self.native.sample_bytes()}, self.native.spec
+            return frame, self.described()[0].shipment
+        return {**frame, "batch_bytes_hint": batch_size * self.native.sample_bytes()}, self._natively_sent(self.native).shipment
+
+    def _natively_sent(self, native: NativePipeline) -> Sent:
+        with self._lock:
+            if self._sent is None:
+                self._sent = Sent(native, Shipment.of([native.header, native.files.blob]))
+            return self._sent
+
+    def copy_bytes(self) -> int:
+        """About how much memory `computation` takes. Raises NotSendable."""
+        return self.described()[0].shipment.memory.nbytes
 
     def computation(self) -> Computation:
         """For computing in this process, on a copy of the dataset as a worker would have. Raises NotSendable."""
         if self._computation is None:
-            self._computation = Computation(self.python_blob())
+            description, state = self.described()
+            self._computation = Computation(description.shipment.memory, state)
         return self._computation
 
+    def fork_computation(self) -> ForkComputation:
+        """For processes forked from this one."""
+        return ForkComputation(self._python)
 
-def describe_loader(loader: Any, lowering: bool) -> Pipeline:
-    """The pipeline of a torch DataLoader over a map-style dataset. Never raises: whatever is not native stays Python."""
+
+def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None = None, why_sticky: str = "") -> Pipeline:
+    """The pipeline of a torch DataLoader over a map-style dataset. Never raises: whatever is not native stays Python.
+    `kept`: of the loader's last pipeline. `why_sticky`: why virtual workers must make its batches, "" if they need not."""
+    previous = kept if isinstance(kept, Description) else None
+    sent = kept if isinstance(kept, Sent) else None
     auto_collation = loader._auto_collation
     python = PythonPipeline(
         dataset=loader.dataset,
         collate_fn=None if loader.collate_fn is (default_collate if auto_collation else default_convert) else loader.collate_fn,
         auto_collation=auto_collation,
-        worker_init_fn=loader.worker_init_fn,
+        worker_init_fn=loader.worker_init_fn if why_sticky else None,
+        sticky=bool(why_sticky),
+        iterable=isinstance(loader.dataset, IterableDataset),
+        drop_last=loader.drop_last,
     )
+    if why_sticky:
+        return Pipeline(python, None, why_sticky, loader.num_workers, previous)
     if not lowering:
-        return Pipeline(python, None, "SLUICE_LOWERING is off", loader.num_workers)
+        return Pipeline(python, None, "SLUICE_LOWERING is off", loader.num_workers, previous)
     try:
-        native = lower(loader.dataset, loader.collate_fn, auto_collation, loader.worker_init_fn)
+        native = lower(loader.dataset, loader.collate_fn, auto_collation, sent.native.files if sent is not None else None)
     except NotNative as obstacle:
-        return Pipeline(python, None, str(obstacle), loader.num_workers)
-    return Pipeline(python, native, "", loader.num_workers)
+        return Pipeline(python, None, str(obstacle), loader.num_workers, previous)
+    return Pipeline(python, native, "", loader.num_workers, sent=sent)
 
 
-def _dump(python: PythonPipeline) -> bytes:
+def _describe(python: PythonPipeline, previous: Description | None) -> tuple[Description, bytes]:
     try:
-        blob = python.dumps()
+        return describe_pipeline(python, previous)
+    except NotSendable:
+        raise
     except ImportError as error:
         raise NotSendable(f"pickling needs the package cloudpickle ({error})") from None
     except Exception as error:
         raise NotSendable(f"the dataset, its transforms or collate_fn cannot be pickled ({type(error).__name__}: {error})") from None
-    if len(blob) > MOST_BLOB_BYTES:
-        raise NotSendable(f"the pickled dataset has {len(blob)} bytes, more than the {MOST_BLOB_BYTES} that can be sent")
-    return blob

@@ -1,7 +1,7 @@
-"""The seeds of section 3 of docs/designs/first-slice.md: one per sample, whoever computes it.
+"""The seeds of section 3 of docs/designs/protocols.md: one per sample, alike on every executor.
 
 sample_seed(base_seed, epoch, position) is SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
-Generators", OOPSLA 2014) read at the counter epoch * 2^40 + position + 1, cut to the 32 bits that torch, `random` and
+Generators", OOPSLA 2014) read at the counter epoch * 2^40 + position + 1. It is cut to the 32 bits that torch, `random` and
 numpy all accept.
 """
 

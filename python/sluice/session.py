@@ -2,51 +2,91 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING
+import weakref
+from collections.abc import Callable
+from typing import Protocol
 
+from sluice.answer import Answer
 from sluice.arena import Arena
-from sluice.framing import encode
+from sluice.framing import Outgoing, encode
+from sluice.sealed_memory import SealedMemory
+from sluice.shipment import Shipment
 
-if TYPE_CHECKING:
-    from sluice.connection import Connection
-    from sluice.stream import Stream
+
+class Listener(Protocol):
+    """A stream, as far as a session needs to know it."""
+
+    pipeline_number: int | None
+
+    @property
+    def is_ahead(self) -> bool: ...
+
+    def on_answer(self, answer: Answer) -> None: ...
+
+    def on_pipeline_refused(self, error: str) -> None: ...
+
+    def progress(self) -> dict: ...
 
 
 class Session:
     """Guarded by the connection's condition, except `release`."""
 
-    def __init__(self, connection: Connection, welcome: dict, descriptor: int) -> None:
-        self._connection = connection
+    def __init__(self, post: Callable[[tuple], None], welcome: dict, descriptor: int) -> None:
+        """`post(item)` hands an item to the connection's thread and takes no lock."""
+        self._post = post
         self.arena = Arena(descriptor, welcome["arena_bytes"], self.release)
         self.window_batches: int | None = None
-        self.streams: dict[int, Stream] = {}
+        self.streams: dict[int, Listener] = {}
+        self.proven_pipelines: set[int] = set()  # Python pipelines of which an executor has made a batch.
         self._pipelines: dict[tuple, int] = {}
+        self._watched: weakref.WeakSet[Shipment] = weakref.WeakSet()
         self._next_number = 1
         self.alive = True
 
-    def send(self, message: dict, blob: bytes = b"") -> None:
-        """Queues a frame of this session."""
-        self._connection.post(("frame", self, encode(message, blob)))
+    def send(self, message: dict, blob: bytes = b"", memory: SealedMemory | None = None) -> None:
+        """Queues a frame of this session; `memory` travels with it."""
+        self._post(("frame", self, Outgoing(encode(message, blob), memory)))
+
+    def request(self, message: dict) -> None:
+        """Queues a request without a blob. The connection's thread encodes it: the training loop has no time for that.
+        REQUIRES: not more than MOST_KEYS keys, so that encoding cannot fail."""
+        self._post(("request", self, message))
 
     def release(self, slot: int) -> None:
         """Queues the return of a slot. Any thread, also finalisers; without effect once the session is lost."""
         if self.alive:
-            self._connection.post(("release", self, slot))
+            self._post(("release", self, slot))
+
+    def answer(self, message: dict, blob: bytes) -> Answer:
+        """What a `batch` or `error` frame of this session says."""
+        return Answer(message, blob, self.arena, self.release)
 
     def number(self) -> int:
         """A number for a stream or a pipeline that this session has not used."""
         self._next_number += 1
         return self._next_number - 1
 
-    def register_pipeline(self, frame: dict, blob: bytes) -> int:
-        """The number of this pipeline, which is sent unless this session already has the very same one."""
-        key = (frame["executor"], frame["num_workers"], hashlib.sha256(blob).digest())
+    def register_pipeline(self, frame: dict, shipment: Shipment) -> int:
+        """The number of this pipeline, which is sent unless this session already has the very same one. The feeder is told
+        when no loader needs it any more."""
+        if shipment not in self._watched:
+            self._watched.add(shipment)
+            weakref.finalize(shipment, self._post, ("unneeded", self, shipment.digest)).atexit = False
+        key = (frame["executor"], frame["num_workers"], shipment.digest)
         number = self._pipelines.get(key)
         if number is None:
             number = self._pipelines[key] = self.number()
-            self.send({**frame, "id": number}, blob)
+            self.send({**frame, "id": number}, memory=shipment.memory)
         return number
+
+    def drop_unneeded(self, digest: bytes) -> list[Outgoing]:
+        """The frames by which the feeder forgets the pipelines of this shipment, unless a loader needs it again."""
+        if Shipment.is_needed(digest):
+            return []
+        numbers = [number for key, number in self._pipelines.items() if key[-1] == digest]
+        for number in numbers:
+            self.forget_pipeline(number)
+        return [Outgoing(encode({"type": "forget", "pipeline": number})) for number in numbers]
 
     def forget_pipeline(self, number: int) -> None:
         """The feeder refused it: the next stream that wants it sends it again."""

@@ -13,10 +13,18 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """`enabled`: Sluice may be used at all. Seconds and bytes as the names say; `threads` 0 means the cgroup's quota."""
+    """`enabled`: Sluice may be used at all. `ahead`: batches are made before their epoch begins. `step_aside`: this process makes
+    a Python pipeline's batches until an executor pays. `lazy_images`: executors decode PIL's JPEGs late and natively.
+    `torch_randomness`: each virtual worker draws the numbers that torch's worker draws; otherwise every sample has a seed of its own.
+    `report`: the loaders are told at the end. Seconds and bytes as the names say; `threads` 0 means the cgroup's quota."""
 
     enabled: bool = True
     lowering: bool = True
+    ahead: bool = True
+    step_aside: bool = True
+    lazy_images: bool = True
+    torch_randomness: bool = False
+    report: bool = False
     feeder_socket: str | None = None
     feeder_binary: str | None = None
     threads: int = 0
@@ -32,6 +40,11 @@ class Settings:
         return Settings(
             enabled=_switch(env, "SLUICE"),
             lowering=_switch(env, "SLUICE_LOWERING"),
+            ahead=_switch(env, "SLUICE_AHEAD"),
+            step_aside=_switch(env, "SLUICE_STEP_ASIDE"),
+            lazy_images=_switch(env, "SLUICE_LAZY_IMAGES"),
+            torch_randomness=_randomness(env) == "torch",
+            report=_switch(env, "SLUICE_REPORT", "off"),
             feeder_socket=env.get("SLUICE_FEEDER_SOCKET") or None,
             feeder_binary=env.get("SLUICE_FEEDER_BINARY") or None,
             threads=_number(env, "SLUICE_THREADS", 0, int),
@@ -41,13 +54,20 @@ class Settings:
         )
 
 
-def _switch(env: Mapping[str, str], name: str) -> bool:
-    value = env.get(name, "on").strip().lower()
-    if value in ("", "on", "1", "true", "yes"):
+def _switch(env: Mapping[str, str], name: str, default: str = "on") -> bool:
+    value = env.get(name, "").strip().lower() or default
+    if value in ("on", "1", "true", "yes"):
         return True
     if value in ("off", "0", "false", "no"):
         return False
     raise SettingError(f"{name}={value!r}: use on or off")
+
+
+def _randomness(env: Mapping[str, str]) -> str:
+    value = env.get("SLUICE_RANDOMNESS", "").strip().lower() or "sample"
+    if value not in ("sample", "torch"):
+        raise SettingError(f"SLUICE_RANDOMNESS={value!r}: use sample or torch")
+    return value
 
 
 def _number(env: Mapping[str, str], name: str, default, kind):

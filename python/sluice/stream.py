@@ -1,60 +1,45 @@
 """One pass of one iterator over its samples, as seen by the feeder: which batches are asked for, which have come.
 
-Exactly-once: a request is in `_pending` from the moment it is made until its answer is accepted; an answer whose request is
-not there (a duplicate, a straggler of a lost feeder, one for a closed stream) is discarded and its slot given back. After a
-lost connection everything pending is asked for again. So each seq is handed over once, whatever the other end does.
+Exactly-once: a request is in `_pending` from the moment it is made until its answer is accepted. An answer whose request is not there (a duplicate, a
+straggler of a lost feeder, one for a closed stream) is discarded. Its slot is given back. After a lost connection everything pending is asked for
+again. So each seq is handed over once, whatever the other end does.
 """
 
 from __future__ import annotations
 
 import enum
 import logging
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable
+from typing import Protocol
 
-import torch
-
+from sluice import remaining
 from sluice.accounting import Account, Totals
+from sluice.answer import Answer
 from sluice.computation import BatchRequest
-from sluice.failures import NOT_LOADED
-from sluice.notices import log
-from sluice.pipeline import NotSendable, Pipeline
-from sluice.structure import unpack
-
-if TYPE_CHECKING:
-    from sluice.connection import Connection
-    from sluice.session import Session
+from sluice.failures import NOT_LOADED, NotSendable
+from sluice.history import History
+from sluice.notices import log, say_once
+from sluice.pipeline import Pipeline
+from sluice.session import Session
 
 
-class Answer:
-    """A `batch` or `error` frame, together with the session in whose arena its slot lies."""
+class Link(Protocol):
+    """The connection, as far as a stream needs to know it. `condition` guards all but `clock`, `where` and `has_delivered`."""
 
-    def __init__(self, message: dict, blob: bytes, session: Session) -> None:
-        self.message = message
-        self.blob = blob
-        self._session = session
-        self._copies: list[torch.Tensor] | None = None
+    condition: threading.Condition
+    clock: Callable[[], float]
+    session: Session | None
+    streams: set[Stream]
+    trouble: str
+    has_delivered: bool
 
     @property
-    def failed(self) -> bool:
-        return self.message["type"] == "error"
+    def where(self) -> str: ...
 
-    def copy_out(self) -> None:
-        """Gives the slot back at once if the feeder asked for that. Not only when the loop gets here: the batch that the
-        loop waits for may be waiting for this slot."""
-        if self.message.get("copy") and not self.failed:
-            self._copies = self._session.arena.adopt(self.message["slot"], self.message["tensors"], copy=True)
+    def patience_ends_seconds(self) -> float | None: ...
 
-    def open(self) -> Any:
-        """The batch; from now on its tensors own the slot. Call once, and not after `discard`."""
-        tensors = self._copies
-        if tensors is None:
-            tensors = self._session.arena.adopt(self.message["slot"], self.message["tensors"])
-        return unpack(self.blob, tensors) if self.blob else tensors
-
-    def discard(self) -> None:
-        """Gives the slot back unread."""
-        if not self.failed and self._copies is None:
-            self._session.release(self.message["slot"])
+    def close_stream(self, stream: Stream) -> None: ...
 
 
 class Outcome(enum.Enum):
@@ -68,22 +53,29 @@ class Stream:
     """Thread-safe through the connection's condition: the iterating thread requests and takes, the connection's thread
     delivers. Methods beginning with `on_` are for the connection, which holds the condition while it calls them."""
 
-    def __init__(self, connection: Connection, pipeline: Pipeline, base_seed: int, seed_epoch: int, epoch: int,
-                 prefetch_batches: int, batch_size: int) -> None:
-        """`seed_epoch`: the epoch of the seeds; `epoch`: the loop's, for people. `batch_size`: samples, 1 if unbatched."""
+    def __init__(self, connection: Link, pipeline: Pipeline, base_seed: int, seed_epoch: int, epoch: int,
+                 prefetch_batches: int, batch_size: int, after: Stream | None = None, history: History | None = None) -> None:
+        """`seed_epoch`: the epoch of the seeds; `epoch`: the loop's, for people. `batch_size`: samples, 1 if unbatched.
+        `after`: the pass after which this one is expected to begin. Until it has begun, its batches are made ahead.
+        `history`: of this pass, if virtual workers make its batches; a request is added before it is made."""
         self.account = Account(starting=not connection.has_delivered)
         self.pipeline = pipeline
         self._connection = connection
-        self._base_seed = base_seed
-        self._seed_epoch = seed_epoch
+        self.base_seed = base_seed
+        self.seed_epoch = seed_epoch
         self._epoch = epoch
-        self._prefetch_batches = prefetch_batches
+        self.prefetch_batches = prefetch_batches
         self._batch_size = batch_size
+        self.after = after
         self._pending: dict[int, BatchRequest] = {}
         self._ready: dict[int, Answer] = {}
         self._session: Session | None = None  # In which this stream is open; None while there is none.
         self._number: int | None = None       # By which the session knows this stream,
         self.pipeline_number: int | None = None  # and its pipeline.
+        self._tried_in: Session | None = None    # The session in which a batch was asked for that has not failed.
+        self._trials: set[int] = set()           # Batches asked for only to try executors: their answers are not wanted.
+        self._history = history
+        self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()
         self._given_up = ""                   # Why no feeder can serve this pipeline, if that is so.
         self._noticed_fallback = False
@@ -92,25 +84,86 @@ class Stream:
 
     def begin(self) -> None:
         """Opens the stream. Raises NotSendable if the pipeline cannot leave this process."""
-        self.pipeline.registration(self._prefetch_batches, self._batch_size)
+        self.pipeline.registration(self.prefetch_batches, self._batch_size)
         with self._connection.condition:
             self._connection.streams.add(self)
             self.on_connected(self._connection.session)
 
+    def begin_next(self, base_seed: int, seed_epoch: int) -> Stream:
+        """Opens the stream of the pass that is expected after this one, of the same pipeline. Raises as `begin`."""
+        following = Stream(self._connection, self.pipeline, base_seed, seed_epoch, self._epoch + 1, self.prefetch_batches, self._batch_size, self)
+        following.begin()
+        return following
+
+    def take_over(self, wanted: Stream) -> bool:
+        """Whether this stream, of batches made ahead, may be used instead of `wanted`, which has not begun. From then on it is
+        that one. Raises NotSendable if the pipeline cannot leave this process."""
+        if self._identity != wanted._identity or not self.pipeline.is_like(wanted.pipeline):
+            return False
+        with self._connection.condition:
+            if self not in self._connection.streams:
+                return False
+            self.after, self.pipeline, self.account, self._epoch = None, wanted.pipeline, wanted.account, wanted._epoch
+            return True
+
+    @property
+    def _identity(self) -> tuple:
+        return self._connection, self.base_seed, self.seed_epoch, self.prefetch_batches, self._batch_size
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether its batches are made ahead."""
+        return self.after is not None
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a feeder takes its requests at present."""
+        return self._session is not None and not self._given_up
+
     @property
     def limit_batches(self) -> int:
-        """How many requests may be outstanding: made, and not yet handed to the loop."""
+        """How many requests may be outstanding: made, and not yet handed to the loop. Batches made ahead use what another limit
+        leaves."""
         with self._connection.condition:
             if self._session is None or self._session.window_batches is None:
-                return self._prefetch_batches
-            return max(1, self._session.window_batches // max(1, len(self._connection.streams)))
+                return self.prefetch_batches
+            sharing = sum(not stream.is_ahead for stream in self._connection.streams)
+            return max(1, self._session.window_batches // max(1, sharing))
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether an executor of the present feeder has made a batch of this pipeline."""
+        with self._connection.condition:
+            return self._session is not None and self.pipeline_number in self._session.proven_pipelines
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether the present feeder has been asked for anything, and may still answer."""
+        with self._connection.condition:
+            return self._session is not None and self._tried_in is self._session
+
+    @property
+    def has_warm_feeder(self) -> bool:
+        """Whether an executor of the present feeder has made a batch of any Python pipeline."""
+        with self._connection.condition:
+            return self._session is not None and bool(self._session.proven_pipelines)
 
     def request(self, request: BatchRequest) -> None:
-        """Asks for a batch. The seqs of a stream ascend."""
+        """Asks for a batch, in the order in which the loop needs them; only the one by which an executor is tried may be
+        asked for before earlier ones."""
         with self._connection.condition:
             self._pending[request.seq] = request
-            if self._session is not None:
-                self._session.send(self._frame(request))
+            self._tried_in = self._session
+            if self._session is not None and not self._given_up:
+                self._send(request)
+
+    def try_executor(self, request: BatchRequest) -> None:
+        """Asks for a batch that is made elsewhere, so that an executor loads the pipeline. The answer is dropped."""
+        with self._connection.condition:
+            self._tried_in = self._session
+            if self._session is not None and not self._given_up:
+                self._trials.add(request.seq)
+                self._send(request)
 
     def take(self, seq: int | None, deadline_seconds: float | None) -> tuple[int, Answer] | Outcome:
         """The answer for `seq`, or for any seq if None, as soon as it is there. After COMPUTE_HERE the caller computes the
@@ -158,7 +211,8 @@ class Stream:
         if session is None or self._given_up:
             return
         try:
-            frame, blob = self.pipeline.registration(self._prefetch_batches, self._batch_size)
+            frame, shipment = self.pipeline.registration(self.prefetch_batches, self._batch_size)
+            state = self.pipeline.state()
         except NotSendable as obstacle:
             self._give_up(str(obstacle))
             return
@@ -166,11 +220,16 @@ class Stream:
         self._number = session.number()
         session.streams[self._number] = self
         self._reported = self.account.totals()
-        self.pipeline_number = session.register_pipeline(frame, blob)
+        self.pipeline_number = session.register_pipeline(frame, shipment)
         opening = {"type": "open", "stream": self._number, "pipeline": self.pipeline_number}
-        session.send({**opening, "base_seed": self._base_seed, "epoch": self._seed_epoch})
+        if self._history is not None:
+            opening |= {"virtual_workers": self.pipeline.num_workers, "portable": self.pipeline.is_iterable}
+        self._informed.clear()
+        self._trials.clear()
+        session.send({**opening, "base_seed": self.base_seed, "epoch": self.seed_epoch}, state)
         for request in self._pending.values():
-            session.send(self._frame(request))
+            self._tried_in = session
+            self._send(request)
         self._noticed_fallback = False
 
     def on_disconnected(self) -> None:
@@ -179,8 +238,16 @@ class Stream:
     def on_answer(self, answer: Answer) -> None:
         """Keeps the answer if it is still asked for. One that says that the executor could not load the pipeline is none."""
         seq = answer.message["seq"]
-        if answer.message.get("exception_type") == NOT_LOADED and seq in self._pending:
+        if answer.failed:
+            self._tried_in = None
+        elif self._session is not None and self.pipeline.native is None:
+            self._session.proven_pipelines.add(self.pipeline_number)
+        is_wanted = seq in self._pending or seq in self._trials
+        self._trials.discard(seq)
+        if answer.message.get("exception_type") == NOT_LOADED and is_wanted:
             self.on_pipeline_refused(answer.message["message"])
+        elif answer.does_not_fit and is_wanted:
+            self._give_up(f"{answer.message['message']}; the arena is SLUICE_ARENA_BYTES or, in a TrainingJob, spec.feeder.arena")
         elif self._pending.pop(seq, None) is None:
             answer.discard()
         else:
@@ -206,7 +273,8 @@ class Stream:
         self._ready.clear()
         self._pending.clear()
         if self._session is not None and self._number is not None:
-            self._session.send(self.progress())
+            if not self.is_ahead:
+                self._session.send(self.progress())
             self._session.send({"type": "close", "stream": self._number})
             del self._session.streams[self._number]
         self._session, self._number = None, None
@@ -215,6 +283,7 @@ class Stream:
         """The `progress` frame: totals since this stream was opened in this session, so that a feeder that restarted does
         not count twice."""
         totals = self.account.totals().since(self._reported)
+        left = remaining.samples()
         return {
             "type": "progress",
             "stream": self._number,
@@ -225,17 +294,26 @@ class Stream:
             "queue_depth": len(self._ready),
             "queue_capacity": len(self._ready) + len(self._pending),
             "epoch": self._epoch,
+            **({} if left is None else {"remaining_samples": left}),
         }
 
-    def _frame(self, request: BatchRequest) -> dict:
-        fields = {"seq": request.seq, "position": request.position, "indices": request.indices}
-        return {"type": "request", "stream": self._number, **fields}
+    def _send(self, request: BatchRequest) -> None:
+        """With the first request for a virtual worker goes what it has made before: in another session, or before a resume."""
+        message = {"type": "request", "stream": self._number, "seq": request.seq, "position": request.position, "indices": request.indices}
+        history = b""
+        if self._history is not None and request.worker_id not in self._informed:
+            self._informed.add(request.worker_id)
+            history = self._history.before(request)
+        if history:
+            self._session.send(message, history)
+        else:
+            self._session.request(message)
 
     def _give_up(self, reason: str) -> None:
         if self._given_up:
             return
         self._given_up = reason
-        log.warning("no feeder can run this pipeline (%s); computing batches in this process", reason)
+        say_once(logging.WARNING, f"no feeder can run this pipeline ({reason}); computing batches in this process")
         self._connection.condition.notify_all()
 
     def _notice_fallback(self) -> None:

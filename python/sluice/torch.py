@@ -8,18 +8,33 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any, TypeVar
 
 import torch.utils.data
-from torch.utils.data import IterableDataset, MapDataPipe
+from torch.utils.data import IterableDataset, IterDataPipe, MapDataPipe
 
-from sluice import checkpoint
+from sluice import checkpoint, frameworks, replay, report
+from sluice.ahead import Foresight
 from sluice.checkpoint import Progress
+from sluice.computation import untouched_process
+from sluice.failures import KeepsState, NotSendable, TooLarge
 from sluice.feeder import NoFeeder, feeder_in_words, shared_connection
+from sluice.forks import can_fork
+from sluice.image_library import image_library_paths
+from sluice.iterable_iterator import IterableIterator
 from sluice.iterator import FeederIterator
 from sluice.notices import say_once
-from sluice.pipeline import NotSendable, describe_loader
+from sluice.payback import Payback
+from sluice.pipeline import Pipeline, Sent, describe_loader
+from sluice.remaining import Announcement
 from sluice.settings import Settings
+from sluice.shipment import Description
+from sluice.source_cache import cache_in_words
+from sluice.surroundings import wants_lazy_images
+from sluice.worker_setup import only_seeds
+
+_MOST_COPY_BYTES = 16 << 20
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -37,49 +52,133 @@ class _TorchInstead(Exception):
 class DataLoader(torch.utils.data.DataLoader[_T_co]):
     """torch.utils.data.DataLoader with the same constructor, arguments and results.
 
-    With num_workers > 0 and a map-style dataset the batches come from a feeder, in the sampler's order, each exactly once;
-    otherwise, and where there is no feeder, everything is torch's own. num_workers is what torch's documentation says it is for
-    get_worker_info(), worker_init_fn and prefetching; how many threads or machines really work is the feeder's affair, and no
-    batch depends on it.
+    With num_workers > 0 the batches come from a feeder, in torch's order, each exactly once. Otherwise, and where there is no feeder, torch's own
+    iterators make them. num_workers has torch's documented meaning for get_worker_info(), worker_init_fn and prefetching. The feeder decides how
+    many threads or machines really work, and no batch depends on it.
     """
 
-    # Class-level defaults: the constructor is torch's, untouched, for the frameworks that build loaders from its signature.
+    # Class-level defaults: frameworks build loaders from the constructor's signature, and some pass by the constructor.
     _next_epoch = 0
+    _sluice_kept: Description | Sent | None = None
+    _sluice_too_large: TooLarge | None = None
+    _sluice_state_found = ""  # What changes while the data set is read.
     _sluice_progress: Progress | None = None
     _sluice_resume: Progress | None = None
+    _sluice_announcement: Announcement | None = None
+    _sluice_foresight: Foresight | None = None
+    _sluice_payback: Payback | None = None
+
+    def __init__(self, *args: Any, snapshot_every_n_steps: int = 1, **kwargs: Any) -> None:
+        """torch's arguments. `snapshot_every_n_steps` is accepted for programs written for torchdata's StatefulDataLoader: a state
+        is made when it is asked for, and always of the present batch."""
+        super().__init__(*args, **kwargs)
 
     def explain(self) -> str:
         """Which executor makes this loader's batches and why, in words."""
         return explain(self)
 
-    def state_dict(self) -> dict[str, Any]:
-        """How far the loop has come, counting the batches it has *received*: JSON-serialisable.
+    def announce(self, *, epochs: int | None = None, batches: int | None = None) -> None:
+        """How long the loop will go on: so many epochs of this loader from now on, or so many batches. Call it before the loop,
+        on the loader that trains. Scarce CPU then goes to jobs that end soon; no batch depends on it.
 
-        Raises RuntimeError for a loader whose batches torch's own implementation makes (see `explain`)."""
+        Lightning's and Hugging Face's trainers say it by themselves. Raises ValueError unless exactly one number is given, at
+        least 1, and TypeError for epochs of a loader without a length."""
+        if epochs is not None:
+            len(self)
+        self._sluice_announcement = Announcement(self.batch_size or 1, epochs, batches)
+
+    def state_dict(self) -> dict[str, Any]:
+        """How far the loop has come, counting the batches it has *received*: JSON-serialisable. With num_workers=0 it includes what
+        the data set's own `state_dict` returns, if there is one.
+
+        Raises RuntimeError for a map-style data set that torch's own workers serve (see `explain`), for in_order=False with an
+        iterable one, and where SLUICE is off."""
         self._require_resumable("state_dict")
         if self._sluice_resume is not None:
             return checkpoint.save(self, self._sluice_resume)
         return checkpoint.save(self, self._sluice_progress)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iterator goes on where `state` was made: the same batches in the same order, with any number of workers.
-        The dataset, the kind of sampler, batch_size and drop_last must be the same. Raises checkpoint.StateError (a
+        """The next iterator goes on where `state` was made: the same batches in the same order, with any number of workers if the data
+        set is map-style. An iterable one needs the same number, and makes the batches before again unless it keeps its own state.
+        The dataset, the kind of sampler, batch_size and drop_last must be the same. Raises StateError (a
         ValueError) for a state that does not fit."""
         self._require_resumable("load_state_dict")
         self._sluice_resume = checkpoint.restore(self, state)
+        resume = self._sluice_resume
+        if self._resumes_in_torch() or (resume.base_seed is None and not resume.begun):
+            self._iterator = None  # Persistent workers have gone on from where the state was made, or had not begun there.
 
     def _get_iterator(self) -> Any:
         try:
             settings = Settings.from_environment()
             _check_offered(self, settings)
+            if self._sluice_too_large is not None:
+                raise self._sluice_too_large
+            frameworks.follow_transformers()
             connection = shared_connection(settings)
-            return FeederIterator(self, connection, describe_loader(self, settings.lowering))
+            pipeline = self._describe(settings)
+            self._sluice_foresight = (self._sluice_foresight or Foresight()) if settings.ahead and not pipeline.is_sticky else None
+            payback = self._payback(settings, pipeline)
+            in_process = payback is not None and not payback.pays and not payback.forks_at_once
+            if in_process and threading.current_thread() is threading.main_thread():
+                _load(pipeline)  # Other threads never make batches themselves.
+            iterator_class = IterableIterator if pipeline.is_iterable else FeederIterator
+            batches = iterator_class(self, connection, pipeline, payback)
+            self._sluice_kept = pipeline.kept
+            self._note("served natively" if pipeline.native is not None else f"served in Python: {pipeline.reason}")
+            return batches
         except (_TorchInstead, NoFeeder, NotSendable) as reason:
-            if self._sluice_resume is not None:
+            if self._sluice_resume is not None and not self._resumes_in_torch():
                 raise RuntimeError(f"the loaded state cannot be resumed by torch's own workers: {reason}") from None
+            if isinstance(reason, TooLarge):
+                self._sluice_too_large = reason.with_traceback(None)
             if getattr(reason, "worth_saying", True):
                 say_once(logging.WARNING, f"using torch's own workers: {reason}")
-            return super()._get_iterator()
+            self._note(f"left to torch: {reason}")
+            return self._leave_to_torch()
+
+    def _leave_to_torch(self) -> Any:
+        """torch's own iterator, with an account of what the loop has had where it can be resumed."""
+        return replay.iterator(self) if self._resumes_in_torch() else super()._get_iterator()
+
+    def _resumes_in_torch(self) -> bool:
+        return Settings.from_environment().enabled and not replay.obstacle(self)
+
+    def _note(self, outcome: str) -> None:
+        report.note(self, outcome)
+
+    def _describe(self, settings: Settings) -> Pipeline:
+        """The present pipeline. Raises NotSendable, and _TorchInstead if only torch's workers can keep its state."""
+        pipeline = _describe(self, settings)
+        if pipeline.is_iterable:
+            if self._sluice_resume is not None and self._sluice_resume.begun and self._sluice_resume.streams is None:
+                raise _TorchInstead("the loaded state was made with torch's own workers, which count no streams")
+            return pipeline
+        try:
+            pipeline.registration(1, 1)
+        except KeepsState as found:
+            self._sluice_state_found = f"the data set changes while it is read: {found}"
+            pipeline = _describe(self, settings)
+        if pipeline.is_sticky:
+            if self.persistent_workers:
+                raise _TorchInstead(f"{pipeline.reason}, and persistent workers go on over all epochs")
+            say_once(logging.WARNING, f"{pipeline.reason}; virtual workers beside this process make the batches, no data worker does")
+        return pipeline
+
+    def _payback(self, settings: Settings, pipeline: Pipeline) -> Payback | None:
+        """What decides when this loader's executors are started; None if they are started at once. Forks make the first batch where
+        this process must not: batches that have to end within a time, that may overtake one another, that keep state, or of much
+        data, of which this process would hold a further copy. Raises NotSendable."""
+        if not settings.step_aside or pipeline.native is not None:
+            return None
+        any_order = not getattr(self, "in_order", True)  # torch has it since 2.6.
+        forks_at_once = pipeline.is_sticky or self.timeout > 0 or any_order or pipeline.copy_bytes() > _MOST_COPY_BYTES
+        if forks_at_once and not can_fork():
+            return None
+        if self._sluice_payback is None or self._sluice_payback.forks_at_once != forks_at_once:
+            self._sluice_payback = Payback(forks_at_once)
+        return self._sluice_payback
 
     def _take_resume(self) -> Progress | None:
         """For the iterator that begins an epoch: what to resume, once."""
@@ -92,10 +191,13 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         self._next_epoch = progress.epoch + 1
 
     def _require_resumable(self, method: str) -> None:
+        if self._resumes_in_torch():
+            return
         try:
             _check_offered(self, Settings.from_environment())
         except _TorchInstead as reason:
-            raise RuntimeError(f"{method} needs a loader that Sluice serves, and this one is torch's own: {reason}") from None
+            why = "; ".join(filter(None, (str(reason), replay.obstacle(self))))
+            raise RuntimeError(f"{method} needs a loader that Sluice serves, and this one is torch's own: {why}") from None
 
 
 def explain(loader: torch.utils.data.DataLoader) -> str:
@@ -108,13 +210,35 @@ def explain(loader: torch.utils.data.DataLoader) -> str:
     served = feeder_in_words(settings)
     if served is None:
         return "executor: torch's own (there is no feeder: no SLUICE_FEEDER_SOCKET, no SLUICE_FEEDER_BINARY, no bundle)"
-    pipeline = describe_loader(loader, settings.lowering)
+    pipeline = _describe(loader, settings)
+    if pipeline.is_iterable:
+        streams = f"by {loader.num_workers} streams, one for each worker"
+        return f"executor: python, {streams}\n  because {pipeline.reason}\n{_images_in_words()}feeder: {served}"
+    if pipeline.is_sticky:
+        return f"executor: python, by virtual workers beside this process\n  because {pipeline.reason}\n{_images_in_words()}feeder: {served}"
     if pipeline.native is None:
-        return f"executor: python\n  not native because {pipeline.reason}\nfeeder: {served}"
+        return f"executor: python\n  not native because {pipeline.reason}\n{_images_in_words()}feeder: {served}"
     n = pipeline.native
     dtype = str(n.image_dtype).removeprefix("torch.")
     batch = f"[n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
-    return f"executor: native\n  {n.samples} JPEG files -> images {batch}\nfeeder: {served}"
+    operations = "".join(f"    {line}\n" for line in n.operations_in_words())
+    return f"executor: native\n  {n.samples} JPEG files -> images {batch}\n  by the native operations\n{operations}{cache_in_words(settings)}feeder: {served}"
+
+
+def _images_in_words() -> str:
+    return "  JPEGs that PIL opens are decoded late and natively\n" if wants_lazy_images() and image_library_paths() else ""
+
+
+def _load(pipeline: Pipeline) -> None:
+    """Loads the copy that this process makes its first batches from. Raises NotSendable, and _TorchInstead for user objects
+    that can be pickled but not unpickled: torch's workers are forked and need neither."""
+    try:
+        with untouched_process():
+            pipeline.computation()
+    except NotSendable:
+        raise
+    except Exception as error:
+        raise _TorchInstead(f"the dataset, its transforms or collate_fn cannot be unpickled ({type(error).__name__}: {error})") from None
 
 
 def _check_offered(loader: Any, settings: Settings) -> None:
@@ -123,11 +247,41 @@ def _check_offered(loader: Any, settings: Settings) -> None:
         raise _TorchInstead("num_workers is 0: batches are made in this process, as asked", worth_saying=False)
     if not settings.enabled:
         raise _TorchInstead("SLUICE is off", worth_saying=False)
-    if isinstance(loader.dataset, IterableDataset):
-        raise _TorchInstead("iterable datasets are not offered yet")
-    if isinstance(loader.dataset, MapDataPipe):
+    if isinstance(loader.dataset, (IterDataPipe, MapDataPipe)):
         raise _TorchInstead("datapipes are not offered")
+    if isinstance(loader.dataset, IterableDataset):
+        _check_iterable(loader)
     if loader.multiprocessing_context is not None:
         raise _TorchInstead("multiprocessing_context asks for processes of a particular kind")
     if loader.prefetch_factor == 0:
         raise _TorchInstead("prefetch_factor is 0")
+    if loader.persistent_workers and _state_kept(loader):
+        raise _TorchInstead(f"{_state_kept(loader)}, and persistent workers keep that over all epochs")
+
+
+def _check_iterable(loader: Any) -> None:
+    """Raises _TorchInstead for loaders of iterable data sets that are no streams."""
+    if loader.persistent_workers:
+        raise _TorchInstead("persistent workers keep their copies of an iterable data set over all epochs")
+    if not getattr(loader, "in_order", True):
+        raise _TorchInstead("with in_order=False the streams of an iterable data set have no order")
+
+
+def _state_kept(loader: Any) -> str:
+    """The state that each worker must keep for itself, as far as it is known before the data set is pickled; "" if none."""
+    if isinstance(loader.dataset, IterableDataset):
+        return "the data set is iterable: each worker reads its own copy, from the first batch to the last"
+    function = loader.worker_init_fn
+    if function is None or only_seeds(function):
+        return getattr(loader, "_sluice_state_found", "")
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"worker_init_fn {name} may do more than give each worker a seed of its own"
+
+
+def _describe(loader: Any, settings: Settings) -> Pipeline:
+    """How executors would make the loader's batches. Pickles nothing."""
+    kept = getattr(loader, "_sluice_kept", None)
+    pipeline = describe_loader(loader, settings.lowering, kept, _state_kept(loader))
+    if settings.torch_randomness and not pipeline.is_sticky and (pipeline.native is None or pipeline.native.draws):
+        return describe_loader(loader, False, kept, "SLUICE_RANDOMNESS is torch")
+    return pipeline

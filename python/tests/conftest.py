@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -30,6 +31,8 @@ def clean_slate(monkeypatch):
     # No test may depend on luck: a loop that waits in vain is stopped by its deadline, not by falling back in silence.
     monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "60")
     monkeypatch.setenv("SLUICE_LOSS_PATIENCE_SECONDS", "60")
+    # Their loops are so short that no executor would be worth its start; test_stepping_aside.py tests when one is.
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "off")
     warnings.filterwarnings("ignore", message="This DataLoader will create")
     notices.forget()
     torch.manual_seed(0)
@@ -40,12 +43,17 @@ def clean_slate(monkeypatch):
 class RealFeeder:
     """The feeder's own program, as a sidecar would run it."""
 
-    def __init__(self, directory: Path, threads: int = 2, arena_bytes: int = 64 << 20) -> None:
+    def __init__(self, directory: Path, threads: int = 2, arena_bytes: int = 64 << 20, workers: str = "") -> None:
         self.path = str(directory / "real.sock")
         command = [REAL_BINARY, "--socket", self.path, "--threads", str(threads), "--arena-bytes", str(arena_bytes)]
         command += ["--metrics-address", "none", "--insecure", "--python-path", str(Path(__file__).resolve().parent.parent)]
+        command += ["--workers", workers] if workers else []
         self.log = open(directory / "real.log", "w+b")
         self._process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def stop(self) -> None:
         self._process.terminate()
@@ -55,6 +63,28 @@ class RealFeeder:
             self._process.kill()
             self._process.wait()
         self.log.close()
+
+
+class RealWorker:
+    """A data worker's own program, of one thread. Feeders reach it at `address`."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        command = [Path(REAL_BINARY).with_name("sluice-worker"), "--listen", self.address, "--insecure", "--threads", "1", "--drain-seconds", "1"]
+        self._process = subprocess.Popen([*command, "--python-path", str(Path(__file__).resolve().parent.parent)])
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(20)
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
-"""A feeder in Python for deterministic tests: section 4 of the contract over a real Unix socket and a real memfd, in a process
-of its own, one batch at a time, with faults on demand. Native pipelines are run by torchvision itself.
+"""A feeder in Python for deterministic tests: section 4 of the contract over a real Unix socket and a real memfd. It runs in a process of its own,
+makes one batch at a time, and has faults on demand. Native pipelines are run by torchvision itself.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import select
 import socket
+import struct
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ import torch
 from sluice.computation import BatchRequest, Computation, PythonPipeline
 from sluice.failures import describe
 from sluice.framing import FrameParser, encode
+from sluice.sealed_memory import SealedMemory
+from sluice.shipment import describe_pipeline
 from sluice.structure import layout, pack
 
 _CONTROL_SECONDS = 60
@@ -38,6 +41,8 @@ class Faults:
     silent: bool = False               # Accepts requests and never answers.
     refuse_native: bool = False        # `ready` with an error for native pipelines.
     refuse_all: bool = False
+    lose_executors: int = 0            # Answers so many requests with the loss of their executor.
+    hang_up: bool = False              # Closes the connection at each request, without an answer.
     fail_native: bool = False          # Answers every request of a native pipeline with an error.
     keep_answering_closed: bool = False  # Computes and sends batches for streams that have been closed.
 
@@ -63,7 +68,7 @@ class FakeFeeder:
 
     def ask(self) -> dict:
         """Records: requests (list of [seq, position, indices]), progress (last frame by stream), closed (streams), held
-        (slots not given back), pipelines (executors registered), hello, opens."""
+        (slots not given back), pipelines (executors registered), hello, opens, forgotten."""
         return self._call({})
 
     def stop(self) -> None:
@@ -78,32 +83,71 @@ class FakeFeeder:
         return self._control.recv()
 
 
+def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
+    """Of a native pipeline: its JSON, and its files as (path, label)."""
+    header, _, table = blob.partition(b"\n")
+    spec = json.loads(header)
+    count = spec["source"]["files"]
+    run_count, directories_bytes, names_bytes = struct.unpack_from("<QQQ", table)
+    labels = struct.unpack_from(f"<{count}q", table, 24)
+    runs = list(struct.iter_unpack("<II", table[24 + 8 * count : 24 + 8 * count + 8 * run_count]))
+    directories = table[-names_bytes - directories_bytes : -names_bytes].decode().split("\0")
+    names = table[-names_bytes:].decode().split("\0")[:-1]
+    directory_of = {first: directories[number] for number, first in runs}
+    files, directory = [], ""
+    for index in range(count):
+        directory = directory_of.get(index, directory)
+        files.append((os.path.join(directory, names[index]), labels[index]))
+    return spec, files
+
+
 class _NativeFolder(torch.utils.data.Dataset):
     """A native spec run by torchvision."""
 
-    def __init__(self, spec: dict) -> None:
+    def __init__(self, specification: bytes) -> None:
         from torchvision import transforms
         from torchvision.datasets.folder import pil_loader
+        from torchvision.transforms import InterpolationMode, v2
+
+        spec, files = read_specification(specification)
 
         self._load = pil_loader
-        self._source = spec["source"]
+        self._root, self._files = spec["source"]["root"], files
         makers = {
             "decode_rgb": lambda op: [],
             "random_resized_crop": lambda op: [transforms.RandomResizedCrop(op["size"], op["scale"], op["ratio"])],
-            "resize": lambda op: [transforms.Resize(op["size"] if len(op["size"]) == 2 else op["size"][0])],
+            "resize": lambda op: [transforms.Resize(op["size"], InterpolationMode(op["interpolation"]), op.get("max_size"))],
+            "random_crop": lambda op: [(v2 if op.get("generation") == 2 else transforms).RandomCrop(op["size"], None, op.get("pad_if_needed", False))],
+            "pad": lambda op: [transforms.Pad(op["padding"], tuple(op.get("fill", [0])), op.get("mode", "constant"))],
+            "random_vertical_flip": lambda op: [transforms.RandomVerticalFlip(op["p"])],
+            "random_grayscale": lambda op: [transforms.RandomGrayscale(op["p"])],
+            "color_jitter": lambda op: [transforms.ColorJitter(**{name: tuple(value) for name, value in op.items() if name != "op"})],
+            "to_float": lambda op: [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)],
+            "random_erasing": lambda op: [transforms.RandomErasing(op["p"], op["scale"], op["ratio"], op["value"])],
             "center_crop": lambda op: [transforms.CenterCrop(op["size"])],
             "random_horizontal_flip": lambda op: [transforms.RandomHorizontalFlip(op["p"])],
             "to_tensor": lambda op: [transforms.ToTensor()],
             "normalize": lambda op: [transforms.Normalize(op["mean"], op["std"])],
         }
+        augmentations = {
+            "posterize": lambda image, bits: transforms.functional.posterize(image, int(bits)),
+            "sharpness": lambda image, less_one: transforms.functional.adjust_sharpness(image, 1 + less_one),
+            "solarize": transforms.functional.solarize,
+        }
+        makers |= {
+            "grayscale": lambda op: [transforms.Grayscale(3)],
+            "random_rotation": lambda op: [transforms.RandomRotation(op["degrees"], InterpolationMode(op["interpolation"]), fill=op.get("fill", 0))],
+            "augment": lambda op: [lambda image: augmentations[op["name"]](image, *op["magnitudes"])],
+            "random_apply": lambda op: [v2.RandomApply([step for inner in op["ops"] for step in makers[inner["op"]](inner)], op["p"])],
+        }
         steps = [step for op in spec["ops"] for step in makers[op["op"]](op)]
-        if not any(op["op"] == "to_tensor" for op in spec["ops"]):
+        if not any(op["op"] in ("to_tensor", "to_float") for op in spec["ops"]):
             steps.append(transforms.PILToTensor())
         self._transform = transforms.Compose(steps)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        image = self._load(os.path.join(self._source["root"], self._source["paths"][index]))
-        return self._transform(image), self._source["labels"][index]
+        path, label = self._files[index]
+        return self._transform(self._load(os.path.join(self._root, path))), label
 
 
 class _Server:
@@ -112,6 +156,7 @@ class _Server:
         self._faults = faults
         self._records = records
         self._parser = FrameParser()
+        self._descriptors: deque[int] = deque()
         self._memory = os.memfd_create("fake-arena")
         self._arena_bytes = faults.slots * faults.slot_bytes
         os.ftruncate(self._memory, self._arena_bytes)
@@ -120,6 +165,7 @@ class _Server:
         self._arena = mmap.mmap(self._memory, self._arena_bytes)
         self._free = deque(range(faults.slots))
         self._pipelines: dict[int, tuple[str, Computation, int]] = {}
+        self._memories: dict[int, SealedMemory] = {}
         self._streams: dict[int, dict] = {}
         self._requests: deque[dict] = deque()
         self.held: list[int] = []
@@ -127,9 +173,10 @@ class _Server:
     def readable(self) -> bool:
         """Reads what there is; False at the end of the connection."""
         try:
-            data = self._socket.recv(1 << 16)
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 1)
         except ConnectionResetError:
             return False
+        self._descriptors.extend(descriptors)
         for message, blob in self._parser.feed(data):
             getattr(self, "_on_" + message["type"])(message, blob)
         return bool(data)
@@ -145,16 +192,30 @@ class _Server:
         if stream.get("closed") and not self._faults.keep_answering_closed:
             return True
         executor, computation, num_workers = self._pipelines[stream["pipeline"]]
+        made = b""
+        if "virtual_workers" in stream:
+            computation, history = stream["computation"], stream["history"]
+            if request["history"]:
+                history[request["seq"] % num_workers] = request["history"]
+            made = history[request["seq"] % num_workers]
+            history[request["seq"] % num_workers] += struct.pack(f"<{len(request['indices']) + 1}q", len(request["indices"]), *request["indices"])
         about = {"stream": request["stream"], "seq": request["seq"]}
+        if self._faults.hang_up:
+            return False
+        if self._faults.lose_executors > 0:
+            self._faults.lose_executors -= 1
+            self._send({"type": "error", **about, "exception_type": "ExecutorLost", "message": "it was killed"})
+            return True
         if executor == "native" and self._faults.fail_native:
             self._send({"type": "error", **about, "exception_type": "OSError", "message": "broken", "traceback": "native"})
             return True
         worker = {"worker_id": request["seq"] % num_workers, "num_workers": num_workers}
         seeds = {"base_seed": stream["base_seed"], "epoch": stream["epoch"]}
         try:
-            batch = computation.compute(
-                BatchRequest(request["seq"], position=request["position"], indices=request["indices"], **seeds, **worker)
-            )
+            if "virtual_workers" not in stream:
+                computation.renew(stream["state"])
+            wanted = BatchRequest(request["seq"], position=request["position"], indices=request["indices"], **seeds, **worker)
+            batch = computation.compute(wanted, made)
             tensors, structure = pack(batch)
         except Exception as error:
             fields, blob = describe(error)
@@ -201,29 +262,38 @@ class _Server:
             self._send({"type": "window", "batches": self._faults.window_batches})
 
     def _on_pipeline(self, message: dict, blob: bytes) -> None:
+        memory = SealedMemory(self._descriptors.popleft())
         self._records["pipelines"].append(message["executor"])
         native = message["executor"] == "native"
         if self._faults.refuse_all or (native and self._faults.refuse_native):
             self._send({"type": "ready", "pipeline": message["id"], "error": "refused for the test"})
             return
         if native:
-            blob = PythonPipeline(_NativeFolder(json.loads(blob)), None, True, None).dumps()
+            memory = describe_pipeline(PythonPipeline(_NativeFolder(bytes(memory.view())), None, True))[0].shipment.memory
         try:
-            computation = Computation(blob)
+            computation = Computation(memory)
         except Exception as error:
             self._send({"type": "ready", "pipeline": message["id"], "error": str(error)})
             return
+        self._memories[message["id"]] = memory
         self._pipelines[message["id"]] = (message["executor"], computation, message["num_workers"])
         self._send({"type": "ready", "pipeline": message["id"], "fingerprint": "0"})
 
     def _on_open(self, message: dict, blob: bytes) -> None:
         self._records["opens"] += 1
-        self._streams[message["stream"]] = message
+        self._streams[message["stream"]] = {**message, "state": blob}
+        if "virtual_workers" in message and message["pipeline"] in self._memories:
+            computation = Computation(self._memories[message["pipeline"]], blob)
+            self._streams[message["stream"]] |= {"computation": computation, "history": [b""] * message["virtual_workers"]}
+
+    def _on_forget(self, message: dict, blob: bytes) -> None:
+        self._records["forgotten"] += 1
 
     def _on_request(self, message: dict, blob: bytes) -> None:
         self._records["requests"].append([message["seq"], message["position"], message["indices"]])
         if self._streams[message["stream"]]["pipeline"] in self._pipelines:
-            self._requests.append(message)
+            self._requests.append({**message, "history": blob})
+            self._records["histories"] += bool(blob)
 
     def _on_release(self, message: dict, blob: bytes) -> None:
         for slot in message["slots"]:
@@ -240,7 +310,7 @@ class _Server:
 
 def _serve(path: str, control: Any, faults: Faults) -> None:
     torch.set_num_threads(1)
-    records: dict = {"requests": [], "progress": {}, "closed": [], "pipelines": [], "opens": 0, "connections": 0}
+    records: dict = {"requests": [], "progress": {}, "closed": [], "pipelines": [], "opens": 0, "connections": 0, "forgotten": 0, "histories": 0}
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)
     listener.listen()

@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     for option in ("--socket", "--threads", "--arena-bytes", "--metrics-address", "--python-path"):
         parser.add_argument(option)
-    for switch in ("--insecure", "--exit-with-parent"):
+    for switch in ("--insecure", "--exit-with-parent", "--threads-by-loaders"):
         parser.add_argument(switch, action="store_true")
     arguments = parser.parse_args()
     if os.environ.get("FAKE_FEEDER_FAILS"):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import random
+import threading
 from collections import namedtuple
 
 import numpy
 import torch
-from torch.utils.data import Dataset, IterableDataset, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
+TORCH_HAS_IN_ORDER = "in_order" in inspect.signature(DataLoader).parameters  # since 2.6
 Point = namedtuple("Point", ["x", "y"])
 
 
@@ -76,6 +79,19 @@ class WorkerFacts(Numbers):
         return torch.tensor([info.id, info.num_workers, info.seed % 2**31, info.dataset.tag])
 
 
+class OwnGenerator(Numbers):
+    """Sample i is a draw of a generator that worker_init_fn puts into the dataset."""
+
+    rng = None
+
+    def __getitem__(self, index: int):
+        return torch.tensor([index, int(self.rng.integers(1 << 40))])
+
+
+def give_generator(worker_id: int) -> None:
+    get_worker_info().dataset.rng = numpy.random.default_rng(get_worker_info().seed)
+
+
 def tag_dataset(worker_id: int) -> None:
     get_worker_info().dataset.tag = 100 + worker_id
 
@@ -139,3 +155,31 @@ def first_only(samples):
 
 def as_points(samples):
     return Point(torch.stack([sample[0] for sample in samples]), len(samples))
+
+
+class Leaving(Numbers):
+    """Sample 5 ends the interpreter, or tries to."""
+
+    def __init__(self, reason: BaseException) -> None:
+        super().__init__()
+        self.reason = reason
+
+    def __getitem__(self, index: int):
+        if index == 5:
+            raise self.reason
+        return super().__getitem__(index)
+
+
+class Threaded(Numbers):
+    """Starts a thread when it is unpickled, as some libraries do."""
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
+class Processes(Numbers):
+    """Sample i is (its process, the process that it was forked from)."""
+
+    def __getitem__(self, index: int):
+        return torch.tensor([os.getpid(), os.getppid()])

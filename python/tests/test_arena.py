@@ -14,6 +14,7 @@ from conftest import eventually
 from sample_datasets import Bytes
 from sluice.arena import Arena
 from sluice.framing import ProtocolError
+from sluice.structure import DTYPES
 from sluice.torch import DataLoader
 
 
@@ -32,14 +33,14 @@ def descriptor(dtype="float32", shape=(2, 3), offset=4096):
     return {"dtype": dtype, "shape": list(shape), "offset": offset, "nbytes": int(numpy.prod(shape)) * itemsize}
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "bool"])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_tensors_alias_the_memory(arena, dtype):
     mapped, memory, released = arena
     (tensor,) = mapped.adopt(7, [descriptor(dtype)])
     assert tensor.dtype is getattr(torch, dtype) and tensor.shape == (2, 3)
     assert tensor.data_ptr() == mapped.address + 4096
     memory[4096:8192] = b"\1" * 4096
-    assert bytes(tensor.view(torch.uint8).numpy().tobytes()) == b"\1" * tensor.numel() * tensor.element_size()
+    assert bytes(tensor.reshape(-1).view(torch.uint8).numpy().tobytes()) == b"\1" * tensor.numel() * tensor.element_size()
     assert released == []
 
 
@@ -98,13 +99,14 @@ def test_nothing_leaks_over_a_thousand_batches(make_fake):
     fake = make_fake(slots=6, slot_bytes=1 << 16)
     gc.collect()
     descriptors_before = None
-    for number, batch in enumerate(DataLoader(Bytes(4000, 5000), batch_size=4, num_workers=2)):
+    loader = DataLoader(Bytes(4000, 5000), batch_size=4, num_workers=2)  # While it lives, so does the memory of its pipeline.
+    for number, batch in enumerate(loader):
         assert batch[:, 0].tolist() == [(4 * number + offset) % 251 for offset in range(4)]
         if number == 10:
             descriptors_before = len(os.listdir("/proc/self/fd"))
     assert number == 999
     assert len(os.listdir("/proc/self/fd")) == descriptors_before
-    del batch
+    del batch, loader
     eventually(lambda: not fake.ask()["held"])
 
 

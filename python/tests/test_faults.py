@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import socket
 from collections import deque
 
+import numpy
 import pytest
 import torch
 
 from conftest import eventually
 from sample_datasets import Failing, Numbers, OwnError, Unpicklable
 from sluice.connection import _send_some
+from sluice.framing import Outgoing
 from sluice.iterator import FeederIterator
 from sluice.torch import DataLoader
 from test_loader import equal, indices_of
@@ -69,13 +72,14 @@ def test_what_a_feeder_said_before_it_went_is_read_even_if_it_cannot_be_answered
     ours.setblocking(False)
     theirs.sendall(b"its last batch")
     theirs.close()
-    outgoing = deque([memoryview(b"a release"), memoryview(b"a request")])
+    outgoing = deque([Outgoing(b"a release"), Outgoing(b"a request")])
     _send_some(ours, outgoing)
     assert not outgoing
     assert ours.recv(100) == b"its last batch" and ours.recv(100) == b""
 
 
-def test_requests_carry_the_position_of_their_first_sample(make_fake):
+def test_requests_carry_the_position_of_their_first_sample(make_fake, monkeypatch):
+    monkeypatch.setenv("SLUICE_AHEAD", "off")
     fake = make_fake()
     list(DataLoader(Numbers(10), batch_size=4, num_workers=2))
     assert fake.ask()["requests"] == [[0, 0, [0, 1, 2, 3]], [1, 4, [4, 5, 6, 7]], [2, 8, [8, 9]]]
@@ -232,3 +236,64 @@ def test_persistent_iterators_survive_a_break_in_the_middle(make_fake):
             break
     assert isinstance(loader._iterator, FeederIterator)
     assert indices_of(loader)[-1] == [36]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_pipeline_is_described_once_and_forgotten_when_no_loader_needs_it(make_fake, persistent):
+    fake = make_fake()
+    dataset = Numbers(8)
+    loader = DataLoader(dataset, batch_size=4, num_workers=2, persistent_workers=persistent)
+    for epoch in range(3):
+        dataset.epoch = epoch
+        assert indices_of(loader) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert fake.ask()["pipelines"] == ["python"] and fake.ask()["forgotten"] == 0
+    del loader
+    gc.collect()
+    eventually(lambda: fake.ask()["forgotten"] == 1)
+    list(DataLoader(dataset, batch_size=4, num_workers=2))
+    assert fake.ask()["pipelines"] == ["python", "python"]
+
+
+def test_an_array_that_changes_is_described_anew_and_the_old_one_forgotten(make_fake):
+    fake = make_fake()
+    dataset = Numbers(8)
+    loader = DataLoader(dataset, batch_size=4, num_workers=2)
+    for epoch in range(3):
+        dataset.table = numpy.full(100_000, epoch)
+        list(loader)
+    assert len(fake.ask()["pipelines"]) == 3
+    eventually(lambda: fake.ask()["forgotten"] == 2)
+
+
+def test_a_socket_of_another_user_leaves_the_work_to_torch(tmp_path, monkeypatch, caplog):
+    (tmp_path / "feeder.sock").touch()
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", str(tmp_path / "feeder.sock"))
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert not isinstance(iter(DataLoader(Numbers(), num_workers=1)), FeederIterator)
+    assert "belongs to another user" in caplog.text
+
+
+def test_a_torch_without_in_order_hands_over_in_order(make_fake):
+    make_fake(newest_first=True)
+    loader = DataLoader(Numbers(8), batch_size=2, num_workers=2)
+    vars(loader).pop("in_order", None)
+    assert indices_of(loader) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+def test_a_batch_whose_executor_is_lost_is_made_here(make_fake, caplog):
+    expected = undisturbed(make_fake)
+    make_fake(lose_executors=3)
+    torch.manual_seed(21)
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=3)
+    assert equal(expected, [batch for _ in range(2) for batch in loader])
+    assert sum("computing such batches in this process" in record.message for record in caplog.records) == 1
+
+
+def test_a_feeder_that_goes_down_again_and_again_before_it_answers_does_not_stop_the_loop(make_fake):
+    expected = undisturbed(make_fake)
+    fake = make_fake(hang_up=True)  # The patience for a loss is longer than a test may take.
+    torch.manual_seed(21)
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=3)
+    batches = list(loader)
+    fake.set(hang_up=False)
+    assert equal(expected, [*batches, *loader])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import numpy
 import pytest
 import torch
-from torch.utils.data import BatchSampler, DataLoader as TorchLoader, RandomSampler, Subset, SubsetRandomSampler, WeightedRandomSampler
+from torch.utils.data import BatchSampler, DataLoader as TorchLoader, Dataset, RandomSampler, Subset, SubsetRandomSampler, WeightedRandomSampler
 
-from sample_datasets import (Batched, Failing, Homebound, Keyed, Mixed, Numbers, OddError, OwnError, Point, WorkerFacts, as_points,
-                             fail_at_start, first_only, tag_dataset)
+from sample_datasets import (TORCH_HAS_IN_ORDER, Batched, Failing, Homebound, Keyed, Mixed, Numbers, OddError, OwnError, Point, WorkerFacts,
+                             as_points, fail_at_start, first_only)
 from sluice.iterator import FeederIterator
+from sluice.structure import DTYPES
 from sluice.torch import DataLoader
 
 
@@ -66,6 +68,36 @@ def test_gives_the_samples_that_torch_gives_in_the_same_order(any_feeder, case):
     else:
         keys = [[indices_of(epoch) for epoch in which] for which in batches]
     assert keys[0] == keys[1]
+
+
+class OfEveryType(Dataset):
+    """Tensors of every type of torch's: those that the data set holds, small and large, and those that it makes."""
+
+    def __init__(self):
+        self.held = {name: torch.arange(4).to(torch.float32).to(dtype) for name, dtype in DTYPES.items()}
+        self.large = torch.arange(1 << 17, dtype=torch.int32).view(torch.uint32) if hasattr(torch, "uint32") else None
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        made = {name: torch.tensor(float(index)).to(dtype) for name, dtype in DTYPES.items()}
+        return {"held": self.held, "made": made, "large": None if self.large is None else self.large[index]}
+
+
+def test_tensors_of_every_type_arrive(any_feeder):
+    batches = [list(loader_class(OfEveryType(), batch_size=None, num_workers=1)) for loader_class in (TorchLoader, DataLoader)]
+    assert len(batches[0]) == len(batches[1]) == 6
+    for wanted, given in zip(*batches, strict=True):
+        for part in ("held", "made"):
+            for name in DTYPES:
+                assert given[part][name].dtype is DTYPES[name]
+                assert bits(given[part][name]) == bits(wanted[part][name]), name
+        assert wanted["large"] is None or int(given["large"]) == int(wanted["large"])
+
+
+def bits(tensor):
+    return tensor.reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def test_leaves_the_main_generator_as_torch_does(any_feeder):
@@ -149,10 +181,10 @@ def test_worker_info_is_that_of_the_virtual_worker(any_feeder):
     torch.manual_seed(4)
     base_seed = torch.empty((), dtype=torch.int64).random_().item()
     torch.manual_seed(4)
-    batches = list(DataLoader(WorkerFacts(12), batch_size=2, num_workers=3, worker_init_fn=tag_dataset))
+    batches = list(DataLoader(WorkerFacts(12), batch_size=2, num_workers=3))
     for number, batch in enumerate(batches):
         worker = number % 3
-        assert batch[0].tolist() == [worker, 3, (base_seed + worker) % 2**31, 100 + worker]
+        assert batch[0].tolist() == [worker, 3, (base_seed + worker) % 2**31, -1]
 
 
 ERRORS = {
@@ -234,6 +266,7 @@ def test_dataset_changes_between_epochs_are_seen(any_feeder):
     assert indices_of(loader) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
+@pytest.mark.skipif(not TORCH_HAS_IN_ORDER, reason="this torch has no in_order")
 def test_out_of_order_hands_over_each_batch_once(any_feeder):
     batches = indices_of(DataLoader(Numbers(), batch_size=4, num_workers=4, in_order=False))
     assert sorted(index for batch in batches for index in batch) == list(range(37))
@@ -242,3 +275,15 @@ def test_out_of_order_hands_over_each_batch_once(any_feeder):
 def test_a_pipeline_that_no_executor_can_load_is_computed_here(any_feeder, caplog):
     assert indices_of(DataLoader(Homebound(), batch_size=4, num_workers=2))[-1] == [36]
     assert "not in this process" in caplog.text
+
+
+@pytest.mark.parametrize("profiled", [True, False])
+def test_profilers_see_the_calls_of_the_iterator(make_fake, profiled):
+    make_fake()
+    observed = contextlib.nullcontext() if not profiled else torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    with observed:
+        batches = iter(DataLoader(Numbers(8), batch_size=4, num_workers=1))
+        assert [len(indices) for indices in indices_of(batches)] == [4, 4]
+    assert batches._num_yielded == 2
+    if profiled:
+        assert [event.count for event in observed.key_averages() if event.key == "enumerate(DataLoader)#FeederIterator.__next__"] == [3]

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 import torch
+from PIL import Image
 from torch.utils.data import Subset
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
@@ -60,18 +61,44 @@ def test_a_feeder_without_the_native_executor_changes_nothing(make_fake, image_r
     assert equal(expected, batches_of(image_root, case, monkeypatch, True))
 
 
-def test_a_broken_file_raises_what_the_original_raises(any_feeder, tmp_path, image_root):
+BROKEN = {
+    "no JPEG": (lambda whole: b"not a JPEG at all", "UnidentifiedImageError"),
+    "empty": (lambda whole: b"", "UnidentifiedImageError"),
+    "cut off": (lambda whole: whole[:-100], "OSError: image file is truncated"),
+    "only its header": (lambda whole: whole[:30], "Error"),
+    "gone": (lambda whole: None, "FileNotFoundError"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_file_raises_what_the_original_raises(any_feeder, tmp_path, image_root, case):
+    read_past_a_broken_file(tmp_path, image_root, case)
+
+
+def test_the_log_names_the_file_and_index_of_a_broken_sample(real_feeder, tmp_path, image_root, caplog):
+    read_past_a_broken_file(tmp_path, image_root, "cut off")
+    assert [line for line in caplog.messages if line.startswith("a sample fails: ")] == [
+        f"a sample fails: sample 0 of the batch, index 1: {tmp_path}/images/cat/1.jpg: the file is truncated"]
+
+
+def read_past_a_broken_file(tmp_path, image_root, case):
+    damage, error = BROKEN[case]
     folder = tmp_path / "images" / "cat"
     folder.mkdir(parents=True)
     whole = next(image_root.rglob("*.jpg")).read_bytes()
-    (folder / "0.jpg").write_bytes(whole)
-    (folder / "1.jpg").write_bytes(b"not a JPEG at all")
+    for name in ("0.jpg", "1.jpg", "2.jpg"):
+        (folder / name).write_bytes(whole)
     dataset = ImageFolder(tmp_path / "images", transforms.Compose(NATIVE["training on ImageNet"][0]))
+    broken = damage(whole)
+    (folder / "1.jpg").unlink() if broken is None else (folder / "1.jpg").write_bytes(broken)
     batches = iter(DataLoader(dataset, batch_size=1, num_workers=2))
     next(batches)
     with pytest.raises(Exception) as caught:
         next(batches)
-    assert "UnidentifiedImageError" in str(caught.value)
+    assert error in str(caught.value)
+    assert next(batches)[1].item() == 0
+    with pytest.raises(StopIteration):
+        next(batches)
 
 
 @pytest.mark.parametrize("key, found", [(-1, True), (23, False)])
@@ -93,7 +120,7 @@ def test_a_specification_that_the_real_feeder_does_not_know(real_feeder, image_r
 
     def from_the_future(*arguments):
         native = lower(*arguments)
-        return dataclasses.replace(native, spec=native.spec.replace(b"decode_rgb", b"decode_lab"))
+        return dataclasses.replace(native, header=native.header.replace(b"decode_rgb", b"decode_lab"))
 
     lower = pipeline.lower
     monkeypatch.setattr(pipeline, "lower", from_the_future)
@@ -101,3 +128,17 @@ def test_a_specification_that_the_real_feeder_does_not_know(real_feeder, image_r
     batches = list(DataLoader(dataset, batch_size=5, num_workers=2))
     assert [len(images) for images, _ in batches] == [5, 5, 5, 5, 3]
     assert "does not accept the native pipeline" in caplog.text and "decode_lab" in caplog.text
+
+
+@pytest.mark.parametrize("pixels_max, outcome", [(1_000, "DecompressionBombError"), (3_000, "DecompressionBombWarning")])
+def test_an_image_with_too_many_pixels_is_pillows_affair(real_feeder, image_root, monkeypatch, pixels_max, outcome):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", pixels_max)
+    folder = ImageFolder(image_root, transforms.Compose(NATIVE["training on ImageNet"][0]))
+    loader = DataLoader(folder, batch_size=5, num_workers=2)
+    assert loader.explain().startswith("executor: native")
+    if outcome == "DecompressionBombError":
+        with pytest.raises(Exception, match=outcome):
+            list(loader)
+    else:
+        with pytest.warns(Image.DecompressionBombWarning):
+            assert len(list(loader)) == 5

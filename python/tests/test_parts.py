@@ -11,12 +11,13 @@ import torch
 
 from sample_datasets import Point
 from sluice.accounting import Account, Totals
-from sluice.computation import module_path
-from sluice.framing import FrameParser, ProtocolError, encode
+from sluice.framing import MOST_JSON_BYTES, MOST_KEYS, FrameParser, ProtocolError, encode
 from sluice.notices import say_once
+from sluice.pipeline import Pipeline
 from sluice.seeds import collate_seed, sample_seed, seed_everything
 from sluice.settings import SettingError, Settings
 from sluice.structure import layout, pack, unpack
+from sluice.surroundings import module_path
 
 
 def test_the_first_seed_is_splitmix64s_first_output():
@@ -90,6 +91,28 @@ def test_structures_keep_what_the_arena_cannot_carry():
     assert type(again["point"]) is Point and again["complex"].dtype is torch.complex64
 
 
+SHARED = torch.arange(3)
+LISTS = {
+    "different tensors": ([torch.ones(2), SHARED], True),
+    "nothing": ([], True),
+    "a tensor twice": ([SHARED, SHARED], False),
+    "a tensor that is pickled": ([SHARED, torch.nn.Parameter(torch.ones(2))], False),
+    "a tuple": ((SHARED,), False),
+    "a list of a list": ([[SHARED]], False),
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_a_list_of_different_tensors_needs_no_structure(case):
+    batch, is_plain = LISTS[case]
+    tensors, structure = pack(batch)
+    assert (structure == b"") is is_plain
+    again = unpack(structure, [tensor.clone() for tensor in tensors])
+    assert type(again) is type(batch) and len(again) == len(batch) and str(again) == str(batch)
+    if case == "a tensor twice":
+        assert again[0] is again[1]
+
+
 def test_tensors_of_a_slot_are_aligned():
     descriptors, nbytes = layout([torch.ones(3), torch.arange(12).view(3, 4).t(), torch.tensor(1.0), torch.empty(0, 3)])
     assert [(d["offset"], d["nbytes"]) for d in descriptors] == [(0, 12), (64, 96), (192, 4), (256, 0)]
@@ -156,3 +179,25 @@ def test_a_script_behind_a_link_is_found_by_the_name_it_was_started_with(tmp_pat
     monkeypatch.setattr("sys.argv", [str(tmp_path / "train.py")])
     monkeypatch.setattr("sys.path", [str(tmp_path / "..2026_11_21"), "relative"])
     assert module_path() == [str(tmp_path / "..2026_11_21"), os.path.abspath("relative"), str(tmp_path)]
+
+
+KEYS = {
+    "none": ([], True),
+    "some": ([3, 0, 2**63 - 1, -(2**63)], True),
+    "too large": ([0, 2**63], False),
+    "too small": ([-(2**63) - 1], False),
+    "truth values": ([0, True], False),
+    "words": (["a"], False),
+    "as many as a frame holds": ([0] * MOST_KEYS, True),
+    "more": ([0] * (MOST_KEYS + 1), False),
+}
+
+
+@pytest.mark.parametrize("case", KEYS)
+def test_which_keys_a_feeder_can_be_asked_for(case):
+    keys, taken = KEYS[case]
+    assert Pipeline(None, None, "", 1).takes(keys) is taken
+
+
+def test_a_request_of_the_most_keys_fits_a_frame():
+    assert len(encode({"type": "request", "indices": [-(2**63)] * MOST_KEYS})) < MOST_JSON_BYTES

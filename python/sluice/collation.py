@@ -1,0 +1,53 @@
+"""Collating a batch as torch's workers do, except that tensors take no detour through named shared memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch.utils.data._utils import collate as torch_collate
+
+from sluice.structure import Stack, travels_in_arena
+
+_TORCH_TYPES = frozenset(torch_collate.default_collate_fn_map)  # Before anybody adds to them.
+_LEAVES = frozenset((torch.Tensor, int, float, bool, str, bytes))
+
+
+def collate(collate_fn: Any, auto_collation: bool, data: Any, stacks: bool = False) -> Any:
+    """`collate_fn` None stands for torch's default. `stacks`: a Stack may stand for a tensor, where no code but torch's sees it.
+    Raises whatever the user's code raises."""
+    if collate_fn is not None:
+        return collate_fn(data)
+    if not auto_collation:
+        return torch_collate.default_convert(data)
+    registered = torch_collate.default_collate_fn_map
+    if registered.get(torch.Tensor) is not torch_collate.collate_tensor_fn:
+        return torch_collate.collate(data, collate_fn_map=registered)  # The user has put a function of their own there.
+    postponed = stacks and registered.keys() == _TORCH_TYPES and _is_plain(data[0])
+    return torch_collate.collate(data, collate_fn_map={**registered, torch.Tensor: _postponed_stack if postponed else _stack})
+
+
+def _is_plain(sample: Any) -> bool:
+    """Whether torch alone puts the batch of such samples together."""
+    if type(sample) is dict:
+        return all(map(_is_plain, sample.values()))
+    if type(sample) in (list, tuple):
+        return all(map(_is_plain, sample))
+    return type(sample) in _LEAVES or type(sample) is getattr(sys.modules.get("numpy"), "ndarray", None)
+
+
+def _stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor:
+    """torch's collation of tensors without its detour: the arena is the shared memory here."""
+    first = batch[0]
+    if first.is_nested or first.layout is not torch.strided:
+        return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
+    return torch.stack(batch, 0)
+
+
+def _postponed_stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor | Stack:
+    first = batch[0]
+    alike = all(type(t) is torch.Tensor and t.shape == first.shape and t.dtype is first.dtype for t in batch)
+    if alike and all(map(travels_in_arena, batch)):
+        return Stack(batch)
+    return _stack(batch, collate_fn_map=collate_fn_map)

@@ -1,0 +1,139 @@
+"""Workers forked from the training process, as torch's own loader has them. They start in milliseconds and share its memory.
+
+They serve a loader that waits until an executor of the feeder has started, or for good where none pays: with them it waits no longer than with torch. A
+batch is a function of its request, so nothing shows where it was made. Where virtual workers make the batches, each worker is one of them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils.data import Dataset
+from torch.utils.data.dataloader import DataLoader as TorchLoader  # Bound now: programs replace the name by our class.
+
+from sluice.computation import BatchRequest, Computation, ForkComputation
+from sluice.failures import describe, reraise
+from sluice.generators import untouched_generators
+from sluice.history import History
+from sluice.surroundings import make_images_lazy, wants_lazy_images
+
+
+def can_fork() -> bool:
+    """Whether torch's workers would be forked here. A user who asks for another way has a reason: CUDA, or threads."""
+    method = multiprocessing.get_start_method(allow_none=True)
+    forks_by_default = sys.platform == "linux" and sys.version_info < (3, 14)
+    return (method == "fork" or (method is None and forks_by_default)) and not multiprocessing.current_process().daemon
+
+
+@dataclass
+class Forked:
+    """What a worker has answered."""
+
+    seq: int
+    batch: Any = None
+    failure: tuple[dict, bytes] | None = None
+
+    def open(self, worker_id: int) -> Any:
+        """The batch. Raises what the user's code has raised in the worker."""
+        if self.failure is not None:
+            reraise(*self.failure, worker_id)
+        return self.batch
+
+
+class Batches(Dataset):
+    """A data set whose keys are requests with what comes before them, and whose samples are batches."""
+
+    def __init__(self, computation: Computation | ForkComputation) -> None:
+        self._computation = computation
+
+    def __getitem__(self, given: tuple[BatchRequest, bytes]) -> Forked:
+        request, history = given
+        try:
+            return Forked(request.seq, self._computation.compute(request, history))
+        except (Exception, SystemExit) as error:
+            return Forked(request.seq, failure=describe(error))
+
+
+class _Given:
+    """A sampler of what has been given. It ends where nothing is left, and goes on when there is more."""
+
+    def __init__(self) -> None:
+        self.requests: deque[tuple[BatchRequest, bytes]] = deque()
+
+    def __iter__(self) -> Iterator[tuple[BatchRequest, bytes]]:
+        return self
+
+    def __next__(self) -> tuple[BatchRequest, bytes]:
+        if not self.requests:
+            raise StopIteration
+        return self.requests.popleft()
+
+
+class Forks:
+    """Of one iterator. Not thread-safe. Processes, queues and the notice of a worker that dies are torch's own loader's."""
+
+    def __init__(self, computation: Computation | ForkComputation, num_workers: int, prefetch_factor: int, in_order: bool,
+                 timeout_seconds: float = 0, history: History | None = None) -> None:
+        """`computation` is inherited by the workers: what changes in it afterwards they do not see. `timeout_seconds`: of `take`, 0
+        for none. `history`: of the pass, if virtual workers make its batches. All its batches are given then, in their order."""
+        self._given = _Given()
+        self._seqs: set[int] = set()
+        self._most_batches = num_workers * prefetch_factor
+        self._history = history
+        self._informed: set[int] = set()  # The virtual workers that know what they have made before.
+        order = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
+        with untouched_generators(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # The loader of the user has said already what torch thinks of so many workers.
+            loader = TorchLoader(Batches(computation), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
+                                 prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
+                                 worker_init_fn=_begin, **order)  # fmt: skip
+            self._batches = iter(loader)
+
+    def __contains__(self, seq: int) -> bool:
+        return seq in self._seqs
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._seqs
+
+    @property
+    def has_room(self) -> bool:
+        """Whether they may hold one more batch: as many as torch would prefetch."""
+        return len(self._seqs) < self._most_batches
+
+    def give(self, request: BatchRequest) -> None:
+        """REQUIRES: has_room."""
+        history = b""
+        if self._history is not None and request.worker_id not in self._informed:
+            self._informed.add(request.worker_id)
+            history = self._history.before(request)
+        self._seqs.add(request.seq)
+        self._given.requests.append((request, history))
+        self._batches._try_put_index()
+
+    def take(self) -> Forked:
+        """The next answer, in the order of the requests unless the loader wants them as they come. Blocks. REQUIRES: not is_idle.
+
+        Raises RuntimeError, torch's own, if a worker has died, and after the timeout."""
+        forked = next(self._batches)
+        self._seqs.remove(forked.seq)
+        return forked
+
+    def close(self) -> None:
+        """Ends the workers."""
+        self._batches._shutdown_workers()
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+def _begin(worker_id: int) -> None:
+    if wants_lazy_images():
+        make_images_lazy()

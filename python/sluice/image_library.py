@@ -1,0 +1,71 @@
+"""The native library that makes the pixels of lazy images (src/pipeline/image_library.h). Calls release the interpreter's lock."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+from pathlib import Path
+
+from sluice.image_plan import ImagePlan
+
+_PACKAGE = Path(__file__).resolve().parent
+_NAME = "libsluice_images.so"
+_VERSION = 1
+
+
+class _Plan(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int32) for name in ImagePlan._fields]
+
+
+class ImageLibrary:
+    """Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError if this process cannot use the library at `path`."""
+        # Another libjpeg may be loaded, with the same names of functions: the library must find its own first.
+        library = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL | getattr(os, "RTLD_DEEPBIND", 0))
+        try:
+            version = library.sluice_image_library_version()
+        except AttributeError as error:
+            raise OSError(f"{path}: {error}") from None
+        if version != _VERSION:
+            raise OSError(f"{path} is of version {version}, not {_VERSION}")
+        self._make_pixels = library.sluice_image_pixels
+        self._make_pixels.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_Plan), ctypes.c_char_p, ctypes.c_size_t]
+        self._make_tensor = library.sluice_image_tensor
+        self._make_tensor.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p]
+        self._make_tensor.restype = None
+        self._make_normalized = library.sluice_image_normalize
+        self._make_normalized.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_void_p] * 3]
+        self._make_normalized.restype = None
+
+    def pixels(self, file: bytes, plan: ImagePlan) -> bytes | None:
+        """RGB pixels in rows; None for a file or plan that Pillow itself must see to."""
+        pixels = bytes(plan.window_height * plan.window_width * 3)  # Nobody else has it yet: it may be written.
+        done = self._make_pixels(file, len(file), _Plan(*plan), pixels, len(pixels)) == 0
+        return pixels if done else None
+
+    def tensor(self, pixels: bytes, tensor_address: int) -> None:
+        """Writes [3][n] floats for n RGB pixels: each byte divided by 255."""
+        self._make_tensor(pixels, len(pixels) // 3, tensor_address)
+
+    def normalize(self, tensor_address: int, plane: int, mean_address: int, deviation_address: int, normalized_address: int) -> None:
+        """Writes [3][plane] floats: those of the tensor, less the channel's mean, divided by its deviation."""
+        self._make_normalized(tensor_address, plane, mean_address, deviation_address, normalized_address)
+
+
+def image_library_paths() -> list[Path]:
+    """Those that there are beside the feeder: of SLUICE_FEEDER_BINARY, of the bundle around this package or in it."""
+    folders = [_PACKAGE.parent.parent / "lib", _PACKAGE / "bundle" / "lib"]
+    if binary := os.environ.get("SLUICE_FEEDER_BINARY"):
+        folders.insert(0, Path(binary).parent)
+    return [folder / _NAME for folder in folders if (folder / _NAME).exists()]
+
+
+def find_image_library() -> ImageLibrary | None:
+    """None where there is none, or none for this machine's C library: images are then decoded by Pillow."""
+    for path in image_library_paths():
+        with contextlib.suppress(OSError):
+            return ImageLibrary(path)
+    return None

@@ -1,0 +1,282 @@
+"""JPEG images that decode late, for Dataset classes that open files with PIL (docs/designs/lazy-images.md).
+
+After install(), `PIL.Image.open` of a JPEG gives an image that stands for Pillow's. What training does first with an image is recorded:
+convert("RGB"), crop, resize, a mirror. The first use of pixels computes only those that are shown, natively, with Pillow's bytes.
+The object then turns into the plain Pillow object that it stands for. Pillow itself serves whatever cannot be recorded, and every
+file that the native library refuses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import io
+import threading
+from typing import Any
+
+from PIL import Image, JpegImagePlugin
+from PIL.JpegImagePlugin import JpegImageFile
+
+from sluice.image_library import ImageLibrary, find_image_library
+from sluice.image_plan import MOST_PIXELS, ImagePlan
+from sluice.image_tensors import ImageTensors
+
+_MOST_FILE_BYTES = 64 << 20
+_CHUNK_BYTES = 65536  # In which Pillow reads a file.
+_READ_BYTES = 1 << 20
+_END_OF_IMAGE = b"\xff\xd9"
+_RAW_MODES = {"RGB": "RGB", "L": "L", "CMYK": "CMYK;I"}
+_FLIP_LEFT_RIGHT = 0
+# Where an image keeps its pixels: newer Pillows have another name for it.
+_CORE = "_im" if "_im" in vars(Image.Image()) else "im"
+
+_library: ImageLibrary | None = None
+_tensors: ImageTensors | None = None
+_pillow = 0
+
+
+def install() -> bool:
+    """Makes this process's PIL lazy. False where it cannot be: no native library, a PIL that is not the released Pillow, or one
+    that opens JPEGs by somebody else's code."""
+    global _library, _pillow, _tensors
+    if _library is None:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
+            _pillow = int(importlib.metadata.version("pillow").split(".")[0])
+        _library = find_image_library() if _pillow else None
+        if _library is not None:
+            _tensors = ImageTensors(_library, frozenset((Image.Image, JpegImageFile, LazyImage, LazyJpegImageFile)))
+    Image.preinit()
+    factory, accept = Image.OPEN["JPEG"]
+    if _library is None or factory not in (JpegImagePlugin.jpeg_factory, _open):
+        return False
+    Image.OPEN["JPEG"] = (_open, accept)
+    return True
+
+
+def remove() -> None:
+    """Images opened from now on are Pillow's."""
+    factory, accept = Image.OPEN.get("JPEG", (None, None))
+    if factory is _open:
+        Image.OPEN["JPEG"] = (JpegImagePlugin.jpeg_factory, accept)
+    if _tensors is not None:
+        _tensors.remove()
+
+
+def _open(*arguments: Any, **options: Any) -> JpegImageFile:
+    _tensors.install()  # Here, because the first image tells that all imports are done.
+    image = JpegImagePlugin.jpeg_factory(*arguments, **options)
+    if type(image) is JpegImageFile:  # An image of several pictures is another class.
+        image.__class__ = LazyJpegImageFile
+    return image
+
+
+class _Pending:
+    """What an image will be made of: the file's bytes, and what to show of them. Thread-safe."""
+
+    __slots__ = ("file", "lock", "pixels", "plan")
+
+    def __init__(self, file: bytes, plan: ImagePlan) -> None:
+        self.file = file
+        self.plan = plan
+        self.pixels: bytes | None = None  # of the RGB image, once computed
+        self.lock = threading.RLock()
+
+    def compute(self) -> bytes:
+        """The RGB pixels. Raises what Pillow raises of the file."""
+        with self.lock:
+            if self.pixels is None:
+                pixels = _library.pixels(self.file, self.plan)
+                self.pixels = self.by_pillow().tobytes() if pixels is None else pixels
+            return self.pixels
+
+    def core(self) -> Any:
+        """The RGB pixels as Pillow keeps them."""
+        if self.pixels is None and self.plan.shows_all():
+            return self.by_pillow().im
+        return Image.frombytes("RGB", self.plan.size(), self.compute()).im
+
+    def by_pillow(self) -> Image.Image:
+        p = self.plan
+        image = self.opened().convert("RGB")
+        image = image.crop((p.source_left, p.source_top, p.source_left + p.source_width, p.source_top + p.source_height))
+        image = image.resize((p.resized_width, p.resized_height), p.interpolation)
+        image = image.crop((p.window_left, p.window_top, p.window_left + p.window_width, p.window_top + p.window_height))
+        return image.transpose(_FLIP_LEFT_RIGHT) if p.flip else image
+
+    def opened(self) -> JpegImageFile:
+        return JpegImageFile(io.BytesIO(self.file))
+
+
+class _Lazy:
+    """What both kinds of lazy images share. The instance's `_sluice` is its _Pending; an image whose file was not read has none."""
+
+    _plain_class: type
+    __hash__ = None
+
+    def _read(self) -> _Pending | None:
+        """What this image is made of; None if only Pillow can make it."""
+        return self.__dict__.get("_sluice")
+
+    def _plain(self) -> Any:
+        """This very object, as Pillow's. Raises what Pillow raises of the file."""
+        getattr(self, _CORE)
+        return self
+
+    def _get_core(self) -> Any:
+        if (pending := self.__dict__.get("_sluice")) is not None:
+            with pending.lock:
+                if "_sluice" in self.__dict__:  # Else another thread was faster.
+                    self._set_core(self._core_of(pending))
+        else:
+            self.__class__ = self._plain_class
+        return self.__dict__[_CORE]
+
+    def _set_core(self, core: Any) -> None:
+        self.__dict__[_CORE] = core
+        self.__class__ = self._plain_class
+        self.__dict__.pop("_sluice", None)
+
+    def _core_of(self, pending: _Pending) -> Any:
+        return pending.core()
+
+    def tobytes(self, encoder_name: str = "raw", *args: Any) -> bytes:
+        if self.mode == "RGB" and encoder_name == "raw" and args in ((), ("RGB",)) and (pending := self._read()) is not None:
+            return pending.compute()
+        return self._plain().tobytes(encoder_name, *args)
+
+    def convert(self, mode: str | None = None, *args: Any, **options: Any) -> Image.Image:
+        lazy = None
+        if mode == "RGB" and not args and not options and "transparency" not in self.info:
+            lazy = self._derived(lambda plan: plan)
+        return self._plain().convert(mode, *args, **options) if lazy is None else lazy
+
+    def copy(self) -> Image.Image:
+        lazy = self._recorded(lambda plan: plan)
+        return self._plain().copy() if lazy is None else lazy
+
+    __copy__ = copy
+
+    def crop(self, box: Any = None) -> Image.Image:
+        lazy = self._recorded(lambda plan: plan if box is None else plan.cropped(box))
+        return self._plain().crop(box) if lazy is None else lazy
+
+    def resize(self, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None) -> Image.Image:
+        lazy = None
+        if box is None and reducing_gap is None:
+            lazy = self._recorded(lambda plan: plan.resized(size, resample))
+        return self._plain().resize(size, resample, box, reducing_gap) if lazy is None else lazy
+
+    def transpose(self, method: Any) -> Image.Image:
+        lazy = None
+        if isinstance(method, int) and method == _FLIP_LEFT_RIGHT:
+            lazy = self._recorded(lambda plan: plan.mirrored())
+        return self._plain().transpose(method) if lazy is None else lazy
+
+    def _recorded(self, change: Any) -> Image.Image | None:
+        return self._derived(change) if self.mode == "RGB" else None
+
+    def _derived(self, change: Any) -> Image.Image | None:
+        """The RGB image with a changed plan; None if no plan says it."""
+        pending = self._read()
+        if pending is None or pending.pixels is not None:
+            return None
+        plan = change(pending.plan)
+        return None if plan is None else _lazy_image(_Pending(pending.file, plan), self)
+
+    def __eq__(self, other: object) -> bool:
+        return self._plain() == other
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._plain().__reduce_ex__(protocol)
+
+
+class LazyImage(_Lazy, Image.Image):
+    """Stands for an RGB image that Pillow makes of an opened JPEG."""
+
+    _plain_class = Image.Image
+
+
+class LazyJpegImageFile(_Lazy, JpegImageFile):
+    """Stands for an opened JPEG. It is as Pillow's until the first call that reads pixels: that reads the whole file, as Pillow's
+    load() does, and decodes nothing."""
+
+    _plain_class = JpegImageFile
+
+    def _read(self) -> _Pending | None:
+        pending = super()._read()
+        if pending is not None or not _can_be_read(self):
+            return pending
+        file = _whole_file(self.fp)
+        if file is None:
+            return None
+        # The rest is what Pillow's load() leaves behind.
+        self.tile, self.map, self.readonly = [], None, 0
+        if self._exclusive_fp and self._close_exclusive_fp_after_loading:
+            self.fp.close()
+        self.fp = None
+        self._sluice = _Pending(file, ImagePlan.of_all(self.size, _pillow))
+        return self._sluice
+
+    def _core_of(self, pending: _Pending) -> Any:
+        if self.mode == "RGB":
+            return pending.core()
+        image = pending.opened()
+        image.load()
+        return image.im
+
+    def load(self) -> Any:
+        return self._plain().load() if self._read() is None else _PixelAccess(self)
+
+
+class _PixelAccess:
+    """What load() returns. Most callers only want the file read and closed."""
+
+    def __init__(self, image: Image.Image) -> None:
+        self._image = image
+
+    def __getitem__(self, position: Any) -> Any:
+        return self._access()[position]
+
+    def __setitem__(self, position: Any, color: Any) -> None:
+        self._access()[position] = color
+
+    def _access(self) -> Any:
+        getattr(self._image, _CORE)
+        return self._image.load()
+
+
+for _lazy_class in (LazyImage, LazyJpegImageFile):
+    setattr(_lazy_class, _CORE, property(_lazy_class._get_core, _lazy_class._set_core))
+    # Programs print and compare the names of types.
+    _lazy_class.__module__ = _lazy_class._plain_class.__module__
+    _lazy_class.__name__ = _lazy_class.__qualname__ = _lazy_class._plain_class.__name__
+
+
+def _lazy_image(pending: _Pending, parent: Image.Image) -> LazyImage:
+    image = Image.Image()
+    image._mode, image._size = "RGB", pending.plan.size()
+    image.info = parent._copy_info() if hasattr(parent, "_copy_info") else parent.info.copy()
+    image._sluice = pending
+    image.__class__ = LazyImage
+    return image
+
+
+def _can_be_read(image: JpegImageFile) -> bool:
+    """Whether the image is as it was opened: no draft(), not closed; and of a size that the native library takes."""
+    width, height = image.size
+    limit = MOST_PIXELS if Image.MAX_IMAGE_PIXELS is None else min(MOST_PIXELS, Image.MAX_IMAGE_PIXELS)
+    tile = ("jpeg", (0, 0, width, height), 0, (_RAW_MODES.get(image.mode), ""))
+    return image.fp is not None and image.tile == [tile] and image.decoderconfig == () and width * height <= limit
+
+
+def _whole_file(opened: Any) -> bytes | None:
+    """The file's bytes. None if there are too many, or if Pillow would not read them all and find the image's end there: a file
+    that is cut off is Pillow's to refuse, at the call where it does."""
+    opened.seek(0)
+    file = opened.read(_READ_BYTES)
+    while part := opened.read(_READ_BYTES):
+        file += part
+        if len(file) > _MOST_FILE_BYTES:
+            return None
+    end = file.rfind(_END_OF_IMAGE, max(0, len(file) - _CHUNK_BYTES))
+    return file if end >= 0 and (end + 1) // _CHUNK_BYTES == (len(file) - 1) // _CHUNK_BYTES else None

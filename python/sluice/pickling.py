@@ -1,0 +1,184 @@
+"""Pickles of user objects for executors in other processes.
+
+Classes and functions of the script travel by value. Large arrays travel beside the pickle, uncopied. Objects that would silently change on the way
+are refused: memory that the trainer shares and may change, and random generators that each of torch's workers would advance for itself, unless
+virtual workers do that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import io
+import mmap
+import multiprocessing.managers
+import multiprocessing.shared_memory
+import pickle
+import random
+import sys
+from types import FunctionType
+from typing import Any
+
+import cloudpickle
+import cloudpickle.cloudpickle as tracking
+import torch
+
+from sluice.failures import KeepsState, NotSendable, TooLarge
+from sluice.structure import DTYPE_NAMES, DTYPES, NOT_PICKLED_BY_TORCH, travels_in_arena
+
+_PROTOCOL = 5
+_LARGE_BYTES = 64 << 10
+_SPAWNED_MAIN = "__mp_main__"  # What the script is called in a process that multiprocessing has spawned.
+
+
+def dump(value: Any, bytes_max: int, with_generators: bool) -> tuple[bytes, list[memoryview]]:
+    """The pickle, and the large arrays it refers to as raw bytes that are still the arrays' own memory. Raises TooLarge as
+    soon as all that exceeds `bytes_max`, NotSendable, KeepsState for a random generator unless `with_generators`, or
+    whatever the user's objects raise when pickled."""
+    if _SPAWNED_MAIN in sys.modules and _SPAWNED_MAIN not in cloudpickle.list_registry_pickle_by_value():
+        cloudpickle.register_pickle_by_value(sys.modules[_SPAWNED_MAIN])
+    file, arrays = _BoundedFile(bytes_max), []
+
+    def keep_in_pickle(buffer: pickle.PickleBuffer) -> bool:
+        memory = buffer.raw()
+        if memory.nbytes < _LARGE_BYTES:
+            return True
+        file.count(memory.nbytes)
+        arrays.append(memory)
+        return False
+
+    pickler = _Pickler(file, protocol=_PROTOCOL, buffer_callback=keep_in_pickle)
+    pickler.with_generators = with_generators
+    pickler.dump(value)
+    return file.getvalue(), arrays
+
+
+class _BoundedFile(io.BytesIO):
+    """Memory for a pickle, within a number of bytes that it shares with what travels beside it."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__()
+        self._bytes_max = bytes_max
+        self._bytes_left = bytes_max
+
+    def write(self, data: Any) -> int:
+        self.count(memoryview(data).nbytes)
+        return super().write(data)
+
+    def count(self, nbytes: int) -> None:
+        self._bytes_left -= nbytes
+        if self._bytes_left < 0:
+            raise TooLarge(f"the pickled dataset has more than the {self._bytes_max} bytes that can be sent")
+
+
+class _Pickler(cloudpickle.Pickler):
+    with_generators = False
+    _epochs: tuple[torch.Tensor, ...] = ()  # Shared memory that may travel: it says which epoch begins, and is read as it begins.
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type):
+            _name_for_all_ranks(obj)
+        elif isinstance(obj, _hugging_face_streams()):
+            self._epochs += (obj._epoch,)
+        elif isinstance(obj, torch.Tensor):
+            if _is_shared_tensor(obj) and not any(obj is epoch for epoch in self._epochs):
+                raise NotSendable(f"it holds a {type(obj).__name__} in shared memory, which this process may change at any time")
+            is_large = obj.nbytes >= _LARGE_BYTES and obj.is_contiguous()
+            if travels_in_arena(obj) and (is_large or obj.dtype in NOT_PICKLED_BY_TORCH):
+                memory = obj.contiguous().view(-1).view(torch.uint8).numpy()
+                return _tensor, (memory, DTYPE_NAMES[obj.dtype], tuple(obj.shape))
+        elif isinstance(obj, (multiprocessing.managers.BaseProxy, multiprocessing.shared_memory.SharedMemory)):
+            raise NotSendable(f"it holds a {type(obj).__name__}, which belongs to this process and its forked children")
+        elif isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
+            raise NotSendable("it holds an open file, whose position forked children share")
+        elif isinstance(obj, (random.Random, torch.Generator)):
+            return _reduce_generator(obj) or self._reduce_own_generator(obj)
+        elif "numpy" in sys.modules:
+            numpy = sys.modules["numpy"]
+            if isinstance(obj, numpy.ndarray) and _is_shared_array(obj):
+                raise NotSendable("it holds an array over shared memory, which this process may change at any time")
+            if isinstance(obj, (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)):
+                return _reduce_generator(obj) or self._reduce_own_generator(obj)
+        return super().reducer_override(obj)
+
+    def _reduce_own_generator(self, generator: Any) -> Any:
+        kind = type(generator).__name__
+        if any(generator is known for known in vars(sys.modules["__main__"]).values()):
+            raise NotSendable(f"it holds a random generator of the script ({kind}), which this process may advance, too")
+        if not self.with_generators:
+            raise KeepsState(f"it holds a random generator of its own ({kind})")
+        if isinstance(generator, torch.Generator):
+            if generator.device.type != "cpu":
+                raise NotSendable(f"it holds a random generator of {generator.device}")
+            return _torch_generator, (generator.get_state().numpy().tobytes(),)
+        return super().reducer_override(generator)
+
+
+def _tensor(memory: Any, dtype: str, shape: tuple) -> torch.Tensor:
+    return torch.from_numpy(memory).view(DTYPES[dtype]).view(shape)
+
+
+def _is_shared_tensor(tensor: torch.Tensor) -> bool:
+    return tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_shared()
+
+
+def _hugging_face_streams() -> tuple[type, ...]:
+    """The class of Hugging Face's streaming data sets, where it is imported."""
+    module = sys.modules.get("datasets.iterable_dataset")
+    return (module.IterableDataset,) if module is not None else ()
+
+
+def _is_shared_array(array: Any) -> bool:
+    """Whether the array lies in memory that other processes see: a mapping, a multiprocessing array, a shared tensor."""
+    owner = array
+    while owner is not None:
+        if isinstance(owner, torch.Tensor):
+            return _is_shared_tensor(owner)
+        if isinstance(owner, ctypes._SimpleCData | ctypes.Array | ctypes.Structure):
+            return hasattr(owner, "_wrapper")  # That is how multiprocessing keeps the memory of its ctypes alive.
+        if isinstance(owner, mmap.mmap):
+            return getattr(array, "mode", "r+") not in ("r", "c")  # numpy.memmap says how it is mapped.
+        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+    return False
+
+
+def _reduce_generator(generator: Any) -> Any | None:
+    """The process's own generators stay the process's own, wherever they are used. None for any other one."""
+    for name, find in _PROCESS_GENERATORS.items():
+        if name.split(".")[0] in sys.modules and generator is find():
+            return _process_generator, (name,)
+    return None
+
+
+def _torch_generator(state: bytes) -> torch.Generator:
+    return torch.Generator().set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+
+
+_PROCESS_GENERATORS = {
+    "random": lambda: random._inst,
+    "torch": lambda: torch.default_generator,
+    "numpy.random": lambda: sys.modules["numpy"].random.mtrand._rand,
+}
+
+
+def _process_generator(name: str) -> Any:
+    __import__(name)
+    return _PROCESS_GENERATORS[name]()
+
+
+def _name_for_all_ranks(definition: type) -> None:
+    """Gives a class of the script the identity that it has in every process of the job: cloudpickle would draw one at random.
+    Classes that look alike are told apart by the order in which they are first pickled."""
+    if definition in tracking._DYNAMIC_CLASS_TRACKER_BY_CLASS or tracking._should_pickle_by_reference(definition):
+        return
+    look = hashlib.sha256(f"{definition.__module__}.{definition.__qualname__}".encode())
+    for name in sorted(vars(definition)):
+        member = vars(definition)[name]
+        function = getattr(member, "__func__", getattr(member, "fget", member))
+        look.update(name.encode() + (function.__code__.co_code if isinstance(function, FunctionType) else b""))
+    with tracking._DYNAMIC_CLASS_TRACKER_LOCK:
+        number = 0
+        while (identity := f"{look.hexdigest()}-{number}") in tracking._DYNAMIC_CLASS_TRACKER_BY_ID:
+            number += 1
+        tracking._DYNAMIC_CLASS_TRACKER_BY_CLASS[definition] = identity
+        tracking._DYNAMIC_CLASS_TRACKER_BY_ID[identity] = definition

@@ -1,0 +1,171 @@
+"""torch's own iterators, with an account of what the loop has had. So the loaders that torch serves have a state, too.
+
+A map-style data set with num_workers=0 resumes by its sampler: no batch is made again. An iterable data set makes its first batches again, in the
+processes that made them before, and drops them. With num_workers=0 it is spared that if it has `state_dict` and `load_state_dict`, or if its
+iterator has them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
+
+from sluice.checkpoint import Progress, drawing, has_state
+from sluice.generators import StateError, capture_generators
+
+
+def obstacle(loader: Any) -> str:
+    """Why this loader cannot be resumed where torch serves it; "" if it can."""
+    if loader.num_workers == 0:
+        return ""
+    if not isinstance(loader.dataset, IterableDataset):
+        return "the state of a map-style data set is not kept with torch's own workers"
+    return "" if getattr(loader, "in_order", True) else "with in_order=False its batches come in another order each time"
+
+
+def iterator(loader: Any) -> Any:
+    """Raises StateError for a state that does not fit. REQUIRES: there is no obstacle."""
+    resume = loader._take_resume()
+    if resume is not None and resume.begun:
+        _check(loader, resume)
+    puts_back = resume is not None and resume.data is not None and _load_data(loader, resume)
+    if loader.num_workers > 0:
+        loader.check_worker_number_rationality()
+        return _InWorkers(loader, resume)
+    return _IterableHere(loader, resume) if isinstance(loader.dataset, IterableDataset) else _MapStyleHere(loader, resume, puts_back)
+
+
+def _load_data(loader: Any, resume: Progress) -> bool:
+    """Whether the data set has put torch's default generator back. All that had not been drawn comes from that then."""
+    before = torch.get_rng_state()
+    loader.dataset.load_state_dict(resume.data)
+    return not torch.equal(before, torch.get_rng_state())
+
+
+def _check(loader: Any, resume: Progress) -> None:
+    workers = _dividing_workers(loader)
+    if resume.virtual_workers != workers:
+        raise StateError(f"the state is of a data set divided by num_workers={resume.virtual_workers}, this one by num_workers={workers}")
+    if workers and resume.pass_number > 0:
+        raise StateError("persistent workers had gone on from earlier epochs; an iterable data set resumes in the first, or at an epoch's start")
+
+
+def _dividing_workers(loader: Any) -> int | None:
+    """The number by which an iterable data set may divide itself; None if it is map-style."""
+    return loader.num_workers if isinstance(loader.dataset, IterableDataset) else None
+
+
+class _Accounted(_BaseDataLoaderIter):
+    """Draws from the generators what torch's class draws. A resumed pass leaves the process's own as they are."""
+
+    def __init__(self, loader: Any, resume: Progress | None) -> None:
+        with drawing(loader, resume) as resuming:
+            generators = capture_generators(loader)
+            super().__init__(loader)
+            epoch = loader._next_epoch if resume is None else resume.epoch
+            self._progress = Progress(self._base_seed, True, 0, epoch, generators=generators, virtual_workers=_dividing_workers(loader))
+            loader._follow(self._progress)
+            if resuming:
+                self._skip(resume)
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        """torch calls this at the start, and with persistent_workers for every further epoch. `load_state_dict` ends such workers, so
+        that no state is resumed here."""
+        if first_iter:
+            super()._reset(loader, first_iter)
+            return
+        before, generators = self._progress, capture_generators(loader)
+        super()._reset(loader, first_iter)
+        self._progress = Progress(self._base_seed, True, before.pass_number + 1, loader._next_epoch, generators=generators,
+                                  virtual_workers=before.virtual_workers)
+        loader._follow(self._progress)
+
+    def _skip(self, resume: Progress) -> None:
+        """Passes over what the loop has had of the resumed epoch. Raises StateError if the epoch is too short for that."""
+        raise NotImplementedError
+
+
+class _MapStyleHere(_Accounted, _SingleProcessDataLoaderIter):
+    """A batch counts as soon as its indices are drawn, as torch does not make it again after an exception."""
+
+    def __init__(self, loader: Any, resume: Progress | None, puts_back: bool) -> None:
+        """`puts_back`: the data set has put torch's default generator back."""
+        self._next_seq = 0
+        self._puts_back = puts_back
+        self._drawn: deque[tuple[int, Any]] = deque()  # What a resumed pass has drawn, and the loop has not had.
+        super().__init__(loader, resume)
+        self._profile_name = f"enumerate(DataLoader)#{_SingleProcessDataLoaderIter.__name__}.__next__"
+
+    def _next_index(self) -> Any:
+        try:
+            seq, index = self._drawn.popleft() if self._drawn else self._draw()
+        except StopIteration:
+            self._progress.finished = True
+            raise
+        self._progress.hand_over(seq)
+        return index
+
+    def _draw(self) -> tuple[int, Any]:
+        index = super()._next_index()
+        self._next_seq += 1
+        return self._next_seq - 1, index
+
+    def _skip(self, resume: Progress) -> None:
+        """One batch further than consumed: many samplers draw only when first asked."""
+        end = max([resume.consumed, *(seq + 1 for seq in resume.beyond)])
+        if end == 0 and self._puts_back:
+            return
+        with contextlib.suppress(StopIteration):
+            while self._next_seq <= end:
+                self._drawn.append(self._draw())
+        if self._next_seq < end:
+            raise StateError(f"the sampler ends before batch {end}, where the state was made")
+        self._drawn = deque((seq, index) for seq, index in self._drawn if seq >= resume.consumed and seq not in resume.beyond)
+        self._progress.consumed, self._progress.beyond = resume.consumed, set(resume.beyond)
+        self._num_yielded = resume.handed_over
+
+
+class _Iterable(_Accounted):
+    """A batch counts when the loop gets it."""
+
+    def _next_data(self) -> Any:
+        try:
+            batch = super()._next_data()
+        except StopIteration:
+            self._progress.finished = True
+            raise
+        self._progress.hand_over(self._progress.consumed)
+        return batch
+
+    def _skip(self, resume: Progress) -> None:
+        if resume.data is not None or resume.iterator is not None:
+            self._progress.consumed = resume.consumed
+        while self._progress.consumed < resume.consumed:
+            try:
+                self._next_data()
+            except StopIteration:
+                raise StateError(f"the data set ends before batch {resume.consumed}, where the state was made") from None
+        self._num_yielded = resume.consumed
+
+
+class _IterableHere(_Iterable, _SingleProcessDataLoaderIter):
+    def __init__(self, loader: Any, resume: Progress | None) -> None:
+        super().__init__(loader, resume)
+        reading = self._dataset_fetcher.dataset_iter
+        if resume is not None and resume.iterator is not None:
+            if not has_state(reading):
+                raise StateError("the state holds that of the data set's iterator, but this iterator has no load_state_dict")
+            reading.load_state_dict(resume.iterator)
+        self._progress.reading = reading if has_state(reading) else None
+        self._profile_name = f"enumerate(DataLoader)#{_SingleProcessDataLoaderIter.__name__}.__next__"
+
+
+class _InWorkers(_Iterable, _MultiProcessingDataLoaderIter):
+    def __init__(self, loader: Any, resume: Progress | None) -> None:
+        super().__init__(loader, resume)
+        self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"

@@ -1,0 +1,138 @@
+"""What a forked worker would have shared with the trainer, taken along to an executor that was not forked.
+
+Code of the user may read any of it: environment variables, torch's default dtype, Pillow's switches, warning filters. It is
+captured when an iterator is made, which is when torch would fork. Whether images are lazy there (sluice.lazy_images) travels
+along, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import sys
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from sluice.settings import Settings
+
+# Variables that belong to the place where a process runs: what they decide was decided before any of the user's code.
+_LOCAL_VARIABLES = ("PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "JE_ARROW_MALLOC_CONF")
+_OWN_PREFIX = "SLUICE"
+# What launchers tell each process about itself.
+_RANK_VARIABLES = {
+    "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
+    "SLURM_TASK_PID", "SLURMD_NODENAME", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_NODE_RANK",
+    "PMI_RANK", "PMIX_RANK", "JOB_COMPLETION_INDEX", "PET_NODE_RANK", "HOSTNAME", "POD_NAME", "POD_IP",
+}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Plain values; `warning_filters` only those that can be pickled. `pillow` holds switches by module and name."""
+
+    environment: dict[str, str]
+    default_dtype: str
+    grad_enabled: bool
+    deterministic: tuple[bool, bool]
+    warning_filters: list[tuple]
+    pillow: dict[tuple[str, str], Any] = field(default_factory=dict)
+    image_backend: str | None = None
+    numpy_errors: dict[str, str] | None = None
+    lazy_images: bool = False
+
+    @staticmethod
+    def capture() -> Surroundings:
+        """Those of this process and thread."""
+        torchvision, numpy = sys.modules.get("torchvision"), sys.modules.get("numpy")
+        return Surroundings(
+            environment={name: value for name, value in os.environ.items() if _travels(name)},
+            default_dtype=str(torch.get_default_dtype()).removeprefix("torch."),
+            grad_enabled=torch.is_grad_enabled(),
+            deterministic=(torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
+            warning_filters=[entry for entry in warnings.filters if _picklable(entry)],
+            pillow={
+                (module, name): getattr(sys.modules[module], name)
+                for module, name in _PILLOW_SWITCHES
+                if module in sys.modules and _picklable(getattr(sys.modules[module], name, None))
+            },
+            image_backend=torchvision.get_image_backend() if torchvision is not None else None,
+            numpy_errors=numpy.geterr() if numpy is not None else None,
+            lazy_images=wants_lazy_images(),
+        )
+
+    def of_all_ranks(self) -> Surroundings:
+        """Without what differs between the processes of one job."""
+        environment = {name: value for name, value in self.environment.items() if name not in _RANK_VARIABLES}
+        return replace(self, environment=environment)
+
+    def enter(self) -> None:
+        """Makes them this process's: for an executor, which has nothing of its own to lose."""
+        for name in [name for name in os.environ if _travels(name) and name not in self.environment]:
+            del os.environ[name]
+        for name, value in self.environment.items():
+            if os.environ.get(name) != value:
+                os.environ[name] = value
+        torch.set_default_dtype(getattr(torch, self.default_dtype))
+        torch.set_grad_enabled(self.grad_enabled)
+        torch.use_deterministic_algorithms(self.deterministic[0], warn_only=self.deterministic[1])
+        warnings.resetwarnings()  # Which also drops what the warnings module remembers about the old ones.
+        warnings.filters[:] = self.warning_filters
+        for (module, name), value in self.pillow.items():
+            with contextlib.suppress(ImportError):
+                __import__(module)
+                setattr(sys.modules[module], name, value)
+        if self.image_backend is not None and "torchvision" in sys.modules:
+            sys.modules["torchvision"].set_image_backend(self.image_backend)
+        if self.numpy_errors is not None and "numpy" in sys.modules:
+            sys.modules["numpy"].seterr(**self.numpy_errors)
+        if self.lazy_images:
+            make_images_lazy()
+        elif "sluice.lazy_images" in sys.modules:
+            sys.modules["sluice.lazy_images"].remove()
+
+
+def wants_lazy_images() -> bool:
+    """Whether the processes that make this one's batches open PIL's JPEGs lazily, if they can."""
+    return "PIL.Image" in sys.modules and Settings.from_environment().lazy_images
+
+
+def make_images_lazy() -> None:
+    """In this process, if it can be."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("sluice.lazy_images").install()
+
+
+_PILLOW_SWITCHES = (("PIL.ImageFile", "LOAD_TRUNCATED_IMAGES"), ("PIL.Image", "MAX_IMAGE_PIXELS"))
+
+
+def _travels(variable: str) -> bool:
+    return variable not in _LOCAL_VARIABLES and not variable.startswith(_OWN_PREFIX)
+
+
+def _picklable(value: Any) -> bool:
+    try:
+        pickle.dumps(value)
+    except Exception:
+        return False
+    return True
+
+
+def module_path() -> list[str]:
+    """Where this process finds modules, as absolute paths, and the script's folder by the name it was started with: Python
+    resolves links in that one, and a script that comes from a ConfigMap lies behind a link to a folder that only its pod has."""
+    entries = [os.path.abspath(entry) for entry in sys.path]
+    if sys.argv and os.path.isfile(sys.argv[0]):
+        entries.append(os.path.dirname(os.path.abspath(sys.argv[0])))
+    return list(dict.fromkeys(entries))
+
+
+def enter_module_path(entries: list[str], directory: str) -> None:
+    """Finds modules where another process finds them."""
+    sys.path += [entry for entry in entries if entry not in sys.path]
+    with contextlib.suppress(OSError):  # A remote worker need not have that directory.
+        os.chdir(directory)

@@ -1,0 +1,290 @@
+"""torchvision's transforms as native operations (protocols.md, section 5): one function and one line of a table for each.
+
+A transform that is not in the table, a subclass, a hook or an unusual argument is an obstacle, and all obstacles are named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from sluice.augmentations import at_random, auto_augment, below_or_equal, rand_augment, random_rotation, sharpness, trivial_augment
+from sluice.failures import NotNative
+from sluice.lowered import MAX_OPS, MAX_SIDE_PIXELS, Lowered, fill_colour, name_of, probability
+
+
+def lower_transform(transform: Any, obstacles: list[str]) -> Lowered:
+    """Adds to `obstacles` what keeps the transform in Python."""
+    lowered = Lowered()
+    if not any(type(transform) is module.Compose for module in _generations()) or _has_hook(transform):
+        obstacles.append(f"the transform is {name_of(type(transform))}, not torchvision.transforms.Compose")
+        return lowered
+    before = len(obstacles)
+    for number, step in enumerate(transform.transforms, 1):
+        try:
+            _lower_step(step, lowered)
+        except NotNative as reason:
+            obstacles.append(f"transform {number}, {name_of(type(step))}, {reason}")
+    if len(obstacles) == before:
+        obstacles += _obstacles_of_the_result(lowered)
+    return lowered
+
+
+def _obstacles_of_the_result(lowered: Lowered) -> list[str]:
+    obstacles = []
+    if lowered.size is None:
+        obstacles.append("nothing brings the images to one size")
+    elif max(lowered.size) > MAX_SIDE_PIXELS:
+        obstacles.append(f"the images have a side above {MAX_SIDE_PIXELS} pixels")
+    if lowered.kind == "image":
+        obstacles.append("the transforms end with an image: ToTensor or PILToTensor is missing")
+    if len(lowered.ops) > MAX_OPS:
+        obstacles.append(f"there are more than {MAX_OPS} operations")
+    return obstacles
+
+
+def _generations() -> list:
+    return [module for name in ("torchvision.transforms", "torchvision.transforms.v2") if (module := sys.modules.get(name))]
+
+
+def _lower_step(step: Any, lowered: Lowered) -> None:
+    name = type(step).__name__
+    generations = _generations()
+    module = next((module for module in generations if type(step) is getattr(module, name, None)), None)
+    if module is None or name not in _TRANSFORMS:
+        raise NotNative("has no native form" + _REASONS.get(name, ""))
+    if _has_hook(step):
+        raise NotNative("has a hook")
+    takes, lower = _TRANSFORMS[name]
+    if lowered.kind not in takes:
+        raise NotNative(f"has no native form on {_KINDS[lowered.kind]}")
+    lowered.v2 = module.__name__.endswith(".v2")
+    lower(step, lowered)
+
+
+_KINDS = {"image": "an image", "bytes": "a tensor of bytes", "floats": "a tensor of floats"}
+
+# Why an operation stays in Python although it is common.
+_REASONS = {"GaussianBlur": ": torch computes its weights with the exponential of a vendor's library, whose last bit depends on the processor"}
+
+
+def _has_hook(step: Any) -> bool:
+    return bool(getattr(step, "_forward_hooks", None) or getattr(step, "_forward_pre_hooks", None))
+
+
+def _random_resized_crop(step: Any, lowered: Lowered) -> None:
+    scale = [float(x) for x in step.scale]
+    if not 0 < scale[0] <= scale[1] <= 1:
+        raise NotNative("has a scale that is no ordered range within 0 and 1")
+    lowered.size = _pair(step.size)
+    lowered.add("random_resized_crop", size=list(lowered.size), scale=scale, **_ratio(step), interpolation=_interpolation(step))
+
+
+def _resize(step: Any, lowered: Lowered) -> None:
+    size = [step.size] if isinstance(step.size, int) else list(step.size or [])
+    if len(size) not in (1, 2) or not all(_is_side(side) for side in size):
+        raise NotNative(f"has the size {step.size!r}, not one or two positive integers")
+    limit = {}
+    if step.max_size is not None:
+        if len(size) == 2 or not isinstance(step.max_size, int) or not size[0] < step.max_size <= 2 * MAX_SIDE_PIXELS:
+            raise NotNative(f"has a max_size of {step.max_size!r} with the size {step.size!r}")
+        limit = {"max_size": step.max_size}
+    if len(size) == 2:
+        lowered.size = (size[0], size[1])
+    elif lowered.size is not None:
+        lowered.size = _shorter_side_resized(lowered.size, size[0], step.max_size)
+    lowered.add("resize", size=size, **limit, interpolation=_interpolation(step))
+
+
+def _shorter_side_resized(image: tuple[int, int], side: int, max_size: int | None) -> tuple[int, int]:
+    shorter, longer = side, int(side * max(image) / min(image))
+    if max_size is not None and longer > max_size:
+        shorter, longer = int(max_size * shorter / longer), max_size
+    return (longer, shorter) if image[1] <= image[0] else (shorter, longer)
+
+
+def _center_crop(step: Any, lowered: Lowered) -> None:
+    lowered.size = _pair(step.size)
+    lowered.add("center_crop", size=list(lowered.size))
+
+
+def _random_crop(step: Any, lowered: Lowered) -> None:
+    border = {} if step.padding is None and not step.pad_if_needed else _border(step)
+    if step.padding is not None:
+        padding = step.padding
+        if lowered.v2:  # keeps it as left, right, top, bottom
+            padding = [padding[place] for place in (0, 2, 1, 3)]
+            if step.pad_if_needed and step.padding_mode != "constant":
+                raise NotNative("pads in two ways at once")
+        lowered.add("pad", padding=_padding(padding), **border)
+    lowered.size = _pair(step.size)
+    needed = {"pad_if_needed": True, **border} if step.pad_if_needed else {}
+    lowered.add("random_crop", size=list(lowered.size), **lowered.generation, **needed)
+
+
+def _pad(step: Any, lowered: Lowered) -> None:
+    left, top, right, bottom = padding = _padding(step.padding)
+    if lowered.size is not None:
+        lowered.size = (lowered.size[0] + top + bottom, lowered.size[1] + left + right)
+    lowered.add("pad", padding=padding, **_border(step))
+
+
+def _with_probability(op: str) -> Callable[[Any, Lowered], None]:
+    return lambda step, lowered: lowered.add(op, p=probability(step))
+
+
+def _grayscale(step: Any, lowered: Lowered) -> None:
+    if step.num_output_channels != 3:
+        raise NotNative(f"makes {step.num_output_channels} channel, not 3")
+    lowered.add("grayscale")
+
+
+def _color_jitter(step: Any, lowered: Lowered) -> None:
+    names = ("brightness", "contrast", "saturation", "hue")
+    ranges = {name: [float(x) for x in value] for name in names if (value := getattr(step, name)) is not None}
+    if any(high > 1e6 for _, high in ranges.values()):
+        raise NotNative("has a factor above a million")
+    lowered.add("color_jitter", **ranges)
+
+
+def _random_apply(step: Any, lowered: Lowered) -> None:
+    if type(step.transforms) not in (list, tuple, torch.nn.ModuleList) or not step.transforms:
+        raise NotNative("has no list of transforms")
+    inner = Lowered(ops=[], kind=lowered.kind, size=lowered.size)
+    for transform in step.transforms:
+        try:
+            _lower_step(transform, inner)
+        except NotNative as reason:
+            raise NotNative(f"applies {name_of(type(transform))}, which {reason}") from None
+    if inner.kind != lowered.kind or any(op["op"] in _CHANGE_SIZE | {"random_apply"} for op in inner.ops):
+        raise NotNative("applies transforms of the size, to tensors, or applied at random themselves")
+    below = probability(step) if lowered.v2 else below_or_equal(probability(step))
+    if inner.ops:
+        lowered.add("random_apply", p=below, ops=inner.ops)
+
+
+_CHANGE_SIZE = {"random_resized_crop", "resize", "center_crop", "random_crop", "pad"}
+
+
+def _to_bytes(step: Any, lowered: Lowered) -> None:
+    lowered.kind = "bytes"
+
+
+def _to_tensor(step: Any, lowered: Lowered) -> None:
+    if torch.get_default_dtype() is not torch.float32:
+        raise NotNative("makes the default dtype, which is not float32")
+    lowered.kind = "floats"
+    lowered.add("to_tensor")
+
+
+def _to_dtype(step: Any, lowered: Lowered) -> None:
+    if step.dtype is not torch.float32 or step.scale is not True:
+        raise NotNative("is not to float32 with scale=True")
+    lowered.kind = "floats"
+    lowered.add("to_float")
+
+
+def _normalize(step: Any, lowered: Lowered) -> None:
+    mean, std = _channels(step.mean), _channels(step.std)
+    if not all(torch.tensor(std)):
+        raise NotNative("has a standard deviation of zero")
+    lowered.add("normalize", mean=mean, std=std)
+
+
+def _random_erasing(step: Any, lowered: Lowered) -> None:
+    if step.value is None or isinstance(step.value, str):
+        raise NotNative("erases with random values, which torch draws in its own way")
+    scale = [float(x) for x in step.scale]
+    if not 0 <= scale[0] <= scale[1] <= 1:
+        raise NotNative("has a scale that is no ordered range within 0 and 1")
+    lowered.add("random_erasing", p=probability(step), scale=scale, **_ratio(step), value=_channels(step.value))
+
+
+# A line for each transform: what it takes, and the function that lowers it. Crops and flips of a tensor of bytes only move
+# pixels; everything else rounds differently there.
+_TRANSFORMS: dict[str, tuple[tuple[str, ...], Callable[[Any, Lowered], None]]] = {
+    "RandomResizedCrop": (("image",), _random_resized_crop),
+    "Resize": (("image",), _resize),
+    "CenterCrop": (("image", "bytes"), _center_crop),
+    "RandomCrop": (("image",), _random_crop),
+    "Pad": (("image",), _pad),
+    "RandomHorizontalFlip": (("image", "bytes"), _with_probability("random_horizontal_flip")),
+    "RandomVerticalFlip": (("image", "bytes"), _with_probability("random_vertical_flip")),
+    "RandomGrayscale": (("image",), _with_probability("random_grayscale")),
+    "Grayscale": (("image",), _grayscale),
+    "ColorJitter": (("image",), _color_jitter),
+    "RandomRotation": (("image",), random_rotation),
+    "RandomInvert": (("image",), at_random("Invert")),
+    "RandomPosterize": (("image",), at_random("Posterize", lambda step: step.bits)),
+    "RandomSolarize": (("image",), at_random("Solarize", lambda step: step.threshold)),
+    "RandomAdjustSharpness": (("image",), at_random("Sharpness", sharpness)),
+    "RandomAutocontrast": (("image",), at_random("AutoContrast")),
+    "RandomEqualize": (("image",), at_random("Equalize")),
+    "TrivialAugmentWide": (("image",), trivial_augment),
+    "RandAugment": (("image",), rand_augment),
+    "AutoAugment": (("image",), auto_augment),
+    "RandomApply": (("image", "bytes"), _random_apply),
+    "PILToTensor": (("image",), _to_bytes),
+    "ToImage": (("image",), _to_bytes),
+    "ToTensor": (("image",), _to_tensor),
+    "ToDtype": (("bytes",), _to_dtype),
+    "Normalize": (("floats",), _normalize),
+    "RandomErasing": (("floats",), _random_erasing),
+}
+
+
+def _interpolation(step: Any) -> str:
+    name = getattr(step.interpolation, "value", step.interpolation)
+    if name not in ("bilinear", "bicubic", "nearest"):
+        raise NotNative(f"has the interpolation {name}, not bilinear, bicubic or nearest")
+    if step.antialias is False:
+        raise NotNative("has antialias=False")
+    return name
+
+
+def _ratio(step: Any) -> dict[str, list[float]]:
+    ratio = [float(x) for x in step.ratio]
+    if not 0 < ratio[0] <= ratio[1] <= MAX_SIDE_PIXELS:
+        raise NotNative("has a ratio that is no ordered positive range")
+    return {"ratio": ratio, "log_ratio": torch.log(torch.tensor(step.ratio)).tolist()}  # torch's own float32 logarithm, last bit included
+
+
+def _is_side(value: Any) -> bool:
+    return type(value) is int and 0 < value <= MAX_SIDE_PIXELS
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    values = [size, size] if isinstance(size, int) else list(size)
+    values = values * 2 if len(values) == 1 else values
+    if len(values) != 2 or not all(_is_side(value) for value in values):
+        raise NotNative(f"has the size {size!r}, not one or two positive integers")
+    return values[0], values[1]
+
+
+def _padding(padding: Any) -> list[int]:
+    """[left, top, right, bottom]"""
+    values = [padding] if isinstance(padding, int) else list(padding)
+    values = values * (4 // len(values)) if len(values) in (1, 2) else values
+    if len(values) != 4 or not all(value == 0 or _is_side(value) for value in values):
+        raise NotNative(f"has the padding {padding!r}, not one, two or four integers from 0")
+    return values
+
+
+def _border(step: Any) -> dict[str, Any]:
+    if step.padding_mode != "constant":
+        return {"mode": step.padding_mode}
+    return fill_colour(step.fill)
+
+
+def _channels(values: Any) -> list[float]:
+    try:
+        channels = [float(value) for value in values]
+    except TypeError:
+        channels = [float(values)]
+    channels = channels * 3 if len(channels) == 1 else channels
+    if len(channels) != 3:
+        raise NotNative(f"has {len(channels)} channels, not 3")
+    return channels

@@ -1,0 +1,77 @@
+"""JPEG files of every kind, and images opened from them both ways: by Pillow alone and lazily."""
+
+from __future__ import annotations
+
+import io
+
+import numpy
+from PIL import Image
+
+
+def picture(width: int, height: int, mode: str = "RGB") -> Image.Image:
+    """Waves and noise that depend on the size alone."""
+    generator = numpy.random.default_rng(width * 1000 + height)
+    y, x = numpy.mgrid[0:height, 0:width]
+    waves = numpy.stack([numpy.sin(x / 7 + c) + numpy.cos(y / (5 + c)) for c in range(3)], axis=2) * 50 + 128
+    pixels = (waves + generator.normal(0, 15, waves.shape)).clip(0, 255).astype("uint8")
+    return Image.fromarray(pixels).convert(mode)
+
+
+def jpeg(width: int, height: int, mode: str = "RGB", **options) -> bytes:
+    file = io.BytesIO()
+    picture(width, height, mode).save(file, "JPEG", **{"quality": 90, **options})
+    return file.getvalue()
+
+
+def oriented(orientation: int) -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return jpeg(61, 44, exif=exif)
+
+
+def other_format(name: str, mode: str) -> bytes:
+    file = io.BytesIO()
+    picture(33, 27).convert(mode).save(file, name)
+    return file.getvalue()
+
+
+FILES = {
+    **{f"{width}x{height}": jpeg(width, height) for width in (48, 49, 50, 63) for height in (37, 38, 64)},
+    "4:4:4": jpeg(57, 43, subsampling=0),
+    "4:2:2": jpeg(57, 43, subsampling=1),
+    "one pixel": jpeg(1, 1),
+    "one column": jpeg(1, 90),
+    "one row": jpeg(90, 1),
+    "grey": jpeg(51, 40, "L"),
+    "CMYK": jpeg(51, 40, "CMYK"),
+    "progressive": jpeg(70, 55, progressive=True),
+    "restart markers": jpeg(70, 55, restart_marker_rows=1),
+    "coarse": jpeg(70, 55, quality=3),
+    "large": jpeg(301, 223),
+    "orientation 1": oriented(1),
+    "orientation 6": oriented(6),
+    "orientation 3": oriented(3),
+    "ICC profile and comment": jpeg(40, 30, icc_profile=b"profile" * 9, comment=b"words"),
+    "rubbish behind the end": jpeg(40, 30) + b"rubbish" * 20,
+    "much rubbish behind the end": jpeg(40, 30) + b"rubbish" * 30000,
+    "PNG": other_format("PNG", "RGB"),
+    "PNG with alpha": other_format("PNG", "RGBA"),
+    "palette": other_format("PNG", "P"),
+    "GIF": other_format("GIF", "P"),
+    "WebP": other_format("WEBP", "RGB"),
+    "16 bits": other_format("PNG", "I;16"),
+}
+
+_WHOLE = jpeg(120, 90)
+DAMAGED = {
+    "cut off": _WHOLE[: len(_WHOLE) // 2],
+    "cut off before the last marker": _WHOLE[:-2],
+    "cut off inside the header": _WHOLE[:120],
+    "cut off, with an end": _WHOLE[: len(_WHOLE) // 2] + b"\xff\xd9",
+    "a hole in the data": _WHOLE[:1500] + _WHOLE[1700:],
+    "bytes changed": _WHOLE[:1500] + bytes(byte ^ 0x5A for byte in _WHOLE[1500:1510]) + _WHOLE[1510:],
+    "no table": _WHOLE.replace(b"\xff\xc4", b"\xff\xe5"),
+    "no image": b"\xff\xd8\xff\xd9",
+    "text": b"not an image at all",
+    "empty": b"",
+}

@@ -1,0 +1,157 @@
+"""Batches whose tensors are stacked in the slot are the batches that torch's own collation makes; and errors are its errors."""
+
+from __future__ import annotations
+
+import collections
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+import torch
+from torch.utils.data._utils import collate as torch_collate
+from torch.utils.data import default_collate
+
+from sluice.collation import collate
+from sluice.structure import Stack, layout, pack, unpack
+from test_loader import equal
+
+Point = collections.namedtuple("Point", "x y")
+
+
+class OwnTensor(torch.Tensor):
+    pass
+
+
+class Own(dict):
+    """Looks at what it is given."""
+
+    def __init__(self, *arguments, **values):
+        super().__init__(*arguments, **values)
+        assert all(isinstance(value, torch.Tensor) for value in self.values())
+
+
+def through_a_slot(batch):
+    """As the executor writes it and the trainer reads it."""
+    tensors, structure = pack(batch)
+    descriptors, slot_bytes = layout(tensors)
+    made = []
+    for tensor, descriptor in zip(tensors, descriptors, strict=True):
+        target = torch.empty(descriptor["shape"], dtype=tensor.dtype)
+        tensor.write(target) if type(tensor) is Stack else target.copy_(tensor)
+        made.append(target)
+    assert slot_bytes >= sum(tensor.numel() * tensor.element_size() for tensor in made)
+    return unpack(structure, made)
+
+
+def stacks_in(batch):
+    return sum(type(tensor) is Stack for tensor in pack(batch)[0])
+
+
+def samples(make, count=4):
+    torch.manual_seed(1)
+    return [make(number) for number in range(count)]
+
+
+# What a sample is, and how many tensors of the batch may wait for their slot.
+CASES = {
+    "a tensor": (lambda n: torch.rand(3, 4), 1),
+    "a tensor and a label": (lambda n: (torch.rand(2), n), 1),
+    "a list": (lambda n: [torch.rand(2), torch.tensor(n), "name"], 2),
+    "nested": (lambda n: {"a": {"b": [torch.rand(2), (torch.ones(1, dtype=torch.int16), 2.5)]}, "c": n}, 2),
+    "arrays": (lambda n: (numpy.full((2, 3), n, dtype=numpy.float64), numpy.arange(3)), 2),
+    "numbers": (lambda n: (n, n / 3, True), 0),
+    "scalars": (lambda n: torch.tensor(n), 1),
+    "nothing": (lambda n: torch.zeros(0, 5), 1),
+    "not contiguous": (lambda n: torch.rand(4, 3).t(), 1),
+    "one tensor for all": (lambda n, one=torch.rand(3): one, 1),
+    "a type that torch cannot pickle": (lambda n: torch.full((3,), n, dtype=torch.uint16), 1),
+    "a named tuple": (lambda n: Point(torch.rand(2), n), 0),
+    "an own dict": (lambda n: Own(a=torch.rand(2)), 0),
+    "an own dict inside": (lambda n: (torch.rand(2), Own(a=torch.rand(2))), 0),
+    "a default dict": (lambda n: collections.defaultdict(int, a=torch.rand(2)), 0),
+    "an own kind of tensor": (lambda n: torch.rand(2).as_subclass(OwnTensor), 0),
+    "gradients": (lambda n: torch.rand(2, requires_grad=True) * 2, 0),
+    "conjugates": (lambda n: torch.rand(2, dtype=torch.complex64).conj(), 0),
+    "two types": (lambda n: torch.ones(2, dtype=(torch.int32, torch.float32)[n % 2]), 0),
+    "own tensors among others": (lambda n: torch.rand(2) if n % 2 == 0 else torch.rand(2).as_subclass(OwnTensor), 0),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_batch_is_torchs(name):
+    make, waiting = CASES[name]
+    batch = collate(None, True, samples(make), stacks=True)
+    assert stacks_in(batch) == waiting
+    assert equal(through_a_slot(batch), default_collate(samples(make)))
+    assert stacks_in(collate(None, True, samples(make))) == 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: torch.rand(2 + n),
+        lambda n: (torch.rand(2), torch.rand(1, 1 + n % 2)),
+        lambda n: torch.rand(2) if n else n,
+        lambda n: [torch.rand(2)] * (1 + n),
+        lambda n: object(),
+        lambda n: torch.rand(2) if n < 3 else None,
+    ],
+)
+def test_errors_are_torchs(make):
+    with pytest.raises(Exception) as expected:
+        default_collate(samples(make))
+    with pytest.raises(type(expected.value)) as found:
+        collate(None, True, samples(make), stacks=True)
+    assert str(found.value) == str(expected.value)
+
+
+def test_what_users_register_gets_tensors(monkeypatch):
+    seen = []
+
+    def collate_points(batch, *, collate_fn_map=None):
+        inner = torch_collate.collate([point.x for point in batch], collate_fn_map=collate_fn_map)
+        seen.append(type(inner))
+        return inner * 2
+
+    monkeypatch.setitem(torch_collate.default_collate_fn_map, Point, collate_points)
+    batch = collate(None, True, samples(lambda n: (Point(torch.rand(2), 1), torch.rand(1))), stacks=True)
+    assert seen == [torch.Tensor] and stacks_in(batch) == 0
+
+
+def test_a_users_own_way_to_stack_is_kept(monkeypatch):
+    monkeypatch.setitem(torch_collate.default_collate_fn_map, torch.Tensor, lambda batch, *, collate_fn_map=None: len(batch))
+    assert collate(None, True, [torch.rand(2)] * 3, stacks=True) == 3
+
+
+FAULTS = """
+import ctypes, resource, sys, torch
+from sluice.heap import keep_freed_memory
+torch.set_num_threads(1)
+ctypes.CDLL(None).mallopt(-3, 100_000)  # Otherwise luck decides what the C library keeps.
+if sys.argv[1] == "keep":
+    keep_freed_memory()
+def use():
+    return [torch.ones(3, 224, 224) for _ in range(64)]
+for _ in range(3):
+    use()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(20):
+    use()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def page_faults(how: str, **environment: str) -> int:
+    command = [sys.executable, "-c", FAULTS, how]
+    environment = {"PYTHONPATH": str(Path(__file__).resolve().parent.parent), **environment}
+    return int(subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
+def test_an_executor_keeps_the_memory_that_it_asks_for_again():
+    assert page_faults("keep") < 2000 < 20000 < page_faults("leave")
+
+
+def test_thresholds_of_the_users_are_kept():
+    assert page_faults("keep", MALLOC_MMAP_THRESHOLD_="100000") > 20000

@@ -1,0 +1,227 @@
+"""Workers forked from the training process: when they are started, that no batch depends on them, and that none is left behind."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import pytest
+import torch
+from torch.utils.data import DataLoader as TorchLoader
+
+import sluice.iterator
+from conftest import eventually
+from sample_datasets import TORCH_HAS_IN_ORDER, Failing, Mixed, Numbers, OwnError
+from sluice.forks import can_fork
+from sluice.payback import FORK_SECONDS, START_SECONDS, Payback
+from sluice.torch import DataLoader
+from test_loader import equal
+from test_stepping_aside import made_by_executors, two_epochs
+
+
+@pytest.fixture(autouse=True)
+def stepping_aside(clean_slate, monkeypatch):
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    monkeypatch.setenv("SLUICE_AHEAD", "off")  # Requests are counted here.
+
+
+class Decided(Payback):
+    """However long the loop waits, which on a busy machine is long."""
+
+    def note(self, *_) -> None:
+        pass
+
+
+def loader_with_forks(dataset=None, pays=False, **arguments) -> DataLoader:
+    torch.manual_seed(21)
+    loader = DataLoader(dataset or Numbers(), **{"batch_size": 4, "num_workers": 3, **arguments})
+    loader._sluice_payback = Decided()
+    loader._sluice_payback.forks_pay, loader._sluice_payback.pays = True, pays
+    return loader
+
+
+def children() -> set[int]:
+    return {process.pid for process in multiprocessing.active_children()}
+
+
+PAYBACK_CASES = {
+    # notes: (wait, compute, batches left) of each batch; pays_at: after how many forks pay.
+    "small waits": ([(0.010, 1.0, 1000)] * 500, None),
+    "a slow first batch": ([(1.0, 1.0, 1000)] + [(0.010, 1.0, 1000)] * 100, None),
+    "a starved loop": ([(0.5, 0.1, 100)] * 5, 2),
+    "a starved loop that ends soon": ([(0.05, 0.01, left) for left in (3, 2, 1, 0)], None),
+    "quick batches, and many": ([(0.001, 0.0, 1000)] * 5, 2),
+    "no computing at all, but few batches": ([(0.001, 0.0, 100 - n) for n in range(100)], None),
+    "an epoch of no known length": ([(0.05, 0.01, 0)] * 20, 5),
+}
+
+
+@pytest.mark.parametrize("case", PAYBACK_CASES)
+def test_forks_pay_long_before_executors(case):
+    notes, pays_at = PAYBACK_CASES[case]
+    payback, seen = Payback(), None
+    for number, note in enumerate(notes, 1):
+        payback.note(*note, START_SECONDS, may_fork=True)
+        if payback.forks_pay and seen is None:
+            seen = number
+            assert not payback.pays
+    assert seen == pays_at and FORK_SECONDS < START_SECONDS
+
+
+BESIDE_FORKS = {
+    # The waits of the batches that forks make, after two of half a second: after how many of them an executor pays.
+    "forks are enough": ([0.6] + [0.01] * 99, None),
+    "forks are too few": ([0.3] * 100, 2),
+    "forks become too slow": ([0.01] * 20 + [0.3] * 80, 25),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE_FORKS)
+def test_executors_pay_where_the_loop_waits_beside_forks(case):
+    waits, pays_at = BESIDE_FORKS[case]
+    payback = Payback()
+    for _ in range(2):
+        payback.note(0.5, 0.1, 100, START_SECONDS, may_fork=True)
+    assert payback.forks_pay and not payback.pays
+    seen = None
+    for number, wait_seconds in enumerate(waits, 1):
+        payback.note(wait_seconds, 1.0, 100 - number, START_SECONDS, may_fork=True)
+        if payback.pays and seen is None:
+            seen = number
+    assert seen == pays_at
+
+
+def test_executors_pay_at_once_where_nothing_can_be_forked():
+    payback = Payback()
+    for _ in range(2):
+        payback.note(0.5, 0.1, 100, START_SECONDS, may_fork=False)
+    assert payback.pays and not payback.forks_pay
+
+
+ORDERS = [{}, {"in_order": False}] if TORCH_HAS_IN_ORDER else [{}]
+
+
+@pytest.mark.parametrize("arguments", [*ORDERS, {"shuffle": True}, {"persistent_workers": True}, {"drop_last": True, "prefetch_factor": 1},
+                                       {"batch_size": None}, {"num_workers": 50}], ids=str)  # fmt: skip
+def test_forks_give_the_batches_of_executors(make_fake, arguments):
+    fake = make_fake()
+    expected = made_by_executors(**arguments)
+    before, running = len(fake.ask()["requests"]), children()
+    loader = loader_with_forks(**arguments)
+    made = two_epochs(loader)
+    if "in_order" in arguments:
+        def by_first(batch): return batch[0].reshape(-1)[0].item()
+        half = len(made) // 2
+        made = sorted(made[:half], key=by_first) + sorted(made[half:], key=by_first)
+    assert equal(expected, made)
+    assert len(fake.ask()["requests"]) == before
+    del loader
+    gc.collect()
+    eventually(lambda: children() <= running)
+
+
+def test_the_structure_of_a_batch_is_kept(make_fake):
+    make_fake()
+    wanted = list(TorchLoader(Mixed(), batch_size=4, num_workers=2))
+    assert equal(wanted, list(loader_with_forks(Mixed(), num_workers=2)))
+
+
+def test_the_main_generator_is_left_as_torch_leaves_it(make_fake):
+    make_fake()
+    torch.manual_seed(21)
+    list(TorchLoader(Numbers(), batch_size=4, shuffle=True, num_workers=2))
+    wanted = torch.rand(3)
+    list(loader_with_forks(shuffle=True, num_workers=2))
+    assert torch.equal(wanted, torch.rand(3))
+
+
+class Waiting(Numbers):
+    """Each sample waits, as for a network, and tells who has made it."""
+
+    def __getitem__(self, index: int):
+        time.sleep(0.02)
+        return torch.tensor([index, os.getpid()])
+
+
+def test_a_loop_that_waits_gets_forks_by_itself(make_fake, monkeypatch):
+    make_fake()
+    for start in ("START_SECONDS", "WARM_START_SECONDS"):  # However slow this machine is, no executor pays.
+        monkeypatch.setattr(sluice.iterator, start, 1e6)
+    loader = DataLoader(Waiting(160), batch_size=4, num_workers=4)
+    seen = torch.cat(list(loader))
+    assert seen[:, 0].tolist() == list(range(160))
+    makers = set(seen[40:, 1].tolist())
+    assert len(makers) == 4 and os.getpid() not in makers
+
+
+@pytest.mark.parametrize("error", [OwnError("no"), KeyError("gone"), SystemExit("enough")], ids=lambda error: type(error).__name__)
+def test_an_error_is_the_one_of_the_process_itself(make_fake, error):
+    make_fake()
+    raised = []
+    for loader in (DataLoader(Failing(error), batch_size=4, num_workers=2), loader_with_forks(Failing(error), num_workers=2)):
+        batches = iter(loader)
+        next(batches)
+        with pytest.raises(BaseException) as caught:
+            next(batches)
+        raised.append((type(caught.value), str(caught.value).splitlines()[-1], len(list(batches))))
+    assert raised[0] == raised[1]
+
+
+def test_a_worker_that_dies_ends_the_loop_with_torchs_error(make_fake):
+    make_fake()
+    batches = iter(loader_with_forks(Waiting(400)))
+    next(batches)
+    os.kill(min(process.pid for process in batches._forks._batches._workers), signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        list(batches)
+
+
+def test_executors_take_over_from_forks(make_fake):
+    fake = make_fake()
+    expected, running = made_by_executors(batch_size=1), children()
+    batches, made = iter(loader_with_forks(pays=True, batch_size=1)), []
+    while not batches._stream.is_proven and len(made) < 30:
+        made.append(next(batches))
+        threading.Event().wait(0.05)
+    assert batches._stream.is_proven
+    made += list(batches)
+    assert equal(expected[:37], made)
+    assert len(fake.ask()["requests"]) > 2
+    assert batches._forks is None and children() <= running
+
+
+def test_a_loop_that_is_left_early_leaves_no_process(make_fake):
+    make_fake()
+    running = children()
+    for _ in range(3):
+        loader = loader_with_forks(Waiting(400))
+        for _ in loader:
+            break
+        del loader
+    gc.collect()
+    eventually(lambda: children() <= running)
+
+
+def test_a_program_that_replaces_torchs_loader_by_ours_is_served(make_fake, monkeypatch):
+    make_fake()
+    expected = made_by_executors()
+    monkeypatch.setattr(torch.utils.data, "DataLoader", DataLoader)
+    assert equal(expected, two_epochs(loader_with_forks()))
+
+
+def test_persistent_workers_persist(make_fake):
+    make_fake()
+    loader = loader_with_forks(Waiting(20), persistent_workers=True)
+    makers = [set(torch.cat(list(loader))[:, 1].tolist()) for _ in range(3)]
+    assert makers[0] == makers[1] == makers[2] and os.getpid() not in makers[0]
+
+
+@pytest.mark.parametrize("method, daemon, wanted", [("fork", False, True), ("spawn", False, False), ("forkserver", False, False), ("fork", True, False)])
+def test_forks_are_started_where_torch_would_fork(monkeypatch, method, daemon, wanted):
+    monkeypatch.setattr(multiprocessing, "get_start_method", lambda allow_none: method)
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", daemon)
+    assert can_fork() is wanted

@@ -1,0 +1,34 @@
+"""What `explain` says of the cache of source files."""
+
+import pytest
+
+from sluice.settings import Settings
+from sluice.source_cache import cache_in_words
+
+NOT_CACHED = "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes)\n"
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({}, ""),
+        ({"SLUICE_CACHE_DIR": "", "SLUICE_CACHE_BYTES": ""}, ""),
+        ({"SLUICE_CACHE_DIR": "/none"}, NOT_CACHED),
+        ({"SLUICE_CACHE_BYTES": "1000"}, NOT_CACHED),
+        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "10GB"}, NOT_CACHED),
+        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "0"}, NOT_CACHED),
+        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000"}, "source files: cached in /none, 0.0 GB of at most 20.0 GB\n"),
+    ],
+)
+def test_both_variables_ask_for_a_cache(environment, words):
+    assert cache_in_words(Settings(), environment) == words
+
+
+def test_the_segments_on_disk_are_counted_and_nothing_else(tmp_path):
+    for name in ("sluice-00000001.segment", "sluice-0000000a.segment", "data.bin"):
+        with open(tmp_path / name, "wb") as file:
+            file.truncate(1_500_000_000)
+    environment = {"SLUICE_CACHE_DIR": str(tmp_path), "SLUICE_CACHE_BYTES": "10000000000"}
+    assert cache_in_words(Settings(), environment) == f"source files: cached in {tmp_path}, 3.0 GB of at most 10.0 GB\n"
+    beside = Settings(feeder_socket="/run/sluice/feeder.sock")
+    assert cache_in_words(beside, environment) == f"source files: cached by the feeder in {tmp_path}, at most 10.0 GB\n"
