@@ -32,7 +32,7 @@ void carry_out(const JobPlan& plan, double now_seconds, Job& job) {
     job.hosts[i].limit_millicores = plan.local[i].limit_millicores;
   }
   job.allocated_workers = plan.workers;
-  job.memory = plan.memory;
+  job.memory = plan.estimate.memory;
 }
 
 }  // namespace

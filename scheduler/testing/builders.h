@@ -1,13 +1,13 @@
-// Fluent builders for snapshots, and what the rest of the cluster would do with a plan.
+// Fluent builders for snapshots, and the effect of a plan on them.
 //
-//   const ClusterSnapshot snapshot = MakeSnapshot().node("n1",
-//   8000).job(MakeJob("vision").max(8).measures(fluid.steady(0))).obj();
+//   const Job job = MakeJob("vision").max(8).measures(fluid.steady(0)).obj();
+//   const ClusterSnapshot snapshot = MakeSnapshot().node("n1", 8000).job(job).obj();
 #pragma once
 
 #include <string>
 #include <utility>
 
-#include "scheduler/decide.h"
+#include "scheduler/decide/decide.h"
 #include "scheduler/testing/fluid.h"
 
 namespace sluice::scheduler::testing {
@@ -18,6 +18,12 @@ constexpr double kNowSeconds = 1'000'000;
 inline Measurement later(Measurement m, int count = 1) {
   m.window_end_seconds += count * m.window_seconds;
   return m;
+}
+
+// Its training loops say how many samples they will still take: so many seconds of them at the demand that it measures.
+inline void remains(double seconds, Job& job) {
+  const Measurement& m = *job.observation.measurement;
+  job.remaining_samples = seconds * m.samples_per_second / m.compute_share;
 }
 
 // A running one-rank job in mode Auto with room for 100 workers of one core, one feeder core, and no metrics yet.
@@ -35,11 +41,13 @@ class MakeJob {
   MakeJob& gpus(int count) { return job_.gpus = count, *this; }
   MakeJob& weight(int weight) { return job_.weight = weight, *this; }
   MakeJob& priority(int priority) { return job_.priority = priority, *this; }
-  MakeJob& remaining_hours(double hours) { return job_.remaining_seconds = hours * 3600, *this; }
+  // REQUIRES: it measures something, and has no memory of anything else
+  MakeJob& remaining_hours(double hours) { return remains(hours * 3600, job_), *this; }
   MakeJob& mode(Mode mode) { return job_.mode = mode, *this; }
   MakeJob& placement(Placement placement) { return job_.placement = placement, *this; }
   MakeJob& min(int workers) { return job_.min_workers = workers, *this; }
   MakeJob& max(int workers) { return job_.max_workers = workers, *this; }
+  MakeJob& let_through(int workers) { return job_.held_at_gate = true, max(workers); }  // by a scheduling gate
   MakeJob& worker_millicores(std::int64_t millicores) { return job_.worker_millicores = millicores, *this; }
   // Of feeders on a node that is not part of the snapshot; the plan cannot change it.
   MakeJob& local_millicores(std::int64_t millicores) {

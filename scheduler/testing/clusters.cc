@@ -28,12 +28,11 @@ class Maker {
     const std::int64_t cores_per_gpu = 2 + upto(5);
     for (int i = 0; i < hosts; ++i) add_node("gpu" + std::to_string(i), 8000 * cores_per_gpu, 8);
     for (int i = 0; i < cpu_nodes; ++i) add_node("cpu" + std::to_string(i), 4000 * (1 + upto(8)), 0);
-    if (shape_.quotas) snapshot_.quotas = {{"team", 1000 * upto(20), 8 + upto(8)}};
+    if (shape_.quotas) snapshot_.quotas = {{"team", 1000 * upto(20)}};
     for (int host = 0; host < hosts; ++host)
-      while (snapshot_.nodes[host].gpus_in_use < 8 && upto(6) > 0) add_job(host);
-    if (shape_.waiting_jobs)
-      for (int i = upto(3); i >= 0; --i) add_waiting();
+      while (gpus_in_use_[host] < 8 && upto(6) > 0) add_job(host);
     if (shape_.budget && upto(2) == 0) snapshot_.budget_per_hour = 0.1 * upto(60);
+    if (shape_.budget && shape_.quotas && upto(2) == 0) snapshot_.quotas[0].budget_per_hour = 0.1 * upto(30);
     if (shape_.cordoned) restrict_nodes();
     return std::move(snapshot_);
   }
@@ -47,17 +46,17 @@ class Maker {
     if (shape_.prices) node.price_per_hour = (node.spot ? 0.02 : 0.05) * static_cast<double>(millicores) / 1000 + gpus;
     if (shape_.cheap_hosts && upto(3) == 0) node.price_per_hour = 0.01 * static_cast<double>(millicores) / 1000;
     if (shape_.memory && upto(3) > 0) node.free_memory_bytes = kGibibyte * upto(24);
+    if (shape_.groups) node.group = upto(4);
     if (shape_.networks && upto(3) > 0) node.network_bytes_per_second = 1.25e8 * (1 + upto(20));
     room_.push_back(millicores);
+    gpus_in_use_.push_back(0);
     snapshot_.nodes.push_back(node);
   }
 
   // Only now, so that workers stand there, too.
   void restrict_nodes() {
-    for (Node& node : snapshot_.nodes) {
+    for (Node& node : snapshot_.nodes)
       if (upto(5) == 0) node.schedulable = false;
-      if (upto(4) == 0) node.guarded_millicores = 1000 * upto(8);
-    }
   }
 
   Job named() {
@@ -66,11 +65,11 @@ class Maker {
     job.weight = upto(3) > 0 ? 100 : 50 + upto(200);
     job.max_workers = 200;
     if (shape_.priorities && upto(4) == 0) job.priority = upto(3) - 1;
-    if (upto(2) == 0) job.remaining_seconds = 120 + upto(40'000);
     if (shape_.quotas && upto(2) == 0) job.quota = "team";
     if (shape_.worker_sizes) job.worker_millicores = std::array{250, 500, 1000, 3000}[upto(4)];
     if (shape_.memory) job.worker_memory_bytes = kGibibyte * upto(4);
     if (shape_.networks && upto(2) == 0) job.bytes_per_sample = 10'000 * (1 + upto(20));
+    if (shape_.groups && upto(2) == 0) job.closed_groups = {upto(2) == 0, upto(2) == 0, upto(3) == 0};
     if (shape_.minima && upto(3) == 0) job.min_workers = upto(4);
     if (shape_.minima && upto(3) == 0) job.max_workers = job.min_workers + upto(8);
     if (shape_.modes) {
@@ -84,10 +83,10 @@ class Maker {
   // Ranks of the job on a host, with the GPU-proportional share of its CPU.
   void stand_on(int host, int most_gpus, Job& job) {
     Node& node = snapshot_.nodes[host];
-    const int gpus = std::min(most_gpus, node.gpus - node.gpus_in_use);
+    const int gpus = std::min(most_gpus, node.gpus - gpus_in_use_[host]);
     const std::int64_t share = node.allocatable_millicores * gpus / 8;
     if (gpus == 0 || room_[host] < share) return;
-    node.gpus_in_use += gpus;
+    gpus_in_use_[host] += gpus;
     room_[host] -= share;
     if (!job.local_adjustable) node.requested_by_others_millicores += share;
     job.hosts.push_back({node.name, gpus, gpus, share, job.local_adjustable ? node.allocatable_millicores : share});
@@ -105,7 +104,7 @@ class Maker {
     for (int other = 0; gang && other < std::ssize(snapshot_.nodes); ++other)
       if (other != host && snapshot_.nodes[other].gpus > 0 && upto(2) == 0) stand_on(other, gpus, job);
     if (job.hosts.empty()) {
-      snapshot_.nodes[host].gpus_in_use = 8;  // workers have taken the CPU of what is left of it
+      gpus_in_use_[host] = 8;  // workers have taken the CPU of the rest
       return;
     }
     give_workers(job);
@@ -114,6 +113,8 @@ class Maker {
       measure(job, knee, shape_.noise, random_());
     else
       job.observation.missing_reason = "no metrics";
+    if (const int seconds = upto(2) == 0 ? 120 + upto(40'000) : 0; seconds > 0 && job.observation.measurement)
+      remains(seconds, job);
     snapshot_.jobs.push_back(std::move(job));
   }
 
@@ -147,15 +148,6 @@ class Maker {
     if (fate == 2) worker.ready = false, worker.node.clear();
   }
 
-  void add_waiting() {
-    Job job = named();
-    const int gpus_per_rank = 1 << upto(4);
-    job.ranks = shape_.gangs ? 1 + upto(4) : 1;
-    job.gpus = job.ranks * gpus_per_rank;
-    job.waiting = Waiting{kNowSeconds - upto(20'000), gpus_per_rank, 1000 * gpus_per_rank, upto(4) == 0};
-    snapshot_.jobs.push_back(std::move(job));
-  }
-
  public:
   static void measure(Job& job, double knee, double noise, unsigned seed) {
     std::mt19937 random(seed);
@@ -175,7 +167,8 @@ class Maker {
   std::mt19937 random_;
   ClusterShape shape_;
   ClusterSnapshot snapshot_;
-  std::vector<std::int64_t> room_;
+  std::vector<std::int64_t> room_;  // per node, as below
+  std::vector<int> gpus_in_use_;
   std::map<int, std::int64_t> memory_used_;  // per node
 };
 
@@ -184,7 +177,6 @@ class Maker {
 ClusterShape everything() {
   return {.missing_metrics = true,
           .priorities = true,
-          .waiting_jobs = true,
           .quotas = true,
           .gangs = true,
           .fixed_feeders = true,
@@ -196,6 +188,7 @@ ClusterShape everything() {
           .cheap_hosts = true,
           .budget = true,
           .cordoned = true,
+          .groups = true,
           .memory = true,
           .networks = true};
 }

@@ -16,6 +16,16 @@ double FluidJob::throughput(double remote_cores) const {
   return x <= 0 ? 0 : demand * std::pow(1 + std::pow(x, -q), -1 / q);
 }
 
+namespace {
+
+// Full where the trainer hardly waits, else empty.
+PrefetchQueue queue_at(double wait_share) {
+  constexpr double kCapacity = 16;
+  return {wait_share < 0.05 ? kCapacity : 0, kCapacity};
+}
+
+}  // namespace
+
 Measurement FluidJob::steady(double remote_cores, double window_end_seconds, double window_seconds) const {
   const double rate = throughput(remote_cores);
   const double busy = rate > 0 ? rate / supply(remote_cores) : 0;
@@ -29,6 +39,7 @@ Measurement FluidJob::steady(double remote_cores, double window_end_seconds, dou
   m.batches_in_window = rate * window_seconds / batch_size;
   m.local = SourceRate{local_rate * local_cores * busy, local_cores * busy};
   if (remote_cores > 0) m.remote = SourceRate{remote_rate * remote_busy_cores, remote_busy_cores};
+  m.queue = queue_at(m.wait_share);
   return m;
 }
 
@@ -102,6 +113,7 @@ Observation FluidLoop::observe(const Run& run) const {
   m.batches_in_window = (b.samples - a.samples) / run.physics.batch_size;
   m.local = rate(a.local, b.local);
   if (b.remote.busy_cores > 0) m.remote = rate(a.remote, b.remote);
+  m.queue = queue_at(m.wait_share);
   return {m, ""};
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/decide.h"
+#include "scheduler/decide/decide.h"
 
 namespace sluice::scheduler::testing {
 
@@ -25,7 +25,7 @@ struct FluidJob {
   double throughput(double remote_cores) const;
   double full_speed_fraction(double remote_cores) const { return throughput(remote_cores) / demand; }
 
-  // What the counters show after running unchanged for longer than the window.
+  // The measurement after running unchanged for longer than the window.
   Measurement steady(double remote_cores, double window_end_seconds, double window_seconds = 15) const;
 };
 
@@ -50,7 +50,7 @@ class FluidLoop {
   FluidJob& physics(const std::string& name) { return runs_.at(name).physics; }
   void lose_metrics(bool lost) { metrics_lost_ = lost; }
 
-  // To change what somebody changes: limits, nodes, jobs.
+  // For changes from outside: limits, nodes, jobs.
   ClusterSnapshot& snapshot() { return snapshot_; }
 
   int now_seconds() const { return now_seconds_; }

@@ -1,4 +1,4 @@
-// What the property tests on random clusters share: a seed per case, and a configuration per seed.
+// The common part of the property tests on random clusters: a seed per case, and a configuration per seed.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 #include <rapidcheck.h>
 
-#include "scheduler/config.h"
-#include "scheduler/plan.h"
-#include "scheduler/progress.h"
+#include "scheduler/model/config.h"
+#include "scheduler/model/plan.h"
+#include "scheduler/model/progress.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::scheduler::testing {
@@ -17,12 +17,11 @@ namespace sluice::scheduler::testing {
 constexpr Objective kObjectives[] = {Objective::kBalanced, Objective::kThroughput, Objective::kCompletionTime,
                                      Objective::kFair, Objective::kCost};
 
-// One configuration per seed: all objectives, both ways to carry out a plan, both orders of admission.
+// One configuration per seed: all objectives, both ways to carry out a plan.
 inline Config some_config(unsigned seed) {
   Config config;
   config.objective = kObjectives[seed % 5];
   config.replaces_workers = seed / 5 % 2 == 0;
-  config.admit = seed / 10 % 2 == 0 ? Admit::kFirstCome : Admit::kShortestFirst;
   return config;
 }
 
@@ -42,9 +41,10 @@ inline void property(const std::string& name, const std::function<void(unsigned 
   }));
 }
 
-// Somebody else's claim stands in the way, or a limit, not the job's own need.
+// Another job's claim or a limit binds, not the job's own need.
 inline bool is_limit(Reason reason) {
-  return reason == Reason::kCpu || reason == Reason::kQuota || reason == Reason::kBudget || reason == Reason::kNetwork;
+  return reason == Reason::kCpu || reason == Reason::kQuota || reason == Reason::kBudget ||
+         reason == Reason::kNetwork || reason == Reason::kSpread;
 }
 
 inline std::int64_t local_of(const JobPlan& plan) {
@@ -53,15 +53,14 @@ inline std::int64_t local_of(const JobPlan& plan) {
   return sum;
 }
 
-// The job's progress, as far as it is wanted. Nobody asks for speed beyond where the curve is flat; what a last whole
-// worker brings of it is chance, and so is whether one was worth it for less than half of what it brings.
+// The job's progress, as far as it is wanted. No job asks for speed beyond the flat part of the curve: the part of it
+// that a last whole worker brings is chance. So is whether a worker was started for less than half of its use.
 inline double wanted_progress(const JobPlan& plan, const Job& job, const Config& config) {
   const Estimate& e = plan.estimate;
-  const double worker_ratio = static_cast<double>(job.worker_millicores) * e.remote_rate_per_core /
-                              e.local_rate_per_core / static_cast<double>(std::max<std::int64_t>(e.knee_millicores, 1));
+  const double worker_ratio = worker_cores(job) * e.efficiency() / std::max(e.knee_cores, 1e-3);
   const double flat = supply_ratio_at_slope(config.min_slope, config.softmin_exponent);
   const double enough = std::max(1.0, flat - worker_ratio / 2);
-  return progress(std::min(e.planned_supply_ratio, enough), config.softmin_exponent);
+  return progress(std::min(plan.planned_supply_ratio, enough), config.softmin_exponent);
 }
 
 }  // namespace sluice::scheduler::testing

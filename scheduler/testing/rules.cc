@@ -10,18 +10,24 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-// What stands on a node once the plan has been carried out, and what of it is the plan's doing.
+// The pods of a node once the plan has been carried out, and those that the plan has added.
 struct Load {
   std::int64_t millicores = 0;
-  std::int64_t worker_millicores = 0;
   std::int64_t memory_bytes = 0;
   double sent_bytes = 0;      // by data workers
   double received_bytes = 0;  // by trainers, from data workers
   int new_workers = 0;
-  int admitted_gpus = 0;
+  bool more_sent = false;      // a new worker sends something; a sample of unknown size adds nothing that is known
   bool more_local = false;     // feeders get more than they have
-  bool more_received = false;  // a trainer gets more workers than it has
+  bool more_received = false;  // a trainer gets more workers than it has, on other nodes
 };
+
+// Part of the job's ranks on a node.
+double part_on(const Job& job, const std::string& node) {
+  double ranks = 0;
+  for (const TrainerHost& host : job.hosts) ranks += host.node == node ? host.ranks : 0;
+  return ranks / std::max(job.ranks, 1);
+}
 
 class Check {
  public:
@@ -48,18 +54,23 @@ class Check {
   void add(const Job& job, const JobPlan& plan) {
     const double cores = static_cast<double>(job.worker_millicores) / 1000;
     const double traffic = job.bytes_per_sample.value_or(0) * plan.estimate.remote_rate_per_core * cores;
+    std::map<std::string, int> standing_on;
     const auto worker_on = [&](const std::string& node) {
       Load& load = loads_[node];
+      cost_of_quotas_[job.quota] += cores * price_per_core_on(node);
+      ++standing_on[node];
       load.millicores += job.worker_millicores;
-      load.worker_millicores += job.worker_millicores;
       load.memory_bytes += job.worker_memory_bytes;
-      load.sent_bytes += traffic;
+      load.sent_bytes += traffic * (1 - part_on(job, node));
     };
     for (const Worker* worker : staying(job, plan))
       if (!worker->node.empty()) worker_on(worker->node);
     for (const std::string& node : plan.new_worker_nodes) {
+      rule(takes_new_workers(node_of(snapshot_, node), job), "no new worker of " + job.id.name + " on closed " + node);
       worker_on(node);
       ++loads_[node].new_workers;
+      if (node_of(snapshot_, node).price_per_hour > 0) ++paid_for_by_quotas_[job.quota];
+      loads_[node].more_sent |= traffic * (1 - part_on(job, node)) > 0;
     }
     for (std::size_t i = 0; i < plan.local.size(); ++i) {
       Load& load = loads_[plan.local[i].node];
@@ -67,58 +78,52 @@ class Check {
       load.more_local |= plan.local[i].request_millicores > job.hosts[i].request_millicores;
     }
     for (const TrainerHost& host : job.hosts) {
-      loads_[host.node].received_bytes += plan.workers * traffic * host.ranks / std::max(job.ranks, 1);
-      loads_[host.node].more_received |= traffic > 0 && plan.workers > job.allocated_workers;
-    }
-    for (const std::string& node : plan.admission.nodes) {
-      loads_[node].millicores += job.waiting->millicores_per_rank;
-      loads_[node].admitted_gpus += job.waiting->gpus_per_rank;
+      loads_[host.node].received_bytes += (plan.workers - standing_on[host.node]) * traffic * part_on(job, host.node);
+      // A new worker on the trainer's own host reaches it without the network.
+      const bool from_elsewhere = std::any_of(plan.new_worker_nodes.begin(), plan.new_worker_nodes.end(),
+                                              [&](const std::string& node) { return node != host.node; });
+      loads_[host.node].more_received |= traffic > 0 && plan.workers > job.allocated_workers && from_elsewhere;
     }
   }
 
+  // A worker may stand on a node that is gone.
+  double price_per_core_on(const std::string& name) const {
+    for (const Node& node : snapshot_.nodes)
+      if (node.name == name) return price_per_core(node);
+    return 0;
+  }
+
   void check_node(const Node& node, const Load& load) {
-    const bool more = load.new_workers > 0 || load.more_local || load.admitted_gpus > 0;
+    const bool more = load.new_workers > 0 || load.more_local;
     rule(load.millicores <= node.allocatable_millicores || !more, "CPU of " + node.name);
-    rule(load.new_workers == 0 || node.schedulable, "no new workers on cordoned " + node.name);
-    rule(load.new_workers == 0 || load.worker_millicores <= node.allocatable_millicores -
-                                                                node.requested_by_others_millicores -
-                                                                node.guarded_millicores,
-         "guarded CPU of " + node.name);
     rule(load.new_workers == 0 || !node.free_memory_bytes || load.memory_bytes <= *node.free_memory_bytes,
          "memory of " + node.name);
     constexpr double kRounding = 1 + 1e-9;
     const double network = node.network_bytes_per_second.value_or(1e300) * kRounding;
-    rule(load.new_workers == 0 || load.sent_bytes <= network, "network out of " + node.name);
+    rule(!load.more_sent || load.sent_bytes <= network, "network out of " + node.name);
     rule(!load.more_received || load.received_bytes <= network, "network into " + node.name);
-    rule(load.admitted_gpus == 0 || node.gpus_in_use + load.admitted_gpus <= node.gpus, "GPUs of " + node.name);
-    rule(load.admitted_gpus == 0 || node.schedulable, "no trainer on cordoned " + node.name);
   }
 
   void check_budget() {
-    if (!snapshot_.budget_per_hour) return;
     double cost = 0;
     int added = 0;
-    for (const Node& node : snapshot_.nodes) {
-      cost += price_per_core(node) * static_cast<double>(loads_[node.name].worker_millicores) / 1000;
-      if (node.price_per_hour > 0) added += loads_[node.name].new_workers;
-    }
-    rule(cost <= *snapshot_.budget_per_hour + 1e-6 || added == 0, "the budget");
+    for (const auto& [quota, cost_of_quota] : cost_of_quotas_) cost += cost_of_quota;
+    for (const auto& [quota, added_by_quota] : paid_for_by_quotas_) added += added_by_quota;
+    rule(!snapshot_.budget_per_hour || cost <= *snapshot_.budget_per_hour + 1e-6 || added == 0, "the budget");
   }
 
   void check_quota(const Quota& quota, const Plan& plan) {
     std::int64_t millicores = 0;
-    int running = 0, admitted = 0;
     bool more = false;
     for (const JobPlan& job_plan : plan.jobs) {
       const Job& job = job_of(snapshot_, job_plan.id);
       if (job.quota != quota.name) continue;
       millicores += job_plan.workers * job.worker_millicores;
       more |= job_plan.workers > job.allocated_workers;
-      running += job.running ? job.gpus : 0;
-      admitted += job_plan.admission.admit ? job.gpus : 0;
     }
+    const bool within_budget = !quota.budget_per_hour || cost_of_quotas_[quota.name] <= *quota.budget_per_hour + 1e-6;
+    rule(within_budget || paid_for_by_quotas_[quota.name] == 0, "the budget of quota " + quota.name);
     rule(!quota.worker_millicores || millicores <= *quota.worker_millicores || !more, "CPU of quota " + quota.name);
-    rule(!quota.gpus || admitted == 0 || running + admitted <= *quota.gpus, "GPUs of quota " + quota.name);
   }
 
   void check_job(const Job& job, const JobPlan& plan) {
@@ -140,25 +145,17 @@ class Check {
     for (const LocalCpu& local : plan.local)
       rule(local.request_millicores >= 0 && local.limit_millicores >= local.request_millicores,
            "the limit of the feeders of " + name + " is no less than their request");
-    check_admission(job, plan.admission);
     const Estimate& e = plan.estimate;
     for (const double figure : {e.demand_samples_per_second, e.local_rate_per_core, e.remote_rate_per_core,
-                                e.supply_ratio, e.planned_supply_ratio, plan.next_worker_gain_percent})
+                                plan.supply_ratio, plan.planned_supply_ratio, plan.next_worker_gain_percent})
       rule(std::isfinite(figure) && figure >= -1e-9, "the figures of " + name + " are numbers");
     rule(plan.explanation.size() > 1 && plan.explanation.back() == '.', "a sentence for " + name);
   }
 
-  void check_admission(const Job& job, const Admission& admission) {
-    if (!admission.admit) {
-      rule(admission.nodes.empty(), job.id.name + " does not start anywhere");
-      return;
-    }
-    rule(job.waiting && !job.running && !job.waiting->admitted_elsewhere, job.id.name + " is ours to admit");
-    rule(std::ssize(admission.nodes) == std::max(job.ranks, 1), "all ranks of " + job.id.name + " at once");
-  }
-
   const ClusterSnapshot& snapshot_;
   std::map<std::string, Load> loads_;
+  std::map<std::string, double> cost_of_quotas_;   // per hour; "": of jobs without one
+  std::map<std::string, int> paid_for_by_quotas_;  // new workers on nodes that cost something
   std::vector<std::string> broken_;
 };
 
@@ -194,11 +191,11 @@ double price_per_core(const Node& node) {
   return 1000 * node.price_per_hour / std::max(1.0, static_cast<double>(node.allocatable_millicores));
 }
 
-double cost_of(const ClusterSnapshot& snapshot) {
+double cost_of(const ClusterSnapshot& snapshot, const std::string& quota) {
   double cost = 0;
   for (const Job& job : snapshot.jobs)
     for (const Worker& worker : job.workers)
-      if (!worker.node.empty())
+      if (!worker.node.empty() && (quota.empty() || job.quota == quota))
         cost += price_per_core(node_of(snapshot, worker.node)) * static_cast<double>(job.worker_millicores) / 1000;
   return cost;
 }
@@ -212,11 +209,9 @@ std::string text_of(const Plan& plan) {
         << to_string(job.bottleneck) << ' ' << job.evidence;
     for (const std::string& victim : job.victims) out << " -" << victim;
     for (const std::string& node : job.new_worker_nodes) out << " +" << node;
-    for (const std::string& node : job.admission.nodes) out << " @" << node;
     for (const LocalCpu& local : job.local)
       out << ' ' << local.node << ':' << local.request_millicores << ".." << local.limit_millicores;
-    out << ' ' << job.estimate.planned_supply_ratio << ' ' << job.next_worker_gain_percent << ' ' << job.explanation
-        << '\n';
+    out << ' ' << job.planned_supply_ratio << ' ' << job.next_worker_gain_percent << ' ' << job.explanation << '\n';
   }
   return out.str();
 }

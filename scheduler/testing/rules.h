@@ -1,10 +1,9 @@
-// What no plan may do, whatever the cluster, the objective and the policy: checked by plain sums over the snapshot.
+// Rules that every plan keeps, for any cluster, objective and policy: checked by plain sums over the snapshot.
 //
 //   capacity    CPU, memory and network of a node; a node that is over-full already is given nothing more
-//   sums        quotas and the budget: who is beyond them adds nothing
+//   sums        quotas and the budget: a job that is beyond them adds nothing
 //   bounds      max_workers; modes that leave the number alone; jobs that do not run have no workers
 //   victims     live, named once, and as many as the plan says
-//   admission   whole gangs on schedulable nodes with GPUs to spare; nothing that Kueue admits
 //   figures     finite; one sentence for people
 //
 // Thread safety: pure function.
@@ -13,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/plan.h"
-#include "scheduler/snapshot.h"
+#include "scheduler/model/plan.h"
+#include "scheduler/model/snapshot.h"
 
 namespace sluice::scheduler::testing {
 
@@ -30,11 +29,11 @@ const Node& node_of(const ClusterSnapshot& snapshot, const std::string& name);
 // CPU of a node that neither others nor feeders nor workers have.
 std::int64_t room_on(const Node& node, const ClusterSnapshot& snapshot);
 
-// What a core on the node costs per hour.
+// The price of a core on the node per hour.
 double price_per_core(const Node& node);
 
-// What all workers that have a node cost per hour.
-double cost_of(const ClusterSnapshot& snapshot);
+// The price per hour of all workers that have a node, or of those that count against a quota.
+double cost_of(const ClusterSnapshot& snapshot, const std::string& quota = "");
 
 // Everything that the plan says, but for the memories.
 std::string text_of(const Plan& plan);

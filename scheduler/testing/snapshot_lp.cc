@@ -1,11 +1,12 @@
 #include "scheduler/testing/snapshot_lp.h"
 
 #include <algorithm>
+#include <array>
 #include <coin/ClpSimplex.hpp>
 #include <coin/CoinPackedMatrix.hpp>
 #include <limits>
 
-#include "scheduler/progress.h"
+#include "scheduler/model/progress.h"
 
 namespace sluice::scheduler::testing {
 namespace {
@@ -49,7 +50,7 @@ class Programme {
 
 }  // namespace
 
-double best_value(const std::vector<Contender>& contenders, const NodeTable& nodes, const Config& config) {
+double best_value(const std::vector<JobAllocation>& allocations, const NodeTable& nodes, const Config& config) {
   Programme lp;
   std::vector<int> room(nodes.size());  // feeders and workers on a node
   double everywhere = 0;
@@ -57,20 +58,22 @@ double best_value(const std::vector<Contender>& contenders, const NodeTable& nod
     room[node] = lp.row(static_cast<double>(nodes[node].free_for_local()) / 1000);
     everywhere += static_cast<double>(nodes[node].free_for_workers()) / 1000;
   }
-  // Workers of all jobs are the same cores: one pool, filled from the nodes.
-  const int pool = lp.row(0);
+  // Workers of all jobs are the same cores: one pool for each group of nodes, filled from these.
+  std::array<int, kGroups> pools{};
+  for (int bit = 0; bit < kGroups; ++bit) pools[bit] = lp.row(0);
   for (int node = 0; node < nodes.size(); ++node)
     lp.column(0, static_cast<double>(std::max<std::int64_t>(nodes[node].free_for_workers(), 0)) / 1000,
-              {{room[node], 1}, {pool, -1}});
+              {{room[node], 1}, {pools[nodes.bit(node)], -1}});
   double fixed = 0;
-  for (const Contender& c : contenders) {
-    if (!c.adjustable || !c.belief.known) continue;
+  for (const JobAllocation& c : allocations) {
+    if (!c.adjustable || !c.estimate.known) continue;
     const double q = config.softmin_exponent;
     const double before = c.supply();
     fixed += c.worth * progress(before, q);
-    // The last worker may reach beyond what is wanted.
-    const double most = std::max(0.0, c.want.supply_ratio - before) + c.supply_per_remote_core * c.worker_cores();
-    // What is granted bounds the sum of the chords used: sum of chords - supply <= 0.
+    // The last worker may reach beyond the target. A job that is there gets none.
+    const double missing = c.target.supply_ratio - before;
+    const double most = missing > 0 ? missing + c.supply_per_remote_core * c.worker_cores() : 0;
+    // The grant bounds the sum of the chords used: sum of chords - supply <= 0.
     const int supply = lp.row(0);
     for (int i = 0; i < kChords && most > 0; ++i) {
       const double width = most / kChords;
@@ -80,7 +83,11 @@ double best_value(const std::vector<Contender>& contenders, const NodeTable& nod
     for (const HostShare& host : c.hosts)
       lp.column(0, static_cast<double>(host.most - host.granted) / 1000,
                 {{room[host.node], 1}, {supply, -c.supply_per_local_core}});
-    lp.column(0, std::min(everywhere, c.limit * c.worker_cores()), {{pool, 1}, {supply, -c.supply_per_remote_core}});
+    const double workers_at_most = std::min(everywhere, c.limit * c.worker_cores());
+    const int workers = lp.row(workers_at_most);
+    for (int bit = 0; bit < kGroups; ++bit)
+      if ((c.groups & nodes.usable_groups() & only(bit)) != 0)
+        lp.column(0, workers_at_most, {{pools[bit], 1}, {workers, 1}, {supply, -c.supply_per_remote_core}});
   }
   return fixed + lp.maximum();
 }

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "scheduler/policy.h"
-#include "scheduler/simulator/engine.h"
-#include "scheduler/simulator/experiment.h"
+#include "scheduler/model/policy.h"
+#include "scheduler/simulator/report/experiment.h"
+#include "scheduler/simulator/world/engine.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::simulator::testing {
 
-// Gives every running job what `wish` says; by default what it has.
+// Gives every running job the workers and CPU of `wish`; by default those that it has.
 class ScriptedPolicy : public scheduler::Policy {
  public:
   using Wish = std::function<void(const scheduler::Job&, scheduler::JobPlan&)>;

@@ -1,0 +1,139 @@
+#include "scheduler/allocate/neighbour_caps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <span>
+
+#include "scheduler/estimate/estimator.h"
+#include "scheduler/model/neighbour_guard.h"
+
+namespace sluice::scheduler {
+namespace {
+
+// Nodes with more trainers than this are not watched: nothing there can be told apart.
+constexpr int kMostTrainers = 32;
+
+// A job's place among the trainers of a node.
+struct Place {
+  int allocation = 0;
+  int host = 0;
+};
+
+class Trainers {
+ public:
+  Trainers(const std::vector<JobAllocation>& allocations, int nodes) : begin_(nodes + 2) {
+    for_each(allocations, [&](int node, Place) { ++begin_[node + 2]; });
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    places_.resize(begin_.back());
+    for_each(allocations, [&](int node, Place place) { places_[begin_[node + 1]++] = place; });
+  }
+
+  // In the order of the allocations.
+  std::span<const Place> on(int node) const {
+    return std::span(places_).subspan(begin_[node], begin_[node + 1] - begin_[node]);
+  }
+
+ private:
+  template <typename Visit>
+  static void for_each(const std::vector<JobAllocation>& allocations, const Visit& visit) {
+    for (int i = 0; i < std::ssize(allocations); ++i)
+      for (int host = 0; host < std::ssize(allocations[i].hosts) && allocations[i].job->running; ++host)
+        if (const int node = allocations[i].hosts[host].node; node != kNowhere) visit(node, Place{i, host});
+  }
+
+  std::vector<Place> places_;
+  std::vector<int> begin_;  // of each node's places
+};
+
+bool overlap(const Measurement& a, const Measurement& b) {
+  return a.window_end_seconds > b.window_end_seconds - b.window_seconds &&
+         b.window_end_seconds > a.window_end_seconds - a.window_seconds;
+}
+
+double busy_cores(const JobAllocation& allocation, const HostShare& host) {
+  return allocation.estimate.busy_local_cores * host.part;
+}
+
+// None: the use of a feeder there is not known.
+std::optional<NodeLoad> load_on(const JobAllocation& trainer, const HostShare& host,
+                                const std::vector<JobAllocation>& allocations, const Trainers& trainers,
+                                const NodeTable& nodes) {
+  const std::span<const Place> places = trainers.on(host.node);
+  if (std::ssize(places) > kMostTrainers) return std::nullopt;
+  NodeLoad load{std::string(nodes.name(host.node))};
+  load.other_cores = busy_cores(trainer, host) + static_cast<double>(nodes[host.node].standing_millicores) / 1000;
+  for (const Place& place : places) {
+    const JobAllocation& other = allocations[place.allocation];
+    if (&other == &trainer) continue;
+    if (!other.adjustable) {
+      load.other_cores += static_cast<double>(other.job->hosts[place.host].limit_millicores) / 1000;
+      continue;
+    }
+    const bool known = other.estimate.metrics_usable() &&
+                       overlap(*other.job->observation.measurement, *trainer.job->observation.measurement);
+    if (!known) return std::nullopt;
+    load.feeders.push_back({other.job->id, busy_cores(other, other.hosts[place.host])});
+  }
+  return load;
+}
+
+std::optional<NeighbourWindow> window_of(const JobAllocation& trainer, const std::vector<JobAllocation>& allocations,
+                                         const Trainers& trainers, const NodeTable& nodes) {
+  const Measurement& m = *trainer.job->observation.measurement;
+  NeighbourWindow window{m.window_end_seconds, m.window_seconds, compute_seconds_per_batch(*trainer.job),
+                         m.samples_per_second * m.window_seconds / m.batches_in_window};
+  window.load.reserve(trainer.hosts.size());
+  for (const HostShare& host : trainer.hosts) {
+    if (host.node == kNowhere) continue;
+    std::optional<NodeLoad> load = load_on(trainer, host, allocations, trainers, nodes);
+    if (!load) return std::nullopt;
+    window.load.push_back(std::move(*load));
+  }
+  if (window.load.empty()) return std::nullopt;
+  return window;
+}
+
+bool is_news(const JobAllocation& trainer) {
+  const Estimate& estimate = trainer.estimate;
+  if (!trainer.job->running || !estimate.metrics_usable() || !estimate.enough_batches) return false;
+  const Measurement& m = *trainer.job->observation.measurement;
+  return is_apart(m.window_end_seconds, m.window_seconds, estimate.memory->neighbours.through_seconds);
+}
+
+void cap_neighbours(const JobAllocation& trainer, std::vector<JobAllocation>& allocations, const Trainers& trainers) {
+  for (const NodeLoad& load : trainer.estimate.memory->neighbours.cap->load) {
+    const auto host = std::find_if(trainer.job->hosts.begin(), trainer.job->hosts.end(),
+                                   [&](const TrainerHost& at) { return at.node == load.node; });
+    if (host == trainer.job->hosts.end()) continue;  // it has moved
+    const int node = trainer.hosts[host - trainer.job->hosts.begin()].node;
+    if (node == kNowhere) continue;
+    for (const Place& place : trainers.on(node)) {
+      JobAllocation& other = allocations[place.allocation];
+      if (&other == &trainer || !other.adjustable) continue;
+      const std::int64_t millicores = std::llround(1000 * load.cores_of(other.job->id));
+      HostShare& share = other.hosts[place.host];
+      if (millicores >= share.cap) continue;
+      share.cap = millicores;
+      share.guarded = &trainer;
+    }
+  }
+}
+
+}  // namespace
+
+void guard_neighbours(std::vector<JobAllocation>& allocations, const NodeTable& nodes, double now_seconds,
+                      const Config& config) {
+  const Trainers trainers(allocations, nodes.size());
+  for (JobAllocation& trainer : allocations)
+    if (is_news(trainer))
+      if (auto window = window_of(trainer, allocations, trainers, nodes))
+        trainer.estimate.memory->neighbours.take(std::move(*window), config);
+  for (const JobAllocation& trainer : allocations)
+    if (trainer.job->running && trainer.estimate.memory &&
+        trainer.estimate.memory->neighbours.holds(now_seconds, config))
+      cap_neighbours(trainer, allocations, trainers);
+}
+
+}  // namespace sluice::scheduler

@@ -1,9 +1,0 @@
-#include "scheduler/policies/sluice.h"
-
-#include "scheduler/decide.h"
-
-namespace sluice::scheduler {
-
-Plan SluicePolicy::decide(const ClusterSnapshot& snapshot) { return scheduler::decide(snapshot, config_); }
-
-}  // namespace sluice::scheduler
