@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/table.h"
+#include "cli/job_events.h"
+#include "src/base/table.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::cli {
@@ -71,12 +72,12 @@ std::string render_figures(const json& job) {
 }
 
 std::string render_conditions(const json& job, Clock::WallTimePoint now) {
-  std::vector<std::vector<std::string>> rows;
+  Table table({"  CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, {0, 1, 2, 3, 4});
   for (const json& entry : at(job, "/status/conditions"))
-    rows.push_back({"  " + text(entry, "/type"), text(entry, "/status"), age(text(entry, "/lastTransitionTime"), now),
-                    text(entry, "/reason"), text(entry, "/message", "")});
-  if (rows.empty()) return "  none yet: the operator has not seen this job; is it running?\n";
-  return render_table({{"  CONDITION"}, {"STATUS"}, {"SINCE"}, {"REASON"}, {"MESSAGE"}}, rows, 0);
+    table.add({"  " + text(entry, "/type"), text(entry, "/status"), age(text(entry, "/lastTransitionTime"), now),
+               text(entry, "/reason"), text(entry, "/message", "")});
+  if (table.empty()) return "  none yet: the operator has not seen this job; is it running?\n";
+  return table.text();
 }
 
 // The last time an event happened: series keep it apart.
@@ -92,12 +93,11 @@ std::string render_events(std::vector<json> events, Clock::WallTimePoint now) {
   std::stable_sort(events.begin(), events.end(),
                    [](const json& a, const json& b) { return event_time(a) > event_time(b); });
   if (events.size() > kMaxEvents) events.resize(kMaxEvents);
-  std::vector<std::vector<std::string>> rows;
-  rows.reserve(events.size());
+  Table table({"  AGO", "TYPE", "REASON", "OBJECT", "NOTE"}, {0, 1, 2, 3, 4});
   for (const json& event : events)
-    rows.push_back(
-        {"  " + age(event_time(event), now), text(event, "/type"), text(event, "/reason"), text(event, "/note", "")});
-  return render_table({{"  AGO"}, {"TYPE"}, {"REASON"}, {"NOTE"}}, rows, 0);
+    table.add({"  " + age(event_time(event), now), text(event, "/type"), text(event, "/reason"), object_of(event),
+               text(event, "/note", "")});
+  return table.text();
 }
 
 }  // namespace
@@ -113,18 +113,14 @@ std::string age(const std::string& timestamp, Clock::WallTimePoint now) {
 }
 
 std::string render_top(const std::vector<json>& jobs, std::size_t max_width) {
-  const std::vector<Column> columns = {{"NAMESPACE"},    {"NAME"},        {"WORKERS", true},
-                                       {"UTIL%", true},  {"WAIT%", true}, {"SAMPLES/S", true},
-                                       {"DEMAND", true}, {"BOTTLENECK"},  {"REASON"}};
-  std::vector<std::vector<std::string>> rows;
-  rows.reserve(jobs.size());
+  Table table({"NAMESPACE", "NAME", "WORKERS", "UTIL%", "WAIT%", "SAMPLES/S", "DEMAND", "BOTTLENECK", "REASON"},
+              {0, 1, 7, 8});
   for (const json& job : jobs)
-    rows.push_back({text(job, "/metadata/namespace"), text(job, "/metadata/name"), workers(job),
-                    text(job, "/status/observed/acceleratorUtilisationPercent"),
-                    text(job, "/status/observed/dataWaitPercent"), text(job, "/status/observed/samplesPerSecond"),
-                    text(job, "/status/observed/demandSamplesPerSecond"), text(job, "/status/bottleneck"),
-                    reason(job)});
-  return render_table(columns, rows, max_width);
+    table.add({text(job, "/metadata/namespace"), text(job, "/metadata/name"), workers(job),
+               text(job, "/status/observed/acceleratorUtilisationPercent"),
+               text(job, "/status/observed/dataWaitPercent"), text(job, "/status/observed/samplesPerSecond"),
+               text(job, "/status/observed/demandSamplesPerSecond"), text(job, "/status/bottleneck"), reason(job)});
+  return table.text(max_width);
 }
 
 json top_as_json(const std::vector<json>& jobs) {
@@ -150,6 +146,11 @@ std::string render_why(const json& job, std::vector<json> events, Clock::WallTim
   report += "\n" + render_conditions(job, now);
   report += "\nEvents\n" + render_events(std::move(events), now);
   return report;
+}
+
+json why_as_json(json job, std::vector<json> events) {
+  job["events"] = std::move(events);
+  return job;
 }
 
 }  // namespace sluice::cli

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/table.h"
 #include "src/base/testing/catch.h"
 #include "src/kube/timestamp.h"
 
@@ -63,11 +62,6 @@ TEST_CASE("the reason column says what matters most") {
   CHECK_THAT(render_top({job}, 0), Catch::Contains(test.want));
 }
 
-TEST_CASE("a line is cut at the terminal's width") {
-  const std::string table = render_table({{"A"}, {"B"}}, {{"a", "a long explanation"}}, 12);
-  CHECK(table == "A  B\na  a long...\n");
-}
-
 TEST_CASE("why gives the explanation, the figures, the conditions and the newest events") {
   std::vector<json> events;
   for (int minute = 10; minute < 30; ++minute)
@@ -90,7 +84,7 @@ TEST_CASE("a repeated event is as old as its last time") {
   CHECK_THAT(render_why(running_job(), {repeated}, kNow), Catch::Contains("10s  Normal  Repeated"));
 }
 
-TEST_CASE("why of a job that nobody has looked at yet") {
+TEST_CASE("why of a job that the operator has not seen yet") {
   const json job = {{"metadata", {{"namespace", "default"}, {"name", "new"}}}};
   const std::string report = render_why(job, {}, kNow);
   CHECK_THAT(report, Catch::Contains("not seen by the operator yet"));
@@ -101,6 +95,15 @@ TEST_CASE("programs get the status as it is") {
   const json output = top_as_json({running_job()});
   CHECK(output["items"][0]["name"] == "vision");
   CHECK(output["items"][0]["status"]["workers"]["ready"] == 2);
+}
+
+TEST_CASE("an event is shown with its object, and programs get all of them") {
+  json of_pod = event("FailedScheduling", "2026-01-01T00:59:50.000000Z");
+  of_pod["regarding"] = {{"kind", "Pod"}, {"name", "vision-worker-0"}};
+  CHECK_THAT(render_why(running_job(), {of_pod}, kNow), Catch::Contains("FailedScheduling  Pod/vision-worker-0"));
+  const json output = why_as_json(running_job(), {of_pod});
+  CHECK(output["events"] == json::array({of_pod}));
+  CHECK(output["metadata"]["name"] == "vision");
 }
 
 TEST_CASE("ages read as kubectl writes them") {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/table.h"
+#include "src/base/table.h"
 #include "src/http/transport.h"
 
 namespace sluice::cli {
@@ -19,11 +19,9 @@ std::string percent(double number) { return std::to_string(std::llround(number))
 std::string signed_percent(double number) { return (number < 0 ? "" : "+") + percent(number); }
 
 std::string cores(const json& millicores) {
-  const long long hundredths = std::llround(millicores.get<double>() / 10);
-  std::string text = std::to_string(hundredths / 100);
-  if (hundredths % 100 != 0)
-    text += "." + std::string(hundredths % 100 < 10 ? "0" : "") + std::to_string(hundredths % 100);
-  while (text.find('.') != std::string::npos && text.back() == '0') text.pop_back();
+  std::string text = std::to_string(std::round(millicores.get<double>() / 10) / 100);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
   return text;
 }
 
@@ -47,20 +45,22 @@ std::string nodes_asked(const json& what_if) {
 }
 
 std::string table_of(const json& page, const std::string& name_space, std::size_t max_width) {
-  std::vector<Column> columns = {{"NAMESPACE"}, {"NAME"}, {"WORKERS", true}, {"SPEED", true}};
+  std::vector<std::string> heading = {"NAMESPACE", "NAME", "WORKERS", "SPEED"};
+  std::vector<std::size_t> left_aligned = {0, 1};
   const std::vector<long long> asked = questions(page);
   for (const long long more : asked)
-    columns.push_back(
-        {(more < 0 ? "" : "+") + std::to_string(more) + (std::abs(more) == 1 ? " WORKER" : " WORKERS"), true});
+    heading.push_back((more < 0 ? "" : "+") + std::to_string(more) + (std::abs(more) == 1 ? " WORKER" : " WORKERS"));
   const bool with_nodes = page.contains("whatIf");
   std::map<std::pair<std::string, std::string>, std::string> answers;
   if (with_nodes) {
-    columns.push_back({"WITH " + nodes_asked(page.at("whatIf"))});
+    left_aligned.push_back(heading.size());
+    heading.push_back("WITH " + nodes_asked(page.at("whatIf")));
     for (const json& job : page.at("whatIf").at("jobs"))
       answers[{job.at("namespace"), job.at("name")}] = job.at("text");
   }
-  columns.push_back({"REASON"});
-  std::vector<std::vector<std::string>> rows;
+  left_aligned.push_back(heading.size());
+  heading.push_back("REASON");
+  Table table(std::move(heading), std::move(left_aligned));
   for (const json& job : page.at("jobs")) {
     if (!name_space.empty() && job.at("namespace") != name_space) continue;
     const bool known = job.contains("gains");
@@ -74,10 +74,10 @@ std::string table_of(const json& page, const std::string& name_space, std::size_
       row.push_back(known && answer != answers.end() ? answer->second : "-");
     }
     row.push_back(job.at("reason"));
-    rows.push_back(std::move(row));
+    table.add(std::move(row));
   }
-  if (rows.empty()) return "No TrainingJobs are part of the last decision.\n";
-  return render_table(columns, rows, max_width);
+  if (table.empty()) return "No TrainingJobs are part of the last decision.\n";
+  return table.text(max_width);
 }
 
 std::string bounds_of(const json& page) {

@@ -12,11 +12,11 @@
 namespace sluice::cli {
 
 // Of --what-if ("workers=3", "nodes=2x32"; empty: none) the target to ask the operator for: "/plan?nodes=2x32".
-// Errors: InvalidArgument naming what may be asked. The operator checks the numbers.
+// Errors: InvalidArgument naming the possible questions. The operator checks the numbers.
 Result<std::string> plan_target(const std::string& what_if);
 
-// `page`: of operator/plan_page.h. One row per job of `name_space` (empty: all), then what CPU can bring to the
-// cluster. `max_width`: of the terminal; 0: none.  Errors: DataLoss for a page of another shape.
+// `page`: of operator/publish/plan_page.h. One row per job of `name_space` (empty: all), then the gain that CPU can
+// bring to the cluster. `max_width`: of the terminal; 0: none.  Errors: DataLoss for a page of another shape.
 Result<std::string> render_plan(const nlohmann::json& page, const std::string& name_space, std::size_t max_width);
 
 }  // namespace sluice::cli

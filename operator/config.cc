@@ -1,148 +1,182 @@
 #include "operator/config.h"
 
-#include <yaml-cpp/yaml.h>
-
+#include <algorithm>
 #include <fstream>
-#include <functional>
-#include <map>
 #include <sstream>
+
+#include <strings.h>
+
+#include "src/base/yaml_reader.h"
 
 namespace sluice::control {
 namespace {
 
-using Reader = std::function<Result<void>(const YAML::Node& node, const std::string& key)>;
-using Readers = std::map<std::string, Reader, std::less<>>;
+constexpr double kMostPrice = 1e9;
+constexpr double kMostCores = 1e7;
 
-std::string path_of(const std::string& parent, const std::string& key) {
-  return parent.empty() ? key : parent + "." + key;
+void read_seconds(YamlMap& map, std::string_view key, std::chrono::seconds& out, int least) {
+  int seconds = static_cast<int>(out.count());
+  map.integer(key, seconds, least, 3600);
+  out = std::chrono::seconds(seconds);
 }
 
-// Every key of a mapping goes to its reader; a key without one is an error.
-Result<void> read_mapping(const YAML::Node& node, const std::string& path, const Readers& readers) {
-  if (node.IsNull()) return {};
-  if (!node.IsMap()) return invalid_argument((path.empty() ? "the file" : path) + " must be a mapping");
-  for (const auto& entry : node) {
-    const std::string key = entry.first.Scalar();
-    const auto reader = readers.find(key);
-    if (reader == readers.end()) {
-      std::string known;
-      for (const auto& [name, unused] : readers) known += (known.empty() ? "" : ", ") + name;
-      return invalid_argument(path_of(path, key) + " is not known; known here: " + known);
+// A whole percentage; `out` is the ratio.
+void read_percent(YamlMap& map, std::string_view key, double& out, int least, int most) {
+  int percent = -1;
+  map.integer(key, percent, least, most);
+  if (percent >= least) out = percent / 100.0;
+}
+
+void read_leader_election(YamlMap& map, LeaderElection& election) {
+  map.boolean("enabled", election.enabled);
+  map.text("namespace", election.lease_namespace);
+  map.text("name", election.name);
+  read_seconds(map, "leaseSeconds", election.lease, 3);
+  read_seconds(map, "renewSeconds", election.renew, 2);
+  read_seconds(map, "retrySeconds", election.retry, 1);
+}
+
+// The queries by the names that they have in the file.
+std::vector<std::pair<const char*, std::string*>> named(Queries& queries) {
+  return {{"samplesPerSecond", &queries.samples_per_second},
+          {"computeShare", &queries.compute_share},
+          {"dataWaitShare", &queries.data_wait_share},
+          {"batchesInWindow", &queries.batches_in_window},
+          {"queueDepth", &queries.queue_depth},
+          {"queueCapacity", &queries.queue_capacity},
+          {"workerSamplesPerSecond", &queries.worker_samples_per_second},
+          {"workerBusyCores", &queries.worker_busy_cores},
+          {"workersAtWork", &queries.workers_at_work},
+          {"bytesPerSample", &queries.bytes_per_sample},
+          {"blockedThreads", &queries.blocked_threads},
+          {"workerMemoryBytes", &queries.worker_memory_bytes},
+          {"remainingSamples", &queries.remaining_samples},
+          {"ageSeconds", &queries.age_seconds}};
+}
+
+void read_connection(YamlMap& map, PrometheusConnection& connection) {
+  map.text("bearerTokenFile", connection.bearer_token_file);
+  map.text("username", connection.username);
+  map.text("passwordFile", connection.password_file);
+  map.text("caFile", connection.ca_file);
+  map.text("certificateFile", connection.certificate_file);
+  map.text("keyFile", connection.key_file);
+  map.text("serverName", connection.server_name);
+  map.map("headers", [&](YamlMap& headers) {
+    for (const std::string& name : headers.keys()) {
+      if (strcasecmp(name.c_str(), "Authorization") == 0)
+        headers.fail_at(name, "comes from bearerTokenFile, or from username and passwordFile: use those");
+      headers.text(name, connection.headers[name]);
     }
-    SLUICE_TRY_VOID(reader->second(entry.second, path_of(path, key)));
-  }
+  });
+}
+
+void read_metrics(YamlMap& map, MetricsSource& metrics) {
+  map.text("url", metrics.url);
+  map.integer("windowSeconds", metrics.window_seconds, 1, 3600);
+  map.integer("staleSeconds", metrics.stale_seconds, 1, 3600);
+  map.map("connection", [&](YamlMap& connection) { read_connection(connection, metrics.connection); });
+  map.text("namespaceLabel", metrics.namespace_label);
+  map.map("queries", [&](YamlMap& queries) {
+    for (const auto& [name, query] : named(metrics.queries)) queries.text(name, *query);
+  });
+}
+
+void read_nodes(YamlMap& map, NodeFacts& nodes) {
+  map.text("priceLabel", nodes.price_label);
+  map.numbers("prices", 0, kMostPrice, [&](const std::string& type, double price) { nodes.prices[type] = price; });
+  map.text("networkLabel", nodes.network_label);
+  map.number("networkGigabits", nodes.network_gigabits, 0, 1e9);
+}
+
+void read_bundle(YamlMap& map, BundleResources& bundle) {
+  map.map("requests", [&](YamlMap& requests) {
+    requests.text("cpu", bundle.cpu_request);
+    requests.text("memory", bundle.memory_request);
+  });
+  map.map("limits", [&](YamlMap& limits) {
+    limits.text("cpu", bundle.cpu_limit);
+    limits.text("memory", bundle.memory_limit);
+  });
+}
+
+// The bounds are those of the TrainingJob's schema.
+void read_caps(YamlMap& map, NamespaceCaps& caps) {
+  if (map.has("maxPriority")) map.integer("maxPriority", caps.priority.emplace(), -1'000'000, 1'000'000);
+  if (map.has("maxWeight")) map.integer("maxWeight", caps.weight.emplace(), 1, 10000);
+  if (map.has("maxWorkerCores")) map.number("maxWorkerCores", caps.worker_cores.emplace(), 0, kMostCores);
+}
+
+void read_scheduler(YamlMap& map, Config& config) {
+  std::string objective(to_string(config.scheduler.objective));
+  map.text("objective", objective);
+  const auto parsed = scheduler::parse_objective(objective);
+  if (parsed.ok()) config.scheduler.objective = *parsed;
+  if (!parsed.ok()) map.fail_at("objective", parsed.error().message());
+  double budget = 0;
+  map.number("budgetPerHour", budget, 0, kMostPrice);
+  if (budget > 0) config.budgets.of_all = budget;
+  map.numbers("namespaceBudgets", 0, kMostPrice,
+              [&](const std::string& name, double most) { config.budgets.of_namespaces[name] = most; });
+  map.map("namespaceCaps", [&](YamlMap& namespaces) {
+    for (const std::string& name : namespaces.keys())
+      namespaces.map(name, [&](YamlMap& caps) { read_caps(caps, config.namespace_caps[name]); });
+  });
+  read_percent(map, "headroomPercent", config.scheduler.headroom, 100, 400);
+  read_percent(map, "starvedPercent", config.scheduler.starved_above, 1, 50);
+  map.integer("clusterCpuPercent", config.cluster_cpu_percent, 0, 100);
+}
+
+void read_all(YamlMap& map, Config& config) {
+  map.text("image", config.image);
+  map.text("imagePullPolicy", config.image_pull_policy);
+  const auto policies = {"Always", "IfNotPresent", "Never"};
+  if (std::find(policies.begin(), policies.end(), config.image_pull_policy) == policies.end())
+    map.fail_at("imagePullPolicy", "must be one of Always, IfNotPresent, Never");
+  map.texts("imagePullSecrets", config.image_pull_secrets);
+  map.map("bundle", [&](YamlMap& bundle) { read_bundle(bundle, config.bundle); });
+  map.map("workers", [&](YamlMap& workers) {
+    workers.text("priorityClassName", config.worker_priority_class);
+    workers.map("networkPolicy", [&](YamlMap& policy) { policy.boolean("enabled", config.guard_workers); });
+  });
+  map.texts("watchNamespaces", config.watch_namespaces);
+  read_seconds(map, "decisionIntervalSeconds", config.decision_interval, 1);
+  map.text("metricsAddress", config.metrics_address);
+  map.text("probesAddress", config.probes_address);
+  map.map("plan", [&](YamlMap& plan) {
+    plan.text("address", config.plan.address);
+    plan.text("reader", config.plan.reader);
+  });
+  map.text("kubeconfig", config.kubeconfig);
+  map.map("leaderElection", [&](YamlMap& inner) { read_leader_election(inner, config.leader_election); });
+  map.map("metrics", [&](YamlMap& inner) { read_metrics(inner, config.metrics); });
+  map.map("feeder", [&](YamlMap& feeder) {
+    feeder.map("resize", [&](YamlMap& resize) { resize.boolean("enabled", config.resize_feeders); });
+  });
+  map.text("learntConfigMap", config.learnt_config_map);
+  map.map("nodes", [&](YamlMap& inner) { read_nodes(inner, config.nodes); });
+  map.map("scheduler", [&](YamlMap& inner) { read_scheduler(inner, config); });
+  map.finish();
+}
+
+Result<void> check_connection(const MetricsSource& metrics) {
+  const PrometheusConnection& connection = metrics.connection;
+  const bool has_password = !connection.password_file.empty();
+  if (connection.username.empty() == has_password)
+    return invalid_argument("metrics.connection: username and passwordFile are needed together");
+  if (has_password && !connection.bearer_token_file.empty())
+    return invalid_argument("metrics.connection: set bearerTokenFile or username, not both: a request carries one");
+  if (connection.certificate_file.empty() != connection.key_file.empty())
+    return invalid_argument("metrics.connection: certificateFile and keyFile are needed together");
+  const bool has_tls = !connection.ca_file.empty() || !connection.certificate_file.empty();
+  if (has_tls && !metrics.url.starts_with("https://"))
+    return invalid_argument("metrics.connection: caFile and certificateFile need an https:// URL in metrics.url");
+  if (metrics.namespace_label.empty())
+    return invalid_argument("metrics.namespaceLabel is empty: name the label that scrapes give to a pod's namespace");
   return {};
 }
 
-Reader text(std::string& target) {
-  return [&target](const YAML::Node& node, const std::string& key) -> Result<void> {
-    if (!node.IsScalar()) return invalid_argument(key + " must be a text");
-    target = node.Scalar();
-    return {};
-  };
-}
-
-Reader one_of(std::string& target, std::vector<std::string> allowed) {
-  return [&target, allowed = std::move(allowed)](const YAML::Node& node, const std::string& key) -> Result<void> {
-    std::string choices;
-    for (const std::string& choice : allowed) {
-      if (node.IsScalar() && node.Scalar() == choice) {
-        target = choice;
-        return {};
-      }
-      choices += (choices.empty() ? "" : ", ") + choice;
-    }
-    return invalid_argument(key + " must be one of " + choices);
-  };
-}
-
-// `store` receives a whole number within [low, high].
-Reader integer(std::function<void(int)> store, int low, int high) {
-  return [store = std::move(store), low, high](const YAML::Node& node, const std::string& key) -> Result<void> {
-    int value = 0;
-    if (!node.IsScalar() || !YAML::convert<int>::decode(node, value) || value < low || value > high)
-      return invalid_argument(key + " must be a whole number from " + std::to_string(low) + " to " +
-                              std::to_string(high));
-    store(value);
-    return {};
-  };
-}
-
-Reader seconds(std::chrono::seconds& target, int low, int high) {
-  return integer([&target](int value) { target = std::chrono::seconds(value); }, low, high);
-}
-
-Reader boolean(bool& target) {
-  return [&target](const YAML::Node& node, const std::string& key) -> Result<void> {
-    if (!node.IsScalar() || !YAML::convert<bool>::decode(node, target))
-      return invalid_argument(key + " must be true or false");
-    return {};
-  };
-}
-
-Reader texts(std::vector<std::string>& target) {
-  return [&target](const YAML::Node& node, const std::string& key) -> Result<void> {
-    if (!node.IsSequence()) return invalid_argument(key + " must be a list of texts");
-    target.clear();
-    for (const auto& entry : node) {
-      if (!entry.IsScalar()) return invalid_argument(key + " must be a list of texts");
-      target.push_back(entry.Scalar());
-    }
-    return {};
-  };
-}
-
-Reader mapping(Readers readers) {
-  return [readers = std::move(readers)](const YAML::Node& node, const std::string& key) {
-    return read_mapping(node, key, readers);
-  };
-}
-
-Readers query_readers(Queries& queries) {
-  return {{"samplesPerSecond", text(queries.samples_per_second)},
-          {"computeShare", text(queries.compute_share)},
-          {"dataWaitShare", text(queries.data_wait_share)},
-          {"batchesInWindow", text(queries.batches_in_window)},
-          {"queueDepth", text(queries.queue_depth)},
-          {"queueCapacity", text(queries.queue_capacity)},
-          {"workerSamplesPerSecond", text(queries.worker_samples_per_second)},
-          {"workerBusyCores", text(queries.worker_busy_cores)},
-          {"workersAtWork", text(queries.workers_at_work)},
-          {"ageSeconds", text(queries.age_seconds)}};
-}
-
-Readers leader_election_readers(LeaderElection& election) {
-  return {{"enabled", boolean(election.enabled)},
-          {"namespace", text(election.lease_namespace)},
-          {"name", text(election.name)},
-          {"leaseSeconds", seconds(election.lease, 3, 3600)},
-          {"renewSeconds", seconds(election.renew, 2, 3600)},
-          {"retrySeconds", seconds(election.retry, 1, 3600)}};
-}
-
-Readers scheduler_readers(Config& config) {
-  return {{"headroomPercent", integer([&](int value) { config.scheduler.headroom = value / 100.0; }, 100, 400)},
-          {"starvedPercent", integer([&](int value) { config.scheduler.starved_above = value / 100.0; }, 1, 50)},
-          {"clusterCpuPercent", integer([&](int value) { config.cluster_cpu_percent = value; }, 0, 100)}};
-}
-
-Readers readers_of(Config& config) {
-  MetricsSource& metrics = config.metrics;
-  return {{"image", text(config.image)},
-          {"imagePullPolicy", one_of(config.image_pull_policy, {"Always", "IfNotPresent", "Never"})},
-          {"watchNamespaces", texts(config.watch_namespaces)},
-          {"decisionIntervalSeconds", seconds(config.decision_interval, 1, 3600)},
-          {"bindAddress", text(config.bind_address)},
-          {"kubeconfig", text(config.kubeconfig)},
-          {"leaderElection", mapping(leader_election_readers(config.leader_election))},
-          {"metrics", mapping({{"url", text(metrics.url)},
-                               {"windowSeconds", integer([&](int value) { metrics.window_seconds = value; }, 1, 3600)},
-                               {"staleSeconds", integer([&](int value) { metrics.stale_seconds = value; }, 1, 3600)},
-                               {"queries", mapping(query_readers(metrics.queries))}})},
-          {"scheduler", mapping(scheduler_readers(config))}};
-}
-
-Result<void> check(const Config& config) {
+Result<void> check(Config& config) {
   if (config.image.empty()) return invalid_argument("image is missing: name the Sluice image that holds the bundle");
   const LeaderElection& election = config.leader_election;
   if (election.enabled && election.lease_namespace.empty())
@@ -151,34 +185,21 @@ Result<void> check(const Config& config) {
   if (election.lease <= election.renew || election.renew * 10 <= election.retry * 12)
     return invalid_argument("leaderElection: leaseSeconds must exceed renewSeconds, and renewSeconds 1.2 retrySeconds");
   if (config.metrics.url.empty()) return {};
-  const Queries& queries = config.metrics.queries;
-  const std::pair<const char*, const std::string&> needed[] = {
-      {"samplesPerSecond", queries.samples_per_second},
-      {"computeShare", queries.compute_share},
-      {"dataWaitShare", queries.data_wait_share},
-      {"batchesInWindow", queries.batches_in_window},
-      {"queueDepth", queries.queue_depth},
-      {"queueCapacity", queries.queue_capacity},
-      {"workerSamplesPerSecond", queries.worker_samples_per_second},
-      {"workerBusyCores", queries.worker_busy_cores},
-      {"workersAtWork", queries.workers_at_work},
-      {"ageSeconds", queries.age_seconds}};
-  for (const auto& [name, query] : needed)
-    if (query.empty()) return invalid_argument(std::string("metrics.queries.") + name + " is missing");
+  SLUICE_TRY_VOID(check_connection(config.metrics));
+  for (const auto& [name, query] : named(config.metrics.queries))
+    if (query->empty()) return invalid_argument(std::string("metrics.queries.") + name + " is missing");
   return {};
 }
 
 }  // namespace
 
-Result<Config> parse_config(const std::string& yaml) {
+Result<Config> parse_config(const std::string& yaml, const std::string& file_name) {
   Config config;
-  try {
-    const YAML::Node root = YAML::Load(yaml);
-    SLUICE_TRY_VOID(read_mapping(root, "", readers_of(config)));
-  } catch (const YAML::Exception& exception) {
-    return invalid_argument(std::string("the configuration is no YAML: ") + exception.what());
-  }
-  SLUICE_TRY_VOID(check(config));
+  SLUICE_TRY(const std::unique_ptr<YamlFile> file, YamlFile::parse(yaml, file_name));
+  YamlMap root = file->root();
+  read_all(root, config);
+  if (file->error()) return *file->error();
+  if (const auto checked = check(config); !checked.ok()) return checked.error().with_context(file_name);
   // The scheduler alone decides what is stale and what is too short; it is told in the configuration's terms.
   config.scheduler.max_age_seconds = config.metrics.stale_seconds;
   if (config.metrics.window_seconds < config.scheduler.min_window_seconds)
@@ -191,9 +212,7 @@ Result<Config> read_config(const std::string& path) {
   if (!file) return not_found("configuration " + path + " cannot be read");
   std::stringstream content;
   content << file.rdbuf();
-  auto config = parse_config(content.str());
-  if (!config.ok()) return config.error().with_context(path);
-  return config;
+  return parse_config(content.str(), path);
 }
 
 }  // namespace sluice::control

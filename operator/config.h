@@ -4,16 +4,18 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "scheduler/config.h"
+#include "scheduler/model/config.h"
 #include "src/base/result.h"
 
 namespace sluice::control {
 
-// PromQL templates; "$window" becomes the window, such as "30s". Each answers one vector labelled (job_namespace,
-// training_job), and placement where it says so.
+// PromQL templates; "$window" becomes the window, such as "30s", and "$namespace" the namespace label. Each answers one
+// vector labelled ($namespace, training_job), and placement where it says so.
 struct Queries {
   std::string samples_per_second;
   std::string compute_share;    // seconds per second, mean over ranks
@@ -24,14 +26,64 @@ struct Queries {
   std::string worker_samples_per_second;  // per placement
   std::string worker_busy_cores;          // per placement
   std::string workers_at_work;            // data workers that had finished samples when the window began
+  std::string bytes_per_sample;           // of the batches that executors made
+  std::string blocked_threads;            // executors that wait for what they read, with a batch in hand
+  std::string worker_memory_bytes;        // the most that one data worker used
+  std::string remaining_samples;          // that the training loops will still take, over all ranks
   std::string age_seconds;                // since the newest scrape of the trainers' series
+};
+
+// How Prometheus is reached. Files hold secrets; a changed one is read again. Empty: not used.
+struct PrometheusConnection {
+  std::string bearer_token_file;
+  std::string username;  // basic authentication, with password_file
+  std::string password_file;
+  std::string ca_file;           // exactly these authorities are trusted; empty: the system's
+  std::string certificate_file;  // the client's, with key_file
+  std::string key_file;
+  std::string server_name;                     // that the server's certificate carries; empty: the host of the URL
+  std::map<std::string, std::string> headers;  // of every request, such as X-Scope-OrgID
 };
 
 struct MetricsSource {
   std::string url;  // empty: there is no Prometheus; every job stays on its trainer's own CPU
   int window_seconds = 30;
   int stale_seconds = 60;
+  PrometheusConnection connection;
+  // The label by which a scrape tells the namespace of the pod: a pod can say any job_namespace of itself.
+  std::string namespace_label = "namespace";
   Queries queries;
+};
+
+// Prices and network links of nodes, by their labels or the configuration.
+struct NodeFacts {
+  std::string price_label;               // whose value is the node's price per hour; empty: none is
+  std::map<std::string, double> prices;  // per hour, by node.kubernetes.io/instance-type
+  std::string network_label;             // whose value is the node's link in Gbit/s; empty: none is
+  double network_gigabits = 0;           // of nodes without that label; 0: no limit is known
+};
+
+// The most that data workers may cost per hour, in the unit of the nodes' prices.
+struct Budgets {
+  std::optional<double> of_all;  // none: no bound
+  // By name. 0: the workers of the namespace may cost nothing. Other namespaces have no bound of their own.
+  std::map<std::string, double> of_namespaces;
+};
+
+// The most that counts of what the TrainingJobs of a namespace ask for, whatever their specs say. None: no bound.
+struct NamespaceCaps {
+  std::optional<int> priority;
+  std::optional<int> weight;
+  std::optional<double> worker_cores;  // CPU requests of all data workers of the namespace
+};
+
+// Kubernetes quantities of the init container that copies Sluice's programs into pods of trainers and workers.
+struct BundleResources {
+  std::string cpu_request = "10m";
+  std::string memory_request = "32Mi";
+  // With the requests above, never more than a worker of the smallest size that Sluice chooses by default.
+  std::string cpu_limit = "250m";
+  std::string memory_limit = "128Mi";
 };
 
 struct LeaderElection {
@@ -43,24 +95,42 @@ struct LeaderElection {
   std::chrono::seconds retry{2};
 };
 
+struct PlanPage {
+  std::string address = "0.0.0.0:8082";
+  // The user whose tokens are admitted: system:serviceaccount:NAMESPACE:NAME; empty: none is admitted.
+  std::string reader;
+};
+
 struct Config {
   std::string image;  // holds the bundle
   std::string image_pull_policy = "IfNotPresent";
+  std::vector<std::string> image_pull_secrets;  // names of Secrets in the jobs' namespaces, for the image
+  BundleResources bundle;
+  std::string worker_priority_class;          // of data workers whose template names none; empty: the cluster's default
   std::vector<std::string> watch_namespaces;  // empty: all
   std::chrono::seconds decision_interval{15};
-  std::string bind_address = "0.0.0.0:8080";
+  std::string metrics_address = "0.0.0.0:8080";
+  std::string probes_address = "0.0.0.0:8081";
+  PlanPage plan;
   std::string kubeconfig;  // empty: the pod's own service account
   MetricsSource metrics;
   LeaderElection leader_election;
   scheduler::Config scheduler;
   int cluster_cpu_percent = 100;  // of a node's allocatable CPU, that workers may take
+  bool resize_feeders = true;     // in place, where the API server can
+  bool guard_workers = true;      // a NetworkPolicy for each job's data workers
+  NodeFacts nodes;
+  Budgets budgets;
+  std::map<std::string, NamespaceCaps> namespace_caps;  // by name
+  // Name of the ConfigMap, in the namespace of the leader election, that keeps knowledge of jobs; empty: none.
+  std::string learnt_config_map;
 };
 
-// Errors: InvalidArgument naming the key and what it should be; unknown keys are refused, so that a misspelt one is
-// not silently a default.
-Result<Config> parse_config(const std::string& yaml);
+// Errors: InvalidArgument naming file, line, key and its type; unknown keys are refused, so that a misspelt one is not
+// silently a default. `file_name` is used in messages only.
+Result<Config> parse_config(const std::string& yaml, const std::string& file_name = "config.yaml");
 
-// Errors: as parse_config, with the file's name; NotFound.
+// Errors: as parse_config; NotFound.
 Result<Config> read_config(const std::string& path);
 
 }  // namespace sluice::control

@@ -9,18 +9,31 @@ namespace {
 const std::string kFull = R"(
 image: "sluice:0.1.0"
 imagePullPolicy: Never
+imagePullSecrets: [mirror]
+bundle: {requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: 200m, memory: 256Mi}}
+workers: {priorityClassName: sluice-workers, networkPolicy: {enabled: false}}
 watchNamespaces: ["a", "b"]
 decisionIntervalSeconds: 5
-bindAddress: 127.0.0.1:8081
+metricsAddress: 127.0.0.1:9080
+probesAddress: 127.0.0.1:9081
+plan: {address: "127.0.0.1:9082", reader: "system:serviceaccount:a:b"}
 kubeconfig: /tmp/kubeconfig
 leaderElection: {enabled: true, namespace: sluice-system, name: sluice-operator, leaseSeconds: 15, renewSeconds: 10, retrySeconds: 2}
 metrics:
-  url: http://prometheus:9090
+  url: https://prometheus:9090/prefix
   windowSeconds: 8
   staleSeconds: 60
+  namespaceLabel: kubernetes_namespace
+  connection: {bearerTokenFile: /run/token, caFile: /run/ca.crt, certificateFile: /run/tls.crt, keyFile: /run/tls.key,
+               serverName: prometheus.example, headers: {X-Scope-OrgID: team-a}}
   queries: {samplesPerSecond: "a[$window]", computeShare: b, dataWaitShare: c, batchesInWindow: d, queueDepth: e,
-            queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, ageSeconds: j}
-scheduler: {headroomPercent: 130, starvedPercent: 7, clusterCpuPercent: 80}
+            queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, bytesPerSample: k,
+            blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j}
+learntConfigMap: sluice-learnt
+feeder: {resize: {enabled: false}}
+nodes: {priceLabel: example.dev/price, prices: {m5.large: 0.096, big: 3}, networkLabel: example.dev/gbit, networkGigabits: 10}
+scheduler: {objective: fair, budgetPerHour: 2.5, namespaceBudgets: {team-a: 1.5, team-b: 0},
+            namespaceCaps: {team-a: {maxPriority: -5, maxWeight: 100, maxWorkerCores: 12.5}, team-b: {}}, headroomPercent: 130, starvedPercent: 7, clusterCpuPercent: 80}
 )";
 
 TEST_CASE("the chart's configuration is read") {
@@ -30,14 +43,50 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(config->image_pull_policy == "Never");
   CHECK(config->watch_namespaces == std::vector<std::string>{"a", "b"});
   CHECK(config->decision_interval == std::chrono::seconds(5));
-  CHECK(config->bind_address == "127.0.0.1:8081");
+  CHECK(config->metrics_address == "127.0.0.1:9080");
+  CHECK(config->probes_address == "127.0.0.1:9081");
+  CHECK(config->plan.address == "127.0.0.1:9082");
+  CHECK(config->plan.reader == "system:serviceaccount:a:b");
   CHECK(config->kubeconfig == "/tmp/kubeconfig");
   CHECK(config->leader_election.lease_namespace == "sluice-system");
   CHECK(config->metrics.queries.samples_per_second == "a[$window]");
   CHECK(config->metrics.queries.age_seconds == "j");
+  CHECK(config->metrics.queries.blocked_threads == "l");
+  CHECK(config->metrics.queries.remaining_samples == "m");
+  CHECK(config->metrics.queries.worker_memory_bytes == "n");
+  CHECK(config->metrics.namespace_label == "kubernetes_namespace");
+  const PrometheusConnection& connection = config->metrics.connection;
+  CHECK(connection.bearer_token_file == "/run/token");
+  CHECK(connection.ca_file == "/run/ca.crt");
+  CHECK(connection.certificate_file == "/run/tls.crt");
+  CHECK(connection.key_file == "/run/tls.key");
+  CHECK(connection.server_name == "prometheus.example");
+  CHECK(connection.headers == std::map<std::string, std::string>{{"X-Scope-OrgID", "team-a"}});
   CHECK(config->scheduler.headroom == Approx(1.3));
   CHECK(config->scheduler.starved_above == Approx(0.07));
   CHECK(config->cluster_cpu_percent == 80);
+  CHECK(config->worker_priority_class == "sluice-workers");
+  CHECK(config->scheduler.objective == scheduler::Objective::kFair);
+  CHECK_FALSE(config->resize_feeders);
+  CHECK_FALSE(config->guard_workers);
+  CHECK(config->nodes.price_label == "example.dev/price");
+  CHECK(config->nodes.prices == std::map<std::string, double>{{"m5.large", 0.096}, {"big", 3}});
+  CHECK(config->nodes.network_label == "example.dev/gbit");
+  CHECK(config->nodes.network_gigabits == 10);
+  CHECK(config->budgets.of_all == 2.5);
+  CHECK(config->budgets.of_namespaces == std::map<std::string, double>{{"team-a", 1.5}, {"team-b", 0}});
+  const NamespaceCaps& caps = config->namespace_caps.at("team-a");
+  CHECK(caps.priority == -5);
+  CHECK(caps.weight == 100);
+  CHECK(caps.worker_cores == 12.5);
+  CHECK_FALSE(config->namespace_caps.at("team-b").priority);
+  CHECK_FALSE(config->namespace_caps.at("team-b").worker_cores);
+  CHECK(config->image_pull_secrets == std::vector<std::string>{"mirror"});
+  CHECK(config->bundle.cpu_request == "100m");
+  CHECK(config->bundle.memory_request == "64Mi");
+  CHECK(config->bundle.cpu_limit == "200m");
+  CHECK(config->bundle.memory_limit == "256Mi");
+  CHECK(config->learnt_config_map == "sluice-learnt");
 }
 
 TEST_CASE("the scheduler is told what is stale and how short a window may be") {
@@ -60,25 +109,61 @@ TEST_CASE("a mistake is named with its key and the way out") {
     const char* want;
   };
   const Case test = GENERATE(
-      Case{"", "image is missing"}, Case{"image: x", "leaderElection.namespace is missing"},
-      Case{"image: x\nleaderElection: {enabled: maybe}", "leaderElection.enabled must be true or false"},
-      Case{"image: x\nimage_pull_policy: Never", "image_pull_policy is not known; known here: bindAddress"},
-      Case{"image: x\nimagePullPolicy: Sometimes", "imagePullPolicy must be one of Always, IfNotPresent, Never"},
-      Case{"image: x\ndecisionIntervalSeconds: 0", "decisionIntervalSeconds must be a whole number from 1 to 3600"},
-      Case{"image: x\ndecisionIntervalSeconds: 1.5", "decisionIntervalSeconds must be a whole number"},
-      Case{"image: x\nwatchNamespaces: a", "watchNamespaces must be a list"},
-      Case{"image: x\nmetrics: {queries: {speed: y}}", "metrics.queries.speed is not known"},
-      Case{"image: x\nmetrics: [1]", "metrics must be a mapping"}, Case{"image: [x]", "image must be a text"},
+      Case{"{}", "config.yaml: image is missing"}, Case{"", "not a YAML mapping"},
+      Case{"image: x", "leaderElection.namespace is missing"},
+      Case{"image: x\nleaderElection: {enabled: maybe}",
+           "config.yaml:2: leaderElection.enabled: neither true nor false"},
+      Case{"image: x\nimage_pull_policy: Never",
+           "config.yaml:2: image_pull_policy: there is no such field; known here: bundle, decisionIntervalSeconds"},
+      Case{"image: x\nimagePullPolicy: Sometimes", "imagePullPolicy: must be one of Always, IfNotPresent, Never"},
+      Case{"image: x\ndecisionIntervalSeconds: 0", "decisionIntervalSeconds: 0 is not within 1 .. 3600"},
+      Case{"image: x\ndecisionIntervalSeconds: 1.5", "decisionIntervalSeconds: not a whole number"},
+      Case{"image: x\nwatchNamespaces: a", "watchNamespaces: not a list of texts"},
+      Case{"image: x\nmetrics: {queries: {speed: y}}", "metrics.queries.speed: there is no such field"},
+      Case{"image: x\nscheduler: {namespaceCaps: {a: {maxWeight: 0}}}",
+           "scheduler.namespaceCaps.a.maxWeight: 0 is not within"},
+      Case{"image: x\nscheduler: {namespaceCaps: {a: {max: 1}}}",
+           "scheduler.namespaceCaps.a.max: there is no such field"},
+      Case{"image: x\nmetrics: [1]", "metrics: not a mapping"}, Case{"image: [x]", "image: not a text"},
       Case{"image: x\nleaderElection: {enabled: false}\nmetrics: {url: \"http://p\"}",
            "metrics.queries.samplesPerSecond is missing"},
       Case{"image: x\nleaderElection: {namespace: a, leaseSeconds: 10, renewSeconds: 10}",
            "leaseSeconds must exceed renewSeconds"},
-      Case{"image: x\nscheduler: {headroomPercent: 50}", "scheduler.headroomPercent must be a whole number from 100"},
-      Case{"{image: x", "is no YAML"});
+      Case{"image: x\nscheduler: {headroomPercent: 50}", "scheduler.headroomPercent: 50 is not within 100 .. 400"},
+      Case{"image: x\nscheduler: {objective: best}", "scheduler.objective: "},
+      Case{"image: x\nscheduler: {objective: best}", "throughput"},
+      Case{"image: x\nscheduler: {budgetPerHour: -1}", "scheduler.budgetPerHour: -1 is not within 0"},
+      Case{"image: x\nscheduler: {namespaceBudgets: {a: -1}}", "scheduler.namespaceBudgets.a: -1 is not within 0"},
+      Case{"image: x\nnodes: {prices: {m5: cheap}}", "nodes.prices.m5: not a number"},
+      Case{"image: x\nnodes: {prices: 3}", "nodes.prices: not a mapping"},
+      Case{"image: x\nscheduler: {objective: [fair]}", "scheduler.objective: "}, Case{"{image: x", "config.yaml:1: "});
   INFO(test.yaml);
   const auto config = parse_config(test.yaml);
   REQUIRE_FALSE(config.ok());
   CHECK(config.error().code() == ErrorCode::kInvalidArgument);
+  CHECK_THAT(config.error().message(), Catch::Contains(test.want));
+}
+
+TEST_CASE("a connection to Prometheus that cannot work is refused with the way out") {
+  struct Case {
+    const char* url;
+    const char* connection;
+    const char* want;
+  };
+  const Case test = GENERATE(
+      Case{"https://p", "{username: u}", "username and passwordFile are needed together"},
+      Case{"https://p", "{passwordFile: f}", "username and passwordFile are needed together"},
+      Case{"https://p", "{username: u, passwordFile: f, bearerTokenFile: t}", "bearerTokenFile or username, not both"},
+      Case{"https://p", "{certificateFile: c}", "certificateFile and keyFile are needed together"},
+      Case{"http://p", "{caFile: c}", "need an https:// URL in metrics.url"},
+      Case{"http://p", "{headers: {authorization: secret}}", "use those"},
+      Case{"http://p", "{headers: {X-Scope-OrgID: [a]}}", "headers.X-Scope-OrgID: not a text"},
+      Case{"http://p", "{tokenFile: t}", "metrics.connection.tokenFile: there is no such field"});
+  INFO(test.connection);
+  const auto config = parse_config(std::string("image: x\nleaderElection: {enabled: false}\nmetrics:\n  url: ") +
+                                   test.url + "\n  connection: " + test.connection + "\n");
+  REQUIRE_FALSE(config.ok());
+  CHECK_THAT(config.error().message(), Catch::Contains("metrics.connection"));
   CHECK_THAT(config.error().message(), Catch::Contains(test.want));
 }
 

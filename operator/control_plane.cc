@@ -2,17 +2,22 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/names.h"
-#include "operator/observe/fields.h"
-#include "operator/observe/pod_trim.h"
-#include "operator/plan_page.h"
+#include "operator/api/labels.h"
+#include "operator/api/limit_range.h"
+#include "operator/api/names.h"
+#include "operator/api/network_policy.h"
+#include "operator/api/pod.h"
+#include "operator/api/pod_trim.h"
+#include "operator/api/resource_quota.h"
+#include "operator/api/trainer_job.h"
+#include "operator/publish/plan_access.h"
+#include "operator/publish/plan_page.h"
 #include "src/base/logging.h"
 
 namespace sluice::control {
 
-using nlohmann::json;
-using observe::field;
-using observe::text_field;
+using api::Pod;
+using api::TrainerJob;
 
 namespace {
 
@@ -26,39 +31,34 @@ constexpr std::chrono::milliseconds kPoolReportDelay{300};
 // server as much as a pod, and it is the pods that trainers wait for.
 constexpr std::chrono::milliseconds kPerWaitingPool{50};
 
-std::string managed_selector() { return std::string(kManagedByLabel) + "=" + std::string(kOperatorManager); }
+std::string managed_selector() { return std::string(api::kManagedByLabel) + "=" + std::string(api::kOperatorManager); }
 
 // What of a trainer's Job a decision depends on.
 std::string trainer_state(const kube::ObjectPointer& job) {
   if (!job) return "gone";
-  const bool over = observe::condition_is_true(*job, "Complete") || observe::condition_is_true(*job, "Failed");
-  return over ? "over" : observe::integer_field(*job, "/status/ready") > 0 ? "running" : "starting";
-}
-
-bool is_trainer(const json& pod) {
-  return text_field(pod, "/metadata/labels/sluice.dev~1component") == kTrainerComponent;
+  const TrainerJob trainer(*job);
+  return trainer.over() ? "over" : trainer.ready() > 0 ? "running" : "starting";
 }
 
 // A worker that we did not send away.
 bool is_lost(const kube::ObjectPointer& before, const kube::ObjectPointer& after) {
-  if (!before || !field(*before, "/metadata/deletionTimestamp").is_null()) return false;
-  return !after ||
-         (text_field(*after, "/status/phase") == "Failed" && text_field(*before, "/status/phase") != "Failed");
-}
-
-bool is_ending(const json& pod) {
-  const std::string phase = text_field(pod, "/status/phase");
-  return !field(pod, "/metadata/deletionTimestamp").is_null() || phase == "Failed" || phase == "Succeeded";
+  if (!before || Pod(*before).deleting()) return false;
+  return !after || (Pod(*after).failed() && !Pod(*before).failed());
 }
 
 // A worker that served, or was to, and now does not. All else that pods do is only to be counted.
 bool needs_replacement(const kube::Change& change) {
-  return (!change.before || !is_ending(*change.before)) && (!change.after || is_ending(*change.after));
+  return (!change.before || Pod(*change.before).serves()) && (!change.after || !Pod(*change.after).serves());
 }
 
 bool is_new_spec(const kube::Change& change) {
   return !change.before || !change.after ||
-         field(*change.before, "/metadata/generation") != field(*change.after, "/metadata/generation");
+         api::Object(*change.before).generation() != api::Object(*change.after).generation();
+}
+
+std::optional<kube::ObjectKey> learnt_in(const Config& config) {
+  if (config.learnt_config_map.empty()) return std::nullopt;
+  return kube::ObjectKey{config.leader_election.lease_namespace, config.learnt_config_map};
 }
 
 }  // namespace
@@ -76,6 +76,7 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
           [this](const std::string& expression, std::stop_token stop) {
             auto answer = prometheus_->query(expression, stop);
             metrics_.queried(answer.ok());
+            if (!stop.stop_requested()) log_prometheus(answer.ok() ? "" : answer.error().message());
             return answer;
           },
           config.metrics),
@@ -95,47 +96,65 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
       loop_({.interval = config.decision_interval,
              .scheduler = config.scheduler,
              .cluster_cpu_percent = config.cluster_cpu_percent,
+             .resize_feeders = config.resize_feeders,
+             .nodes = config.nodes,
+             .budgets = config.budgets,
+             .namespace_caps = config.namespace_caps,
+             .learnt = learnt_in(config),
              .orders_at_once = kWritesAtOnce},
             loop_seams(), clock, board_),
       training_jobs_(client, clock, kube::kTrainingJobs, random, config.watch_namespaces),
       pools_(client, clock, kube::kDataWorkerPools, random, config.watch_namespaces),
       jobs_(client, clock, kube::kJobs, random, config.watch_namespaces, managed_selector()),
       services_(client, clock, kube::kServices, random, config.watch_namespaces, managed_selector()),
-      pods_(client, clock, kube::kPods, random, {}, "", observe::trim_pod),
-      nodes_(client, clock, kube::kNodes, random, {}) {
+      network_policies_(client, clock, api::kNetworkPolicies, random, config.watch_namespaces, managed_selector()),
+      pods_(client, clock, kube::kPods, random, {}, "", api::trim_pod),
+      nodes_(client, clock, kube::kNodes, random, {}),
+      resource_quotas_(client, clock, api::kResourceQuotas, random, config.watch_namespaces),
+      limit_ranges_(client, clock, api::kLimitRanges, random, config.watch_namespaces) {
   handle_changes();
 }
 
 ControlPlane::~ControlPlane() { stop(); }
 
+// Once for each new problem, not once for each decision.
+void ControlPlane::log_prometheus(const std::string& problem) {
+  if (problem == prometheus_problem_) return;
+  if (problem.empty()) log_info("observe", "Prometheus answers again");
+  if (!problem.empty()) log_warning("observe", "Prometheus does not answer", {{"error", problem}});
+  prometheus_problem_ = problem;
+}
+
 void ControlPlane::watch() {
-  for (observe::Collection* collection : {&training_jobs_, &pools_, &jobs_, &services_, &pods_, &nodes_})
-    collection->start();
+  for (observe::Collection* collection : everything()) collection->start();
   recorder_.start();
 }
 
 void ControlPlane::lead() {
   std::lock_guard lock(mutex_);
+  led_ = !stopped_;
   if (!stopped_) leader_ = std::jthread([this](std::stop_token stop) { run_leader(stop); });
 }
 
 void ControlPlane::stop() {
   std::lock_guard lock(mutex_);
   stopped_ = true;
+  led_ = false;
   leader_.request_stop();
   if (leader_.joinable()) leader_.join();
 }
 
 bool ControlPlane::ready() const {
-  for (const observe::Collection* collection : {&training_jobs_, &pools_, &jobs_, &services_, &pods_, &nodes_})
+  for (const observe::Collection* collection : everything())
     if (!collection->has_synced()) return false;
   return true;
 }
 
 void ControlPlane::run_leader(std::stop_token stop) {
-  for (const observe::Collection* collection : {&training_jobs_, &pools_, &jobs_, &services_, &pods_, &nodes_})
+  for (const observe::Collection* collection : everything())
     if (!collection->wait_for_sync(stop)) return;
   log_info("operator", "leading", {{"training_jobs", training_jobs_.snapshot().size()}});
+  pool_reconciler_.write_at_once(kWritesAtOnce);
   training_job_controller_.start(kTrainingJobThreads);
   pool_controller_.start(kWritesAtOnce);
   loop_.run(stop);
@@ -159,12 +178,13 @@ void ControlPlane::handle_changes() {
     if (trainer_state(change.before) != trainer_state(change.after)) loop_.trigger();
   });
   services_.add_handler([this](const kube::Change& change) { enqueue_job_of(change); });
+  network_policies_.add_handler([this](const kube::Change& change) { enqueue_job_of(change); });
   pods_.add_handler([this](const kube::Change& change) { on_pod(change); });
 }
 
 void ControlPlane::enqueue_job_of(const kube::Change& change) {
   const kube::Json& child = change.after ? *change.after : *change.before;
-  const std::string job = text_field(child, "/metadata/labels/sluice.dev~1job");
+  const std::string job = api::Object(child).label(api::kJobLabel);
   if (!job.empty()) training_job_controller_.enqueue({change.key.namespace_, job}, change.priority());
 }
 
@@ -176,19 +196,53 @@ void ControlPlane::on_pod(const kube::Change& change) {
     else
       pool_controller_.enqueue_report(job, kPoolReportDelay);
     if (is_lost(change.before, change.after)) loop_.trigger();
-  } else if (!change.before && change.after && is_trainer(*change.after)) {
+  } else if (!change.before && change.after && Pod(*change.after).is_trainer()) {
     loop_.trigger();  // workers may have to give way to it
   }
 }
 
-http::PageMaker ControlPlane::plan_page() const {
-  return
-      [this](const http::Query& query) { return control::plan_page(*board_.last_round(), config_.scheduler, query); };
+Result<void> ControlPlane::health() const {
+  const std::pair<const char*, Clock::Duration> silences[] = {
+      {"decision loop", loop_.silent_for()},
+      {"TrainingJob controller", training_job_controller_.longest_running()},
+      {"DataWorkerPool controller", pool_controller_.longest_running()}};
+  for (const auto& [loop, silence] : silences) {
+    if (silence < kHungAfter) continue;
+    return internal_error("the " + std::string(loop) + " has hung for " +
+                          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(silence).count()) + " s");
+  }
+  return {};
+}
+
+Operation ControlPlane::operation() const {
+  using Seconds = std::chrono::duration<double>;
+  Operation now{.leads = led_,
+                .queue_depths = {{"training_job", training_job_controller_.waiting()},
+                                 {"data_worker_pool", pool_controller_.waiting()}},
+                .watch_ages = {}};
+  for (const observe::Collection* collection : everything())
+    now.watch_ages[std::string(collection->resource().plural)] = Seconds(collection->silent_for()).count();
+  return now;
+}
+
+PageSources ControlPlane::page_sources() const {
+  auto review = [this](const std::string& token) { return client_.review_token(token, kPlanAudience); };
+  auto collectables = metrics_.collectables();
+  collectables.push_back(operation_metrics_);
+  return {.collectables = std::move(collectables),
+          .health = [this] { return health(); },
+          .ready = [this] { return ready(); },
+          .plan =
+              [this](const http::Query& query) {
+                return control::plan_page(*board_.last_round(), config_.scheduler, query);
+              },
+          .admission = [access = std::make_shared<PlanAccess>(config_.plan.reader, std::move(review), clock_)](
+                           const std::string& token) { return access->admit(token); }};
 }
 
 ControlPlane::Parts ControlPlane::parts() {
   std::vector<kube::Informer*> informers;
-  for (const observe::Collection* collection : {&training_jobs_, &pools_, &jobs_, &services_, &pods_, &nodes_})
+  for (const observe::Collection* collection : everything())
     for (const auto& informer : collection->informers()) informers.push_back(informer.get());
   return {std::move(informers), training_job_controller_, pool_controller_, loop_, recorder_, board_};
 }
@@ -205,6 +259,7 @@ act::ClusterSeams ControlPlane::seams(const WrapSeams& wrap) {
 }
 
 Result<void> ControlPlane::perform(const kube::Action& action, std::stop_token stop) const {
+  if (leads_ && !leads_()) return unavailable("the lease has run out: another replica may lead");
   const auto stored = kube::perform(client_, action, std::move(stop));
   return stored.ok() ? Result<void>() : stored.error();
 }
@@ -214,6 +269,11 @@ decide::LoopSeams ControlPlane::loop_seams() {
           .measure = [this](std::stop_token stop) { return source_.observe(stop); },
           .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
           .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
+          .resizes_pods = [this](std::stop_token stop) { return client_.serves(kube::kPods, "resize", stop); },
+          .read_learnt = [this](std::stop_token stop) -> Result<kube::Json> {
+            SLUICE_TRY(const kube::Json map, client_.get(kube::kConfigMaps, *learnt_in(config_), stop));
+            return api::member(map, "data");
+          },
           .decided =
               [this](std::chrono::duration<double> took) {
                 metrics_.decided(took);
@@ -223,17 +283,20 @@ decide::LoopSeams ControlPlane::loop_seams() {
 }
 
 kube::ObjectPointer ControlPlane::seen(const kube::Resource& resource, const kube::ObjectKey& key) const {
-  const std::pair<kube::Resource, const observe::Collection*> collections[] = {{kube::kTrainingJobs, &training_jobs_},
-                                                                               {kube::kDataWorkerPools, &pools_},
-                                                                               {kube::kJobs, &jobs_},
-                                                                               {kube::kServices, &services_}};
+  const std::pair<kube::Resource, const observe::Collection*> collections[] = {
+      {kube::kTrainingJobs, &training_jobs_},
+      {kube::kDataWorkerPools, &pools_},
+      {kube::kJobs, &jobs_},
+      {kube::kServices, &services_},
+      {api::kNetworkPolicies, &network_policies_}};
   for (const auto& [kind, collection] : collections)
     if (kind == resource) return collection->get(key);
   return nullptr;
 }
 
 observe::ClusterObjects ControlPlane::see() const {
-  return {training_jobs_.snapshot(), pools_.snapshot(), jobs_.snapshot(), pods_.snapshot(), nodes_.snapshot()};
+  return {training_jobs_.snapshot(), pools_.snapshot(),           jobs_.snapshot(),        pods_.snapshot(),
+          nodes_.snapshot(),         resource_quotas_.snapshot(), limit_ranges_.snapshot()};
 }
 
 }  // namespace sluice::control

@@ -10,12 +10,11 @@
 
 #include "operator/config.h"
 #include "operator/control_plane.h"
+#include "operator/prometheus_connection.h"
+#include "operator/publish/pages.h"
 #include "src/base/flags.h"
 #include "src/base/logging.h"
-#include "src/http/cpprest_transport.h"
-#include "src/http/exposition.h"
 #include "src/http/request_metrics.h"
-#include "src/http/server.h"
 #include "src/http/write_limit.h"
 #include "src/kube/config.h"
 #include "src/kube/leader_election.h"
@@ -53,25 +52,10 @@ Result<std::shared_ptr<http::Transport>> connect_cluster(const Config& config, c
   return metrics.observe(std::move(transport), clock);
 }
 
-Result<std::shared_ptr<const prom::Client>> connect_prometheus(const Config& config) {
+Result<std::shared_ptr<const prom::Client>> connect_prometheus(const Config& config, const Clock& clock) {
   if (config.metrics.url.empty()) return std::shared_ptr<const prom::Client>();
-  auto transport = http::make_cpprest_transport({.base_url = config.metrics.url});
-  if (!transport.ok()) return transport.error().with_context("metrics.url");
-  return std::make_shared<const prom::Client>(*transport);
-}
-
-Result<std::unique_ptr<http::Server>> serve_pages(const Config& config, const ControlPlane& plane,
-                                                  const http::RequestMetrics& requests) {
-  auto collectables = plane.metrics().collectables();
-  collectables.push_back(requests.collectable());
-  return http::Server::start(config.bind_address, {{"/metrics", http::metrics_page(std::move(collectables))},
-                                                   {"/plan", plane.plan_page()},
-                                                   {"/healthz", [](auto&) { return http::Page{.body = "ok\n"}; }},
-                                                   {"/readyz", [&plane](auto&) {
-                                                      if (plane.ready()) return http::Page{.body = "ok\n"};
-                                                      return http::Page{.status = 503,
-                                                                        .body = "waiting for the first lists\n"};
-                                                    }}});
+  SLUICE_TRY(auto transport, open_prometheus(config.metrics, clock));
+  return std::make_shared<const prom::Client>(std::move(transport));
 }
 
 // Leads whenever this replica holds the lease; returns when stopped (ok) or when the lease was lost.
@@ -82,6 +66,7 @@ Result<void> run_elected(const Config& config, const kube::Client& client, const
       {election.lease_namespace, election.name}, instance_name(), election.lease, election.renew, election.retry};
   kube::LeaderElector elector(client, clock, kube::system_random(), options,
                               {.on_acquired = [&plane] { plane.lead(); }, .on_lost = [&plane] { plane.stop(); }});
+  plane.write_only_while([&elector] { return elector.is_leader(); });
   return elector.run(stop);
 }
 
@@ -93,9 +78,13 @@ Result<void> run(const Config& config, const sigset_t& signals) {
   const kube::Client client(http::with_write_limit(transport, kWritesAtOnce), clock, client_options);
   // A renewal of the lease must not wait its turn behind a thousand pods.
   const kube::Client election_client(transport, clock, client_options);
-  SLUICE_TRY(const auto prometheus, connect_prometheus(config));
+  SLUICE_TRY(const auto prometheus, connect_prometheus(config, clock));
   ControlPlane plane(config, client, prometheus, clock, kube::system_random(), instance_name());
-  SLUICE_TRY(const auto server, serve_pages(config, plane, requests));
+  PageSources sources = plane.page_sources();
+  sources.collectables.push_back(requests.collectable());
+  SLUICE_TRY(const Pages pages, serve_pages({config.metrics_address, config.probes_address,
+                                             config.plan.reader.empty() ? std::string() : config.plan.address},
+                                            std::move(sources)));
   plane.watch();
 
   std::stop_source stop;
@@ -112,7 +101,7 @@ Result<void> run(const Config& config, const sigset_t& signals) {
   int signal = 0;
   sigwait(&signals, &signal);
   log_info("operator", "stopping", {{"signal", signal}});
-  plane.stop();  // before the lease is given up: nobody else may write while we do
+  plane.stop();  // before the lease is given up: no other replica may write meanwhile
   stop.request_stop();
   return elected.get();
 }

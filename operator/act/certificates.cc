@@ -13,8 +13,8 @@
 namespace sluice::act {
 namespace {
 
-constexpr long kValidSeconds = 10L * 365 * 24 * 3600;
-constexpr long kBackdatedSeconds = 3600;
+constexpr long kValidSeconds = std::chrono::seconds(kCertificateLife).count();
+constexpr long kBackdatedSeconds = std::chrono::seconds(kBackdated).count();
 // X.509 bounds a common name to 64 bytes (ub-common-name); a job's name may be longer with our suffix.
 constexpr std::size_t kMaxCommonName = 64;
 
@@ -83,7 +83,24 @@ std::string certificate_pem(X509* certificate) {
   return to_pem([&](BIO* bio) { return PEM_write_bio_X509(bio, certificate); });
 }
 
+Result<std::chrono::system_clock::time_point> time_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return invalid_argument("a certificate's time cannot be read");
+  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+}
+
 }  // namespace
+
+Result<Validity> validity_of(std::string_view pem) {
+  const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const Certificate certificate(bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr);
+  ERR_clear_error();
+  if (!certificate) return invalid_argument("no certificate in PEM");
+  Validity validity;
+  SLUICE_TRY(validity.from, time_of(X509_get0_notBefore(certificate.get())));
+  SLUICE_TRY(validity.until, time_of(X509_get0_notAfter(certificate.get())));
+  return validity;
+}
 
 Result<TlsIdentity> make_tls_identity(std::string_view job, std::string_view server_name,
                                       std::chrono::system_clock::time_point now) {

@@ -1,5 +1,8 @@
 #include "operator/act/controller.h"
 
+#include <algorithm>
+
+#include "src/base/guarded.h"
 #include "src/base/logging.h"
 
 namespace sluice::act {
@@ -14,6 +17,7 @@ Controller::Controller(std::string name, Reconcile reconcile, std::function<void
     : name_(std::move(name)),
       reconcile_(std::move(reconcile)),
       failed_(std::move(failed)),
+      clock_(clock),
       queue_(clock, {.max_retry = std::chrono::minutes(1)}) {}
 
 void Controller::start(int threads) {
@@ -23,6 +27,13 @@ void Controller::start(int threads) {
 void Controller::stop() {
   for (std::jthread& thread : threads_) thread.request_stop();
   threads_.clear();  // joins
+}
+
+Clock::Duration Controller::longest_running() const {
+  std::lock_guard lock(mutex_);
+  Clock::Duration longest{};
+  for (const auto& [key, since] : running_since_) longest = std::max(longest, clock_.now() - since);
+  return longest;
 }
 
 void Controller::work(std::stop_token stop) {
@@ -41,7 +52,15 @@ bool Controller::step(std::stop_token stop) {
 }
 
 void Controller::reconcile_one(const kube::ObjectKey& key, std::stop_token stop) {
-  const auto again = reconcile_(key, stop);
+  {
+    std::lock_guard lock(mutex_);
+    running_since_[key] = clock_.now();
+  }
+  const auto again = guarded(ErrorCode::kInternal, key.to_string(), [&] { return reconcile_(key, stop); });
+  {
+    std::lock_guard lock(mutex_);
+    running_since_.erase(key);
+  }
   if (again.ok()) {
     queue_.forget(key);
     if (*again) queue_.add_after(key, **again, kube::Priority::kLow);

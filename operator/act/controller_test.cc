@@ -1,9 +1,12 @@
 #include "operator/act/controller.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/base/testing/catch.h"
@@ -39,6 +42,53 @@ TEST_CASE("a lost race is no failure, and is not run again before there is somet
   }
   CHECK(tries == 4);
   CHECK(failures == 0);
+}
+
+TEST_CASE("a reconcile that hangs is known by how long it runs") {
+  sluice::testing::ManualClock clock;
+  std::atomic<bool> runs = false, released = false;
+  Controller controller(
+      "test",
+      [&](const kube::ObjectKey&, std::stop_token) -> Again {
+        runs = true;
+        runs.notify_all();
+        released.wait(false);
+        return std::optional<std::chrono::milliseconds>();
+      },
+      [] {}, clock);
+  clock.advance(std::chrono::minutes(20));
+  CHECK(controller.longest_running() == Clock::Duration::zero());
+  controller.enqueue({"default", "vision"});
+  std::jthread thread([&] { controller.step(); });
+  runs.wait(false);
+  clock.advance(std::chrono::minutes(20));
+  CHECK(controller.longest_running() == std::chrono::minutes(20));
+  released = true;
+  released.notify_all();
+  thread.join();
+  CHECK(controller.longest_running() == Clock::Duration::zero());
+}
+
+TEST_CASE("a key whose reconcile throws is tried again like one that fails, and the others go on") {
+  sluice::testing::ManualClock clock;
+  std::vector<std::string> done;
+  int failures = 0;
+  Controller controller(
+      "test",
+      [&](const kube::ObjectKey& key, std::stop_token) -> Again {
+        if (key.name == "odd" && failures < 2) throw std::runtime_error("type must be array");
+        done.push_back(key.name);
+        return std::optional<std::chrono::milliseconds>();
+      },
+      [&] { ++failures; }, clock);
+  controller.enqueue({"default", "odd"});
+  controller.enqueue({"default", "vision"});
+  for (int i = 0; i < 10; ++i) {
+    while (controller.step()) continue;
+    clock.advance(std::chrono::minutes(1));
+  }
+  CHECK(done == std::vector<std::string>{"vision", "odd"});
+  CHECK(failures == 2);
 }
 
 TEST_CASE("a controller works off its keys, retries failures and comes back when asked to") {

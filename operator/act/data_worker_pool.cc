@@ -1,67 +1,79 @@
 #include "operator/act/data_worker_pool.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
-#include "operator/act/conditions.h"
 #include "operator/act/objects.h"
-#include "operator/names.h"
-#include "operator/observe/fields.h"
+#include "operator/api/conditions.h"
+#include "operator/api/data_worker_pool.h"
+#include "operator/api/fingerprint.h"
+#include "operator/api/labels.h"
+#include "operator/api/names.h"
+#include "operator/api/pod.h"
+#include "operator/api/pod_template.h"
 
 namespace sluice::act {
 
-using namespace control;
+using namespace api;
 using nlohmann::json;
-using observe::field;
-using observe::integer_field;
-using observe::text_field;
 
 namespace {
 
 constexpr double kInFlightSeconds = 30;  // a watch that is later than this is broken; the names protect us then
 constexpr double kFirstReplacementSeconds = 5;
 constexpr double kMaxReplacementSeconds = 300;
-constexpr double kReportSeconds = 10;   // between two statuses on the way to the wanted number
-constexpr double kManyWaitSeconds = 1;  // of what others wait for: from here on a status waits for the last of it
+constexpr double kFirstRefusalSeconds = 60;
+constexpr double kTakenSeconds = 300;    // until a name is tried again that a stranger's pod has
+constexpr double kHinderedSeconds = 60;  // a node that comes up and a registry that hiccups take less
+constexpr double kReportSeconds = 10;    // between two statuses on the way to the wanted number
+constexpr double kManyWaitSeconds = 1;   // of what others wait for: from here on a status waits for the last of it
 constexpr double kReportsWaitAtMostSeconds = 60;
 
 // One worker pod, as far as scaling needs it.
 struct Worker {
-  const json* pod = nullptr;
   std::string name;
   std::string uid;
   std::string created;  // RFC 3339 in UTC: later sorts higher
+  std::string reason;   // why it ended
   bool ready = false;
   bool outdated = false;  // made from an earlier template
+  bool labelled = false;  // as a worker of the job, by which the Service finds it
+  std::optional<Hindrance> hindrance;
+  std::string gate;  // at which it waits
 };
 
 struct Workers {
   std::vector<Worker> live;
-  std::vector<Worker> ended;    // Failed or Succeeded: an eviction, a node that went away
-  std::set<std::string> names;  // taken, whoever holds them
+  std::vector<Worker> ended;        // Failed or Succeeded: an eviction, a node that went away
+  std::set<std::string> names;      // taken, by any pod
+  std::set<std::string> strangers;  // of these, by pods that no pool made
   std::int64_t ready = 0;
 };
 
 Workers classify(const PoolWorld& world, const PoolMemory& memory, const std::string& hash) {
   Workers workers;
   for (const kube::ObjectPointer& pod : world.pods) {
-    Worker worker{pod.get(), text_field(*pod, "/metadata/name"), text_field(*pod, "/metadata/uid"),
-                  text_field(*pod, "/metadata/creationTimestamp")};
+    const Pod seen(*pod);
+    Worker worker{seen.name(), seen.uid(), seen.created(), seen.reason()};
     workers.names.insert(worker.name);
-    if (!observe::controlled_by(*pod, *world.pool)) continue;
-    const bool leaving =
-        !field(*pod, "/metadata/deletionTimestamp").is_null() || memory.deleting_until.contains(worker.uid);
-    if (leaving) continue;
-    worker.ready = observe::condition_is_true(*pod, "Ready");
-    worker.outdated = text_field(*pod, "/metadata/labels/sluice.dev~1template-hash") != hash;
-    const std::string phase = text_field(*pod, "/status/phase");
-    const bool ended = phase == "Failed" || phase == "Succeeded";
-    if (!ended && worker.ready) ++workers.ready;
-    (ended ? workers.ended : workers.live).push_back(std::move(worker));
+    if (!seen.controlled_by(Object(*world.pool))) {
+      if (!seen.deleting() && seen.controller().kind != kPoolKind) workers.strangers.insert(worker.name);
+      continue;
+    }
+    if (seen.deleting() || memory.deleting_until.contains(worker.uid)) continue;
+    worker.ready = seen.ready();
+    worker.outdated = seen.template_hash() != hash;
+    worker.labelled = seen.is_worker() && seen.job() == DataWorkerPool(*world.pool).job();
+    worker.hindrance = seen.hindrance();
+    worker.gate = seen.gate();
+    if (!seen.ended() && worker.ready) ++workers.ready;
+    (seen.ended() ? workers.ended : workers.live).push_back(std::move(worker));
   }
   for (const auto& [name, until] : memory.creating_until) workers.names.insert(name);
+  for (const auto& [name, until] : memory.taken_until) workers.names.insert(name);
   return workers;
 }
 
@@ -70,23 +82,26 @@ PoolMemory settle(PoolMemory memory, const PoolWorld& world) {
   std::set<std::string> names;
   std::set<std::string> alive;
   for (const kube::ObjectPointer& pod : world.pods) {
-    names.insert(text_field(*pod, "/metadata/name"));
-    if (field(*pod, "/metadata/deletionTimestamp").is_null()) alive.insert(text_field(*pod, "/metadata/uid"));
+    const Pod seen(*pod);
+    names.insert(seen.name());
+    if (!seen.deleting()) alive.insert(seen.uid());
   }
   std::erase_if(memory.creating_until,
                 [&](const auto& entry) { return names.contains(entry.first) || entry.second <= world.now_seconds; });
+  std::erase_if(memory.taken_until, [&](const auto& entry) { return entry.second <= world.now_seconds; });
+  std::erase_if(memory.hindered_since, [&](const auto& entry) { return !alive.contains(entry.first); });
   std::erase_if(memory.deleting_until,
                 [&](const auto& entry) { return !alive.contains(entry.first) || entry.second <= world.now_seconds; });
   return memory;
 }
 
-kube::Action create_worker(const json& pool, const std::string& name, const std::string& hash) {
-  const std::string job = text_field(pool, "/spec/jobName");
-  json pod = field(pool, "/spec/template");
-  json metadata = child_metadata(pool, kApiVersion, kPoolKind, name, job, kWorkerComponent);
-  metadata["labels"].update(field(pool, "/spec/template/metadata/labels"));
+kube::Action create_worker(const DataWorkerPool& pool, const std::string& name, const std::string& hash) {
+  json pod = pool.pod_template();
+  json metadata = child_metadata(pool, kApiVersion, kPoolKind, name, pool.job(), kWorkerComponent);
+  const json& said = member(pod, "metadata");
+  if (const json& labels = member(said, "labels"); labels.is_object()) metadata["labels"].update(labels);
   metadata["labels"][std::string(kTemplateHashLabel)] = hash;
-  if (const json& annotations = field(pool, "/spec/template/metadata/annotations"); annotations.is_object())
+  if (const json& annotations = member(said, "annotations"); annotations.is_object())
     metadata["annotations"] = annotations;
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
@@ -96,7 +111,7 @@ kube::Action create_worker(const json& pool, const std::string& name, const std:
 }
 
 kube::Action delete_worker(const PoolWorld& world, const Worker& worker) {
-  kube::Action action{kube::Verb::kDelete, kube::kPods, {text_field(*world.pool, "/metadata/namespace"), worker.name}};
+  kube::Action action{kube::Verb::kDelete, kube::kPods, {Object(*world.pool).name_space(), worker.name}};
   action.uid = worker.uid;
   return action;
 }
@@ -106,7 +121,8 @@ void remove_worker(PoolStep& step, const PoolWorld& world, const Worker& worker)
   step.memory.deleting_until[worker.uid] = world.now_seconds + kInFlightSeconds;
 }
 
-// First to go first: the scheduler's choice, then those that serve nobody yet, then those with the least warm caches.
+// First to go first: the scheduler's choice, then workers that serve no trainer yet, then those with the least warm
+// caches.
 void sort_for_removal(std::vector<Worker>& workers, const std::vector<std::string>& victims) {
   const auto rank = [&](const Worker& worker) {
     return std::find(victims.begin(), victims.end(), worker.name) - victims.begin();
@@ -135,25 +151,80 @@ void replace_ended(PoolStep& step, const PoolWorld& world, const Workers& worker
   if (!workers.ended.empty()) postpone_replacement(step.memory, world.now_seconds);
   for (const Worker& worker : workers.ended) {
     remove_worker(step, world, worker);
-    const std::string reason = text_field(*worker.pod, "/status/reason", "no reason given");
-    step.events.push_back({kube::kDataWorkerPools, kube::key_of(*world.pool), text_field(*world.pool, "/metadata/uid"),
+    const std::string reason = worker.reason.empty() ? "no reason given" : worker.reason;
+    step.events.push_back({kube::kDataWorkerPools, kube::key_of(*world.pool), Object(*world.pool).uid(),
                            kube::EventType::kWarning, "WorkerEnded", "Replace",
                            "worker " + worker.name + " ended by itself (" + reason + "); it is replaced"});
   }
 }
 
-void scale_out(PoolStep& step, const PoolWorld& world, std::set<std::string> names, std::int64_t missing,
-               const std::string& hash) {
+// Whether it has been unable to start for long enough. Looks again when that may be.
+bool is_hopeless(PoolStep& step, const PoolWorld& world, const Worker& worker) {
+  if (!worker.hindrance) {
+    step.memory.hindered_since.erase(worker.uid);
+    return false;
+  }
+  const double since_seconds = step.memory.hindered_since.try_emplace(worker.uid, world.now_seconds).first->second;
+  const double wait_seconds = since_seconds + kHinderedSeconds - world.now_seconds;
+  if (wait_seconds > 0) look_again(step, wait_seconds);
+  return wait_seconds <= 0;
+}
+
+// Workers that hold CPU, or a place in the scheduler's queue, and serve no trainer. They cannot start (tried again
+// after a growing pause), have an earlier template and are not ready, or the Service does not find them.
+void discard_useless(PoolStep& step, const PoolWorld& world, Workers& workers, bool replaceable) {
+  std::erase_if(workers.live, [&](const Worker& worker) {
+    const bool hopeless = is_hopeless(step, world, worker);
+    const bool superseded = worker.outdated && !worker.ready && replaceable;
+    if (!hopeless && !superseded && worker.labelled) return false;
+    if (hopeless && !superseded) {
+      step.memory.hindered =
+          Refusal{worker.hindrance->reason, "worker " + worker.name + " could not start, gave its " +
+                                                "CPU back and is tried again: " + worker.hindrance->message};
+      postpone_replacement(step.memory, world.now_seconds);
+    }
+    if (worker.ready) --workers.ready;
+    remove_worker(step, world, worker);
+    return true;
+  });
+}
+
+// Such a worker is left alone: it holds no CPU, and would lose its place in the queue.
+std::optional<Refusal> wait_at_gate(const Workers& workers) {
+  for (const Worker& worker : workers.live)
+    if (!worker.gate.empty())
+      return Refusal{"WaitingForQuota", "worker " + worker.name + " waits at the scheduling gate " + worker.gate +
+                                            "; the controller that set it, such as Kueue, lets it start"};
+  return std::nullopt;
+}
+
+void tell_taken(PoolStep& step, const PoolWorld& world, const std::string& name) {
+  const DataWorkerPool pool(*world.pool);
+  const std::string note = "pod " + name + " has a worker's name and is none of this job's workers; the next worker " +
+                           "gets another name. Delete the pod, or make it again under a name of its own";
+  for (const auto& [kind, uid] :
+       {std::pair(kube::kDataWorkerPools, pool.uid()), std::pair(kube::kTrainingJobs, pool.controller_uid())})
+    step.events.push_back({kind, pool.key(), uid, kube::EventType::kWarning, "WorkerNameTaken", "Create", note});
+}
+
+void scale_out(PoolStep& step, const PoolWorld& world, Workers workers, std::int64_t missing, const std::string& hash) {
   const double wait_seconds = step.memory.replace_not_before_seconds - world.now_seconds;
   if (step.memory.failures > 0 && wait_seconds > 0) {
     look_again(step, wait_seconds);
     return;
   }
-  const std::string job = text_field(*world.pool, "/spec/jobName");
+  const bool same_refused = step.memory.refusals > 0 && step.memory.refused_template == hash;
+  if (const double refused_seconds = step.memory.refused_until_seconds - world.now_seconds;
+      same_refused && refused_seconds > 0) {
+    look_again(step, refused_seconds);
+    return;
+  }
+  const DataWorkerPool pool(*world.pool);
   for (int ordinal = 0; missing > 0; ++ordinal) {
-    const std::string name = worker_pod_name(job, ordinal);
-    if (!names.insert(name).second) continue;
-    step.actions.push_back(create_worker(*world.pool, name, hash));
+    const std::string name = worker_pod_name(pool.job(), ordinal);
+    if (workers.strangers.contains(name)) tell_taken(step, world, name);
+    if (!workers.names.insert(name).second) continue;
+    step.actions.push_back(create_worker(pool, name, hash));
     step.memory.creating_until[name] = world.now_seconds + kInFlightSeconds;
     --missing;
   }
@@ -164,18 +235,20 @@ void scale_in(PoolStep& step, const PoolWorld& world, std::vector<Worker> live, 
   for (std::size_t i = 0; i < live.size() && surplus > 0; ++i, --surplus) remove_worker(step, world, live[i]);
 }
 
-// A new template (other worker resources, a newer Sluice) reaches the pods one by one, while all others serve.
+// A new template (other worker resources, a newer Sluice) reaches a tenth of the pods at a time, at least one, while
+// all others serve.
 void roll_out(PoolStep& step, const PoolWorld& world, const Workers& workers) {
+  std::size_t most = std::max<std::size_t>(1, workers.live.size() / 10);
   for (const Worker& worker : workers.live) {
     if (!worker.outdated) continue;
     remove_worker(step, world, worker);
-    return;
+    if (--most == 0) return;
   }
 }
 
 // Every pod that starts changes the counts, and a status costs the API server as much as a pod (bench/scale). So the
-// way to the wanted number is told now and then, the arrival at once, and either only after the pods of all pools; but
-// not as long as pods are asked for, which may be refused again and again.
+// status reports the way to the wanted number now and then, and the arrival at once. Both come after the pods of all
+// pools. A report does not wait while pods are asked for: the server may refuse them again and again.
 void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> status, bool arrived) {
   if (!status) return;
   std::optional<double>& since_seconds = step.memory.unreported_since_seconds;
@@ -194,29 +267,38 @@ void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> 
   step.status = std::move(status);
 }
 
-std::optional<kube::Action> status_action(const PoolWorld& world, const Workers& workers, std::int64_t desired) {
-  const json& pool = *world.pool;
-  const std::int64_t generation = integer_field(pool, "/metadata/generation");
+// Null where it is so already.
+std::optional<kube::Action> write_status(const DataWorkerPool& pool, json status, const Condition& condition,
+                                         const std::string& now) {
+  status["observedGeneration"] = pool.generation();
+  status["conditions"] = render_conditions({condition}, pool.conditions(), pool.generation(), now);
+  if (status == pool.status()) return std::nullopt;
+  kube::Action action{kube::Verb::kApplyStatus,
+                      kube::kDataWorkerPools,
+                      pool.key(),
+                      {{"status", std::move(status)}},
+                      std::string(kOperatorManager)};
+  action.uid = pool.uid();
+  action.version = pool.resource_version();  // never over what has been said since
+  return action;
+}
+
+std::optional<kube::Action> status_action(const PoolWorld& world, const Workers& workers, std::int64_t desired,
+                                          const std::optional<Refusal>& blocked) {
+  const DataWorkerPool pool(*world.pool);
   const auto live = static_cast<std::int64_t>(workers.live.size());
   const bool ready = workers.ready == desired && live == desired;
   const std::string count = std::to_string(workers.ready) + " of " + std::to_string(desired) + " workers are ready";
-  const Condition condition{"Ready", ready ? Truth::kTrue : Truth::kFalse, ready ? "AllReady" : "Scaling", count};
-  json status = {
-      {"observedGeneration", generation},
-      {"replicas", live},
-      {"readyReplicas", workers.ready},
-      {"selector", std::string(kJobLabel) + "=" + text_field(pool, "/spec/jobName") + "," +
-                       std::string(kComponentLabel) + "=" + std::string(kWorkerComponent)},
-      {"conditions", render_conditions({condition}, field(pool, "/status/conditions"), generation, world.now)}};
-  if (status == field(pool, "/status")) return std::nullopt;
-  kube::Action action{kube::Verb::kApplyStatus,
-                      kube::kDataWorkerPools,
-                      kube::key_of(pool),
-                      {{"status", std::move(status)}},
-                      std::string(kOperatorManager)};
-  action.uid = text_field(pool, "/metadata/uid");
-  action.version = text_field(pool, "/metadata/resourceVersion");  // never over what has been said since
-  return action;
+  Condition condition{"Ready", ready ? Truth::kTrue : Truth::kFalse, ready ? "AllReady" : kScaling, count};
+  if (!ready && blocked) {
+    condition.reason = blocked->reason;
+    condition.message = count + ": " + blocked->message;
+  }
+  json status = {{"replicas", live},
+                 {"readyReplicas", workers.ready},
+                 {"selector", std::string(kJobLabel) + "=" + pool.job() + "," + std::string(kComponentLabel) + "=" +
+                                  std::string(kWorkerComponent)}};
+  return write_status(pool, std::move(status), condition, world.now);
 }
 
 }  // namespace
@@ -226,43 +308,81 @@ double report_wait_seconds(double waited_seconds, double busy_seconds) {
   return std::min(busy_seconds, (many ? kReportsWaitAtMostSeconds : busy_seconds) - waited_seconds);
 }
 
+PoolStep refuse_pool(const PoolWorld& world, const PoolMemory& memory, const Refusal& refusal) {
+  const DataWorkerPool pool(*world.pool);
+  PoolStep step;
+  step.memory = memory;
+  step.status = write_status(pool, pool.status().is_object() ? pool.status() : json::object(),
+                             {"Ready", Truth::kFalse, refusal.reason, refusal.message}, world.now);
+  return step;
+}
+
 PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   PoolStep step;
   step.memory = settle(memory, world);
-  const json& pool = *world.pool;
-  if (!field(pool, "/metadata/deletionTimestamp").is_null()) return step;  // the garbage collector takes the pods
+  const DataWorkerPool pool(*world.pool);
+  if (pool.deleting()) return step;  // the garbage collector takes the pods
+  if (!pool.is_of_its_job())
+    return refuse_pool(world, step.memory,
+                       {"NotControlled",
+                        "no TrainingJob of the pool's name controls it; delete the pool, and make a "
+                        "TrainingJob, which brings its own"});
+  const json pod_template = pool.pod_template();
+  const Result<void> usable = check_pod_template(pod_template, "spec.template");
 
-  const std::string hash = template_hash(field(pool, "/spec/template"));
-  const Workers workers = classify(world, step.memory, hash);
-  const std::int64_t desired = integer_field(pool, "/spec/replicas");
+  const std::string hash = api::fingerprint(pod_template);
+  Workers workers = classify(world, step.memory, hash);
+  discard_useless(step, world, workers, usable.ok());
+  const std::int64_t desired = pool.replicas();
   const auto creating = static_cast<std::int64_t>(step.memory.creating_until.size());
   const std::int64_t count = static_cast<std::int64_t>(workers.live.size()) + creating;
   const bool settled = count == desired && creating == 0 && workers.ready == desired;
+
+  if (count >= desired) {
+    step.memory.refused.reset();
+    step.memory.refusals = 0;
+  }
+  if (settled) step.memory.hindered.reset();
+  if (!usable.ok()) step.memory.refused = Refusal{kSpecRefused, usable.error().message()};
 
   // 1. What ended by itself makes room; its replacement is delayed the more, the more often that happens.
   if (settled && world.now_seconds >= step.memory.replace_not_before_seconds) step.memory.failures = 0;
   replace_ended(step, world, workers);
   // 2. One of: more, fewer, newer.
-  if (count < desired)
-    scale_out(step, world, workers.names, desired - count, hash);
+  if (count < desired && usable.ok())
+    scale_out(step, world, workers, desired - count, hash);
   else if (count > desired)
     scale_in(step, world, workers.live, count - desired);
-  else if (settled && step.memory.deleting_until.empty())
+  else if (settled && usable.ok() && step.memory.deleting_until.empty())
     roll_out(step, world, workers);
   // 3. What was seen, not what was just asked for: the next event brings the rest.
-  report(step, world, status_action(world, workers, desired), settled);
+  std::optional<Refusal> blocked = step.memory.refused ? step.memory.refused : step.memory.hindered;
+  if (!blocked) blocked = wait_at_gate(workers);
+  report(step, world, status_action(world, workers, desired, blocked), settled || blocked);
 
   const bool waiting = !step.memory.creating_until.empty() || !step.memory.deleting_until.empty();
   if (waiting && !step.again_after) step.again_after = std::chrono::seconds(static_cast<int>(kInFlightSeconds) + 1);
   return step;
 }
 
-void forget_failed(PoolMemory& memory, const std::vector<kube::Action>& actions, std::size_t first_failed) {
-  for (std::size_t index = first_failed; index < actions.size(); ++index) {
-    const kube::Action& action = actions[index];
-    if (action.verb == kube::Verb::kCreate) memory.creating_until.erase(action.key.name);
-    if (action.verb == kube::Verb::kDelete) memory.deleting_until.erase(action.uid);
-  }
+void forget_failed(PoolMemory& memory, const kube::Action& action) {
+  if (action.verb == kube::Verb::kCreate) memory.creating_until.erase(action.key.name);
+  if (action.verb == kube::Verb::kDelete) memory.deleting_until.erase(action.uid);
+}
+
+void note_taken(PoolStep& step, const PoolWorld& world, const kube::Action& action) {
+  forget_failed(step.memory, action);
+  step.memory.taken_until[action.key.name] = world.now_seconds + kTakenSeconds;
+  step.again_after = std::chrono::milliseconds(0);
+  tell_taken(step, world, action.key.name);
+}
+
+void note_refused(PoolMemory& memory, const PoolWorld& world, Refusal refusal) {
+  memory.refused = std::move(refusal);
+  memory.refused_until_seconds =
+      world.now_seconds + std::min(kFirstRefusalSeconds * std::exp2(memory.refusals), kMaxReplacementSeconds);
+  memory.refusals = std::min(memory.refusals + 1, 10);
+  memory.refused_template = api::fingerprint(DataWorkerPool(*world.pool).pod_template());
 }
 
 }  // namespace sluice::act

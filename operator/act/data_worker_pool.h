@@ -1,6 +1,7 @@
 // Reconcile step of a DataWorkerPool: its worker pods and its status.
 //
-// Pods have the names JOB-worker-N with the lowest free N: creating one twice meets the first. Scale-in picks the
+// Pods have the names JOB-worker-N with the lowest free N: creating one twice meets the first. A name that a stranger's
+// pod has is passed over, and an event says so. Scale-in picks the
 // victim here and deletes it gracefully: the worker drains on SIGTERM. Nothing is done twice because a cache is late:
 // writes in flight are remembered (PoolMemory) until they are seen or 30 s have passed.
 //
@@ -19,32 +20,49 @@
 
 namespace sluice::act {
 
-// How long a status still waits that has waited for so long, while the API server is busy for so long with what people
-// wait for. Where that takes a second or more it waits for the last of it, a minute at most, and looks again in
-// between: one that went by its own time only would come in the middle, when half of the pods are written.
+// How much longer a status waits that has waited for `waited_seconds`, while urgent writes take the API server
+// `busy_seconds`. Where these take a second or more, the status waits for the last of them, a minute at most, and looks
+// again in between. By its own time only it would come when half of the pods are written.
 double report_wait_seconds(double waited_seconds, double busy_seconds);
 
 struct PoolWorld {
   kube::ObjectPointer pool;
-  // Every pod of the namespace that carries the job's label and the component "worker": the pool's own, and a
-  // namesake's that are not gone yet (their names are taken).
+  // Every pod of the namespace with the job's label and the component "worker". Beside the pool's own there may be pods
+  // of an earlier pool of this name: their names are taken.
   std::vector<kube::ObjectPointer> pods;
   // Names of pods to give up first, from the scheduler's plan. May be empty or out of date.
   std::vector<std::string> victims;
   // Of a clock that only goes forward, from whenever: were it the wall clock, its next correction would be a pause.
   double now_seconds = 0;
   std::string now;  // the wall clock, RFC 3339
-  // How long there is something more urgent to write than a status; of which there is none at 0.
+  // How long there are more urgent writes than a status; 0: there are none.
   double busy_seconds = 0;
 };
 
-// What the controller remembers of a pool between two steps. It may be lost: names are deterministic and deletions
+struct Refusal {
+  std::string reason;  // of the condition Ready
+  std::string message;
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+// The controller's memory of a pool between two steps. It may be lost: names are deterministic and deletions
 // carry the pod's uid, so the worst is a refused request.
 struct PoolMemory {
   std::map<std::string, double> creating_until;  // pod name -> when to stop waiting for it to be seen
   std::map<std::string, double> deleting_until;  // pod uid -> the same
   int failures = 0;                              // how often pods ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
+  std::map<std::string, double> hindered_since;  // pod uid -> since when it cannot start
+  // Why the last worker that was given up could not start. Until all are ready.
+  std::optional<Refusal> hindered;
+  // Why a worker could not be made the last time that one was asked for, where a person must act.
+  std::optional<Refusal> refused;
+  int refusals = 0;  // in a row
+  double refused_until_seconds = 0;
+  std::string refused_template;  // its hash: a corrected one is tried at once
+  // Pod name -> until when it is left alone: a stranger's pod has it, and is not in PoolWorld::pods.
+  std::map<std::string, double> taken_until;
   // On the way to the wanted number: since when nothing has been reported.
   std::optional<double> unreported_since_seconds;
 
@@ -59,9 +77,21 @@ struct PoolStep {
   std::optional<std::chrono::milliseconds> again_after;
 };
 
+// A pool that no TrainingJob controls is not obeyed. An invalid template makes no worker. Its status says
+// so.
 PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory);
 
-// `action` and those after it did not happen: `memory` must not wait for them.
-void forget_failed(PoolMemory& memory, const std::vector<kube::Action>& actions, std::size_t first_failed);
+// The step of a pool that is not usable: nothing but its condition Ready, which is False.
+PoolStep refuse_pool(const PoolWorld& world, const PoolMemory& memory, const Refusal& refusal);
+
+// `action` did not happen: `memory` must not wait for it.
+void forget_failed(PoolMemory& memory, const kube::Action& action);
+
+// A stranger's pod has the name that `action` asked for. The next worker gets another one, and an event on the pool and
+// on the TrainingJob names the pod.
+void note_taken(PoolStep& step, const PoolWorld& world, const kube::Action& action);
+
+// No worker is asked for again before a minute has passed, or two, or four; five at most.
+void note_refused(PoolMemory& memory, const PoolWorld& world, Refusal refusal);
 
 }  // namespace sluice::act

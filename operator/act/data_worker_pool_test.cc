@@ -4,82 +4,19 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "operator/observe/fields.h"
+#include "operator/api/fields.h"
 #include "operator/testing/fake_cluster.h"
 #include "operator/testing/objects.h"
+#include "operator/testing/pool_steps.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::act {
 namespace {
 
-using control::testing::condition;
-using control::testing::FakeCluster;
-using control::testing::pool;
+using api::field;
+using api::text_field;
+using namespace control::testing;
 using nlohmann::json;
-using observe::field;
-using observe::text_field;
-
-constexpr double kNow = 1'000'000;
-
-PoolWorld see(const FakeCluster& cluster, double now_seconds = kNow) {
-  PoolWorld world{cluster.get(kube::kDataWorkerPools, "vision"), {}, {}, now_seconds, "2026-01-01T02:00:00Z"};
-  for (const auto& [key, pod] : cluster.all(kube::kPods)) world.pods.push_back(pod);
-  return world;
-}
-
-std::vector<std::string> writes_to_pods(const PoolStep& step) {
-  std::vector<std::string> result;
-  for (const kube::Action& action : step.actions)
-    if (action.resource == kube::kPods) result.push_back(action.to_string());
-  return result;
-}
-
-// One step, of which the first `writes` actions happen. The memory is as the controller would keep it.
-PoolStep run(FakeCluster& cluster, PoolMemory& memory, std::size_t writes = 100, double now_seconds = kNow) {
-  PoolStep step = reconcile_pool(see(cluster, now_seconds), memory);
-  memory = step.memory;
-  for (std::size_t i = 0; i < std::min(writes, step.actions.size()); ++i)
-    REQUIRE(cluster.perform(step.actions[i]).ok());
-  if (writes < step.actions.size()) forget_failed(memory, step.actions, writes);
-  if (writes > step.actions.size() && step.status) REQUIRE(cluster.perform(*step.status).ok());
-  return step;
-}
-
-void make_ready(FakeCluster& cluster) {
-  for (const auto& [key, pod] : cluster.all(kube::kPods)) {
-    json& status = cluster.at(kube::kPods, key.name)["status"];
-    if (text_field(*pod, "/status/phase").empty()) status["phase"] = "Running";
-    if (text_field(*pod, "/status/phase") != "Failed") status["conditions"] = {condition("Ready", "True")};
-  }
-}
-
-FakeCluster cluster_with_pool(int replicas) {
-  FakeCluster cluster;
-  cluster.put(kube::kDataWorkerPools, pool(replicas));
-  return cluster;
-}
-
-FakeCluster running(int workers) {
-  FakeCluster cluster = cluster_with_pool(workers);
-  PoolMemory memory;
-  run(cluster, memory);
-  make_ready(cluster);
-  run(cluster, memory);
-  return cluster;
-}
-
-void scale(FakeCluster& cluster, int replicas) {
-  cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = replicas;
-}
-
-std::set<std::string> live_pods(const FakeCluster& cluster) {
-  std::set<std::string> names;
-  for (const auto& [key, pod] : cluster.all(kube::kPods))
-    if (field(*pod, "/metadata/deletionTimestamp").is_null()) names.insert(key.name);
-  return names;
-}
-
-using Writes = std::vector<std::string>;
 
 TEST_CASE("missing workers are made from the pool's template, with the lowest free ordinals") {
   FakeCluster cluster = cluster_with_pool(3);
@@ -141,7 +78,7 @@ TEST_CASE("the victim of a scale-in") {
     CHECK(writes_to_pods(reconcile_pool(world, memory)) == Writes{"delete Pod default/vision-worker-1"});
   }
   SECTION("else one that is not ready") {
-    cluster.at(kube::kPods, "vision-worker-0")["status"]["conditions"] = {condition("Ready", "False")};
+    cluster.at(kube::kPods, "vision-worker-0")["status"]["conditions"] = json::array({condition("Ready", "False")});
     CHECK(writes_to_pods(run(cluster, memory)) == Writes{"delete Pod default/vision-worker-0"});
   }
   SECTION("else the youngest") {
@@ -178,7 +115,7 @@ TEST_CASE("to zero and back") {
 TEST_CASE("a pool whose operator crashes after any write ends in the same state") {
   const auto [from, to] = GENERATE(std::pair(0, 3), std::pair(3, 1), std::pair(2, 5));
   const std::size_t writes = GENERATE(0, 1, 2, 3);
-  const auto settle = [&](FakeCluster cluster, std::size_t first_writes) {
+  const auto settle = [&, to = to](FakeCluster cluster, std::size_t first_writes) {
     scale(cluster, to);
     PoolMemory memory;
     run(cluster, memory, first_writes);
@@ -244,6 +181,43 @@ TEST_CASE("what a lost node takes with it is one failure, however its pods' ends
   cluster.finish_deletions();
   CHECK(memory.failures == 1);
   CHECK(writes_to_pods(run(cluster, memory, 100, kNow + 6)).size() == 4);
+}
+
+TEST_CASE("the pool's resources replace those of its template, in the worker's container alone") {
+  FakeCluster cluster = cluster_with_pool(1);
+  json& spec = cluster.at(kube::kDataWorkerPools, "vision")["spec"];
+  spec["template"]["spec"]["containers"].push_back({{"name", "mesh-proxy"}});
+  spec["template"]["spec"]["containers"][0]["resources"] = {{"requests", {{"cpu", "4"}}}};
+  const json resources = {{"requests", {{"cpu", "1"}, {"memory", "512Mi"}}}, {"limits", {{"memory", "1Gi"}}}};
+  spec["workerResources"] = resources;
+  PoolMemory memory;
+  const json pod = run(cluster, memory).actions.at(0).body;
+  CHECK(pod["spec"]["containers"][0]["resources"] == resources);
+  CHECK(field(pod["spec"]["containers"][1], "/resources").is_null());
+}
+
+TEST_CASE("another size reaches a tenth of the workers at a time, at least one, while the others serve") {
+  struct Row {
+    int workers;
+    std::size_t want;  // replaced at a time
+  };
+  for (const Row& row : {Row{3, 1}, Row{19, 1}, Row{20, 2}, Row{35, 3}}) {
+    CAPTURE(row.workers);
+    FakeCluster cluster = running(row.workers);
+    PoolMemory memory;
+    cluster.at(kube::kDataWorkerPools, "vision")["spec"]["workerResources"] = {{"requests", {{"memory", "2Gi"}}}};
+    std::size_t replaced = 0;
+    while (replaced < static_cast<std::size_t>(row.workers)) {
+      const std::size_t removed = writes_to_pods(run(cluster, memory)).size();
+      REQUIRE(removed == std::min(row.want, row.workers - replaced));
+      replaced += removed;
+      CHECK(writes_to_pods(run(cluster, memory)).size() == removed);  // new ones, while the old ones leave
+      CHECK(writes_to_pods(run(cluster, memory)).empty());            // waits until they are ready
+      cluster.finish_deletions();
+      make_ready(cluster);
+    }
+    CHECK(writes_to_pods(run(cluster, memory)).empty());
+  }
 }
 
 TEST_CASE("a new template reaches the workers one at a time, while the others serve") {
@@ -329,7 +303,7 @@ TEST_CASE("how long a status waits for the pods of others") {
     double waited_seconds, busy_seconds, want_seconds;
   };
   const Case test =
-      GENERATE(Case{"nobody waits for pods", 0, 0, 0}, Case{"a few do: its own time is enough", 0.1, 0.5, 0.4},
+      GENERATE(Case{"no pod is to be written", 0, 0, 0}, Case{"a few do: its own time is enough", 0.1, 0.5, 0.4},
                Case{"a few still do", 0.6, 0.5, -0.1}, Case{"many do: as long as that takes", 0, 30, 30},
                Case{"many still do, although its own time is over", 25, 20, 20},
                Case{"many always do: a minute", 50, 20, 10}, Case{"no longer", 61, 20, -1});
@@ -337,12 +311,12 @@ TEST_CASE("how long a status waits for the pods of others") {
   CHECK(report_wait_seconds(test.waited_seconds, test.busy_seconds) == Approx(test.want_seconds));
 }
 
-TEST_CASE("a change that nobody asked for is told at once, and the next one then waits") {
+TEST_CASE("a change that no plan asked for is told at once, and the next one then waits") {
   FakeCluster cluster = running(2);
   PoolMemory memory;
-  cluster.at(kube::kPods, "vision-worker-0")["status"]["conditions"] = {condition("Ready", "False")};
+  cluster.at(kube::kPods, "vision-worker-0")["status"]["conditions"] = json::array({condition("Ready", "False")});
   CHECK(reports(run(cluster, memory, 100, kNow + 100)));
-  cluster.at(kube::kPods, "vision-worker-1")["status"]["conditions"] = {condition("Ready", "False")};
+  cluster.at(kube::kPods, "vision-worker-1")["status"]["conditions"] = json::array({condition("Ready", "False")});
   CHECK_FALSE(reports(run(cluster, memory, 100, kNow + 101)));
   CHECK(reports(run(cluster, memory, 100, kNow + 110)));
 }

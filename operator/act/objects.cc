@@ -1,15 +1,14 @@
 #include "operator/act/objects.h"
 
-#include <cstdint>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "operator/names.h"
-#include "operator/observe/fields.h"
+#include "operator/api/labels.h"
+#include "operator/api/names.h"
+#include "operator/api/object.h"
 
 namespace sluice::act {
 
-using namespace control;
+using namespace api;
 using nlohmann::json;
 
 void set_labels(json& metadata, std::string_view job, std::string_view component) {
@@ -21,21 +20,21 @@ void set_labels(json& metadata, std::string_view job, std::string_view component
   labels[std::string(kPartOfLabel)] = kPartOf;
 }
 
-void set_scraped(json& metadata) {
+void set_scraped(json& metadata, int port) {
   json& annotations = metadata["annotations"];
   if (!annotations.is_object()) annotations = json::object();
-  annotations["prometheus.io/scrape"] = "true";
-  annotations["prometheus.io/port"] = std::to_string(kMetricsPort);
+  annotations[std::string(kScrapeAnnotation)] = "true";
+  annotations[std::string(kScrapePortAnnotation)] = std::to_string(port);
 }
 
-json child_metadata(const json& owner, std::string_view api_version, std::string_view kind, std::string_view name,
+json child_metadata(const Object& owner, std::string_view api_version, std::string_view kind, std::string_view name,
                     std::string_view job, std::string_view component) {
-  json metadata = {{"name", name}, {"namespace", observe::text_field(owner, "/metadata/namespace")}};
+  json metadata = {{"name", name}, {"namespace", owner.name_space()}};
   set_labels(metadata, job, component);
   metadata["ownerReferences"] = json::array({{{"apiVersion", api_version},
                                               {"kind", kind},
-                                              {"name", observe::text_field(owner, "/metadata/name")},
-                                              {"uid", observe::text_field(owner, "/metadata/uid")},
+                                              {"name", owner.name()},
+                                              {"uid", owner.uid()},
                                               {"controller", true}}});
   return metadata;
 }
@@ -72,22 +71,6 @@ json without_nulls(const json& value) {
     return result;
   }
   return value;
-}
-
-std::string cut_text(std::string_view text, std::size_t max_bytes) {
-  if (text.size() <= max_bytes) return std::string(text);
-  std::size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end));
-}
-
-std::string template_hash(const json& pod_template) {
-  // FNV-1a, 64 bits: a change has to be noticed, nobody has to be kept from forging one.
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char byte : pod_template.dump()) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
 }
 
 }  // namespace sluice::act

@@ -5,14 +5,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "operator/act/objects.h"
-#include "operator/observe/fields.h"
-#include "scheduler/plan.h"
+#include "operator/api/object.h"
+#include "scheduler/model/plan.h"
+#include "src/base/utf8.h"
 
 namespace sluice::act {
 
+using api::member;
 using nlohmann::json;
-using observe::field;
 
 namespace {
 
@@ -39,8 +39,8 @@ json figures_of(const decide::JobDecision& decision) {
   put_known("demandSamplesPerSecond", estimate.demand_samples_per_second);
   put_known("localRatePerCore", estimate.local_rate_per_core);
   put_known("remoteRatePerCore", estimate.remote_rate_per_core);
-  put_known("kneeMilliCores", static_cast<double>(estimate.knee_millicores));
-  put_known("supplyPercent", 100 * estimate.supply_ratio);
+  put_known("kneeMilliCores", 1000 * estimate.knee_cores);
+  put_known("supplyPercent", 100 * decision.plan.supply_ratio);
   return figures;
 }
 
@@ -64,7 +64,7 @@ std::string wording(const std::string& sentence) {
 }
 
 void copy(json& status, const json& before, const char* name) {
-  if (const json& value = field(before, std::string("/") + name); !value.is_null()) status[name] = value;
+  if (const json& value = member(before, name); !value.is_null()) status[name] = value;
 }
 
 }  // namespace
@@ -79,12 +79,16 @@ void render_observed(json& status, const json& before, const decide::JobDecision
     copy(status, before, "bottleneck");
   else
     status["bottleneck"] = scheduler::to_string(decision->plan.bottleneck);
-  const std::string explanation = cut_text(decision->plan.explanation, kMaxExplanationBytes);
-  const std::string explained_before = observe::text_field(before, "/explanation");
-  const bool same_counts = field(before, "/workers") == field(status, "/workers");
+  std::string sentences = decision->plan.explanation;
+  for (const std::string* more : {&decision->capped, &decision->feeder_problem})
+    if (!more->empty()) sentences += " " + *more;
+  const std::string explanation = cut_text(sentences, kMaxExplanationBytes);
+  const std::string explained_before = api::text_member(before, "explanation");
+  const bool same_counts = member(before, "workers") == member(status, "workers");
   const bool same_wording = wording(explanation) == wording(explained_before);
   json figures = figures_of(*decision);
-  const bool keep_figures = !decision->plan.metrics_usable || trembles_only(field(before, "/observed"), figures);
+  const bool keep_figures =
+      !decision->plan.estimate.metrics_usable() || trembles_only(member(before, "observed"), figures);
   if (keep_figures)
     copy(status, before, "observed");
   else

@@ -1,40 +1,53 @@
 #include "operator/act/pod_parts.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "operator/names.h"
-#include "operator/observe/fields.h"
+#include "operator/api/fingerprint.h"
+#include "operator/api/names.h"
+#include "operator/api/pod.h"
 
 namespace sluice::act {
 
-using namespace control;
+using namespace api;
+using control::Config;
 using nlohmann::json;
-using observe::field;
-using observe::integer_field;
 
 namespace {
 
 // The Sluice image's own user, for pods that leave the user to their images.
 constexpr int kSluiceUser = 65532;
-constexpr std::string_view kPythonPath = "/opt/sluice/python";
+// Below the API server's node ports (30000) and Linux's own choice of ports (32768).
+constexpr int kFirstHostPort = 20000;
+constexpr int kHostPortPairs = 4000;
 constexpr std::string_view kUserPythonPath = "SLUICE_USER_PYTHONPATH";
 
-bool mounts_over_ours(const std::string& path) {
+bool mounts_over_ours(const json& mount) {
+  const std::string path = text_member(mount, "mountPath");
   return path == "/tmp" || path == kBundlePath || path == kSocketDirectory || path == kTlsPath;
 }
 
 // The user's mounts, read-only. Mount propagation goes: it may need privileges that the executor shall not have.
 json read_only_mounts(const json& trainer_container) {
   json mounts = json::array();
-  const json& user = field(trainer_container, "/volumeMounts");
-  if (!user.is_array()) return mounts;
-  for (json mount : user) {
-    if (mounts_over_ours(observe::text_field(mount, "/mountPath"))) continue;
+  for (json mount : Container(trainer_container).volume_mounts()) {
+    if (mounts_over_ours(mount)) continue;
     mount["readOnly"] = true;
     mount.erase("mountPropagation");
     mounts.push_back(std::move(mount));
   }
   return mounts;
+}
+
+// 0 where it is not said.
+std::int64_t run_as_user(const json& security_context) {
+  const json& user = member(security_context, "runAsUser");
+  return user.is_number_integer() ? user.get<std::int64_t>() : 0;
+}
+
+json bundle_resources(const control::BundleResources& bundle) {
+  return {{"requests", {{"cpu", bundle.cpu_request}, {"memory", bundle.memory_request}}},
+          {"limits", {{"cpu", bundle.cpu_limit}, {"memory", bundle.memory_limit}}}};
 }
 
 }  // namespace
@@ -47,7 +60,7 @@ json volume_mount(std::string_view volume, std::string_view path, bool read_only
 
 json http_probe(std::string_view path, int period_seconds, int failure_threshold) {
   // Five seconds to answer: on a node whose CPU is used up, a healthy program may be slow, and must not be restarted.
-  return {{"httpGet", {{"path", path}, {"port", "metrics"}}},
+  return {{"httpGet", {{"path", path}, {"port", "probes"}}},
           {"periodSeconds", period_seconds},
           {"timeoutSeconds", 5},
           {"failureThreshold", failure_threshold}};
@@ -65,11 +78,11 @@ json bundle_container(const json& trainer_pod, const json& trainer_container, co
                    {"readOnlyRootFilesystem", true},
                    {"capabilities", {{"drop", {"ALL"}}}},
                    {"seccompProfile", {{"type", "RuntimeDefault"}}}};
-  const std::int64_t container_user = integer_field(trainer_container, "/securityContext/runAsUser");
-  const std::int64_t pod_user = integer_field(trainer_pod, "/securityContext/runAsUser");
+  const std::int64_t container_user = run_as_user(Container(trainer_container).security_context());
   if (container_user > 0)
     security["runAsUser"] = container_user;
-  else if (pod_user <= 0)  // not set, or root, which the init container need not be
+  else if (run_as_user(PodSpec(trainer_pod).security_context()) <=
+           0)  // not set, or root, which the init container need not be
     security["runAsUser"] = kSluiceUser;
 
   json command = bundle_command("sluice-worker");
@@ -79,20 +92,29 @@ json bundle_container(const json& trainer_pod, const json& trainer_container, co
           {"image", config.image},
           {"imagePullPolicy", config.image_pull_policy},
           {"command", std::move(command)},
-          {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}}}},
+          {"resources", bundle_resources(config.bundle)},
           {"securityContext", std::move(security)},
           {"volumeMounts", json::array({volume_mount(kBundleVolume, "/target", false)})}};
 }
 
+void add_pull_secrets(json& pod_spec, const Config& config) {
+  for (const std::string& name : config.image_pull_secrets) {
+    json& secrets = pod_spec["imagePullSecrets"];
+    if (!secrets.is_array()) secrets = json::array();
+    const auto is_same = [&](const json& secret) { return text_member(secret, "name") == name; };
+    if (std::none_of(secrets.begin(), secrets.end(), is_same)) secrets.push_back({{"name", name}});
+  }
+}
+
 json hardened_security_context(const json& trainer_container) {
-  json security = field(trainer_container, "/securityContext");
+  json security = Container(trainer_container).security_context();
   if (!security.is_object()) security = json::object();
   security.erase("privileged");
   security.erase("procMount");
   security["allowPrivilegeEscalation"] = false;
   security["readOnlyRootFilesystem"] = true;
   security["capabilities"] = {{"drop", {"ALL"}}};
-  if (field(security, "/seccompProfile").is_null()) security["seccompProfile"] = {{"type", "RuntimeDefault"}};
+  if (member(security, "seccompProfile").is_null()) security["seccompProfile"] = {{"type", "RuntimeDefault"}};
   // runAsNonRoot is not forced: the executor must be the trainer's user to read its files, and an image whose user is
   // root would not start. Where the pod has to pass "restricted", the user has said runAsNonRoot, and it is inherited.
   return security;
@@ -101,7 +123,7 @@ json hardened_security_context(const json& trainer_container) {
 void set_variable(json& env, std::string_view name, std::string_view value) {
   json entry = {{"name", name}, {"value", value}};
   for (json& existing : env) {
-    if (observe::text_field(existing, "/name") != name) continue;
+    if (member(existing, "name") != name) continue;
     existing = std::move(entry);
     return;
   }
@@ -110,18 +132,25 @@ void set_variable(json& env, std::string_view name, std::string_view value) {
 
 void prepend_python_path(json& env) {
   for (std::size_t index = 0; index < env.size(); ++index) {
-    if (observe::text_field(env[index], "/name") != "PYTHONPATH") continue;
+    if (member(env[index], "name") != "PYTHONPATH") continue;
     // Kept under another name, so that a value from a ConfigMap survives, too.
     env[index]["name"] = kUserPythonPath;
     const json joined = {{"name", "PYTHONPATH"},
-                         {"value", std::string(kPythonPath) + ":$(" + std::string(kUserPythonPath) + ")"}};
+                         {"value", std::string(kBundlePythonPath) + ":$(" + std::string(kUserPythonPath) + ")"}};
     env.insert(env.begin() + static_cast<json::difference_type>(index) + 1, joined);
     return;
   }
-  env.push_back({{"name", "PYTHONPATH"}, {"value", kPythonPath}});
+  env.push_back({{"name", "PYTHONPATH"}, {"value", kBundlePythonPath}});
 }
 
-json executor_container(std::string_view name, const json& trainer_container) {
+ExecutorPorts executor_ports(const json& pod_spec, const Object& training_job) {
+  if (member(pod_spec, "hostNetwork") != true) return {kMetricsPort, kProbesPort};
+  const std::string hash = api::fingerprint(training_job.key().to_string());
+  const int pair = static_cast<int>(std::stoul(hash.substr(0, 8), nullptr, 16) % kHostPortPairs);
+  return {kFirstHostPort + 2 * pair, kFirstHostPort + 2 * pair + 1};
+}
+
+json executor_container(std::string_view name, const json& trainer_container, ExecutorPorts ports) {
   json container = {{"name", name}, {"securityContext", hardened_security_context(trainer_container)}};
   for (const char* inherited : {"image", "imagePullPolicy", "env", "envFrom"})
     if (const auto found = trainer_container.find(inherited); found != trainer_container.end())
@@ -138,7 +167,8 @@ json executor_container(std::string_view name, const json& trainer_container) {
   mounts.push_back(volume_mount(kTlsVolume, kTlsPath, true));
   mounts.push_back(volume_mount(kTemporaryVolume, "/tmp", false));
   container["volumeMounts"] = std::move(mounts);
-  container["ports"] = json::array({{{"name", "metrics"}, {"containerPort", kMetricsPort}, {"protocol", "TCP"}}});
+  container["ports"] = json::array({{{"name", "metrics"}, {"containerPort", ports.metrics}, {"protocol", "TCP"}},
+                                    {{"name", "probes"}, {"containerPort", ports.probes}, {"protocol", "TCP"}}});
   return container;
 }
 

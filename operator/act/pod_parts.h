@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "operator/api/object.h"
 #include "operator/config.h"
 
 namespace sluice::act {
@@ -19,21 +20,32 @@ inline constexpr std::string_view kTlsVolume = "sluice-tls";
 inline constexpr std::string_view kTemporaryVolume = "sluice-tmp";
 
 // The init container that fills the bundle volume from the Sluice image. `trainer_pod` is the user's pod spec: where it
-// says who its processes are, the bundle's init container is the same user.
+// sets a user, the bundle's init container has the same one.
 nlohmann::json bundle_container(const nlohmann::json& trainer_pod, const nlohmann::json& trainer_container,
                                 const control::Config& config);
+
+// Adds the configured pull secrets of the Sluice image to those of a pod spec.
+void add_pull_secrets(nlohmann::json& pod_spec, const control::Config& config);
 
 // ["/opt/sluice/lib/ld-linux-x86-64.so.2", "--library-path", ..., "/opt/sluice/bin/<program>"]: the bundle brings its
 // own loader and libraries, so the user's image needs neither.
 nlohmann::json bundle_command(std::string_view program);
 
-// A container that runs a Sluice program in the trainer's image, as the trainer's user, with the trainer's environment
-// and the trainer's volumes (read-only), a writable /tmp, the bundle and the TLS identity. The caller adds command,
-// args, resources, probes and ports.
-nlohmann::json executor_container(std::string_view name, const nlohmann::json& trainer_container);
+// The ports of a Sluice program. On the node's own network (hostNetwork) they depend on the job, so that trainers of
+// different jobs find room on one node; the scheduler puts no two pods with the same ports on one.
+struct ExecutorPorts {
+  int metrics;
+  int probes;
+};
+ExecutorPorts executor_ports(const nlohmann::json& pod_spec, const api::Object& training_job);
 
-// The trainer container's security context, hardened as Pod Security "restricted" demands. What the user's container
-// may not do, ours may not either; if its pod passes "restricted", so does ours.
+// A container that runs a Sluice program in the trainer's image, as the trainer's user. It has the trainer's
+// environment and volumes (read-only), a writable /tmp, the bundle and the TLS identity. The caller adds command, args,
+// resources, probes and ports.
+nlohmann::json executor_container(std::string_view name, const nlohmann::json& trainer_container, ExecutorPorts ports);
+
+// The trainer container's security context, hardened as Pod Security "restricted" demands. A right that the user's
+// container lacks, Sluice's lacks, too: a pod that passes "restricted" still does.
 nlohmann::json hardened_security_context(const nlohmann::json& trainer_container);
 
 // `env` with the variables set, replacing entries of the same name. Values may refer to earlier entries as $(NAME).

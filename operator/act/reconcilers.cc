@@ -2,45 +2,66 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "operator/act/status.h"
-#include "operator/names.h"
-#include "operator/observe/fields.h"
+#include "operator/api/conditions.h"
+#include "operator/api/data_worker_pool.h"
+#include "operator/api/names.h"
+#include "operator/api/network_policy.h"
+#include "operator/api/training_job.h"
+#include "src/base/guarded.h"
+#include "src/base/in_parallel.h"
 #include "src/base/logging.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::act {
 
 using nlohmann::json;
-using observe::text_field;
 
 namespace {
 
 constexpr auto kSecretBelievedFor = std::chrono::minutes(5);
-constexpr std::size_t kMaxKnownJobs = 100000;
+constexpr std::size_t kMaxKnownJobs = 20000;
 // A change of a spec is followed by a decision, and that by a pool's new number: one status tells of all three.
 constexpr double kFiguresSettleSeconds = 1;
+constexpr std::size_t kMostPodsInOneGo = 16;
+constexpr std::chrono::milliseconds kLookAgainAfter = std::chrono::minutes(1);  // while a gang waits for its restart
 constexpr std::chrono::milliseconds kRefusedAgainAfter = std::chrono::minutes(1);
 
 bool may_pass_by_itself(const Error& error) {
   return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kPermissionDenied;
 }
 
+bool is_same_version(const json& one, const json& other) {
+  const api::Object a(one), b(other);
+  return a.uid() == b.uid() && a.resource_version() == b.resource_version();
+}
+
 }  // namespace
 
 TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, const control::Config& config,
                                              const decide::DecisionBoard& board, const Clock& clock)
-    : seams_(std::move(seams)), config_(config), board_(board), clock_(clock) {}
+    : seams_(std::move(seams)), config_(config), board_(board), clock_(clock), claims_(seams_.read, clock) {}
 
 Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
   // 1. See.
   TrainingJobWorld world;
   world.training_job = seams_.seen(kube::kTrainingJobs, key);
-  if (!world.training_job) return std::optional<std::chrono::milliseconds>();
+  if (!world.training_job) {
+    std::lock_guard lock(mutex_);
+    secrets_.erase(key);
+    return std::optional<std::chrono::milliseconds>();
+  }
   world.job = seams_.seen(kube::kJobs, key);
-  world.service = seams_.seen(kube::kServices, {key.namespace_, control::service_name(key.name)});
+  world.service = seams_.seen(kube::kServices, {key.namespace_, api::service_name(key.name)});
+  world.trainers_service = seams_.seen(kube::kServices, {key.namespace_, api::trainers_service_name(key.name)});
   world.pool = seams_.seen(kube::kDataWorkerPools, key);
-  SLUICE_TRY(world.secret, secret_of(*world.training_job, stop));
+  world.network_policy = seams_.seen(api::kNetworkPolicies, {key.namespace_, api::network_policy_name(key.name)});
+  SLUICE_TRY_VOID(look_at_secret(world, stop));
+  SLUICE_TRY(world.unshared_data, claims_.unshared_data(api::TrainingJob(*world.training_job), stop));
+  world.now = clock_.wall_now();
 
   // 2. Children. What went wrong is for the status to say.
   const Result<void> children = bring_children(world, stop);
@@ -49,7 +70,8 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   const decide::DecisionPointer decision = board_.get(key);
   StatusStep step = reconcile_status(world, decision.get(), children.ok() ? nullptr : &children.error(),
                                      kube::format_time(clock_.wall_now()));
-  SLUICE_TRY(const auto again, report(world, std::move(step), stop));
+  SLUICE_TRY(auto again, report(world, std::move(step), stop));
+  if (const auto wait = restart_wait(world)) again = std::min({again.value_or(*wait), *wait, kLookAgainAfter});
   if (children.ok()) return again;
   if (may_pass_by_itself(children.error())) return children.error();
   // What the API server refuses stays refused until the spec or our rights change; look again now and then.
@@ -58,7 +80,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
 
 // A condition that turns is told at once. Figures settle, wait while there are pods to write, and are one status then.
 Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop) {
-  const std::string uid = text_field(*world.training_job, "/metadata/uid");
+  const std::string uid = api::Object(*world.training_job).uid();
   const double busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
   {
     std::lock_guard lock(mutex_);
@@ -72,42 +94,67 @@ Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep st
     }
     unreported_since_.erase(uid);
   }
-  if (step.action) SLUICE_TRY_VOID(seams_.perform(*step.action, stop));
+  const Result<void> written = step.action ? seams_.perform(*step.action, stop) : Result<void>();
+  // An object that was stored in a shape that its schema refuses today takes no status: the events are all that it
+  // gets.
+  const bool is_mute = !written.ok() && written.error().code() == ErrorCode::kInternal;
+  if (!written.ok() && !is_mute) return written.error();
   for (kube::Event& event : step.events) seams_.record(std::move(event));
+  if (is_mute) return written.error();
   return std::optional<std::chrono::milliseconds>();
 }
 
-Result<kube::ObjectPointer> TrainingJobReconciler::secret_of(const json& training_job, std::stop_token stop) {
-  const std::string uid = text_field(training_job, "/metadata/uid");
+Result<void> TrainingJobReconciler::look_at_secret(TrainingJobWorld& world, std::stop_token stop) {
+  const api::Object training_job(*world.training_job);
+  const kube::ObjectKey key = kube::key_of(*world.training_job);
   {
     std::lock_guard lock(mutex_);
-    const auto known = secrets_.find(uid);
-    if (known != secrets_.end() && clock_.now() - known->second.read_at < kSecretBelievedFor)
-      return known->second.metadata;
+    const auto known = secrets_.find(key);
+    if (known != secrets_.end() && known->second.job_uid == training_job.uid()) {
+      world.lost_secret = known->second.secret;
+      world.secret_rotates_at = known->second.rotates_at;
+      if (clock_.now() - known->second.read_at < kSecretBelievedFor) {
+        world.secret = std::exchange(world.lost_secret, nullptr);
+        return {};
+      }
+    }
   }
-  const kube::ObjectKey key = kube::key_of(training_job);
-  const auto secret = seams_.read(kube::kSecrets, {key.namespace_, control::secret_name(key.name)}, stop);
-  if (!secret.ok() && secret.error().code() == ErrorCode::kNotFound) return kube::ObjectPointer();
+  auto secret = seams_.read(kube::kSecrets, {key.namespace_, api::secret_name(key.name)}, stop);
+  if (!secret.ok() && secret.error().code() == ErrorCode::kNotFound) return {};
   if (!secret.ok()) return secret.error();
-  auto metadata = std::make_shared<const json>(json{{"metadata", observe::field(*secret, "/metadata")}});
-  if (!observe::controlled_by(*metadata, training_job)) return kube::ObjectPointer(metadata);
+  const kube::ObjectPointer before = std::exchange(world.lost_secret, nullptr);
+  world.secret = std::make_shared<const json>(std::move(*secret));
+  if (!before || !is_same_version(*before, *world.secret)) world.secret_rotates_at = secret_rotates_at(*world.secret);
+  if (!api::Object(*world.secret).controlled_by(training_job)) return {};
   std::lock_guard lock(mutex_);
   if (secrets_.size() >= kMaxKnownJobs) secrets_.clear();
-  secrets_[uid] = {metadata, clock_.now()};
-  return kube::ObjectPointer(metadata);
+  secrets_[key] = {training_job.uid(), world.secret, clock_.now(), world.secret_rotates_at};
+  return {};
 }
 
 Result<void> TrainingJobReconciler::bring_children(const TrainingJobWorld& world, std::stop_token stop) {
   const auto make_identity = [this](const std::string& job) {
-    return make_tls_identity(job, control::kTlsServerName, clock_.wall_now());
+    return make_tls_identity(job, api::kTlsServerName, clock_.wall_now());
   };
-  SLUICE_TRY(const auto actions, reconcile_children(world, config_, make_identity));
+  SLUICE_TRY(const auto actions, guarded(ErrorCode::kInvalidArgument, "the spec cannot be worked with; correct it",
+                                         [&] { return reconcile_children(world, config_, make_identity); }));
   for (const kube::Action& action : actions) {
     auto done = seams_.perform(action, stop);
     if (!done.ok() && done.error().code() == ErrorCode::kAlreadyExists)
       done = after_existing(*world.training_job, action, stop);
+    if (action.resource == kube::kSecrets && action.verb == kube::Verb::kMergePatch) {
+      std::lock_guard lock(mutex_);  // whether it was written or not: what is known of it is the past
+      secrets_.erase(kube::key_of(*world.training_job));
+    }
     if (!done.ok()) return done.error();
     log_info("act", action.to_string());
+    // The old ones are lost: the Secret went while no operator ran.
+    if (action.resource == kube::kSecrets && action.verb == kube::Verb::kCreate && world.job && !world.lost_secret)
+      seams_.record({kube::kTrainingJobs, kube::key_of(*world.training_job), api::Object(*world.training_job).uid(),
+                     kube::EventType::kWarning, "CertificatesReplaced", "Create",
+                     "Secret " + action.key.name +
+                         " was deleted and is made anew; the feeders that run cannot use new workers until the "
+                         "trainer's pods are deleted, and so made again"});
   }
   return {};
 }
@@ -116,7 +163,7 @@ Result<void> TrainingJobReconciler::bring_children(const TrainingJobWorld& world
 Result<void> TrainingJobReconciler::after_existing(const json& training_job, const kube::Action& action,
                                                    std::stop_token stop) {
   SLUICE_TRY(const json existing, seams_.read(action.resource, action.key, stop));
-  if (observe::controlled_by(existing, training_job)) return {};
+  if (api::Object(existing).controlled_by(api::Object(training_job))) return {};
   return Error(ErrorCode::kAlreadyExists,
                std::string(action.resource.kind) + " " + action.key.name +
                    " exists and belongs to another owner; delete it or rename the TrainingJob");
@@ -128,11 +175,11 @@ PoolReconciler::PoolReconciler(ClusterSeams seams, WorkersOf workers_of, const d
 
 PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPointer pool) const {
   PoolWorld world;
-  const kube::ObjectKey job{key.namespace_, text_field(*pool, "/spec/jobName")};
+  const kube::ObjectKey job{key.namespace_, api::DataWorkerPool(*pool).job()};
   world.pods = workers_of_(job);
-  // The plan's victims are for the plan's number; somebody may have set another one since.
+  // The plan's victims are for the plan's number; a person may have set another one since.
   if (const auto decision = board_.get(job);
-      decision && decision->plan.workers == observe::integer_field(*pool, "/spec/replicas"))
+      decision && decision->plan.workers == api::DataWorkerPool(*pool).replicas())
     world.victims = decision->plan.victims;
   world.pool = std::move(pool);
   world.busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
@@ -143,7 +190,7 @@ PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPoint
 
 Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
   const kube::ObjectPointer pool = seams_.seen(kube::kDataWorkerPools, key);
-  const std::string uid = pool ? text_field(*pool, "/metadata/uid") : "";
+  const std::string uid = pool ? api::Object(*pool).uid() : "";
   PoolMemory memory;
   {
     std::lock_guard lock(mutex_);
@@ -155,8 +202,16 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
   }
   if (!pool) return std::optional<std::chrono::milliseconds>();
 
-  PoolStep step = reconcile_pool(world_of(key, pool), memory);
-  const Result<void> pods = bring_pods(step, *pool, stop);
+  const PoolWorld world = world_of(key, pool);
+  const auto made = guarded(ErrorCode::kInvalidArgument, "the spec cannot be worked with; correct it",
+                            [&] { return Result<PoolStep>(reconcile_pool(world, memory)); });
+  PoolStep step = made.ok() ? *made : refuse_pool(world, memory, {api::kSpecRefused, made.error().message()});
+  const Brought pods = bring_pods(step, world, stop);
+  if (pods.refused) {
+    const PoolStep told = reconcile_pool(world, step.memory);  // whose status says why
+    step.status = told.status;
+    step.again_after = told.again_after;
+  }
   // The status is as true when a pod was refused as when it was made.
   const Result<void> status = step.status ? seams_.perform(*step.status, stop) : Result<void>();
   if (!status.ok()) step.memory.unreported_since_seconds.reset();
@@ -164,29 +219,91 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
     std::lock_guard lock(mutex_);
     memories_[uid] = step.memory;
   }
-  if (!pods.ok()) return pods.error();
   if (!status.ok()) return status.error();
+  if (!pods.outcome.ok()) return pods.outcome.error();
   return step.again_after;
 }
 
-Result<void> PoolReconciler::bring_pods(PoolStep& step, const json& pool, std::stop_token stop) {
-  for (std::size_t index = 0; index < step.actions.size(); ++index) {
-    const kube::Action& action = step.actions[index];
-    const auto done = seams_.perform(action, stop);
-    // A pod that exists will be seen; what the step expects is right.
-    if (done.ok() || done.error().code() == ErrorCode::kAlreadyExists) {
-      log_info("act", action.to_string());
-      continue;
+// Deletions free the room that creations fill. Creations begin with one, then two, four ...: what is refused to all
+// pods of a pool (a quota that is used up, a forbidden setting) costs few requests, and what is refused to one of them
+// does not keep the others.
+PoolReconciler::Brought PoolReconciler::bring_pods(PoolStep& step, const PoolWorld& world, std::stop_token stop) {
+  Brought brought;
+  const std::span<const kube::Action> actions(step.actions);
+  const auto is_create = [](const kube::Action& action) { return action.verb == kube::Verb::kCreate; };
+  const std::size_t creates =
+      static_cast<std::size_t>(std::find_if(actions.begin(), actions.end(), is_create) - actions.begin());
+  bool goes_on = true;
+  for (std::size_t begin = 0, size = 0; begin < actions.size(); begin += size) {
+    size = begin < creates ? creates - begin : begin == creates ? 1 : std::min(2 * size, kMostPodsInOneGo);
+    const auto batch = actions.subspan(begin, std::min(size, actions.size() - begin));
+    size = batch.size();
+    const std::vector<Result<void>> outcomes =
+        goes_on ? perform_all(batch, world, stop) : std::vector<Result<void>>(size, unavailable("not asked for"));
+    for (std::size_t index = 0; index < size; ++index) {
+      const Result<void>& outcome = outcomes[index];
+      if (outcome.ok()) {
+        log_info("act", batch[index].to_string());
+        continue;
+      }
+      forget_failed(step.memory, batch[index]);
+      if (!goes_on) continue;
+      if (outcome.error().code() == ErrorCode::kAlreadyExists)
+        note_taken(step, world, batch[index]);
+      else if (may_pass_by_itself(outcome.error()))
+        brought.outcome = outcome;
+      else
+        refuse(step, world, outcome.error(), brought);
     }
-    forget_failed(step.memory, step.actions, index);
-    if (!may_pass_by_itself(done.error()))
-      seams_.record({kube::kDataWorkerPools, kube::key_of(pool), text_field(pool, "/metadata/uid"),
-                     kube::EventType::kWarning, "WorkerRefused", "Create", done.error().message()});
-    return done.error();
+    const auto succeeded = std::count_if(outcomes.begin(), outcomes.end(), [](const auto& each) { return each.ok(); });
+    // A pod that was to be deleted, and is still there, leaves no room for another one.
+    goes_on = goes_on && (begin < creates ? succeeded == std::ssize(outcomes) : succeeded > 0);
+  }
+  const bool made_one = goes_on && creates < actions.size();
+  if (made_one && !brought.refused) {
+    step.memory.refused.reset();
+    step.memory.refusals = 0;
   }
   // The next step will not tell of them again, whatever becomes of the status.
-  for (kube::Event& event : step.events) seams_.record(std::move(event));
-  return {};
+  if (brought.outcome.ok() && !brought.refused)
+    for (kube::Event& event : step.events) seams_.record(std::move(event));
+  return brought;
+}
+
+// Once for all pods of a step.
+void PoolReconciler::refuse(PoolStep& step, const PoolWorld& world, const Error& error, Brought& brought) {
+  if (std::exchange(brought.refused, true)) return;
+  const bool forbidden = error.code() == ErrorCode::kPermissionDenied;
+  note_refused(step.memory, world, {forbidden ? "Forbidden" : api::kSpecRefused, error.message()});
+  seams_.record({kube::kDataWorkerPools, kube::key_of(*world.pool), api::Object(*world.pool).uid(),
+                 kube::EventType::kWarning, "WorkerRefused", "Create", error.message()});
+}
+
+// Creating met a pod of that name: one of the pool's own, which will be seen, or a stranger's.
+Result<void> PoolReconciler::after_existing(const PoolWorld& world, const kube::Action& action,
+                                            std::stop_token stop) const {
+  const auto existing = seams_.read(kube::kPods, action.key, stop);
+  if (!existing.ok() && existing.error().code() == ErrorCode::kNotFound)
+    return unavailable(action.key.to_string() + " was there and has gone");
+  if (!existing.ok()) return existing.error();
+  if (api::Object(*existing).controlled_by(api::Object(*world.pool))) return {};
+  return Error(ErrorCode::kAlreadyExists, action.key.to_string() + " is another owner's");
+}
+
+std::vector<Result<void>> PoolReconciler::perform_all(std::span<const kube::Action> actions, const PoolWorld& world,
+                                                      std::stop_token stop) const {
+  std::vector<std::optional<Result<void>>> answers(actions.size());
+  const Result<void> all = in_parallel(static_cast<int>(actions.size()), pods_at_once_, [&](int index) -> Result<void> {
+    Result<void> outcome = seams_.perform(actions[index], stop);
+    if (!outcome.ok() && outcome.error().code() == ErrorCode::kAlreadyExists)
+      outcome = after_existing(world, actions[index], stop);
+    answers[index] = std::move(outcome);
+    return {};
+  });
+  std::vector<Result<void>> outcomes;
+  outcomes.reserve(answers.size());
+  for (const auto& answer : answers) outcomes.push_back(answer.value_or(all));  // of who threw
+  return outcomes;
 }
 
 }  // namespace sluice::act

@@ -1,15 +1,18 @@
-// The thin impure shells of the reconcile steps: gather what was seen, call the pure step, perform its actions.
+// The thin impure shells of the reconcile steps: gather the observed objects, call the pure step, perform its actions.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <vector>
 
 #include "operator/act/controller.h"
+#include "operator/act/data_claims.h"
 #include "operator/act/data_worker_pool.h"
 #include "operator/act/status.h"
 #include "operator/act/training_job.h"
@@ -27,7 +30,7 @@ struct ClusterSeams {
   std::function<Result<kube::Json>(const kube::Resource&, const kube::ObjectKey&, std::stop_token)> read;  // live
   std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
   std::function<void(kube::Event)> record;
-  // How long the API server will be busy with what people wait for: what is only to be reported waits for that.
+  // How long the API server will be busy with urgent writes: reports wait for them.
   std::function<std::chrono::milliseconds()> busy = [] { return std::chrono::milliseconds(0); };
 };
 
@@ -41,7 +44,7 @@ class TrainingJobReconciler {
   Again reconcile(const kube::ObjectKey& key, std::stop_token stop);
 
  private:
-  Result<kube::ObjectPointer> secret_of(const kube::Json& training_job, std::stop_token stop);
+  Result<void> look_at_secret(TrainingJobWorld& world, std::stop_token stop);
   Result<void> bring_children(const TrainingJobWorld& world, std::stop_token stop);
   Result<void> after_existing(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
   Again report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop);
@@ -51,15 +54,19 @@ class TrainingJobReconciler {
   const decide::DecisionBoard& board_;
   const Clock& clock_;
 
-  // Secrets are read by name, never listed or watched: the operator's rights need not reach further. What was read is
-  // believed for a while.
+  DataClaims claims_;
+
+  // Secrets are read by name, never listed or watched: the operator's rights need not reach further. A Secret that was
+  // read is believed for a while, and kept: one that is deleted is made again as it was.
   struct KnownSecret {
-    kube::ObjectPointer metadata;  // without the secret's data
+    std::string job_uid;
+    kube::ObjectPointer secret;
     Clock::TimePoint read_at;
+    std::chrono::system_clock::time_point rotates_at;
   };
   std::mutex mutex_;
-  std::map<std::string, KnownSecret> secrets_;                // by the TrainingJob's uid
-  std::map<std::string, Clock::TimePoint> unreported_since_;  // by the same, where something is held back
+  std::map<kube::ObjectKey, KnownSecret> secrets_;            // by the TrainingJob
+  std::map<std::string, Clock::TimePoint> unreported_since_;  // by its uid, where something is held back
 };
 
 // Thread safety: reconcile() may be called from any thread, for different keys at once.
@@ -70,19 +77,33 @@ class PoolReconciler {
   // REQUIRES: all references outlive the reconciler.
   PoolReconciler(ClusterSeams seams, WorkersOf workers_of, const decide::DecisionBoard& board, const Clock& clock);
 
+  // How many pods of a pool are written at once, from as many threads; 1 until it is called. May be called from any
+  // thread.
+  void write_at_once(int pods) { pods_at_once_ = pods; }
+
   Again reconcile(const kube::ObjectKey& key, std::stop_token stop);
 
  private:
   PoolWorld world_of(const kube::ObjectKey& key, kube::ObjectPointer pool) const;
-  Result<void> bring_pods(PoolStep& step, const kube::Json& pool, std::stop_token stop);
+  // What failed may pass by itself; what was refused is in the step's memory.
+  struct Brought {
+    Result<void> outcome;
+    bool refused = false;
+  };
+  Brought bring_pods(PoolStep& step, const PoolWorld& world, std::stop_token stop);
+  Result<void> after_existing(const PoolWorld& world, const kube::Action& action, std::stop_token stop) const;
+  void refuse(PoolStep& step, const PoolWorld& world, const Error& error, Brought& brought);
+  std::vector<Result<void>> perform_all(std::span<const kube::Action> actions, const PoolWorld& world,
+                                        std::stop_token stop) const;
 
   const ClusterSeams seams_;
   const WorkersOf workers_of_;
   const decide::DecisionBoard& board_;
   const Clock& clock_;
+  std::atomic<int> pods_at_once_ = 1;
   std::mutex mutex_;
   std::map<std::string, PoolMemory> memories_;        // by the pool's uid
-  std::map<kube::ObjectKey, std::string> last_uids_;  // to forget what is gone
+  std::map<kube::ObjectKey, std::string> last_uids_;  // to forget pools that are gone
 };
 
 }  // namespace sluice::act

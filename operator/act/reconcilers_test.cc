@@ -2,67 +2,27 @@
 #include "operator/act/reconcilers.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
-#include "operator/observe/fields.h"
-#include "operator/testing/fake_cluster.h"
-#include "operator/testing/objects.h"
+#include "operator/api/fields.h"
+#include "operator/api/network_policy.h"
+#include "operator/api/persistent_volume_claim.h"
+#include "operator/api/tls_secret.h"
+#include "operator/api/training_job.h"
+#include "operator/testing/reconciler_harness.h"
 #include "src/base/testing/catch.h"
-#include "src/base/testing/manual_clock.h"
 
 namespace sluice::act {
 namespace {
 
-using control::testing::FakeCluster;
+using api::field;
+using api::text_field;
+using Harness = control::testing::ReconcilerHarness;
 using control::testing::owner_reference;
-using control::testing::pool;
 using control::testing::training_job;
 using nlohmann::json;
-using observe::field;
-using observe::text_field;
 
 const kube::ObjectKey kVision{"default", "vision"};
-
-struct Harness {
-  FakeCluster cluster;
-  sluice::testing::ManualClock clock;
-  decide::DecisionBoard board;
-  control::Config config = control::testing::test_config();
-  std::string unseen;            // a kind that the informers do not show
-  kube::ObjectPointer outdated;  // what they show of the TrainingJob; null: what there is
-  std::vector<std::string> reads;
-  std::vector<std::string> writes;
-  std::vector<std::string> events;
-  std::function<Result<void>(const kube::Action&)> fail = [](const kube::Action&) { return Result<void>(); };
-  std::chrono::seconds busy{0};
-  TrainingJobReconciler jobs{seams(), config, board, clock};
-  PoolReconciler pools{seams(), [this](const kube::ObjectKey&) { return pods(); }, board, clock};
-
-  ClusterSeams seams() {
-    return {
-        .seen = [this](const kube::Resource& resource, const kube::ObjectKey& key) -> kube::ObjectPointer {
-          if (resource == kube::kTrainingJobs && outdated) return outdated;
-          return resource.kind == unseen ? nullptr : cluster.get(resource, key.name);
-        },
-        .read = [this](const kube::Resource& resource, const kube::ObjectKey& key, std::stop_token) -> Result<json> {
-          reads.push_back(std::string(resource.kind));
-          const auto object = cluster.get(resource, key.name);
-          return object ? Result<json>(*object) : not_found(key.to_string());
-        },
-        .perform = [this](const kube::Action& action, std::stop_token) -> Result<void> {
-          SLUICE_TRY_VOID(fail(action));
-          writes.push_back(action.to_string());
-          return cluster.perform(action);
-        },
-        .record = [this](kube::Event event) { events.push_back(event.reason); },
-        .busy = [this] { return std::chrono::milliseconds(busy); }};
-  }
-
-  std::vector<kube::ObjectPointer> pods() const {
-    std::vector<kube::ObjectPointer> result;
-    for (const auto& [key, pod] : cluster.all(kube::kPods)) result.push_back(pod);
-    return result;
-  }
-};
 
 std::string ready_reason(Harness& harness) {
   const auto job = harness.cluster.get(kube::kTrainingJobs, "vision");
@@ -78,6 +38,7 @@ TEST_CASE("a job is brought up, and then left alone") {
   CHECK(harness.writes == std::vector<std::string>{"create Secret default/vision-sluice-tls",
                                                    "create Service default/vision-workers",
                                                    "apply DataWorkerPool default/vision", "create Job default/vision",
+                                                   "create NetworkPolicy default/vision-workers",
                                                    "apply status of TrainingJob default/vision"});
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());  // the status now knows the Job
   harness.writes.clear();
@@ -141,20 +102,135 @@ TEST_CASE("the Secret is read by name, and believed for five minutes") {
   Harness harness;
   harness.cluster.put(kube::kTrainingJobs, training_job());
   for (int i = 0; i < 5; ++i) REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
-  CHECK(harness.reads.size() == 2);  // absent, then present
+  CHECK(std::count(harness.reads.begin(), harness.reads.end(), "Secret") == 2);  // absent, then present
   harness.clock.advance(std::chrono::minutes(6));
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
-  CHECK(harness.reads.size() == 3);
+  CHECK(std::count(harness.reads.begin(), harness.reads.end(), "Secret") == 3);
+}
+
+TEST_CASE("a claim that one node at a time can mount keeps the workers away, until workers have another volume") {
+  Harness harness;
+  json job = training_job();
+  job["spec"]["dataWorkers"]["min"] = 2;
+  harness.cluster.put(kube::kTrainingJobs, job);
+  harness.cluster.put(api::kPersistentVolumeClaims, {{"metadata", {{"name", "photos"}, {"namespace", "default"}}},
+                                                     {"spec", {{"accessModes", json::array({"ReadWriteOnce"})}}}});
+  const auto may_have_workers = [&] {
+    REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+    return api::view_training_job(*harness.cluster.get(kube::kTrainingJobs, "vision"))->may_have_workers();
+  };
+  CHECK_FALSE(may_have_workers());
+  CHECK(harness.events == std::vector<std::string>{"DataOnlyInTrainer"});
+  harness.cluster.at(kube::kTrainingJobs, "vision")["spec"]["dataWorkers"]["template"]["spec"]["volumes"] =
+      json::parse(R"([{"name": "data", "emptyDir": {}}])");
+  CHECK(may_have_workers());
+  const json pool = *harness.cluster.get(kube::kDataWorkerPools, "vision");
+  CHECK(api::list_field(pool, "/spec/template/spec/volumes").at(0) ==
+        json::parse(R"({"name": "data", "emptyDir": {}})"));
+}
+
+TEST_CASE("a Secret that was deleted is made again with the certificates that the feeder and the workers hold") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  for (int i = 0; i < 2; ++i) REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  const json stored = *harness.cluster.get(kube::kSecrets, "vision-sluice-tls");
+  harness.clock.advance(std::chrono::minutes(6));
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  const auto secret_without = [&](TrainingJobReconciler& reconciler) {
+    harness.cluster.remove(kube::kSecrets, "vision-sluice-tls");
+    harness.clock.advance(std::chrono::minutes(6));
+    REQUIRE(reconciler.reconcile(kVision, {}).ok());
+    const auto secret = harness.cluster.get(kube::kSecrets, "vision-sluice-tls");
+    REQUIRE(secret);
+    return *secret;
+  };
+  harness.events.clear();
+  SECTION("by the operator that saw it") {
+    const json again = secret_without(harness.jobs);
+    CHECK(again["data"] == stored["data"]);
+    CHECK(harness.events.empty());
+  }
+  SECTION("by one that never saw it, with new ones, which it says") {
+    TrainingJobReconciler next(harness.seams(), harness.config, harness.board, harness.clock);
+    CHECK(secret_without(next)["data"] != stored["data"]);
+    CHECK(harness.events == std::vector<std::string>{"CertificatesReplaced"});
+  }
+  SECTION("but another job of the name gets its own") {
+    harness.cluster.at(kube::kTrainingJobs, "vision")["metadata"]["uid"] = "uid-of-another";
+    for (const kube::Resource& kind : {kube::kJobs, kube::kServices, kube::kDataWorkerPools})
+      harness.cluster.remove(kind, kind == kube::kServices ? "vision-workers" : "vision");
+    harness.cluster.remove(api::kNetworkPolicies, "vision-workers");
+    CHECK(secret_without(harness.jobs)["data"] != stored["data"]);
+  }
+}
+
+TEST_CASE("a job that runs for half a year always has certificates that end in weeks, not days, and keeps its Secret") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  const auto secret = [&] { return *harness.cluster.get(kube::kSecrets, "vision-sluice-tls"); };
+  std::set<std::string> shown;
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  const std::string uid = secret()["metadata"]["uid"];
+  for (int day = 0; day < 183; ++day) {
+    REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+    const json now = secret();
+    const auto validity = validity_of(api::TlsSecret(now).text("tls.crt"));
+    REQUIRE(validity.ok());
+    CHECK(validity->until - harness.clock.wall_now() > std::chrono::hours(28 * 24));
+    CHECK(now["metadata"]["uid"] == uid);
+    shown.insert(now["data"]["tls.crt"]);
+    harness.clock.advance(std::chrono::hours(24));
+  }
+  CHECK(shown.size() == 4);  // made on the days 0, 60, 120 and 180
+  CHECK(harness.events == std::vector<std::string>{});
+}
+
+TEST_CASE("a Secret that another replica has changed meanwhile is not written over, but read again") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  json& secret = harness.cluster.at(kube::kSecrets, "vision-sluice-tls");
+  secret["metadata"]["resourceVersion"] = "7";
+  harness.clock.advance(std::chrono::hours(60 * 24) - std::chrono::minutes(21));  // a third of 90 days and an hour left
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  secret["metadata"]["resourceVersion"] = "8";
+  secret["metadata"]["labels"] = {{"by", "the other"}};
+  const json before = secret;
+  harness.clock.advance(std::chrono::minutes(2));  // due, and too soon for another look
+  const auto behind = harness.jobs.reconcile(kVision, {});
+  REQUIRE_FALSE(behind.ok());
+  CHECK(behind.error().code() == ErrorCode::kConflict);
+  CHECK(secret == before);
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(secret["data"].contains("next.crt"));
+  CHECK(secret["metadata"] == before["metadata"]);
+}
+
+TEST_CASE("a Secret's certificates are not read again while it has the same version") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  for (int i = 0; i < 2; ++i) REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  json& secret = harness.cluster.at(kube::kSecrets, "vision-sluice-tls");
+  secret["data"]["tls.crt"] = "";  // no API server changes an object without its version
+  const std::string version = secret["metadata"].value("resourceVersion", "");
+  harness.clock.advance(std::chrono::minutes(6));
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(secret["data"]["tls.crt"] == "");
+  secret["metadata"]["resourceVersion"] = version + "1";
+  harness.clock.advance(std::chrono::minutes(6));
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(secret["data"]["tls.crt"] != "");
 }
 
 TEST_CASE("the private key appears in the Secret only") {
   Harness harness;
   harness.cluster.put(kube::kTrainingJobs, training_job());
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
-  const json all = harness.cluster.comparable();
-  CHECK(all.dump().find("PRIVATE KEY") == std::string::npos);  // comparable() drops the Secret's data
-  CHECK(text_field(*harness.cluster.get(kube::kSecrets, "vision-sluice-tls"), "/stringData/tls.key")
-            .find("PRIVATE KEY") != std::string::npos);
+  const auto secret = harness.cluster.get(kube::kSecrets, "vision-sluice-tls");
+  const std::string all = harness.cluster.comparable().dump();  // which drops the Secret's data
+  CHECK(all.find("PRIVATE KEY") == std::string::npos);
+  CHECK(all.find(text_field(*secret, "/data/tls.key")) == std::string::npos);
+  CHECK(api::TlsSecret(*secret).text("tls.key").find("PRIVATE KEY") != std::string::npos);
 }
 
 TEST_CASE("a stranger's Job that we do not watch is reported, not touched") {
@@ -219,53 +295,6 @@ TEST_CASE("an API server that is away is an error to be retried, and no word in 
   CHECK(ready_reason(harness) == "TrainerStarting");
 }
 
-TEST_CASE("a job that is gone needs nothing") {
-  Harness harness;
-  CHECK(harness.jobs.reconcile(kVision, {}).ok());
-  CHECK(harness.pools.reconcile(kVision, {}).ok());
-  CHECK(harness.writes.empty());
-}
-
-TEST_CASE("a pool's workers are made once, also when the pods cannot be seen yet") {
-  Harness harness;
-  harness.cluster.put(kube::kDataWorkerPools, pool(2));
-  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-  CHECK(harness.cluster.all(kube::kPods).size() == 2);
-  CHECK(std::count_if(harness.writes.begin(), harness.writes.end(),
-                      [](const std::string& write) { return write.starts_with("create"); }) == 2);
-}
-
-TEST_CASE("a worker that could not be made is made at the next try") {
-  Harness harness;
-  harness.cluster.put(kube::kDataWorkerPools, pool(2));
-  int tries = 0;
-  harness.fail = [&](const kube::Action& action) -> Result<void> {
-    if (action.resource == kube::kPods && ++tries == 2) return unavailable("away");
-    return {};
-  };
-  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
-  CHECK(harness.cluster.all(kube::kPods).size() == 1);
-  CHECK(harness.pools.reconcile(kVision, {}).ok());
-  CHECK(harness.cluster.all(kube::kPods).size() == 2);
-}
-
-TEST_CASE("the plan's victims go first, while the plan's number is in force") {
-  Harness harness;
-  harness.cluster.put(kube::kDataWorkerPools, pool(3));
-  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-  decide::JobDecision decision;
-  decision.plan.workers = 2;
-  decision.plan.victims = {"vision-worker-0"};
-  decide::Round round;
-  round.jobs[kVision] = std::make_shared<const decide::JobDecision>(decision);
-  harness.board.publish(std::move(round));
-  harness.cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 2;
-  harness.writes.clear();
-  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-  CHECK(harness.writes.at(0) == "delete Pod default/vision-worker-0");
-}
-
 TEST_CASE("of two leaders the one that is behind does not write its status over the other's") {
   Harness harness;
   harness.cluster.put(kube::kTrainingJobs, training_job());
@@ -285,50 +314,29 @@ TEST_CASE("of two leaders the one that is behind does not write its status over 
   CHECK(harness.jobs.reconcile(kVision, {}).ok());
 }
 
-TEST_CASE("a worker's end is told at once, the pool's status later") {
+TEST_CASE("a job whose pod template is none is refused by the field's name, and looked at again") {
   Harness harness;
-  harness.cluster.put(kube::kDataWorkerPools, pool(1));
-  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-  json& pod = harness.cluster.at(kube::kPods, "vision-worker-0");
-  pod["status"] = {{"phase", "Running"}, {"conditions", {control::testing::condition("Ready", "True")}}};
-  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-  pod["status"]["phase"] = "Failed";
-  harness.clock.advance(std::chrono::seconds(60));
-  CHECK(harness.pools.reconcile(kVision, {}).ok());
-  CHECK(harness.events == std::vector<std::string>{"WorkerEnded"});
+  json job = training_job();
+  job["spec"]["trainer"]["template"]["spec"]["containers"][0]["volumeMounts"] = {"data"};
+  harness.cluster.put(kube::kTrainingJobs, job);
+  const auto again = harness.jobs.reconcile(kVision, {});
+  REQUIRE(again.ok());
+  CHECK(*again == std::chrono::minutes(1));
+  CHECK(ready_reason(harness) == "SpecRefused");
+  CHECK(harness.events == std::vector<std::string>{"SpecRefused"});
 }
 
-TEST_CASE("workers that the API server refuses are told of, and the status stays true") {
+TEST_CASE("a refused job whose status the API server cannot write says why by an event") {
   Harness harness;
-  harness.cluster.put(kube::kDataWorkerPools, pool(2));
+  json job = training_job();
+  job["spec"]["trainer"]["template"]["spec"]["volumes"] = {{"a", json::object()}};
+  harness.cluster.put(kube::kTrainingJobs, job);
   harness.fail = [](const kube::Action& action) -> Result<void> {
-    if (action.resource == kube::kPods) return Error(ErrorCode::kPermissionDenied, "violates PodSecurity");
+    if (action.verb == kube::Verb::kApplyStatus) return internal_error("failed to create typed live object");
     return {};
   };
-  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
-  CHECK(harness.events == std::vector<std::string>{"WorkerRefused"});
-  harness.clock.advance(std::chrono::seconds(11));
-  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());
-  const auto seen = harness.cluster.get(kube::kDataWorkerPools, "vision");
-  CHECK(field(*seen, "/status/conditions").at(0).at("message") == "0 of 2 workers are ready");
-}
-
-TEST_CASE("the pause before a worker is replaced does not depend on the wall clock") {
-  for (const auto jump : {std::chrono::hours(1), -std::chrono::hours(1)}) {
-    INFO(jump.count());
-    Harness harness;
-    harness.cluster.put(kube::kDataWorkerPools, pool(1));
-    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-    harness.cluster.at(kube::kPods, "vision-worker-0")["status"]["phase"] = "Failed";
-    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-    harness.cluster.finish_deletions();
-    harness.clock.jump_wall(jump);
-    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-    CHECK(harness.cluster.all(kube::kPods).empty());
-    harness.clock.advance(std::chrono::seconds(6));
-    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
-    CHECK(harness.cluster.all(kube::kPods).size() == 1);
-  }
+  CHECK_FALSE(harness.jobs.reconcile(kVision, {}).ok());  // and is tried again
+  CHECK(harness.events == std::vector<std::string>{"SpecRefused"});
 }
 
 }  // namespace

@@ -2,19 +2,20 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/act/conditions.h"
 #include "operator/act/observed.h"
-#include "operator/names.h"
-#include "operator/observe/fields.h"
-#include "scheduler/plan.h"
+#include "operator/api/conditions.h"
+#include "operator/api/data_worker_pool.h"
+#include "operator/api/gang_restart.h"
+#include "operator/api/names.h"
+#include "operator/api/trainer_data.h"
+#include "operator/api/trainer_job.h"
+#include "operator/api/training_job.h"
+#include "scheduler/model/plan.h"
 
 namespace sluice::act {
 
-using namespace control;
+using namespace api;
 using nlohmann::json;
-using observe::field;
-using observe::integer_field;
-using observe::text_field;
 
 namespace {
 
@@ -29,6 +30,10 @@ struct Trainer {
   std::int64_t done = 0;  // succeeded
   bool exists = false;
   bool suspended = false;
+  bool queued = false;  // another controller or a person has suspended its Job
+  bool restarting = false;
+  std::int64_t restarts = 0;
+  std::int64_t backoff_limit = 0;
   bool succeeded = false;
   bool failed = false;
   std::string failure_reason;
@@ -39,25 +44,35 @@ struct Trainer {
 
 Trainer view_trainer(const TrainingJobWorld& world) {
   Trainer trainer;
-  const json& training_job = *world.training_job;
-  trainer.replicas = integer_field(training_job, "/spec/trainer/replicas", 1);
-  trainer.suspended = observe::boolean_field(training_job, "/spec/suspend");
+  const TrainingJob training_job(*world.training_job);
+  trainer.replicas = training_job.trainer_replicas();
+  trainer.suspended = training_job.suspended();
+  trainer.restarts = training_job.restarts();
+  trainer.backoff_limit = training_job.backoff_limit();
   // What was once written stays true, should the Job be cleaned away.
-  trainer.succeeded = observe::condition_is_true(training_job, "Succeeded");
-  trainer.failed = observe::condition_is_true(training_job, "Failed");
-  if (!world.job || !observe::controlled_by(*world.job, training_job)) return trainer;
+  trainer.succeeded = training_job.succeeded();
+  trainer.failed = training_job.failed();
+  if (!world.job) return trainer;
+  const TrainerJob job(*world.job);
+  if (!job.controlled_by(training_job)) return trainer;
   trainer.exists = true;
-  trainer.ready = integer_field(*world.job, "/status/ready");
-  trainer.done = integer_field(*world.job, "/status/succeeded");
-  const json& conditions = field(*world.job, "/status/conditions");
-  if (!conditions.is_array()) return trainer;
-  for (const json& condition : conditions) {
-    if (text_field(condition, "/status") != "True") continue;
-    if (text_field(condition, "/type") == "Complete") trainer.succeeded = true;
-    if (text_field(condition, "/type") != "Failed") continue;
+  trainer.queued = job.suspended() && !job.asked_to_suspend().value_or(true);
+  trainer.ready = job.ready();
+  trainer.done = job.succeeded();
+  trainer.succeeded = trainer.succeeded || job.complete();
+  const auto view = view_training_job(*world.training_job);
+  trainer.restarting = view.ok() && will_restart(*view, job);
+  if (trainer.restarting) {
+    trainer.restarts = std::max(trainer.restarts, job.restarts() + 1);
+    return trainer;
+  }
+  if (const SeenCondition failed = find_condition(job.conditions(), "Failed"); failed.is_true()) {
     trainer.failed = true;
-    trainer.failure_reason = text_field(condition, "/reason");
-    trainer.failure_message = text_field(condition, "/message");
+    trainer.failure_reason = failed.reason;
+    trainer.failure_message = failed.message;
+    if (trainer.restarts > 0)
+      trainer.failure_message +=
+          "; all trainer pods had been started again " + std::to_string(trainer.restarts) + " times";
   }
   return trainer;
 }
@@ -69,23 +84,32 @@ std::optional<Condition> refused(const Error* error) {
     return Condition{"Ready", Truth::kFalse, std::move(reason), error->message()};
   };
   if (error->code() == ErrorCode::kAlreadyExists) return not_ready("ChildConflict");
-  if (error->code() == ErrorCode::kInvalidArgument) return not_ready("SpecRefused");
+  if (error->code() == ErrorCode::kInvalidArgument) return not_ready(kSpecRefused);
   if (error->code() == ErrorCode::kPermissionDenied) return not_ready("Forbidden");
   return std::nullopt;
+}
+
+std::string restart_note(const Trainer& trainer) {
+  return "a trainer pod failed: all " + std::to_string(trainer.replicas) + " are started again, restart " +
+         std::to_string(trainer.restarts) + " of at most " + std::to_string(trainer.backoff_limit);
 }
 
 Condition ready_condition(const Trainer& trainer, const Error* child_error) {
   if (trainer.over()) return {"Ready", Truth::kFalse, "Finished", "the trainer has finished"};
   if (auto condition = refused(child_error)) return *condition;
   if (trainer.suspended) return {"Ready", Truth::kFalse, "Suspended", "spec.suspend is true; set it to false to go on"};
+  if (trainer.restarting) return {"Ready", Truth::kFalse, "TrainerRestarting", restart_note(trainer)};
   if (!trainer.exists) return {"Ready", Truth::kFalse, "TrainerStarting", "the trainer's Job is being created"};
+  if (trainer.queued)
+    return {"Ready", Truth::kFalse, "Queued",
+            "another controller, such as Kueue, has suspended the trainer's Job; it starts when that one lets it"};
   const std::string count = std::to_string(trainer.ready) + " of " + std::to_string(trainer.replicas) +
                             " trainer pods are ready, " + std::to_string(trainer.done) + " are done";
   const bool running = trainer.ready > 0 && trainer.ready + trainer.done >= trainer.replicas;
   return {"Ready", running ? Truth::kTrue : Truth::kFalse, running ? "TrainerRunning" : "TrainerNotReady", count};
 }
 
-std::vector<Condition> outcome_conditions(const Trainer& trainer, const json& training_job) {
+std::vector<Condition> outcome_conditions(const Trainer& trainer, const TrainingJob& training_job) {
   std::vector<Condition> conditions;
   if (trainer.succeeded)
     conditions.push_back({"Succeeded", Truth::kTrue, "TrainerSucceeded", "all trainer pods have succeeded"});
@@ -96,10 +120,8 @@ std::vector<Condition> outcome_conditions(const Trainer& trainer, const json& tr
   } else if (!trainer.failure_reason.empty()) {
     conditions.push_back({"Failed", Truth::kTrue, trainer.failure_reason, trainer.failure_message});
   } else {  // the Job is gone; keep what it said
-    Condition kept{"Failed", Truth::kTrue, "TrainerFailed", "the trainer has failed"};
-    for (const json& before : field(training_job, "/status/conditions"))
-      if (text_field(before, "/type") == "Failed") kept.message = text_field(before, "/message");
-    conditions.push_back(std::move(kept));
+    conditions.push_back(
+        {"Failed", Truth::kTrue, "TrainerFailed", find_condition(training_job.conditions(), "Failed").message});
   }
   return conditions;
 }
@@ -107,17 +129,18 @@ std::vector<Condition> outcome_conditions(const Trainer& trainer, const json& tr
 Condition metrics_condition(const Trainer& trainer, const decide::JobDecision* decision) {
   if (trainer.over()) return {"MetricsAvailable", Truth::kUnknown, "Finished", "a finished job is not measured"};
   if (decision == nullptr) return {"MetricsAvailable", Truth::kUnknown, "NoDecisionYet", ""};
-  if (decision->plan.metrics_usable) return {"MetricsAvailable", Truth::kTrue, "Measured", ""};
+  if (decision->plan.estimate.metrics_usable()) return {"MetricsAvailable", Truth::kTrue, "Measured", ""};
   if (decision->plan.reason == scheduler::Reason::kNotRunning)
     return {"MetricsAvailable", Truth::kUnknown, "NotRunning", "there is nothing to measure before the trainer runs"};
   if (decision->plan.reason == scheduler::Reason::kModeOff)
     return {"MetricsAvailable", Truth::kUnknown, "ModeOff", "mode Off: the job's own loader is not measured"};
-  // The series of a job that ends are away before its Job says so, those of one that starts come with its first steps:
-  // that alarms nobody.
-  const double grace_seconds = decision->plan.was_measured ? kMetricsGraceSeconds : kFirstMetricsGraceSeconds;
-  if (decision->plan.unmeasured_seconds < grace_seconds)
-    return {"MetricsAvailable", Truth::kUnknown, "Waiting", decision->plan.metrics_problem};
-  return {"MetricsAvailable", Truth::kFalse, "NoMetrics", decision->plan.metrics_problem};
+  // The series of a job that ends are away before its Job says so. Those of a job that starts come with its first
+  // steps. Neither is an alarm.
+  const double grace_seconds =
+      decision->plan.estimate.was_measured() ? kMetricsGraceSeconds : kFirstMetricsGraceSeconds;
+  if (decision->plan.estimate.unmeasured_seconds < grace_seconds)
+    return {"MetricsAvailable", Truth::kUnknown, "Waiting", decision->plan.estimate.metrics_problem};
+  return {"MetricsAvailable", Truth::kFalse, "NoMetrics", decision->plan.estimate.metrics_problem};
 }
 
 Condition data_bound_condition(const Trainer& trainer, const std::string& bottleneck) {
@@ -127,47 +150,59 @@ Condition data_bound_condition(const Trainer& trainer, const std::string& bottle
           bottleneck, ""};
 }
 
-void add_transitions(std::vector<kube::Event>& events, const json& training_job,
+// What keeps the pool from its number of workers, other than time.
+Condition blocked_condition(const Trainer& trainer, const TrainingJobWorld& world) {
+  const TrainingJob training_job(*world.training_job);
+  std::string data = data_only_in_trainer(training_job);
+  if (data.empty()) data = world.unshared_data;
+  if (training_job.wants_workers() && !trainer.over() && !data.empty())
+    return {"WorkersBlocked", Truth::kTrue, kDataOnlyInTrainer, std::move(data)};
+  if (world.pool && !trainer.over()) {
+    const SeenCondition ready = find_condition(DataWorkerPool(*world.pool).conditions(), "Ready");
+    if (ready.status == text_of(Truth::kFalse) && ready.reason != kScaling)
+      return {"WorkersBlocked", Truth::kTrue, ready.reason, ready.message};
+  }
+  return {"WorkersBlocked", Truth::kFalse, "NotBlocked", ""};
+}
+
+void add_transitions(std::vector<kube::Event>& events, const TrainingJob& training_job,
                      const std::vector<Condition>& conditions) {
   const auto add = [&](kube::EventType type, std::string reason, std::string action, const std::string& note) {
-    events.push_back({kube::kTrainingJobs, kube::key_of(training_job), text_field(training_job, "/metadata/uid"), type,
-                      std::move(reason), std::move(action), note});
+    events.push_back({kube::kTrainingJobs, training_job.key(), training_job.uid(), type, std::move(reason),
+                      std::move(action), note});
   };
   for (const Condition& condition : conditions) {
-    const std::string before = condition_status(training_job, condition.type);
-    const bool became_true = condition.status == Truth::kTrue && before != "True";
+    const SeenCondition before = find_condition(training_job.conditions(), condition.type);
+    const bool became_true = condition.status == Truth::kTrue && !before.is_true();
     if (condition.type == "Ready" && became_true)
       add(kube::EventType::kNormal, "TrainerStarted", "Start", condition.message);
     if (condition.type == "Succeeded" && became_true)
       add(kube::EventType::kNormal, "TrainerFinished", "Finish", condition.message);
     if (condition.type == "Failed" && became_true)
       add(kube::EventType::kWarning, "TrainerFailed", "Finish", condition.reason + ": " + condition.message);
-    if (condition.type == "MetricsAvailable" && condition.status == Truth::kFalse && before != "False")
+    if (condition.type == "MetricsAvailable" && condition.status == Truth::kFalse && before.status != "False")
       add(kube::EventType::kWarning, "MetricsLost", "Measure", condition.message);
-    if (condition.type == "MetricsAvailable" && became_true && before == "False")
+    if (condition.type == "MetricsAvailable" && became_true && before.status == "False")
       add(kube::EventType::kNormal, "MetricsRecovered", "Measure", "the job is measured again");
+    if (condition.type == "WorkersBlocked" && became_true)
+      add(kube::EventType::kWarning, condition.reason, "Scale", condition.message);
     const bool refusal =
-        condition.reason == "ChildConflict" || condition.reason == "SpecRefused" || condition.reason == "Forbidden";
-    if (condition.type == "Ready" && refusal) {
-      bool known = false;
-      for (const json& old : field(training_job, "/status/conditions"))
-        known = known || (text_field(old, "/type") == "Ready" && text_field(old, "/reason") == condition.reason);
-      if (!known) add(kube::EventType::kWarning, condition.reason, "Create", condition.message);
-    }
+        condition.reason == "ChildConflict" || condition.reason == kSpecRefused || condition.reason == "Forbidden";
+    if (condition.type == "Ready" && refusal && before.reason != condition.reason)
+      add(kube::EventType::kWarning, condition.reason, "Create", condition.message);
   }
 }
 
 json worker_counts(const TrainingJobWorld& world, const decide::JobDecision* decision, bool over) {
   const json none;
-  const json& pool = world.pool ? *world.pool : none;
-  json workers = {{"desired", integer_field(pool, "/spec/replicas")},
-                  {"ready", integer_field(pool, "/status/readyReplicas")}};
+  const DataWorkerPool pool(world.pool ? *world.pool : none);
+  json workers = {{"desired", pool.replicas()}, {"ready", pool.ready_replicas()}};
   if (over)
     workers["recommended"] = 0;
   else if (decision != nullptr)
     workers["recommended"] = decision->plan.recommended;
-  else if (const json& before = field(*world.training_job, "/status/workers/recommended"); !before.is_null())
-    workers["recommended"] = before;
+  else if (const auto before = TrainingJob(*world.training_job).recommended_workers())
+    workers["recommended"] = *before;
   return workers;
 }
 
@@ -176,15 +211,16 @@ json worker_counts(const TrainingJobWorld& world, const decide::JobDecision* dec
 StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDecision* decision,
                             const Error* child_error, std::string_view now) {
   StatusStep step;
-  const json& training_job = *world.training_job;
-  if (!field(training_job, "/metadata/deletionTimestamp").is_null()) return step;
-  if (decision != nullptr && decision->job_uid != text_field(training_job, "/metadata/uid")) decision = nullptr;
+  const TrainingJob training_job(*world.training_job);
+  if (training_job.deleting()) return step;
+  if (decision != nullptr && decision->job_uid != training_job.uid()) decision = nullptr;
 
   const Trainer trainer = view_trainer(world);
-  const json& before = field(training_job, "/status");
+  const json& before = training_job.status();
   json status = json::object();
-  status["observedGeneration"] = integer_field(training_job, "/metadata/generation");
+  status["observedGeneration"] = training_job.generation();
   status["workers"] = worker_counts(world, decision, trainer.over());
+  if (trainer.restarts > 0) status["restarts"] = trainer.restarts;
   render_observed(status, before, trainer.over() ? nullptr : decision);
   if (trainer.over())
     status["explanation"] = std::string("The trainer has ") + (trainer.succeeded ? "succeeded" : "failed") +
@@ -193,24 +229,28 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
   std::vector<Condition> conditions = {ready_condition(trainer, child_error)};
   for (Condition& condition : outcome_conditions(trainer, training_job)) conditions.push_back(std::move(condition));
   conditions.push_back(metrics_condition(trainer, decision));
-  conditions.push_back(data_bound_condition(trainer, text_field(status, "/bottleneck")));
-  status["conditions"] = render_conditions(conditions, field(before, "/conditions"),
-                                           integer_field(training_job, "/metadata/generation"), now);
+  conditions.push_back(data_bound_condition(trainer, text_member(status, "bottleneck")));
+  conditions.push_back(blocked_condition(trainer, world));
+  status["conditions"] = render_conditions(conditions, training_job.conditions(), training_job.generation(), now);
   if (status == before) return step;
 
   kube::Action action{kube::Verb::kApplyStatus,
                       kube::kTrainingJobs,
-                      kube::key_of(training_job),
+                      training_job.key(),
                       {{"status", std::move(status)}},
                       std::string(kOperatorManager)};
-  action.uid = text_field(training_job, "/metadata/uid");
-  // What is said here is true of what was seen, not of what somebody (a new leader, too) has written since.
-  action.version = text_field(training_job, "/metadata/resourceVersion");
+  action.uid = training_job.uid();
+  // The statement holds for the objects as seen, not for later writes (a new leader's, too).
+  action.version = training_job.resource_version();
   step.action = std::move(action);
-  step.urgent = std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
-    return condition_status(training_job, condition.type) != text_of(condition.status);
-  });
+  step.urgent =
+      trainer.restarting || std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
+        return find_condition(training_job.conditions(), condition.type).status != text_of(condition.status);
+      });
   add_transitions(step.events, training_job, conditions);
+  if (trainer.restarts > training_job.restarts())
+    step.events.push_back({kube::kTrainingJobs, training_job.key(), training_job.uid(), kube::EventType::kWarning,
+                           "TrainerRestarted", "Restart", restart_note(trainer)});
   return step;
 }
 

@@ -2,22 +2,22 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/act/conditions.h"
-#include "operator/observe/fields.h"
+#include "operator/api/conditions.h"
+#include "operator/api/fields.h"
 #include "operator/testing/objects.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::act {
 namespace {
 
+using api::field;
+using api::text_field;
 using control::testing::condition;
 using control::testing::owner_reference;
 using control::testing::pool;
 using control::testing::shared;
 using control::testing::training_job;
 using nlohmann::json;
-using observe::field;
-using observe::text_field;
 
 constexpr const char* kNow = "2026-01-01T03:00:00Z";
 
@@ -45,12 +45,19 @@ decide::JobDecision measured(double samples_per_second = 812) {
   decision.job_uid = "uid-vision";
   decision.plan.workers = 3;
   decision.plan.recommended = 3;
-  decision.plan.metrics_usable = true;
-  decision.plan.was_measured = true;
   decision.plan.bottleneck = scheduler::Bottleneck::kDataBoundCpu;
   decision.plan.reason = scheduler::Reason::kNeedMet;
   decision.plan.explanation = "needs 3 workers for 920 samples/s";
-  decision.plan.estimate = {920.4, 1250, 1100, 790, 0.88, 1, 0.12, scheduler::Confidence::kMeasured};
+  decision.plan.supply_ratio = 0.88;
+  scheduler::Estimate& estimate = decision.plan.estimate;
+  estimate.wait_share = 0.12;
+  estimate.known = true;
+  estimate.demand_samples_per_second = 920.4;
+  estimate.local_rate_per_core = 1250;
+  estimate.remote_rate_per_core = 1100;
+  estimate.knee_cores = 0.79;
+  estimate.confidence = scheduler::Confidence::kMeasured;
+  estimate.memory.emplace().was_measured = true;
   decision.measurement.emplace();
   decision.measurement->samples_per_second = samples_per_second;
   decision.measurement->compute_share = 0.876;
@@ -60,13 +67,11 @@ decide::JobDecision measured(double samples_per_second = 812) {
 decide::JobDecision without_metrics() {
   decide::JobDecision decision = measured();
   decision.measurement.reset();
-  decision.plan.metrics_usable = false;
-  decision.plan.metrics_problem = "Prometheus is down";
-  decision.plan.unmeasured_seconds = 60;
   decision.plan.reason = scheduler::Reason::kNoMetrics;
   decision.plan.bottleneck = scheduler::Bottleneck::kUnknown;
   decision.plan.explanation = "holds 3 workers: Prometheus is down";
-  decision.plan.estimate = {};
+  decision.plan.estimate = {.metrics_problem = "Prometheus is down", .unmeasured_seconds = 60};
+  decision.plan.estimate.memory.emplace().was_measured = true;
   return decision;
 }
 
@@ -129,6 +134,67 @@ TEST_CASE("a running, measured job shows the figures behind the decision, as int
   }
 }
 
+TEST_CASE("what keeps the workers from starting is told once, as condition and event, and then that it is over") {
+  TrainingJobWorld world = running();
+  json pool = *world.pool;
+  const decide::JobDecision decision = measured();
+  json blocked = condition("Ready", "False");
+  blocked.update({{"reason", "ImagePullBackOff"}, {"message", "0 of 3 workers are ready: no such image"}});
+  pool["status"]["conditions"] = json::array({blocked});
+  world.pool = shared(pool);
+  const StatusStep told = reconcile_status(world, &decision, nullptr, kNow);
+  CHECK(short_condition(status_of(told), "WorkersBlocked") == "True/ImagePullBackOff");
+  CHECK_THAT(reasons(told), Catch::VectorContains(std::string("ImagePullBackOff")));
+  CHECK(told.urgent);
+
+  world.training_job = shared(after(*world.training_job, told));
+  CHECK_FALSE(reconcile_status(world, &decision, nullptr, kNow).action);
+  pool["status"]["conditions"][0]["reason"] = "Scaling";
+  world.pool = shared(pool);
+  CHECK(short_condition(status_of(reconcile_status(world, &decision, nullptr, kNow)), "WorkersBlocked") ==
+        "False/NotBlocked");
+}
+
+TEST_CASE("data that is in the trainer's pod only is told of, where workers are wanted") {
+  struct Case {
+    const char* mode;
+    const char* placement;
+    const char* want;
+  };
+  const Case test =
+      GENERATE(Case{"Auto", "Auto", "True/DataOnlyInTrainer"}, Case{"Off", "Auto", "False/NotBlocked"},
+               Case{"Recommend", "Remote", "True/DataOnlyInTrainer"}, Case{"Auto", "Local", "False/NotBlocked"});
+  json job = training_job();
+  job["spec"]["mode"] = test.mode;
+  job["spec"]["dataWorkers"]["placement"] = test.placement;
+  job["spec"]["trainer"]["template"]["spec"]["initContainers"] =
+      json::parse(R"([{"name": "fetch", "volumeMounts": [{"name": "scratch", "mountPath": "/d"}]}])");
+  const StatusStep told = reconcile_status(running(job), nullptr, nullptr, kNow);
+  CHECK(short_condition(status_of(told), "WorkersBlocked") == test.want);
+}
+
+TEST_CASE("a claim that workers cannot mount is told of, with its event, and then that it is over") {
+  TrainingJobWorld world = running();
+  world.unshared_data = "the volume data is the claim photos";
+  const StatusStep told = reconcile_status(world, nullptr, nullptr, kNow);
+  CHECK(short_condition(status_of(told), "WorkersBlocked") == "True/DataOnlyInTrainer");
+  CHECK_THAT(reasons(told), Catch::VectorContains(std::string("DataOnlyInTrainer")));
+  world.training_job = shared(after(*world.training_job, told));
+  world.unshared_data = "";
+  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kNow)), "WorkersBlocked") ==
+        "False/NotBlocked");
+}
+
+TEST_CASE("a trainer whose Job another controller has suspended is queued") {
+  TrainingJobWorld world = running();
+  json job = *world.job;
+  job["metadata"]["annotations"]["sluice.dev/suspend"] = "false";
+  job["spec"]["suspend"] = true;
+  job["status"] = json::object();
+  world.job = shared(job);
+  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kNow)), "Ready") == "False/Queued");
+}
+
 TEST_CASE("a new job has every condition from the first visit on") {
   const StatusStep step =
       reconcile_status({shared(training_job()), nullptr, nullptr, nullptr, nullptr}, nullptr, nullptr, kNow);
@@ -158,6 +224,11 @@ TEST_CASE("figures that tremble are not written; figures that move are") {
   reworded.plan.explanation = "no node has room for another worker";
   CHECK(status_of(reconcile_status(running(job), &reworded, nullptr, kNow))["explanation"] ==
         reworded.plan.explanation);
+  decide::JobDecision capped = measured(812);
+  capped.capped = "Its weight 400 counts as 100.";
+  capped.feeder_problem = "No right to resize.";
+  CHECK(status_of(reconcile_status(running(job), &capped, nullptr, kNow))["explanation"] ==
+        "needs 3 workers for 920 samples/s Its weight 400 counts as 100. No right to resize.");
 }
 
 TEST_CASE("a condition's transition time moves only with its status") {
@@ -186,35 +257,35 @@ TEST_CASE("lost metrics keep the last good figures and say why") {
   CHECK(reasons(back) == Reasons{"MetricsRecovered"});
 }
 
-TEST_CASE("a job whose series are away for a moment, as when it ends, alarms nobody") {
+TEST_CASE("a job whose series are away for a moment, as when it ends, raises no alarm") {
   const decide::JobDecision decision = measured();
   const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
   decide::JobDecision missing = without_metrics();
-  missing.plan.unmeasured_seconds = 19;
+  missing.plan.estimate.unmeasured_seconds = 19;
   const StatusStep waiting = reconcile_status(running(job), &missing, nullptr, kNow);
   CHECK(short_condition(status_of(waiting), "MetricsAvailable") == "Unknown/Waiting");
   CHECK(waiting.events.empty());
   CHECK(reconcile_status(running(after(job, waiting)), &decision, nullptr, kNow).events.empty());
-  missing.plan.unmeasured_seconds = 20;
+  missing.plan.estimate.unmeasured_seconds = 20;
   CHECK(reasons(reconcile_status(running(after(job, waiting)), &missing, nullptr, kNow)) == Reasons{"MetricsLost"});
 }
 
 TEST_CASE("a job that takes minutes to its first step is not yet missed") {
   decide::JobDecision missing = without_metrics();
-  missing.plan.was_measured = false;
-  missing.plan.unmeasured_seconds = 299;
+  missing.plan.estimate.memory.reset();
+  missing.plan.estimate.unmeasured_seconds = 299;
   const StatusStep waiting = reconcile_status(running(), &missing, nullptr, kNow);
   CHECK(short_condition(status_of(waiting), "MetricsAvailable") == "Unknown/Waiting");
   CHECK(reasons(waiting) == Reasons{"TrainerStarted"});
-  missing.plan.unmeasured_seconds = 300;
+  missing.plan.estimate.unmeasured_seconds = 300;
   const json job = after(training_job(), waiting);
   CHECK(reasons(reconcile_status(running(job), &missing, nullptr, kNow)) == Reasons{"MetricsLost"});
 }
 
-TEST_CASE("nobody expects metrics of a job in mode Off") {
+TEST_CASE("a job in mode Off is not expected to have metrics") {
   decide::JobDecision off = without_metrics();
   off.plan.reason = scheduler::Reason::kModeOff;
-  off.plan.unmeasured_seconds = 86400;
+  off.plan.estimate.unmeasured_seconds = 86400;
   const StatusStep step = reconcile_status(running(), &off, nullptr, kNow);
   CHECK(short_condition(status_of(step), "MetricsAvailable") == "Unknown/ModeOff");
   CHECK(reasons(step) == Reasons{"TrainerStarted"});
@@ -250,7 +321,7 @@ TEST_CASE("start and finish are events, once") {
   TrainingJobWorld world = running(after(training_job(), start));
   json job = trainer_job(0);
   SECTION("success") {
-    job["status"]["conditions"] = {condition("Complete", "True")};
+    job["status"]["conditions"] = json::array({condition("Complete", "True")});
     world.job = shared(job);
     const StatusStep finish = reconcile_status(world, nullptr, nullptr, kNow);
     CHECK(reasons(finish) == Reasons{"TrainerFinished"});
@@ -318,7 +389,7 @@ TEST_CASE("a suspended job says how to go on") {
 
 TEST_CASE("a message is cut between characters, so that it stays UTF-8") {
   const std::string message = std::string(1023, 'x') + "\xC3\xA9";
-  const json rendered = render_conditions({{"Ready", Truth::kFalse, "R", message}}, nullptr, 1, kNow);
+  const json rendered = api::render_conditions({{"Ready", api::Truth::kFalse, "R", message}}, nullptr, 1, kNow);
   CHECK(text_field(rendered[0], "/message") == std::string(1023, 'x'));
   CHECK_NOTHROW(rendered.dump());
 }

@@ -4,69 +4,68 @@
 
 #include "operator/act/objects.h"
 #include "operator/act/pod_parts.h"
-#include "operator/names.h"
-#include "operator/observe/fields.h"
-#include "operator/observe/training_job_view.h"
-#include "src/kube/quantity.h"
+#include "operator/act/rendezvous.h"
+#include "operator/api/labels.h"
+#include "operator/api/names.h"
+#include "operator/api/pod.h"
+#include "operator/api/training_job.h"
 
 namespace sluice::act {
 
-using namespace control;
+using namespace api;
+using control::Config;
 using nlohmann::json;
-using observe::field;
-using observe::text_field;
 
 namespace {
 
-constexpr std::string_view kDefaultArena = "512Mi";
-
-Result<std::int64_t> arena_bytes(const json& training_job) {
-  const json& arena = field(training_job, "/spec/feeder/arena");
-  if (arena.is_null()) return kube::parse_bytes(kDefaultArena);
-  auto bytes = kube::parse_bytes(arena.is_string() ? arena.get<std::string>() : arena.dump());
-  if (!bytes.ok()) return bytes.error().with_context("spec.feeder.arena");
-  return bytes;
+// Limits of the pod as a whole (KEP-2837) bound each container. A larger one of its own keeps the container from
+// starting where nodes have cgroup v1: the kernel refuses a quota above that of the pod.
+json bounded_by_pod(json container, const json& pod_spec) {
+  const json& of_pod = member(member(pod_spec, "resources"), "limits");
+  json& limits = container["resources"]["limits"];
+  if (of_pod.is_object())
+    for (const auto& [resource, limit] : of_pod.items()) limits.erase(resource);
+  return container;
 }
 
-Result<json> feeder_arguments(const json& training_job) {
-  const std::string job = text_field(training_job, "/metadata/name");
-  const std::string name_space = text_field(training_job, "/metadata/namespace");
-  const std::string placement = text_field(training_job, "/spec/dataWorkers/placement", "Auto");
-  SLUICE_TRY(const std::int64_t arena, arena_bytes(training_job));
-  json arguments =
-      json::array({"--socket", kSocketPath, "--job", job, "--namespace", name_space, "--metrics-address",
-                   "0.0.0.0:" + std::to_string(kMetricsPort), "--tls-dir", kTlsPath, "--python-path",
-                   std::string(kBundlePath) + "/python", "--arena-bytes", std::to_string(arena),
-                   // With placement Local, too: it may be set to another one while the trainer runs.
-                   "--workers", service_name(job) + "." + name_space + ".svc:" + std::to_string(kWorkerPort)});
-  // Remote placement counts on no CPU of the trainer's host; one thread bridges the time without workers.
-  if (placement == "Remote") {
+Result<json> feeder_arguments(const TrainingJob& training_job, FeederRole role, ExecutorPorts ports) {
+  const std::string job = training_job.name();
+  const std::string name_space = training_job.name_space();
+  SLUICE_TRY(const std::int64_t arena, training_job.arena_bytes());
+  json arguments = json::array(
+      {"--socket", kSocketPath, "--job", job, "--namespace", name_space, "--metrics-address",
+       "0.0.0.0:" + std::to_string(ports.metrics), "--probes-address", "0.0.0.0:" + std::to_string(ports.probes),
+       "--tls-dir", kTlsPath, "--python-path", kBundlePythonPath, "--arena-bytes", std::to_string(arena),
+       // With placement Local, too: it may be set to another one while the trainer runs.
+       "--workers", service_name(job) + "." + name_space + ".svc:" + std::to_string(kWorkerPort)});
+  if (role == FeederRole::kBridges) {
     arguments.push_back("--threads");
     arguments.push_back("1");
   }
   return arguments;
 }
 
-Result<json> feeder_container(const json& training_job, const json& trainer_container) {
-  json container = executor_container(kFeederContainer, trainer_container);
+Result<json> feeder_container(const TrainingJob& training_job, const json& trainer_container, FeederRole role,
+                              ExecutorPorts ports) {
+  json container = executor_container(kFeederContainer, trainer_container, ports);
   container["restartPolicy"] = "Always";  // a native sidecar
   container["command"] = bundle_command("sluice-feeder");
-  SLUICE_TRY(container["args"], feeder_arguments(training_job));
+  SLUICE_TRY(container["args"], feeder_arguments(training_job, role, ports));
   container["volumeMounts"].push_back(volume_mount(kSocketVolume, kSocketDirectory, false));
-  if (const json& resources = field(training_job, "/spec/feeder/resources"); resources.is_object())
+  if (const json& resources = training_job.feeder_resources(); resources.is_object())
     container["resources"] = resources;
-  // The trainer starts when the probe has succeeded once: the feeder's socket is there before anybody looks for it.
+  // The trainer starts when the probe has succeeded once: the feeder's socket is there before the client looks for it.
   container["startupProbe"] = http_probe("/readyz", 1, 120);
   return container;
 }
 
-void connect_trainer(json& container, const json& training_job) {
+void connect_trainer(json& container, const TrainingJob& training_job) {
   json& env = container["env"];
   if (!env.is_array()) env = json::array();
   prepend_python_path(env);
   set_variable(env, "SLUICE_FEEDER_SOCKET", kSocketPath);
-  set_variable(env, "SLUICE_JOB", text_field(training_job, "/metadata/name"));
-  set_variable(env, "SLUICE_NAMESPACE", text_field(training_job, "/metadata/namespace"));
+  set_variable(env, "SLUICE_JOB", training_job.name());
+  set_variable(env, "SLUICE_NAMESPACE", training_job.name_space());
   json& mounts = container["volumeMounts"];
   if (!mounts.is_array()) mounts = json::array();
   mounts.push_back(volume_mount(kBundleVolume, kBundlePath, true));
@@ -81,26 +80,35 @@ void append(json& object, const char* list, json item) {
 
 }  // namespace
 
-Result<json> trainer_pod_template(const json& training_job, bool with_feeder, const Config& config) {
-  json pod = without_nulls(field(training_job, "/spec/trainer/template"));
+Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole role, const Config& config) {
+  json pod = without_nulls(training_job.trainer_template());
   json& spec = pod["spec"];
   json& metadata = pod["metadata"];
   if (!metadata.is_object()) metadata = json::object();
-  set_labels(metadata, text_field(training_job, "/metadata/name"), kTrainerComponent);
-  if (text_field(spec, "/restartPolicy").empty()) spec["restartPolicy"] = "Never";
-  if (!with_feeder) return pod;
+  set_labels(metadata, training_job.name(), kTrainerComponent);
+  if (PodSpec(spec).restart_policy().empty()) spec["restartPolicy"] = "Never";
+  const std::size_t index = training_job.training_container_index();
+  const bool is_alone = training_job.trainer_replicas() == 1;
+  if (role == FeederRole::kNone) {
+    if (!is_alone) add_rendezvous(spec, spec["containers"][index], training_job);
+    return pod;
+  }
 
-  const std::size_t index = observe::training_container_index(training_job);
   const json trainer_container = spec["containers"][index];  // as the user wrote it
   const json trainer_pod = spec;
+  const ExecutorPorts ports = executor_ports(trainer_pod, training_job);
   connect_trainer(spec["containers"][index], training_job);
-  append(spec, "initContainers", bundle_container(trainer_pod, trainer_container, config));
-  SLUICE_TRY(json feeder, feeder_container(training_job, trainer_container));
+  if (!is_alone) add_rendezvous(spec, spec["containers"][index], training_job);
+  append(spec, "initContainers", bounded_by_pod(bundle_container(trainer_pod, trainer_container, config), trainer_pod));
+  SLUICE_TRY(json feeder, feeder_container(training_job, trainer_container, role, ports));
   append(spec, "initContainers", std::move(feeder));
-  for (json& volume : executor_volumes(text_field(training_job, "/metadata/name")))
-    append(spec, "volumes", std::move(volume));
+  add_pull_secrets(spec, config);
+  for (json& volume : executor_volumes(training_job.name())) append(spec, "volumes", std::move(volume));
   append(spec, "volumes", {{"name", kSocketVolume}, {"emptyDir", json::object()}});
-  set_scraped(metadata);
+  // With the default policy a pod on the node's network asks the node's name server, which knows no Service.
+  if (member(trainer_pod, "hostNetwork") == true && member(trainer_pod, "dnsPolicy").is_null())
+    spec["dnsPolicy"] = "ClusterFirstWithHostNet";
+  set_scraped(metadata, ports.metrics);
   return pod;
 }
 

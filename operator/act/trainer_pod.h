@@ -5,18 +5,26 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "operator/api/training_job.h"
 #include "operator/config.h"
 
 namespace sluice::act {
 
-// The pod template of the trainer's Job. With `with_feeder`:
+enum class FeederRole {
+  kNone,          // mode Off: plain PyTorch
+  kMakesBatches,  // on the CPU that it has
+  kBridges        // the time without workers, with one thread: remote placement counts on no CPU of the trainer's host
+};
+
+// The pod template of the trainer's Job. With a feeder:
 //   init containers   the user's own, then sluice-bundle, then the native sidecar sluice-feeder: it listens before the
 //                     trainer starts (startup probe), runs beside it, and does not keep the Job from completing
 //   trainer           the client's Python package first on its path, the feeder's socket, SLUICE_* variables
 //   annotations       Prometheus scrapes the feeder
-// Without (mode Off): the user's template with labels only, plain PyTorch.
+//   several pods      each has a name in the headless Service, and the variables of the rendezvous
+// Without: the user's template with labels and the rendezvous only.
 // Errors: InvalidArgument for an arena that is no quantity.
-Result<nlohmann::json> trainer_pod_template(const nlohmann::json& training_job, bool with_feeder,
+Result<nlohmann::json> trainer_pod_template(const api::TrainingJob& training_job, FeederRole role,
                                             const control::Config& config);
 
 }  // namespace sluice::act

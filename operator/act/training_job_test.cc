@@ -2,8 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/names.h"
-#include "operator/observe/fields.h"
+#include "operator/api/fields.h"
+#include "operator/api/names.h"
+#include "operator/api/network_policy.h"
 #include "operator/testing/fake_cluster.h"
 #include "operator/testing/objects.h"
 #include "src/base/testing/catch.h"
@@ -11,25 +12,29 @@
 namespace sluice::act {
 namespace {
 
+using api::field;
+using api::text_field;
 using control::testing::condition;
 using control::testing::FakeCluster;
 using control::testing::test_config;
 using control::testing::training_job;
 using nlohmann::json;
-using observe::field;
-using observe::text_field;
 
 TrainingJobWorld see(const FakeCluster& cluster) {
-  return {cluster.get(kube::kTrainingJobs, "vision"), cluster.get(kube::kJobs, "vision"),
-          cluster.get(kube::kServices, "vision-workers"), cluster.get(kube::kSecrets, "vision-sluice-tls"),
-          cluster.get(kube::kDataWorkerPools, "vision")};
+  return {.training_job = cluster.get(kube::kTrainingJobs, "vision"),
+          .job = cluster.get(kube::kJobs, "vision"),
+          .service = cluster.get(kube::kServices, "vision-workers"),
+          .secret = cluster.get(kube::kSecrets, "vision-sluice-tls"),
+          .pool = cluster.get(kube::kDataWorkerPools, "vision"),
+          .network_policy = cluster.get(api::kNetworkPolicies, "vision-workers")};
 }
 
-Result<std::vector<kube::Action>> step(const FakeCluster& cluster) {
-  return reconcile_children(see(cluster), test_config(), [](const std::string& job) -> Result<TlsIdentity> {
-    return TlsIdentity{"ca of " + job, "certificate", "key"};
-  });
+Result<std::vector<kube::Action>> step(const TrainingJobWorld& world) {
+  return reconcile_children(world, test_config(),
+                            [](const std::string& job) { return make_tls_identity(job, api::kTlsServerName, {}); });
 }
+
+Result<std::vector<kube::Action>> step(const FakeCluster& cluster) { return step(see(cluster)); }
 
 FakeCluster cluster_with(const json& job) {
   FakeCluster cluster;
@@ -64,15 +69,18 @@ TEST_CASE("what is taken out of the spec is taken out of the pool") {
   REQUIRE(actions.ok());
   REQUIRE(actions->size() == 1);
   CHECK(actions->front().to_string() == "apply DataWorkerPool default/vision");
-  CHECK(field(actions->front().body, "/spec/template/spec/containers/0/resources/limits").is_null());
+  const json& container = api::list_field(actions->front().body, "/spec/template/spec/containers").at(0);
+  CHECK_FALSE(field(container, "/resources/requests").is_null());
+  CHECK(field(container, "/resources/limits").is_null());
 }
 
 TEST_CASE("a new job's children are made in an order that never leaves a pod waiting for what it mounts") {
   const auto actions = step(cluster_with(training_job()));
   REQUIRE(actions.ok());
-  CHECK(names(*actions) ==
-        std::vector<std::string>{"create Secret default/vision-sluice-tls", "create Service default/vision-workers",
-                                 "apply DataWorkerPool default/vision", "create Job default/vision"});
+  CHECK(names(*actions) == std::vector<std::string>{"create Secret default/vision-sluice-tls",
+                                                    "create Service default/vision-workers",
+                                                    "apply DataWorkerPool default/vision", "create Job default/vision",
+                                                    "create NetworkPolicy default/vision-workers"});
   for (const kube::Action& action : *actions) {
     INFO(action.to_string());
     CHECK(action.field_manager == "sluice-operator");
@@ -100,7 +108,7 @@ TEST_CASE("a second run finds nothing to do") {
 TEST_CASE("a crash after any write ends in the same state") {
   FakeCluster undisturbed = cluster_with(training_job());
   settle(undisturbed);
-  const std::size_t writes = GENERATE(1, 2, 3, 4);
+  const std::size_t writes = GENERATE(1, 2, 3, 4, 5);
   FakeCluster crashed = cluster_with(training_job());
   settle(crashed, writes);
   CHECK(crashed.comparable() == undisturbed.comparable());
@@ -172,16 +180,42 @@ TEST_CASE("suspending stops the trainer and takes its workers away; resuming sta
   CHECK(field(*cluster.get(kube::kJobs, "vision"), "/spec/suspend") == false);
 }
 
+TEST_CASE("a queue that suspends the trainer's Job is left in peace until the TrainingJob asks for something else") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  cluster.at(kube::kJobs, "vision")["spec"]["suspend"] = true;  // by Kueue
+  CHECK(names(*step(cluster)).empty());
+  cluster.at(kube::kJobs, "vision")["spec"]["suspend"] = false;
+  CHECK(names(*step(cluster)).empty());
+
+  cluster.at(kube::kTrainingJobs, "vision")["spec"]["suspend"] = true;
+  CHECK(names(*step(cluster)) == std::vector<std::string>{"patch Job default/vision"});
+  settle(cluster);
+  CHECK(names(*step(cluster)).empty());
+}
+
+TEST_CASE("the trainer's Job carries the TrainingJob's queue and priority class") {
+  json job = training_job();
+  job["metadata"]["labels"] = {
+      {"kueue.x-k8s.io/queue-name", "gpus"}, {"kueue.x-k8s.io/priority-class", "high"}, {"team", "a"}};
+  FakeCluster cluster = cluster_with(job);
+  settle(cluster);
+  const json labels = field(*cluster.get(kube::kJobs, "vision"), "/metadata/labels");
+  CHECK(labels["kueue.x-k8s.io/queue-name"] == "gpus");
+  CHECK(labels["kueue.x-k8s.io/priority-class"] == "high");
+  CHECK_FALSE(labels.contains("team"));
+}
+
 TEST_CASE("workers leave when nothing may use them") {
   FakeCluster cluster = cluster_with(training_job());
   settle(cluster);
   cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 3;
   json& job = cluster.at(kube::kTrainingJobs, "vision");
   SECTION("the trainer has succeeded") {
-    cluster.at(kube::kJobs, "vision")["status"]["conditions"] = {condition("Complete", "True")};
+    cluster.at(kube::kJobs, "vision")["status"]["conditions"] = json::array({condition("Complete", "True")});
   }
   SECTION("the trainer has failed") {
-    cluster.at(kube::kJobs, "vision")["status"]["conditions"] = {condition("Failed", "True")};
+    cluster.at(kube::kJobs, "vision")["status"]["conditions"] = json::array({condition("Failed", "True")});
   }
   SECTION("the mode was set to Off") { job["spec"]["mode"] = "Off"; }
   SECTION("the placement was set to Local") { job["spec"]["dataWorkers"]["placement"] = "Local"; }
@@ -189,9 +223,43 @@ TEST_CASE("workers leave when nothing may use them") {
   CHECK(field(*cluster.get(kube::kDataWorkerPools, "vision"), "/spec/replicas") == 0);
 }
 
+TEST_CASE("the feeder has one thread where the batches are to be made by workers, and workers can have the data") {
+  struct Case {
+    const char* placement;
+    const char* unshared_data;
+    bool want_one_thread;
+  };
+  const Case test = GENERATE(Case{"Auto", "", false}, Case{"Remote", "", true}, Case{"Local", "", false},
+                             Case{"Remote", "one node", false});
+  INFO(test.placement << " " << test.unshared_data);
+  json job = training_job();
+  job["spec"]["dataWorkers"]["placement"] = test.placement;
+  TrainingJobWorld world = see(cluster_with(job));
+  world.unshared_data = test.unshared_data;
+  const auto actions = step(world);
+  REQUIRE(actions.ok());
+  const auto made = std::find_if(actions->begin(), actions->end(),
+                                 [](const kube::Action& action) { return action.resource == kube::kJobs; });
+  REQUIRE(made != actions->end());
+  CHECK((made->body.dump().find("--threads") != std::string::npos) == test.want_one_thread);
+}
+
+TEST_CASE("a job whose data one node holds has no workers, whoever asked for them") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 3;
+  TrainingJobWorld world = see(cluster);
+  CHECK(step(world)->empty());
+  world.unshared_data = "one node";
+  const auto actions = step(world);
+  REQUIRE(actions.ok());
+  REQUIRE(actions->size() == 1);
+  CHECK(actions->front().body.at("spec") == json{{"replicas", 0}});
+}
+
 TEST_CASE("a finished job's trainer is never started again, even when its Job was cleaned away") {
   json job = training_job();
-  job["status"]["conditions"] = {condition("Succeeded", "True")};
+  job["status"]["conditions"] = json::array({condition("Succeeded", "True")});
   const auto actions = step(cluster_with(job));
   REQUIRE(actions.ok());
   CHECK(actions->empty());
@@ -223,7 +291,9 @@ TEST_CASE("a Job has one pod per trainer replica, each with its index") {
   job["spec"]["trainer"]["replicas"] = 3;
   const auto actions = step(cluster_with(job));
   REQUIRE(actions.ok());
-  const json& spec = actions->back().body["spec"];
+  REQUIRE(actions->size() == 6);
+  REQUIRE(actions->at(4).to_string() == "create Job default/vision");
+  const json& spec = actions->at(4).body["spec"];
   CHECK(spec["completions"] == 3);
   CHECK(spec["parallelism"] == 3);
   CHECK(spec["completionMode"] == "Indexed");

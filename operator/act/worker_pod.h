@@ -5,13 +5,16 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "operator/api/training_job.h"
 #include "operator/config.h"
 
 namespace sluice::act {
 
-// One container in the trainer's image with the trainer's environment, volumes (those that the training container
-// mounts, read-only), user, pull secrets, tolerations and node selector; without its GPUs, its own init containers and
-// a service-account token. What the user's code can read in the trainer it can read here.
-nlohmann::json worker_pod_template(const nlohmann::json& training_job, const control::Config& config);
+// One container in the trainer's image, with its environment, user, pull secrets, tolerations and node selector.
+// Volumes are those that the training container mounts, read-only. GPUs, what keeps the trainer on nodes with GPUs,
+// init containers and tokens for the API server are left out. Only nodes of the image's architecture are used. Files
+// that the user's code can read in the trainer it can read here. Over all that, spec.dataWorkers.template.
+// They may be evicted at any time, and say so to cluster autoscalers. REQUIRES: the job has passed view_training_job().
+nlohmann::json worker_pod_template(const api::TrainingJob& training_job, const control::Config& config);
 
 }  // namespace sluice::act

@@ -1,7 +1,7 @@
 // The last decision for every job, handed from the decision loop to the reconcile steps, the status and the metrics.
 //
-// Nothing on it is needed to be correct: after a restart it is empty, steps leave the figures of the status as they
-// are, and the next decision fills it again.
+// Correctness does not depend on it. After a restart it is empty, and steps leave the figures of the status as they
+// are. The next decision fills it again.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/plan.h"
-#include "scheduler/utilisation.h"
+#include "scheduler/decide/utilisation.h"
+#include "scheduler/model/plan.h"
 #include "src/kube/resource.h"
 
 namespace sluice::decide {
@@ -26,6 +26,9 @@ struct JobDecision {
   int allocated_workers = 0;  // in force when the decision was taken
   int ready_workers = 0;
   std::int64_t worker_millicores = 0;
+  std::int64_t feeder_millicores = 0;  // requested by its feeders and in force when the decision was taken
+  std::string feeder_problem;          // why they could not be resized, in a sentence; empty: they could
+  std::string capped;                  // what the caps of its namespace take away, in sentences; empty: nothing
 };
 
 using DecisionPointer = std::shared_ptr<const JobDecision>;
@@ -35,7 +38,7 @@ struct Round {
   std::int64_t capacity_millicores = 0;
   std::int64_t granted_millicores = 0;
   scheduler::Utilisation utilisation;
-  // What the decision saw, for who asks what another cluster would have brought. Null before the first decision.
+  // The snapshot of the decision, for questions about another cluster. Null before the first decision.
   std::shared_ptr<const scheduler::ClusterSnapshot> snapshot;
 };
 

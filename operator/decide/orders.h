@@ -3,10 +3,11 @@
 // Pure functions; thread-safe.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "operator/observe/snapshot_builder.h"
-#include "scheduler/plan.h"
+#include "scheduler/model/plan.h"
 #include "src/kube/action.h"
 #include "src/kube/event_recorder.h"
 
@@ -22,8 +23,11 @@ struct ScaleOrder {
   int to = 0;
 };
 
-// One order per job in mode Auto whose pool has another number of replicas than the plan; shrinking pools first, so
-// that room is freed before it is filled. In mode Recommend and Off the pool's number belongs to somebody else.
-std::vector<ScaleOrder> scale_orders(const observe::ClusterObjects& objects, const scheduler::Plan& plan);
+// One order per job in mode Auto whose pool has another number of replicas than the plan. Shrinking pools come first,
+// so that room is freed before it is filled. In modes Recommend and Off the pool's number belongs to a person or
+// another controller. The pools of `held` jobs shrink only by the workers on hosts of their trainers: the CPU that
+// replaces the others is not there yet, and what it needs there is taken by these.
+std::vector<ScaleOrder> scale_orders(const observe::ClusterObjects& objects, const scheduler::Plan& plan,
+                                     const std::set<scheduler::JobId>& held = {});
 
 }  // namespace sluice::decide

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/testing/objects.h"
+#include "operator/testing/seen_cluster.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::decide {
@@ -23,7 +24,7 @@ void add_job(observe::ClusterObjects& objects, const std::string& name, int repl
   objects.training_jobs[{"default", name}] = shared(job);
   json its_pool = pool(replicas);
   its_pool["metadata"]["name"] = name;
-  its_pool["metadata"]["ownerReferences"] = {owner_reference("TrainingJob", name, "uid-" + name)};
+  its_pool["metadata"]["ownerReferences"] = json::array({owner_reference("TrainingJob", name, "uid-" + name)});
   objects.pools[{"default", name}] = shared(its_pool);
 }
 
@@ -63,12 +64,12 @@ TEST_CASE("who scales a pool in mode Auto is told why it does not last") {
   CHECK(told.reason == "ReplicasOverwritten");
   CHECK(told.type == kube::EventType::kWarning);
   CHECK(told.note ==
-        "data workers 7 -> 3: because (somebody else had set 7; in mode Auto the scheduler decides: use "
+        "data workers 7 -> 3: because (it had been set to 7; in mode Auto the scheduler decides: use "
         "dataWorkers.min and max, or mode Recommend)");
   CHECK(order_when_planned("7").event.reason == "ScaledDown");
 }
 
-TEST_CASE("nothing is written where nothing changes, or where somebody else decides") {
+TEST_CASE("nothing is written where nothing changes, or where the mode leaves the number to others") {
   struct Case {
     const char* name;
     const char* mode;
@@ -104,6 +105,23 @@ TEST_CASE("room is freed before it is filled") {
   CHECK(orders[0].event.key.name == "shrinks");
   CHECK(orders[0].event.reason == "ScaledDown");
   CHECK(orders[1].event.key.name == "grows");
+}
+
+TEST_CASE("the pool of a held job grows, but shrinks only by the workers in the way of its feeders") {
+  observe::ClusterObjects objects;
+  add_job(objects, "vision", 3);
+  const std::set<scheduler::JobId> held = {{"default", "vision"}};
+  CHECK(scale_orders(objects, {.jobs = {plan_for("vision", 1)}}, held).empty());
+  scheduler::JobPlan plan = plan_for("vision", 0);
+  plan.local = {{"host", 6000, 8000}};
+  const char* nodes[] = {"elsewhere", "host", "elsewhere"};
+  for (int i = 0; i < 3; ++i)
+    observe::testing::put(objects.pods, observe::testing::worker("vision-worker-" + std::to_string(i), nodes[i]));
+  const auto orders = scale_orders(objects, {.jobs = {plan}}, held);
+  REQUIRE(orders.size() == 1);
+  CHECK(orders[0].to == 2);
+  CHECK(scale_orders(objects, {.jobs = {plan_for("vision", 4)}}, held).size() == 1);
+  CHECK(scale_orders(objects, {.jobs = {plan_for("vision", 1)}}, {{"default", "speech"}}).size() == 1);
 }
 
 }  // namespace

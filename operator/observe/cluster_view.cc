@@ -2,66 +2,91 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "operator/observe/fields.h"
+#include "operator/api/node.h"
+#include "operator/observe/node_facts.h"
 
 namespace sluice::observe {
 
-using nlohmann::json;
-
 namespace {
 
-bool schedulable(const json& node) {
-  if (boolean_field(node, "/spec/unschedulable") || !condition_is_true(node, "Ready")) return false;
-  const json& taints = field(node, "/spec/taints");
-  if (!taints.is_array()) return true;
-  return std::none_of(taints.begin(), taints.end(), [](const json& taint) {
-    const std::string effect = text_field(taint, "/effect");
-    return effect == "NoSchedule" || effect == "NoExecute";
-  });
-}
-
-struct PendingTrainer {
-  std::string key;
-  std::int64_t request = 0;
+struct WorkersOfNode {
+  std::int64_t millicores = 0;
+  std::int64_t memory_bytes = 0;
 };
 
-void reserve(std::vector<scheduler::Node>& nodes, std::vector<PendingTrainer> pending) {
-  std::sort(pending.begin(), pending.end(), [](const PendingTrainer& a, const PendingTrainer& b) {
-    return a.request != b.request ? a.request > b.request : a.key < b.key;
-  });
-  const auto room = [](const scheduler::Node& node) {
-    return node.schedulable ? node.allocatable_millicores - node.requested_by_others_millicores : 0;
-  };
-  for (const PendingTrainer& trainer : pending) {
-    const auto widest =
-        std::max_element(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) { return room(a) < room(b); });
-    if (widest != nodes.end() && room(*widest) >= trainer.request)
-      widest->requested_by_others_millicores += trainer.request;
+// The nodes as far as pods that wait need to know. `objects`: in the order of `nodes`.
+std::vector<NodeWithoutWorkers> without_workers(std::vector<scheduler::Node>& nodes,
+                                                const kube::Store::Objects& objects,
+                                                const std::map<std::string, WorkersOfNode>& workers,
+                                                const std::map<std::string, Devices>& used_devices) {
+  std::vector<NodeWithoutWorkers> view;
+  auto seen = nodes.begin();
+  for (const auto& [key, object] : objects) {
+    view.push_back({api::Node(*object), &*seen++, 0, 0, {}});
+    if (const auto found = workers.find(key.name); found != workers.end()) {
+      view.back().worker_millicores = found->second.millicores;
+      view.back().worker_memory_bytes = found->second.memory_bytes;
+    }
+    Devices& free = view.back().free_devices;
+    free = view.back().object.devices();
+    if (const auto used = used_devices.find(key.name); used != used_devices.end())
+      for (const auto& [resource, count] : used->second) free[resource] -= count;
   }
+  return view;
+}
+
+PendingPod pending_pod(const kube::ObjectKey& key, const PodView& pod) {
+  return {key.to_string(),          pod.uid,     pod.is_trainer, pod.nominated_node, pod.request_millicores,
+          pod.request_memory_bytes, pod.devices, &*pod.rules};
 }
 
 }  // namespace
 
 std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const PodViews::Entries& pods,
-                                        const std::set<std::string>& known_pools, int cpu_percent) {
+                                        const std::set<std::string>& known_pools,
+                                        const std::set<std::string>& planned_feeders, int cpu_percent,
+                                        const control::NodeFacts& facts, PendingPods& pending_pods,
+                                        double now_seconds) {
   std::map<std::string, std::int64_t> reserved;
-  std::vector<PendingTrainer> pending;
+  std::map<std::string, std::int64_t> reserved_bytes;
+  std::map<std::string, Devices> used_devices;
+  std::map<std::string, WorkersOfNode> workers;
+  std::vector<PendingPod> pending;
   for (const auto& [key, entry] : pods) {
     const PodView& pod = entry.view;
-    if (pod.finished || known_pools.contains(pod.controller_uid)) continue;
+    if (pod.finished) continue;
+    if (known_pools.contains(pod.controller_uid)) {
+      WorkersOfNode& of_node = workers[pod.node];
+      of_node.millicores += pod.request_millicores;
+      of_node.memory_bytes += pod.request_memory_bytes;
+      continue;
+    }
     if (!pod.node.empty())
-      reserved[pod.node] += pod.request_millicores;
-    else if (pod.is_trainer && !pod.leaving)
-      pending.push_back({key.to_string(), pod.request_millicores});
+      for (const auto& [resource, count] : pod.devices) used_devices[pod.node][resource] += count;
+    if (!pod.node.empty()) reserved_bytes[pod.node] += pod.request_memory_bytes;
+    if (!pod.node.empty())
+      reserved[pod.node] += pod.feeder && planned_feeders.contains(pod.uid) ? pod.request_without_feeder_millicores
+                                                                            : pod.request_millicores;
+    else if (pod.rules && !pod.leaving)
+      pending.push_back(pending_pod(key, pod));
   }
   std::vector<scheduler::Node> view;
-  for (const auto& [key, node] : nodes)
-    view.push_back(
-        {key.name, millicores_field(*node, "/status/allocatable/cpu"), reserved[key.name], schedulable(*node)});
-  reserve(view, std::move(pending));
+  for (const auto& [key, object] : nodes) {
+    const api::Node node(*object);
+    view.push_back({key.name, node.allocatable_millicores(), reserved[key.name], node.schedulable()});
+    scheduler::Node& seen = view.back();
+    seen.gpus = node.gpus();
+    if (const auto memory = node.allocatable_memory_bytes())
+      seen.free_memory_bytes = std::max<std::int64_t>(0, *memory - reserved_bytes[key.name]);
+    seen.network_bytes_per_second = network_bytes_per_second(node, facts);
+    seen.price_per_hour = price_per_hour(node, facts);
+    seen.spot = node.spot();
+  }
+  auto nodes_to_leave =
+      pending.empty() ? std::vector<NodeWithoutWorkers>() : without_workers(view, nodes, workers, used_devices);
+  pending_pods.reserve(std::move(pending), nodes_to_leave, now_seconds);
   for (scheduler::Node& node : view)
     node.allocatable_millicores =
         std::min(node.allocatable_millicores,

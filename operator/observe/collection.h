@@ -15,8 +15,8 @@ namespace sluice::observe {
 // Thread safety: as kube::Informer.
 class Collection {
  public:
-  // `namespaces` empty: all of them. `trim` takes from each object what nobody reads. REQUIRES: client and clock
-  // outlive the collection.
+  // `namespaces` empty: all of them. `trim` removes the fields of each object that are not read. REQUIRES: client and
+  // clock outlive the collection.
   Collection(const kube::Client& client, const Clock& clock, const kube::Resource& resource,
              const kube::UniformRandom& random, std::vector<std::string> namespaces,
              const std::string& label_selector = "", const std::function<void(kube::Json&)>& trim = nullptr) {
@@ -39,12 +39,21 @@ class Collection {
     for (auto& informer : informers_) informer->start();
   }
 
-  // For who has no threads.
+  const kube::Resource& resource() const { return informers_.front()->resource(); }
+
+  // For callers without threads.
   const std::vector<std::unique_ptr<kube::Informer>>& informers() const { return informers_; }
 
   bool has_synced() const {
     return std::all_of(informers_.begin(), informers_.end(),
                        [](const auto& informer) { return informer->has_synced(); });
+  }
+
+  // Of the informer that has heard nothing for longest.
+  Clock::Duration silent_for() const {
+    Clock::Duration longest{0};
+    for (const auto& informer : informers_) longest = std::max(longest, informer->silent_for());
+    return longest;
   }
 
   bool wait_for_sync(std::stop_token stop) const {

@@ -1,85 +1,54 @@
 #include "operator/observe/pod_view.h"
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
-#include "operator/names.h"
-#include "operator/observe/fields.h"
-#include "src/kube/timestamp.h"
+#include "operator/api/pod.h"
 
 namespace sluice::observe {
-
-using nlohmann::json;
-
 namespace {
 
-std::int64_t container_request(const json& container) { return millicores_field(container, "/resources/requests/cpu"); }
-
-std::string controller_uid(const json& object) {
-  const json& references = field(object, "/metadata/ownerReferences");
-  if (!references.is_array()) return "";
-  for (const json& reference : references)
-    if (boolean_field(reference, "/controller")) return text_field(reference, "/uid");
-  return "";
-}
-
-// Unix seconds; 0 where the object does not say.
-double time_field(const json& object, std::string_view pointer) {
-  const auto time = kube::parse_time(text_field(object, pointer));
-  return time ? std::chrono::duration<double>(time->time_since_epoch()).count() : 0;
-}
-
-double ready_since(const json& pod) {
-  for (const json& condition : field(pod, "/status/conditions"))
-    if (text_field(condition, "/type") == "Ready") return time_field(condition, "/lastTransitionTime");
-  return 0;
-}
-
-scheduler::Worker view_worker(const json& pod) {
+scheduler::Worker view_worker(const api::Pod& pod) {
+  const api::SeenCondition ready = pod.ready_condition();
   scheduler::Worker worker;
-  worker.name = text_field(pod, "/metadata/name");
-  worker.node = text_field(pod, "/spec/nodeName");
-  worker.ready = condition_is_true(pod, "Ready");
-  worker.created_at_seconds = time_field(pod, "/metadata/creationTimestamp");
-  if (worker.ready) worker.ready_since_seconds = ready_since(pod);
-  worker.draining = !field(pod, "/metadata/deletionTimestamp").is_null();
+  worker.name = pod.name();
+  worker.node = pod.node();
+  worker.ready = ready.is_true();
+  worker.created_at_seconds = pod.created_at_seconds();
+  if (worker.ready) worker.ready_since_seconds = ready.since_seconds();
+  worker.draining = pod.deleting();
   return worker;
 }
 
 }  // namespace
 
-std::int64_t pod_request_millicores(const json& pod) {
-  const std::int64_t overhead = millicores_field(pod, "/spec/overhead/cpu");
-  if (!field(pod, "/spec/resources/requests/cpu").is_null())
-    return millicores_field(pod, "/spec/resources/requests/cpu") + overhead;
-  std::int64_t sidecars = 0;
-  std::int64_t initialisation = 0;
-  if (const json& containers = field(pod, "/spec/initContainers"); containers.is_array()) {
-    for (const json& container : containers) {
-      const std::int64_t request = container_request(container);
-      const bool is_sidecar = text_field(container, "/restartPolicy") == "Always";
-      if (is_sidecar) sidecars += request;
-      initialisation = std::max(initialisation, sidecars + (is_sidecar ? 0 : request));
-    }
-  }
-  std::int64_t running = sidecars;
-  if (const json& containers = field(pod, "/spec/containers"); containers.is_array())
-    for (const json& container : containers) running += container_request(container);
-  return std::max(running, initialisation) + overhead;
-}
-
-PodView view_pod(const json& pod) {
-  const std::string component = text_field(pod, "/metadata/labels/sluice.dev~1component");
-  const std::string phase = text_field(pod, "/status/phase");
+PodView view_pod(const kube::Json& object) {
+  const api::Pod pod(object);
   PodView view;
-  view.controller_uid = controller_uid(pod);
-  view.node = text_field(pod, "/spec/nodeName");
-  view.request_millicores = pod_request_millicores(pod);
-  view.is_trainer = component == control::kTrainerComponent;
-  view.finished = phase == "Succeeded" || phase == "Failed";
-  view.leaving = !field(pod, "/metadata/deletionTimestamp").is_null();
-  view.is_worker = component == control::kWorkerComponent;
-  if (view.is_worker) view.worker = view_worker(pod);
+  view.uid = pod.uid();
+  view.controller_uid = pod.controller_uid();
+  view.node = pod.node();
+  view.request_millicores = pod.request_millicores();
+  view.request_memory_bytes = pod.request_memory_bytes();
+  view.request_without_feeder_millicores = view.request_millicores;
+  view.is_trainer = pod.is_trainer();
+  if (view.is_trainer) view.feeder = api::view_feeder(object);
+  if (view.feeder) {
+    view.request_millicores = pod.request_millicores(view.feeder->reserved_millicores());
+    view.request_without_feeder_millicores = pod.request_millicores(0);
+  }
+  view.finished = pod.ended();
+  view.leaving = pod.deleting();
+  const auto hindrance = view.is_trainer ? pod.hindrance() : std::nullopt;
+  view.unschedulable = view.node.empty() && hindrance && hindrance->reason == "Unschedulable";
+  view.is_worker = pod.is_worker();
+  view.devices = pod.devices();
+  if (view.node.empty() && !view.is_worker && (view.is_trainer || pod.lacks_cpu_or_memory())) {
+    view.rules = pod.node_rules();
+    view.nominated_node = pod.nominated_node();
+  }
+  if (!view.is_worker) return view;
+  view.worker = view_worker(pod);
+  view.waits_at_gate = !pod.gate().empty();
+  view.worker_memory_bytes = pod.worker_memory_bytes();
+  view.worker_ran_out_of_memory = pod.worker_ran_out_of_memory();
   return view;
 }
 

@@ -1,34 +1,45 @@
-// What a decision looks at of a pod.
+// The fields of a pod that a decision reads.
 //
 // Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 
+#include "operator/api/feeder_view.h"
+#include "operator/api/node_rules.h"
 #include "operator/observe/views.h"
-#include "scheduler/snapshot.h"
+#include "scheduler/model/snapshot.h"
 
 namespace sluice::observe {
 
 struct PodView {
-  std::string controller_uid;  // empty: nobody controls it
+  std::string uid;
+  std::string controller_uid;  // empty: no object controls it
   std::string node;            // empty: not bound yet
   std::int64_t request_millicores = 0;
+  std::int64_t request_memory_bytes = 0;
   bool is_trainer = false;
-  bool finished = false;  // has ended, well or not: it reserves nothing
-  bool leaving = false;   // is being deleted
+  std::optional<api::FeederView> feeder;               // of a trainer
+  std::int64_t request_without_feeder_millicores = 0;  // the same as request_millicores where there is none
+  bool finished = false;                               // has ended, well or not: it reserves nothing
+  bool leaving = false;                                // is being deleted
+  bool unschedulable = false;                          // of a trainer: no node has room, says kube-scheduler
+  // Of a trainer that is not bound, and of another pod that lacks CPU or memory, says kube-scheduler.
+  std::optional<api::NodeRules> rules;
+  std::string nominated_node;                   // on which kube-scheduler makes room for it
+  std::map<std::string, std::int64_t> devices;  // requested, by the name of the resource
   bool is_worker = false;
-  scheduler::Worker worker = {};  // REQUIRES: is_worker
+  scheduler::Worker worker = {};          // REQUIRES: is_worker
+  bool waits_at_gate = false;             // a scheduling gate, such as Kueue's, holds the worker back
+  std::int64_t worker_memory_bytes = 0;   // requested by the worker's container
+  bool worker_ran_out_of_memory = false;  // the same container was stopped for it
 };
 
 PodView view_pod(const kube::Json& pod);
 
 using PodViews = Views<PodView>;
-
-// CPU that kube-scheduler reserves for the pod: the larger of what it needs to run (containers and native sidecars) and
-// the peak of its initialisation (each init container beside the sidecars started before it), plus overhead; or the
-// pod-level request where there is one. KEP-753 and KEP-2837.
-std::int64_t pod_request_millicores(const kube::Json& pod);
 
 }  // namespace sluice::observe

@@ -10,37 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST_CASE("what a pod reserves") {
-  struct Case {
-    const char* name;
-    const char* spec;
-    std::int64_t want_millicores;
-  };
-  const Case test = GENERATE(
-      Case{"containers add up",
-           R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"250m"}}},{}]})",
-           1250},
-      Case{
-          "an init container counts only above the rest",
-          R"({"initContainers":[{"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
-          2000},
-      Case{"a native sidecar runs beside the containers",
-           R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}}],
-               "containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
-           1500},
-      Case{"an init container after a sidecar runs beside it",
-           R"({"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"500m"}}},
-               {"resources":{"requests":{"cpu":"2"}}}],"containers":[{"resources":{"requests":{"cpu":"1"}}}]})",
-           2500},
-      Case{"overhead comes on top",
-           R"({"overhead":{"cpu":"100m"},"containers":[{"resources":{"requests":{"cpu":1}}}]})", 1100},
-      Case{"a pod-level request replaces the sum",
-           R"({"resources":{"requests":{"cpu":"3"}},"containers":[{"resources":{"requests":{"cpu":"1"}}}]})", 3000});
-  INFO(test.name);
-  CHECK(pod_request_millicores({{"spec", json::parse(test.spec)}}) == test.want_millicores);
-}
-
-TEST_CASE("a pod that says nothing about itself is nobody's, nowhere, and reserves nothing") {
+TEST_CASE("a pod without any field belongs to no job, is on no node, and reserves nothing") {
   for (const char* text :
        {"{}", R"({"metadata":{"ownerReferences":"x","labels":[]},"spec":{"containers":{}},"status":7})"}) {
     const PodView view = view_pod(json::parse(text));

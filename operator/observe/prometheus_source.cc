@@ -1,5 +1,6 @@
 #include "operator/observe/prometheus_source.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -13,10 +14,14 @@ using scheduler::JobId;
 using scheduler::Measurement;
 using scheduler::Observation;
 
-std::string with_window(std::string query, int window_seconds) {
-  constexpr std::string_view kMacro = "$window";
-  const std::string window = std::to_string(window_seconds) + "s";
-  for (std::size_t at; (at = query.find(kMacro)) != std::string::npos;) query.replace(at, kMacro.size(), window);
+void replace_all(std::string& text, std::string_view macro, const std::string& value) {
+  for (std::size_t at = 0; (at = text.find(macro, at)) != std::string::npos; at += value.size())
+    text.replace(at, macro.size(), value);
+}
+
+std::string expanded(std::string query, const control::MetricsSource& config) {
+  replace_all(query, "$window", std::to_string(config.window_seconds) + "s");
+  replace_all(query, "$namespace", config.namespace_label);
   return query;
 }
 
@@ -34,24 +39,34 @@ struct SeriesKey {
 };
 using Series = std::map<SeriesKey, Answer>;
 
-std::optional<SeriesKey> key_of(const prom::Labels& labels) {
-  const auto name_space = labels.find("job_namespace");
+std::optional<SeriesKey> key_of(const prom::Labels& labels, const std::string& namespace_label) {
+  const auto name_space = labels.find(namespace_label);
   const auto job = labels.find("training_job");
   if (name_space == labels.end() || job == labels.end()) return std::nullopt;
   const auto placement = labels.find("placement");
   return SeriesKey{{name_space->second, job->second}, placement == labels.end() ? "" : placement->second};
 }
 
-Series index(const prom::InstantVector& vector, const std::string& name) {
+// Shares, rates, counts and ages are never below zero.
+std::string problem_of(double value, const std::string& name) {
+  if (std::isfinite(value) && value >= 0) return "";
+  return name + " is " + (std::isfinite(value) ? "negative" : "no number");
+}
+
+// The series of one answer. Sets `unplaced` where one has no job or no namespace.
+Series index(const prom::InstantVector& vector, const std::string& name, const std::string& namespace_label,
+             bool& unplaced) {
   Series series;
   for (const prom::Sample& sample : vector.samples) {
-    const auto key = key_of(sample.labels);
+    const auto key = key_of(sample.labels, namespace_label);
+    if (!key) unplaced = true;
     if (!key) continue;
-    const auto [entry, inserted] = series.try_emplace(*key, Answer{sample.value, sample.timestamp_seconds, ""});
+    const auto [entry, inserted] =
+        series.try_emplace(*key, Answer{sample.value, sample.timestamp_seconds, problem_of(sample.value, name)});
     if (!inserted) entry->second.problem = "metrics.queries." + name + " answers more than one value for the job";
   }
   for (const prom::AbsentSample& absent : vector.absent)
-    if (const auto key = key_of(absent.labels)) series[*key].problem = name + " is " + absent.reason;
+    if (const auto key = key_of(absent.labels, namespace_label)) series[*key].problem = name + " is " + absent.reason;
   return series;
 }
 
@@ -60,7 +75,7 @@ struct Question {
   std::string control::Queries::*query;
 };
 // The order is that of `Answers` below.
-constexpr std::array<Question, 10> kQuestions = {
+constexpr std::array<Question, 14> kQuestions = {
     {{"samplesPerSecond", &control::Queries::samples_per_second},
      {"computeShare", &control::Queries::compute_share},
      {"dataWaitShare", &control::Queries::data_wait_share},
@@ -70,7 +85,11 @@ constexpr std::array<Question, 10> kQuestions = {
      {"queueCapacity", &control::Queries::queue_capacity},
      {"workerSamplesPerSecond", &control::Queries::worker_samples_per_second},
      {"workerBusyCores", &control::Queries::worker_busy_cores},
-     {"workersAtWork", &control::Queries::workers_at_work}}};
+     {"workersAtWork", &control::Queries::workers_at_work},
+     {"bytesPerSample", &control::Queries::bytes_per_sample},
+     {"blockedThreads", &control::Queries::blocked_threads},
+     {"workerMemoryBytes", &control::Queries::worker_memory_bytes},
+     {"remainingSamples", &control::Queries::remaining_samples}}};
 constexpr std::size_t kNeeded = 5;  // the first ones: without them there is no measurement
 enum : std::size_t {
   kSamples,
@@ -82,9 +101,29 @@ enum : std::size_t {
   kCapacity,
   kWorkerSamples,
   kWorkerCores,
-  kWorkersAtWork
+  kWorkersAtWork,
+  kBytesPerSample,
+  kBlockedThreads,
+  kWorkerMemory,
+  kRemainingSamples
 };
 using Answers = std::array<Series, kQuestions.size()>;
+
+std::optional<double> newest(const Answers& answers) {
+  std::optional<double> newest_seconds;
+  for (const Series& series : answers)
+    for (const auto& [key, answer] : series)
+      newest_seconds = std::max(newest_seconds.value_or(answer.timestamp_seconds), answer.timestamp_seconds);
+  return newest_seconds;
+}
+
+// A server that answers from a cache mixes two windows: rates of one with the waiting of the other.
+void refuse_stale(Answers& answers, double newest_seconds, double window_seconds) {
+  for (std::size_t question = 0; question < answers.size(); ++question)
+    for (auto& [key, answer] : answers[question])
+      if (answer.problem.empty() && newest_seconds - answer.timestamp_seconds > window_seconds)
+        answer.problem = std::string(kQuestions[question].name) + " is older than the other answers";
+}
 
 // nullopt with an empty `problem`: the series does not exist.
 std::optional<double> value_of(const Series& series, const SeriesKey& key, std::string& problem) {
@@ -97,7 +136,34 @@ std::optional<double> value_of(const Series& series, const SeriesKey& key, std::
   return found->second.value;
 }
 
+// What people can change, where an error is about the connection.
+std::string way_out_of(ErrorCode code) {
+  const bool is_refused = code == ErrorCode::kUnauthenticated || code == ErrorCode::kPermissionDenied;
+  return is_refused ? "; set metrics.connection of the chart" : "";
+}
+
 Observation missing(std::string reason) { return {std::nullopt, std::move(reason)}; }
+
+// None where either figure is missing, or is no figure: depth without capacity is not known to be little.
+std::optional<scheduler::PrefetchQueue> queue_of(const JobId& job, const Answers& answers) {
+  std::string problem;  // people look at the queue, too, but no plan depends on it alone
+  const auto depth = value_of(answers[kDepth], {job, ""}, problem);
+  const auto capacity = value_of(answers[kCapacity], {job, ""}, problem);
+  if (!depth || !capacity || *capacity <= 0) return std::nullopt;
+  return scheduler::PrefetchQueue{*depth, *capacity};
+}
+
+// None: no executor of this placement has worked. One of the two figures alone is a problem, because both come from
+// the same scrape.
+std::optional<scheduler::SourceRate> source_of(const SeriesKey& key, const Answers& answers, std::string& problem) {
+  const auto samples = value_of(answers[kWorkerSamples], key, problem);
+  const auto cores = value_of(answers[kWorkerCores], key, problem);
+  if (samples && cores) return scheduler::SourceRate{*samples, *cores};
+  if (problem.empty() && (samples || cores))
+    problem = std::string("Prometheus has no ") + kQuestions[samples ? kWorkerCores : kWorkerSamples].name +
+              " for the job's " + key.placement + " executors";
+  return std::nullopt;
+}
 
 Observation observation_of(const JobId& job, const Answers& answers, const control::MetricsSource& config) {
   std::array<double, kNeeded> needed{};
@@ -117,47 +183,87 @@ Observation observation_of(const JobId& job, const Answers& answers, const contr
   measured.compute_share = needed[kCompute];
   measured.wait_share = needed[kWait];
   measured.batches_in_window = needed[kBatches];
-  std::string ignored;  // of the queue, which only people look at
-  measured.queue_depth = value_of(answers[kDepth], {job, ""}, ignored).value_or(0);
-  measured.queue_capacity = value_of(answers[kCapacity], {job, ""}, ignored).value_or(0);
-  for (const auto& [placement, source] : {std::pair{"local", &measured.local}, std::pair{"remote", &measured.remote}}) {
-    const auto samples = value_of(answers[kWorkerSamples], {job, placement}, problem);
-    const auto cores = value_of(answers[kWorkerCores], {job, placement}, problem);
-    if (!problem.empty()) return missing(problem);
-    if (samples && cores) *source = scheduler::SourceRate{*samples, *cores};
-  }
-  // Nothing to count is no series, which here means zero.
+  measured.queue = queue_of(job, answers);
+  measured.local = source_of({job, "local"}, answers, problem);
+  measured.remote = source_of({job, "remote"}, answers, problem);
+  // The only answer whose absence is a figure: to count no worker gives no series.
   measured.workers_at_work = value_of(answers[kWorkersAtWork], {job, ""}, problem).value_or(0);
   if (!problem.empty()) return missing(problem);
+  std::string unknown;  // people are told of storage by it, and no plan depends on it
+  measured.blocked_threads = value_of(answers[kBlockedThreads], {job, ""}, unknown);
   return {measured, ""};
 }
 
+using Figures = std::map<JobId, double>;
+
+// The answer's values that can be used.
+Figures figures(const Series& series) {
+  Figures usable;
+  for (const auto& [key, answer] : series)
+    if (answer.problem.empty()) usable[key.job] = answer.value;
+  return usable;
+}
+
+std::optional<double> figure_of(const Figures& figures, const JobId& job) {
+  const auto found = figures.find(job);
+  return found == figures.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace
+
+void Observations::move_times(double seconds) {
+  for (auto& [job, observation] : jobs)
+    if (observation.measurement) observation.measurement->window_end_seconds += seconds;
+  if (answered_at_seconds) *answered_at_seconds += seconds;
+}
 
 scheduler::Observation Observations::of(const JobId& job) const {
   const auto found = jobs.find(job);
   return found == jobs.end() ? missing(missing_reason) : found->second;
 }
 
+std::optional<double> Observations::bytes_per_sample_of(const JobId& job) const {
+  return figure_of(bytes_per_sample, job);
+}
+
+std::optional<double> Observations::worker_memory_bytes_of(const JobId& job) const {
+  return figure_of(worker_memory_bytes, job);
+}
+
+std::optional<double> Observations::remaining_samples_of(const JobId& job) const {
+  return figure_of(remaining_samples, job);
+}
+
 PrometheusSource::PrometheusSource(QueryFunction query, const control::MetricsSource& config)
     : query_(std::move(query)), config_(config) {}
 
 Observations PrometheusSource::observe(std::stop_token stop) const {
-  if (config_.url.empty()) return {{}, "no Prometheus is configured (metrics.url is empty)"};
+  if (config_.url.empty()) return {.missing_reason = "no Prometheus is configured (metrics.url is empty)"};
   Answers answers;
+  bool unplaced = false;
   for (std::size_t question = 0; question < kQuestions.size(); ++question) {
-    const auto vector = query_(with_window(config_.queries.*kQuestions[question].query, config_.window_seconds), stop);
+    const auto vector = query_(expanded(config_.queries.*kQuestions[question].query, config_), stop);
     if (!vector.ok())
-      return {{}, "query " + std::string(kQuestions[question].name) + " failed: " + vector.error().message()};
-    answers[question] = index(*vector, kQuestions[question].name);
+      return {.missing_reason = "query " + std::string(kQuestions[question].name) +
+                                " failed: " + vector.error().message() + way_out_of(vector.error().code())};
+    answers[question] = index(*vector, kQuestions[question].name, config_.namespace_label, unplaced);
   }
+  const std::optional<double> newest_seconds = newest(answers);
+  if (newest_seconds) refuse_stale(answers, *newest_seconds, config_.window_seconds);
   Observations observations;
+  observations.answered_at_seconds = newest_seconds;
   observations.missing_reason =
       "Prometheus knows no series of the job; is its trainer running, and are its pods scraped?";
+  if (unplaced)
+    observations.missing_reason += " Its answers hold series without the scrape's label '" + config_.namespace_label +
+                                   "': metrics.namespaceLabel must name the label of a pod's namespace";
   for (const Series& series : answers)
     for (const auto& [key, answer] : series)
       if (!observations.jobs.contains(key.job))
         observations.jobs.emplace(key.job, observation_of(key.job, answers, config_));
+  observations.bytes_per_sample = figures(answers[kBytesPerSample]);
+  observations.worker_memory_bytes = figures(answers[kWorkerMemory]);
+  observations.remaining_samples = figures(answers[kRemainingSamples]);
   return observations;
 }
 

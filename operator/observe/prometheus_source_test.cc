@@ -1,5 +1,6 @@
 #include "operator/observe/prometheus_source.h"
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -16,13 +17,25 @@ control::MetricsSource config() {
   control::MetricsSource source;
   source.url = "http://prometheus:9090";
   source.window_seconds = 30;
-  source.queries = {"samples[$window]", "compute[$window]", "wait[$window]", "batches[$window]", "depth",
-                    "capacity",         "worker[$window]",  "busy[$window]", "at_work[$window]", "age"};
+  source.queries = {"samples[$window]",
+                    "compute[$window]",
+                    "wait[$window]",
+                    "batches[$window]",
+                    "depth",
+                    "capacity",
+                    "worker[$window]",
+                    "busy[$window]",
+                    "at_work[$window]",
+                    "bytes[$window]",
+                    "blocked[$window]",
+                    "memory",
+                    "remaining",
+                    "age"};
   return source;
 }
 
 prom::Sample sample(double value, const std::string& placement = "", const std::string& job = "vision") {
-  prom::Labels labels{{"job_namespace", "default"}, {"training_job", job}};
+  prom::Labels labels{{"namespace", "default"}, {"training_job", job}};
   if (!placement.empty()) labels["placement"] = placement;
   return {labels, value, kNow};
 }
@@ -39,6 +52,10 @@ struct Server {
       {"worker[30s]", prom::InstantVector{{sample(500, "local"), sample(312, "remote")}, {}, {}}},
       {"busy[30s]", prom::InstantVector{{sample(0.5, "local"), sample(0.4, "remote")}, {}, {}}},
       {"at_work[30s]", prom::InstantVector{{sample(2)}, {}, {}}},
+      {"bytes[30s]", prom::InstantVector{{sample(150'528)}, {}, {}}},
+      {"blocked[30s]", prom::InstantVector{{sample(1.5)}, {}, {}}},
+      {"memory", prom::InstantVector{{sample(4e8)}, {}, {}}},
+      {"remaining", prom::InstantVector{{sample(64'000)}, {}, {}}},
       {"age", prom::InstantVector{{sample(3)}, {}, {}}}};
   std::vector<std::string> asked;
 
@@ -65,13 +82,18 @@ TEST_CASE("a healthy job is measured with all its sources") {
   CHECK(measured.wait_share == 0.2);
   CHECK(measured.batches_in_window == 400);
   CHECK(measured.window_seconds == 30);
-  CHECK(measured.queue_depth == 2);
-  CHECK(measured.queue_capacity == 16);
+  REQUIRE(measured.queue.has_value());
+  CHECK(measured.queue->depth == 2);
+  CHECK(measured.queue->capacity == 16);
   REQUIRE(measured.local.has_value());
   REQUIRE(measured.remote.has_value());
   CHECK(measured.local->busy_cores == 0.5);
   CHECK(measured.remote->samples_per_second == 312);
   CHECK(measured.workers_at_work == 2);
+  CHECK(measured.blocked_threads == 1.5);
+  CHECK(server.observe().worker_memory_bytes_of(kVision) == 4e8);
+  CHECK(server.observe().remaining_samples_of(kVision) == 64'000);
+  CHECK_FALSE(server.observe().remaining_samples_of({"default", "speech"}));
 }
 
 TEST_CASE("a measurement ends at the newest scrape, so that the same scrape counts once") {
@@ -86,27 +108,8 @@ TEST_CASE("the number of queries does not depend on the number of jobs") {
   auto& samples = many.answers.at("samples[30s]").value().samples;
   for (int i = 0; i < 1000; ++i) samples.push_back(sample(1, "", "job-" + std::to_string(i)));
   many.observe();
-  CHECK(one.asked.size() == 10);
+  CHECK(one.asked.size() == 14);
   CHECK(many.asked == one.asked);
-}
-
-TEST_CASE("without any of the needed series there is no measurement, and the reason names it") {
-  const std::string query = GENERATE("samples[30s]", "compute[30s]", "wait[30s]", "batches[30s]", "age");
-  INFO(query);
-  Server server;
-  server.answers.at(query) = prom::InstantVector{};
-  const auto observation = server.vision();
-  CHECK_FALSE(observation.measurement.has_value());
-  CHECK_THAT(observation.missing_reason, Catch::Contains("Prometheus has no "));
-}
-
-TEST_CASE("a value that is no number is a reason, not a zero") {
-  const std::string query = GENERATE("samples[30s]", "wait[30s]");
-  Server server;
-  server.answers.at(query) = prom::InstantVector{{}, {{sample(0).labels, "NaN"}}, {}};
-  const auto observation = server.vision();
-  CHECK_FALSE(observation.measurement.has_value());
-  CHECK_THAT(observation.missing_reason, Catch::Contains("is NaN"));
 }
 
 TEST_CASE("an executor without a series has no rate") {
@@ -119,25 +122,113 @@ TEST_CASE("an executor without a series has no rate") {
   CHECK_FALSE(observation.measurement->remote.has_value());
 }
 
-TEST_CASE("workers at work: a count, none at all, and one that cannot be trusted") {
-  Server none;
-  none.answers.at("at_work[30s]") = prom::InstantVector{};
-  CHECK(none.vision().measurement->workers_at_work == 0);
-  Server broken;
-  broken.answers.at("at_work[30s]") = prom::InstantVector{{}, {{sample(0).labels, "NaN"}}, {}};
-  CHECK_THAT(broken.vision().missing_reason, Catch::Contains("workersAtWork is NaN"));
+// What a damaged answer makes of the job's measurement.
+enum class Outcome {
+  kHeld,         // no measurement, and a reason that names the query
+  kUnknown,      // measured, without this figure
+  kZero,         // measured, and the figure is zero
+  kUnbounded,    // measured, and the size of a sample is not known
+  kUndiagnosed,  // measured, and how many threads wait for reads is not known
+  kUnsized,      // measured, and the memory of the workers is not known
+  kEndless,      // measured, and the end of the job is not known
+};
+
+struct Damage {
+  const char* name;
+  void (*apply)(prom::InstantVector& vector);
+};
+
+void set_value(prom::InstantVector& vector, double value) { vector.samples.back().value = value; }
+
+void refuse_value(prom::InstantVector& vector, const char* reason) {
+  vector.absent.push_back({vector.samples.back().labels, reason});
+  vector.samples.pop_back();
 }
 
-TEST_CASE("two values for one job mean that the query does not fit this Prometheus") {
+// To the last sample of the answer, which for executors is the remote one.
+const Damage kDamages[] = {
+    {"absent", [](prom::InstantVector& vector) { vector.samples.pop_back(); }},
+    {"NaN", [](prom::InstantVector& vector) { refuse_value(vector, "NaN"); }},
+    {"infinite", [](prom::InstantVector& vector) { refuse_value(vector, "+Inf"); }},
+    {"infinite in the answer itself",
+     [](prom::InstantVector& vector) { set_value(vector, std::numeric_limits<double>::infinity()); }},
+    {"negative", [](prom::InstantVector& vector) { set_value(vector, -3); }},
+    {"stale", [](prom::InstantVector& vector) { vector.samples.back().timestamp_seconds -= 31; }},
+    {"two series", [](prom::InstantVector& vector) { vector.samples.push_back(vector.samples.back()); }},
+    {"without the job's label",
+     [](prom::InstantVector& vector) { vector.samples.back().labels.erase("training_job"); }},
+    {"with another job's label",
+     [](prom::InstantVector& vector) { vector.samples.back().labels["training_job"] = "speech"; }},
+};
+
+TEST_CASE(
+    "fourteen queries, each damaged in every way: a figure that is missing beside others is never taken for zero") {
+  struct Query {
+    const char* expression;
+    const char* name;
+    Outcome absent;    // no series of the job: absent, or with a wrong label
+    Outcome unusable;  // a series, and no usable value
+  };
+  const Query queries[] = {
+      {"samples[30s]", "samplesPerSecond", Outcome::kHeld, Outcome::kHeld},
+      {"compute[30s]", "computeShare", Outcome::kHeld, Outcome::kHeld},
+      {"wait[30s]", "dataWaitShare", Outcome::kHeld, Outcome::kHeld},
+      {"batches[30s]", "batchesInWindow", Outcome::kHeld, Outcome::kHeld},
+      {"age", "ageSeconds", Outcome::kHeld, Outcome::kHeld},
+      {"depth", "queueDepth", Outcome::kUnknown, Outcome::kUnknown},
+      {"capacity", "queueCapacity", Outcome::kUnknown, Outcome::kUnknown},
+      {"worker[30s]", "workerSamplesPerSecond", Outcome::kHeld, Outcome::kHeld},
+      {"busy[30s]", "workerBusyCores", Outcome::kHeld, Outcome::kHeld},
+      {"at_work[30s]", "workersAtWork", Outcome::kZero, Outcome::kHeld},
+      {"bytes[30s]", "bytesPerSample", Outcome::kUnbounded, Outcome::kUnbounded},
+      {"blocked[30s]", "blockedThreads", Outcome::kUndiagnosed, Outcome::kUndiagnosed},
+      {"memory", "workerMemoryBytes", Outcome::kUnsized, Outcome::kUnsized},
+      {"remaining", "remainingSamples", Outcome::kEndless, Outcome::kEndless},
+  };
+  for (const Query& query : queries) {
+    for (const Damage& damage : kDamages) {
+      CAPTURE(query.name, damage.name);
+      Server server;
+      damage.apply(server.answers.at(query.expression).value());
+      const scheduler::Observation observation = server.vision();
+      const std::string_view how = damage.name;
+      const bool absent = how == "absent" || how.ends_with("label");
+      const Outcome want = absent ? query.absent : query.unusable;
+      CHECK(observation.measurement.has_value() == (want != Outcome::kHeld));
+      if (want == Outcome::kHeld) CHECK_THAT(observation.missing_reason, Catch::Contains(query.name));
+      if (want == Outcome::kUnknown) CHECK_FALSE(observation.measurement->queue.has_value());
+      CHECK(server.observe().bytes_per_sample_of(kVision).has_value() == (want != Outcome::kUnbounded));
+      CHECK(server.observe().worker_memory_bytes_of(kVision).has_value() == (want != Outcome::kUnsized));
+      CHECK(server.observe().remaining_samples_of(kVision).has_value() == (want != Outcome::kEndless));
+      if (want != Outcome::kHeld)
+        CHECK(observation.measurement->blocked_threads.has_value() == (want != Outcome::kUndiagnosed));
+      if (want == Outcome::kZero) CHECK(observation.measurement->workers_at_work == 0);
+    }
+  }
+}
+
+TEST_CASE("an age beyond the window moves the measurement's end, which the scheduler then refuses") {
   Server server;
-  server.answers.at("samples[30s]").value().samples.push_back(sample(5));
-  const auto observation = server.vision();
-  CHECK_FALSE(observation.measurement.has_value());
-  CHECK_THAT(observation.missing_reason,
-             Catch::Contains("metrics.queries.samplesPerSecond answers more than one value"));
+  set_value(server.answers.at("age").value(), 300);
+  CHECK(server.vision().measurement->window_end_seconds == kNow - 300);
 }
 
-TEST_CASE("series without the job's labels belong to nobody") {
+TEST_CASE("a queue whose capacity is zero is not known") {
+  Server server;
+  set_value(server.answers.at("capacity").value(), 0);
+  CHECK_FALSE(server.vision().measurement->queue.has_value());
+}
+
+TEST_CASE("executors whose placement is no known one belong to neither side") {
+  Server server;
+  for (const char* query : {"worker[30s]", "busy[30s]"})
+    server.answers.at(query).value().samples.back().labels["placement"] = "elsewhere";
+  const auto observation = server.vision();
+  CHECK(observation.measurement->local.has_value());
+  CHECK_FALSE(observation.measurement->remote.has_value());
+}
+
+TEST_CASE("series without the job's labels belong to no job") {
   Server server;
   server.answers.at("samples[30s]").value().samples.push_back({{{"instance", "x"}}, 1, kNow});
   CHECK(server.observe().jobs.size() == 1);
@@ -167,6 +258,50 @@ TEST_CASE("without a Prometheus nothing is asked") {
   CHECK_THAT(source.observe({}).of(kVision).missing_reason, Catch::Contains("metrics.url is empty"));
 }
 
+TEST_CASE("a pod speaks for the jobs of its own namespace only") {
+  Server server;
+  // A pod of namespace "mallory" that calls itself default/vision, and says that it waits for nothing.
+  for (auto& [expression, answer] : server.answers) {
+    prom::Sample forged = answer->samples.front();
+    forged.labels["namespace"] = "mallory";
+    forged.labels["job_namespace"] = forged.labels["exported_namespace"] = "default";
+    forged.value = expression == "wait[30s]" ? 0 : 1;
+    answer->samples.push_back(forged);
+  }
+  const Observations observations = server.observe();
+  const auto honest = Server().vision();
+  REQUIRE(observations.of(kVision).measurement.has_value());
+  CHECK(observations.of(kVision).measurement->wait_share == honest.measurement->wait_share);
+  CHECK(observations.of(kVision).measurement->samples_per_second == honest.measurement->samples_per_second);
+  REQUIRE(observations.of({"mallory", "vision"}).measurement.has_value());
+  CHECK(observations.of({"mallory", "vision"}).measurement->wait_share == 0);
+}
+
+TEST_CASE("the scrape's label of the namespace can have another name") {
+  control::MetricsSource source_config = config();
+  source_config.namespace_label = "kubernetes_namespace";
+  source_config.queries.samples_per_second = "by ($namespace) [$window]";
+  std::string asked;
+  const auto observe = [&](const std::string& label) {
+    return PrometheusSource(
+               [&](const std::string& expression, std::stop_token) {
+                 if (asked.empty()) asked = expression;
+                 prom::Sample placed = sample(0.5);
+                 placed.labels.erase("namespace");
+                 placed.labels[label] = "default";
+                 return Result<prom::InstantVector>(prom::InstantVector{{placed}, {}, {}});
+               },
+               source_config)
+        .observe({});
+  };
+  CHECK(observe("kubernetes_namespace").of(kVision).measurement.has_value());
+  CHECK(asked == "by (kubernetes_namespace) [30s]");
+  const auto unplaced = observe("namespace").of(kVision);
+  CHECK_FALSE(unplaced.measurement.has_value());
+  CHECK_THAT(unplaced.missing_reason, Catch::Contains("without the scrape's label 'kubernetes_namespace'"));
+  CHECK_THAT(unplaced.missing_reason, Catch::Contains("metrics.namespaceLabel"));
+}
+
 TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
   struct Case {
     const char* name;
@@ -174,8 +309,7 @@ TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
     const char* body;
     const char* want_reason;
   };
-  const std::string sample_json =
-      R"({"metric":{"job_namespace":"default","training_job":"vision"},"value":[1000000,"%"]})";
+  const std::string sample_json = R"({"metric":{"namespace":"default","training_job":"vision"},"value":[1000000,"%"]})";
   const Case test = GENERATE(Case{"answer", 200, "1", ""}, Case{"NaN", 200, "NaN", "is NaN"},
                              Case{"empty", 200, "", "no series of the job"}, Case{"5xx", 503, "", "failed"});
   INFO(test.name);

@@ -1,6 +1,5 @@
-// What is read out of the objects of a collection, once per state of each: objects are spread over the memory, and to
-// look through ten thousand pods again for every decision takes fifty times as long as the decision (1,000 jobs: 150 ms
-// and 3).
+// Views of the objects of a collection, made once per state of each. Objects are spread over the memory: reading ten
+// thousand pods again for every decision takes fifty times as long as the decision (1,000 jobs: 150 ms and 3).
 //
 // Thread safety: none; one owner.
 #pragma once
@@ -16,7 +15,7 @@ class Views {
  public:
   using Make = View (*)(const kube::Json&);
   struct Entry {
-    kube::ObjectPointer object;  // what the view is of
+    kube::ObjectPointer object;  // the object of the view
     View view;
   };
   using Entries = std::map<kube::ObjectKey, Entry>;

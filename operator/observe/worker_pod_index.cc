@@ -1,15 +1,17 @@
 #include "operator/observe/worker_pod_index.h"
 
-#include <nlohmann/json.hpp>
-
-#include "operator/names.h"
-#include "operator/observe/fields.h"
+#include "operator/api/names.h"
+#include "operator/api/pod.h"
 
 namespace sluice::observe {
 
-kube::ObjectKey job_of_worker(const nlohmann::json& pod) {
-  if (text_field(pod, "/metadata/labels/sluice.dev~1component") != control::kWorkerComponent) return {};
-  return {text_field(pod, "/metadata/namespace"), text_field(pod, "/metadata/labels/sluice.dev~1job")};
+kube::ObjectKey job_of_worker(const kube::Json& pod) {
+  const api::Pod worker(pod);
+  if (worker.is_trainer()) return {};
+  // A pool has its job's name.
+  if (const auto owner = worker.controller(); owner.kind == api::kPoolKind) return {worker.name_space(), owner.name};
+  const std::string job = worker.is_worker() ? worker.job() : api::job_of_worker_pod_name(worker.name());
+  return job.empty() ? kube::ObjectKey() : kube::ObjectKey{worker.name_space(), job};
 }
 
 kube::ObjectKey WorkerPodIndex::apply(const kube::ObjectKey& pod, const kube::ObjectPointer& before,

@@ -25,7 +25,8 @@ class WorkerPodIndex {
   std::map<kube::ObjectKey, std::map<std::string, kube::ObjectPointer>> by_job_;  // job -> pod name -> pod
 };
 
-// The job whose worker the pod is, by its labels; an empty name if it is no worker.
-kube::ObjectKey job_of_worker(const nlohmann::json& pod);
+// The job whose worker the pod is, or whose worker's name it holds. The pool that controls the pod says so first, then
+// its labels, then its name. Empty if it is no worker.
+kube::ObjectKey job_of_worker(const kube::Json& pod);
 
 }  // namespace sluice::observe

@@ -4,8 +4,11 @@
 //   apply    creates or merges; a wrong uid or version is Conflict (versions are as put and never change);
 //            lists are replaced (ours are atomic or have one element)
 //   status   only .status changes, and a spec write never changes it
+//   secrets  stringData goes into data, in base64
 //   delete   with another uid: nothing happens; pods stay, marked, until finish_deletions()
 #pragma once
+
+#include <openssl/evp.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -68,7 +71,13 @@ class FakeCluster {
       found->second["status"] = action.body.at("status");
     else
       found->second.merge_patch(action.body);
+    encode_texts(found->second);
     return {};
+  }
+
+  // A user deletes it; it is gone at once.
+  void remove(const kube::Resource& resource, const std::string& name) {
+    objects_.erase({std::string(resource.plural), {"default", name}});
   }
 
   // The kubelet reports that draining pods have ended.
@@ -83,7 +92,7 @@ class FakeCluster {
       Json copy = object;
       for (const char* varying : {"uid", "creationTimestamp"}) copy["metadata"].erase(varying);
       if (copy["metadata"].contains("ownerReferences")) copy["metadata"]["ownerReferences"][0].erase("uid");
-      copy.erase("stringData");
+      if (id.first == kube::kSecrets.plural) copy.erase("data");
       copy.erase("status");
       result[id.first + "/" + id.second.to_string()] = std::move(copy);
     }
@@ -98,8 +107,22 @@ class FakeCluster {
     object["metadata"]["creationTimestamp"] = "2026-01-01T00:00:" + std::to_string(10 + last_uid_ % 50) + "Z";
     object["metadata"]["name"] = id.second.name;
     object["metadata"]["namespace"] = id.second.namespace_;
+    encode_texts(object);
     objects_[id] = std::move(object);
     return {};
+  }
+
+  static void encode_texts(Json& secret) {
+    if (!secret.contains("stringData")) return;
+    for (const auto& [name, entry] : secret["stringData"].items()) {
+      const std::string text = entry.get<std::string>();
+      std::string encoded((text.size() + 2) / 3 * 4 + 1, '\0');
+      encoded.resize(EVP_EncodeBlock(reinterpret_cast<unsigned char*>(encoded.data()),
+                                     reinterpret_cast<const unsigned char*>(text.data()),
+                                     static_cast<int>(text.size())));
+      secret["data"][name] = encoded;
+    }
+    secret.erase("stringData");
   }
 
   Result<void> remove(const Id& id) {

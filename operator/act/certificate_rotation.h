@@ -1,0 +1,43 @@
+// The next certificates of a TrainingJob, before the present ones end.
+//
+// Kubelets bring a Secret's new files to pods at different times. So two steps, between which all pods have time to get
+// the files of the first:
+//
+//   1  a third of the life is left: the next authority is trusted beside the present one; both ends still show the
+//      present certificate. The next one waits in the Secret.
+//   2  kPropagation later: both ends show the next certificate. The authority before is trusted until it ends.
+//
+// At any time, whoever has the files before a step and whoever has those after it trust each other.
+#pragma once
+
+#include <optional>
+
+#include "operator/act/certificates.h"
+
+namespace sluice::act {
+
+// A third of a certificate's life.
+inline constexpr int kRenewedAtLifeLeft = 3;
+// A kubelet looks at its Secrets about once a minute.
+inline constexpr std::chrono::hours kPropagation{1};
+
+// What a job's Secret holds, PEM. Empty: the Secret has no such entry.
+struct TlsEntries {
+  std::string authorities;       // ca.crt: one, or two while they change
+  std::string certificate;       // tls.crt
+  std::string private_key;       // tls.key
+  std::string next_certificate;  // next.crt
+  std::string next_private_key;  // next.key
+};
+
+// From when on rotate() changes the entries: reading a certificate costs more than comparing times. The beginning of
+// time where the certificate cannot be read.
+std::chrono::system_clock::time_point rotates_at(const TlsEntries& entries);
+
+// What the Secret is to hold instead; none while it may stay as it is. A Secret whose certificate cannot be read is of
+// no use to any pod, and is filled anew. Errors: those of `make_identity`.
+Result<std::optional<TlsEntries>> rotate(const TlsEntries& entries, const std::string& job,
+                                         std::chrono::system_clock::time_point now,
+                                         const IdentitySource& make_identity);
+
+}  // namespace sluice::act

@@ -1,0 +1,37 @@
+// A DataWorkerPool; crds/sluice.dev_dataworkerpools.yaml is the authority on its fields.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operator/api/node_rules.h"
+#include "operator/api/object.h"
+#include "operator/api/spread_term.h"
+#include "operator/api/worker_size.h"
+
+namespace sluice::api {
+
+// Thread safety, missing fields: as Object.
+class DataWorkerPool : public Object {
+ public:
+  using Object::Object;
+
+  // Whether the TrainingJob of its own name controls it. Another pool is none that the operator made, and not obeyed.
+  bool is_of_its_job() const;
+  std::string job() const;        // the TrainingJob's name
+  std::int64_t replicas() const;  // that are wanted
+  // Of the workers, with the resources that Sluice has chosen for them.
+  nlohmann::json pod_template() const;
+  bool has_worker_resources() const;
+  // What they request; none: there are none, or they are no size that a worker can have.
+  std::optional<WorkerSize> worker_size() const;
+  NodeRules node_rules() const;                  // of the workers
+  std::vector<SpreadTerm> spread_terms() const;  // of the workers
+  std::int64_t ready_replicas() const;           // of the status
+  std::string planned_workers() const;           // the number that the scheduler set last; empty: none yet
+};
+
+}  // namespace sluice::api

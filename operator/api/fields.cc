@@ -1,0 +1,79 @@
+#include "operator/api/fields.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/kube/quantity.h"
+#include "src/kube/timestamp.h"
+
+namespace sluice::api {
+
+using nlohmann::json;
+
+namespace {
+
+std::string unescaped(std::string_view key) {
+  std::string text(key);
+  for (std::size_t slash; (slash = text.find("~1")) != std::string::npos;) text.replace(slash, 2, 1, '/');
+  return text;
+}
+
+}  // namespace
+
+const json& field(const json& object, std::string_view pointer) {
+  static const json kNull;
+  const json* value = &object;
+  while (!pointer.empty()) {
+    pointer.remove_prefix(1);  // '/'
+    const std::size_t end = pointer.find('/');
+    const std::string_view key = pointer.substr(0, end);
+    if (!value->is_object()) return kNull;
+    // Without a copy of the key wherever that is possible: a dozen fields of a pod are looked up whenever it changes.
+    const auto found = key.find('~') == std::string_view::npos ? value->find(key) : value->find(unescaped(key));
+    if (found == value->end()) return kNull;
+    value = &*found;
+    pointer = end == std::string_view::npos ? std::string_view() : pointer.substr(end);
+  }
+  return *value;
+}
+
+std::string text_field(const json& object, std::string_view pointer, std::string_view fallback) {
+  const json& value = field(object, pointer);
+  return value.is_string() ? value.get<std::string>() : std::string(fallback);
+}
+
+std::int64_t integer_field(const json& object, std::string_view pointer, std::int64_t fallback) {
+  const json& value = field(object, pointer);
+  return value.is_number_integer() ? value.get<std::int64_t>() : fallback;
+}
+
+bool boolean_field(const json& object, std::string_view pointer, bool fallback) {
+  const json& value = field(object, pointer);
+  return value.is_boolean() ? value.get<bool>() : fallback;
+}
+
+std::int64_t millicores_field(const json& object, std::string_view pointer) {
+  const json& quantity = field(object, pointer);
+  if (quantity.is_null()) return 0;
+  return kube::parse_millicores(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()).value_or(0);
+}
+
+std::int64_t bytes_field(const json& object, std::string_view pointer) {
+  const json& quantity = field(object, pointer);
+  if (quantity.is_null()) return 0;
+  return kube::parse_bytes(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()).value_or(0);
+}
+
+double unix_seconds(std::string_view time) {
+  const auto parsed = kube::parse_time(time);
+  return parsed ? std::chrono::duration<double>(parsed->time_since_epoch()).count() : 0;
+}
+
+double time_field(const json& object, std::string_view pointer) { return unix_seconds(text_field(object, pointer)); }
+
+const json& list_field(const json& object, std::string_view pointer) {
+  static const json kEmpty = json::array();
+  const json& value = field(object, pointer);
+  return value.is_array() ? value : kEmpty;
+}
+
+}  // namespace sluice::api

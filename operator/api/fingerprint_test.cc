@@ -1,0 +1,20 @@
+#include "operator/api/fingerprint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::api {
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("a fingerprint tells values apart, not the order of their members, and is fit for a label") {
+  CHECK(fingerprint(json::parse(R"({"a":1,"b":2})")) == fingerprint(json::parse(R"({"b":2,"a":1})")));
+  CHECK(fingerprint({{"a", 1}}) != fingerprint({{"a", 2}}));
+  CHECK(fingerprint(json::object()).size() == 16);
+  CHECK(fingerprint("\xff").size() == 16);  // no UTF-8
+}
+
+}  // namespace
+}  // namespace sluice::api

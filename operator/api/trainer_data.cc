@@ -1,0 +1,77 @@
+#include "operator/api/trainer_data.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/api/fields.h"
+#include "operator/api/pod.h"
+
+namespace sluice::api {
+namespace {
+
+using nlohmann::json;
+
+bool begins_empty(const json& volume) { return volume.contains("emptyDir") || volume.contains("ephemeral"); }
+
+// The name of the first container that mounts the volume; empty: none does.
+std::string mounting(const json& containers, const std::string& volume) {
+  for (const json& container : containers)
+    if (Container(container).mounts(volume)) return Container(container).name();
+  return "";
+}
+
+bool has_volume(const json& volumes, const std::string& name) {
+  for (const json& volume : volumes)
+    if (text_member(volume, "name") == name) return true;
+  return false;
+}
+
+// Of the trainer's container that trains. Null: there is none.
+const json* training_container(const TrainingJob& training_job) {
+  const json& containers = training_job.trainer_containers();
+  return containers.empty() ? nullptr : &containers[training_job.training_container_index()];
+}
+
+}  // namespace
+
+std::string data_only_in_trainer(const TrainingJob& training_job) {
+  const json* container = training_container(training_job);
+  if (container == nullptr) return "";
+  const Container trains(*container);
+  const PodSpec trainer(member(training_job.trainer_template(), "spec"));
+  const PodSpec worker(member(training_job.worker_template(), "spec"));
+  for (const json& volume : trainer.volumes()) {
+    const std::string name = text_member(volume, "name");
+    if (!begins_empty(volume) || !trains.mounts(name)) continue;
+    const std::string filler = mounting(trainer.init_containers(), name);
+    if (filler.empty() || has_volume(worker.volumes(), name) || !mounting(worker.init_containers(), name).empty())
+      continue;
+    return "the init container " + filler + " fills the volume " + name +
+           " in the trainer's pod only, so batches are made there only; give the workers such an init container, or a "
+           "volume of that name, in spec.dataWorkers.template";
+  }
+  return "";
+}
+
+std::vector<MountedClaim> mounted_claims(const TrainingJob& training_job) {
+  std::vector<MountedClaim> claims;
+  const json* container = training_container(training_job);
+  if (container == nullptr) return claims;
+  const PodSpec trainer(member(training_job.trainer_template(), "spec"));
+  const PodSpec worker(member(training_job.worker_template(), "spec"));
+  for (const json& volume : trainer.volumes()) {
+    const std::string name = text_member(volume, "name");
+    const std::string claim = text_member(member(volume, "persistentVolumeClaim"), "claimName");
+    if (!claim.empty() && Container(*container).mounts(name) && !has_volume(worker.volumes(), name))
+      claims.push_back({name, claim});
+  }
+  return claims;
+}
+
+std::string data_in_claim(const MountedClaim& mounted, const std::string& reason) {
+  return "the volume " + mounted.volume + " is the claim " + mounted.claim + ", " + reason +
+         ", so batches are made in the trainer's pod only; use a claim with ReadOnlyMany or ReadWriteMany, or, if the "
+         "data set does not read that volume, set spec.dataWorkers.template.spec.volumes to [{name: " +
+         mounted.volume + ", emptyDir: {}}]";
+}
+
+}  // namespace sluice::api

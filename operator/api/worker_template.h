@@ -1,0 +1,26 @@
+// spec.dataWorkers.template of a TrainingJob: what its user says of the workers' pods, over what Sluice derives from
+// the trainer's.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "operator/api/training_job.h"
+#include "src/base/result.h"
+
+namespace sluice::api {
+
+// Whether the template leaves to Sluice what it needs to find, feed and stop the workers, and what the scheduler
+// reckons with: a worker's CPU and memory, no token of the API server, the pod's end.
+// Errors: InvalidArgument that names the field, `path` ("spec.dataWorkers.template") before it, and the way out.
+Result<void> check_worker_template(const TrainingJob& training_job, std::string_view path);
+
+// `derived` with the job's template merged over it. REQUIRES: the check has passed.
+nlohmann::json with_worker_template(nlohmann::json derived, const TrainingJob& training_job);
+
+// Without the tokens for the API server that a volume of type "projected" brings: those without an audience.
+nlohmann::json without_server_tokens(nlohmann::json volume);
+
+}  // namespace sluice::api

@@ -1,0 +1,112 @@
+// Reconcilers that are broken in the ways that Sieve found in real operators. Each passes as long as nothing goes
+// wrong. The pattern that it is broken for catches it, so the simulation sees such faults.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "operator/api/fields.h"
+#include "operator/api/names.h"
+#include "operator/fault_simulation/campaign.h"
+#include "operator/fault_simulation/workload.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::simulation {
+namespace {
+
+using api::integer_field;
+using api::text_field;
+using kube::Json;
+using kube::ObjectKey;
+
+bool creates(const kube::Action& action, const kube::Resource& resource) {
+  return action.verb == kube::Verb::kCreate && action.resource == resource;
+}
+
+// Two writes, of which the first is taken for both. It notes in a ConfigMap for which generation of the pool it makes
+// pods, and makes none for a noted one. What the process itself is at, it remembers.
+act::ClusterSeams noting_before_doing(act::ClusterSeams seams) {
+  auto at_work = std::make_shared<std::set<std::string>>();
+  const auto product = seams;
+  seams.perform = [product, at_work](const kube::Action& action, std::stop_token stop) -> Result<void> {
+    if (!creates(action, kube::kPods)) return product.perform(action, stop);
+    const ObjectKey pool_key{action.key.namespace_, text_field(action.body, "/metadata/labels/sluice.dev~1job")};
+    const auto pool = product.seen(kube::kDataWorkerPools, pool_key);
+    if (!pool) return product.perform(action, stop);
+    const std::string note = pool_key.name + "-made-" + std::to_string(integer_field(*pool, "/metadata/generation"));
+    if (!at_work->contains(note)) {
+      const Json body = {{"metadata", {{"name", note}, {"namespace", pool_key.namespace_}}}};
+      const auto noted =
+          product.perform({kube::Verb::kCreate, kube::kConfigMaps, kube::key_of(body), body, "broken"}, stop);
+      if (!noted.ok()) return noted.error().code() == ErrorCode::kAlreadyExists ? Result<void>() : noted;
+      at_work->insert(note);
+    }
+    return product.perform(action, stop);
+  };
+  return seams;
+}
+
+// Remembers by name, and forgets when it sees that the job is gone: a job that is made again unseen gets no trainer.
+act::ClusterSeams remembering_by_name(act::ClusterSeams seams) {
+  auto made = std::make_shared<std::set<ObjectKey>>();
+  const auto product = seams;
+  seams.seen = [product, made](const kube::Resource& resource, const ObjectKey& key) {
+    auto object = product.seen(resource, key);
+    if (resource == kube::kTrainingJobs && !object) made->erase(key);
+    return object;
+  };
+  seams.perform = [product, made](const kube::Action& action, std::stop_token stop) -> Result<void> {
+    if (creates(action, kube::kJobs) && !made->insert(action.key).second) return {};
+    return product.perform(action, stop);
+  };
+  return seams;
+}
+
+// Takes another name when one is taken: what an out-of-date view does not show is made once more.
+act::ClusterSeams taking_another_name(act::ClusterSeams seams) {
+  const auto product = seams;
+  seams.perform = [product](const kube::Action& action, std::stop_token stop) {
+    auto done = product.perform(action, stop);
+    if (!creates(action, kube::kPods) || done.ok() || done.error().code() != ErrorCode::kAlreadyExists) return done;
+    kube::Action another = action;
+    another.key.name += "-again";
+    another.body["metadata"]["name"] = another.key.name;
+    return product.perform(another, stop);
+  };
+  return seams;
+}
+
+// `first`: where the search begins. All plans are tried before the broken reconciler counts as not caught.
+bool is_caught(const std::string& workload_name, Perturbation::Kind kind, std::size_t first,
+               const RunOptions& options) {
+  std::vector<FaultPlan> plans;
+  for (const FaultPlan& plan : sieve_plans(workload_name))
+    if (plan.perturbation->kind == kind) plans.push_back(plan);
+  const auto plan_at = [&](std::uint64_t index) { return plans[(first + index) % plans.size()]; };
+  return !run_campaign(plans.size(), plan_at, nullptr, options, 1).failures.empty();
+}
+
+TEST_CASE("each pattern catches the operator that is broken for it") {
+  struct Case {
+    const char* name;
+    control::WrapSeams broken;
+    const char* workload;
+    Perturbation::Kind kind;
+    std::size_t first;  // a plan that caught it once, or a little before: a run takes seconds under a sanitizer
+  };
+  const Case cases[] = {
+      {"notes before it does", noting_before_doing, "finishes", Perturbation::Kind::kCrash, 34},
+      {"remembers by name", remembering_by_name, "again", Perturbation::Kind::kUnobserved, 18},
+      {"takes another name", taking_another_name, "finishes", Perturbation::Kind::kStale, 13},
+  };
+  for (const Case& broken : cases) {
+    INFO(broken.name);
+    RunOptions options;
+    options.wrap = broken.broken;
+    CHECK(run_campaign(
+              1, [&](std::uint64_t) { return undisturbed(broken.workload); }, nullptr, options)
+              .failures.empty());
+    CHECK(is_caught(broken.workload, broken.kind, broken.first, options));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::simulation

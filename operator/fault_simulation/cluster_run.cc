@@ -1,0 +1,237 @@
+#include "operator/fault_simulation/cluster_run.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "operator/api/persistent_volume_claim.h"
+#include "src/kube/fake/crd.h"
+
+namespace sluice::simulation {
+
+using kube::Json;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr auto kQuiet = seconds(35);          // without a change: two decisions
+constexpr auto kLongestPause = seconds(300);  // of the operator, before it tries again (act/data_worker_pool.cc)
+// Time to settle after the last fault: the longest pause, and twice a training or a slow start. Then the longest pause
+// once more, to see that nothing but looking again goes on.
+constexpr auto kPatience = 2 * kLongestPause + seconds(200);
+constexpr auto kAfterTimeline = seconds(20);
+constexpr std::size_t kMaxTrace = 200000;
+
+// The CRDs, read once.
+const std::vector<kube::fake::Crd>& sluice_crds() {
+  static const std::vector<kube::fake::Crd> kCrds = [] {
+    std::vector<kube::fake::Crd> crds;
+    for (const char* file : {"crds/sluice.dev_trainingjobs.yaml", "crds/sluice.dev_dataworkerpools.yaml"})
+      crds.push_back(kube::fake::read_crd(file).value());
+    return crds;
+  }();
+  return kCrds;
+}
+
+bool is_counted(const std::string& kind) { return kind != "Lease" && kind != "Event"; }
+
+}  // namespace
+
+ClusterRun::ClusterRun(const FaultPlan& plan, const Workload& workload, const RunOptions& options)
+    : plan_(plan),
+      workload_(workload),
+      options_(options),
+      random_(plan.seed),
+      server_(clock_),
+      cluster_(server_, clock_, random_, workload),
+      prometheus_(std::make_shared<PrometheusModel>(server_, clock_, workload)),
+      oracle_(clock_) {
+  for (const kube::fake::Crd& crd : sluice_crds()) server_.serve(crd);
+  server_.set_resizes_pods(workload.resizes_pods);
+  faults_end_ = VirtualClock::at_seconds(workload.ends_at_seconds) + kAfterTimeline;
+  machines_.resize(static_cast<std::size_t>(plan.operators));
+  for (std::size_t index = 0; index < machines_.size(); ++index)
+    machines_[index].name = "operator-" + std::to_string(index);
+  seen_revision_ = server_.revision();
+}
+
+Outcome ClusterRun::run() {
+  while (!is_over()) take_turn();
+  if (clock_.now() >= faults_end_ + kPatience) oracle_.violated("the operator does not come to rest");
+  oracle_.check_orphans(server_);
+  oracle_.check_certificates(server_);
+  if (OperatorProcess* process = leader()) oracle_.check_feeders(server_, *process->parts().board.last_round());
+  outcome_.violations = oracle_.violations();
+  outcome_.final_state = final_state(server_);
+  outcome_.seconds = clock_.seconds();
+  return std::move(outcome_);
+}
+
+bool ClusterRun::is_over() const {
+  const auto since = [&](Clock::TimePoint moment) { return clock_.now() - moment; };
+  if (clock_.now() < faults_end_ + kQuiet || next_user_action_ < workload_.timeline.size()) return false;
+  if (perturbed_ && !released_) return false;
+  return since(faults_end_) >= kPatience || (since(last_change_) >= kQuiet && is_at_rest()) ||
+         (since(last_change_) >= kLongestPause + kQuiet && !cluster_.is_training());
+}
+
+// Nothing that will come is waited for: the end of a training, a pause before the next try.
+bool ClusterRun::is_at_rest() const {
+  if (cluster_.is_training()) return false;
+  return std::all_of(machines_.begin(), machines_.end(), [](const Machine& machine) {
+    if (!machine.process || !machine.process->leads()) return true;
+    const auto& parts = machine.process->parts();
+    return !parts.pools.next_due() && !parts.training_jobs.next_due() && !parts.decisions.is_waiting();
+  });
+}
+
+// A pause that is longer than any that the operator means to make is one that it has got wrong.
+void ClusterRun::check_pauses() {
+  for (const Machine& machine : machines_) {
+    if (!machine.process) continue;
+    const auto& parts = machine.process->parts();
+    for (const act::Controller* controller : {&parts.pools, &parts.training_jobs})
+      if (const auto due = controller->next_due(); due && *due - clock_.now() > kLongestPause + seconds(1))
+        oracle_.violated(machine.name + " pauses for longer than it may");
+  }
+}
+
+OperatorProcess* ClusterRun::leader() {
+  for (Machine& machine : machines_)
+    if (machine.process && machine.process->leads()) return machine.process.get();
+  return nullptr;
+}
+
+// One of the things that can happen now.
+void ClusterRun::take_turn() {
+  act_as_user();
+  tick();
+  std::vector<std::pair<Machine*, int>> turns;
+  std::vector<int> steps;
+  for (Machine& machine : machines_) {
+    maintain(machine);
+    if (!machine.process || machine.paused_until > clock_.now()) continue;
+    steps.clear();
+    machine.process->list_steps(steps);
+    for (const int step : steps) turns.emplace_back(&machine, step);
+  }
+  const std::size_t others = cluster_.has_work() ? 1 : 0;
+  if (turns.empty() && others == 0) return pass_time();
+  const std::size_t choice = random_.below(turns.size() + others);
+  if (choice == turns.size()) {
+    say(cluster_.step());
+    note_changes("the cluster", false);
+  } else {
+    const auto [machine, step] = turns[choice];
+    const std::string what = machine->process->step(step);
+    say(machine->name + ": " + what);
+    note_changes(machine->name, true);
+  }
+  perturb();
+  // Everything takes a moment, so that whatever happens, happens before the end of time.
+  clock_.advance_to(clock_.now() + std::chrono::milliseconds(1));
+}
+
+void ClusterRun::pass_time() {
+  Clock::TimePoint next = std::min(next_tick_, cluster_.next_due());
+  if (next_user_action_ < workload_.timeline.size())
+    next = std::min(
+        next, std::max(user_waits_until_, VirtualClock::at_seconds(workload_.timeline[next_user_action_].at_seconds)));
+  for (const Machine& machine : machines_) {
+    if (!machine.process)
+      next = std::min(next, machine.starts_at);
+    else
+      next = std::min(next, std::max(machine.process->next_due(), machine.paused_until));
+  }
+  clock_.advance_to(std::max(next, clock_.now() + std::chrono::milliseconds(1)));
+}
+
+void ClusterRun::maintain(Machine& machine) {
+  if (machine.process && machine.process->is_dead()) {
+    say(machine.name + ": ends");
+    machine.process.reset();
+    machine.starts_at = clock_.now() + seconds(1 + static_cast<int>(random_.below(8)));
+  }
+  if (machine.view_thaws_at <= clock_.now()) {
+    machine.view.frozen_at.reset();
+    machine.view_thaws_at = Clock::TimePoint::max();
+  }
+  if (!machine.process && machine.starts_at <= clock_.now()) restart(machine);
+}
+
+void ClusterRun::restart(Machine& machine) {
+  say(machine.name + ": starts");
+  machine.process.reset();
+  machine.process = std::make_unique<OperatorProcess>(
+      Surroundings{server_, clock_, random_, prometheus_,
+                   [this](const http::Request& request) { return request_fault(request); },
+                   [this] { return dies_after_write(); }, options_.wrap, options_.on_request},
+      machine.view, machine.name);
+}
+
+void ClusterRun::note_changes(const std::string& who, bool by_operator) {
+  for (const kube::fake::StoredChange& change : server_.changes_since(seen_revision_)) {
+    seen_revision_ = change.revision;
+    cluster_.on_change(change);
+    oracle_.on_change(change, by_operator);
+    if (is_counted(change.kind->name)) {
+      if (by_operator) ++outcome_.operator_writes;
+      last_change_ = clock_.now();
+      outcome_.places.push_back({change.revision, change.kind->plural + " " + change.key.to_string()});
+    }
+    if (options_.trace)
+      say("    " + std::to_string(change.revision) + " " + who +
+          (change.deleted  ? " removes "
+           : change.before ? " changes "
+                           : " creates ") +
+          change.kind->plural + " " + change.key.to_string());
+  }
+}
+
+void ClusterRun::say(const std::string& what) {
+  if (!options_.trace || outcome_.trace.size() >= kMaxTrace) return;
+  char time[32];
+  std::snprintf(time, sizeof time, "%9.3f ", clock_.seconds());
+  outcome_.trace.push_back(time + what);
+}
+
+// In the timeline's order; what cannot be done yet (the pool is not there) is tried again.
+void ClusterRun::act_as_user() {
+  while (next_user_action_ < workload_.timeline.size() && user_waits_until_ <= clock_.now() &&
+         VirtualClock::at_seconds(workload_.timeline[next_user_action_].at_seconds) <= clock_.now()) {
+    const Json& action = workload_.timeline[next_user_action_].action;
+    say("the user: " + action.dump());
+    if (perform(action))
+      ++next_user_action_;
+    else
+      user_waits_until_ = clock_.now() + seconds(1);
+    note_changes("the user", false);
+  }
+}
+
+bool ClusterRun::perform(const Json& action) {
+  const auto key_in = [&](const char* member) {
+    const std::string path = action.at(member);
+    return kube::ObjectKey{"default", path.substr(path.find('/') + 1)};
+  };
+  if (action.contains("onceThereIsJob") && !server_.get(kube::kJobs, key_in("onceThereIsJob"))) return false;
+  kube::fake::Reply reply;
+  if (action.contains("create"))
+    reply = server_.create(kube::kTrainingJobs, action.at("create"));
+  else if (action.contains("createPool"))
+    reply = server_.create(kube::kDataWorkerPools, action.at("createPool"));
+  else if (action.contains("createClaim"))
+    reply = server_.create(api::kPersistentVolumeClaims, action.at("createClaim"));
+  else if (action.contains("patch"))
+    reply = server_.modify(kube::kTrainingJobs, key_in("patch"),
+                           [&](Json& object) { object.merge_patch(action.at("with")); });
+  else if (action.contains("scale"))
+    reply = server_.modify(kube::kDataWorkerPools, key_in("scale"),
+                           [&](Json& object) { object["spec"]["replicas"] = action.at("replicas"); });
+  else
+    reply = server_.remove(kube::kTrainingJobs, key_in("delete"));
+  if (reply.status == 404 || reply.status == 409) return false;
+  if (!reply.ok()) oracle_.violated("the workload's own action is refused: " + reply.body.dump());
+  return true;
+}
+
+}  // namespace sluice::simulation

@@ -1,0 +1,64 @@
+// The faults of one run of the simulation. Together with the workload and the seed they determine the run: a plan in a
+// file is a bug's scenario.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "src/base/result.h"
+
+namespace sluice::simulation {
+
+// Sieve's patterns: one perturbation at one place of the history, nothing else. Places are revisions of the API
+// server: two runs with one seed are the same up to the perturbation.
+struct Perturbation {
+  enum class Kind {
+    kCrash,       // the operator dies after its effective write number `at` and starts with empty memory
+    kUnobserved,  // its informers do not see the changes at, ..., until: they find the result when they list again
+    kStale,       // it is restarted after the change `at` on an API server that shows the time before, and catches up
+  } kind = Kind::kCrash;
+  std::uint64_t at = 0;
+  std::uint64_t until = 0;
+};
+
+// How often things happen while faults last. Probabilities are per request or, where it says so, per second.
+struct FaultRates {
+  double lose_request = 0;
+  double lose_answer = 0;
+  double repeat = 0;
+  double refuse = 0;
+  double delay = 0;
+  double crash_per_second = 0;
+  double pause_per_second = 0;  // a process stands still for longer than its lease lasts
+  double break_watch_per_second = 0;
+  double stall_watch_per_second = 0;  // a replica's cache falls behind for a while
+  double expire_per_second = 0;       // history is compacted: 410
+  double clock_jump_per_second = 0;
+  double metrics_per_second = 0;  // Prometheus is gone, or says NaN, or the past
+  double kill_pod_per_second = 0;
+  double delete_service_per_second = 0;
+  double write_replicas_per_second = 0;
+  double refuse_resize = 0;                // of a feeder, by the API server
+  double lose_resizes_per_second = 0;      // kubelets resize nothing for a while
+  double age_certificates_per_second = 0;  // a job's certificates are two or three months old
+};
+
+// Thread safety: a value.
+struct FaultPlan {
+  std::string workload;  // name of a file in operator/fault_simulation/workloads
+  std::uint64_t seed = 1;
+  int operators = 1;
+  FaultRates rates;
+  std::optional<Perturbation> perturbation;
+
+  // For scenario files; reads the text of writes(). Errors: InvalidArgument naming the key.
+  nlohmann::json to_json() const;
+  static Result<FaultPlan> from_json(const nlohmann::json& json);
+};
+
+// The plan of a seed: workload, number of operators and rates are drawn from it.
+FaultPlan random_plan(std::uint64_t seed);
+
+}  // namespace sluice::simulation

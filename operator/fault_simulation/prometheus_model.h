@@ -1,0 +1,41 @@
+// Prometheus in a simulation: answers the operator's queries from the jobs' physics at this moment.
+#pragma once
+
+#include "operator/config.h"
+#include "operator/fault_simulation/virtual_clock.h"
+#include "operator/fault_simulation/workload.h"
+#include "src/http/transport.h"
+#include "src/kube/fake/api_server.h"
+
+namespace sluice::simulation {
+
+// The queries that the model understands: the names of its answers.
+control::MetricsSource model_metrics();
+
+// The faults of the answers.
+enum class MetricsFault { kNone, kGone, kNan, kStale, kAbsent };
+
+// Thread safety: none.
+class PrometheusModel final : public http::Transport {
+ public:
+  // REQUIRES: all references outlive the model.
+  PrometheusModel(kube::fake::ApiServer& server, const VirtualClock& clock, const Workload& workload)
+      : server_(server), clock_(clock), workload_(workload) {}
+
+  void set_fault(MetricsFault fault) { fault_ = fault; }
+
+  Result<http::Response> send(const http::Request& request, std::chrono::milliseconds timeout,
+                              std::stop_token stop) override;
+  Result<http::Response> stream(const http::Request&, http::ByteSink&, std::chrono::milliseconds,
+                                std::stop_token) override {
+    return internal_error("Prometheus streams nothing");
+  }
+
+ private:
+  kube::fake::ApiServer& server_;
+  const VirtualClock& clock_;
+  const Workload& workload_;
+  MetricsFault fault_ = MetricsFault::kNone;
+};
+
+}  // namespace sluice::simulation

@@ -1,0 +1,27 @@
+// By how much our wall clock is ahead of Prometheus's. Its timestamps are compared with ours (of decisions, of pods)
+// only after they are moved by that, or a wrong clock would make every measurement look old, or new for ever.
+//
+// A skew is believed when it is the same after ten seconds: a server that answers from a cache is late by more each
+// time. It then stays as it is until it differs by more than the answers' delay, so that a scrape keeps its time.
+// Thread safety: none.
+#pragma once
+
+#include <optional>
+
+namespace sluice::observe {
+
+class ClockSkew {
+ public:
+  // `server_seconds`: of the newest answer; `own_seconds`: when it arrived. Returns the seconds to add to the server's.
+  double seconds_ahead(double server_seconds, double own_seconds);
+
+ private:
+  struct Reading {
+    double own_seconds;
+    double ahead_seconds;
+  };
+  std::optional<Reading> earlier_;
+  double believed_seconds_ = 0;
+};
+
+}  // namespace sluice::observe

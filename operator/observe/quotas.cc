@@ -1,0 +1,74 @@
+#include "operator/observe/quotas.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "operator/api/resource_quota.h"
+
+namespace sluice::observe {
+namespace {
+
+using api::ContainerResources;
+using Bound = std::optional<std::int64_t>;
+
+void tighten(Bound& bound, std::int64_t by) { bound = std::min(bound.value_or(by), by); }
+
+// So much of something may be used; what that comes to in CPU requests of workers. None: no worker asks for it.
+Bound in_millicores(std::int64_t left, const std::vector<ContainerResources>& workers,
+                    std::int64_t ContainerResources::*needed) {
+  Bound bound;
+  for (const ContainerResources& worker : workers)
+    if (worker.*needed > 0)
+      tighten(bound,
+              static_cast<std::int64_t>(static_cast<double>(left) * static_cast<double>(worker.request_millicores) /
+                                        static_cast<double>(worker.*needed)));
+  return bound;
+}
+
+// The tightest of what one quota says; none: it bounds no worker.
+Bound left_by(const api::ResourceQuota& quota, const std::vector<ContainerResources>& workers) {
+  Bound bound = quota.left_millicores();
+  const std::pair<Bound, std::int64_t ContainerResources::*> others[] = {
+      {quota.left_memory_bytes(), &ContainerResources::request_memory_bytes},
+      {quota.left_limit_millicores(), &ContainerResources::limit_millicores},
+      {quota.left_limit_memory_bytes(), &ContainerResources::limit_memory_bytes}};
+  for (const auto& [left, needed] : others)
+    if (left)
+      if (const Bound millicores = in_millicores(*left, workers, needed)) tighten(bound, *millicores);
+  if (const auto pods = quota.left_pods())
+    for (const ContainerResources& worker : workers) tighten(bound, *pods * worker.request_millicores);
+  return bound;
+}
+
+}  // namespace
+
+std::vector<scheduler::Quota> view_quotas(const kube::Store::Objects& resource_quotas,
+                                          const std::map<std::string, HeldByWorkers>& held,
+                                          const std::map<std::string, double>& budgets,
+                                          const std::map<std::string, control::NamespaceCaps>& caps) {
+  std::map<std::string, Bound> left;
+  for (const auto& [key, object] : resource_quotas) {
+    const auto in_namespace = held.find(key.namespace_);
+    if (in_namespace == held.end()) continue;
+    if (const Bound bound = left_by(api::ResourceQuota(*object), in_namespace->second.workers))
+      tighten(left[key.namespace_], *bound);
+  }
+  std::vector<scheduler::Quota> quotas;
+  for (const auto& [name, held_there] : held) {
+    if (const auto cap = caps.find(name); cap != caps.end() && cap->second.worker_cores)
+      tighten(left[name], std::llround(1000 * *cap->second.worker_cores) - held_there.millicores);
+    const auto millicores = left.find(name);
+    const auto budget = budgets.find(name);
+    if (millicores == left.end() && budget == budgets.end()) continue;
+    scheduler::Quota quota;
+    quota.name = name;
+    if (millicores != left.end()) quota.worker_millicores = *millicores->second + held_there.millicores;
+    if (budget != budgets.end()) quota.budget_per_hour = budget->second;
+    quotas.push_back(std::move(quota));
+  }
+  return quotas;
+}
+
+}  // namespace sluice::observe
