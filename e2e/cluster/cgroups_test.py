@@ -1,7 +1,7 @@
 """cgroups.sh on a pure v2 tree, as far as a machine whose controllers belong to v1 allows.
 
-The tree at /sys/fs/cgroup is replaced by a v2 mount in a mount namespace of the test's own; the needed controllers are
-narrowed to those that the v2 tree has.
+The tree at /sys/fs/cgroup is replaced by a v2 mount in a mount namespace of the test's own. The needed controllers are narrowed to those that the v2
+tree has.
 """
 
 import os

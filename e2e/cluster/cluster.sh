@@ -10,6 +10,9 @@
 #   cluster.sh load FILE...     import OCI archives, e.g. those of image.py
 #   cluster.sh exec CMD...      run CMD inside the node (ctr, nft, ip ...)
 #   cluster.sh start|stop|kill|restart COMPONENT
+#   cluster.sh second-node CPU [FILE...]
+#                               so much of the node's CPU (600m) becomes a second node, with these OCI archives
+#   cluster.sh one-node         takes it away again, and gives the first node its CPU back
 #   cluster.sh gpus N           advertise N nvidia.com/gpu on the node (for counting; there is no device)
 #   cluster.sh leftovers        list what is on the machine because of the cluster; fails if there is anything
 #
@@ -22,7 +25,7 @@ set -euo pipefail
 SELF=$(readlink -f "${BASH_SOURCE[0]}")
 HERE=$(dirname "$SELF")
 . "$HERE/../../toolchain/say.sh"
-for part in settings cgroups node requirements certificates configuration images leftovers; do . "$HERE/$part.sh"; done
+for part in settings cgroups node requirements certificates configuration images second_node leftovers; do . "$HERE/$part.sh"; done
 
 api_ready() { curl -sf --max-time 2 --cacert "$PKI/ca.crt" --cert "$PKI/admin.crt" --key "$PKI/admin.key" "$API/readyz"; }
 node_ready() { kubectl_admin get node "$NODE" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' | grep -q True; }
@@ -138,7 +141,7 @@ stop_node() {
 }
 
 # What a cluster left that was killed, or switched off with its machine. A new one on its etcd would meet the old one's objects:
-# jobs that run on, releases half installed, and finalizers that nobody takes away.
+# jobs that run on, releases half installed, and finalizers that no controller takes away.
 clear_state() {
   stop_node
   find "$STATE" -mindepth 1 -delete                                    # the folder itself is what `lock_state` holds
@@ -202,6 +205,8 @@ main() {
     exec) require_root exec; in_node "$@" ;;
     start | stop | kill | restart) require_root "$action"; component "$action" "$@" ;;
     gpus) gpus "${1:?gpus N}" ;;
+    one-node) require_root one-node; one_node ;;
+    second-node) require_root second-node; second_node "${1:?second-node CPU}" "${@:2}" ;;
     leftovers) require_root leftovers; leftovers ;;
     __main) node_main ;;                                               # the rest is called inside the node
     __start) for component in "$@"; do component_start "$component"; done ;;

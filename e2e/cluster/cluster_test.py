@@ -168,7 +168,7 @@ def test_all_that_is_missing_is_named_at_once(tmp_path):
 
 @needs_machine
 def test_a_user_without_root_is_told_what_to_do():
-    # A copy that anybody may read: the checkout may lie in a folder that only root may enter.
+    # A copy that every user may read: the checkout may lie in a folder that only root may enter.
     with tempfile.TemporaryDirectory(prefix="sluice-cluster-test-") as folder:
         os.chmod(folder, 0o755)
         for part in ("e2e/cluster", "toolchain"):
@@ -227,6 +227,23 @@ def test_prometheus_may_read_pods_and_nothing_else(running):
 def test_gpus_are_advertised(running):
     assert cluster("gpus", "4").returncode == 0
     assert kubectl("get", "nodes", "-o", r"jsonpath={.items[0].status.allocatable.nvidia\.com/gpu}").stdout == "4"
+
+
+def allocatable_cpu():
+    return kubectl("get", "nodes", "-o", "jsonpath={range .items[*]}{.metadata.name}={.status.allocatable.cpu} {end}").stdout.split()
+
+
+@needs_machine
+def test_a_part_of_the_node_becomes_a_second_one_and_comes_back(running):
+    whole = allocatable_cpu()
+    assert cluster("second-node", "600m").returncode == 0
+    names, offered = zip(*(entry.split("=") for entry in allocatable_cpu()))
+    assert names == ("sluice-test-node", "sluice-test-second")
+    assert sum(int(cpu.removesuffix("m")) for cpu in offered) == int(whole[0].split("=")[1].removesuffix("m"))
+    kubectl("run", "there", "--image=localhost/pause:1", "--overrides", '{"spec": {"nodeName": "sluice-test-second"}}')
+    eventually("a pod on the second node", 60, lambda: kubectl("get", "pod", "there", "-o", "jsonpath={.status.phase}").stdout == "Running")
+    assert cluster("one-node").returncode == 0
+    assert allocatable_cpu() == whole
 
 
 @needs_machine

@@ -1,8 +1,8 @@
 # leftovers.sh: lists everything of the cluster that exists on the machine; prints nothing when it is really down.
 # Sourced after settings.sh and cgroups.sh.
 #
-# Mounts and nft rules are looked for in the host's namespaces, where the cluster never makes any, and network
-# namespaces through the processes that hold them: a namespace that nobody holds and nobody mounted is gone.
+# Mounts and nft rules are looked for in the host's namespaces, where the cluster never makes any. Network namespaces
+# are found through the processes that hold them: a namespace without a holder and a mount is gone.
 
 leftover_processes() {
   local pid environment

@@ -2,7 +2,7 @@
 # container. Sourced after settings.sh and cgroups.sh.
 #
 # Its pid 1 is this script. Killing that one process makes the kernel end every other process of the node and drop all
-# its mounts, rules and interfaces: that is what makes `down` quick and complete.
+# its mounts, rules and interfaces. So `down` is quick and complete.
 
 MOUNT_POINTS="/var/lib/kubelet /var/lib/cni /var/log"
 
@@ -43,7 +43,8 @@ node_main() {  # becomes pid 1
 }
 
 # The paths that the kubelet and the CNI library have built in become mounts of the state folder that only the node
-# sees: no clash with the machine's own, and removing the state folder on the host cannot reach into a pod's volumes.
+# sees. They do not clash with the machine's own, and removing the state folder on the host cannot reach into a pod's
+# volumes.
 node_mounts() {
   local folder
   mount --make-rprivate /

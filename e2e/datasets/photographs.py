@@ -2,9 +2,9 @@
 """A data set of N JPEG files made from real photographs, in torchvision's ImageFolder layout: CLASS/NUMBER.jpg.
 
 The photographs come from Debian packages (photographs.txt, chosen by eye) and are never redistributed: their licences
-are mixed, some share-alike. Every file is a random crop, scale and mirror image of one, with the fine noise of a
-camera, which also brings the size of the files near that of ImageNet's (mean about 110 KB, 500 x 375, baseline 4:2:0).
-Deterministic: file number i depends on the seed and i alone, not on N or on the number of processes.
+are mixed, some share-alike. Every file is a random crop, scale and mirror image of one, with the fine noise of a camera. The noise also brings the
+size of the files near that of ImageNet's (mean about 110 KB, 500 x 375, baseline 4:2:0). Deterministic: file number i depends on the seed and i
+alone, not on N or on the number of processes.
 
     photographs.py [--count 4000]        prints the folder; made once, then taken from $SLUICE_CACHE/datasets
 """

@@ -12,10 +12,6 @@ import photographs
 
 COUNT = 39  # three of each of the 13 classes
 
-needs_packages = pytest.mark.skipif(
-    not (cache.cache_folder() / "packages/gcompris-qt-data").is_dir(), reason="the Debian packages are not unpacked: photographs.py"
-)
-
 
 def contents(folder: pathlib.Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -27,14 +23,12 @@ def made(tmp_path_factory) -> pathlib.Path:
     return cache.make(tmp_path_factory.mktemp("datasets"), "small", lambda out: photographs.fill(out, COUNT))
 
 
-@needs_packages
 def test_the_layout_is_that_of_image_folder_and_the_classes_are_balanced(made):
     labels = [path.name for path in sorted(made.iterdir())]
     assert len(labels) == 13
     assert [len(list((made / label).iterdir())) for label in labels] == [3] * 13
 
 
-@needs_packages
 def test_every_file_is_a_baseline_jpeg_with_halved_chroma_of_photographic_size(made):
     sizes = []
     for path in made.rglob("*.jpg"):
@@ -46,7 +40,6 @@ def test_every_file_is_a_baseline_jpeg_with_halved_chroma_of_photographic_size(m
     assert 60_000 < numpy.mean(sizes) < 130_000
 
 
-@needs_packages
 def test_the_same_number_gives_the_same_bytes_whatever_the_count(made, tmp_path):
     again = cache.make(tmp_path, "fewer", lambda out: photographs.fill(out, 13))
     assert contents(again).items() <= contents(made).items()

@@ -26,7 +26,6 @@ def test_paragraphs(document, want):
     assert text.paragraphs(document) == want
 
 
-@pytest.mark.skipif(not (cache.cache_folder() / "packages/debian-handbook").is_dir(), reason="manuals not unpacked: text.py")
 def test_the_manuals_give_one_paragraph_a_line(tmp_path):
     made = cache.make(tmp_path, "text", lambda out: text.fill(out, 300))
     lines = (made / "paragraphs.txt").read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`make demo`: three training jobs on a real Kubernetes, fed by PyTorch alone, and by Sluice.
+"""`make demo`: three training jobs on a real Kubernetes, fed by PyTorch alone, and by Sluice; then one that uses its own host first.
 
-    demo.py [--kubeconfig FILE] [--phases abc]
+    demo.py [--kubeconfig FILE] [--phases abcd]
 
 Environment: KEEP=1 leaves the cluster up; DEMO_SCALE=0.2 runs a fifth of the work. With --kubeconfig the jobs run on a
 cluster of your own; SLUICE_IMAGE, SLUICE_TRAINER_IMAGE and SLUICE_PROMETHEUS then name what it needs (docs/user-guide.md).
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 
+import own_cores
 import report
 from console import Console, DemoError
 from jobs import NAMES, PHASES, manifest
@@ -53,10 +54,12 @@ def describe(cluster, scale):
     }  # fmt: skip
 
 
-def run_phases(cluster, console, site, keys, scale):
+def run_phases(machine, cluster, console, site, keys, scale):
     run = describe(cluster, scale)
     run["phases"] = [run_phase(cluster, console, site, phase, scale) for phase in PHASES if phase.key in keys]
-    run["checks"] = report.checks(run["phases"])
+    if own_cores.PHASE.key in keys:
+        run["own_cores"] = own_cores.run(cluster, console, site, machine)
+    run["checks"] = report.checks(run["phases"]) + report.own_cores_checks(run.get("own_cores"), run["phases"])
     return run
 
 
@@ -92,7 +95,7 @@ def exit_status(program, console, work):
 def demonstrate(machine, console, keys, scale):
     """From nothing to the report. Returns whether all checks hold."""
     with sluice_on(machine) as (cluster, site):
-        run = run_phases(cluster, console, site, keys, scale)
+        run = run_phases(machine, cluster, console, site, keys, scale)
     report.write(run, BUILD / "demo")
     console.plain(report.text(run))
     console.plain(f"\n  also in {(BUILD / 'demo').relative_to(ROOT)}/report.txt and report.json\n")
@@ -102,12 +105,15 @@ def demonstrate(machine, console, keys, scale):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kubeconfig", help="run on this cluster instead of a local one")
-    parser.add_argument("--phases", default="abc", help="which of (a), (b), (c) to run")
+    parser.add_argument("--phases", help="which of (a), (b), (c), (d) to run; by default all, but for (d) on a cluster of your own: it splits the local node")
     arguments = parser.parse_args()
     console, keep = Console(), os.environ.get("KEEP") == "1"
     machine = OwnCluster(console, keep, arguments.kubeconfig) if arguments.kubeconfig else LocalMachine(console, keep)
+    keys = arguments.phases or ("abc" if arguments.kubeconfig else "abcd")
+    if arguments.kubeconfig and own_cores.PHASE.key in keys:
+        parser.error("(d) splits the local node in two; it cannot run on a cluster of your own")
     scale = float(os.environ.get("DEMO_SCALE", "1"))
-    return exit_status("demo", console, lambda: demonstrate(machine, console, arguments.phases, scale))
+    return exit_status("demo", console, lambda: demonstrate(machine, console, keys, scale))
 
 
 if __name__ == "__main__":

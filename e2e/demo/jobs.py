@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import pathlib
+import re
 import string
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAMES = ["vision", "speech", "text"]
+NEIGHBOUR = "neighbour"  # of the fourth situation alone: own_cores.py
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,3 +106,19 @@ def manifest(name, phase, site, scale=1.0, digest="sampled", arguments=None, min
         mode=json.dumps(phase.mode), loader=phase.loader, lowering=phase.lowering, digest=digest, min=min_workers,
         arguments=json.dumps(arguments), mounts=json.dumps(site.mounts), volumes=json.dumps(site.volumes),
     )  # fmt: skip
+
+
+def without_pod_share(text):
+    """A manifest without the share of the pod as a whole: Kubernetes 1.34 resizes no container of a pod that has one."""
+    text, found = re.subn(r"(?:\n        #[^\n]*)*\n        resources:\n          requests:[^\n]*\n          limits:[^\n]*", "", text)
+    assert found == 1
+    return text
+
+
+def on_node(text, node):
+    """A manifest whose trainer runs on that node. Not by nodeSelector: its data workers would inherit that."""
+    before = "        securityContext:\n          runAsNonRoot"
+    assert text.count(before) == 1
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return text.replace(before, f"        affinity: {json.dumps(affinity)}\n" + before)

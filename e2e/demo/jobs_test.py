@@ -29,7 +29,7 @@ def test_the_pod_as_a_whole_has_the_share_of_its_containers(name):
     pod, trainer, feeder, worker = requests
     assert pod == trainer + feeder
     assert limits[:2] == [pod, feeder], "the trainer container has no limit of its own: it may use what the feeder leaves"
-    assert limits[2:] == [500] and worker < 500, "a worker starts faster than its share while nobody else wants the CPU"
+    assert limits[2:] == [500] and worker < 500, "a worker starts faster than its share while no other pod wants the CPU"
 
 
 def test_the_plain_phase_has_no_workers():
@@ -56,5 +56,24 @@ def test_an_own_cluster_needs_no_claims():
 
 def test_the_scripts_go_into_the_config_map_without_their_tests():
     files = json.loads(jobs.scripts_config_map("sluice-demo"))["data"]
-    assert sorted(files) == ["accelerator.py", "train.py", "workloads.py"]
+    assert sorted(files) == ["accelerator.py", "neighbour.py", "ranks.py", "train.py", "workloads.py"]
     assert files["train.py"] == (pathlib.Path(jobs.__file__).parent / "train/train.py").read_text()
+
+
+def test_a_trainer_is_bound_to_its_host_and_its_data_workers_are_not():
+    text = jobs.on_node(lines_text("vision"), "first")
+    assert '"values": ["first"]' in text and "nodeSelector" not in text.split("affinity")[0]
+
+
+def test_without_the_share_of_the_whole_pod_the_containers_keep_theirs():
+    text = jobs.without_pod_share(lines_text("vision"))
+    assert re.findall(r"requests: {cpu: (\d+)m", text) == ["100", "300", "200"]
+
+
+def lines_text(name):
+    return jobs.manifest(name, SHIPPED, jobs.local_site("sluice-demo", "/cache/venv", FOLDERS))
+
+
+def test_the_second_trainer_asks_for_cores_and_takes_no_data_workers():
+    text = jobs.manifest(jobs.NEIGHBOUR, SHIPPED, jobs.local_site("sluice-demo", "/cache/venv", FOLDERS), arguments=["10"])
+    assert 'mode: "Off"' in text and "requests: {cpu: 800m" in text and 'args: ["10"]' in text

@@ -1,7 +1,7 @@
 """What must be there before jobs can run: packages, programs, cluster, images, data sets, the chart.
 
-Every step is quick when its result is already there, and says how long it took. What a run makes it takes away again
-(the cluster, or on a user's own cluster the release and the namespaces); what it only builds stays cached.
+Every step is quick when its result is already there, and says how long it took. A run takes away the cluster that it made, or on a user's own cluster
+the release and the namespaces. Built programs stay cached.
 """
 
 import os
@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 
+from background import Background
 from console import DemoError, run
-from jobs import NAMES, WORK, local_site, own_cluster_site, scripts_config_map
+from jobs import NAMES, NEIGHBOUR, WORK, local_site, own_cluster_site, scripts_config_map
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "toolchain"))
@@ -21,6 +22,7 @@ from cache_folder import cache_folder  # noqa: E402
 CLUSTER = ROOT / "e2e/cluster"
 BUILD = ROOT / "build"
 PROGRAMS = ["sluice-operator", "sluice-feeder", "sluice-worker", "kubectl-sluice"]
+SECOND_NODE_CPU = "600m"
 RELEASE, RELEASE_NAMESPACE, JOBS_NAMESPACE = "sluice", "sluice-system", "sluice-demo"
 
 
@@ -49,11 +51,15 @@ class LocalMachine:
                             "sudo make demo; or run on a cluster of your own: make demo KUBECONFIG=FILE")  # fmt: skip
         self._step("Debian packages for building and for the cluster",
                    [ROOT / "toolchain/install.sh", "build"], [ROOT / "toolchain/install.sh", "cluster"])  # fmt: skip
-        self._step("Python environment with PyTorch", [ROOT / "toolchain/python.sh"])
-        self.build()
-        self._step("Kubernetes, etcd, CoreDNS and Helm from source (minutes the first time, then cached)",
-                   [CLUSTER / "build-binaries.sh"])  # fmt: skip
-        self.make_datasets()
+        # What takes longest, and is needed last, runs beside the rest.
+        binaries = CLUSTER / "build-binaries.sh"
+        with Background([binaries], f"`{binaries}` shows it again") as cluster_programs:
+            self._step("Python environment with PyTorch", [ROOT / "toolchain/python.sh"])
+            self.build()
+            self.make_datasets()
+            self._step("a first result, without Kubernetes: our loader beside PyTorch's", [ROOT / "e2e/demo/try.sh", BUILD])
+            with self._console.step("Kubernetes, etcd, CoreDNS and Helm from source, begun above (minutes the first time, then cached)"):
+                cluster_programs.wait()
         self.start_cluster()
         self.load_images()
 
@@ -83,6 +89,16 @@ class LocalMachine:
                     "--add", f"{BUILD / 'bundle'}:/opt/sluice", "--mkdir", "/tmp"],
                    [CLUSTER / "trainer-image.sh"],
                    [CLUSTER / "cluster.sh", "load", archive, cache_folder() / "images/trainer.tar"])  # fmt: skip
+
+    def split(self):
+        """Makes a part of the machine's CPU a second node. Returns the name of the first."""
+        self._step(f"a second node, of {SECOND_NODE_CPU} of the same CPU",
+                   [CLUSTER / "cluster.sh", "second-node", SECOND_NODE_CPU, cache_folder() / "images/sluice.tar", cache_folder() / "images/trainer.tar"])  # fmt: skip
+        return os.environ.get("CLUS_NAME", "sluice-demo") + "-node"
+
+    def unite(self):
+        """One node again, as split() found it."""
+        run([CLUSTER / "cluster.sh", "one-node"], f"{CLUSTER}/cluster.sh status", capture="all")
 
     def install(self, cluster):
         """The namespaces, the volumes, the scripts and the chart."""
@@ -161,11 +177,20 @@ def install(cluster, console, volumes, values):
     with console.step("helm install sluice"):
         cluster.apply(namespace_manifest(RELEASE_NAMESPACE) + namespace_manifest(JOBS_NAMESPACE) + volumes)
         cluster.apply(scripts_config_map(JOBS_NAMESPACE))
-        every = {"decisionIntervalSeconds": 3, "metrics.windowSeconds": 15, "metrics.staleSeconds": 20, **values}
+        # One node: with resizing, feeders would take the cores that data workers are to show themselves on.
+        every = {"decisionIntervalSeconds": 3, "metrics.windowSeconds": 15, "metrics.staleSeconds": 20,
+                 "feeder.resize.enabled": "false", **values}  # fmt: skip
         settings = [word for key, value in every.items() for word in ("--set", f"{key}={value}")]
         run([tool("helm"), "upgrade", "--install", RELEASE, str(ROOT / "helm/sluice"), "--kubeconfig", cluster.kubeconfig,
              "--namespace", RELEASE_NAMESPACE, "--wait", "--timeout", "120s", *settings],
             f"kubectl -n {RELEASE_NAMESPACE} describe pods", capture="all")  # fmt: skip
+
+
+def set_resizing(cluster, enabled):
+    """Whether the operator resizes feeders from now on."""
+    run([tool("helm"), "upgrade", RELEASE, str(ROOT / "helm/sluice"), "--kubeconfig", cluster.kubeconfig, "--namespace", RELEASE_NAMESPACE,
+         "--reuse-values", "--set", f"feeder.resize.enabled={str(enabled).lower()}", "--wait", "--timeout", "120s"],
+        f"kubectl -n {RELEASE_NAMESPACE} describe pods", capture="all")  # fmt: skip
 
 
 def uninstall(cluster, console):
@@ -180,7 +205,7 @@ def uninstall(cluster, console):
 def delete_jobs(cluster):
     """Deletes the demo's jobs and waits until their pods are gone."""
     found = cluster.items(f"/apis/sluice.dev/v1alpha1/namespaces/{JOBS_NAMESPACE}/trainingjobs")
-    names = [job["metadata"]["name"] for job in found if job["metadata"]["name"] in NAMES]
+    names = [job["metadata"]["name"] for job in found if job["metadata"]["name"] in [*NAMES, NEIGHBOUR]]
     if names:
         cluster.kubectl("-n", JOBS_NAMESPACE, "delete", "trainingjob", *names, "--timeout=60s")
     cluster.wait_for("the end of the jobs' pods", lambda: not cluster.items(f"/api/v1/namespaces/{JOBS_NAMESPACE}/pods", labelSelector="sluice.dev/job"),

@@ -1,6 +1,6 @@
 """The report of a run: pure functions from what was recorded to figures, checks and text.
 
-Accelerator utilisation has four names here, because each is right for somebody:
+Accelerator utilisation has four names here, because each answers another question:
   in the loop  compute / (compute + data wait) of the training loop without its first wait (MLPerf Storage's AU)
   second half  the same over the second half of a job's samples: the pace once its workers have come
   allocated    compute / time for which the job held its accelerator: what the job's owner pays for, start-up included
@@ -87,6 +87,55 @@ def checks(phases):
     return found
 
 
+MOST_SLOWER = 1.02  # of the second trainer, by its seconds per step
+LEAST_SPEED = 0.97  # of vision on its host's own cores, by its utilisation with data workers
+
+
+def own_cores_checks(figures, phases):
+    """The same of own_cores.run(); `figures` may be None."""
+    if figures is None:
+        return []
+    host, remote, neighbour = figures["on_host"], figures["with_workers"], figures["neighbour"]
+    alone = neighbour["alone_seconds_per_step"]
+    slower = neighbour["seconds_per_step"] / max(alone)
+    noise = max(alone) / min(alone)  # of the machine: a smaller difference than that between two runs alone says nothing
+    found = [
+        (f"(d) free cores of the host come first: the feeder grew from {figures['feeder_cores_at_start']:.2f} "
+         f"to {host['feeder_cores']:.2f} cores, and no data worker started",
+         host["feeder_cores"] > figures["feeder_cores_at_start"] and host["most_workers_desired"] == 0),
+        (f"(d) utilisation is the same: {host['utilisation_percent']:.1f} % on the host's own cores, {remote['utilisation_percent']:.1f} % with data workers",
+         host["utilisation_percent"] >= LEAST_SPEED * remote["utilisation_percent"]),
+        (f"(d) a second trainer had its cores back: the feeder shrank to {remote['feeder_cores']:.2f} cores, and data workers took over",
+         remote["feeder_cores"] < host["feeder_cores"] and remote["most_workers_ready"] > 0),
+        (f"(d) the second trainer's steps took {100 * (slower - 1):+.1f} % of their time alone; "
+         f"at most {100 * (MOST_SLOWER - 1):+.0f} %, and the {100 * (noise - 1):.1f} % between its two runs alone",
+         slower <= MOST_SLOWER * noise),
+        ("(d) every sample of every epoch was seen exactly once", figures["complete"]),
+        (f"(d) CPU requested never exceeded what the nodes have: {figures['cpu']['most_requested_cores']:.2f} of {figures['cpu']['allocatable_cores']:.2f} cores",
+         figures["cpu"]["most_requested_cores"] <= figures["cpu"]["allocatable_cores"] + 1e-6),
+    ]  # fmt: skip
+    shipped = next((phase["jobs"]["vision"]["digests"] for phase in phases if phase["key"] == "c" and "vision" in phase["jobs"]), [])
+    if len(shipped) > 1:  # of whole epochs: a part of one is other work
+        found.append(("batches of (d) are those of (c), in the same order", figures["digests"][: len(shipped)] == shipped))
+    return found
+
+
+def own_cores_lines(figures):
+    if figures is None:
+        return []
+    host, remote, neighbour = figures["on_host"], figures["with_workers"], figures["neighbour"]
+    return [
+        f"  (d) {figures['title']}",
+        f"      vision on its host alone   utilisation {host['utilisation_percent']:5.1f} %, feeder {host['feeder_cores']:.2f} cores, "
+        f"at most {host['most_workers_desired']} workers",
+        f"      beside a second trainer    utilisation {remote['utilisation_percent']:5.1f} %, feeder {remote['feeder_cores']:.2f} cores, "
+        f"at most {remote['most_workers_ready']} workers",
+        f"      second trainer             seconds a step: alone {' and '.join(f'{seconds:.4f}' for seconds in neighbour['alone_seconds_per_step'])}, "
+        f"beside vision {neighbour['seconds_per_step']:.4f}",
+        "",
+    ]  # fmt: skip
+
+
 def figure(value):
     return "-" if value is None else f"{value:.1f}"
 
@@ -98,12 +147,17 @@ def ratio(value, base):
 def text(run):
     """The report for people. `run` is what goes to report.json."""
     lines = ["", "Sluice demo", f"  {run['date']}   {run['machine']}", f"  {run['versions']}", ""]
-    lines += [f"  ({phase['key']}) {phase['title']}" for phase in run["phases"]]
-    accelerators = {job["accelerator"] for job in run["phases"][0]["jobs"].values()}
-    lines += ["", "  accelerators:"] + [f"    {name}" for name in sorted(accelerators)] + [""]
-    lines += utilisation_table(run["phases"]) + [""] + completion_table(run["phases"]) + [""] + scaling_lines(run["phases"]) + [""]
+    lines += phases_lines(run["phases"]) if run["phases"] else []  # only (d) was asked for
+    lines += own_cores_lines(run.get("own_cores"))
     lines += [f"  {'ok   ' if holds else 'FAILS'} {what}" for what, holds in run["checks"]]
     return "\n".join(lines)
+
+
+def phases_lines(phases):
+    accelerators = {job["accelerator"] for job in phases[0]["jobs"].values()}
+    lines = [f"  ({phase['key']}) {phase['title']}" for phase in phases]
+    lines += ["", "  accelerators:"] + [f"    {name}" for name in sorted(accelerators)] + [""]
+    return lines + utilisation_table(phases) + [""] + completion_table(phases) + [""] + scaling_lines(phases) + [""]
 
 
 UTILISATIONS = {"in_loop_percent": "in the loop", "second_half_percent": "second half", "allocated_percent": "allocated",

@@ -153,3 +153,47 @@ def test_the_report_shows_ratios_to_the_plain_phase():
     run = {"date": "today", "machine": "m", "versions": "v", "phases": phases, "checks": report.checks(phases)}
     text = report.text(run)
     assert "1.80x" in text and "2.00x" in text and "FAILS" not in text
+
+
+def own_cores(**changes):
+    found = {"title": "own cores", "feeder_cores_at_start": 0.3, "complete": True, "digests": ["y", "z"],
+             "on_host": {"utilisation_percent": 95.0, "feeder_cores": 1.0, "most_workers_desired": 0},
+             "with_workers": {"utilisation_percent": 95.5, "feeder_cores": 0.4, "most_workers_ready": 2},
+             "neighbour": {"alone_seconds_per_step": [0.0197, 0.0200], "seconds_per_step": 0.0202},
+             "cpu": {"most_requested_cores": 1.6, "allocatable_cores": 1.7}}  # fmt: skip
+    for name, value in changes.items():
+        found[name] = {**found[name], **value} if isinstance(value, dict) else value
+    return found
+
+
+@pytest.mark.parametrize("name, changes, failing", [
+    ("all well", {}, []),
+    ("the feeder did not grow", {"on_host": {"feeder_cores": 0.3}}, ["(d) free cores", "(d) a second trainer had"]),
+    ("a worker started beside free cores", {"on_host": {"most_workers_desired": 1}}, ["(d) free cores"]),
+    ("slow on its host", {"on_host": {"utilisation_percent": 80.0}}, ["(d) utilisation"]),
+    ("the feeder kept the cores", {"with_workers": {"feeder_cores": 1.0}}, ["(d) a second trainer had"]),
+    ("no worker took over", {"with_workers": {"most_workers_ready": 0}}, ["(d) a second trainer had"]),
+    ("the second trainer is slower", {"neighbour": {"seconds_per_step": 0.0208}}, ["(d) the second trainer's steps"]),
+    ("the second trainer is as much slower as its runs alone differ", {"neighbour": {"seconds_per_step": 0.0205}}, []),
+    ("a noisy machine", {"neighbour": {"alone_seconds_per_step": [0.0186, 0.0200], "seconds_per_step": 0.0218}}, []),
+    ("samples missing", {"complete": False}, ["(d) every sample"]),
+    ("too much CPU", {"cpu": {"most_requested_cores": 1.8}}, ["(d) CPU requested"]),
+    ("another order", {"digests": ["z", "y"]}, ["batches of (d)"]),
+])  # fmt: skip
+def test_checks_of_the_fourth_situation(name, changes, failing):
+    shipped = figures("c", "y", 3)
+    shipped["jobs"]["vision"]["digests"] = ["y", "z"]
+    failed = [what for what, holds in report.own_cores_checks(own_cores(**changes), [shipped]) if not holds]
+    assert len(failed) == len(failing) and all(what.startswith(start) for what, start in zip(failed, failing))
+    assert report.own_cores_checks(None, [shipped]) == []
+
+
+def test_the_fourth_situation_alone_has_a_report_of_its_own():
+    run = {"date": "today", "machine": "m", "versions": "v", "phases": [], "own_cores": own_cores(), "checks": report.own_cores_checks(own_cores(), [])}
+    assert "alone 0.0197 and 0.0200, beside vision 0.0202" in report.text(run)
+
+
+def test_batches_are_compared_by_whole_epochs_only():
+    names = [what for what, _ in report.own_cores_checks(own_cores(), [figures("c", "y", 3)])]
+    assert not any("batches" in name for name in names)
+    assert "second trainer" in "\n".join(report.own_cores_lines(own_cores()))

@@ -15,6 +15,8 @@ RULES = ROOT / "helm/sluice/alerts/sluice.yaml"
 PROMTOOL = cache_folder() / "packages/prometheus/usr/bin/promtool"
 JOB = 'job_namespace="a", training_job="b"'
 
+DAY = 86400  # seconds; the first minute of a situation is Unix time 0
+
 # A cluster in which nothing is wrong: a decision each 5 s, a job that waits 5 % of its time.
 WELL = {
     "sluice_operator_decisions_total": "0+12x60",
@@ -22,6 +24,9 @@ WELL = {
     'sluice_operator_reconcile_errors_total{controller="training_job"}': "3x60",
     f'sluice_job_workers{{state="desired", {JOB}}}': "4x60",
     f'sluice_job_workers{{state="ready", {JOB}}}': "2x5 4x55",
+    f"sluice_feeder_remote_workers{{{JOB}}}": "0x5 4x55",
+    'sluice_operator_watch_age_seconds{resource="pods"}': "1+1x58 0x1",
+    f"sluice_certificate_expiry_timestamp_seconds{{{JOB}}}": f"{29 * DAY}x60",
     f"sluice_worker_errors_total{{{JOB}}}": "1x60",
     f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+3x60",
     f'sluice_trainer_step_seconds_total{{phase="compute", {JOB}}}': "0+57x60",
@@ -35,8 +40,17 @@ SITUATIONS = {
     "one question failed": ({'sluice_operator_metrics_queries_total{result="failed"}': "0x50 1x10"}, set()),
     "steps fail": ({'sluice_operator_reconcile_errors_total{controller="training_job"}': "0+1x60"}, {"SluiceReconcileErrors"}),
     "a worker stays pending": ({f'sluice_job_workers{{state="ready", {JOB}}}': "3x60"}, {"SluiceWorkersNotReady"}),
+    "the feeder reaches no worker": ({f"sluice_feeder_remote_workers{{{JOB}}}": "0x60"}, {"SluiceWorkersUnused"}),
+    "the feeder lost its workers for five minutes": ({f"sluice_feeder_remote_workers{{{JOB}}}": "4x50 0x5 4x5"}, set()),
+    "a watch is dead": ({'sluice_operator_watch_age_seconds{resource="pods"}': "0+60x60"}, {"SluiceWatchSilent"}),
+    "a certificate is not renewed": ({f"sluice_certificate_expiry_timestamp_seconds{{{JOB}}}": f"{20 * DAY}x60"}, {"SluiceCertificateExpires"}),
+    "a certificate is renewed late": ({f"sluice_certificate_expiry_timestamp_seconds{{{JOB}}}": f"{20 * DAY}x50 {90 * DAY}x10"}, set()),
     "batches fail": ({f"sluice_worker_errors_total{{{JOB}}}": "0+2x60"}, {"SluiceWorkerErrors"}),
     "a job waits": ({f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+30x60"}, {"SluiceJobWaitsForData"}),
+    "one of three ranks waits": ({
+        f'sluice_trainer_step_seconds_total{{phase="data_wait", rank="{rank}", {JOB}}}': f"0+{waits}x60" for rank, waits in enumerate((0, 30, 0))} | {
+        f'sluice_trainer_step_seconds_total{{phase="compute", rank="{rank}", {JOB}}}': f"0+{60 - waits}x60" for rank, waits in enumerate((0, 30, 0))},
+        {"SluiceJobWaitsForData"}),
     "a job waited for ten minutes": ({f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+3x40 120+30x10 420+3x10"}, set()),
 }  # fmt: skip
 
@@ -64,12 +78,13 @@ def firing(series, folder):
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_who_is_called_and_when(situation, tmp_path):
     changed, expected = SITUATIONS[situation]
-    assert set(changed) <= set(WELL)
+    known = {re.sub(r'rank="\d+", ', "", series) for series in changed}
+    assert known <= set(WELL)
     assert firing({**WELL, **changed}, tmp_path) == expected
 
 
 def test_every_alert_has_a_situation_and_a_page_that_exists():
-    alerts, pages = values_of("alert"), values_of("runbook")
+    alerts, pages = values_of("alert"), values_of("runbook_url")
     assert set(alerts) == set().union(*(expected for _, expected in SITUATIONS.values()))
     assert len(alerts) == len(pages) == len(values_of("summary")) == len(values_of("labels"))
     assert all((ROOT / page).is_file() for page in pages), pages

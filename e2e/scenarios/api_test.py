@@ -15,6 +15,7 @@ JOB = {
         "dataWorkers": {"resources": {"requests": {"cpu": "500m"}}},
     },
 }
+IGNORE_DISRUPTIONS = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
 POOL = {
     "apiVersion": "sluice.dev/v1alpha1",
     "kind": "DataWorkerPool",
@@ -51,10 +52,17 @@ def try_apply(bed, manifest):
     ("metadata.name", "1st", "metadata.name", "rename the job"),
     ("spec.trainer.replicas", 0, "spec.trainer.replicas", "greater than or equal to 1"),
     ("spec.trainer.container", "other", "spec.trainer.container", "correct it or leave it out"),
+    ("spec.trainer.elasticPolicy", {"minReplicas": 2}, "spec.trainer.elasticPolicy", "lower it or raise replicas"),
+    ("spec.trainer.podFailurePolicy", {"rules": [{"action": "FailIndex"}]}, "spec.trainer.podFailurePolicy", "FailJob"),
+    ("spec.trainer", {**JOB["spec"]["trainer"], "replicas": 2, "podFailurePolicy": IGNORE_DISRUPTIONS}, "spec.trainer.podFailurePolicy", "use Count or FailJob"),
+    ("spec.trainer.backoffLimit", -1, "spec.trainer.backoffLimit", "greater than or equal to 0"),
     ("spec.trainer.template.spec.containers", [], "spec.trainer.template.spec.containers", "add the one that trains"),
     ("spec.trainer.template.spec.containers", [{"name": "sluice-feeder"}], "spec.trainer.template.spec.containers", "rename the container"),
     ("spec.trainer.template.spec.restartPolicy", "Always", "spec.trainer.template.spec.restartPolicy", "must be Never or OnFailure"),
-    ("spec.dataWorkers.resources", None, "spec.dataWorkers.resources", "Required value"),
+    ("spec.dataWorkers.autoResources", {}, "spec.dataWorkers.autoResources", "leave one of them out"),
+    ("spec.dataWorkers", {"autoResources": {"minMemory": "9Gi"}}, "spec.dataWorkers.autoResources", "lower it or raise maxMemory"),
+    ("spec.dataWorkers", {"autoResources": {"minMemory": "1Mi"}}, "spec.dataWorkers.autoResources", "at least 16Mi"),
+    ("spec.dataWorkers", {"autoResources": {"cpu": "50m"}}, "spec.dataWorkers.autoResources", "at least 100m"),
     ("spec.dataWorkers.resources", {"requests": {"memory": "1Gi"}}, "spec.dataWorkers.resources.requests", "set it, for example cpu: 500m"),
     ("spec.dataWorkers.resources.requests.cpu", "0", "spec.dataWorkers.resources.requests", "must be positive"),
     ("spec.dataWorkers.resources.requests.cpu", "half", "spec.dataWorkers.resources.requests.cpu", "should match"),
@@ -77,9 +85,13 @@ def test_a_wrong_training_job_is_refused(bed, path, value, field, way_out):
 
 @pytest.mark.parametrize("path, value", [
     ("spec.dataWorkers.resources.requests.cpu", 2),
+    ("spec.dataWorkers", {"max": 4}),
+    ("spec.dataWorkers", {"autoResources": {"cpu": 1, "firstMemory": "2Gi", "minMemory": "1Gi", "maxMemory": "4Gi"}}),
     ("spec.dataWorkers.placement", "Remote"),
     ("spec.feeder", {"resources": {"limits": {"cpu": "1"}}, "arena": "2Gi"}),
     ("spec.trainer.container", "trainer"),
+    ("spec.trainer.podFailurePolicy", IGNORE_DISRUPTIONS),
+    ("spec.trainer", {**JOB["spec"]["trainer"], "replicas": 4, "elasticPolicy": {"minReplicas": 2}, "podFailurePolicy": IGNORE_DISRUPTIONS}),
     ("metadata.name", "a" * 50),
 ])  # fmt: skip
 def test_a_right_training_job_is_accepted(bed, path, value):

@@ -70,10 +70,10 @@ class Bed:
         self.wait_for("the job's success", ended, seconds)
         return self.events()[-1]
 
-    def start_numbered(self, epochs, min_workers=2):
+    def start_numbered(self, epochs, min_workers=2, further_arguments=()):
         """Starts vision over the data set in which a label is an image, so that its census counts images."""
         delete_jobs(self.cluster)
-        arguments = ["--data", f"/data/numbered-{NUMBERED}", "--epochs", str(epochs)]
+        arguments = ["--data", f"/data/numbered-{NUMBERED}", "--epochs", str(epochs), *further_arguments]
         self.cluster.apply(jobs.manifest("vision", jobs.PHASES[2], self.site, digest="full", arguments=arguments, min_workers=min_workers))
 
     def ready_workers(self):

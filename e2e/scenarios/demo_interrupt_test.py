@@ -1,4 +1,4 @@
-"""Whoever interrupts `make demo`, and when: nothing is left on the machine. On a second cluster, beside the first."""
+"""`make demo`, interrupted at any moment, leaves nothing on the machine. On a second cluster, beside the first."""
 
 import os
 import signal

@@ -13,6 +13,9 @@ from jobs import PHASES
 DASHBOARD = json.loads((ROOT / "helm/sluice/dashboards/sluice.json").read_text())
 VARIABLES = {"$__rate_interval": "10s", "$__range": "5m", "$namespace": ".*", "$job": ".*"}
 SCALE = 0.6
+# The demo's scripts say nothing of their end; plan_test.py has one that does.
+ONLY_WHERE_ANNOUNCED = {"sluice_trainer_remaining_samples"}
+ONLY_WHERE_CACHED = "sluice_cache_"  # of jobs with SLUICE_CACHE_DIR, which no job here has
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +72,9 @@ def test_the_dashboards_variables_have_values(bed, phase, variable):
 
 def test_the_documented_metrics_are_the_exported_ones(bed, phase):
     documented = set(re.findall(r"`(sluice_[a-z_]+)`", (ROOT / "docs/metrics.md").read_text()))
+    documented = {name for name in documented if not name.startswith(ONLY_WHERE_CACHED)}
     figures, began = phase
     at = began + 0.7 * figures["jobs"]["vision"]["completion_seconds"]
     names = {answer["metric"]["__name__"] for answer in bed.query('count by (__name__) ({__name__=~"sluice_.+"})', at=at)}
     exported = {re.sub(r"(_bucket|_sum|_count)$", "", name) for name in names}
-    assert exported == documented
+    assert exported == documented - ONLY_WHERE_ANNOUNCED

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def nobody_else_writes(bed):
+def no_other_writer(bed):
     """The suites say what a server does by itself: the operator, which would answer their TrainingJobs, stands aside."""
     operator = ["-n", RELEASE_NAMESPACE, "scale", "deployment", "-l", "app.kubernetes.io/component=operator"]
     pods = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods"
@@ -22,7 +22,7 @@ def nobody_else_writes(bed):
     bed.kubectl("-n", RELEASE_NAMESPACE, "rollout", "status", "deployment", "-l", "app.kubernetes.io/component=operator", "--timeout=90s")
 
 
-@pytest.mark.usefixtures("nobody_else_writes")
+@pytest.mark.usefixtures("no_other_writer")
 @pytest.mark.parametrize("program", [
     "src/kube/sluice_kube_test",
     "src/kube/fake/sluice_kube_fake_test",  # the suite that the fake API server passes, too

@@ -1,8 +1,7 @@
 """Every field of both kinds is changed to another valid value, to nothing, to an invalid value, and back (as Acto does).
 
-After each change the children are what a job that was made like that has, and the status belongs to what was asked for; after the
-way back everything is as before; a refused change leaves no trace. The tables name every field of the schemas: a new field without
-a line in them fails.
+After each change the children are those of a job that was made like that, and the status belongs to the new spec. After the way back everything is as
+before. A refused change leaves no trace. The tables name every field of the schemas: a new field without a line in them fails.
 """
 
 import copy
@@ -22,16 +21,46 @@ BASE = {
         "containers": [{
             "name": "trainer", "image": "localhost/none:1", "imagePullPolicy": "Never", "resources": {"requests": {"cpu": "10m"}},
             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}]}}},
-    "dataWorkers": {"max": 4, "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}},
+    "dataWorkers": {"max": 4, "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}, "template": {"metadata": {}, "spec": {}}},
     "mode": "Recommend",
 }  # fmt: skip
 IMMUTABLE = "immutable"
+
+# Of a pod template: field -> (valid, invalid).
+POD_FIELDS = {
+    "initContainers": ([{"name": "first", "image": "localhost/none:2"}], "x"),
+    "volumes": ([{"name": "other", "emptyDir": {}}], {"a": {}}),
+    "securityContext": ({"runAsUser": 65533}, "root"),
+    "imagePullSecrets": ([{"name": "pull"}], "pull"),
+    "tolerations": ([{"operator": "Exists"}], ["all"]),
+    "hostAliases": ([{"ip": "127.0.0.1", "hostnames": ["x"]}], {"x": "127.0.0.1"}),
+    "nodeSelector": ({"a": "b"}, {"a": 1}),
+    "dnsConfig": ({"nameservers": ["127.0.0.1"]}, "127.0.0.1"),
+}  # fmt: skip
+# Of spec.dataWorkers.template, too, where these are the workers'.
+WORKER_FIELDS = POD_FIELDS | {
+    "initContainers": ([{"name": "sluice-bundle", "resources": {"limits": {"cpu": "1"}}}], "x"),
+    "containers": ([{"name": "sluice-worker", "env": [{"name": "A", "value": "B"}]}], [{"name": 7}]),
+    "affinity": ({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, "here"),
+    "topologySpreadConstraints": ([{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}], "zone"),
+    "priorityClassName": ("low", 1),
+    "serviceAccountName": ("trainer", ["trainer"]),
+    "schedulerName": ("other", {}),
+}  # fmt: skip
+OF_OURS = ("initContainers", "volumes", "securityContext")  # what a worker's template says itself; the rest is "theirs"
 
 # field -> (valid', invalid, what an empty one means). Empty: "default" (accepted), or a part of the refusal.
 JOB_FIELDS = {
     "trainer.replicas": (2, 0, "default"),
     "trainer.container": ("trainer", "other", "default"),
-    "trainer.template.metadata": ({"labels": {"a": "b"}}, "text", "default"),
+    "trainer.elasticPolicy.minReplicas": (1, 2, "default"),
+    "trainer.backoffLimit": (2, -1, "default"),
+    "trainer.activeDeadlineSeconds": (60, 0, "default"),
+    "trainer.ttlSecondsAfterFinished": (60, -1, "default"),
+    "trainer.podFailurePolicy.rules": ([{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [2]}}], [{"action": "FailIndex"}], "default"),
+    "trainer.successPolicy.rules": ([{"succeededIndexes": "0"}], [], "default"),
+    "trainer.template.metadata.labels": ({"a": "b"}, "text", "default"),
+    "trainer.template.metadata.annotations": ({"a": "b"}, {"a": 1}, "default"),
     "trainer.template.spec.restartPolicy": ("OnFailure", "Always", "default"),
     "trainer.template.spec.containers": ([{"name": "trainer", "image": "localhost/none:2"}], [], "Required"),
     "feeder.resources.requests": ({"cpu": "300m"}, {"cpu": "half"}, "default"),
@@ -41,19 +70,31 @@ JOB_FIELDS = {
     "dataWorkers.max": (2, -1, "default"),
     "dataWorkers.resources.requests": ({"cpu": "20m"}, {"cpu": "0"}, "requests.cpu"),
     "dataWorkers.resources.limits": ({"cpu": "1"}, {"cpu": "1m"}, "default"),
+    "dataWorkers.autoResources.cpu": ("500m", "1m", "default"),
+    "dataWorkers.autoResources.firstMemory": ("64Mi", "much", "default"),
+    "dataWorkers.autoResources.minMemory": ("64Mi", "1Mi", "default"),
+    "dataWorkers.autoResources.maxMemory": ("2Gi", "1Mi", "default"),
     "dataWorkers.placement": ("Remote", "Elsewhere", "default"),
     "mode": ("Auto", "auto", "default"),
     "priority": (7, 1000001, "default"),
     "weight": (200, 0, "default"),
     "suspend": (True, "perhaps", "default"),
+    **{f"trainer.template.spec.{name}": (*values, "default") for name, values in POD_FIELDS.items()},
+    "dataWorkers.template.metadata.labels": ({"a": "b"}, "text", "default"),
+    "dataWorkers.template.metadata.annotations": ({"a": "b"}, {"a": 1}, "default"),
+    **{f"dataWorkers.template.spec.{name}": (*values, "default") for name, values in WORKER_FIELDS.items()},
 }  # fmt: skip
 # Of these, what is built into the trainer's pods when they are made does not follow later; all else does.
 OF_THE_START = ("feeder.", "dataWorkers.placement")
 POOL_FIELDS = {
     "jobName": ("other", "", "Required"),
     "replicas": (1, -1, "default"),
-    "template.metadata": ({"labels": {"a": "b"}}, "text", "restored"),
+    "workerResources.requests": ({"cpu": "30m"}, {"cpu": "half"}, "restored"),
+    "workerResources.limits": ({"cpu": "1"}, {"cpu": "half"}, "restored"),
+    "template.metadata.labels": ({"a": "b"}, "text", "restored"),
+    "template.metadata.annotations": ({"a": "b"}, {"a": 1}, "restored"),
     "template.spec.containers": ([{"name": "other", "image": "localhost/none:2"}], [], "Required"),
+    **{f"template.spec.{name}": (*values, "restored" if name in OF_OURS else "theirs") for name, values in POD_FIELDS.items()},
 }
 
 
@@ -194,6 +235,9 @@ def test_a_field_of_a_training_job(bed, subject, path):
     if path.startswith("trainer."):
         refused_without_a_trace(at(path, valid), IMMUTABLE)
         return
+    if path.startswith("dataWorkers.autoResources."):
+        refused_without_a_trace(at(path, valid), "leave one of them out")
+        return
 
     # To another value: the children of a job that was changed are those of one that was made so.
     assert subject.refusal("trainingjob", at(path, valid)) == ""
@@ -219,6 +263,17 @@ def test_a_field_of_a_training_job(bed, subject, path):
     assert subject.job()["spec"] == original
 
 
+def test_workers_whose_size_is_left_to_sluice_and_back(bed, subject):
+    before, resources = subject.settled(), BASE["dataWorkers"]["resources"]
+    bounds = {path.split(".")[-1]: values[0] for path, values in JOB_FIELDS.items() if path.startswith("dataWorkers.autoResources.")}
+    assert subject.refusal("trainingjob", at("dataWorkers", {"resources": None, "autoResources": bounds})) == ""
+    changed = subject.settled()
+    assert changed["pool"]["template"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "64Mi"}
+    assert changed == fresh_children(bed, {**BASE, "dataWorkers": {"max": 4, "autoResources": bounds}})
+    assert subject.refusal("trainingjob", at("dataWorkers", {"resources": resources, "autoResources": None})) == ""
+    assert subject.settled() == before
+
+
 def test_the_number_of_workers_follows_and_comes_back(bed, subject):
     before = subject.settled()
     for replicas in (2, 1, None, 0):
@@ -236,12 +291,12 @@ def test_what_the_operator_owns_of_a_pool_is_put_right(bed, subject, path):
     assert path.split(".")[0] in refusal, refusal or "accepted"
     assert subject.settled() == before
     refusal = subject.refusal("dataworkerpool", at(path, None))
-    assert refusal == "" if empty == "restored" else empty in refusal
+    assert refusal == "" if empty in ("restored", "theirs") else empty in refusal
     bed.wait_for("the pool's template", lambda: subject.settled() == before)
     refusal = subject.refusal("dataworkerpool", at(path, valid))
     if path == "jobName":
         assert IMMUTABLE in refusal
-    elif path == "template.metadata":
-        # A label of somebody else's is theirs: it stays beside ours until they take it away.
-        assert refusal == "" and subject.refusal("dataworkerpool", at(path, {"labels": {"a": None}})) == ""
+    elif path.startswith("template.metadata.") or empty == "theirs":
+        # What others add is theirs: it stays beside ours until they take it away.
+        assert refusal == "" and subject.refusal("dataworkerpool", at(path, None if empty == "theirs" else {"a": None})) == ""
     bed.wait_for("the pool as it was", lambda: subject.settled() == before)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A training script as users write it. The only trace of Sluice is the import of the DataLoader.
+"""A training script as users write it. The only trace of Sluice is the import of the DataLoader (and, with --announce,
+one line that says how long the training will take).
 
     train.py vision --data /data/photographs --epochs 3 --batch-size 64
 
@@ -140,6 +141,8 @@ def parse_arguments():
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--workers", type=int, default=2, help="num_workers of the DataLoader")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--step-factor", type=float, default=1, help="of an emulated accelerator: steps take so many times as long")
+    parser.add_argument("--announce", type=int, default=0, metavar="EPOCHS", help="tell Sluice that the training takes so many epochs")
     return parser.parse_args()
 
 
@@ -160,12 +163,14 @@ def main():
     arguments = parse_arguments()
     torch.manual_seed(arguments.seed)
     dataset = shorten(DATASETS[arguments.job](arguments.data), arguments.job, arguments.samples)
-    accelerator = make_accelerator(arguments.job, ACCELERATORS[arguments.job], max(dataset.targets) + 1)
+    accelerator = make_accelerator(arguments.job, ACCELERATORS[arguments.job].slower(arguments.step_factor), max(dataset.targets) + 1)
     loader_class = data_loader_class()
     loader = loader_class(
         dataset, batch_size=arguments.batch_size, shuffle=True,
         num_workers=arguments.workers, persistent_workers=arguments.workers > 0,
     )  # fmt: skip
+    if arguments.announce:
+        loader.announce(epochs=arguments.announce)
     who = {"job": arguments.job, "loader": f"{loader_class.__module__}.{loader_class.__qualname__}", "accelerator": accelerator.name}
     say("start", size=len(dataset), epochs=arguments.epochs, total=len(dataset) * arguments.epochs, **who)
     digest = Digest(os.environ.get("DIGEST", "sampled"))

@@ -146,3 +146,14 @@ def test_spec_augment_masks_a_stripe_of_bounded_width():
         workloads.mask(features, 0, 15)
         silent = int((features.sum(1) == 0).sum())
         assert silent <= 15 and bool((features.sum(1) % 200 == 0).all())
+
+
+def test_a_slower_accelerator_computes_longer(data):
+    usual, slower = (run(data, "vision", *arguments)[-1]["compute_seconds"] for arguments in ([], ["--step-factor", "20"]))
+    assert slower > 5 * usual
+
+
+def test_the_second_trainer_tells_how_long_its_steps_take():
+    done = subprocess.run([sys.executable, HERE / "neighbour.py", "0.3"], capture_output=True, text=True, timeout=60, check=True)
+    result = json.loads(done.stdout)
+    assert result["steps"] > 0 and 0 < result["seconds_per_step"] < 10

@@ -25,6 +25,9 @@ class Accelerator:
     batch: int
     source: str
 
+    def slower(self, factor: float) -> "Accelerator":
+        return self if factor == 1 else Accelerator(self.seconds * factor, self.batch, f"{self.source}, times {factor:g}")
+
     def seconds_for(self, samples: int) -> float:
         return self.seconds * samples / self.batch
 

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""A trainer that computes on its CPU and reads no data: what it loses, it loses to its neighbours on the host.
+
+    neighbour.py SECONDS
+
+A step is a fixed piece of work, then a pause of 50 ms. Prints a JSON line `result`: `seconds_per_step`, the median over all steps of the work's wall time.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+ROUNDS = 400_000  # about 20 ms
+
+
+def work():
+    value = 1
+    for number in range(ROUNDS):
+        value = (value * 31 + number) & 0xFFFF
+    return value
+
+
+def main():
+    ends, steps = time.monotonic() + float(sys.argv[1]), []
+    while time.monotonic() < ends:
+        began = time.monotonic()
+        work()
+        steps.append(time.monotonic() - began)
+        time.sleep(0.05)
+    print(json.dumps({"event": "result", "time": round(time.time(), 3), "steps": len(steps), "seconds_per_step": round(statistics.median(steps), 6)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""A pod can say anything of itself: the chart's queries, asked of a real Prometheus, believe the namespace of the scrape."""
+
+import http.server
+import json
+import re
+import socket
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+from conftest import ROOT
+from machine import cache_folder
+
+PROMETHEUS = cache_folder() / "packages/prometheus/usr/bin/prometheus"
+WINDOW_SECONDS = 4
+PATIENCE_SECONDS = 120
+SERIES = {
+    "sluice_trainer_samples_total": "",
+    "sluice_trainer_batches_total": "",
+    "sluice_trainer_step_seconds_total": 'phase="compute"',
+    "sluice_trainer_step_seconds_total ": 'phase="data_wait"',
+    "sluice_trainer_queue_depth": "",
+    "sluice_trainer_queue_capacity": "",
+    "sluice_trainer_remaining_samples": "",
+    "sluice_worker_samples_total": 'placement="remote"',
+    "sluice_worker_busy_seconds_total": 'placement="remote"',
+    "sluice_worker_bytes_total": 'placement="remote"',
+    "sluice_worker_blocked_seconds_total": 'placement="remote"',
+    "sluice_worker_memory_peak_bytes": 'placement="remote"',
+}
+
+
+def queries():
+    """The chart's queries by name, with the window and the label of the namespace filled in."""
+    block = (ROOT / "helm/sluice/values.yaml").read_text().split("\n  queries:\n")[1].split("\nfeeder:")[0]
+    block = re.sub(r"^ *#.*\n", "", block, flags=re.MULTILINE)
+    found = re.findall(r"^    (\w+): >-\n((?:      .*\n?)+)", block, re.MULTILINE)
+    return {name: " ".join(text.split()).replace("$window", f"{WINDOW_SECONDS}s").replace("$namespace", "namespace") for name, text in found}
+
+
+class Pod(http.server.BaseHTTPRequestHandler):
+    """Its path is the namespace that it claims to be of."""
+
+    def do_GET(self):
+        claimed = self.path.strip("/")
+        labels = f'namespace="{claimed}",job_namespace="{claimed}",training_job="vision",rank="0"'
+        lines = [f"{name.strip()}{{{labels}{',' if more else ''}{more}}} {time.monotonic()}" for name, more in SERIES.items()]
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(("\n".join(lines) + "\n").encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory):
+    """The URL of a Prometheus that scrapes an honest pod of `victim`, and one of `mallory` that claims to be of `victim`."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    pods = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pod)
+    threading.Thread(target=pods.serve_forever, daemon=True).start()
+    target = f"127.0.0.1:{pods.server_address[1]}"
+    jobs = [
+        {"job_name": of, "metrics_path": "/victim", "static_configs": [{"targets": [target], "labels": {"namespace": of}}]}
+        for of in ("victim", "mallory")
+    ]
+    (folder / "prometheus.json").write_text(json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": jobs}))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [PROMETHEUS, f"--config.file={folder}/prometheus.json", f"--storage.tsdb.path={folder}/data", f"--web.listen-address={address}"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    yield f"http://{address}"
+    process.terminate()
+    process.wait()
+    pods.shutdown()
+
+
+def labels_of(url, query):
+    try:
+        with urllib.request.urlopen(f"{url}/api/v1/query?{urllib.parse.urlencode({'query': query})}", timeout=10) as answer:
+            return [series["metric"] for series in json.load(answer)["data"]["result"]]
+    except OSError:
+        return []
+
+
+@pytest.mark.parametrize("name", queries())
+def test_a_pod_counts_for_its_own_namespace_only(prometheus, name):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(labels := labels_of(prometheus, queries()[name])) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert sorted((each["namespace"], each["training_job"]) for each in labels) == [("mallory", "vision"), ("victim", "vision")]
+
+
+def test_every_query_of_the_chart_is_asked():
+    schema = json.loads((ROOT / "helm/sluice/values.schema.json").read_text())
+    assert set(queries()) == set(schema["properties"]["metrics"]["properties"]["queries"]["properties"])

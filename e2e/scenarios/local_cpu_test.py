@@ -1,0 +1,69 @@
+"""Free cores of a trainer's own host are used before data workers are started, and given back to another trainer."""
+
+import json
+
+import jobs
+import pytest
+from conftest import JOBS_NAMESPACE, NUMBERED
+from machine import delete_jobs, set_resizing
+from watch import condition
+
+# Takes no GPU and computes nothing: what counts is the CPU that it asks for.
+SECOND_TRAINER = {
+    "apiVersion": "sluice.dev/v1alpha1",
+    "kind": "TrainingJob",
+    "metadata": {"name": "second", "namespace": JOBS_NAMESPACE},
+    "spec": {"mode": "Off", "trainer": {"template": {"spec": {
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            {"name": "trainer", "image": "localhost/sluice-trainer:demo", "imagePullPolicy": "Never",
+             "command": ["/usr/bin/python3.11", "-c", "import time; time.sleep(600)"],
+             "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+             "resources": {"requests": {"cpu": "600m"}}}]}}},
+        "dataWorkers": {"resources": {"requests": {"cpu": "250m"}}}},
+}  # fmt: skip
+
+
+def start_without_pod_limit(bed):
+    """Starts vision without the demo's limit for the whole pod: Kubernetes 1.34 resizes no container of a pod that has one."""
+    arguments = ["--data", f"/data/numbered-{NUMBERED}", "--epochs", "200"]
+    text = jobs.manifest("vision", jobs.PHASES[2], bed.site, digest="full", arguments=arguments)
+    delete_jobs(bed.cluster)
+    bed.cluster.apply(jobs.without_pod_share(text))
+
+
+@pytest.fixture(scope="module")
+def grown(bed):
+    """A job that would use more CPU than its feeder was started with, on a node with free cores."""
+    set_resizing(bed.cluster, True)
+    start_without_pod_limit(bed)
+    bed.wait_for("metrics", lambda: condition(bed.job(), "MetricsAvailable"))
+    yield bed
+    bed.kubectl("delete", "trainingjob", "second", "-n", JOBS_NAMESPACE, "--ignore-not-found")
+    delete_jobs(bed.cluster)
+    set_resizing(bed.cluster, False)
+
+
+def millicores(quantity):
+    return int(quantity[:-1]) if quantity.endswith("m") else round(1000 * float(quantity))
+
+
+def feeder_millicores(bed):
+    """What the kubelet has put in force."""
+    pods = bed.pods("trainer")
+    states = pods[0]["status"].get("initContainerStatuses", []) if pods else []
+    feeder = next((state for state in states if state["name"] == "sluice-feeder"), {})
+    return millicores(feeder.get("resources", {}).get("requests", {}).get("cpu", "0"))
+
+
+def test_the_feeder_grows_in_place_and_needs_no_data_worker(grown):
+    grown.wait_for("a larger feeder alone", lambda: feeder_millicores(grown) >= 500 and grown.job()["status"]["workers"]["desired"] == 0)
+    pod = grown.pods("trainer")[0]
+    assert all(state["restartCount"] == 0 for state in pod["status"]["initContainerStatuses"])
+
+
+def test_another_trainer_has_the_cores_back(grown):
+    before = feeder_millicores(grown)
+    grown.cluster.apply(json.dumps(SECOND_TRAINER))
+    grown.wait_for("the second trainer", lambda: condition(grown.job("second"), "Ready"))
+    assert feeder_millicores(grown) < before

@@ -1,0 +1,46 @@
+"""The chart's queries, by Prometheus' own test of expressions: what they answer for trainers of several ranks."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+from machine import cache_folder
+
+PROMTOOL = cache_folder() / "packages/prometheus/usr/bin/promtool"
+JOB = 'namespace="a", training_job="b"'  # The first label is the scrape's.
+
+
+def query(name):
+    """As the operator sends it, for a window of a minute and the usual label of the namespace."""
+    text = (ROOT / "helm/sluice/values.yaml").read_text()
+    folded = re.search(rf"^    {name}: >-\n((?:      .*\n)+)", text, re.MULTILINE).group(1)
+    return " ".join(folded.split()).replace("$window", "60s").replace("$namespace", "namespace")
+
+
+def series_of(ranks):
+    """A value each ten seconds; `ranks` are seconds of computing and of waiting in these ten."""
+    made = []
+    for rank, shares in enumerate(ranks):
+        labels = f'instance="{rank}:9464", rank="{rank}", {JOB}'
+        for phase, seconds in zip(("compute", "data_wait"), shares, strict=True):
+            made.append({"series": f'sluice_trainer_step_seconds_total{{phase="{phase}", {labels}}}', "values": f"0+{seconds}x12"})
+    return made
+
+
+@pytest.mark.parametrize("ranks, compute, wait", [
+    ([(9, 1)], 0.9, 0.1),
+    ([(9, 1), (9, 1)], 0.9, 0.1),
+    ([(9, 1), (5, 5), (10, 0)], 0.5, 0.5),
+    ([(8, 0), (6, 2)], 0.6, 0.2),  # two of ten seconds outside the loop
+    ([(6, 4), (0, 0)], 0.3, 0.2),  # a rank that takes no step is no slow rank; the loops ran for half of the ranks' time
+    ([(0, 0), (0, 0)], 0, 0),
+])  # fmt: skip
+def test_the_rank_that_waits_longest_counts(ranks, compute, wait, tmp_path):
+    expected = [{"expr": query(name), "eval_time": "2m", "exp_samples": [{"labels": f"{{{JOB}}}", "value": value}]}
+                for name, value in (("computeShare", compute), ("dataWaitShare", wait))]  # fmt: skip
+    path = tmp_path / "test.json"  # JSON is YAML
+    path.write_text(json.dumps({"evaluation_interval": "10s", "tests": [{"interval": "10s", "input_series": series_of(ranks), "promql_expr_test": expected}]}))
+    done = subprocess.run([PROMTOOL, "test", "rules", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
