@@ -25,7 +25,7 @@ build_client_go() {
   finish
 }
 
-# A soak is ours alone.
+# A soak runs Sluice's client alone.
 [[ "$*" == *--soak-minutes* ]] || build_client_go
 if [ -z "${KUBECONFIG:-}" ]; then
   export CLUS_NAME=${CLUS_NAME:-sluice-kbench} CLUS_INDEX=${CLUS_INDEX:-6}

@@ -4,7 +4,7 @@
 // Prints one JSON object. Every figure is the smallest of the repetitions: other load on the machine only adds.
 //   bytes       produce() alone: what a worker computes per image
 //   floats      produce() and finish(): a whole float32 sample
-//   full_decode decoding the whole file to RGB and nothing else, for comparison
+//   full_decode decoding the whole file to RGB with libjpeg-turbo and nothing else, for comparison
 //   read, decode, resample, finish: the parts of `floats`
 #include <algorithm>
 #include <functional>
@@ -19,22 +19,25 @@
 #include "src/pipeline/jpeg_decoder.h"
 #include "src/pipeline/native_pipeline.h"
 #include "src/pipeline/seeds.h"
+#include "src/pipeline/testing/specification.h"
 
 namespace sluice::pipeline {
 namespace {
 
 std::string specification(const std::vector<std::string>& files) {
   nlohmann::json spec;
-  spec["version"] = 1;
-  spec["source"] = {{"kind", "image_files"}, {"root", ""}, {"paths", files}};
-  spec["source"]["labels"] = std::vector<int>(files.size(), 0);
+  spec["version"] = 2;
+  spec["source"] = {{"kind", "image_files"}, {"root", ""}};
   spec["ops"] = nlohmann::json::parse(R"([
       {"op": "decode_rgb"},
       {"op": "random_resized_crop", "size": [224, 224], "scale": [0.08, 1.0], "ratio": [0.75, 1.3333333333333333]},
       {"op": "random_horizontal_flip", "p": 0.5},
       {"op": "to_tensor"},
       {"op": "normalize", "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}])");
-  return spec.dump();
+  std::vector<testing::File> table;
+  table.reserve(files.size());
+  for (const std::string& path : files) table.push_back({path, 0});
+  return testing::specification(spec, table);
 }
 
 double cpu_seconds_of(const std::function<void()>& work) {
@@ -50,17 +53,17 @@ class Measurement {
         files_(files),
         pixels_(pipeline_->wire_sample_bytes()),
         // As many slots as a batch has, so that finish() writes to memory that is not in the nearest cache.
-        tensors_(kSlots * pipeline_->final_sample_bytes()) {}
+        tensors_(kSlots * pipeline_->schema().fields()[0].sample_bytes) {}
 
   void repeat(std::uint64_t epoch) {
     keep_smallest("bytes", cpu_seconds_of([&] { produce_all(epoch, /*finish=*/false); }));
-    workspace_.take_stage_seconds();
+    workspace_.take_costs();
     const double floats = cpu_seconds_of([&] { produce_all(epoch, /*finish=*/true); });
     keep_smallest("floats", floats);
-    const StageSeconds stages = workspace_.take_stage_seconds();
-    keep_smallest("read", stages.read);
-    keep_smallest("decode", stages.decode);
-    keep_smallest("resample", stages.resample);
+    const OpCosts costs = workspace_.take_costs();
+    keep_smallest("read", costs.read.seconds);
+    keep_smallest("decode", costs.decode.seconds);
+    keep_smallest("resample", costs.resample.seconds);
     keep_smallest("finish", finish_seconds_);
     keep_smallest("full_decode", cpu_seconds_of([&] { decode_all(); }));
   }
@@ -81,7 +84,7 @@ class Measurement {
       const auto made = pipeline_->produce(static_cast<std::int64_t>(i), sample_seed(1, epoch, i), pixels_, workspace_);
       if (!made) std::cerr << made.error().to_string() << '\n';
       if (!finish) continue;
-      const std::size_t bytes = pipeline_->final_sample_bytes();
+      const std::size_t bytes = pipeline_->schema().fields()[0].sample_bytes;
       const double before = thread_cpu_seconds();
       pipeline_->finish(pixels_, std::span(tensors_).subspan(i % kSlots * bytes, bytes));
       finish_seconds_ += thread_cpu_seconds() - before;
@@ -104,7 +107,7 @@ class Measurement {
   std::shared_ptr<const NativePipeline> pipeline_;
   const std::vector<std::string>& files_;
   std::shared_ptr<const FileReader> reader_ = make_system_file_reader();
-  JpegDecoder decoder_;
+  JpegDecoder decoder_{nullptr};  // libjpeg-turbo
   Workspace workspace_;
   std::vector<std::uint8_t> bytes_;
   std::vector<std::uint8_t> pixels_;

@@ -31,7 +31,7 @@ from demo import describe, exit_status, sluice_on  # noqa: E402
 from machine import JOBS_NAMESPACE, LocalMachine, delete_jobs  # noqa: E402
 from watch import condition, log_events  # noqa: E402
 
-HEADROOM = 1.2           # scheduler/config.h
+HEADROOM = 1.2           # scheduler/model/config.h
 WORKER_CORES = 0.2       # e2e/demo/jobs
 STRETCH_SECONDS = 40     # of steady state, per figure
 WARM_UP_SECONDS = 45     # a Python worker's imports at a fifth of a core, and a metrics window

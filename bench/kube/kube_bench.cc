@@ -13,7 +13,6 @@ const std::vector<Flag> kFlags = {{"kubeconfig", "FILE", "", "how to reach the c
                                   {"pods", "N", "10000", "how many there are"},
                                   {"rate", "N", "1000", "updates per second"},
                                   {"seconds", "N", "30", "how long to update, or to stay idle"},
-                                  {"packed", "", "", "observe: keep objects packed"},
                                   {"threads", "N", "16", "requests on their way at once"}};
 
 Result<void> run(const Flags& flags) {
@@ -27,8 +26,7 @@ Result<void> run(const Flags& flags) {
   SLUICE_TRY(const auto seconds, flags.integer("seconds"));
   SLUICE_TRY(const auto threads, flags.integer("threads"));
   const std::string mode = flags.positional().empty() ? "" : flags.positional().front();
-  if (mode == "observe")
-    return observe(client, clock, name_space, flags.given("packed"), std::chrono::seconds(seconds));
+  if (mode == "observe") return observe(client, clock, name_space, std::chrono::seconds(seconds));
   if (mode == "create") return create_pods(client, name_space, static_cast<int>(pods), static_cast<int>(threads));
   if (mode == "update") {
     return update_pods(client, clock, name_space, static_cast<int>(pods), static_cast<int>(rate),

@@ -120,7 +120,6 @@ def main():
     load = [args.ours, "--kubeconfig", kubeconfig, "--namespace", NAMESPACE, "--pods", str(args.pods)]
     go = [args.client_go, "--kubeconfig", kubeconfig]
     commands = {"sluice": ours,
-                "sluice, packed": [*ours, "--packed"],
                 "client-go, protobuf": go,  # its default for kinds that are not custom
                 "client-go, JSON": [*go, "--json"],
                 "client-go, JSON, managedFields dropped": [*go, "--json", "--strip"]}

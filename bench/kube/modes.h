@@ -16,10 +16,10 @@ inline constexpr std::string_view kSentAnnotation = "sluice.dev/bench-sent";
 // An informer on all pods of a namespace. Prints one line of JSON when it has synced (seconds, CPU, memory), one after
 // `idle` of quiet, and one when its standard input ends (updates seen, their lag, CPU meanwhile).
 // client-go/main.go prints the same.
-Result<void> observe(const kube::Client& client, const Clock& clock, const std::string& name_space, bool packed,
+Result<void> observe(const kube::Client& client, const Clock& clock, const std::string& name_space,
                      std::chrono::seconds idle);
 
-// Creates `count` pods that nobody schedules, as large as pods are that run.
+// Creates `count` pods that no scheduler binds, as large as running pods.
 Result<void> create_pods(const kube::Client& client, const std::string& name_space, int count, int threads);
 
 // Annotates pods in turn, `rate` a second for `time`.

@@ -72,14 +72,13 @@ std::int64_t sent_at(const kube::Json& pod) {
 
 }  // namespace
 
-Result<void> observe(const kube::Client& client, const Clock& clock, const std::string& name_space, bool packed,
+Result<void> observe(const kube::Client& client, const Clock& clock, const std::string& name_space,
                      std::chrono::seconds idle) {
   Lags lags;
   const Clock::TimePoint began = clock.now();
   kube::ReflectorOptions options;
   options.namespace_ = name_space;
-  kube::Informer informer(client, clock, kube::system_random(), kube::kPods, options,
-                          packed ? kube::Keep::kPacked : kube::Keep::kParsed);
+  kube::Informer informer(client, clock, kube::system_random(), kube::kPods, options);
   informer.add_handler([&](const kube::Change& change) {
     if (change.is_initial || !change.before || !change.after) return;
     const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(clock.wall_now().time_since_epoch()).count();

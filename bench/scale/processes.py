@@ -15,24 +15,25 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Operator:
     """sluice-operator as a process of this machine; REQUIRES: stop() at the end."""
 
-    PORT = 18080
+    METRICS_PORT, PROBES_PORT = 18080, 18081
 
     def __init__(self, program, kubeconfig, folder):
         configuration = pathlib.Path(folder) / "operator.yaml"
-        configuration.write_text(f"image: localhost/sluice:bench\nbindAddress: 127.0.0.1:{self.PORT}\nkubeconfig: {kubeconfig}\n"
-                                 # A starved machine may take ten seconds for an answer; nobody else is to take over here.
+        configuration.write_text(f"image: localhost/sluice:bench\nmetricsAddress: 127.0.0.1:{self.METRICS_PORT}\n"
+                                 f"probesAddress: 127.0.0.1:{self.PROBES_PORT}\nkubeconfig: {kubeconfig}\n"
+                                 # A starved machine may take ten seconds for an answer; no other replica is to take over here.
                                  "leaderElection: {namespace: default, leaseSeconds: 120, renewSeconds: 100}\n")  # fmt: skip
         with open(pathlib.Path(folder) / "operator.log", "w") as log:
             self.process = subprocess.Popen([program, "--config", configuration], stdout=log, stderr=subprocess.STDOUT)
         self.proc = pathlib.Path("/proc") / str(self.process.pid)
 
-    def page(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.PORT}{path}", timeout=10) as answer:
+    def page(self, path, port=METRICS_PORT):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
             return answer.read().decode()
 
     def is_ready(self):
         try:
-            return self.page("/readyz").strip() == "ok"
+            return self.page("/readyz", self.PROBES_PORT).strip() == "ok"
         except OSError:
             assert self.process.poll() is None, "the operator ended"
             return False

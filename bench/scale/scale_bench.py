@@ -1,7 +1,7 @@
 """The operator with many jobs, on a real control plane whose nodes and pods are faked by kwok.
 
 1. A bare client creates half as many pods, with the bodies that the operator makes, over as many connections. Their
-   Services are there before: what Kubernetes does for pods with a Service is nobody's merit.
+   Services are there before: Kubernetes' work for pods with a Service is not measured.
 2. The operator meets all jobs at once. 3. It rests. 4. All pools are halved, then doubled. 5. It rests again.
 6. The bare client once more, as in 1, beside all that is there now.
 Every phase ends when each job's status says what is, and reports seconds, requests, CPU and the rate at which pods came.
@@ -39,7 +39,7 @@ def say(text):
 def fake_nodes(count):
     resources = {"cpu": "1k", "memory": "1Ti", "pods": str(2 * PODS_PER_NODE)}
     status = {"capacity": resources, "allocatable": resources}
-    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"fake-{number:03d}"}, "status": status} for number in range(count)]
+    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"fake-{number:03d}", "labels": {"kubernetes.io/arch": "amd64"}}, "status": status} for number in range(count)]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes})
 
 

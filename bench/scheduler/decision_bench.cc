@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/decide.h"
+#include "scheduler/decide/decide.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -30,13 +30,14 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-Node node(int index) {
+Node node(int index, int groups) {
   Node n;
   n.name = "node-" + std::to_string(index) + ".pool.cluster.local";
   n.gpus = index % 2 == 0 ? 8 : 0;
   n.allocatable_millicores = n.gpus > 0 ? 48'000 : 64'000;
   n.requested_by_others_millicores = 500;
   n.network_bytes_per_second = 12.5e9;
+  n.group = index % groups;
   return n;
 }
 
@@ -56,25 +57,24 @@ Measurement measured(double demand, double rate, double local_cores, double remo
   return m;
 }
 
-ClusterSnapshot snapshot(int jobs, int nodes) {
+ClusterSnapshot snapshot(int jobs, int nodes, int groups) {
   std::mt19937 random(1);
   const auto upto = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   ClusterSnapshot s;
   s.taken_at_seconds = kNowSeconds;
-  for (int i = 0; i < nodes; ++i) s.nodes.push_back(node(i));
+  for (int i = 0; i < nodes; ++i) s.nodes.push_back(node(i, groups));
   for (int i = 0; i < jobs; ++i) {
     Job job;
     job.id = {"team-" + std::to_string(i % 50), "training-job-" + std::to_string(i)};
     job.running = true;
     job.gpus = job.ranks = 1 << upto(3);
     job.weight = 50 + upto(100);
-    job.remaining_seconds = 60 + upto(100'000);
+    const double remaining_seconds = 60 + upto(100'000);
     job.max_workers = 400;
     job.bytes_per_sample = 150'528;
     job.local_adjustable = true;
     const int host = upto((nodes + 1) / 2) * 2;
     const std::int64_t local = 6000 * job.gpus;
-    s.nodes[host].gpus_in_use += job.gpus;
     job.hosts = {{s.nodes[host].name, job.ranks, job.gpus, local, local}};
     const double knee = job.gpus * (upto(10) < 3 ? 8 + upto(28) : 0.5 + 0.1 * upto(50));
     const int held = std::min(upto(12), static_cast<int>(knee / 4));
@@ -84,7 +84,12 @@ ClusterSnapshot snapshot(int jobs, int nodes) {
                              kNowSeconds - 1000 - upto(1000), kNowSeconds - 900, false});
     }
     job.allocated_workers = held;
+    job.remaining_samples = remaining_seconds * 1000 * knee;
     job.observation.measurement = measured(1000 * knee, 1000, static_cast<double>(local) / 1000, held);
+    if (groups > 1 && i % 2 == 0) {  // in some of the nodes' groups, never in all
+      job.closed_groups.resize(groups, true);
+      for (int open = 0; open < 3; ++open) job.closed_groups[upto(groups)] = false;
+    }
     s.jobs.push_back(std::move(job));
   }
   return s;
@@ -93,12 +98,13 @@ ClusterSnapshot snapshot(int jobs, int nodes) {
 struct Figure {
   int jobs, nodes;
   double goal_milliseconds;  // 0: none, for the growth only
+  int groups = 1;            // of nodes; half of the jobs may use up to three of them
   double milliseconds = std::numeric_limits<double>::infinity();
   int workers = 0;
 };
 
 void measure(Figure& figure) {
-  const ClusterSnapshot s = snapshot(figure.jobs, figure.nodes);
+  const ClusterSnapshot s = snapshot(figure.jobs, figure.nodes, figure.groups);
   for (int i = 0; i < kRepetitions; ++i) {
     const double before = cpu_seconds();
     const Plan plan = decide(s, {});
@@ -113,8 +119,8 @@ void measure(Figure& figure) {
 
 int main(int argc, char** argv) {
   using sluice::scheduler::Figure;
-  std::vector<Figure> figures = {
-      {1000, 1000, 0}, {1000, 5000, 20}, {2500, 2500, 0}, {5000, 5000, 0}, {10000, 10000, 100}};
+  std::vector<Figure> figures = {{1000, 1000, 0}, {1000, 5000, 20},       {1000, 5000, 20, 8}, {2500, 2500, 0},
+                                 {5000, 5000, 0}, {10000, 10000, 100, 8}, {10000, 10000, 100}};
   bool ok = true;
   nlohmann::json rows = nlohmann::json::array();
   std::printf("%-36s %10s %8s  %s\n", "decision from a full snapshot", "ms", "goal", "");
@@ -122,7 +128,8 @@ int main(int argc, char** argv) {
     measure(figure);
     const bool met = figure.goal_milliseconds == 0 || figure.milliseconds < figure.goal_milliseconds;
     ok &= met;
-    const std::string name = std::to_string(figure.jobs) + " jobs x " + std::to_string(figure.nodes) + " nodes";
+    const std::string name = std::to_string(figure.jobs) + " jobs x " + std::to_string(figure.nodes) + " nodes" +
+                             (figure.groups > 1 ? " in " + std::to_string(figure.groups) + " groups" : "");
     const std::string goal =
         figure.goal_milliseconds > 0 ? "< " + std::to_string(static_cast<int>(figure.goal_milliseconds)) : "";
     std::printf("%-36s %10.1f %8s  %s\n", name.c_str(), figure.milliseconds, goal.c_str(),

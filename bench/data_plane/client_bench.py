@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What a loader of a Python data set, or of very many files, costs beside torch's loader: seconds and memory.
+
+usage: bench/data_plane/client_bench.py BUILD [--output FILE]
+
+Each figure is the median or the total that its name says, from this process and a feeder of its own. Executors are started at
+once, for otherwise the training process and its forks might serve these short loops. The figures mean something on a quiet machine only.
+Prints a table and writes it as JSON. Goals: client_goals.json beside this file.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import statistics
+import sys
+import time
+
+import numpy
+import torch
+import torchvision.transforms as transforms
+from torch.utils.data import Dataset
+from torchvision.datasets import ImageFolder
+
+import sluice.torch
+from sluice.feeder import disconnect_all, shared_connection
+from sluice.settings import Settings
+
+HERE = pathlib.Path(__file__).resolve().parent
+FILES = 1_280_000
+CLASSES = 1000
+COPY_BYTES = 400 << 20
+CHILDREN = 4
+LOADERS = (3, 8)
+
+
+class Counts(Dataset):
+    """A row for each index, and the epoch."""
+
+    def __init__(self, samples=256, seconds=0.0):
+        self.samples, self.seconds, self.epoch = samples, seconds, 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __len__(self):
+        return self.samples
+
+    def __getitem__(self, index):
+        time.sleep(self.seconds)
+        return torch.full((64,), float(index)), self.epoch
+
+
+class Table(Dataset):
+    """Rows of a large array. Reading one takes so long that every child gets some."""
+
+    def __init__(self):
+        self.rows = numpy.ones((COPY_BYTES // 4096, 4096), dtype=numpy.uint8)
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        time.sleep(0.05)
+        return torch.from_numpy(self.rows[index].copy())
+
+
+def many_files():
+    """An ImageFolder of files that are never read: what begins an epoch looks at their names only."""
+    folder = ImageFolder.__new__(ImageFolder)
+    folder.root = "/data"
+    steps = [transforms.Resize((224, 224)), transforms.ToTensor()]
+    Dataset.__init__(folder)
+    made = {"transform": transforms.Compose(steps), "target_transform": None, "loader": ImageFolder.__init__.__defaults__[2], "transforms": None}
+    names = [f"n{number:08d}" for number in range(CLASSES)]
+    samples = [(f"/data/{names[number % CLASSES]}/{names[number % CLASSES]}_{number}.JPEG", number % CLASSES) for number in range(FILES)]
+    folder.__dict__.update(made, classes=names, class_to_idx={name: number for number, name in enumerate(names)})
+    folder.__dict__.update(samples=samples, imgs=samples, targets=[label for _, label in samples])
+    return folder
+
+
+def first_batch_seconds(loader, dataset, epochs):
+    """From the epoch's begin to its first batch: of the epochs after the first."""
+    seconds = []
+    for epoch in range(epochs):
+        dataset.set_epoch(epoch)
+        began = time.perf_counter()
+        batches = iter(loader)
+        next(batches)
+        seconds.append(time.perf_counter() - began)
+        for _ in batches:
+            pass
+    return statistics.median(seconds[1:])
+
+
+def change_of_epoch(loader_class):
+    dataset = Counts()
+    return 1000 * first_batch_seconds(loader_class(dataset, batch_size=16, num_workers=2), dataset, 12)
+
+
+def second_epoch_of_many_files():
+    """`iter()` alone, of the epochs after the first."""
+    loader = sluice.torch.DataLoader(many_files(), batch_size=64, num_workers=2)
+    assert loader.explain().startswith("executor: native"), loader.explain()
+    seconds = []
+    for _ in range(6):
+        began = time.perf_counter()
+        batches = iter(loader)
+        seconds.append(time.perf_counter() - began)
+        batches._shutdown_workers()
+    return 1000 * statistics.median(seconds[1:])
+
+
+def tree(pid):
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            yield from tree(int(child))
+    yield pid
+
+
+def own_memory_bytes():
+    """Of this process and its descendants; each page counts once."""
+    total = 0
+    for pid in tree(os.getpid()):
+        lines = [line.split() for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
+        total += sum(1024 * int(line[1]) for line in lines if line[0] in ("Pss_Anon:", "Pss_Shmem:"))
+    return total
+
+
+def copies_of_a_table():
+    """Copies beside the trainer's own: what serving the data set adds to what serving an empty one has added."""
+    small = Counts(64, seconds=0.05)
+    grown = []
+    for make in (lambda: small, Table):
+        disconnect_all()
+        dataset = make()
+        before = own_memory_bytes()
+        loader = sluice.torch.DataLoader(dataset, batch_size=2, num_workers=CHILDREN)
+        for _ in loader:
+            pass
+        grown.append(own_memory_bytes() - before)
+    return (grown[1] - grown[0]) / COPY_BYTES
+
+
+def trainer_microseconds_a_batch():
+    """Processor time of the training loop's own thread, of batches that are there when they are wanted."""
+    loader = sluice.torch.DataLoader(Counts(16000), batch_size=16, num_workers=2)
+    batches = iter(loader)
+    for _ in range(100):
+        next(batches)
+    spent = []
+    for _ in range(200):
+        time.sleep(0.003)
+        began = time.thread_time()
+        next(batches)
+        spent.append(time.thread_time() - began)
+    return 1e6 * statistics.median(spent)
+
+
+def in_turn(number):
+    """The time of so many loaders, a batch of each in turn, beside that of one after the other."""
+    loaders = [sluice.torch.DataLoader(Counts(160, seconds=0.001), batch_size=16, num_workers=2) for _ in range(number)]
+    seconds = []
+    for _ in range(2):  # The first round starts what serves them.
+        began = time.perf_counter()
+        for loader in loaders:
+            for _ in loader:
+                pass
+        alone = time.perf_counter() - began
+        began = time.perf_counter()
+        for _ in zip(*loaders, strict=True):
+            pass
+        seconds.append((time.perf_counter() - began) / alone)
+    return seconds[-1]
+
+
+MEASURES = {
+    "set_epoch": lambda: (change_of_epoch(sluice.torch.DataLoader), change_of_epoch(torch.utils.data.DataLoader)),
+    "many_files": lambda: (second_epoch_of_many_files(), None),
+    "copies": lambda: (copies_of_a_table(), None),
+    "trainer": lambda: (trainer_microseconds_a_batch(), None),
+    **{f"in_turn_{number}": (lambda number=number: (in_turn(number), None)) for number in LOADERS},
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--output", default=str(HERE.parent / "results/client.json"))
+    options = parser.parse_args()
+    os.environ["SLUICE_FEEDER_BINARY"] = str(pathlib.Path(options.build, "worker-image/sluice-feeder").resolve())
+    os.environ.update(SLUICE_STEP_ASIDE="off", SLUICE_THREADS=str(CHILDREN))
+    shared_connection(Settings.from_environment())
+    rows = []
+    for goal in json.loads((HERE / "client_goals.json").read_text()):
+        began = time.monotonic()
+        value, peer = MEASURES[goal["measure"]]()
+        row = {"name": goal["name"], "value": round(value, 3), "goal": goal["at_most"], "peer": None if peer is None else round(peer, 3)}
+        rows.append({**row, "verdict": "ok" if value <= goal["at_most"] else "falls short"})
+        torch_has = "" if peer is None else f"torch {peer:.3f}"
+        print(f"{row['name']:64} {value:9.3f} {row['goal']:7.2f} {torch_has:14} {rows[-1]['verdict']}  ({time.monotonic() - began:.0f} s)", flush=True)
+    disconnect_all()
+    result = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},
+        "peer": f"torch {torch.__version__} DataLoader",
+        "load_average": os.getloadavg()[0],
+        "rows": rows,
+    }
+    pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
+    return 0 if all(row["verdict"] == "ok" for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
