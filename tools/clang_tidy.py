@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""clang-tidy over the product's files (tests are the sanitizers' business), remembering what was clean: a file runs again only when
-it or a header it includes changed.
+"""clang-tidy over the product's files (the sanitizers check the tests). Clean files are remembered: a file runs again only when it or a header that
+it includes changed.
 
 usage: tools/clang_tidy.py BUILD_DIRECTORY
 """

@@ -4,18 +4,19 @@
 usage: tools/mutation/mutate.py BUILD_DIRECTORY [WORD]     WORD: only mutations whose line contains it
 
 BUILD_DIRECTORY is a CMake tree in which sluice_scheduler_test and sluice_policies_test are built. The working tree is
-not touched: a damaged copy of one file is compiled, linked before the library that holds the original, and run. The
-damages are in *.mutations beside this file. Takes about three quarters of an hour of CPU; exits 1 if a mutant survives or
-no longer applies.
+not touched: a damaged copy of one file is compiled, linked before the library that holds the original, and run. Of a
+header, all files that may include it are compiled with the damaged copy. The damages are in *.mutations beside this
+file. Takes about three quarters of an hour of CPU; exits 1 if a mutant survives or no longer applies.
 
-Each verdict is added to mutation-verdicts.txt in BUILD_DIRECTORY as it falls, so that a run that was cut off goes on
-where it stopped; a change of the code or of a test starts over.
+Each verdict is added to mutation-verdicts.txt in BUILD_DIRECTORY as it falls, so that a run that was cut off goes on where it stopped. A change of
+the code or of a test starts over.
 """
 
 import concurrent.futures
 import dataclasses
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,7 @@ class Suite:
 SUITES = (
     Suite("scheduler.mutations", "scheduler", "sluice_scheduler_test",
           ("sluice_scheduler_testing", "sluice_scheduler_lp", "sluice_scheduler", "sluice_base")),
-    Suite("policies.mutations", "scheduler/policies", "sluice_policies_test",
+    Suite("policies.mutations", "scheduler/simulator/policies", "sluice_policies_test",
           ("sluice_policies_testing", "sluice_policies", "sluice_scheduler_testing", "sluice_scheduler",
            "sluice_base")),
 )
@@ -67,25 +68,38 @@ def mutations(word):
 def linked(suite, build):
     """The objects and libraries of one test, in the order of the linker."""
     inputs = []
-    patterns = [f"{suite.test}.dir/*.o", *(f"lib{name}.a" for name in ("sluice_test_main", *suite.libraries))]
+    patterns = [f"{suite.test}.dir/**/*.o", *(f"lib{name}.a" for name in ("sluice_test_main", *suite.libraries))]
     for pattern in patterns:
         found = sorted(str(path) for path in pathlib.Path(build).rglob(pattern))
         if not found:
             sys.exit(f"{pattern} is not under {build}: build {suite.test} first")
         inputs += found
-    return inputs
+    # A Debug build of clang has the code of precompiled headers here (toolchain/precompiled_code.cmake).
+    return inputs + sorted(str(path) for path in pathlib.Path(build).rglob("lib*_precompiled_code.a"))
+
+
+def sources_of(name, damaged):
+    """What is compiled for a damaged file: itself, or all files of the program that may include a header."""
+    if name.suffix != ".h":
+        return [damaged]
+    return [path for path in sorted((ROOT / name.parts[0]).rglob("*.cc"))
+            if not {"simulator", "testing", "tests"} & set(path.parts) and not path.name.endswith(("_test.cc", "main.cc"))]
 
 
 def outcome(mutation, inputs, scratch):
     """What became of one mutant: 'killed', or why it is a finding."""
     source = (ROOT / mutation.suite.folder / mutation.name).read_text()
-    if source.count(mutation.before) != 1:
-        return f"applies {source.count(mutation.before)} times"
+    places = list(re.finditer(r"\s+".join(map(re.escape, mutation.before.split())), source))  # across line breaks, too
+    if len(places) != 1:
+        return f"applies {len(places)} times"
+    place = places[0]
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        damaged, program = pathlib.Path(folder, mutation.name), pathlib.Path(folder, "test")
-        damaged.write_text(source.replace(mutation.before, mutation.after))
+        name = pathlib.Path(mutation.suite.folder, mutation.name)
+        damaged, program = pathlib.Path(folder, name), pathlib.Path(folder, "test")
+        damaged.parent.mkdir(parents=True)
+        damaged.write_text(source[:place.start()] + mutation.after + source[place.end():])
         compiled = subprocess.run(
-            ["g++", "-std=c++20", "-O1", "-w", f"-I{ROOT}", damaged, *inputs, "-lrapidcheck", "-lClp",
+            ["g++", "-std=c++20", "-O1", "-w", "-Wl,--gc-sections", f"-I{folder}", f"-I{ROOT}", *sources_of(name, damaged), *inputs, "-lrapidcheck", "-lClp",
              "-lCoinUtils", "-lpthread", "-o", program],
             capture_output=True, text=True)
         if compiled.returncode != 0:
@@ -97,7 +111,7 @@ def outcome(mutation, inputs, scratch):
 
 def verdicts_so_far(path, inputs):
     """Verdicts of a run that was cut off, by mutation; none if something that they depend on is newer."""
-    sources = [source for suite in SUITES for source in (ROOT / suite.folder).glob("*.cc")]
+    sources = [source for suite in SUITES for source in (ROOT / suite.folder).rglob("*.cc")]
     newest = max(os.path.getmtime(file) for file in (*sources, *inputs))
     if not path.exists() or path.stat().st_mtime < newest:
         path.write_text("")

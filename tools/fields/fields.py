@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""The fields of snapshot and plan, as the code declares them, and the table of docs/scheduling.md that tells of them."""
+
+import dataclasses
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADERS = ("scheduler/model/snapshot.h", "scheduler/model/plan.h")
+PAGE = "docs/scheduling.md"
+# What the estimator keeps for itself; it passes through the operator as Job::memory.
+OWN_STATE = {"GrowthRecord", "SteadySpell", "FeederSpell", "EstimatorMemory"}
+
+STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
+FIELD = re.compile(r"^  (?!friend|using|static)[\w:<>, ]+?[ >](\w+)(?: = [^;]*)?;", re.M)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    field: str  # Struct::name
+    cells: tuple
+
+
+def declared():
+    """Every field as Struct::name, in the order of the headers."""
+    fields = []
+    for header in HEADERS:
+        for name, body in STRUCT.findall((ROOT / header).read_text()):
+            if name not in OWN_STATE:
+                fields += [f"{name}::{field}" for field in FIELD.findall(re.sub(r"//[^\n]*", "", body))]
+    return fields
+
+
+def rows(heading):
+    """The rows below a heading of the page; the first column is the field."""
+    section = (ROOT / PAGE).read_text().partition(f"\n{heading}\n")[2].partition("\n#")[0]
+    found = []
+    for line in section.splitlines():
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        if re.fullmatch(r"\w+::\w+", cells[0]):
+            found.append(Row(cells[0], tuple(cells[1:])))
+    return found
+
+
+def names(path, field):
+    """Whether a file has the field's name as a word."""
+    return re.search(rf"\b{field.partition('::')[2]}\b", (ROOT / path).read_text()) is not None

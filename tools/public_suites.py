@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Runs public test suites with the stock loader class and with Sluice's, and prints where they differ.
+
+    tools/public_suites.py DIR [--stock torchdata] [--off] [--python PYTHON] [pytest arguments]
+
+DIR has the suites: test_*.py from torchdata's test/stateful_dataloader, or PyTorch's test/test_dataloader.py. Whoever runs them obtains them; they
+are no part of this project. PYTHON needs pytest, torch and what the suites import. Our class takes the stock one's place in the module where suites
+import it from, also in processes that they start. `--off`: with SLUICE=off.
+
+EXPECTED names the tests that ours fails and the stock class passes, each with its reason. The status is 1 if ours fails another one, or passes one
+that is named there, and 2 if a run gave no result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+CLIENT = Path(__file__).resolve().parent.parent / "python"
+
+# By the name of --stock: the module of the class, and its name.
+STOCK = {"torchdata": ("torchdata.stateful_dataloader", "StatefulDataLoader"), "torch": ("torch.utils.data", "DataLoader")}
+
+# Every process that a suite starts reads this first. The class takes its place when the package of the stock one is imported: torch takes seconds,
+# and many of these processes never import it.
+SUBSTITUTION = """
+import importlib, importlib.util, sys
+class Substitution:
+    def find_spec(self, name, path=None, target=None):
+        if name != {module!r}.partition(".")[0]:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            importlib.import_module({module!r}).{name} = importlib.import_module("sluice.torch").DataLoader
+        spec.loader.exec_module = exec_module
+        return spec
+sys.meta_path.insert(0, Substitution())
+"""
+
+_LAYOUT = "reads the fields of torchdata's own state; ours has others"
+_PERSISTENT = "needs what torch's persistent worker processes keep from one epoch to the next"
+
+_SIGNAL = "wants torch's words for a worker process that a signal has killed; ours names the process and the signal in others"
+
+# By stock class, suite and test: why ours fails it.
+EXPECTED = {
+    ("torchdata", "test_dataloader"): {
+        "TestDataLoader.test_segfault": _SIGNAL,
+        "TestDataLoaderPersistentWorkers.test_segfault": _SIGNAL,
+        "TestOutOfOrderDataLoader.test_in_order_index_ds": "has samples remember the worker that made the first one; SLUICE_RANDOMNESS=torch does that",
+    },
+    ("torchdata", "test_state_dict"): {
+        "TestDatasetIteratorStateDuplication_shard0.test": _LAYOUT,
+        "TestDynamicStateIterableDataset_shard0.test": _LAYOUT,
+        "TestInitialState_shard0.test_initial_state": _LAYOUT,
+        "TestInitialState_shard0.test_load_state_after_initial_state_dict": _LAYOUT,
+        "TestSingleIterCalled_shard0.test_inline": _LAYOUT,
+        "TestSingleIterCalled_shard0.test_inline_iter": _LAYOUT,
+        "TestSingleIterCalled_shard0.test_mp": _LAYOUT,
+        "TestSingleIterCalled_shard0.test_mp_iter": _LAYOUT,
+        "TestOutOfOrderWithCheckpointing.test_out_of_order_iterable_ds_no_completed_workers": _LAYOUT,
+        "TestOutOfOrderWithCheckpointing.test_out_of_order_iterable_ds_one_completed_worker": _LAYOUT,
+        "TestMultiEpochState_shard0.test_pw": _PERSISTENT,
+        "TestSnapshotEnd_shard2.test_iterable": _PERSISTENT,
+        "TestInitialState_shard0.test_init_error": "wants a worker's error when the iterator is made; torch's class and ours raise it with a batch",
+        "TestNumWorkersMismatch_shard3.test_num_workers_mismatch": "wants another number of workers refused; ours resumes with any, or says why not",
+    },
+}
+
+
+def run(python: str, suite: Path, substitution: str, arguments: list[str], environment: dict[str, str] | None = None) -> dict[str, str]:
+    """The outcome of each test of `suite` by name: passed, skipped or the first line of its failure."""
+    with tempfile.TemporaryDirectory() as scratch:
+        (Path(scratch) / "sitecustomize.py").write_text(substitution)
+        report = Path(scratch) / "report.xml"
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", suite.name, *arguments]
+        path = os.pathsep.join([scratch, str(CLIENT), os.environ.get("PYTHONPATH", "")])
+        subprocess.run(command, cwd=suite.parent, env={**os.environ, **(environment or {}), "PYTHONPATH": path}, stdout=sys.stderr, check=False)
+        return outcomes(report.read_text()) if report.exists() else {}
+
+
+def outcomes(report: str) -> dict[str, str]:
+    """What a JUnit report says of each test. A test with several entries has failed if one of them has."""
+    found: dict[str, str] = {}
+    for case in ElementTree.fromstring(report).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        outcome = "passed"
+        for kind in ("failure", "error", "skipped"):
+            for entry in case.findall(kind):
+                outcome = "skipped" if kind == "skipped" else f"failed: {(entry.get('message') or '').splitlines()[:1]}"
+        if name not in found or outcome.startswith("failed"):
+            found[name] = outcome
+    return found
+
+
+def summary(of: dict[str, str]) -> str:
+    failed = sum(outcome.startswith("failed") for outcome in of.values())
+    skipped = sum(outcome == "skipped" for outcome in of.values())
+    return f"{len(of) - failed - skipped} passed, {failed} failed, {skipped} skipped"
+
+
+def differences(stock: dict[str, str], ours: dict[str, str], expected: dict[str, str]) -> list[str]:
+    """Some lines for each test whose outcome is another with our class."""
+    lines = []
+    for name in sorted(stock.keys() | ours.keys()):
+        before, after = stock.get(name, "not run"), ours.get(name, "not run")
+        if before.split(":")[0] != after.split(":")[0]:
+            reason = _reason(name, expected)
+            lines.append(f"  {name}\n    stock: {before}\n    ours:  {after}" + (f"\n    because it {reason}" if reason else ""))
+    return lines
+
+
+def surprises(stock: dict[str, str], ours: dict[str, str], expected: dict[str, str]) -> list[str]:
+    """The tests that ours loses without a reason in `expected`, and those that it passes in spite of one."""
+    unexpected = []
+    for name, before in sorted(stock.items()):
+        passes, explained = ours.get(name) == "passed", _reason(name, expected) != ""
+        if (passes and explained) or (before == "passed" and not passes and not explained):
+            unexpected.append(name)
+    return unexpected
+
+
+def _reason(name: str, expected: dict[str, str]) -> str:
+    """`name` begins with that of the suite."""
+    return expected.get(name.partition(".")[2], "")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--stock", choices=STOCK, default="torchdata")
+    parser.add_argument("--off", action="store_true")
+    parser.add_argument("--python", default=sys.executable)
+    options, for_pytest = parser.parse_known_args(arguments)
+    module, name = STOCK[options.stock]
+    status = 0
+    for suite in sorted(options.directory.resolve().glob("test_*.py")):
+        stock = run(options.python, suite, "", for_pytest)
+        environment = {"SLUICE": "off"} if options.off else {}
+        ours = run(options.python, suite, SUBSTITUTION.format(module=module, name=name), for_pytest, environment)
+        expected = {} if options.off else EXPECTED.get((options.stock, suite.stem), {})
+        print(f"{suite.name}\n  stock: {summary(stock)}\n  ours:  {summary(ours)}")
+        print("\n".join(differences(stock, ours, expected)), flush=True)
+        if not stock or not ours:
+            return 2
+        unexpected = surprises(stock, ours, expected)
+        print("".join(f"  not as expected: {test}\n" for test in unexpected), end="", flush=True)
+        status |= bool(unexpected)
+    return int(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
