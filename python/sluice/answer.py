@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,13 +16,14 @@ _DOES_NOT_FIT = (BatchDoesNotFit.__name__, MemoryError.__name__)
 class Answer:
     """A `batch` or `error` frame. Not thread-safe: the connection's thread makes it, then the iterating thread owns it."""
 
-    def __init__(self, message: dict, blob: bytes, arena: Arena, release: Callable[[int], None]) -> None:
-        """`arena` holds the batch's slot; `release(slot)` gives a slot back."""
+    def __init__(self, message: dict, blob: bytes, arena: Arena) -> None:
+        """`arena` has the batch's slot. Raises ProtocolError for a slot that is not in it."""
         self.message = message
         self.blob = blob
         self._arena = arena
-        self._release = release
         self._copies: list[torch.Tensor] | None = None
+        if not self.failed:
+            arena.hold(message["slot"], message["tensors"])
 
     @property
     def failed(self) -> bool:
@@ -55,4 +55,4 @@ class Answer:
     def discard(self) -> None:
         """Gives the slot back unread."""
         if not self.failed and self._copies is None:
-            self._release(self.message["slot"])
+            self._arena.give_back(self.message["slot"])

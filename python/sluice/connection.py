@@ -160,9 +160,12 @@ class Connection:
             try:
                 with self._connect() as connected:
                     session = self._greet(connected)
-                    self._up(session)
-                    backoff_seconds = _FIRST_BACKOFF_SECONDS
-                    self._exchange(connected, session)
+                    try:
+                        self._up(session)
+                        backoff_seconds = _FIRST_BACKOFF_SECONDS
+                        self._exchange(connected, session)
+                    finally:
+                        session.arena.part()
             except (FeederUnavailable, ProtocolError, OSError) as trouble:
                 self._down(trouble)
             except Exception as defect:  # Without this thread every loop would wait for ever.

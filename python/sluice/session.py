@@ -59,7 +59,7 @@ class Session:
 
     def answer(self, message: dict, blob: bytes) -> Answer:
         """What a `batch` or `error` frame of this session says."""
-        return Answer(message, blob, self.arena, self.release)
+        return Answer(message, blob, self.arena)
 
     def number(self) -> int:
         """A number for a stream or a pipeline that this session has not used."""

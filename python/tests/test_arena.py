@@ -10,8 +10,12 @@ import numpy
 import pytest
 import torch
 
+from torch.utils.data import Subset
+
 from conftest import eventually
 from sample_datasets import Bytes
+from sluice import arena as arena_module
+from sluice import feeder
 from sluice.arena import Arena
 from sluice.framing import ProtocolError
 from sluice.structure import DTYPES
@@ -28,6 +32,11 @@ def arena():
     os.close(descriptor)
 
 
+def come(arena, slot, descriptors, **options):
+    arena.hold(slot, descriptors)
+    return arena.adopt(slot, descriptors, **options)
+
+
 def descriptor(dtype="float32", shape=(2, 3), offset=4096):
     itemsize = getattr(torch, dtype).itemsize
     return {"dtype": dtype, "shape": list(shape), "offset": offset, "nbytes": int(numpy.prod(shape)) * itemsize}
@@ -36,7 +45,7 @@ def descriptor(dtype="float32", shape=(2, 3), offset=4096):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_tensors_alias_the_memory(arena, dtype):
     mapped, memory, released = arena
-    (tensor,) = mapped.adopt(7, [descriptor(dtype)])
+    (tensor,) = come(mapped, 7, [descriptor(dtype)])
     assert tensor.dtype is getattr(torch, dtype) and tensor.shape == (2, 3)
     assert tensor.data_ptr() == mapped.address + 4096
     memory[4096:8192] = b"\1" * 4096
@@ -46,7 +55,7 @@ def test_tensors_alias_the_memory(arena, dtype):
 
 def test_the_slot_is_given_back_with_the_last_view(arena):
     mapped, _, released = arena
-    first, second = mapped.adopt(3, [descriptor(), descriptor("int64", (5,), 4096 + 64)])
+    first, second = come(mapped, 3, [descriptor(), descriptor("int64", (5,), 4096 + 64)])
     view, array = first[1:], second.numpy()
     del first, second
     assert released == []
@@ -59,7 +68,7 @@ def test_the_slot_is_given_back_with_the_last_view(arena):
 def test_a_copied_batch_gives_its_slot_back_at_once(arena):
     mapped, memory, released = arena
     memory[4096:4100] = b"\0\0\x80\x3f"
-    (tensor,) = mapped.adopt(3, [descriptor()], copy=True)
+    (tensor,) = come(mapped, 3, [descriptor()], copy=True)
     assert released == [3]
     memory[4096:4100] = b"\xff" * 4
     assert tensor[0, 0].item() == 1.0
@@ -68,7 +77,7 @@ def test_a_copied_batch_gives_its_slot_back_at_once(arena):
 @pytest.mark.parametrize("tensors, released_now", [([], [1]), ([descriptor(shape=(0, 4))], [1])])
 def test_batches_without_bytes(arena, tensors, released_now):
     mapped, _, released = arena
-    adopted = mapped.adopt(1, tensors)
+    adopted = come(mapped, 1, tensors)
     assert [tensor.shape for tensor in adopted] == [tuple(tensor["shape"]) for tensor in tensors]
     assert released == released_now
 
@@ -84,7 +93,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_descriptors_that_cannot_be_right_are_refused(arena, case):
     with pytest.raises(ProtocolError):
-        arena[0].adopt(1, [WRONG[case]])
+        come(arena[0], 1, [WRONG[case]])
 
 
 def test_batches_of_a_loader_lie_in_the_mapping(any_feeder):
@@ -93,6 +102,43 @@ def test_batches_of_a_loader_lie_in_the_mapping(any_feeder):
     session = batches._connection.session
     assert 0 <= batch.data_ptr() - session.arena.address < session.arena.size_bytes
     assert batch.data_ptr() % 64 == 0
+
+
+@pytest.mark.parametrize("populates", [True, False])
+def test_what_is_held_stays_as_it_is_once_the_feeder_is_gone(arena, monkeypatch, populates):
+    """`populates`: whether the kernel can; else each page is written to."""
+    mapped, memory, released = arena
+    if not populates:
+        monkeypatch.setattr(arena_module, "_MADV_POPULATE_WRITE", 9999)
+    memory[:] = bytes(range(256)) * 64
+    given_back = come(mapped, 1, [descriptor("uint8", (100,), 0)])
+    (lent,) = come(mapped, 2, [descriptor("uint8", (5000,), 4096)])
+    coming = [descriptor("uint8", (90,), 3 * 4096 + 64)]
+    mapped.hold(3, coming)
+    given_back.clear()
+    lent[7] = 77
+    expected = lent.clone()
+    mapped.part()
+    memory[:] = b"\xff" * len(memory)
+    assert torch.equal(lent, expected)
+    assert mapped.adopt(3, coming)[0].tolist() == list(range(64, 154))
+    lent += 1
+    assert torch.equal(lent, expected + 1)
+    assert bytes(memory) == b"\xff" * len(memory)
+    assert released[0] == 1
+    mapped.part()
+
+
+def test_batches_in_hand_stay_as_they_are_when_others_get_their_slots(any_feeder):
+    """Those that the loop has, and those that it has not asked for yet."""
+    kept = list(DataLoader(Bytes(16, 5000), batch_size=4, num_workers=2))
+    under_way = iter(DataLoader(Bytes(16, 5000), batch_size=4, num_workers=2))
+    kept.append(next(under_way))
+    eventually(lambda: len(under_way._stream._ready) == 3)
+    feeder.disconnect_all()
+    list(DataLoader(Subset(Bytes(400, 5000), range(99, 400)), batch_size=4, num_workers=2))
+    kept += under_way
+    assert [batch[:, -1].tolist() for batch in kept] == [[4 * (n % 4) + offset for offset in range(4)] for n in range(8)]
 
 
 def test_nothing_leaks_over_a_thousand_batches(make_fake):

@@ -74,6 +74,7 @@ class Child:
             return done, structure
         assert done["type"] == "done" and done["id"] == alloc["id"]
         descriptors = [{**tensor, "offset": tensor["offset"] + offset} for tensor in done["tensors"]]
+        self.arena.hold(0, descriptors)
         return done, unpack(structure, self.arena.adopt(0, descriptors))
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import copy
 import io
 import pickle
 import random
+import re
 import threading
 
 import numpy
@@ -68,7 +69,8 @@ def outcome(file: bytes, work):
         with Image.open(io.BytesIO(file)) as image:
             return facts(work(image))
     except Exception as error:
-        return type(error), str(error).replace("_sluice", "")
+        # Some messages name the opened file by its address.
+        return type(error), re.sub("0x[0-9a-f]+", "", str(error).replace("_sluice", ""))
 
 
 def same(file: bytes, work):

@@ -244,6 +244,25 @@ TEST_CASE("what a client held is free again when it goes") {
   CHECK(testing::eventually([&] { return feeder.arena().free_bytes() == all; }));
 }
 
+TEST_CASE("what a client holds is not given to others before it closes its end") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({});
+  const std::size_t all = feeder.arena().free_bytes();
+  TestClient other(feeder.socket());
+  other.open("native", pictures.specification());
+  {
+    TestClient client(feeder.socket());
+    client.open("native", pictures.specification());
+    client.request(0, {0, 1, 2, 3});
+    client.take_batch(client.receive(), /*release=*/false);
+    client.send_bytes(std::string(8, '\xff'));
+    CHECK(client.disconnected());
+    CHECK(other.run(2, 4, 24).size() == 2);
+    CHECK(feeder.arena().free_bytes() < all);
+  }
+  CHECK(testing::eventually([&] { return feeder.arena().free_bytes() == all; }));
+}
+
 TEST_CASE("closing a stream drops its requests; another stream goes on") {
   const PictureFolder pictures;
   LocalFeeder feeder({.threads = 1});

@@ -163,8 +163,15 @@ void Connection::watch_locked() {
 
 void Connection::abort_locked() {
   aborted_ = true;
-  // The server's thread sees the end of the stream and cleans up.
-  ::shutdown(fd(), SHUT_RDWR);
+  queue_.clear();
+  queued_bytes_ = 0;
+  // Only the client knows when it has done with the memory that it was lent: the server waits for its end of the stream.
+  ::shutdown(fd(), SHUT_WR);
+}
+
+bool Connection::aborted() {
+  std::lock_guard lock(mutex_);
+  return aborted_;
 }
 
 void Connection::close() {
@@ -224,7 +231,8 @@ void SocketServer::run(const std::stop_token& stop) {
       }
     }
   }
-  while (!clients_.empty()) drop(clients_.begin()->first);
+  // The handler is not told: clients still read the memory that they were lent, and executors may be at work.
+  for (const auto& [id, client] : clients_) client.connection->close();
 }
 
 void SocketServer::accept_clients() {
@@ -266,6 +274,11 @@ void SocketServer::read_client(std::uint64_t id) {
 }
 
 bool SocketServer::deliver(std::uint64_t id, Client& client) {
+  if (client.connection->aborted()) {
+    client.reading = false;
+    client.frames.clear();
+    return true;
+  }
   while (!client.connection->paused()) {
     if (!client.frames.empty()) {
       transport::Frame frame = std::move(client.frames.front());

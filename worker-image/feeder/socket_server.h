@@ -1,7 +1,7 @@
 // The feeder's Unix socket: accepts clients, reads frames, writes frames, all on one thread.
 //
-// Sending never blocks: bytes that the kernel does not take at once are queued. A client whose queue exceeds its bound
-// (it does not read) is disconnected. Nothing a client sends can do more than close its own connection.
+// Sending never blocks: bytes that the kernel does not take at once are queued. Where a client's queue exceeds its bound
+// (it does not read), the stream to it ends. Nothing a client sends can do more than close its own connection.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ class Connection {
   // the next frame on. A client that disconnects meanwhile is gone; what it has sent is dropped.
   void pause();
   void resume();
-  // Disconnects once everything queued has been written, or at once if the client does not read.
+  // Ends the stream to the client once everything queued has been written, or at once if the client does not read. The
+  // client is not listened to any more. It is disconnected when it has closed its end, or has died.
   void close_after_sending();
 
   static constexpr std::size_t kQueueBytesMax = std::size_t{256} << 20;
@@ -52,6 +53,7 @@ class Connection {
   Result<std::size_t> receive(std::span<char> bytes);
   void flush();  // the server's thread: the socket is writable
   bool paused();
+  bool aborted();
   void flush_locked();
   void watch_locked();
   void abort_locked();
@@ -80,6 +82,7 @@ class SocketHandler {
   virtual void received(std::uint64_t client, transport::Frame frame) = 0;
   // The stream cannot be read any further. The handler may send a last message; disconnected() follows.
   virtual void broken(std::uint64_t client, const Error& error) = 0;
+  // The client has closed its end: it uses no memory that it was lent.
   virtual void disconnected(std::uint64_t client) = 0;
 };
 
@@ -91,7 +94,7 @@ class SocketServer {
   // users, except root, are turned away. Errors: AlreadyExists if another feeder listens there.
   static Result<std::unique_ptr<SocketServer>> start(const std::string& path, SocketHandler& handler);
 
-  // Disconnects everybody, removes the socket file and joins the thread.
+  // Closes every connection without a word to the handler, removes the socket file and joins the thread.
   ~SocketServer();
 
  private:

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/temporary_directory.h"
@@ -200,18 +201,23 @@ TEST_CASE("a client that passes descriptors without end is disconnected, and no 
   CHECK(other.receive(soon())->json == "still");
 }
 
-TEST_CASE("sending to a client that does not read never waits, and is bounded: it is disconnected") {
+TEST_CASE("sending to a client that does not read never waits, and is bounded: its stream ends") {
   Fixture f;
-  FrameSocket slow = f.connect(), other = f.connect();
+  std::optional<FrameSocket> slow = f.connect();
+  FrameSocket other = f.connect();
   const auto connection = f.notes.connection(0);
   const std::string blob(std::size_t{16} << 20, 'x');
   for (std::size_t sent = 0; sent <= Connection::kQueueBytesMax + blob.size(); sent += blob.size())
     connection->send("{}", blob);
-  CHECK(eventually([&] { return f.notes.gone == 1; }));
   connection->send("{}", "nobody is there");
+  REQUIRE(slow->send("not listened to", "", soon()).ok());
   f.notes.echo = true;
   REQUIRE(other.send("still", "", soon()).ok());
   CHECK(other.receive(soon())->json == "still");
+  CHECK(f.notes.frames() == 1);
+  CHECK(f.notes.gone == 0);
+  slow.reset();
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
 }
 
 TEST_CASE("a slow client that reads in the end gets everything") {
@@ -228,28 +234,32 @@ TEST_CASE("a slow client that reads in the end gets everything") {
   CHECK(f.notes.gone == 0);
 }
 
-TEST_CASE("closing after sending lets the last words out") {
+TEST_CASE("closing after sending lets the last words out; the client is gone when it closes its end") {
   Fixture f;
-  FrameSocket client = f.connect();
+  std::optional<FrameSocket> client = f.connect();
   const auto connection = f.notes.connection(0);
   connection->send("last words", std::string(std::size_t{2} << 20, 'x'));
   connection->close_after_sending();
   connection->send("too late");
-  CHECK(client.receive(soon())->json == "last words");
-  CHECK(client.receive(soon()).error().code() == ErrorCode::kUnavailable);
+  CHECK(client->receive(soon())->json == "last words");
+  CHECK(client->receive(soon()).error().code() == ErrorCode::kUnavailable);
+  CHECK(f.notes.gone == 0);
+  client.reset();
   CHECK(eventually([&] { return f.notes.gone == 1; }));
 }
 
 TEST_CASE("a client that breaks the limits is told why, and not listened to any more") {
   Fixture f;
-  FrameSocket client = f.connect();
-  REQUIRE(client.send("good", "", soon()).ok());
+  std::optional<FrameSocket> client = f.connect();
+  REQUIRE(client->send("good", "", soon()).ok());
   const std::string bad(8, '\xff');
-  REQUIRE(::send(client.fd(), bad.data(), bad.size(), MSG_NOSIGNAL) == 8);
-  const auto last = client.receive(soon());
+  REQUIRE(::send(client->fd(), bad.data(), bad.size(), MSG_NOSIGNAL) == 8);
+  const auto last = client->receive(soon());
   REQUIRE(last.ok());
   CHECK_THAT(last->json, Catch::Contains("json_bytes"));
-  CHECK(!client.receive(soon()).ok());
+  CHECK(!client->receive(soon()).ok());
+  CHECK(f.notes.gone == 0);
+  client.reset();
   CHECK(eventually([&] { return f.notes.gone == 1; }));
   CHECK(f.notes.frames() == 1);
 }
@@ -335,12 +345,12 @@ TEST_CASE("only the feeder's own user is served, even where the socket's file wo
   }
 }
 
-TEST_CASE("the end disconnects everybody, removes the file, and connections may be used after it") {
+TEST_CASE("the end closes every connection without a word to the handler, removes the file, and connections may be used after it") {
   Fixture f;
   FrameSocket client = f.connect();
   const auto connection = f.notes.connection(0);
   f.server.reset();
-  CHECK(f.notes.gone == 1);
+  CHECK(f.notes.gone == 0);
   CHECK(!std::filesystem::exists(f.path()));
   CHECK(client.receive(soon()).error().code() == ErrorCode::kUnavailable);
   connection->send("into the void");
