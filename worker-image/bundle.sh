@@ -50,6 +50,17 @@ copy_python() {
   printf 'Metadata-Version: 2.1\nName: sluice\nVersion: %s\n' "$version" >"$information/METADATA"
 }
 
+# A trainer mounts the bundle read-only, so each of its processes would compile the package anew: 60 ms of CPU. The bytecode is for
+# the Pythons of this machine. It goes unchecked, as installing the bundle gives its files new times.
+compile_python() {
+  local python
+  for python in python3.10 python3.11 python3.12 python3.13; do
+    if "$python" -c "import compileall" 2>/dev/null; then
+      "$python" -m compileall -q --invalidation-mode unchecked-hash -s "$NEW" -p /opt/sluice "$NEW/python"
+    fi
+  done
+}
+
 rm -rf "$NEW"
 mkdir -p "$NEW/bin" "$NEW/lib"
 for program in "${PROGRAMS[@]}"; do
@@ -65,7 +76,10 @@ copy_libraries "$BUILD/$IMAGE_LIBRARY"
 chmod u+w "$NEW"/lib/*
 find "$NEW/lib" -name '*.so*' ! -name 'ld-linux*' -exec strip --strip-unneeded {} +
 chmod 755 "$NEW"/lib/* "$NEW"/bin/*
-[ ! -d "$ROOT/python/sluice" ] || copy_python
+if [ -d "$ROOT/python/sluice" ]; then
+  copy_python
+  compile_python
+fi
 # Proof that it stands alone: each program prints its help through the bundle's loader.
 for program in "$NEW"/bin/*; do
   "$NEW/lib/ld-linux-x86-64.so.2" --library-path "$NEW/lib" "$program" --help >/dev/null 2>&1 || fail "$(basename "$program") does not start from the bundle"

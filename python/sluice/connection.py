@@ -165,7 +165,8 @@ class Connection:
                         backoff_seconds = _FIRST_BACKOFF_SECONDS
                         self._exchange(connected, session)
                     finally:
-                        session.arena.part()
+                        if not _has_ended(connected):
+                            session.arena.part()
             except (FeederUnavailable, ProtocolError, OSError) as trouble:
                 self._down(trouble)
             except Exception as defect:  # Without this thread every loop would wait for ever.
@@ -356,6 +357,14 @@ class Connection:
         for stream in streams:
             self.streams.discard(stream)
             stream.on_closed()
+
+
+def _has_ended(connected: socket.socket) -> bool:
+    """Whether the other end has closed. A feeder that goes on waits for this end to close first; one that ends gives no slot to
+    anyone any more."""
+    poller = select.poll()
+    poller.register(connected, 0)
+    return any(events & select.POLLHUP for _, events in poller.poll(0))
 
 
 def _send_some(connected: socket.socket, outgoing: deque[Outgoing]) -> None:

@@ -141,6 +141,19 @@ def test_batches_in_hand_stay_as_they_are_when_others_get_their_slots(any_feeder
     assert [batch[:, -1].tolist() for batch in kept] == [[4 * (n % 4) + offset for offset in range(4)] for n in range(8)]
 
 
+@pytest.mark.parametrize("feeder_ends, kept", [(True, 0), (False, 1)])
+def test_pages_are_copied_only_where_the_feeder_lives_on(make_fake, monkeypatch, feeder_ends, kept):
+    fake, parted = make_fake(), []
+    monkeypatch.setattr(Arena, "part", lambda arena: parted.append(arena))
+    batches = iter(DataLoader(Bytes(16, 5000), batch_size=4, num_workers=2))
+    connection, _ = batches._connection, next(batches)
+    if feeder_ends:
+        fake.stop()
+        eventually(lambda: connection.session is None)
+    feeder.disconnect_all()
+    assert len(parted) == kept
+
+
 def test_nothing_leaks_over_a_thousand_batches(make_fake):
     fake = make_fake(slots=6, slot_bytes=1 << 16)
     gc.collect()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import REAL_BINARY
+
 PACKAGE = Path(__file__).resolve().parent.parent
 START = PACKAGE / "sluice" / "start"
 
@@ -175,3 +177,21 @@ def test_children_of_a_program_are_attached(tmp_path, make_fake):
     assert ran[:2] == expected[:2] and expected[0] == 3 and "sluice:" not in expected[2]
     told = [line for line in ran[2].splitlines() if line.startswith("sluice: DataLoader of Squares")]
     assert len(told) == 3 and all("served in Python" in line for line in told) and "no feeder can run" not in ran[2], ran[2]
+
+
+BUNDLE = Path(REAL_BINARY).parent.parent / "bundle" / "python" if REAL_BINARY else Path()
+COMPILED = BUNDLE / "__pycache__" / f"sitecustomize.{sys.implementation.cache_tag}.pyc"
+
+
+@pytest.mark.skipif(not COMPILED.exists(), reason="the bundle was built on a machine without this Python")
+def test_the_bundles_modules_are_not_compiled_anew_wherever_it_is_installed(tmp_path):
+    for file in BUNDLE.rglob("*"):
+        if file.is_file():
+            copied = tmp_path / file.relative_to(BUNDLE)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            copied.write_bytes(file.read_bytes())
+    status, out, words = run(["-v", "-c", "import sluice.stream; print(sluice.stream.Stream.close.__code__.co_filename)"], cwd=tmp_path,
+                             PYTHONPATH=str(tmp_path))  # fmt: skip
+    modules = [line for line in words.splitlines() if line.startswith(f"# code object from '{tmp_path}")]
+    assert status == 0 and out == f"{tmp_path}/sluice/stream.py\n"
+    assert len(modules) > 20 and all("__pycache__" in line for line in modules)

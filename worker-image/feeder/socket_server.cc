@@ -100,10 +100,12 @@ Result<std::size_t> Connection::receive(std::span<char> bytes) {
   std::lock_guard lock(mutex_);
   UniqueFd passed;
   SLUICE_TRY(const std::size_t count, transport::receive_some(fd(), bytes, passed));
-  if (passed.valid()) passed_fds_.push_back(std::move(passed));
-  if (passed_fds_.size() <= kPassedMax) return count;
-  log_warning("feeder", "client passes descriptors without messages; disconnected", {{"client", id_}});
-  return Error(ErrorCode::kResourceExhausted, "more than " + std::to_string(kPassedMax) + " descriptors were passed");
+  if (passed.valid() && !aborted_) passed_fds_.push_back(std::move(passed));
+  if (passed_fds_.size() > kPassedMax) {
+    log_warning("feeder", "client passes descriptors without messages; disconnected", {{"client", id_}});
+    abort_locked();
+  }
+  return count;
 }
 
 void Connection::pause() {
@@ -165,6 +167,7 @@ void Connection::abort_locked() {
   aborted_ = true;
   queue_.clear();
   queued_bytes_ = 0;
+  passed_fds_.clear();
   // Only the client knows when it has done with the memory that it was lent: the server waits for its end of the stream.
   ::shutdown(fd(), SHUT_WR);
 }

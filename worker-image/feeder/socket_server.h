@@ -49,7 +49,7 @@ class Connection {
   };
 
   int fd() const { return fd_.get(); }
-  // The server's thread: as receive_some(). Errors: ResourceExhausted beyond kPassedMax.
+  // The server's thread: as receive_some(). Beyond kPassedMax descriptors the stream ends.
   Result<std::size_t> receive(std::span<char> bytes);
   void flush();  // the server's thread: the socket is writable
   bool paused();
