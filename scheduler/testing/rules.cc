@@ -63,7 +63,10 @@ class Check {
       load.memory_bytes += job.worker_memory_bytes;
       load.sent_bytes += traffic * (1 - part_on(job, node));
     };
-    for (const Worker* worker : staying(job, plan))
+    const std::vector<const Worker*> stay = staying(job, plan);
+    // In modes Off and Recommend some of the workers may have no place: those send nothing.
+    const auto sending = static_cast<double>(stay.size() + plan.new_worker_nodes.size());
+    for (const Worker* worker : stay)
       if (!worker->node.empty()) worker_on(worker->node);
     for (const std::string& node : plan.new_worker_nodes) {
       rule(takes_new_workers(node_of(snapshot_, node), job), "no new worker of " + job.id.name + " on closed " + node);
@@ -78,7 +81,7 @@ class Check {
       load.more_local |= plan.local[i].request_millicores > job.hosts[i].request_millicores;
     }
     for (const TrainerHost& host : job.hosts) {
-      loads_[host.node].received_bytes += (plan.workers - standing_on[host.node]) * traffic * part_on(job, host.node);
+      loads_[host.node].received_bytes += (sending - standing_on[host.node]) * traffic * part_on(job, host.node);
       // A new worker on the trainer's own host reaches it without the network.
       const bool from_elsewhere = std::any_of(plan.new_worker_nodes.begin(), plan.new_worker_nodes.end(),
                                               [&](const std::string& node) { return node != host.node; });
