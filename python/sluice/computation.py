@@ -120,7 +120,7 @@ class ForkComputation:
         if not pipeline.sticky:
             return _compute(pipeline, request)
         if self._virtual_worker is None:
-            self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers)
+            self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers, has_process=True)
         return self._virtual_worker.make(request, history)
 
 

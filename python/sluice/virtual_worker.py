@@ -23,15 +23,19 @@ if TYPE_CHECKING:
 
 
 class VirtualWorker:
-    """Of one pass over the samples. Not thread-safe. Its random states are the process's own only while it works."""
+    """Of one pass over the samples. Not thread-safe. Its random states are the process's own only while it works, unless it has the
+    process to itself."""
 
-    def __init__(self, pipeline: PythonPipeline, base_seed: int, worker_id: int, num_workers: int) -> None:
-        """`pipeline` belongs to this worker alone from now on."""
+    def __init__(self, pipeline: PythonPipeline, base_seed: int, worker_id: int, num_workers: int, has_process: bool = False) -> None:
+        """`pipeline` belongs to this worker alone from now on. `has_process`: so does the process, as with torch. Then no batch
+        pays for putting its random states aside."""
         self._pipeline = pipeline
         self._base_seed = base_seed
+        self._has_process = has_process
         seed = base_seed + worker_id
         self._info = torch_worker.WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=pipeline.dataset)
-        self._generators: ProcessGenerators | None = None  # None: it has not started.
+        self._has_started = False
+        self._generators: ProcessGenerators | None = None  # What it has put aside.
         self._start_error: Exception | None = None
         self._made_batches = 0
         self._reader: Reader | None = None  # Of an iterable data set.
@@ -77,14 +81,16 @@ class VirtualWorker:
     def _at_work(self) -> Iterator[None]:
         """The process has this worker's random states and info inside."""
         torch_worker._worker_info = self._info
-        if self._generators is None:
+        if not self._has_started:
+            self._has_started = True
             self._start()
-        else:
+        elif self._generators is not None:
             self._generators.enter()
         try:
             yield
         finally:
-            self._generators = ProcessGenerators.capture()
+            if not self._has_process:
+                self._generators = ProcessGenerators.capture()
 
     def _start(self) -> None:
         ProcessGenerators.seed_as_worker(self._base_seed, self._info.id)
