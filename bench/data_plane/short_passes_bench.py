@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What short and cheap passes over an iterable data set cost beside torch's loader: wall and CPU seconds of a whole pass.
 
-usage: PYTHONPATH=python SLUICE_FEEDER_BINARY=BUILD/worker-image/sluice-feeder bench/data_plane/short_passes_bench.py [--repetitions R]
+usage: PYTHONPATH=python SLUICE_FEEDER_BINARY=BUILD/worker-image/sluice-feeder $SLUICE_CACHE/venv/bin/python bench/data_plane/short_passes_bench.py [--repetitions R]
 
 The two loaders take turns in one process. Each ratio is the median over the turns, ours by torch's. CPU seconds are those of this process and of its
 forks. A line with a star had executors of the feeder, whose seconds are not counted.
@@ -18,7 +18,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 import sluice.torch
-from sluice.feeder import disconnect_all
+from sluice.feeder import disconnect_all, feeder_in_words
+from sluice.settings import Settings
 
 
 class Cheap(IterableDataset):
@@ -61,6 +62,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=9)
     repetitions = parser.parse_args().repetitions
+    if feeder_in_words(Settings.from_environment()) is None:
+        raise SystemExit("SLUICE_FEEDER_BINARY names no feeder: torch would be compared with itself")
     warnings.simplefilter("ignore")
     print(f"{'':42}{'wall: torch':>13}{'ours':>9}{'ratio':>7}{'CPU: torch':>13}{'ours':>9}{'ratio':>7}")
     for name, (make, arguments) in CASES.items():
