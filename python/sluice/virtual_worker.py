@@ -7,6 +7,7 @@ So it draws the very numbers that torch's worker draws. One that is lost is rebu
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from sluice.collation import collate
 from sluice.generators import ProcessGenerators
 from sluice.history import batches_of
 from sluice.iterable import Reader, StreamEnd
+from sluice.settings import SKIP
+from sluice.skipping import leave_out_failures
 
 if TYPE_CHECKING:
     from sluice.computation import BatchRequest, PythonPipeline
@@ -37,7 +40,7 @@ class VirtualWorker:
         self._reader: Reader | None = None  # Of an iterable data set.
 
     def make(self, request: BatchRequest, history: bytes) -> Any:
-        """The batch. `history`: those that come before it, as sluice.history has them; what this worker has not made of them
+        """The batch, or what stands for it. `history`: those that come before it, as sluice.history has them; what this worker has not made of them
         it makes first. Of a stream, the number of the request says how many those are. Raises whatever the user's code raises."""
         if self._pipeline.iterable and not request.indices:
             return StreamEnd()  # It is known to have ended.
@@ -65,6 +68,8 @@ class VirtualWorker:
         pipeline, dataset = self._pipeline, self._pipeline.dataset
         if self._reader is not None:
             return self._reader.fetch(keys)
+        if pipeline.on_error == SKIP:
+            return self._next_without_failures(keys)
         if not pipeline.auto_collation:
             data = dataset[keys[0]]
         elif getattr(dataset, "__getitems__", None):
@@ -72,6 +77,13 @@ class VirtualWorker:
         else:
             data = [dataset[key] for key in keys]
         return collate(pipeline.collate_fn, pipeline.auto_collation, data)
+
+    def _next_without_failures(self, keys: list) -> Any:
+        pipeline, info = self._pipeline, self._info
+        number = info.id + info.num_workers * (self._made_batches - 1)
+        at_once = pipeline.auto_collation and bool(getattr(pipeline.dataset, "__getitems__", None))
+        collate_all = functools.partial(collate, pipeline.collate_fn, pipeline.auto_collation)
+        return leave_out_failures(pipeline.dataset, number, keys, pipeline.auto_collation, at_once, lambda place: None, collate_all)
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
