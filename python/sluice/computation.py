@@ -80,6 +80,11 @@ class Computation:
         """The copy of the data set that batches are made from; of a sticky pipeline, that of its first virtual worker."""
         return self._pipeline.dataset
 
+    @property
+    def is_sticky(self) -> bool:
+        """Whether virtual workers make its batches."""
+        return self._pipeline.sticky
+
     def enter(self, state: bytes) -> None:
         """Goes over to `state` (empty: as described), surroundings included: for an executor's child. Raises whatever
         unpickling the user's objects raises."""

@@ -196,14 +196,15 @@ class FeederIterator(_BaseDataLoaderIter):
 
     def _open(self, request: BatchRequest, made: Answer | Forked | None) -> Any:
         """The batch that was answered; without an answer it is made here. Raises what the user's code has raised."""
-        if isinstance(made, Answer):
-            if made.lost:
-                log.info("the feeder could not run Python: %s", made.message["message"])
-                say_once(logging.WARNING, "the feeder lost the Python process of a batch; computing such batches in this process")
-            elif made.failed and self._stream.pipeline.native is None:
-                reraise(made.message, made.blob, request.worker_id)
-            return self._compute(request, made.message["message"]) if made.failed else made.open()
-        return made.open(request.worker_id) if made is not None else self._compute(request)
+        if not isinstance(made, Answer):
+            return made.open(request.worker_id) if made is not None else self._compute(request)
+        if made.lost:
+            log.info("the feeder could not run Python: %s", made.message["message"])
+            say_once(logging.WARNING, "the feeder lost the Python process of a batch; computing such batches in this process")
+        elif made.failed and self._stream.pipeline.native is None and not made.has_nothing_left:
+            reraise(made.message, made.blob, request.worker_id)
+        batch = None if made.failed else made.open()
+        return self._compute(request, made.message.get("message", "")) if made.failed or made.is_in_doubt(batch) else batch
 
     def _pinned(self, batch: Any) -> Any:
         return pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch

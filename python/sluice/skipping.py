@@ -51,6 +51,16 @@ class Reduced:
     skipped: list[Skipped]
     failure: tuple[dict, bytes] | None = None
 
+    def require_something(self) -> None:
+        """Raises NothingLeft. An executor so tells it as a failure: a feeder does not believe a data worker that fails whole batches,
+        and the training process makes such a batch itself."""
+        if self.failure is not None:
+            raise NothingLeft(f"all {len(self.skipped)} samples of the batch fail, the last one is {self.skipped[-1]}")
+
+
+class NothingLeft(Exception):
+    """Every sample of a batch has failed."""
+
 
 class _NothingLeft:
     """In the place of a batch of which every sample was left out."""

@@ -176,6 +176,39 @@ def test_data_workers_leave_out_the_same(tmp_path, monkeypatch):
         worker.stop()
 
 
+class NotOnWorkers(Slow):
+    """Some files are not where data workers look for them."""
+
+    def __getitem__(self, index: int):
+        if index % 5 == 0 and os.environ.get("SLUICE_TEST_DATA_WORKER"):
+            raise FileNotFoundError(index)
+        return super().__getitem__(index)
+
+
+def test_what_only_a_data_worker_lacks_is_not_left_out(tmp_path, monkeypatch):
+    if REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    monkeypatch.setenv("SLUICE_TEST_DATA_WORKER", "1")
+    worker = RealWorker()
+    monkeypatch.delenv("SLUICE_TEST_DATA_WORKER")
+    feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+    loader = DataLoader(NotOnWorkers({7}), batch_size=2, num_workers=2, on_error="skip")
+
+    def some_were_made_here() -> bool:
+        batches = list(loader)
+        assert keys_of(batches) == without(list(range(37)), {7}, 2)
+        assert [sample.index for sample in loader.skipped] == [7]
+        return sum(batch[2].tolist().count(os.getpid()) for batch in batches) > 1  # The one that lacks sample 7 may be.
+
+    try:
+        eventually(some_were_made_here, 300)
+    finally:
+        feeder_module.disconnect_all()
+        feeder.stop()
+        worker.stop()
+
+
 class NoneForBad(Damaged):
     def __getitem__(self, index: int):
         try:
@@ -200,8 +233,7 @@ def test_virtual_workers_draw_what_torchs_workers_draw(make_fake, monkeypatch):
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_batch_of_which_nothing_is_left_is_passed_over_and_counts_in_a_state(make_fake, num_workers):
-    make_fake()
+def test_a_batch_of_which_nothing_is_left_is_passed_over_and_counts_in_a_state(any_feeder, num_workers):
     bad = {4, 5, 6, 7, 8, 9, 10, 11, 17}
     torch.manual_seed(3)
     loader = DataLoader(Damaged(bad), batch_size=4, num_workers=num_workers, on_error="skip")
