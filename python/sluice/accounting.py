@@ -21,6 +21,7 @@ class Totals:
     samples: int = 0
     compute_seconds: float = 0.0
     wait_seconds: float = 0.0
+    skipped_samples: int = 0
 
     def since(self, earlier: Totals) -> Totals:
         return Totals(
@@ -28,6 +29,7 @@ class Totals:
             self.samples - earlier.samples,
             self.compute_seconds - earlier.compute_seconds,
             self.wait_seconds - earlier.wait_seconds,
+            self.skipped_samples - earlier.skipped_samples,
         )
 
 
@@ -40,7 +42,7 @@ class Account:
         self._clock = clock
         self._starting = starting
         self._lock = threading.Lock()
-        self._batches, self._samples = 0, 0
+        self._batches, self._samples, self._skipped_samples = 0, 0, 0
         self._compute_seconds, self._wait_seconds = 0.0, 0.0  # Up to `_since_seconds`.
         self._waiting: bool | None = None
         self._since_seconds = clock()
@@ -65,10 +67,15 @@ class Account:
             self._batches += 1
             self._samples += samples
 
+    def skip(self, samples: int) -> None:
+        """The batch that was handed over lacks so many of its samples."""
+        with self._lock:
+            self._skipped_samples += samples
+
     def totals(self) -> Totals:
         with self._lock:
             self._turn_locked(self._waiting)
-            return Totals(self._batches, self._samples, self._compute_seconds, self._wait_seconds)
+            return Totals(self._batches, self._samples, self._compute_seconds, self._wait_seconds, self._skipped_samples)
 
     def _turn(self, waiting: bool | None) -> None:
         with self._lock:

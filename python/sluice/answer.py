@@ -8,6 +8,7 @@ import torch
 
 from sluice.arena import Arena
 from sluice.failures import EXECUTOR_LOST, BatchDoesNotFit
+from sluice.skipping import NothingLeft, Reduced
 from sluice.structure import unpack
 
 _DOES_NOT_FIT = (BatchDoesNotFit.__name__, MemoryError.__name__)
@@ -33,6 +34,15 @@ class Answer:
     def lost(self) -> bool:
         """Whether it is the executor's fault that there is no batch."""
         return self.failed and self.message.get("exception_type") == EXECUTOR_LOST
+
+    @property
+    def has_nothing_left(self) -> bool:
+        """Whether every sample of the batch has failed, in a pipeline that leaves such samples out."""
+        return self.failed and self.message.get("exception_type") == NothingLeft.__name__
+
+    def is_in_doubt(self, batch: Any) -> bool:
+        """Whether this process has to see for itself which samples of `batch` fail: a data worker may lack a file that is here."""
+        return isinstance(batch, Reduced) and self.message.get("placement") != "local"
 
     @property
     def does_not_fit(self) -> bool:

@@ -46,10 +46,13 @@ class _Attached(DataLoader):
     def __len__(self) -> int:
         return len(self._sluice_loader())
 
+    def _skips_here(self) -> bool:
+        return False
+
     def _note(self, outcome: str) -> None:
         report.note(self._sluice_loader(), outcome)
 
-    def _leave_to_torch(self) -> Any:
+    def _leave_to_torch(self, leaves_out_failures: bool) -> Any:
         raise _LeftToTorch
 
 

@@ -8,10 +8,18 @@ from typing import Any
 import torch
 from torch.utils.data._utils import collate as torch_collate
 
-from sluice.structure import Stack, travels_in_arena
+from sluice.light_batches import LIGHT_BYTES
+from sluice.structure import NOT_PICKLED_BY_TORCH, Stack, travels_in_arena
 
 _TORCH_TYPES = frozenset(torch_collate.default_collate_fn_map)  # Before anybody adds to them.
 _LEAVES = frozenset((torch.Tensor, int, float, bool, str, bytes))
+_shares_large_tensors = False
+
+
+def shares_large_tensors() -> None:
+    """From now on in this process, torch's detour is taken for tensors that leave it through shared memory: it spares a copy."""
+    global _shares_large_tensors
+    _shares_large_tensors = True
 
 
 def collate(collate_fn: Any, auto_collation: bool, data: Any, stacks: bool = False) -> Any:
@@ -38,11 +46,18 @@ def _is_plain(sample: Any) -> bool:
 
 
 def _stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor:
-    """torch's collation of tensors without its detour: the arena is the shared memory here."""
+    """torch's collation of tensors without its detour, where that is of no use: the arena is the shared memory here, and small ones
+    go through a pipe."""
     first = batch[0]
-    if first.is_nested or first.layout is not torch.strided:
+    if first.is_nested or first.layout is not torch.strided or (_shares_large_tensors and _is_large(batch)):
         return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
     return torch.stack(batch, 0)
+
+
+def _is_large(batch: list[torch.Tensor]) -> bool:
+    """Whether the batch leaves a fork through shared memory. Of rarer types torch makes no tensors there."""
+    first = batch[0]
+    return travels_in_arena(first) and first.dtype not in NOT_PICKLED_BY_TORCH and first.nbytes * len(batch) > LIGHT_BYTES
 
 
 def _postponed_stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor | Stack:

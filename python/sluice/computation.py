@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,9 @@ from sluice.collation import collate
 from sluice.generators import untouched_generators
 from sluice.sealed_memory import SealedMemory
 from sluice.seeds import collate_seed, sample_seed, seed_everything
+from sluice.settings import RAISE, SKIP
 from sluice.shipment import Received
+from sluice.skipping import leave_out_failures
 from sluice.virtual_worker import VirtualWorker
 
 
@@ -48,7 +50,8 @@ class BatchRequest:
 @dataclass
 class PythonPipeline:
     """What the Python executor needs. `collate_fn` None stands for torch's default. `sticky`: its batches are made by virtual
-    workers; only those call `worker_init_fn`. `iterable`: these are streams (sluice.iterable), for which alone `drop_last` counts."""
+    workers; only those call `worker_init_fn`. `iterable`: these are streams (sluice.iterable), for which alone `drop_last` counts.
+    `on_error`: of a sample, as the loader has it; not for streams."""
 
     dataset: Any
     collate_fn: Any
@@ -57,6 +60,7 @@ class PythonPipeline:
     sticky: bool = False
     iterable: bool = False
     drop_last: bool = False
+    on_error: str = RAISE
 
 
 class Computation:
@@ -76,6 +80,11 @@ class Computation:
         """The copy of the data set that batches are made from; of a sticky pipeline, that of its first virtual worker."""
         return self._pipeline.dataset
 
+    @property
+    def is_sticky(self) -> bool:
+        """Whether virtual workers make its batches."""
+        return self._pipeline.sticky
+
     def enter(self, state: bytes) -> None:
         """Goes over to `state` (empty: as described), surroundings included: for an executor's child. Raises whatever
         unpickling the user's objects raises."""
@@ -88,7 +97,7 @@ class Computation:
         self._state = state
 
     def compute(self, request: BatchRequest, history: bytes = b"", stacks: bool = False) -> Any:
-        """The collated batch. `history`: of a sticky pipeline, as sluice.history has it; what the virtual worker has made here
+        """The collated batch, or a Reduced if the pipeline leaves failing samples out. `history`: of a sticky pipeline, as sluice.history has it; what the virtual worker has made here
         may be left out. `stacks`: of one that is not sticky, a Stack may stand for a tensor. Raises whatever the user's code
         raises."""
         pipeline = self._pipeline
@@ -120,7 +129,7 @@ class ForkComputation:
         if not pipeline.sticky:
             return _compute(pipeline, request)
         if self._virtual_worker is None:
-            self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers)
+            self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers, has_process=True)
         return self._virtual_worker.make(request, history)
 
 
@@ -143,10 +152,18 @@ def untouched_process() -> Iterator[None]:
 
 def _compute(pipeline: PythonPipeline, request: BatchRequest, stacks: bool = False) -> Any:
     """A batch that depends on the request alone."""
+    def seed(offset: int) -> None:
+        seed_everything(sample_seed(request.base_seed, request.epoch, request.position + offset))
+
+    def finish(data: Any) -> Any:
+        seed_everything(collate_seed(request.base_seed, request.epoch, request.position))
+        return collate(pipeline.collate_fn, pipeline.auto_collation, data, stacks)
+
     _enter_worker(request, pipeline.dataset)
-    data = _fetch(pipeline, request)
-    seed_everything(collate_seed(request.base_seed, request.epoch, request.position))
-    return collate(pipeline.collate_fn, pipeline.auto_collation, data, stacks)
+    if pipeline.on_error == SKIP:
+        at_once = pipeline.auto_collation and _fetches_batches(pipeline.dataset)
+        return leave_out_failures(pipeline.dataset, request.seq, request.indices, pipeline.auto_collation, at_once, seed, finish)
+    return finish(_fetch(pipeline, request.indices, seed))
 
 
 def _enter_worker(request: BatchRequest, dataset: Any) -> None:
@@ -159,11 +176,8 @@ def _enter_worker(request: BatchRequest, dataset: Any) -> None:
     )
 
 
-def _fetch(pipeline: PythonPipeline, request: BatchRequest) -> Any:
-    def seed(offset: int) -> None:
-        seed_everything(sample_seed(request.base_seed, request.epoch, request.position + offset))
-
-    dataset, indices = pipeline.dataset, request.indices
+def _fetch(pipeline: PythonPipeline, indices: list, seed: Callable[[int], None]) -> Any:
+    dataset = pipeline.dataset
     if not pipeline.auto_collation:
         seed(0)
         return dataset[indices[0]]

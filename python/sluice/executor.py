@@ -27,6 +27,7 @@ from sluice.framing import FrameSocket
 from sluice.heap import keep_freed_memory
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import enter_origin
+from sluice.skipping import Reduced
 from sluice.structure import Stack, layout, pack
 
 
@@ -127,6 +128,8 @@ class Executor:
             computation = self._computations[pipeline]
             watch = BlockedTime()
             made = computation.compute(_request(message), history, stacks=True)
+            if isinstance(made, Reduced) and not computation.is_sticky:  # Otherwise no data worker makes it, and only this process can.
+                made.require_something()
             blocked_seconds = watch.seconds()
             tensors, structure = pack(made)
             descriptors, slot_bytes = layout(tensors)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sluice.connection import Connection
 from sluice.embedded import EmbeddedFeeder, feeder_command
-from sluice.settings import Settings
+from sluice.settings import RAISE, Settings
 
 
 class NoFeeder(Exception):
@@ -36,7 +36,7 @@ _connections: dict[Settings, Connection] = {}
 def shared_connection(settings: Settings) -> Connection:
     """The connection of this process to the feeder that the settings name, made if need be. Raises NoFeeder, also when a
     feeder that this process has to start itself does not come up within the patience at start."""
-    settings = replace(settings, enabled=True, lowering=True, ahead=True, step_aside=True, report=False)  # What remains distinguishes feeders.
+    settings = replace(settings, enabled=True, lowering=True, ahead=True, step_aside=True, report=False, on_error=RAISE)  # The rest names a feeder.
     command = None
     if settings.feeder_socket is None:
         command = feeder_command(settings)

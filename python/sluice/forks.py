@@ -17,10 +17,12 @@ from typing import Any
 from torch.utils.data import Dataset
 from torch.utils.data.dataloader import DataLoader as TorchLoader  # Bound now: programs replace the name by our class.
 
+from sluice import collation
 from sluice.computation import BatchRequest, Computation, ForkComputation
 from sluice.failures import describe, reraise
 from sluice.generators import untouched_generators
 from sluice.history import History
+from sluice.light_batches import lightened
 from sluice.surroundings import make_images_lazy, wants_lazy_images
 
 
@@ -55,7 +57,7 @@ class Batches(Dataset):
     def __getitem__(self, given: tuple[BatchRequest, bytes]) -> Forked:
         request, history = given
         try:
-            return Forked(request.seq, self._computation.compute(request, history))
+            return Forked(request.seq, lightened(self._computation.compute(request, history)))
         except (Exception, SystemExit) as error:
             return Forked(request.seq, failure=describe(error))
 
@@ -135,5 +137,6 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def _begin(worker_id: int) -> None:
+    collation.shares_large_tensors()
     if wants_lazy_images():
         make_images_lazy()

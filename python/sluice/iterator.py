@@ -34,6 +34,7 @@ from sluice.pipeline import Pipeline
 from sluice.prediction import Moment
 from sluice.profiling import recorded
 from sluice.self_change import FirstBatches
+from sluice.skipping import NOTHING_LEFT
 from sluice.stream import Outcome, Stream
 
 # One for the feeder's own executor, and one for a data worker that is ready before it.
@@ -78,7 +79,7 @@ class FeederIterator(_BaseDataLoaderIter):
                 self._base_seed, self._pass_number = resume.base_seed, resume.pass_number
             epoch = resume.epoch if resume is not None else loader._next_epoch
             self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators, virtual_workers=virtual_workers)
-            loader._follow(self._progress)
+            self._skipped = loader._follow(self._progress)
             self._next_seq, self._position = 0, 0
             self._history = self._new_history(resume if resuming else None)
             self._outstanding: dict[int, BatchRequest] = {}
@@ -152,7 +153,8 @@ class FeederIterator(_BaseDataLoaderIter):
         account.wait()
         try:
             with recorded(self._profile_name):
-                batch = self._next_data()
+                while (batch := self._next_data()) is NOTHING_LEFT:
+                    pass
             self._num_yielded += 1
         except StopIteration:
             account.stop()
@@ -175,7 +177,7 @@ class FeederIterator(_BaseDataLoaderIter):
         batch = self._open(request, made)
         if made is None:
             self._note_taken(request)
-        return self._pinned(batch)
+        return self._pinned(self._skipped.open(batch, request.worker_id, self._stream.account.skip))
 
     def _require_next(self) -> None:
         """Raises StopIteration at the end of the pass."""
@@ -194,14 +196,15 @@ class FeederIterator(_BaseDataLoaderIter):
 
     def _open(self, request: BatchRequest, made: Answer | Forked | None) -> Any:
         """The batch that was answered; without an answer it is made here. Raises what the user's code has raised."""
-        if isinstance(made, Answer):
-            if made.lost:
-                log.info("the feeder could not run Python: %s", made.message["message"])
-                say_once(logging.WARNING, "the feeder lost the Python process of a batch; computing such batches in this process")
-            elif made.failed and self._stream.pipeline.native is None:
-                reraise(made.message, made.blob, request.worker_id)
-            return self._compute(request, made.message["message"]) if made.failed else made.open()
-        return made.open(request.worker_id) if made is not None else self._compute(request)
+        if not isinstance(made, Answer):
+            return made.open(request.worker_id) if made is not None else self._compute(request)
+        if made.lost:
+            log.info("the feeder could not run Python: %s", made.message["message"])
+            say_once(logging.WARNING, "the feeder lost the Python process of a batch; computing such batches in this process")
+        elif made.failed and self._stream.pipeline.native is None and not made.has_nothing_left:
+            reraise(made.message, made.blob, request.worker_id)
+        batch = None if made.failed else made.open()
+        return self._compute(request, made.message.get("message", "")) if made.failed or made.is_in_doubt(batch) else batch
 
     def _pinned(self, batch: Any) -> Any:
         return pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch

@@ -14,6 +14,7 @@ from sluice.computation import Computation, ForkComputation, PythonPipeline
 from sluice.failures import NotNative, NotSendable
 from sluice.framing import MOST_KEYS
 from sluice.lowering import NativePipeline, lower
+from sluice.settings import RAISE, SKIP
 from sluice.shipment import Description, Shipment, describe_pipeline
 
 
@@ -56,6 +57,11 @@ class Pipeline:
     def is_iterable(self) -> bool:
         """Whether those virtual workers are streams."""
         return self._python.iterable
+
+    @property
+    def leaves_out_failures(self) -> bool:
+        """Whether samples that fail are left out of their batches."""
+        return self._python.on_error == SKIP
 
     @property
     def executor(self) -> str:
@@ -137,20 +143,22 @@ class Pipeline:
         return ForkComputation(self._python)
 
 
-def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None = None, why_sticky: str = "") -> Pipeline:
+def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None = None, why_sticky: str = "", on_error: str = RAISE) -> Pipeline:
     """The pipeline of a torch DataLoader over a map-style dataset. Never raises: whatever is not native stays Python.
-    `kept`: of the loader's last pipeline. `why_sticky`: why virtual workers must make its batches, "" if they need not."""
+    `kept`: of the loader's last pipeline. `why_sticky`: why virtual workers must make its batches, "" if they need not. `on_error`: of a sample."""
     previous = kept if isinstance(kept, Description) else None
     sent = kept if isinstance(kept, Sent) else None
     auto_collation = loader._auto_collation
+    iterable = isinstance(loader.dataset, IterableDataset)
     python = PythonPipeline(
         dataset=loader.dataset,
         collate_fn=None if loader.collate_fn is (default_collate if auto_collation else default_convert) else loader.collate_fn,
         auto_collation=auto_collation,
         worker_init_fn=loader.worker_init_fn if why_sticky else None,
         sticky=bool(why_sticky),
-        iterable=isinstance(loader.dataset, IterableDataset),
+        iterable=iterable,
         drop_last=loader.drop_last,
+        on_error=RAISE if iterable else on_error,
     )
     if why_sticky:
         return Pipeline(python, None, why_sticky, loader.num_workers, previous)

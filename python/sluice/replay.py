@@ -13,10 +13,12 @@ from typing import Any
 
 import torch
 from torch.utils.data import IterableDataset
+from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 
 from sluice.checkpoint import Progress, drawing, has_state
 from sluice.generators import StateError, capture_generators
+from sluice.skipping import NOTHING_LEFT, leave_out_failures
 
 
 def obstacle(loader: Any) -> str:
@@ -28,8 +30,9 @@ def obstacle(loader: Any) -> str:
     return "" if getattr(loader, "in_order", True) else "with in_order=False its batches come in another order each time"
 
 
-def iterator(loader: Any) -> Any:
-    """Raises StateError for a state that does not fit. REQUIRES: there is no obstacle."""
+def iterator(loader: Any, leaves_out_failures: bool = False) -> Any:
+    """`leaves_out_failures`: of samples, where this process makes the batches of a map-style data set. Raises StateError for a state that
+    does not fit. REQUIRES: there is no obstacle."""
     resume = loader._take_resume()
     if resume is not None and resume.begun:
         _check(loader, resume)
@@ -37,7 +40,9 @@ def iterator(loader: Any) -> Any:
     if loader.num_workers > 0:
         loader.check_worker_number_rationality()
         return _InWorkers(loader, resume)
-    return _IterableHere(loader, resume) if isinstance(loader.dataset, IterableDataset) else _MapStyleHere(loader, resume, puts_back)
+    if isinstance(loader.dataset, IterableDataset):
+        return _IterableHere(loader, resume)
+    return _MapStyleHere(loader, resume, puts_back, leaves_out_failures)
 
 
 def _load_data(loader: Any, resume: Progress) -> bool:
@@ -69,7 +74,7 @@ class _Accounted(_BaseDataLoaderIter):
             super().__init__(loader)
             epoch = loader._next_epoch if resume is None else resume.epoch
             self._progress = Progress(self._base_seed, True, 0, epoch, generators=generators, virtual_workers=_dividing_workers(loader))
-            loader._follow(self._progress)
+            self._skipped = loader._follow(self._progress)
             if resuming:
                 self._skip(resume)
 
@@ -83,7 +88,7 @@ class _Accounted(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         self._progress = Progress(self._base_seed, True, before.pass_number + 1, loader._next_epoch, generators=generators,
                                   virtual_workers=before.virtual_workers)
-        loader._follow(self._progress)
+        self._skipped = loader._follow(self._progress)
 
     def _skip(self, resume: Progress) -> None:
         """Passes over what the loop has had of the resumed epoch. Raises StateError if the epoch is too short for that."""
@@ -93,10 +98,11 @@ class _Accounted(_BaseDataLoaderIter):
 class _MapStyleHere(_Accounted, _SingleProcessDataLoaderIter):
     """A batch counts as soon as its indices are drawn, as torch does not make it again after an exception."""
 
-    def __init__(self, loader: Any, resume: Progress | None, puts_back: bool) -> None:
-        """`puts_back`: the data set has put torch's default generator back."""
+    def __init__(self, loader: Any, resume: Progress | None, puts_back: bool, leaves_out_failures: bool) -> None:
+        """`puts_back`: the data set has put torch's default generator back. `leaves_out_failures`: of samples."""
         self._next_seq = 0
         self._puts_back = puts_back
+        self._leaves_out_failures = leaves_out_failures
         self._drawn: deque[tuple[int, Any]] = deque()  # What a resumed pass has drawn, and the loop has not had.
         super().__init__(loader, resume)
         self._profile_name = f"enumerate(DataLoader)#{_SingleProcessDataLoaderIter.__name__}.__next__"
@@ -109,6 +115,19 @@ class _MapStyleHere(_Accounted, _SingleProcessDataLoaderIter):
             raise
         self._progress.hand_over(seq)
         return index
+
+    def _next_data(self) -> Any:
+        if not self._leaves_out_failures:
+            return super()._next_data()
+        while (batch := self._skipped.open(self._without_failures(self._next_index()), 0, lambda samples: None)) is NOTHING_LEFT:
+            pass
+        return pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
+
+    def _without_failures(self, index: Any) -> Any:
+        batched = self._auto_collation
+        at_once = batched and bool(getattr(self._dataset, "__getitems__", None))
+        number = self._progress.consumed - 1
+        return leave_out_failures(self._dataset, number, index if batched else [index], batched, at_once, lambda place: None, self._collate_fn)
 
     def _draw(self) -> tuple[int, Any]:
         index = super()._next_index()

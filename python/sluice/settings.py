@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
+# What becomes of a sample whose reading or transforming fails (sluice.skipping).
+RAISE, SKIP = POLICIES = ("raise", "skip")
+
+
 class SettingError(ValueError):
     """A variable holds something that cannot be meant; the message names it and what it may be."""
 
@@ -16,7 +20,7 @@ class Settings:
     """`enabled`: Sluice may be used at all. `ahead`: batches are made before their epoch begins. `step_aside`: this process makes
     a Python pipeline's batches until an executor pays. `lazy_images`: executors decode PIL's JPEGs late and natively.
     `torch_randomness`: each virtual worker draws the numbers that torch's worker draws; otherwise every sample has a seed of its own.
-    `report`: the loaders are told at the end. Seconds and bytes as the names say; `threads` 0 means the cgroup's quota."""
+    `on_error`: what becomes of samples that fail, where the loader does not say it: `raise` or `skip`. `report`: the loaders are told at the end. Seconds and bytes as the names say; `threads` 0 means the cgroup's quota."""
 
     enabled: bool = True
     lowering: bool = True
@@ -24,6 +28,7 @@ class Settings:
     step_aside: bool = True
     lazy_images: bool = True
     torch_randomness: bool = False
+    on_error: str = RAISE
     report: bool = False
     feeder_socket: str | None = None
     feeder_binary: str | None = None
@@ -43,7 +48,8 @@ class Settings:
             ahead=_switch(env, "SLUICE_AHEAD"),
             step_aside=_switch(env, "SLUICE_STEP_ASIDE"),
             lazy_images=_switch(env, "SLUICE_LAZY_IMAGES"),
-            torch_randomness=_randomness(env) == "torch",
+            torch_randomness=_choice(env, "SLUICE_RANDOMNESS", ("sample", "torch")) == "torch",
+            on_error=_choice(env, "SLUICE_ON_ERROR", POLICIES),
             report=_switch(env, "SLUICE_REPORT", "off"),
             feeder_socket=env.get("SLUICE_FEEDER_SOCKET") or None,
             feeder_binary=env.get("SLUICE_FEEDER_BINARY") or None,
@@ -63,10 +69,11 @@ def _switch(env: Mapping[str, str], name: str, default: str = "on") -> bool:
     raise SettingError(f"{name}={value!r}: use on or off")
 
 
-def _randomness(env: Mapping[str, str]) -> str:
-    value = env.get("SLUICE_RANDOMNESS", "").strip().lower() or "sample"
-    if value not in ("sample", "torch"):
-        raise SettingError(f"SLUICE_RANDOMNESS={value!r}: use sample or torch")
+def _choice(env: Mapping[str, str], name: str, values: tuple[str, str]) -> str:
+    """The first one is the default."""
+    value = env.get(name, "").strip().lower() or values[0]
+    if value not in values:
+        raise SettingError(f"{name}={value!r}: use {' or '.join(values)}")
     return value
 
 

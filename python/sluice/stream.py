@@ -294,6 +294,7 @@ class Stream:
             "queue_depth": len(self._ready),
             "queue_capacity": len(self._ready) + len(self._pending),
             "epoch": self._epoch,
+            "skipped_samples": totals.skipped_samples,
             **({} if left is None else {"remaining_samples": left}),
         }
 

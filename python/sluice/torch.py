@@ -28,8 +28,9 @@ from sluice.notices import say_once
 from sluice.payback import Payback
 from sluice.pipeline import Pipeline, Sent, describe_loader
 from sluice.remaining import Announcement
-from sluice.settings import Settings
+from sluice.settings import POLICIES, SKIP, Settings
 from sluice.shipment import Description
+from sluice.skipping import Skipped, SkippedSamples
 from sluice.source_cache import cache_in_words
 from sluice.surroundings import wants_lazy_images
 from sluice.worker_setup import only_seeds
@@ -67,11 +68,28 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     _sluice_announcement: Announcement | None = None
     _sluice_foresight: Foresight | None = None
     _sluice_payback: Payback | None = None
+    _sluice_skipped: SkippedSamples | None = None
+    on_error: str | None = None
 
-    def __init__(self, *args: Any, snapshot_every_n_steps: int = 1, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, snapshot_every_n_steps: int = 1, on_error: str | None = None, **kwargs: Any) -> None:
         """torch's arguments. `snapshot_every_n_steps` is accepted for programs written for torchdata's StatefulDataLoader: a state
-        is made when it is asked for, and always of the present batch."""
+        is made when it is asked for, and always of the present batch.
+
+        `on_error`: what becomes of a sample whose reading or transforming raises. `raise`: the loop gets the exception, as with torch.
+        `skip`: the batch is smaller by it, and `skipped` lists it. None: as SLUICE_ON_ERROR says, or `raise`. Raises ValueError for any
+        other value, and for `skip` with an iterable data set."""
         super().__init__(*args, **kwargs)
+        if on_error not in (None, *POLICIES):
+            raise ValueError(f"on_error={on_error!r}: use {' or '.join(POLICIES)}")
+        if on_error == SKIP and isinstance(self.dataset, IterableDataset):
+            raise ValueError("on_error='skip' needs a map-style data set: what an iterable one raises ends its stream")
+        self.on_error = on_error
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The samples that are missing in the batches which the loop has had of this epoch, or of the last one: in their order, and at most
+        the latest 10,000."""
+        return list(self._sluice_skipped.latest) if self._sluice_skipped is not None else []
 
     def explain(self) -> str:
         """Which executor makes this loader's batches and why, in words."""
@@ -133,14 +151,16 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
                 raise RuntimeError(f"the loaded state cannot be resumed by torch's own workers: {reason}") from None
             if isinstance(reason, TooLarge):
                 self._sluice_too_large = reason.with_traceback(None)
-            if getattr(reason, "worth_saying", True):
+            if _on_error(self, settings) == SKIP and not self._skips_here():
+                say_once(logging.WARNING, f"samples that fail are raised and not skipped, as torch itself makes the batches: {reason}")
+            elif getattr(reason, "worth_saying", True):
                 say_once(logging.WARNING, f"using torch's own workers: {reason}")
             self._note(f"left to torch: {reason}")
-            return self._leave_to_torch()
+            return self._leave_to_torch(_on_error(self, settings) == SKIP and self._skips_here())
 
-    def _leave_to_torch(self) -> Any:
+    def _leave_to_torch(self, leaves_out_failures: bool) -> Any:
         """torch's own iterator, with an account of what the loop has had where it can be resumed."""
-        return replay.iterator(self) if self._resumes_in_torch() else super()._get_iterator()
+        return replay.iterator(self, leaves_out_failures) if self._resumes_in_torch() else super()._get_iterator()
 
     def _resumes_in_torch(self) -> bool:
         return Settings.from_environment().enabled and not replay.obstacle(self)
@@ -152,6 +172,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         """The present pipeline. Raises NotSendable, and _TorchInstead if only torch's workers can keep its state."""
         pipeline = _describe(self, settings)
         if pipeline.is_iterable:
+            if _on_error(self, settings) == SKIP:
+                say_once(logging.WARNING, f"samples of {type(self.dataset).__name__} that fail are raised and not skipped: the data set is iterable")
             if self._sluice_resume is not None and self._sluice_resume.begun and self._sluice_resume.streams is None:
                 raise _TorchInstead("the loaded state was made with torch's own workers, which count no streams")
             return pipeline
@@ -185,10 +207,16 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         resume, self._sluice_resume = self._sluice_resume, None
         return resume
 
-    def _follow(self, progress: Progress) -> None:
-        """The iterator's account of the epoch it begins."""
+    def _skips_here(self) -> bool:
+        """Whether this loader skips samples where torch's own iterator makes its batches."""
+        return self.num_workers == 0 and self._resumes_in_torch() and not isinstance(self.dataset, (IterableDataset, MapDataPipe))
+
+    def _follow(self, progress: Progress) -> SkippedSamples:
+        """The iterator's account of the epoch it begins. Returns where it notes what is missing in its batches."""
         self._sluice_progress = progress
         self._next_epoch = progress.epoch + 1
+        self._sluice_skipped = SkippedSamples(self._sluice_skipped)
+        return self._sluice_skipped
 
     def _require_resumable(self, method: str) -> None:
         if self._resumes_in_torch():
@@ -214,15 +242,16 @@ def explain(loader: torch.utils.data.DataLoader) -> str:
     if pipeline.is_iterable:
         streams = f"by {loader.num_workers} streams, one for each worker"
         return f"executor: python, {streams}\n  because {pipeline.reason}\n{_images_in_words()}feeder: {served}"
+    skips = "  samples that fail are left out of their batches\n" if pipeline.leaves_out_failures else ""
     if pipeline.is_sticky:
-        return f"executor: python, by virtual workers beside this process\n  because {pipeline.reason}\n{_images_in_words()}feeder: {served}"
+        return f"executor: python, by virtual workers beside this process\n  because {pipeline.reason}\n{skips}{_images_in_words()}feeder: {served}"
     if pipeline.native is None:
-        return f"executor: python\n  not native because {pipeline.reason}\n{_images_in_words()}feeder: {served}"
+        return f"executor: python\n  not native because {pipeline.reason}\n{skips}{_images_in_words()}feeder: {served}"
     n = pipeline.native
     dtype = str(n.image_dtype).removeprefix("torch.")
     batch = f"[n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
     operations = "".join(f"    {line}\n" for line in n.operations_in_words())
-    return f"executor: native\n  {n.samples} JPEG files -> images {batch}\n  by the native operations\n{operations}{cache_in_words(settings)}feeder: {served}"
+    return f"executor: native\n  {n.samples} JPEG files -> images {batch}\n  by the native operations\n{operations}{skips}{cache_in_words(settings)}feeder: {served}"
 
 
 def _images_in_words() -> str:
@@ -281,7 +310,14 @@ def _state_kept(loader: Any) -> str:
 def _describe(loader: Any, settings: Settings) -> Pipeline:
     """How executors would make the loader's batches. Pickles nothing."""
     kept = getattr(loader, "_sluice_kept", None)
-    pipeline = describe_loader(loader, settings.lowering, kept, _state_kept(loader))
+    on_error = _on_error(loader, settings)
+    pipeline = describe_loader(loader, settings.lowering, kept, _state_kept(loader), on_error)
     if settings.torch_randomness and not pipeline.is_sticky and (pipeline.native is None or pipeline.native.draws):
-        return describe_loader(loader, False, kept, "SLUICE_RANDOMNESS is torch")
+        return describe_loader(loader, False, kept, "SLUICE_RANDOMNESS is torch", on_error)
     return pipeline
+
+
+def _on_error(loader: Any, settings: Settings) -> str:
+    """What becomes of a sample that fails. A loader of torch's class has no word in this."""
+    own = loader.on_error if isinstance(loader, DataLoader) else None
+    return own or settings.on_error

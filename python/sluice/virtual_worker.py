@@ -7,6 +7,7 @@ So it draws the very numbers that torch's worker draws. One that is lost is rebu
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,27 +18,33 @@ from sluice.collation import collate
 from sluice.generators import ProcessGenerators
 from sluice.history import batches_of
 from sluice.iterable import Reader, StreamEnd
+from sluice.settings import SKIP
+from sluice.skipping import leave_out_failures
 
 if TYPE_CHECKING:
     from sluice.computation import BatchRequest, PythonPipeline
 
 
 class VirtualWorker:
-    """Of one pass over the samples. Not thread-safe. Its random states are the process's own only while it works."""
+    """Of one pass over the samples. Not thread-safe. Its random states are the process's own only while it works, unless it has the
+    process to itself."""
 
-    def __init__(self, pipeline: PythonPipeline, base_seed: int, worker_id: int, num_workers: int) -> None:
-        """`pipeline` belongs to this worker alone from now on."""
+    def __init__(self, pipeline: PythonPipeline, base_seed: int, worker_id: int, num_workers: int, has_process: bool = False) -> None:
+        """`pipeline` belongs to this worker alone from now on. `has_process`: so does the process, as with torch. Then no batch
+        pays for putting its random states aside."""
         self._pipeline = pipeline
         self._base_seed = base_seed
+        self._has_process = has_process
         seed = base_seed + worker_id
         self._info = torch_worker.WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=pipeline.dataset)
-        self._generators: ProcessGenerators | None = None  # None: it has not started.
+        self._has_started = False
+        self._generators: ProcessGenerators | None = None  # What it has put aside.
         self._start_error: Exception | None = None
         self._made_batches = 0
         self._reader: Reader | None = None  # Of an iterable data set.
 
     def make(self, request: BatchRequest, history: bytes) -> Any:
-        """The batch. `history`: those that come before it, as sluice.history has them; what this worker has not made of them
+        """The batch, or what stands for it. `history`: those that come before it, as sluice.history has them; what this worker has not made of them
         it makes first. Of a stream, the number of the request says how many those are. Raises whatever the user's code raises."""
         if self._pipeline.iterable and not request.indices:
             return StreamEnd()  # It is known to have ended.
@@ -65,6 +72,8 @@ class VirtualWorker:
         pipeline, dataset = self._pipeline, self._pipeline.dataset
         if self._reader is not None:
             return self._reader.fetch(keys)
+        if pipeline.on_error == SKIP:
+            return self._next_without_failures(keys)
         if not pipeline.auto_collation:
             data = dataset[keys[0]]
         elif getattr(dataset, "__getitems__", None):
@@ -73,18 +82,27 @@ class VirtualWorker:
             data = [dataset[key] for key in keys]
         return collate(pipeline.collate_fn, pipeline.auto_collation, data)
 
+    def _next_without_failures(self, keys: list) -> Any:
+        pipeline, info = self._pipeline, self._info
+        number = info.id + info.num_workers * (self._made_batches - 1)
+        at_once = pipeline.auto_collation and bool(getattr(pipeline.dataset, "__getitems__", None))
+        collate_all = functools.partial(collate, pipeline.collate_fn, pipeline.auto_collation)
+        return leave_out_failures(pipeline.dataset, number, keys, pipeline.auto_collation, at_once, lambda place: None, collate_all)
+
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
         """The process has this worker's random states and info inside."""
         torch_worker._worker_info = self._info
-        if self._generators is None:
+        if not self._has_started:
+            self._has_started = True
             self._start()
-        else:
+        elif self._generators is not None:
             self._generators.enter()
         try:
             yield
         finally:
-            self._generators = ProcessGenerators.capture()
+            if not self._has_process:
+                self._generators = ProcessGenerators.capture()
 
     def _start(self) -> None:
         ProcessGenerators.seed_as_worker(self._base_seed, self._info.id)

@@ -12,11 +12,14 @@ import time
 import pytest
 import torch
 from torch.utils.data import DataLoader as TorchLoader
+from torch.utils.data._utils import worker as torch_worker
 
 import sluice.iterator
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Failing, Mixed, Numbers, OwnError
+from sluice.computation import BatchRequest, ForkComputation, PythonPipeline
 from sluice.forks import can_fork
+from sluice.generators import ProcessGenerators
 from sluice.payback import FORK_SECONDS, START_SECONDS, Payback
 from sluice.torch import DataLoader
 from test_loader import equal
@@ -39,7 +42,7 @@ class Decided(Payback):
 def loader_with_forks(dataset=None, pays=False, **arguments) -> DataLoader:
     torch.manual_seed(21)
     loader = DataLoader(dataset or Numbers(), **{"batch_size": 4, "num_workers": 3, **arguments})
-    loader._sluice_payback = Decided()
+    loader._sluice_payback = Decided(forks_at_once=not arguments.get("in_order", True))
     loader._sluice_payback.forks_pay, loader._sluice_payback.pays = True, pays
     return loader
 
@@ -225,3 +228,12 @@ def test_forks_are_started_where_torch_would_fork(monkeypatch, method, daemon, w
     monkeypatch.setattr(multiprocessing, "get_start_method", lambda allow_none: method)
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", daemon)
     assert can_fork() is wanted
+
+
+def test_a_process_of_one_virtual_worker_puts_no_random_states_aside(monkeypatch):
+    monkeypatch.setattr(torch_worker, "_worker_info", None)
+    monkeypatch.setattr(ProcessGenerators, "capture", lambda: pytest.fail("it costs every batch"))
+    computation = ForkComputation(PythonPipeline(Numbers(), None, True, sticky=True))
+    drawn = [computation.compute(BatchRequest(seq, 5, 0, 2 * seq, [0, 1], 0, 1))[1] for seq in range(2)]
+    ProcessGenerators.seed_as_worker(5, 0)
+    assert equal(drawn, [torch.stack([Numbers()[0][1], Numbers()[1][1]]) for _ in range(2)])

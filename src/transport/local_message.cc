@@ -73,6 +73,7 @@ void read(JsonReader& reader, ProgressMessage& message) {
   reader.optional("queue_capacity", message.queue_capacity);
   reader.optional("epoch", message.epoch);
   reader.optional("remaining_samples", message.remaining_samples);
+  reader.optional("skipped_samples", message.skipped_samples);
 }
 
 void read(JsonReader& reader, CloseMessage& message) { reader.required("stream", message.stream); }

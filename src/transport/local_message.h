@@ -60,6 +60,7 @@ struct ProgressMessage {
   std::uint64_t stream = 0;
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;
+  std::uint64_t skipped_samples = 0;  // of these, left out of their batches: their reading or transforming failed
   double compute_seconds = 0;
   double wait_seconds = 0;
   double queue_depth = 0;

@@ -44,7 +44,8 @@ std::vector<Sample> client_samples() {
         {"queue_depth", 4},
         {"queue_capacity", 5},
         {"epoch", 6},
-        {"remaining_samples", 7}},
+        {"remaining_samples", 7},
+        {"skipped_samples", 1}},
        {"stream", "batches", "samples", "compute_seconds", "wait_seconds"}},
       {{{"type", "close"}, {"stream", 1}}, {"stream"}},
   };

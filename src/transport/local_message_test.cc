@@ -29,6 +29,16 @@ TEST_CASE("how much of a training is left is known only where the client says it
   CHECK_FALSE(remaining(known + "}"));
 }
 
+TEST_CASE("a client that says nothing of skipped samples has skipped none") {
+  const std::string known =
+      R"({"type":"progress","stream":0,"batches":1,"samples":8,"compute_seconds":0,"wait_seconds":0)";
+  const auto skipped = [](const std::string& json) {
+    return std::get<ProgressMessage>(*parse_client_message(json)).skipped_samples;
+  };
+  CHECK(skipped(known + R"(,"skipped_samples":3})") == 3);
+  CHECK(skipped(known + "}") == 0);
+}
+
 TEST_CASE("a wrong client is told the field") {
   struct Case {
     const char* name;

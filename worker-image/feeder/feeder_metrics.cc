@@ -25,6 +25,8 @@ struct FeederMetrics::Families {
   Families(prometheus::Registry& registry, const executor::JobLabels& job)
       : constant{{"job_namespace", job.job_namespace}, {"training_job", job.job}},
         samples(counter(registry, "sluice_trainer_samples_total", "Samples consumed by the training loop.")),
+        skipped_samples(counter(registry, "sluice_trainer_skipped_samples_total",
+                                "Of the samples consumed, those left out of their batches as they could not be made.")),
         batches(counter(registry, "sluice_trainer_batches_total", "Batches consumed by the training loop.")),
         step_seconds(counter(registry, "sluice_trainer_step_seconds_total", "Seconds of the training loop, by phase.")),
         queue_depth(gauge(registry, "sluice_trainer_queue_depth", "Batches ready for the training loop.")),
@@ -62,6 +64,7 @@ struct FeederMetrics::Families {
 
   const std::map<std::string, std::string> constant;
   Family<Counter>& samples;
+  Family<Counter>& skipped_samples;
   Family<Counter>& batches;
   Family<Counter>& step_seconds;
   Family<Gauge>& queue_depth;
@@ -93,6 +96,7 @@ FeederMetrics::Rank& FeederMetrics::rank(std::int64_t number) {
     const std::string text = std::to_string(number);
     entry->second = {
         .samples = &families_->samples.Add({{"rank", text}}),
+        .skipped_samples = &families_->skipped_samples.Add({{"rank", text}}),
         .batches = &families_->batches.Add({{"rank", text}}),
         .compute_seconds = &families_->step_seconds.Add({{"rank", text}, {"phase", "compute"}}),
         .wait_seconds = &families_->step_seconds.Add({{"rank", text}, {"phase", "data_wait"}}),
@@ -109,6 +113,7 @@ void FeederMetrics::count_progress(std::int64_t number, const transport::Progres
   if (!ranks_.contains(number) && ranks_.size() >= kRanksMax) number = kOtherRanks;
   Rank& series = rank(number);
   add(*series.samples, static_cast<double>(before.samples), static_cast<double>(now.samples));
+  add(*series.skipped_samples, static_cast<double>(before.skipped_samples), static_cast<double>(now.skipped_samples));
   add(*series.batches, static_cast<double>(before.batches), static_cast<double>(now.batches));
   add(*series.compute_seconds, before.compute_seconds, now.compute_seconds);
   add(*series.wait_seconds, before.wait_seconds, now.wait_seconds);

@@ -49,6 +49,7 @@ class FeederMetrics {
   struct Families;
   struct Rank {
     prometheus::Counter* samples = nullptr;
+    prometheus::Counter* skipped_samples = nullptr;
     prometheus::Counter* batches = nullptr;
     prometheus::Counter* compute_seconds = nullptr;
     prometheus::Counter* wait_seconds = nullptr;

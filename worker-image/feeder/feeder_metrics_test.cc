@@ -24,6 +24,7 @@ struct Fixture {
 ProgressMessage progress(std::uint64_t batches, double compute_seconds, double wait_seconds = 0) {
   return {.batches = batches,
           .samples = 8 * batches,
+          .skipped_samples = 2 * batches,
           .compute_seconds = compute_seconds,
           .wait_seconds = wait_seconds,
           .queue_depth = 3,
@@ -65,12 +66,14 @@ TEST_CASE("a rank's first report makes its series, with the names, types and lab
   const std::string labels = R"({job_namespace="team-a",training_job="vision",)";
   CHECK(added == Lines{
                      "# TYPE sluice_trainer_samples_total counter",
+                     "# TYPE sluice_trainer_skipped_samples_total counter",
                      "# TYPE sluice_trainer_batches_total counter",
                      "# TYPE sluice_trainer_step_seconds_total counter",
                      "# TYPE sluice_trainer_queue_depth gauge",
                      "# TYPE sluice_trainer_queue_capacity gauge",
                      "# TYPE sluice_trainer_epoch gauge",
                      "sluice_trainer_samples_total" + labels + R"(rank="3"} 80)",
+                     "sluice_trainer_skipped_samples_total" + labels + R"(rank="3"} 20)",
                      "sluice_trainer_batches_total" + labels + R"(rank="3"} 10)",
                      "sluice_trainer_step_seconds_total" + labels + R"(phase="compute",rank="3"} 1.5)",
                      "sluice_trainer_step_seconds_total" + labels + R"(phase="data_wait",rank="3"} 0.5)",
