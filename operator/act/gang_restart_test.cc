@@ -48,16 +48,23 @@ struct Gang : Harness {
   void fail_job(const std::string& reason = "BackoffLimitExceeded") {
     json failed = condition("Failed", "True");
     failed["reason"] = reason;
-    failed["lastTransitionTime"] = kube::format_time(clock.wall_now() - std::chrono::hours(1));  // nothing waits
     cluster.at(kube::kJobs, "vision")["status"] = {{"conditions", json::array({failed})}};
   }
 
+  // Through the longest pause before a restart, too.
+  void settle_later() {
+    settle();
+    clock.advance(std::chrono::minutes(6));
+    settle();
+  }
+
   // Now, after it has run for so long. How long the next Job is waited for.
-  std::chrono::milliseconds fail_after(std::chrono::seconds ran) {
-    const std::string started = kube::format_time(clock.wall_now());
+  std::chrono::milliseconds fail_after(std::chrono::seconds ran, std::chrono::seconds clock_of_controller = {}) {
+    const std::string started = kube::format_time(clock.wall_now() + clock_of_controller);
     clock.advance(ran);
     json failed = condition("Failed", "True");
-    failed.update({{"reason", "BackoffLimitExceeded"}, {"lastTransitionTime", kube::format_time(clock.wall_now())}});
+    failed.update({{"reason", "BackoffLimitExceeded"},
+                   {"lastTransitionTime", kube::format_time(clock.wall_now() + clock_of_controller)}});
     cluster.at(kube::kJobs, "vision")["status"] = {{"startTime", started}, {"conditions", json::array({failed})}};
     const std::string uid = uid_of_job();
     settle();
@@ -118,7 +125,7 @@ TEST_CASE("when a pod fails, the restart is counted, then the Job goes, then it 
   CHECK(gang_of_two.told("Failed").status == "False");
   CHECK(gang_of_two.events == std::vector<std::string>{"TrainerRestarted"});
 
-  gang_of_two.settle();
+  gang_of_two.settle_later();
   CHECK(gang_of_two.writes[1] == "delete Job default/vision");
   CHECK(gang_of_two.writes[2] == "create Job default/vision");
   CHECK(gang_of_two.restarts_of_job() == "1");
@@ -139,6 +146,14 @@ TEST_CASE(
   CHECK(integer_field(gang_of_two.status(), "/restarts") == 10);
 }
 
+TEST_CASE("the wait for a restart is the same however wrong the clock of the Job controller is, or our own") {
+  const auto wrong_by = std::chrono::seconds(GENERATE(-600, -11, 11, 600));
+  Gang gang_of_two(gang(20));
+  for (const int wait : {10, 20, 40})
+    CHECK(gang_of_two.fail_after(std::chrono::seconds(5), wrong_by) == std::chrono::seconds(wait));
+  CHECK(gang_of_two.fail_after(std::chrono::minutes(10), wrong_by) == std::chrono::seconds(10));
+}
+
 TEST_CASE("the pods of the Job that failed are gone before the next Job is made") {
   json job = gang(3);
   job["status"]["restarts"] = 1;
@@ -155,7 +170,7 @@ TEST_CASE("the pods of the Job that failed are gone before the next Job is made"
   TrainingJobWorld world;
   world.training_job = control::testing::shared(job);
   world.job = control::testing::shared(trainer);
-  world.now = std::chrono::system_clock::time_point(std::chrono::hours(24 * 365 * 100));  // nothing waits
+  world.job_failed_for = std::chrono::hours(1);  // nothing waits
   const auto identity = [](const std::string&) -> Result<TlsIdentity> { return TlsIdentity{}; };
   auto actions = reconcile_children(world, control::testing::test_config(), identity);
   REQUIRE(actions.ok());
@@ -176,7 +191,7 @@ TEST_CASE("a gang is started again as often as backoffLimit says, then the job h
   Gang gang_of_two(gang(2));
   for (int restart = 1; restart <= 2; ++restart) {
     gang_of_two.fail_job();
-    gang_of_two.settle();
+    gang_of_two.settle_later();
     CHECK(gang_of_two.restarts_of_job() == std::to_string(restart));
   }
   gang_of_two.fail_job();

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "operator/api/fingerprint.h"
 #include "operator/api/names.h"
 #include "operator/api/pod.h"
+#include "operator/api/trainer_template.h"
 
 namespace sluice::act {
 
@@ -20,19 +22,24 @@ constexpr int kSluiceUser = 65532;
 // Below the API server's node ports (30000) and Linux's own choice of ports (32768).
 constexpr int kFirstHostPort = 20000;
 constexpr int kHostPortPairs = 4000;
+constexpr int kPortTries = 100;
+constexpr std::string_view kPythonPath = "PYTHONPATH";
 constexpr std::string_view kUserPythonPath = "SLUICE_USER_PYTHONPATH";
 
-bool mounts_over_ours(const json& mount) {
-  const std::string path = text_member(mount, "mountPath");
-  return path == "/tmp" || path == kBundlePath || path == kSocketDirectory || path == kTlsPath;
+bool is_ours(std::string_view path) {
+  return path == kTemporaryPath || path == kBundlePath || path == kSocketDirectory || path == kTlsPath;
 }
+
+// Read-only, the runtime could not make our directories below it, and semaphores of Python need shared memory.
+bool stays_writable(std::string_view path) { return path == "/dev/shm" || is_above_ours(path); }
 
 // The user's mounts, read-only. Mount propagation goes: it may need privileges that the executor shall not have.
 json read_only_mounts(const json& trainer_container) {
   json mounts = json::array();
   for (json mount : Container(trainer_container).volume_mounts()) {
-    if (mounts_over_ours(mount)) continue;
-    mount["readOnly"] = true;
+    const std::string path = tidy_path(text_member(mount, "mountPath"));
+    if (is_ours(path)) continue;
+    if (!stays_writable(path)) mount["readOnly"] = true;
     mount.erase("mountPropagation");
     mounts.push_back(std::move(mount));
   }
@@ -122,32 +129,47 @@ json hardened_security_context(const json& trainer_container) {
 
 void set_variable(json& env, std::string_view name, std::string_view value) {
   json entry = {{"name", name}, {"value", value}};
+  json* first = nullptr;
   for (json& existing : env) {
     if (member(existing, "name") != name) continue;
-    existing = std::move(entry);
-    return;
+    existing = entry;  // each of several, as the last one counts
+    first = &existing;
   }
-  env.push_back(std::move(entry));
+  if (first == nullptr) env.push_back(std::move(entry));
 }
 
-void prepend_python_path(json& env) {
+void prepend_python_path(json& container) {
+  json& env = container["env"];
+  if (!env.is_array()) env = json::array();
+  std::size_t after_last = 0;
   for (std::size_t index = 0; index < env.size(); ++index) {
-    if (member(env[index], "name") != "PYTHONPATH") continue;
+    if (member(env[index], "name") != kPythonPath) continue;
     // Kept under another name, so that a value from a ConfigMap survives, too.
     env[index]["name"] = kUserPythonPath;
-    const json joined = {{"name", "PYTHONPATH"},
-                         {"value", std::string(kBundlePythonPath) + ":$(" + std::string(kUserPythonPath) + ")"}};
-    env.insert(env.begin() + static_cast<json::difference_type>(index) + 1, joined);
-    return;
+    after_last = index + 1;
   }
-  env.push_back({{"name", "PYTHONPATH"}, {"value", kBundlePythonPath}});
+  const auto joined_with = [](std::string_view name) {
+    return json{{"name", kPythonPath}, {"value", std::string(kBundlePythonPath) + ":$(" + std::string(name) + ")"}};
+  };
+  if (after_last > 0)
+    env.insert(env.begin() + static_cast<json::difference_type>(after_last), joined_with(kUserPythonPath));
+  else if (imports_variables(container))
+    // It may be among these. If it is not, the kubelet leaves the reference as it is: a directory that is not there.
+    env.push_back(joined_with(kPythonPath));
+  else
+    env.push_back({{"name", kPythonPath}, {"value", kBundlePythonPath}});
 }
 
 ExecutorPorts executor_ports(const json& pod_spec, const Object& training_job) {
-  if (member(pod_spec, "hostNetwork") != true) return {kMetricsPort, kProbesPort};
-  const std::string hash = api::fingerprint(training_job.key().to_string());
-  const int pair = static_cast<int>(std::stoul(hash.substr(0, 8), nullptr, 16) % kHostPortPairs);
-  return {kFirstHostPort + 2 * pair, kFirstHostPort + 2 * pair + 1};
+  int first = kMetricsPort;
+  if (member(pod_spec, "hostNetwork") == true) {
+    const std::string hash = api::fingerprint(training_job.key().to_string());
+    first = kFirstHostPort + 2 * static_cast<int>(std::stoul(hash.substr(0, 8), nullptr, 16) % kHostPortPairs);
+  }
+  // 9464 is also the port of OpenTelemetry's own exporter: the feeder starts first, and would take it.
+  const std::set<std::int64_t> taken = declared_ports(pod_spec);
+  for (int tries = 0; tries < kPortTries && (taken.contains(first) || taken.contains(first + 1)); ++tries) first += 2;
+  return {first, first + 1};
 }
 
 json executor_container(std::string_view name, const json& trainer_container, ExecutorPorts ports) {
@@ -155,9 +177,10 @@ json executor_container(std::string_view name, const json& trainer_container, Ex
   for (const char* inherited : {"image", "imagePullPolicy", "env", "envFrom"})
     if (const auto found = trainer_container.find(inherited); found != trainer_container.end())
       container[inherited] = *found;
+  prepend_python_path(container);
   json& env = container["env"];
-  if (!env.is_array()) env = json::array();
-  prepend_python_path(env);
+  // The bundle's loader would load it into our programs, and end them where it needs a newer C library than theirs.
+  set_variable(env, "LD_PRELOAD", "");
   // CUDA images ask for every GPU of the node through their environment; executors need none.
   set_variable(env, "NVIDIA_VISIBLE_DEVICES", "void");
   set_variable(env, "CUDA_VISIBLE_DEVICES", "");
@@ -165,7 +188,7 @@ json executor_container(std::string_view name, const json& trainer_container, Ex
   json mounts = read_only_mounts(trainer_container);
   mounts.push_back(volume_mount(kBundleVolume, kBundlePath, true));
   mounts.push_back(volume_mount(kTlsVolume, kTlsPath, true));
-  mounts.push_back(volume_mount(kTemporaryVolume, "/tmp", false));
+  mounts.push_back(volume_mount(kTemporaryVolume, kTemporaryPath, false));
   container["volumeMounts"] = std::move(mounts);
   container["ports"] = json::array({{{"name", "metrics"}, {"containerPort", ports.metrics}, {"protocol", "TCP"}},
                                     {{"name", "probes"}, {"containerPort", ports.probes}, {"protocol", "TCP"}}});

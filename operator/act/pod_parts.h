@@ -13,12 +13,6 @@
 
 namespace sluice::act {
 
-// Names of the volumes that Sluice adds; the prefix keeps them apart from the user's.
-inline constexpr std::string_view kBundleVolume = "sluice-bundle";
-inline constexpr std::string_view kSocketVolume = "sluice-run";
-inline constexpr std::string_view kTlsVolume = "sluice-tls";
-inline constexpr std::string_view kTemporaryVolume = "sluice-tmp";
-
 // The init container that fills the bundle volume from the Sluice image. `trainer_pod` is the user's pod spec: where it
 // sets a user, the bundle's init container has the same one.
 nlohmann::json bundle_container(const nlohmann::json& trainer_pod, const nlohmann::json& trainer_container,
@@ -32,7 +26,8 @@ void add_pull_secrets(nlohmann::json& pod_spec, const control::Config& config);
 nlohmann::json bundle_command(std::string_view program);
 
 // The ports of a Sluice program. On the node's own network (hostNetwork) they depend on the job, so that trainers of
-// different jobs find room on one node; the scheduler puts no two pods with the same ports on one.
+// different jobs find room on one node; the scheduler puts no two pods with the same ports on one. Never those that
+// the user's containers declare.
 struct ExecutorPorts {
   int metrics;
   int probes;
@@ -40,8 +35,9 @@ struct ExecutorPorts {
 ExecutorPorts executor_ports(const nlohmann::json& pod_spec, const api::Object& training_job);
 
 // A container that runs a Sluice program in the trainer's image, as the trainer's user. It has the trainer's
-// environment and volumes (read-only), a writable /tmp, the bundle and the TLS identity. The caller adds command, args,
-// resources, probes and ports.
+// environment (but for LD_PRELOAD) and volumes, a writable /tmp, the bundle and the TLS identity. Volumes are read-only
+// but for /dev/shm and those above Sluice's own directories. The caller adds command, args, resources, probes and
+// ports.
 nlohmann::json executor_container(std::string_view name, const nlohmann::json& trainer_container, ExecutorPorts ports);
 
 // The trainer container's security context, hardened as Pod Security "restricted" demands. A right that the user's
@@ -51,8 +47,8 @@ nlohmann::json hardened_security_context(const nlohmann::json& trainer_container
 // `env` with the variables set, replacing entries of the same name. Values may refer to earlier entries as $(NAME).
 void set_variable(nlohmann::json& env, std::string_view name, std::string_view value);
 
-// Puts /opt/sluice/python before the container's own PYTHONPATH entry, if it has one.
-void prepend_python_path(nlohmann::json& env);
+// Puts /opt/sluice/python before the container's own PYTHONPATH, if its env or its envFrom has one.
+void prepend_python_path(nlohmann::json& container);
 
 // Bundle, TLS and /tmp. The Secret is the job's.
 std::vector<nlohmann::json> executor_volumes(std::string_view job);

@@ -10,6 +10,7 @@
 #include "operator/api/data_worker_pool.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/trainer_job.h"
 #include "operator/api/training_job.h"
 #include "src/base/guarded.h"
 #include "src/base/in_parallel.h"
@@ -52,6 +53,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   if (!world.training_job) {
     std::lock_guard lock(mutex_);
     secrets_.erase(key);
+    failures_.erase(key);
     return std::optional<std::chrono::milliseconds>();
   }
   world.job = seams_.seen(kube::kJobs, key);
@@ -62,6 +64,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   SLUICE_TRY_VOID(look_at_secret(world, stop));
   SLUICE_TRY(world.unshared_data, claims_.unshared_data(api::TrainingJob(*world.training_job), stop));
   world.now = clock_.wall_now();
+  world.job_failed_for = job_failed_for(key, world.job);
 
   // 2. Children. What went wrong is for the status to say.
   const Result<void> children = bring_children(world, stop);
@@ -76,6 +79,20 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   if (may_pass_by_itself(children.error())) return children.error();
   // What the API server refuses stays refused until the spec or our rights change; look again now and then.
   return std::optional(std::min<std::chrono::milliseconds>(again.value_or(kRefusedAgainAfter), kRefusedAgainAfter));
+}
+
+// From when it is seen on. A restart of the operator begins anew.
+std::chrono::duration<double> TrainingJobReconciler::job_failed_for(const kube::ObjectKey& key,
+                                                                    const kube::ObjectPointer& job) {
+  std::lock_guard lock(mutex_);
+  if (!job || !api::TrainerJob(*job).failed()) {
+    failures_.erase(key);
+    return std::chrono::duration<double>(0);
+  }
+  if (failures_.size() >= kMaxKnownJobs) failures_.clear();
+  SeenFailure& seen = failures_[key];
+  if (const std::string uid = api::Object(*job).uid(); seen.job_uid != uid) seen = {uid, clock_.now()};
+  return clock_.now() - seen.since;
 }
 
 // A condition that turns is told at once. Figures settle, wait while there are pods to write, and are one status then.

@@ -44,6 +44,7 @@ class TrainingJobReconciler {
   Again reconcile(const kube::ObjectKey& key, std::stop_token stop);
 
  private:
+  std::chrono::duration<double> job_failed_for(const kube::ObjectKey& key, const kube::ObjectPointer& job);
   Result<void> look_at_secret(TrainingJobWorld& world, std::stop_token stop);
   Result<void> bring_children(const TrainingJobWorld& world, std::stop_token stop);
   Result<void> after_existing(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
@@ -64,8 +65,13 @@ class TrainingJobReconciler {
     Clock::TimePoint read_at;
     std::chrono::system_clock::time_point rotates_at;
   };
+  struct SeenFailure {
+    std::string job_uid;  // of the trainer's Job
+    Clock::TimePoint since;
+  };
   std::mutex mutex_;
   std::map<kube::ObjectKey, KnownSecret> secrets_;            // by the TrainingJob
+  std::map<kube::ObjectKey, SeenFailure> failures_;           // the same
   std::map<std::string, Clock::TimePoint> unreported_since_;  // by its uid, where something is held back
 };
 

@@ -8,6 +8,7 @@
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/pod.h"
+#include "operator/api/trainer_template.h"
 #include "operator/api/training_job.h"
 
 namespace sluice::act {
@@ -45,9 +46,21 @@ Result<json> feeder_arguments(const TrainingJob& training_job, FeederRole role, 
   return arguments;
 }
 
-Result<json> feeder_container(const TrainingJob& training_job, const json& trainer_container, FeederRole role,
-                              ExecutorPorts ports) {
+// Where an init container has put files into the volume that the trainer has at /tmp, the feeder has that one there.
+void share_filled_temporary_volume(const json& trainer_pod, const json& trainer_container, json& feeder) {
+  for (const json& mount : Container(trainer_container).volume_mounts()) {
+    if (tidy_path(text_member(mount, "mountPath")) != kTemporaryPath) continue;
+    for (const json& init : PodSpec(trainer_pod).init_containers())
+      if (Container(init).mounts(text_member(mount, "name")))
+        for (json& own : feeder["volumeMounts"])
+          if (text_member(own, "mountPath") == kTemporaryPath) own = mount;
+  }
+}
+
+Result<json> feeder_container(const TrainingJob& training_job, const json& trainer_pod, const json& trainer_container,
+                              FeederRole role, ExecutorPorts ports) {
   json container = executor_container(kFeederContainer, trainer_container, ports);
+  share_filled_temporary_volume(trainer_pod, trainer_container, container);
   container["restartPolicy"] = "Always";  // a native sidecar
   container["command"] = bundle_command("sluice-feeder");
   SLUICE_TRY(container["args"], feeder_arguments(training_job, role, ports));
@@ -60,9 +73,8 @@ Result<json> feeder_container(const TrainingJob& training_job, const json& train
 }
 
 void connect_trainer(json& container, const TrainingJob& training_job) {
+  prepend_python_path(container);
   json& env = container["env"];
-  if (!env.is_array()) env = json::array();
-  prepend_python_path(env);
   set_variable(env, "SLUICE_FEEDER_SOCKET", kSocketPath);
   set_variable(env, "SLUICE_JOB", training_job.name());
   set_variable(env, "SLUICE_NAMESPACE", training_job.name_space());
@@ -86,7 +98,9 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
   json& metadata = pod["metadata"];
   if (!metadata.is_object()) metadata = json::object();
   set_labels(metadata, training_job.name(), kTrainerComponent);
-  if (PodSpec(spec).restart_policy().empty()) spec["restartPolicy"] = "Never";
+  // Of a gang the first failure is the last in either case, and with OnFailure the Job controller takes a restart of
+  // the feeder for one.
+  if (PodSpec(spec).restart_policy().empty() || training_job.is_gang()) spec["restartPolicy"] = "Never";
   const std::size_t index = training_job.training_container_index();
   const bool is_alone = training_job.trainer_replicas() == 1;
   if (role == FeederRole::kNone) {
@@ -100,13 +114,15 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
   connect_trainer(spec["containers"][index], training_job);
   if (!is_alone) add_rendezvous(spec, spec["containers"][index], training_job);
   append(spec, "initContainers", bounded_by_pod(bundle_container(trainer_pod, trainer_container, config), trainer_pod));
-  SLUICE_TRY(json feeder, feeder_container(training_job, trainer_container, role, ports));
+  SLUICE_TRY(json feeder, feeder_container(training_job, trainer_pod, trainer_container, role, ports));
   append(spec, "initContainers", std::move(feeder));
   add_pull_secrets(spec, config);
   for (json& volume : executor_volumes(training_job.name())) append(spec, "volumes", std::move(volume));
   append(spec, "volumes", {{"name", kSocketVolume}, {"emptyDir", json::object()}});
-  // With the default policy a pod on the node's network asks the node's name server, which knows no Service.
-  if (member(trainer_pod, "hostNetwork") == true && member(trainer_pod, "dnsPolicy").is_null())
+  // With the default policy (which templates that were exported spell out) a pod on the node's network asks the node's
+  // name server, which knows no Service.
+  const std::string dns_policy = text_member(trainer_pod, "dnsPolicy");
+  if (member(trainer_pod, "hostNetwork") == true && (dns_policy.empty() || dns_policy == "ClusterFirst"))
     spec["dnsPolicy"] = "ClusterFirstWithHostNet";
   set_scraped(metadata, ports.metrics);
   return pod;

@@ -229,8 +229,7 @@ std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& wo
   if (!view.ok() || view->deleting || !world.job) return std::nullopt;
   const TrainerJob job(*world.job);
   if (job.deleting() || !will_restart(*view, job)) return std::nullopt;
-  const std::chrono::duration<double> now = world.now.time_since_epoch();
-  const auto left = std::chrono::duration<double>(restart_at_seconds(job)) - now;
+  const auto left = std::chrono::duration<double>(restart_pause_seconds(job)) - world.job_failed_for;
   if (left.count() <= 0) return std::nullopt;
   return std::chrono::ceil<std::chrono::milliseconds>(left);
 }

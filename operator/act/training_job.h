@@ -28,6 +28,9 @@ struct TrainingJobWorld {
   kube::ObjectPointer network_policy = nullptr;  // of the workers
   kube::ObjectPointer lost_secret = nullptr;     // as it was before it was deleted: what runs goes by its certificates
   std::chrono::system_clock::time_point now = {};
+  // How long it has been seen that the Job has failed. Not by the Job's own times: they are of another machine's clock,
+  // and one that is wrong by ten minutes would make the next Job wait for them, or not at all.
+  std::chrono::duration<double> job_failed_for{0};
   // Why workers on other nodes cannot read the trainer's claims (act/data_claims.h); empty: they can.
   std::string unshared_data = {};
   // As below, where it is known: then the Secret's certificates are not read before.

@@ -4,6 +4,7 @@
 
 #include "operator/act/objects.h"
 #include "operator/act/pod_parts.h"
+#include "operator/act/worker_parts.h"
 #include "operator/api/accelerators.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
@@ -51,6 +52,7 @@ json worker_container(const TrainingJob& training_job, const json& trainer_conta
                        std::to_string(kUnusedSeconds),
                        "--python-path",
                        kBundlePythonPath};
+  settle_in(container, training_job);
   set_variable(container["env"], "SLUICE_JOB", job);
   set_variable(container["env"], "SLUICE_NAMESPACE", name_space);
   const AutoResources sizes = training_job.auto_resources();
@@ -66,6 +68,9 @@ json pod_security_context(const json& trainer_pod) {
   json security = PodSpec(trainer_pod).security_context();
   if (!security.is_object()) security = json::object();
   security.erase("sysctls");
+  // Or each worker would give every file of the data set to the group before it starts.
+  if (security.contains("fsGroup") && !security.contains("fsGroupChangePolicy"))
+    security["fsGroupChangePolicy"] = "OnRootMismatch";
   if (member(security, "seccompProfile").is_null()) security["seccompProfile"] = {{"type", "RuntimeDefault"}};
   return security;
 }
@@ -110,12 +115,12 @@ json worker_pod_template(const TrainingJob& training_job, const Config& config) 
 
   json volumes = json::array();
   for (const json& volume : PodSpec(trainer_pod).volumes())
-    if (Container(trainer_container).mounts(text_member(volume, "name")))
-      volumes.push_back(without_server_tokens(volume));
+    if (Container(trainer_container).mounts(text_member(volume, "name"))) volumes.push_back(worker_volume(volume));
   for (json& volume : executor_volumes(job)) volumes.push_back(std::move(volume));
   spec["volumes"] = std::move(volumes);
 
   json metadata = json::object();
+  metadata["annotations"] = annotations_of_volumes(member(training_job.trainer_template(), "metadata"));
   set_labels(metadata, job, kWorkerComponent);
   set_scraped(metadata, kMetricsPort);
   metadata["annotations"][std::string(kSafeToEvictAnnotation)] = "true";

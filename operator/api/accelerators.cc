@@ -62,6 +62,11 @@ std::int64_t accelerators_of_pod(const json& pod_spec) {
   return count > 0 ? count : static_cast<std::int64_t>(claims.size());
 }
 
+std::int64_t accelerators_of_container(const json& container) {
+  const std::int64_t count = accelerators_in(field(container, "/resources/limits"));
+  return count > 0 ? count : static_cast<std::int64_t>(list_field(container, "/resources/claims").size());
+}
+
 bool tells_of_accelerators(std::string_view key) {
   std::string lower(key);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char each) { return std::tolower(each); });

@@ -22,6 +22,9 @@ std::int64_t accelerators_in(const nlohmann::json& resource_list);
 // container uses counts as one: which devices a claim brings is not in the pod.
 std::int64_t accelerators_of_pod(const nlohmann::json& pod_spec);
 
+// Those of one container, counted in the same way.
+std::int64_t accelerators_of_container(const nlohmann::json& container);
+
 // Whether a node's label or taint tells of its accelerators, such as "nvidia.com/gpu.product",
 // "cloud.google.com/gke-accelerator" or "karpenter.k8s.aws/instance-gpu-name".
 bool tells_of_accelerators(std::string_view key);

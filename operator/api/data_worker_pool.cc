@@ -36,6 +36,10 @@ std::optional<WorkerSize> DataWorkerPool::worker_size() const {
   return possible ? std::optional(size) : std::nullopt;
 }
 
+std::string DataWorkerPool::priority_class() const {
+  return text_field(object(), "/spec/template/spec/priorityClassName");
+}
+
 NodeRules DataWorkerPool::node_rules() const { return NodeRules(field(object(), "/spec/template/spec")); }
 std::vector<SpreadTerm> DataWorkerPool::spread_terms() const {
   return api::spread_terms(field(object(), "/spec/template"), name_space());

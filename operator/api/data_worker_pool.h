@@ -28,6 +28,7 @@ class DataWorkerPool : public Object {
   bool has_worker_resources() const;
   // What they request; none: there are none, or they are no size that a worker can have.
   std::optional<WorkerSize> worker_size() const;
+  std::string priority_class() const;            // of the workers; empty: none
   NodeRules node_rules() const;                  // of the workers
   std::vector<SpreadTerm> spread_terms() const;  // of the workers
   std::int64_t ready_replicas() const;           // of the status

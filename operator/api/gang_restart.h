@@ -16,15 +16,15 @@ inline bool will_restart(const TrainingJobView& view, const TrainerJob& job) {
   return view.is_gang && !view.finished && job.failed_by_pods() && job.restarts() < view.backoff_limit;
 }
 
-// Unix time at which `job`, which has failed, makes room for the next Job: 10 s after its failure, twice as long for
-// each restart before, 6 min at most, as the Job controller does with pods. After ten minutes of running it is 10 s
-// again.
-inline double restart_at_seconds(const TrainerJob& job) {
+// How long `job`, which has failed, stays before it makes room for the next Job: 10 s, twice as long for each restart
+// before, 6 min at most, as the Job controller does with pods. After ten minutes of running it is 10 s again. Both times
+// that are compared are the Job controller's.
+inline double restart_pause_seconds(const TrainerJob& job) {
   constexpr double kFirstSeconds = 10, kMostSeconds = 360, kRanWellSeconds = 600;
   const double failed = job.failed_at_seconds(), started = job.started_at_seconds();
   const bool ran_well = started > 0 && failed - started >= kRanWellSeconds;
   const double doublings = ran_well ? 0 : static_cast<double>(std::min<std::int64_t>(job.restarts(), 10));
-  return failed + std::min(kFirstSeconds * std::exp2(doublings), kMostSeconds);
+  return std::min(kFirstSeconds * std::exp2(doublings), kMostSeconds);
 }
 
 // True from the failure of a gang's Job until the next one has pods. No other controller holds them back.

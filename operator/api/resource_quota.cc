@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "operator/api/fields.h"
 
@@ -24,7 +25,43 @@ std::optional<std::int64_t> left(const nlohmann::json& quota, Reader read, std::
   return least;
 }
 
+// One requirement of spec.scopeSelector; a scope in spec.scopes is one that must exist.
+struct Scope {
+  std::string name;
+  std::string matching;  // operator
+  std::vector<std::string> values;
+};
+
+std::vector<Scope> scopes_of(const nlohmann::json& quota) {
+  std::vector<Scope> scopes;
+  for (const nlohmann::json& name : list_field(quota, "/spec/scopes"))
+    if (name.is_string()) scopes.push_back({name.get<std::string>(), "Exists", {}});
+  for (const nlohmann::json& said : list_field(quota, "/spec/scopeSelector/matchExpressions")) {
+    Scope scope{text_field(said, "/scopeName"), text_field(said, "/operator"), {}};
+    for (const nlohmann::json& value : list_field(said, "/values"))
+      if (value.is_string()) scope.values.push_back(value.get<std::string>());
+    scopes.push_back(std::move(scope));
+  }
+  return scopes;
+}
+
+bool admits_class(const Scope& scope, std::string_view priority_class) {
+  const bool named = std::find(scope.values.begin(), scope.values.end(), priority_class) != scope.values.end();
+  if (scope.matching == "In") return named;
+  if (scope.matching == "NotIn") return !named;
+  return (scope.matching == "DoesNotExist") == priority_class.empty();
+}
+
 }  // namespace
+
+// One that we do not know bounds the workers: too few of them are better than pods that are refused in a row.
+bool ResourceQuota::counts_workers(std::string_view priority_class) const {
+  const std::vector<Scope> scopes = scopes_of(object());
+  return std::all_of(scopes.begin(), scopes.end(), [&](const Scope& scope) {
+    if (scope.name == "PriorityClass") return admits_class(scope, priority_class);
+    return scope.name != "Terminating" && scope.name != "BestEffort" && scope.name != "CrossNamespacePodAffinity";
+  });
+}
 
 std::optional<std::int64_t> ResourceQuota::left_millicores() const {
   return left(object(), millicores_field, {"requests.cpu", "cpu"});

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "operator/api/object.h"
 
@@ -14,6 +15,10 @@ inline constexpr kube::Resource kResourceQuotas{"", "v1", "resourcequotas", "Res
 class ResourceQuota : public Object {
  public:
   using Object::Object;
+
+  // Whether pods of data workers with this PriorityClass (empty: none) count against it, by its scopes. They request
+  // CPU and have no deadline.
+  bool counts_workers(std::string_view priority_class) const;
 
   // The amount that pods of the namespace may still request, by the status; never negative. nullopt: no bound.
   std::optional<std::int64_t> left_millicores() const;

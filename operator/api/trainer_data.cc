@@ -31,7 +31,39 @@ const json* training_container(const TrainingJob& training_job) {
   return containers.empty() ? nullptr : &containers[training_job.training_container_index()];
 }
 
+// A variable that is in all containers of an indexed Job's pods.
+constexpr std::string_view kIndexVariable = "JOB_COMPLETION_INDEX";
+
+// The value is a field of the pod, or may be made from one.
+bool is_of_one_pod(const json& variable) {
+  const json& source = member(variable, "valueFrom");
+  return source.contains("fieldRef") || source.contains("resourceFieldRef") ||
+         text_member(variable, "value").find("$(") != std::string::npos;
+}
+
+// True if a "$(NAME)" in `expression` differs between pods. A name that is not in the container's env may be in its
+// envFrom, which is the same for all.
+bool depends_on_pod(const std::string& expression, const json& container) {
+  for (std::size_t at = expression.find("$("); at != expression.npos; at = expression.find("$(", at + 2)) {
+    const std::string name = expression.substr(at + 2, expression.find(')', at) - at - 2);
+    bool known = name != kIndexVariable && !list_field(container, "/envFrom").empty();
+    for (const json& variable : list_field(container, "/env"))
+      if (text_member(variable, "name") == name) known = !is_of_one_pod(variable);
+    if (!known) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::set<std::string> mounts_of_one_pod(const TrainingJob& training_job) {
+  std::set<std::string> places;
+  const json* container = training_container(training_job);
+  if (container == nullptr) return places;
+  for (const json& mount : Container(*container).volume_mounts())
+    if (depends_on_pod(text_member(mount, "subPathExpr"), *container)) places.insert(text_member(mount, "mountPath"));
+  return places;
+}
 
 std::string data_only_in_trainer(const TrainingJob& training_job) {
   const json* container = training_container(training_job);
@@ -49,6 +81,13 @@ std::string data_only_in_trainer(const TrainingJob& training_job) {
            " in the trainer's pod only, so batches are made there only; give the workers such an init container, or a "
            "volume of that name, in spec.dataWorkers.template";
   }
+  for (const json& mount : trains.volume_mounts())
+    if (const std::string name = text_member(mount, "name"), place = text_member(mount, "mountPath");
+        mounts_of_one_pod(training_job).contains(place) && !has_volume(worker.volumes(), name))
+      return "each pod of the trainer has a directory of its own of the volume " + name + " at " + place +
+             " (subPathExpr), so batches are made in the trainer's pod only; if the data set does not read it, set "
+             "spec.dataWorkers.template.spec.volumes to [{name: " +
+             name + ", emptyDir: {}}]";
   return "";
 }
 

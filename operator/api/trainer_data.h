@@ -4,6 +4,7 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,13 @@ namespace sluice::api {
 // A volume of the training container that begins empty in every pod (emptyDir, ephemeral) and that an init container of
 // the user's fills. Workers have neither its files nor that init container, so no worker can read what the trainer
 // reads. An init container of spec.dataWorkers.template that mounts it fills it for the workers.
+// The same holds for a directory of a volume that is chosen by the pod's own name or number (mounts_of_one_pod()).
 // Returns what a person should know, with the way out; empty: there is no such volume.
 std::string data_only_in_trainer(const TrainingJob& training_job);
+
+// The paths of the training container's mounts whose subPathExpr needs a variable that each pod has of its own, such as
+// its name or its index. A worker has another one, or none, and would not start.
+std::set<std::string> mounts_of_one_pod(const TrainingJob& training_job);
 
 // A PersistentVolumeClaim that the training container mounts, and that workers would mount, too.
 struct MountedClaim {

@@ -9,6 +9,7 @@
 #include "operator/api/labels.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/trainer_data.h"
+#include "operator/api/trainer_template.h"
 #include "operator/api/worker_template.h"
 #include "src/kube/quantity.h"
 
@@ -97,9 +98,13 @@ std::int64_t TrainingJob::backoff_limit() const {
 std::size_t TrainingJob::training_container_index() const {
   const std::string name = text_field(object(), "/spec/trainer/container");
   const json& containers = trainer_containers();
-  for (std::size_t index = 0; index < containers.size(); ++index)
+  std::size_t first_with_devices = containers.size();
+  for (std::size_t index = 0; index < containers.size(); ++index) {
     if (text_field(containers[index], "/name") == name) return index;
-  return 0;
+    if (first_with_devices == containers.size() && accelerators_of_container(containers[index]) > 0)
+      first_with_devices = index;
+  }
+  return first_with_devices < containers.size() ? first_with_devices : 0;
 }
 
 std::string TrainingJob::placement() const { return text_field(object(), "/spec/dataWorkers/placement", "Auto"); }
@@ -163,6 +168,7 @@ Result<TrainingJobView> view_training_job(const json& object) {
   view.weight = static_cast<int>(integer_field(object, "/spec/weight", 100));
   view.suspend = job.suspended();
   SLUICE_TRY_VOID(check_pod_template(job.trainer_template(), job.key().to_string() + " spec.trainer.template"));
+  SLUICE_TRY_VOID(check_trainer_template(job, job.key().to_string() + " spec.trainer.template"));
   SLUICE_TRY_VOID(check_worker_template(job, job.key().to_string() + " spec.dataWorkers.template"));
   if (!data_only_in_trainer(job).empty() || job.found_data_only_in_trainer()) view.keep_local();
   view.likeness = likeness_of(job, object);

@@ -141,7 +141,7 @@ void ClusterModel::bind(const Due& due) {
 }
 
 void ClusterModel::modify_status(const Due& due, const std::function<void(Json&, const std::string& now)>& modify) {
-  const std::string now = kube::format_time(clock_.wall_now());
+  const std::string now = kube::format_time(clock_.wall_now() + node_skew_);
   server_.modify(
       kube::kPods, due.key, [&](Json& object) { modify(object, now); }, "status");
 }

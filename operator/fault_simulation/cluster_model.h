@@ -35,6 +35,8 @@ class ClusterModel {
   bool is_training() const;
   // Kubelets do not resize any pod while they are.
   void set_kubelets_deaf(bool deaf) { kubelets_are_deaf_ = deaf; }
+  // By how much the kubelets' clocks are ahead of the API server's.
+  void set_node_skew(std::chrono::seconds skew) { node_skew_ = skew; }
 
  private:
   enum class Task { kBind, kStart, kResize, kFinish, kRemove, kSyncJob, kCollect };
@@ -71,6 +73,7 @@ class ClusterModel {
   std::set<std::string> jobs_with_lost_pods_;  // by uid: trainers that were deleted before they had succeeded
   int trainers_created_ = 0;
   bool kubelets_are_deaf_ = false;
+  std::chrono::seconds node_skew_{0};
 };
 
 // CPU that kube-scheduler keeps for the pod: a resize that may still happen counts.

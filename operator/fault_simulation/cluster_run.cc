@@ -49,8 +49,11 @@ ClusterRun::ClusterRun(const FaultPlan& plan, const Workload& workload, const Ru
   server_.set_resizes_pods(workload.resizes_pods);
   faults_end_ = VirtualClock::at_seconds(workload.ends_at_seconds) + kAfterTimeline;
   machines_.resize(static_cast<std::size_t>(plan.operators));
-  for (std::size_t index = 0; index < machines_.size(); ++index)
+  for (std::size_t index = 0; index < machines_.size(); ++index) {
     machines_[index].name = "operator-" + std::to_string(index);
+    machines_[index].skew = seconds(index % 2 == 0 ? plan.operator_skew_seconds : -plan.operator_skew_seconds);
+  }
+  cluster_.set_node_skew(seconds(plan.node_skew_seconds));
   seen_revision_ = server_.revision();
 }
 
@@ -166,6 +169,7 @@ void ClusterRun::restart(Machine& machine) {
                    [this](const http::Request& request) { return request_fault(request); },
                    [this] { return dies_after_write(); }, options_.wrap, options_.on_request},
       machine.view, machine.name);
+  machine.process->set_skew(machine.skew);
 }
 
 void ClusterRun::note_changes(const std::string& who, bool by_operator) {

@@ -35,6 +35,7 @@ class ClusterRun {
     Clock::TimePoint starts_at;
     Clock::TimePoint paused_until;
     Clock::TimePoint view_thaws_at = Clock::TimePoint::max();
+    std::chrono::seconds skew{0};  // of its wall clock, when it does not jump
   };
 
   bool is_over() const;

@@ -35,6 +35,8 @@ constexpr Rate kRates[] = {{"loseRequest", &FaultRates::lose_request, 0.05},
                            {"loseResizesPerSecond", &FaultRates::lose_resizes_per_second, 0.03},
                            {"ageCertificatesPerSecond", &FaultRates::age_certificates_per_second, 0.03}};
 
+constexpr int kMostSkewSeconds = 600;
+
 constexpr const char* kPatterns[] = {"crash", "unobserved", "stale"};
 
 }  // namespace
@@ -43,6 +45,8 @@ json FaultPlan::to_json() const {
   json result = {{"workload", workload}, {"seed", seed}, {"operators", operators}};
   for (const Rate& rate : kRates)
     if (rates.*rate.rate > 0) result["rates"][rate.name] = rates.*rate.rate;
+  if (operator_skew_seconds != 0) result["operatorSkewSeconds"] = operator_skew_seconds;
+  if (node_skew_seconds != 0) result["nodeSkewSeconds"] = node_skew_seconds;
   if (perturbation)
     result["perturbation"] = {{"pattern", kPatterns[static_cast<int>(perturbation->kind)]},
                               {"at", perturbation->at},
@@ -56,6 +60,8 @@ Result<FaultPlan> FaultPlan::from_json(const json& value) {
     plan.workload = value.at("workload");
     plan.seed = value.at("seed");
     plan.operators = value.value("operators", 1);
+    plan.operator_skew_seconds = value.value("operatorSkewSeconds", 0);
+    plan.node_skew_seconds = value.value("nodeSkewSeconds", 0);
     const json rates = value.value("rates", json::object());
     for (const Rate& rate : kRates) plan.rates.*rate.rate = rates.value(rate.name, 0.0);
     if (const auto found = value.find("perturbation"); found != value.end()) {
@@ -84,6 +90,9 @@ FaultPlan random_plan(std::uint64_t seed) {
   // A few kinds of fault at a time, each as often as it likes: all of them together would hide each other.
   for (const Rate& rate : kRates)
     if (random.chance(0.35)) plan.rates.*rate.rate = rate.most * random.unit();
+  const auto skew = [&] { return static_cast<int>(random.below(2 * kMostSkewSeconds + 1)) - kMostSkewSeconds; };
+  if (random.chance(0.35)) plan.operator_skew_seconds = skew();
+  if (random.chance(0.2)) plan.node_skew_seconds = skew();
   return plan;
 }
 

@@ -51,6 +51,10 @@ struct FaultPlan {
   std::uint64_t seed = 1;
   int operators = 1;
   FaultRates rates;
+  // By how much clocks are ahead of the API server's, to the end of the run: of the first operator (a second one is
+  // behind by as much), and of the nodes.
+  int operator_skew_seconds = 0;
+  int node_skew_seconds = 0;
   std::optional<Perturbation> perturbation;
 
   // For scenario files; reads the text of writes(). Errors: InvalidArgument naming the key.

@@ -10,10 +10,14 @@ namespace {
 
 TEST_CASE("a plan survives being a file") {
   FaultPlan plan = random_plan(42);
+  plan.operator_skew_seconds = -600;
+  plan.node_skew_seconds = 17;
   plan.perturbation = Perturbation{Perturbation::Kind::kUnobserved, 17, 23};
   const auto read = FaultPlan::from_json(plan.to_json());
   REQUIRE(read.ok());
   CHECK(read->to_json() == plan.to_json());
+  CHECK(read->operator_skew_seconds == -600);
+  CHECK(read->node_skew_seconds == 17);
   CHECK(read->perturbation->kind == Perturbation::Kind::kUnobserved);
 }
 

@@ -150,7 +150,7 @@ void ClusterRun::heal() {
   for (Machine& machine : machines_) {
     machine.view.frozen_at.reset();
     machine.paused_until = clock_.now();
-    if (machine.process) machine.process->set_skew(seconds(0));
+    if (machine.process) machine.process->set_skew(machine.skew);
   }
 }
 

@@ -32,6 +32,23 @@ TEST_CASE("every workload ends as it should when nothing goes wrong, in whatever
   }));
 }
 
+TEST_CASE("clocks that are ten minutes wrong hold nothing up, and make nothing happen more often") {
+  struct Clocks {
+    int operator_skew_seconds;
+    int node_skew_seconds;
+  };
+  constexpr Clocks kClocks[] = {{600, 0}, {-600, 0}, {0, 600}, {0, -600}, {600, -600}};
+  const auto& names = workload_names();
+  expect_no_failure(run_campaign(names.size() * std::size(kClocks), [&](std::uint64_t index) {
+    FaultPlan plan = undisturbed(names[index % names.size()]);
+    const Clocks& clocks = kClocks[index / names.size()];
+    plan.operator_skew_seconds = clocks.operator_skew_seconds;
+    plan.node_skew_seconds = clocks.node_skew_seconds;
+    plan.rates.kill_pod_per_second = 0.01;
+    return plan;
+  }));
+}
+
 TEST_CASE("no worker waits for a node that takes it, however much room there is on others") {
   ClusterRun run(undisturbed("fenced"), *workload("fenced").value(), {});
   REQUIRE(run.run().violations.empty());

@@ -46,6 +46,7 @@ PodView view_pod(const kube::Json& object) {
   }
   if (!view.is_worker) return view;
   view.worker = view_worker(pod);
+  view.said_ready_since_seconds = view.worker.ready_since_seconds;
   view.waits_at_gate = !pod.gate().empty();
   view.worker_memory_bytes = pod.worker_memory_bytes();
   view.worker_ran_out_of_memory = pod.worker_ran_out_of_memory();

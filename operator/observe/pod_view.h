@@ -33,6 +33,7 @@ struct PodView {
   std::map<std::string, std::int64_t> devices;  // requested, by the name of the resource
   bool is_worker = false;
   scheduler::Worker worker = {};          // REQUIRES: is_worker
+  double said_ready_since_seconds = 0;    // as the pod has it; worker.ready_since_seconds is by our clock
   bool waits_at_gate = false;             // a scheduling gate, such as Kueue's, holds the worker back
   std::int64_t worker_memory_bytes = 0;   // requested by the worker's container
   bool worker_ran_out_of_memory = false;  // the same container was stopped for it

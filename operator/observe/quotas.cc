@@ -52,8 +52,11 @@ std::vector<scheduler::Quota> view_quotas(const kube::Store::Objects& resource_q
   for (const auto& [key, object] : resource_quotas) {
     const auto in_namespace = held.find(key.namespace_);
     if (in_namespace == held.end()) continue;
-    if (const Bound bound = left_by(api::ResourceQuota(*object), in_namespace->second.workers))
-      tighten(left[key.namespace_], *bound);
+    const api::ResourceQuota quota(*object);
+    const auto counts = [&](const std::string& name) { return quota.counts_workers(name); };
+    const std::set<std::string>& classes = in_namespace->second.priority_classes;
+    if (!classes.empty() && std::none_of(classes.begin(), classes.end(), counts)) continue;
+    if (const Bound bound = left_by(quota, in_namespace->second.workers)) tighten(left[key.namespace_], *bound);
   }
   std::vector<scheduler::Quota> quotas;
   for (const auto& [name, held_there] : held) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,13 @@ namespace sluice::observe {
 struct HeldByWorkers {
   std::int64_t millicores = 0;                   // of pods that have not finished
   std::vector<api::ContainerResources> workers;  // one of each of the namespace's jobs
+  std::set<std::string> priority_classes = {};   // of these workers
 };
 
 // One per namespace that has jobs and a bound: a budget, a cap, or a quota of pods, or of the CPU or memory that they
-// request or are limited to. Several quotas count by the tightest. Every bound is counted in CPU requests, by the job
-// whose worker takes most of it per core, so that it is never exceeded.
+// request or are limited to. A quota whose scopes leave out the workers of all jobs is none. Several quotas count by
+// the tightest. Every bound is counted in CPU requests, by the job whose worker takes most of it per core, so that it
+// is never exceeded.
 std::vector<scheduler::Quota> view_quotas(const kube::Store::Objects& resource_quotas,
                                           const std::map<std::string, HeldByWorkers>& held,
                                           const std::map<std::string, double>& budgets,

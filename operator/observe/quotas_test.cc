@@ -54,6 +54,40 @@ TEST_CASE("data workers may hold what they hold and what the quota has left") {
   CHECK(for_workers(test.statuses) == test.want);
 }
 
+TEST_CASE("a quota whose scopes leave the workers out bounds none") {
+  struct Row {
+    const char* spec;
+    std::set<std::string> classes;
+    bool want;  // it bounds
+  };
+  const Row row = GENERATE(
+      Row{"{}", {""}, true}, Row{R"({"scopes": ["NotTerminating", "NotBestEffort"]})", {""}, true},
+      Row{R"({"scopes": ["Terminating"]})", {""}, false}, Row{R"({"scopes": ["BestEffort"]})", {""}, false},
+      Row{R"({"scopes": ["PriorityClass"]})", {""}, false}, Row{R"({"scopes": ["PriorityClass"]})", {"low"}, true},
+      Row{R"({"scopes": ["CrossNamespacePodAffinity"]})", {"low"}, false},
+      Row{R"({"scopes": ["OneThatWeDoNotKnow"]})", {""}, true},
+      Row{R"({"scopeSelector": {"matchExpressions": [
+             {"scopeName": "PriorityClass", "operator": "In", "values": ["gpu"]}]}})",
+          {"low"},
+          false},
+      Row{R"({"scopeSelector": {"matchExpressions": [
+             {"scopeName": "PriorityClass", "operator": "In", "values": ["gpu", "low"]}]}})",
+          {"", "low"},
+          true},
+      Row{R"({"scopeSelector": {"matchExpressions": [
+             {"scopeName": "PriorityClass", "operator": "NotIn", "values": ["gpu"]}]}})",
+          {"low"},
+          true},
+      Row{R"({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "DoesNotExist"}]}})",
+          {"low"},
+          false});
+  INFO(row.spec);
+  const kube::Store::Objects objects = {
+      {{"team", "q"},
+       shared({{"spec", json::parse(row.spec)}, {"status", json::parse(R"({"hard": {"requests.cpu": "10"}})")}})}};
+  CHECK(view_quotas(objects, {{"team", {1000, {kSmall}, row.classes}}}, {}, {}).empty() != row.want);
+}
+
 TEST_CASE("a quota of what no worker asks for bounds none") {
   const auto seen = view_quotas(quotas({R"({"hard": {"limits.cpu": "1", "requests.memory": "1Gi"}})"}),
                                 {{"team", {1000, {ContainerResources{500, 0, 0, 0}}}}}, {}, {});

@@ -152,7 +152,9 @@ void bound_by_gate(std::span<const PodView* const> workers, double now_seconds, 
   job.min_workers = std::min(job.min_workers, most);
 }
 
-void note_held(const Job& job, const api::ContainerResources& worker, HeldByWorkers& held) {
+void note_held(const Job& job, const api::ContainerResources& worker, const std::string& priority_class,
+               HeldByWorkers& held) {
+  held.priority_classes.insert(priority_class);
   held.millicores += static_cast<std::int64_t>(job.workers.size()) * job.worker_millicores;
   held.workers.push_back(worker);
 }
@@ -193,7 +195,7 @@ void SnapshotBuilder::bound_workers(const std::vector<SeenWorkers>& workers, con
                                                ? size_workers(seen, snapshot, observations, circumstances, job)
                                                : worker_resources(*seen.view, objects.limit_ranges);
     job.worker_memory_bytes = worker.request_memory_bytes;
-    note_held(job, worker, held[job.id.job_namespace]);
+    note_held(job, worker, seen.priority_class, held[job.id.job_namespace]);
   }
   snapshot.quotas =
       view_quotas(objects.resource_quotas, held, circumstances.budgets.of_namespaces, circumstances.namespace_caps);
@@ -226,12 +228,21 @@ api::ContainerResources SnapshotBuilder::size_workers(const SeenWorkers& seen,
   return resources;
 }
 
+const PodViews::Entries& SnapshotBuilder::view_pods(const kube::Store::Objects& objects, double now_seconds) {
+  worker_times_.begin_round(now_seconds);
+  PodViews::Entries& pods =
+      pods_.of(objects, [this](PodView& view, const PodView* before) { worker_times_.settle(view, before); });
+  if (worker_times_.was_set_back())
+    for (auto& [key, entry] : pods) worker_times_.clip(entry.view);
+  return pods;
+}
+
 scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects, const Observations& observations,
                                                   const EstimatorMemories& memories, const Circumstances& circumstances,
                                                   double now_seconds) {
   scheduler::ClusterSnapshot snapshot;
   snapshot.taken_at_seconds = now_seconds;
-  const PodViews::Entries& pods = pods_.of(objects.pods);
+  const PodViews::Entries& pods = view_pods(objects.pods, now_seconds);
   const WorkersByPool workers = workers_by_pool(pods);
   const TrainersByJob trainers = trainers_by_job(pods);
   std::set<std::string> known_pools;
@@ -261,8 +272,7 @@ scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects,
       rules_of_job = &worker_rules.at(pool.key()).view;
       const std::string uid = pool.uid();
       known_pools.insert(uid);
-      seen.wanted = pool.replicas();
-      seen.chosen = pool.worker_size();
+      seen = {&*view, pool.worker_size(), pool.replicas(), pool.priority_class()};
       if (const auto own = workers.find(uid); own != workers.end()) seen.pods = own->second;
       take_workers(seen, now_seconds, job);
     }

@@ -16,6 +16,7 @@
 #include "operator/observe/sized_workers.h"
 #include "operator/observe/spread_domains.h"
 #include "operator/observe/trainer_hosts.h"
+#include "operator/observe/worker_times.h"
 #include "scheduler/model/snapshot.h"
 #include "src/kube/store.h"
 
@@ -54,8 +55,8 @@ struct Circumstances {
   std::function<std::optional<Guess>(const std::string& likeness)> guess;
 };
 
-// Thread safety: none; one owner. The snapshot depends on the arguments, and on how long pods have waited
-// (pending_pods.h). Else only values read out of unchanged objects are remembered.
+// Thread safety: none; one owner. The snapshot depends on the arguments, on how long pods have waited (pending_pods.h),
+// and on when workers were seen first (worker_times.h). Else only values read out of unchanged objects are remembered.
 class SnapshotBuilder {
  public:
   SnapshotBuilder();
@@ -83,6 +84,7 @@ class SnapshotBuilder {
     const api::TrainingJobView* view = nullptr;
     std::optional<api::WorkerSize> chosen = {};  // by the pool
     std::int64_t wanted = 0;
+    std::string priority_class = {};        // of its workers; empty: none
     std::vector<const PodView*> pods = {};  // that have not finished
   };
 
@@ -100,7 +102,10 @@ class SnapshotBuilder {
                                        const Observations& observations, const Circumstances& circumstances,
                                        scheduler::Job& job);
 
+  const PodViews::Entries& view_pods(const kube::Store::Objects& objects, double now_seconds);
+
   PodViews pods_{view_pod};
+  WorkerTimes worker_times_;
   Views<Result<api::TrainingJobView>> training_jobs_{api::view_training_job};
   // Of a pool: where its workers may go.
   struct WorkerRules {

@@ -25,13 +25,23 @@ class Views {
   // One entry per object, in key order; made anew for those that are another object than the last time. Valid until the
   // next call.
   const Entries& of(const kube::Store::Objects& objects) {
+    return of(objects, [](View&, const View*) {});
+  }
+
+  // The same. `settle(view, before)` completes each view that is made anew; `before` is the one that it takes the place
+  // of, null where there is none.
+  template <class Settle>
+  Entries& of(const kube::Store::Objects& objects, const Settle& settle) {
     auto entry = entries_.begin();
     for (const auto& [key, object] : objects) {
       while (entry != entries_.end() && entry->first < key) entry = entries_.erase(entry);
       if (entry == entries_.end() || key < entry->first) {
         entry = entries_.emplace_hint(entry, key, Entry{object, make_(*object)});
+        settle(entry->second.view, static_cast<const View*>(nullptr));
       } else if (entry->second.object != object) {
-        entry->second = {object, make_(*object)};
+        Entry made{object, make_(*object)};
+        settle(made.view, &entry->second.view);
+        entry->second = std::move(made);
       }
       ++entry;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "scheduler/allocate/heap.h"
@@ -20,6 +21,14 @@ constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 // the other existing ones, and before there is a new one.
 int pooled(const JobAllocation& allocation, int workers) {
   return workers - std::clamp(workers - (allocation.live - allocation.outside), 0, allocation.outside);
+}
+
+// Asks the processor for what the job's next bid needs, before its turn: ten thousand jobs fit into no cache.
+void prefetch(const JobAllocation& allocation) {
+  constexpr std::size_t kLine = 64;
+  const char* const begin = reinterpret_cast<const char*>(&allocation);
+  for (std::size_t at = 0; at < offsetof(JobAllocation, live); at += kLine) __builtin_prefetch(begin + at);
+  __builtin_prefetch(allocation.hosts.data());
 }
 
 }  // namespace
@@ -82,6 +91,8 @@ void Growth::run() {
     if (const auto bid = next_bid(index)) bids.push_back(*bid);
   std::make_heap(bids.begin(), bids.end());
   while (!bids.empty()) {
+    for (std::size_t next = 1; next < std::min<std::size_t>(bids.size(), 3); ++next)  // one of them is likely to win
+      prefetch(allocations_[bids[next].allocation]);
     serve(bids.front());
     if (const auto bid = next_bid(bids.front().allocation)) {
       bids.front() = *bid;  // most of them stay near the top

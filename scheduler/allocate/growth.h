@@ -50,7 +50,8 @@ class Growth {
   // Books the workers of a job that does not bid here against the pool, the quotas and the budget.
   void hold(const JobAllocation& other);
 
-  // From now on every worker gets its node, and placement knows what each network carries.
+  // To be called before placement. It checks the network of each worker's node, so growth stops counting traffic. It
+  // also stops the exchange of feeders' CPU.
   void begin_placing() { host_network_.reset(), feeders_.clear(); }
 
   // A worker turned out to have no place: its part of the pool is free again.
@@ -76,7 +77,8 @@ class Growth {
   // The job's bid for its next piece; none when it has reached its target, or can get no more.
   std::optional<Bid> next_bid(int index);
 
-  // False when nothing of the piece could be granted; the job does not bid for such a piece again.
+  // Grants the piece that was bid for, or a part of it. False: nothing could be granted, and the job does not bid for
+  // such a piece again.
   bool serve(const Bid& bid);
 
  private:

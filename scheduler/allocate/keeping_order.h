@@ -1,7 +1,13 @@
-// The order in which a job keeps its workers, the cheapest to keep first.
+// Which workers of a job stop first, where it has to stop some.
 //
-// Workers on cordoned nodes go first. Then follow, in this order: starting ones, unbound ones, those on crowded nodes,
-// on dear nodes, on spot nodes, the younger, those on nearly empty nodes. Equals go by name.
+// The first to stop are workers on nodes that take no new ones of the job. The next are, in this order:
+//   starting            not ready yet
+//   unbound             on no node of the snapshot yet
+//   on a crowded node   whose workers cannot all stay
+//   on a dear node, then on a spot node
+//   young
+//   on a nearly empty node
+// The name decides between equals.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -63,6 +63,7 @@ std::optional<NodeLoad> load_on(const JobAllocation& trainer, const HostShare& h
   const std::span<const Place> places = trainers.on(host.node);
   if (std::ssize(places) > kMostTrainers) return std::nullopt;
   NodeLoad load{std::string(nodes.name(host.node))};
+  load.feeders.reserve(places.size());
   load.other_cores = busy_cores(trainer, host) + static_cast<double>(nodes[host.node].standing_millicores) / 1000;
   for (const Place& place : places) {
     const JobAllocation& other = allocations[place.allocation];

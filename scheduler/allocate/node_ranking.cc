@@ -2,12 +2,29 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <utility>
 
 #include "scheduler/allocate/heap.h"
 
 namespace sluice::scheduler {
+namespace {
 
-NodeRanking::NodeRanking(const NodeTable& nodes) : nodes_(nodes) {
+std::vector<int> kinds_of(const NodeTable& nodes) {
+  std::map<std::pair<bool, double>, int> order;
+  std::vector<int*> kind_of(nodes.size());
+  for (int node = 0; node < nodes.size(); ++node)
+    kind_of[node] = &order[{nodes[node].node->gpus > 0, nodes[node].price_per_core_hour}];
+  int kind = 0;
+  for (auto& entry : order) entry.second = kind++;
+  std::vector<int> kinds(nodes.size());
+  std::transform(kind_of.begin(), kind_of.end(), kinds.begin(), [](const int* of) { return *of; });
+  return kinds;
+}
+
+}  // namespace
+
+NodeRanking::NodeRanking(const NodeTable& nodes) : nodes_(nodes), kinds_(kinds_of(nodes)) {
   for (int node = 0; node < nodes.size(); ++node)
     if (nodes[node].schedulable && nodes[node].free_for_workers() > 0)
       heaps_[nodes.bit(node)].push_back(entry_of(node));
@@ -15,8 +32,7 @@ NodeRanking::NodeRanking(const NodeTable& nodes) : nodes_(nodes) {
 }
 
 NodeRanking::Entry NodeRanking::entry_of(int node) const {
-  const NodeState& state = nodes_[node];
-  return {state.node->gpus > 0, state.price_per_core_hour, state.free_for_workers(), node};
+  return {kinds_[node], node, nodes_[node].free_for_workers()};
 }
 
 void NodeRanking::push(const Entry& entry) {
@@ -28,7 +44,7 @@ void NodeRanking::push(const Entry& entry) {
 void NodeRanking::set_top_room(std::int64_t room, std::vector<Entry>& heap) {
   if (room > 0) {
     heap.front().room = room;
-    sink_top(heap);
+    sink_top_to_bottom(heap);
   } else {
     std::pop_heap(heap.begin(), heap.end());
     heap.pop_back();

@@ -33,16 +33,15 @@ class NodeRanking {
   void refresh(int node) { push(entry_of(node)); }
 
  private:
+  // Kept small: placing compares and moves a million of them.
   struct Entry {
-    bool has_gpus = false;
-    double price = 0;
-    std::int64_t room = 0;
+    int kind = 0;  // kinds_[node]
     int node = 0;
+    std::int64_t room = 0;
 
-    // The better one is on top. Written out: placing compares a million times, and a tuple would compare twice.
+    // The better one is on top.
     bool operator<(const Entry& other) const {
-      if (has_gpus != other.has_gpus) return has_gpus;
-      if (price != other.price) return price > other.price;
+      if (kind != other.kind) return kind > other.kind;
       if (room != other.room) return room < other.room;
       return node > other.node;
     }
@@ -54,6 +53,7 @@ class NodeRanking {
   std::vector<Entry>* best_of(GroupSet groups);  // the heap with the best top; nullptr: all are empty
 
   const NodeTable& nodes_;
+  std::vector<int> kinds_;  // by node: its place in the order of GPUs and price; nodes that share both share the place
   std::array<std::vector<Entry>, kGroups> heaps_;  // by group; the best is on top
   std::vector<Entry> passed_;                      // of one call; kept for its memory
 };

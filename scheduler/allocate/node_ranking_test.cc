@@ -102,7 +102,7 @@ TEST_CASE("room is taken and given back meanwhile: always the node that a look a
     std::mt19937 random(seed);
     const auto upto = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     std::vector<Node> nodes;
-    for (int i = 1 + upto(6); i > 0; --i)
+    for (int i = 1 + upto(upto(3) > 0 ? 6 : 40); i > 0; --i)  // the larger heaps have several levels
       nodes.push_back(node("n" + std::to_string(i), 500 * upto(12), 0.25 * upto(3), upto(3) == 0 ? 8 : 0));
     NodeTable table(nodes, 500);
     NodeRanking ranking(table);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <numeric>
 #include <queue>
 #include <span>
 #include <tuple>
@@ -10,6 +11,7 @@
 
 #include "scheduler/allocate/keeping_order.h"
 #include "scheduler/allocate/node_ranking.h"
+#include "scheduler/allocate/sort_by_key.h"
 #include "scheduler/allocate/worker_pool.h"
 
 namespace sluice::scheduler {
@@ -28,8 +30,9 @@ class Placer {
         no_place_(allocations.size()) {
     for (int node = 0; node < nodes.size(); ++node)
       nodes[node].crowded = nodes[node].standing_millicores > nodes[node].free_for_workers();
-    for (int i = 0; i < std::ssize(allocations); ++i) order_.push_back(i);
-    std::sort(order_.begin(), order_.end(), [&](int a, int b) { return key(a) < key(b); });
+    order_.resize(allocations.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    sort_by_key(order_, [this](int index) { return value_key(index); });
   }
 
   void run() {
@@ -37,8 +40,7 @@ class Placer {
     for (const int index : order_) keep(allocations_[index]);
     NodeRanking ranking(nodes_);
     // First those with the least choice: few groups of nodes, then large workers.
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](int a, int b) { return choice(allocations_[a]) < choice(allocations_[b]); });
+    sort_by_key(order_, [this](int index) { return choice(allocations_[index]); });
     divide();
     bool all_placed = true;
     for (const int index : order_) all_placed &= place_new(allocations_[index], ranking);
@@ -51,9 +53,9 @@ class Placer {
   }
 
  private:
-  std::tuple<bool, int, double, int> key(int index) const {
+  std::tuple<bool, int, double> value_key(int index) const {
     const JobAllocation& allocation = allocations_[index];
-    return {!allocation.target.is_held(), -allocation.priority, -allocation.last_value, index};
+    return {!allocation.target.is_held(), -allocation.priority, -allocation.last_value};
   }
 
   int open_groups(const JobAllocation& allocation) const {
@@ -239,6 +241,7 @@ class Placer {
     while (!config_.replaces_workers && allocation.live > std::ssize(allocation.kept) &&
            allocation.workers > std::ssize(allocation.kept))
       release(allocation);
+    allocation.new_nodes.reserve(std::max<std::ptrdiff_t>(allocation.workers - std::ssize(allocation.kept), 0));
     while (allocation.workers > std::ssize(allocation.kept) + std::ssize(allocation.new_nodes)) {
       int node = find(allocation, ranking);
       if (node == kNowhere) {

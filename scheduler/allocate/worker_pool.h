@@ -26,24 +26,25 @@ class WorkerPool {
   // How much of `wanted` a job that may use these groups can take.
   std::int64_t available(GroupSet groups, std::int64_t wanted);
 
-  // Books it. What is not available is booked all the same: held workers are there, room or not.
+  // Books CPU for a job that may use these groups. It may book more than is available, because held workers exist
+  // whether or not there is room for them.
   void take(GroupSet groups, std::int64_t millicores);
 
-  // So much of what was taken with the same groups, or all of it.
+  // Takes back what was booked for the same groups, at most all of it.
   void give_back(GroupSet groups, std::int64_t millicores);
 
-  // Books so much for these groups in this one of them, in place of what is booked for them elsewhere. False, and as
-  // before: all else that is booked would not fit any more.
+  // Books CPU in the group `bit`, which is one of `groups`, and takes it from what is booked for them in the others.
+  // False: the other bookings would then not fit, so nothing moves.
   bool move_to(GroupSet groups, int bit, std::int64_t millicores);
 
-  // So much of what is booked for these groups has nodes in this group, which may be another one: it is not moved any
-  // more.
+  // Workers that were booked for these groups have got nodes in the group `bit`, which may be none of them. From now on
+  // their CPU stays there.
   void settle(GroupSet groups, int bit, std::int64_t millicores);
 
-  // What was settled there is gone.
+  // Workers that were settled there have stopped.
   void unsettle(int bit, std::int64_t millicores) { used_[bit] -= millicores; }
 
-  // What is free in these groups as things are booked; negative where more is held than there is.
+  // CPU of these groups that is not booked; negative where held workers take more than there is.
   std::int64_t spare(GroupSet groups) const;
 
  private:

@@ -3,6 +3,7 @@
 // Thread safety: values.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ struct Workers {  // "1 worker", "3 workers"
 
 class Text {
  public:
+  Text() { text_.reserve(kUsual); }
+
   Text& operator<<(std::string_view text) { return text_.append(text), *this; }
   Text& operator<<(long long whole);
   Text& operator<<(Number number);
@@ -29,6 +32,8 @@ class Text {
   std::string take() { return std::move(text_); }
 
  private:
+  static constexpr std::size_t kUsual = 250;  // characters: most sentences are shorter
+
   std::string text_;
 };
 
