@@ -197,9 +197,9 @@ class FeederIterator(_BaseDataLoaderIter):
     def _open(self, request: BatchRequest, made: Answer | Forked | None) -> Any:
         """The batch that was answered; without an answer it is made here. Raises what the user's code has raised."""
         if isinstance(made, Answer):
-            if made.lost:
-                log.info("the feeder could not run Python: %s", made.message["message"])
-                say_once(logging.WARNING, "the feeder lost the Python process of a batch; computing such batches in this process")
+            if made.trouble:
+                log.info("the feeder made no batch: %s", made.message["message"])
+                say_once(logging.WARNING, f"{made.trouble}; computing such batches in this process")
             elif made.failed and self._stream.pipeline.native is None:
                 reraise(made.message, made.blob, request.worker_id)
             return self._compute(request, made.message["message"]) if made.failed else made.open()
