@@ -41,7 +41,7 @@ class Decided(Payback):
 def loader_with_forks(dataset=None, pays=False, **arguments) -> DataLoader:
     torch.manual_seed(21)
     loader = DataLoader(dataset or Numbers(), **{"batch_size": 4, "num_workers": 3, **arguments})
-    loader._sluice_payback = Decided()
+    loader._sluice_payback = Decided(forks_at_once=not arguments.get("in_order", True) or arguments.get("timeout", 0) > 0)
     loader._sluice_payback.forks_pay, loader._sluice_payback.pays = True, pays
     return loader
 
