@@ -12,10 +12,16 @@ from sluice.skipping import NothingLeft, Reduced
 from sluice.structure import unpack
 
 _DOES_NOT_FIT = (BatchDoesNotFit.__name__, MemoryError.__name__)
+_TROUBLES = {
+    EXECUTOR_LOST: "the feeder lost the Python process of a batch",
+    BatchDoesNotFit.__name__: "the loop keeps so many batches that the feeder has no room for another one "
+                              "(the arena is SLUICE_ARENA_BYTES or, in a TrainingJob, spec.feeder.arena)",
+}  # fmt: skip
 
 
 class Answer:
-    """A `batch` or `error` frame. Not thread-safe: the connection's thread makes it, then the iterating thread owns it."""
+    """A `batch` or `error` frame. Not thread-safe: the connection's thread makes it, then the iterating thread owns it. It has its
+    batch's slot until it is opened or discarded; with one that is dropped instead, by an exception say, the slot is given back."""
 
     def __init__(self, message: dict, blob: bytes, arena: Arena) -> None:
         """`arena` has the batch's slot. Raises ProtocolError for a slot that is not in it."""
@@ -23,17 +29,23 @@ class Answer:
         self.blob = blob
         self._arena = arena
         self._copies: list[torch.Tensor] | None = None
+        self._has_slot = False
         if not self.failed:
             arena.hold(message["slot"], message["tensors"])
+            self._has_slot = True
+
+    def __del__(self) -> None:
+        if self._has_slot:
+            self.discard()
 
     @property
     def failed(self) -> bool:
         return self.message["type"] == "error"
 
     @property
-    def lost(self) -> bool:
-        """Whether it is the executor's fault that there is no batch."""
-        return self.failed and self.message.get("exception_type") == EXECUTOR_LOST
+    def trouble(self) -> str:
+        """Why there is no batch if that is no fault of the user's code, in words; "" otherwise."""
+        return _TROUBLES.get(self.message.get("exception_type"), "") if self.failed else ""
 
     @property
     def has_nothing_left(self) -> bool:
@@ -53,16 +65,22 @@ class Answer:
         """Gives the slot back at once if the feeder asked for that. Not only when the loop gets here: the batch that the
         loop waits for may be waiting for this slot."""
         if self.message.get("copy") and not self.failed:
-            self._copies = self._arena.adopt(self.message["slot"], self.message["tensors"], copy=True)
+            self._copies = self._adopt(copy=True)
 
     def open(self) -> Any:
         """The batch; from now on its tensors own the slot. Call once, and not after `discard`."""
         tensors = self._copies
         if tensors is None:
-            tensors = self._arena.adopt(self.message["slot"], self.message["tensors"])
+            tensors = self._adopt()
         return unpack(self.blob, tensors)
 
     def discard(self) -> None:
         """Gives the slot back unread."""
-        if not self.failed and self._copies is None:
+        if self._has_slot:
+            self._has_slot = False
             self._arena.give_back(self.message["slot"])
+
+    def _adopt(self, copy: bool = False) -> list[torch.Tensor]:
+        tensors = self._arena.adopt(self.message["slot"], self.message["tensors"], copy)
+        self._has_slot = False
+        return tensors

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -136,18 +138,30 @@ class ForkComputation:
 @contextlib.contextmanager
 def untouched_process() -> Iterator[None]:
     """Computing inside must leave no trace in the trainer: random states and worker info are put back. torch has one thread,
-    as in an executor: the last bits of a sum depend on how many add it up."""
-    info = torch_worker._worker_info
-    threads = torch.get_num_threads()
-    if threads > 1:
-        torch.set_num_threads(1)
-    try:
-        with untouched_generators():
-            yield
-    finally:
+    as in an executor: the last bits of a sum depend on how many add it up. All that is the whole process's. So of several
+    threads one computes at a time."""
+    with _computing:
+        info = torch_worker._worker_info
+        threads = torch.get_num_threads()
         if threads > 1:
-            torch.set_num_threads(threads)
-        torch_worker._worker_info = info
+            torch.set_num_threads(1)
+        try:
+            with untouched_generators():
+                yield
+        finally:
+            if threads > 1:
+                torch.set_num_threads(threads)
+            torch_worker._worker_info = info
+
+
+def _renew_lock() -> None:
+    """In a forked child, whose parent's other threads do not go on there."""
+    global _computing
+    _computing = threading.RLock()
+
+
+_computing = threading.RLock()
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def _compute(pipeline: PythonPipeline, request: BatchRequest, stacks: bool = False) -> Any:

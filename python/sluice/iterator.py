@@ -58,11 +58,13 @@ class FeederIterator(_BaseDataLoaderIter):
         self._loader = weakref.ref(loader)
         self._payback = payback
         self._forks: Forks | None = None
+        self._as_described = True  # The loader's data set: nobody has changed it since this iterator was made.
         self._first_batches = FirstBatches()
         self._prefetch_factor = loader.prefetch_factor
         self._workers: list = []  # torch's iterator has processes here; some programs look.
         self._pass_number = 0
         self._begin(loader, loader._take_resume(), first=True)
+        self._as_described = False
 
     def _begin(self, loader: Any, resume: Progress | None, first: bool) -> None:
         """Starts a pass; `first`: the first of this iterator. A new epoch draws what torch would draw; a resumed one draws
@@ -83,7 +85,7 @@ class FeederIterator(_BaseDataLoaderIter):
             self._next_seq, self._position = 0, 0
             self._history = self._new_history(resume if resuming else None)
             self._outstanding: dict[int, BatchRequest] = {}
-            self._stays_here = False  # To the end of the pass.
+            self._stays_here: bool | None = None  # Whether virtual workers are here to the end of the pass; None: not decided, or none.
             self._first_drawn: list[BatchRequest] = []  # The batches that try executors, if forks make those that the loop gets.
             self._unasked: deque[int] = deque()  # The last of them: drawn, but beyond the feeder's window.
             self._exhausted = False
@@ -95,7 +97,7 @@ class FeederIterator(_BaseDataLoaderIter):
         if self._announcement is not None:
             self._announcement.begin_epoch(loader, self._progress.handed_over)
         self._stream = self._begin_stream(loader, epoch, before if resume is None else None)
-        self._stays_here = self._history is not None and self._serves_here()
+        self._stays_here = self._serves_here() if self._history is not None else None
         self._fill()
 
     def _new_history(self, resume: Progress | None) -> History | Streams | None:
@@ -198,9 +200,9 @@ class FeederIterator(_BaseDataLoaderIter):
         """The batch that was answered; without an answer it is made here. Raises what the user's code has raised."""
         if not isinstance(made, Answer):
             return made.open(request.worker_id) if made is not None else self._compute(request)
-        if made.lost:
-            log.info("the feeder could not run Python: %s", made.message["message"])
-            say_once(logging.WARNING, "the feeder lost the Python process of a batch; computing such batches in this process")
+        if made.trouble:
+            log.info("the feeder made no batch: %s", made.message["message"])
+            say_once(logging.WARNING, f"{made.trouble}; computing such batches in this process")
         elif made.failed and self._stream.pipeline.native is None and not made.has_nothing_left:
             reraise(made.message, made.blob, request.worker_id)
         batch = None if made.failed else made.open()
@@ -294,7 +296,7 @@ class FeederIterator(_BaseDataLoaderIter):
         two passes only: within one, their state would have to be made again."""
         if self._payback is None or threading.current_thread() is not threading.main_thread():
             return False
-        return self._stays_here or not (self._payback.pays and self._stream.is_proven)
+        return self._stays_here if self._stays_here is not None else not (self._payback.pays and self._stream.is_proven)
 
     def _try_executor(self) -> None:
         """Once an executor pays, asks for the last batches that were drawn; where this process makes none, for the first ones once
@@ -323,7 +325,8 @@ class FeederIterator(_BaseDataLoaderIter):
             self._forks.give(self._outstanding[self._unasked.popleft()])
 
     def _make_forks(self) -> Forks:
-        computation = self._pipeline.fork_computation() if self._payback.forks_at_once else self._pipeline.computation()
+        inherits = self._payback.forks_at_once and self._as_described
+        computation = self._pipeline.fork_computation() if inherits else self._pipeline.computation()
         return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
 
     def _end_forks(self) -> None:

@@ -42,6 +42,7 @@ class Faults:
     refuse_native: bool = False        # `ready` with an error for native pipelines.
     refuse_all: bool = False
     lose_executors: int = 0            # Answers so many requests with the loss of their executor.
+    no_room: int = 0                   # Answers so many requests by saying that the loop keeps too many batches.
     hang_up: bool = False              # Closes the connection at each request, without an answer.
     fail_native: bool = False          # Answers every request of a native pipeline with an error.
     keep_answering_closed: bool = False  # Computes and sends batches for streams that have been closed.
@@ -205,6 +206,10 @@ class _Server:
         if self._faults.lose_executors > 0:
             self._faults.lose_executors -= 1
             self._send({"type": "error", **about, "exception_type": "ExecutorLost", "message": "it was killed"})
+            return True
+        if self._faults.no_room > 0:
+            self._faults.no_room -= 1
+            self._send({"type": "error", **about, "exception_type": "BatchDoesNotFit", "message": "one of 9 bytes finds no room"})
             return True
         if executor == "native" and self._faults.fail_native:
             self._send({"type": "error", **about, "exception_type": "OSError", "message": "broken", "traceback": "native"})

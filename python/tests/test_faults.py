@@ -6,7 +6,9 @@ import gc
 import multiprocessing
 import os
 import socket
+import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -102,6 +104,24 @@ def test_an_early_break_closes_the_stream_and_gives_back_its_slots(make_fake):
     eventually(lambda: fake.ask()["closed"] and not fake.ask()["held"])
 
 
+class Breaking:
+    """A batch sampler that fails after some batches."""
+
+    def __iter__(self):
+        yield from ([number] for number in range(6))
+        raise OwnError("the sampler's")
+
+    def __len__(self) -> int:
+        return 37
+
+
+def test_a_batch_that_a_failing_sampler_takes_along_gives_its_slot_back(make_fake):
+    fake = make_fake()
+    with pytest.raises(OwnError):
+        list(DataLoader(Numbers(), batch_sampler=Breaking(), num_workers=1))
+    eventually(lambda: fake.ask()["closed"] and not fake.ask()["held"])
+
+
 def test_timeout_raises_torchs_error(make_fake):
     make_fake(silent=True)
     with pytest.raises(RuntimeError, match="DataLoader timed out after 0.2 seconds"):
@@ -137,6 +157,27 @@ def test_computes_in_process_when_there_never_was_a_feeder(tmp_path, monkeypatch
     got = [batch for _ in range(2) for batch in DataLoader(Numbers(), batch_size=4, num_workers=3)]
     assert equal(expected, got)
     assert sum("computing batches in this process" in record.message for record in caplog.records) <= 2
+
+
+class Slow(Numbers):
+    """Another thread may go on in the middle of its samples."""
+
+    def __getitem__(self, index: int):
+        before = torch.rand(1)
+        threading.Event().wait(0.001)
+        return index, before, torch.rand(1)
+
+
+def test_loops_in_several_threads_compute_as_one_does(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", str(tmp_path / "nobody.sock"))
+    monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "0")
+
+    def batches(seed: int) -> list:
+        return list(DataLoader(Slow(), batch_size=4, num_workers=1, generator=torch.Generator().manual_seed(seed)))
+
+    with ThreadPoolExecutor(3) as threads:
+        together = list(threads.map(batches, range(3)))
+    assert equal(together, [batches(seed) for seed in range(3)])
 
 
 def test_errors_of_the_fallback_look_like_a_workers(tmp_path, monkeypatch):
@@ -280,9 +321,10 @@ def test_a_torch_without_in_order_hands_over_in_order(make_fake):
     assert indices_of(loader) == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
-def test_a_batch_whose_executor_is_lost_is_made_here(make_fake, caplog):
+@pytest.mark.parametrize("faults", [{"lose_executors": 3}, {"no_room": 3}], ids=str)
+def test_a_batch_that_the_feeder_cannot_make_is_made_here(make_fake, caplog, faults):
     expected = undisturbed(make_fake)
-    make_fake(lose_executors=3)
+    make_fake(**faults)
     torch.manual_seed(21)
     loader = DataLoader(Numbers(), batch_size=4, num_workers=3)
     assert equal(expected, [batch for _ in range(2) for batch in loader])

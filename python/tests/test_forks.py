@@ -17,9 +17,11 @@ from torch.utils.data._utils import worker as torch_worker
 import sluice.iterator
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Failing, Mixed, Numbers, OwnError
+from sluice import feeder
 from sluice.computation import BatchRequest, ForkComputation, PythonPipeline
 from sluice.forks import can_fork
 from sluice.generators import ProcessGenerators
+from sluice.iterator import FeederIterator
 from sluice.payback import FORK_SECONDS, START_SECONDS, Payback
 from sluice.torch import DataLoader
 from test_loader import equal
@@ -42,7 +44,7 @@ class Decided(Payback):
 def loader_with_forks(dataset=None, pays=False, **arguments) -> DataLoader:
     torch.manual_seed(21)
     loader = DataLoader(dataset or Numbers(), **{"batch_size": 4, "num_workers": 3, **arguments})
-    loader._sluice_payback = Decided(forks_at_once=not arguments.get("in_order", True))
+    loader._sluice_payback = Decided(forks_at_once=not arguments.get("in_order", True) or arguments.get("timeout", 0) > 0)
     loader._sluice_payback.forks_pay, loader._sluice_payback.pays = True, pays
     return loader
 
@@ -221,6 +223,62 @@ def test_persistent_workers_persist(make_fake):
     loader = loader_with_forks(Waiting(20), persistent_workers=True)
     makers = [set(torch.cat(list(loader))[:, 1].tolist()) for _ in range(3)]
     assert makers[0] == makers[1] == makers[2] and os.getpid() not in makers[0]
+
+
+class Staged(Numbers):
+    """Its samples say what the script has set."""
+
+    stage = 0
+
+    def __getitem__(self, index: int):
+        return torch.tensor([index, self.stage])
+
+
+def stages_of(loader_class, passes: int, change, **arguments) -> list:
+    """The batches of passes that end early, but for the last. `change(dataset, iterator, pass number, batch number)` after each."""
+    dataset = Staged(61)
+    loader, seen = loader_class(dataset, batch_size=4, num_workers=2, timeout=60, **arguments), []
+    if loader_class is DataLoader:
+        loader._sluice_payback = Decided(forks_at_once=True)
+    for number in range(passes):
+        batches = iter(loader)
+        for place, batch in enumerate(batches):
+            seen.append(batch.clone())
+            change(dataset, batches, number, place)
+            if place == 3 and number < passes - 1:
+                break
+    return seen
+
+
+def test_persistent_workers_do_not_see_what_the_script_does_to_the_data_set(make_fake):
+    make_fake()
+
+    def change(dataset, *_):
+        dataset.stage += 1
+
+    assert equal(*(stages_of(kind, 3, change, persistent_workers=True) for kind in (TorchLoader, DataLoader)))
+
+
+def test_forks_that_help_out_do_not_see_what_the_loop_has_done_to_the_data_set(make_fake):
+    """They take over when the feeder is lost."""
+    make_fake()
+    helped = []
+
+    def change(dataset, batches, number, place):
+        dataset.stage = 10 * number + place + 1
+        if not isinstance(batches, FeederIterator):
+            return
+        if (number, place) == (0, 0):
+            batches._payback.pays = True
+            batches._fill()
+            eventually(lambda: batches._stream.is_proven)
+        if (number, place) == (1, 1):
+            assert batches._forks is None
+            feeder.disconnect_all()
+        helped.append(batches._forks is not None)
+
+    assert equal(*(stages_of(kind, 2, change) for kind in (TorchLoader, DataLoader)))
+    assert helped[-8]
 
 
 @pytest.mark.parametrize("method, daemon, wanted", [("fork", False, True), ("spawn", False, False), ("forkserver", False, False), ("fork", True, False)])

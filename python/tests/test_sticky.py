@@ -7,6 +7,7 @@ import functools
 import os
 import random
 import signal
+import socket
 from pathlib import Path
 
 import numpy
@@ -226,6 +227,25 @@ def test_forks_go_on_where_no_executor_comes(make_fake, stepping_aside, faults):
     torch.rand(1)
     assert equal(list(loader), expected[4])
     assert all(request[0] == 0 for request in fake.ask()["requests"])
+
+
+def test_a_pass_that_executors_make_stays_with_them(make_fake, stepping_aside):
+    """However often the feeder goes: forks that got only some of the batches would not know the state."""
+    make_fake()
+    expected, loader = by_torch(STATEFUL, 2)[4], paid()
+    batches = iter(loader)
+    next(batches)
+    eventually(lambda: batches._stream.is_proven)
+    list(batches)
+    torch.rand(1)
+    batches, seen = iter(loader), []
+    for batch in batches:
+        seen.append([tensor.clone() for tensor in batch] if isinstance(batch, list) else batch.clone())
+        if len(seen) in (3, 5):
+            lost = batches._connection.session
+            batches._connection._socket.shutdown(socket.SHUT_RDWR)
+            eventually(lambda lost=lost: batches._connection.session not in (None, lost))
+    assert equal(seen, expected)
 
 
 def change_the_process(worker_id: int) -> None:

@@ -32,6 +32,13 @@ ErrorMessage error_reply(const Error& error, const transport::ClientMessage& mes
 
 }  // namespace
 
+Feeder::Locked::Locked(Feeder& feeder) : feeder_(feeder) { feeder_.mutex_.lock(); }
+
+Feeder::Locked::~Locked() {
+  const std::vector<transport::ArenaSlot> freed = std::exchange(feeder_.freed_, {});
+  feeder_.mutex_.unlock();
+}
+
 Feeder::Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& executor_metrics, FeederMetrics& metrics)
     : options_(std::move(options)),
       clock_(clock),
@@ -48,15 +55,14 @@ Feeder::~Feeder() = default;
 // ---- clients ----
 
 void Feeder::connected(std::shared_ptr<Connection> connection) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   dispatch_.add_client(connection->id());
   clients_[connection->id()].connection = std::move(connection);
 }
 
 void Feeder::received(std::uint64_t id, transport::Frame frame) {
   auto parsed = transport::parse_client_message(frame.json);
-  Slots freed;  // before the lock: freed after it
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   ClientSession& client = clients_.at(id);
   if (!parsed.ok()) return client.connection->send(to_json(error_reply(parsed.error())));
   if (!client.greeted && !std::holds_alternative<transport::HelloMessage>(*parsed)) {
@@ -66,9 +72,7 @@ void Feeder::received(std::uint64_t id, transport::Frame frame) {
   const auto result = std::visit(
       [&](auto& message) -> Result<void> {
         using Message = std::decay_t<decltype(message)>;
-        if constexpr (std::is_same_v<Message, transport::ReleaseMessage>)
-          return handle(client, message, freed);
-        else if constexpr (std::is_same_v<Message, transport::OpenMessage>)
+        if constexpr (std::is_same_v<Message, transport::OpenMessage>)
           return handle(client, message, std::move(frame.blob));
         else if constexpr (std::is_same_v<Message, transport::RequestMessage>)
           return handle(client, message, std::move(frame.blob));
@@ -80,17 +84,16 @@ void Feeder::received(std::uint64_t id, transport::Frame frame) {
 }
 
 void Feeder::broken(std::uint64_t id, const Error& error) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   log_warning("feeder", "client disconnected: " + error.message(), {{"client", id}});
   clients_.at(id).connection->send(to_json(error_reply(error)));
 }
 
 void Feeder::disconnected(std::uint64_t id) {
-  std::map<std::uint64_t, transport::ArenaSlot> freed;
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   const auto client = clients_.find(id);
   cancel(dispatch_.remove_client(id), [&](const ActiveRequest& active) { return active.client == id; });
-  freed = std::move(client->second.slots);
+  for (auto& [slot_id, slot] : client->second.slots) freed_.push_back(std::move(slot));
   if (client->second.greeted) log_info("feeder", "client gone", {{"client", id}, {"rank", client->second.rank}});
   clients_.erase(client);
   pump();
@@ -121,7 +124,7 @@ Result<executor::PipelineHandle> Feeder::shared_pipeline(const transport::Pipeli
   const std::string key = fingerprint + " " + number(message.num_workers) + " " + message.python;
   PipelineNumber pipeline_number = 0;
   {
-    std::lock_guard lock(mutex_);
+    const Locked lock(*this);
     if (const auto known = pipelines_.find(key); known != pipelines_.end()) {
       if (auto pipeline = known->second.pipeline.lock()) return pipeline;
     }
@@ -129,7 +132,7 @@ Result<executor::PipelineHandle> Feeder::shared_pipeline(const transport::Pipeli
   }
   SLUICE_TRY(auto pipeline, executor::make_pipeline(pipeline_number, kind, std::move(blob), message.python,
                                                     message.num_workers, std::move(fingerprint), options_.files));
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   std::erase_if(pipelines_, [&](const auto& entry) {
     const bool expired = entry.second.pipeline.expired();
     if (expired) dispatch_.forget_pipeline(entry.second.number);
@@ -154,7 +157,7 @@ Result<void> Feeder::handle(ClientSession& client, transport::PipelineMessage me
 
 void Feeder::keep_pipeline(ClientId id, const transport::PipelineMessage& message,
                            const Result<executor::PipelineHandle>& pipeline) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;  // disconnected meanwhile
   ClientSession& client = found->second;
@@ -226,11 +229,11 @@ Result<void> Feeder::handle(ClientSession& client, transport::RequestMessage mes
   return {};
 }
 
-Result<void> Feeder::handle(ClientSession& client, const transport::ReleaseMessage& message, Slots& freed) {
+Result<void> Feeder::handle(ClientSession& client, const transport::ReleaseMessage& message) {
   Result<void> result;
   for (const std::uint64_t id : message.slots) {
     if (auto slot = client.slots.extract(id))
-      freed.push_back(std::move(slot.mapped()));
+      freed_.push_back(std::move(slot.mapped()));
     else
       result = invalid_argument("release.slots: " + number(id) + " is not in this client's hands");
   }

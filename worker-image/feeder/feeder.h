@@ -70,13 +70,23 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
     PipelineNumber number = 0;
     std::weak_ptr<const executor::Pipeline> pipeline;
   };
-  using Slots = std::vector<transport::ArenaSlot>;  // to be freed after the lock
+  // Holds the lock; when it gives it up, it frees what is in `freed_`.
+  class Locked {
+   public:
+    explicit Locked(Feeder& feeder);
+    ~Locked();
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+   private:
+    Feeder& feeder_;
+  };
 
   // One for each message; they return the error that the client is told. REQUIRES: the lock is held.
   Result<void> handle(ClientSession& client, const transport::HelloMessage& message);
   Result<void> handle(ClientSession& client, const transport::OpenMessage& message, std::string state);
   Result<void> handle(ClientSession& client, transport::RequestMessage message, std::string history);
-  Result<void> handle(ClientSession& client, const transport::ReleaseMessage& message, Slots& freed);
+  Result<void> handle(ClientSession& client, const transport::ReleaseMessage& message);
   Result<void> handle(ClientSession& client, const transport::ProgressMessage& message);
   Result<void> handle(ClientSession& client, const transport::CloseMessage& message);
   static Result<void> handle(ClientSession& client, const transport::ForgetMessage& message);
@@ -115,6 +125,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   RemoteExecutors* remote_ = nullptr;
 
   std::mutex mutex_;
+  std::vector<transport::ArenaSlot> freed_;  // as soon as the lock is given up
   std::uint32_t refused_protocol_ = 0;  // of workers, as logged last
   Dispatch dispatch_;
   std::map<ClientId, ClientSession> clients_;

@@ -48,7 +48,7 @@ class FakeWorkers final : public RemoteExecutors {
     std::lock_guard lock(mutex_);
     attempts_.push_back({executor, id, std::move(request)});
   }
-  void cancel(ExecutorId, RequestId) override {}
+  transport::ArenaSlot cancel(ExecutorId, RequestId) override { return {}; }
 
   std::vector<std::pair<ExecutorId, PipelineNumber>> take_loads() {
     std::lock_guard lock(mutex_);

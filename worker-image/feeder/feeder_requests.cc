@@ -21,7 +21,7 @@ void Feeder::pump() {
 
 void Feeder::watch_lateness(const std::stop_token& stop) {
   while (clock_.sleep_for(kLookInterval, stop)) {
-    std::lock_guard lock(mutex_);
+    const Locked lock(*this);
     if (dispatch_.outstanding() > 0) pump();
   }
 }
@@ -42,7 +42,7 @@ void Feeder::start(const Assignment& assignment) {
 
 void Feeder::cancel(const std::vector<Assignment>& attempts, const std::function<bool(const ActiveRequest&)>& which) {
   for (const Assignment& attempt : attempts) {
-    if (attempt.executor != kLocalExecutor) remote_->cancel(attempt.executor, attempt.request);
+    if (attempt.executor != kLocalExecutor) freed_.push_back(remote_->cancel(attempt.executor, attempt.request));
   }
   std::erase_if(active_, [&](const auto& entry) {
     if (!which(entry.second)) return false;
@@ -52,7 +52,7 @@ void Feeder::cancel(const std::vector<Assignment>& attempts, const std::function
 }
 
 void Feeder::finished(ExecutorId executor, RequestId id, BatchOutcome outcome) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   if (auto* batch = std::get_if<Batch>(&outcome)) {
     finished_batch(executor, id, *batch);
   } else {
@@ -92,7 +92,7 @@ void Feeder::end(RequestId id, const std::vector<ExecutorId>& overtaken) {
     if (executor == kLocalExecutor) {
       active->second.cancelled->store(true);
     } else {
-      remote_->cancel(executor, id);
+      freed_.push_back(remote_->cancel(executor, id));
     }
   }
   active_.erase(active);
@@ -160,7 +160,7 @@ std::string Feeder::address_of(ExecutorId executor) const {
 void Feeder::tick(std::size_t local_threads) {
   options_.local.arena->sweep_waiters();
   local_->tick();
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   quota_threads_ = local_threads;
   follow_threads();
   metrics_.set_outstanding(dispatch_.outstanding());
@@ -191,7 +191,7 @@ void Feeder::follow_threads() {
 
 void Feeder::executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
                              std::size_t credits) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   dispatch_.add_executor(executor, threads, credits);
   workers_[executor] = address;
   metrics_.set_remote_workers(workers_.size());
@@ -206,7 +206,7 @@ void Feeder::executor_joined(ExecutorId executor, const std::string& address, st
 }
 
 void Feeder::executor_refused(const std::string& address, std::uint32_t protocol) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   metrics_.count_refused_worker();
   if (std::exchange(refused_protocol_, protocol) == protocol) return;  // said once, not for each worker and attempt
   log_warning("feeder", "data workers of another version are not used; batches are made beside the trainer",
@@ -214,14 +214,14 @@ void Feeder::executor_refused(const std::string& address, std::uint32_t protocol
 }
 
 void Feeder::executor_draining(ExecutorId executor) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   log_info("feeder", "worker drains", {{"address", address_of(executor)}});
   dispatch_.drain(executor);
   send_windows();
 }
 
 void Feeder::executor_lost(ExecutorId executor, const std::string& reason) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   const std::size_t reissued = dispatch_.remove_executor(executor);
   log_info("feeder", "worker gone", {{"address", address_of(executor)}, {"reason", reason}, {"reissued", reissued}});
   workers_.erase(executor);
@@ -232,13 +232,13 @@ void Feeder::executor_lost(ExecutorId executor, const std::string& reason) {
 }
 
 void Feeder::pipeline_ready(ExecutorId executor, PipelineNumber pipeline) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   dispatch_.allow(executor, pipeline);
   pump();
 }
 
 void Feeder::pipeline_refused(ExecutorId executor, PipelineNumber pipeline, const std::string& reason) {
-  std::lock_guard lock(mutex_);
+  const Locked lock(*this);
   const std::size_t reissued = dispatch_.exclude(executor, pipeline);
   metrics_.count_reissued(reissued);
   log_warning("feeder", "worker cannot run a pipeline",

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "src/transport/arena.h"
 #include "worker-image/feeder/dispatch.h"
 #include "worker-image/feeder/local_executor.h"
 
@@ -38,7 +39,9 @@ class RemoteExecutors {
   virtual void load(ExecutorId executor, executor::PipelineHandle pipeline) = 0;
   // REQUIRES: the pipeline is ready there.
   virtual void execute(ExecutorId executor, RequestId id, executor::RequestHandle request) = 0;
-  virtual void cancel(ExecutorId executor, RequestId id) = 0;
+  // Returns what the batch occupied. Freeing it may run a waiter for memory, which calls ExecutorEvents: not under the
+  // feeder's lock.
+  [[nodiscard]] virtual transport::ArenaSlot cancel(ExecutorId executor, RequestId id) = 0;
 };
 
 }  // namespace sluice::feeder

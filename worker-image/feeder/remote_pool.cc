@@ -79,8 +79,9 @@ void RemotePool::execute(ExecutorId executor, RequestId id, executor::RequestHan
   if (const auto worker = find(executor)) worker->execute(id, request);
 }
 
-void RemotePool::cancel(ExecutorId executor, RequestId id) {
-  if (const auto worker = find(executor)) worker->cancel(id);
+transport::ArenaSlot RemotePool::cancel(ExecutorId executor, RequestId id) {
+  const auto worker = find(executor);
+  return worker == nullptr ? transport::ArenaSlot() : worker->cancel(id);
 }
 
 }  // namespace sluice::feeder

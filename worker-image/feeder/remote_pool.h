@@ -31,7 +31,7 @@ class RemotePool final : public RemoteExecutors {
 
   void load(ExecutorId executor, executor::PipelineHandle pipeline) override;
   void execute(ExecutorId executor, RequestId id, executor::RequestHandle request) override;
-  void cancel(ExecutorId executor, RequestId id) override;
+  transport::ArenaSlot cancel(ExecutorId executor, RequestId id) override;
 
  private:
   struct Member {

@@ -122,16 +122,15 @@ void RemoteWorker::execute(RequestId id, const executor::RequestHandle& request)
   client_->send(header);
 }
 
-void RemoteWorker::cancel(RequestId id) {
-  transport::ArenaSlot freed;  // after the lock
+transport::ArenaSlot RemoteWorker::cancel(RequestId id) {
   Header header;
   header.mutable_cancel()->set_id(id);
   std::lock_guard lock(mutex_);
   const auto assembly = assemblies_.find(id);
-  if (assembly == assemblies_.end() || closed_) return;
+  if (assembly == assemblies_.end() || closed_) return {};
   assembly->second.cancelled = true;
-  freed = std::move(assembly->second.slot);
   client_->send(header);
+  return std::move(assembly->second.slot);
 }
 
 // ---- from the worker ----

@@ -28,7 +28,8 @@ class RemoteWorker final : public transport::RemoteClientHandler {
 
   void load(const executor::PipelineHandle& pipeline);
   void execute(RequestId id, const executor::RequestHandle& request);
-  void cancel(RequestId id);
+  // Returns what the batch occupied, as RemoteExecutors::cancel.
+  transport::ArenaSlot cancel(RequestId id);
 
   // True once the last event has been passed on, or the worker speaks another version of the protocol: it is of no more
   // use.
