@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import torch
 
 from sluice.arena import Arena
 from sluice.failures import EXECUTOR_LOST, BatchDoesNotFit
+from sluice.notices import log, say_once
 from sluice.skipping import NothingLeft, Reduced
 from sluice.structure import unpack
 
@@ -42,10 +44,13 @@ class Answer:
     def failed(self) -> bool:
         return self.message["type"] == "error"
 
-    @property
-    def trouble(self) -> str:
-        """Why there is no batch if that is no fault of the user's code, in words; "" otherwise."""
-        return _TROUBLES.get(self.message.get("exception_type"), "") if self.failed else ""
+    def tell_trouble(self) -> bool:
+        """Logs why there is no batch, if that is no fault of the user's code. Whether so."""
+        trouble = _TROUBLES.get(self.message.get("exception_type")) if self.failed else None
+        if trouble is not None:
+            log.info("the feeder made no batch: %s", self.message["message"])
+            say_once(logging.WARNING, f"{trouble}; computing such batches in this process")
+        return trouble is not None
 
     @property
     def has_nothing_left(self) -> bool:
