@@ -126,7 +126,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
 
   std::mutex mutex_;
   std::vector<transport::ArenaSlot> freed_;  // as soon as the lock is given up
-  std::uint32_t refused_protocol_ = 0;  // of workers, as logged last
+  std::uint32_t refused_protocol_ = 0;       // of workers, as logged last
   Dispatch dispatch_;
   std::map<ClientId, ClientSession> clients_;
   std::map<RequestId, ActiveRequest> active_;

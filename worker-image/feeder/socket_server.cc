@@ -168,7 +168,8 @@ void Connection::abort_locked() {
   queue_.clear();
   queued_bytes_ = 0;
   passed_fds_.clear();
-  // Only the client knows when it has done with the memory that it was lent: the server waits for its end of the stream.
+  // Only the client knows when it has done with the memory that it was lent: the server waits for its end of the
+  // stream.
   ::shutdown(fd(), SHUT_WR);
 }
 

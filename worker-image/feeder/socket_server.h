@@ -1,7 +1,7 @@
 // The feeder's Unix socket: accepts clients, reads frames, writes frames, all on one thread.
 //
-// Sending never blocks: bytes that the kernel does not take at once are queued. Where a client's queue exceeds its bound
-// (it does not read), the stream to it ends. Nothing a client sends can do more than close its own connection.
+// Sending never blocks: bytes that the kernel does not take at once are queued. Where a client's queue exceeds its
+// bound (it does not read), the stream to it ends. Nothing a client sends can do more than close its own connection.
 #pragma once
 
 #include <cstdint>

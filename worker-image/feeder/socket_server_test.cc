@@ -348,7 +348,7 @@ TEST_CASE("only the feeder's own user is served, even where the socket's file wo
   }
 }
 
-TEST_CASE("the end closes every connection without a word to the handler, removes the file, and connections may be used after it") {
+TEST_CASE("the end closes every connection and tells no handler, removes the file; connections may be used after it") {
   Fixture f;
   FrameSocket client = f.connect();
   const auto connection = f.notes.connection(0);
