@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double kInFlightSeconds = 30;  // a watch that is later than this is broken; the names protect us then
+constexpr double kInFlightSeconds = 30;  // a watch that is later than this is broken
 constexpr double kFirstReplacementSeconds = 5;
 constexpr double kMaxReplacementSeconds = 300;
 constexpr double kFirstRefusalSeconds = 60;
@@ -53,6 +53,10 @@ struct Workers {
   std::int64_t ready = 0;
 };
 
+bool is_in_flight(const std::pair<const std::string, double>& creation, const PoolWorld& world) {
+  return creation.second > world.now_seconds;
+}
+
 Workers classify(const PoolWorld& world, const PoolMemory& memory, const std::string& hash) {
   Workers workers;
   for (const kube::ObjectPointer& pod : world.pods) {
@@ -72,12 +76,13 @@ Workers classify(const PoolWorld& world, const PoolMemory& memory, const std::st
     if (!seen.ended() && worker.ready) ++workers.ready;
     (seen.ended() ? workers.ended : workers.live).push_back(std::move(worker));
   }
-  for (const auto& [name, until] : memory.creating_until) workers.names.insert(name);
+  for (const auto& creation : memory.creating_until)
+    if (is_in_flight(creation, world)) workers.names.insert(creation.first);
   for (const auto& [name, until] : memory.taken_until) workers.names.insert(name);
   return workers;
 }
 
-// Forgets the writes that have been seen, or waited for long enough.
+// Forgets the writes that have been seen, and the deletions that were waited for long enough.
 PoolMemory settle(PoolMemory memory, const PoolWorld& world) {
   std::set<std::string> names;
   std::set<std::string> alive;
@@ -86,8 +91,7 @@ PoolMemory settle(PoolMemory memory, const PoolWorld& world) {
     names.insert(seen.name());
     if (!seen.deleting()) alive.insert(seen.uid());
   }
-  std::erase_if(memory.creating_until,
-                [&](const auto& entry) { return names.contains(entry.first) || entry.second <= world.now_seconds; });
+  std::erase_if(memory.creating_until, [&](const auto& entry) { return names.contains(entry.first); });
   std::erase_if(memory.taken_until, [&](const auto& entry) { return entry.second <= world.now_seconds; });
   std::erase_if(memory.hindered_since, [&](const auto& entry) { return !alive.contains(entry.first); });
   std::erase_if(memory.deleting_until,
@@ -220,13 +224,19 @@ void scale_out(PoolStep& step, const PoolWorld& world, Workers workers, std::int
     return;
   }
   const DataWorkerPool pool(*world.pool);
-  for (int ordinal = 0; missing > 0; ++ordinal) {
-    const std::string name = worker_pod_name(pool.job(), ordinal);
-    if (workers.strangers.contains(name)) tell_taken(step, world, name);
-    if (!workers.names.insert(name).second) continue;
+  const auto create = [&](const std::string& name) {
+    if (!workers.names.insert(name).second) return;
     step.actions.push_back(create_worker(pool, name, hash));
     step.memory.creating_until[name] = world.now_seconds + kInFlightSeconds;
     --missing;
+  };
+  // These pods may well be there, unseen. A free name beside them would be one worker too many.
+  for (const auto& [name, until] : std::map(step.memory.creating_until))
+    if (missing > 0) create(name);
+  for (int ordinal = 0; missing > 0; ++ordinal) {
+    const std::string name = worker_pod_name(pool.job(), ordinal);
+    if (workers.strangers.contains(name)) tell_taken(step, world, name);
+    create(name);
   }
 }
 
@@ -334,7 +344,8 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   Workers workers = classify(world, step.memory, hash);
   discard_useless(step, world, workers, usable.ok());
   const std::int64_t desired = pool.replicas();
-  const auto creating = static_cast<std::int64_t>(step.memory.creating_until.size());
+  const std::int64_t creating = std::count_if(step.memory.creating_until.begin(), step.memory.creating_until.end(),
+                                              [&](const auto& creation) { return is_in_flight(creation, world); });
   const std::int64_t count = static_cast<std::int64_t>(workers.live.size()) + creating;
   const bool settled = count == desired && creating == 0 && workers.ready == desired;
 
@@ -360,18 +371,18 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   if (!blocked) blocked = wait_at_gate(workers);
   report(step, world, status_action(world, workers, desired, blocked), settled || blocked);
 
-  const bool waiting = !step.memory.creating_until.empty() || !step.memory.deleting_until.empty();
+  const bool waiting = creating > 0 || !step.actions.empty() || !step.memory.deleting_until.empty();
   if (waiting && !step.again_after) step.again_after = std::chrono::seconds(static_cast<int>(kInFlightSeconds) + 1);
   return step;
 }
 
 void forget_failed(PoolMemory& memory, const kube::Action& action) {
-  if (action.verb == kube::Verb::kCreate) memory.creating_until.erase(action.key.name);
+  if (action.verb == kube::Verb::kCreate) memory.creating_until[action.key.name] = 0;
   if (action.verb == kube::Verb::kDelete) memory.deleting_until.erase(action.uid);
 }
 
 void note_taken(PoolStep& step, const PoolWorld& world, const kube::Action& action) {
-  forget_failed(step.memory, action);
+  step.memory.creating_until.erase(action.key.name);
   step.memory.taken_until[action.key.name] = world.now_seconds + kTakenSeconds;
   step.again_after = std::chrono::milliseconds(0);
   tell_taken(step, world, action.key.name);

@@ -3,7 +3,8 @@
 // Pods have the names JOB-worker-N with the lowest free N: creating one twice meets the first. A name that a stranger's
 // pod has is passed over, and an event says so. Scale-in picks the
 // victim here and deletes it gracefully: the worker drains on SIGTERM. Nothing is done twice because a cache is late:
-// writes in flight are remembered (PoolMemory) until they are seen or 30 s have passed.
+// writes in flight are remembered (PoolMemory). A creation whose answer was lost, or that has not been seen for 30 s,
+// is repeated under its name before a free name is taken. So at worst it meets the pod that it has made.
 //
 // Pure: no I/O, no clock. Thread safety: pure functions on values.
 #pragma once
@@ -49,8 +50,9 @@ struct Refusal {
 // The controller's memory of a pool between two steps. It may be lost: names are deterministic and deletions
 // carry the pod's uid, so the worst is a refused request.
 struct PoolMemory {
-  std::map<std::string, double> creating_until;  // pod name -> when to stop waiting for it to be seen
-  std::map<std::string, double> deleting_until;  // pod uid -> the same
+  // Pod name -> until when it counts as a worker that has not been seen. Kept until it is seen.
+  std::map<std::string, double> creating_until;
+  std::map<std::string, double> deleting_until;  // pod uid -> when to stop waiting for the deletion to be seen
   int failures = 0;                              // how often pods ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
   std::map<std::string, double> hindered_since;  // pod uid -> since when it cannot start
@@ -84,7 +86,7 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory);
 // The step of a pool that is not usable: nothing but its condition Ready, which is False.
 PoolStep refuse_pool(const PoolWorld& world, const PoolMemory& memory, const Refusal& refusal);
 
-// `action` did not happen: `memory` must not wait for it.
+// `action` failed: `memory` must not wait for it. It may have happened, as an answer can be lost.
 void forget_failed(PoolMemory& memory, const kube::Action& action);
 
 // A stranger's pod has the name that `action` asked for. The next worker gets another one, and an event on the pool and

@@ -48,6 +48,48 @@ TEST_CASE("a write that is never seen is tried again") {
   CHECK(writes_to_pods(reconcile_pool(see(cluster, kNow + 31), memory)).size() == 1);
 }
 
+TEST_CASE("a creation that is not seen for long is repeated before a lower name that has become free") {
+  FakeCluster cluster = cluster_with_pool(2);
+  cluster.put(kube::kPods, {{"metadata", {{"name", "vision-worker-0"}, {"namespace", "default"}, {"uid", "old"}}}});
+  const PoolStep first = reconcile_pool(see(cluster), {});
+  REQUIRE(writes_to_pods(first) == Writes{"create Pod default/vision-worker-1", "create Pod default/vision-worker-2"});
+  PoolMemory memory = first.memory;
+
+  // The leftover of the name 0 goes. The cache has not seen the two that were made, and time passes.
+  FakeCluster stale = cluster_with_pool(2);
+  const PoolStep again = reconcile_pool(see(stale, kNow + 31), memory);
+  CHECK(writes_to_pods(again) == writes_to_pods(first));
+  SECTION("also if the pool was smaller in between") {
+    scale(stale, 0);
+    memory = reconcile_pool(see(stale, kNow + 40), memory).memory;
+    scale(stale, 1);
+    CHECK(writes_to_pods(reconcile_pool(see(stale, kNow + 50), memory)) ==
+          Writes{"create Pod default/vision-worker-1"});
+  }
+  SECTION("and not any more when it was seen") {
+    stale.put(kube::kPods, {{"metadata", {{"name", "vision-worker-1"}, {"namespace", "default"}, {"uid", "other"}}}});
+    stale.put(kube::kPods, {{"metadata", {{"name", "vision-worker-2"}, {"namespace", "default"}, {"uid", "other"}}}});
+    CHECK(reconcile_pool(see(stale, kNow + 32), memory).memory.creating_until.size() == 2);  // those made now
+    CHECK(writes_to_pods(reconcile_pool(see(stale, kNow + 32), memory)) ==
+          Writes{"create Pod default/vision-worker-0", "create Pod default/vision-worker-3"});
+  }
+}
+
+TEST_CASE("a creation whose answer was lost is repeated before a lower name that has become free") {
+  FakeCluster cluster = running(2);
+  PoolMemory memory;
+  scale(cluster, 0);
+  run(cluster, memory);
+  cluster.remove(kube::kPods, "vision-worker-1");
+  scale(cluster, 2);
+  const PoolStep step = reconcile_pool(see(cluster), memory);
+  REQUIRE(writes_to_pods(step) == Writes{"create Pod default/vision-worker-1", "create Pod default/vision-worker-2"});
+  memory = step.memory;
+  forget_failed(memory, step.actions[1]);
+  cluster.remove(kube::kPods, "vision-worker-0");
+  CHECK(writes_to_pods(reconcile_pool(see(cluster), memory)) == Writes{"create Pod default/vision-worker-2"});
+}
+
 TEST_CASE("a draining worker keeps its name until it is gone") {
   FakeCluster cluster = running(2);
   PoolMemory memory;

@@ -35,6 +35,8 @@ constexpr Rate kRates[] = {{"loseRequest", &FaultRates::lose_request, 0.05},
                            {"loseResizesPerSecond", &FaultRates::lose_resizes_per_second, 0.03},
                            {"ageCertificatesPerSecond", &FaultRates::age_certificates_per_second, 0.03}};
 
+constexpr int kMostSkewSeconds = 600;
+
 constexpr const char* kPatterns[] = {"crash", "unobserved", "stale"};
 
 }  // namespace
@@ -88,6 +90,9 @@ FaultPlan random_plan(std::uint64_t seed) {
   // A few kinds of fault at a time, each as often as it likes: all of them together would hide each other.
   for (const Rate& rate : kRates)
     if (random.chance(0.35)) plan.rates.*rate.rate = rate.most * random.unit();
+  const auto skew = [&] { return static_cast<int>(random.below(2 * kMostSkewSeconds + 1)) - kMostSkewSeconds; };
+  if (random.chance(0.35)) plan.operator_skew_seconds = skew();
+  if (random.chance(0.2)) plan.node_skew_seconds = skew();
   return plan;
 }
 
