@@ -129,13 +129,13 @@ json hardened_security_context(const json& trainer_container) {
 
 void set_variable(json& env, std::string_view name, std::string_view value) {
   json entry = {{"name", name}, {"value", value}};
-  json* first = nullptr;
+  bool is_there = false;
   for (json& existing : env) {
     if (member(existing, "name") != name) continue;
     existing = entry;  // each of several, as the last one counts
-    first = &existing;
+    is_there = true;
   }
-  if (first == nullptr) env.push_back(std::move(entry));
+  if (!is_there) env.push_back(std::move(entry));
 }
 
 void prepend_python_path(json& container) {

@@ -17,8 +17,8 @@ enum class FeederRole {
 };
 
 // The pod template of the trainer's Job. With a feeder:
-//   init containers   the user's own, then sluice-bundle, then the native sidecar sluice-feeder: it listens before the
-//                     trainer starts (startup probe), runs beside it, and does not keep the Job from completing
+//   init containers   the user's own, then sluice-bundle, then the native sidecar sluice-feeder: it starts before the
+//                     trainer, runs beside it, and does not keep the Job from completing
 //   trainer           the client's Python package first on its path, the feeder's socket, SLUICE_* variables
 //   annotations       Prometheus scrapes the feeder
 //   several pods      each has a name in the headless Service, and the variables of the rendezvous

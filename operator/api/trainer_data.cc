@@ -4,6 +4,7 @@
 
 #include "operator/api/fields.h"
 #include "operator/api/pod.h"
+#include "operator/api/trainer_template.h"
 
 namespace sluice::api {
 namespace {
@@ -46,7 +47,7 @@ bool is_of_one_pod(const json& variable) {
 bool depends_on_pod(const std::string& expression, const json& container) {
   for (std::size_t at = expression.find("$("); at != expression.npos; at = expression.find("$(", at + 2)) {
     const std::string name = expression.substr(at + 2, expression.find(')', at) - at - 2);
-    bool known = name != kIndexVariable && !list_field(container, "/envFrom").empty();
+    bool known = name != kIndexVariable && imports_variables(container);
     for (const json& variable : list_field(container, "/env"))
       if (text_member(variable, "name") == name) known = !is_of_one_pod(variable);
     if (!known) return true;
@@ -81,9 +82,10 @@ std::string data_only_in_trainer(const TrainingJob& training_job) {
            " in the trainer's pod only, so batches are made there only; give the workers such an init container, or a "
            "volume of that name, in spec.dataWorkers.template";
   }
+  const std::set<std::string> own_places = mounts_of_one_pod(training_job);
   for (const json& mount : trains.volume_mounts())
     if (const std::string name = text_member(mount, "name"), place = text_member(mount, "mountPath");
-        mounts_of_one_pod(training_job).contains(place) && !has_volume(worker.volumes(), name))
+        own_places.contains(place) && !has_volume(worker.volumes(), name))
       return "each pod of the trainer has a directory of its own of the volume " + name + " at " + place +
              " (subPathExpr), so batches are made in the trainer's pod only; if the data set does not read it, set "
              "spec.dataWorkers.template.spec.volumes to [{name: " +
