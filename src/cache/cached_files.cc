@@ -3,23 +3,31 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "src/base/logging.h"
+#include "src/pipeline/jpeg_coefficients.h"
+#include "src/pipeline/jpeg_decoder.h"
 
 namespace sluice::cache {
 namespace {
 
+using pipeline::FileForm;
 using pipeline::FileIdentity;
+using pipeline::FilePart;
 
-// What is cached, and the version of its making: the bytes of a file as the source gives them.
-constexpr std::string_view kForm = "source bytes 1";
+// What is cached, and the version of its making: the bytes of a file as the source gives them, or its coefficients.
+constexpr std::string_view kSourceBytes = "source bytes 1";
+constexpr std::string_view kCoefficients = "jpeg coefficients 1";
+static_assert(pipeline::kJpegCoefficientsVersion == 1, "as in the form's name");
 
 }  // namespace
 
 CachedFiles::CachedFiles(std::shared_ptr<const pipeline::FileReader> source, std::unique_ptr<Disk> disk,
-                         const Limits& limits, std::string name_space, const Clock& clock)
+                         const Limits& limits, std::string name_space, const Clock& clock, Keep keep)
     : source_(std::move(source)),
-      place_prefix_(std::string(kForm) + '\0' + std::move(name_space) + '\0'),
+      name_space_(std::move(name_space)),
+      keeps_coefficients_(keep == Keep::kTranscoded && pipeline::fast_jpeg_kernels() != nullptr),
       clock_(clock),
       opener_([this, disk = std::move(disk), limits](const std::stop_token& stop) mutable {
         open(std::move(disk), limits, stop);
@@ -50,36 +58,81 @@ bool CachedFiles::wait_until_opened() const {
   return store_ != nullptr;
 }
 
-Result<void> CachedFiles::read(const std::string& path, std::vector<std::uint8_t>& bytes) const {
+Result<void> CachedFiles::read(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
   SegmentStore* const store = store_;
-  if (store == nullptr) return source_->read(path, bytes);
-  const auto identity = source_->identify(path);
-  if (!identity.ok()) return source_->read(path, bytes);
-  if (store->find(key_of(path, *identity), bytes)) {
-    ++counters_.hits;
-    counters_.hit_bytes += bytes.size();
-    return {};
-  }
-  ++counters_.misses;
-  const auto started = clock_.now();
-  SLUICE_TRY_VOID(source_->read(path, bytes));
-  keep(path, *identity, bytes, clock_.now() - started);
+  if (store == nullptr) return source_->read(part, bytes);
+  const auto identity = source_->identify(part.path);
+  // The source has the words for a file that is gone, or that has changed since the range was found.
+  if (!identity.ok() || !part.is_of(*identity)) return source_->read(part, bytes);
+  const Key key = key_of(kSourceBytes, part, *identity);
+  if (find(*store, key, bytes)) return {};
+  SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
+  if (is_slow(took, bytes.size()) && is_certain(part, *identity, bytes.size())) store->add(key, bytes);
   return {};
 }
 
-void CachedFiles::keep(const std::string& path, const FileIdentity& before, std::span<const std::uint8_t> bytes,
-                       Clock::Duration took) const {
-  if (took <= kSlowRead + kSlowReadPerByte * bytes.size()) {
-    ++counters_.not_stored_fast;
-    return;
+Result<FileForm> CachedFiles::read_image(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
+  SegmentStore* const store = store_;
+  if (store == nullptr || !keeps_coefficients_) return FileReader::read_image(part, bytes);
+  const auto identity = source_->identify(part.path);
+  if (!identity.ok() || !part.is_of(*identity)) return FileReader::read_image(part, bytes);
+  const Key key = key_of(kCoefficients, part, *identity);
+  if (store->find(key, bytes)) {
+    if (bytes.empty()) return FileReader::read_image(part, bytes);
+    ++counters_.hits;
+    counters_.hit_bytes += bytes.size();
+    return FileForm::kCoefficients;
   }
-  // What was read is the file's state `before` only if that is its state now.
-  const auto after = source_->identify(path);
-  if (!after.ok() || *after != before || before.bytes != bytes.size() || !has_settled(before)) {
-    ++counters_.not_stored_changing;
-    return;
+  const Key source_key = key_of(kSourceBytes, part, *identity);
+  std::optional<Clock::Duration> took;  // of the source
+  if (!find(*store, source_key, bytes)) {
+    SLUICE_TRY(took, read_source(part, bytes));
+    if (!is_certain(part, *identity, bytes.size())) return FileForm::kFile;
   }
-  store_.load()->add(key_of(path, before), bytes);
+  const std::size_t bytes_max = kCoefficientsPerByte * bytes.size();
+  if (store->has_room_for(key, bytes_max)) {
+    pipeline::JpegDecoder decoder;
+    std::vector<std::uint8_t> coefficients;
+    if (decoder.open(bytes).ok() && decoder.transcode(bytes_max, coefficients)) {
+      ++counters_.transcoded;
+      store->add(key, coefficients);
+      bytes.swap(coefficients);
+      return FileForm::kCoefficients;
+    }
+    store->add(key, {});
+  }
+  if (took && is_slow(*took, bytes.size())) store->add(source_key, bytes);
+  return FileForm::kFile;
+}
+
+bool CachedFiles::find(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const {
+  if (!store.find(key, bytes)) {
+    ++counters_.misses;
+    return false;
+  }
+  ++counters_.hits;
+  counters_.hit_bytes += bytes.size();
+  return true;
+}
+
+Result<Clock::Duration> CachedFiles::read_source(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
+  const auto started = clock_.now();
+  SLUICE_TRY_VOID(source_->read(part, bytes));
+  return clock_.now() - started;
+}
+
+bool CachedFiles::is_slow(Clock::Duration took, std::size_t bytes) const {
+  if (took > kSlowRead + kSlowReadPerByte * bytes) return true;
+  ++counters_.not_stored_fast;
+  return false;
+}
+
+bool CachedFiles::is_certain(const FilePart& part, const FileIdentity& before, std::size_t bytes) const {
+  const auto after = source_->identify(part.path);
+  const std::uint64_t expected = part.range ? part.range->bytes : before.bytes;
+  if (after.ok() && *after == before && expected == bytes && has_settled(before)) return true;
+  ++counters_.not_stored_changing;
+  return false;
 }
 
 bool CachedFiles::has_settled(const FileIdentity& identity) const {
@@ -88,11 +141,17 @@ bool CachedFiles::has_settled(const FileIdentity& identity) const {
          std::chrono::nanoseconds(kSettled).count();
 }
 
-Key CachedFiles::key_of(const std::string& path, const FileIdentity& identity) const {
+Key CachedFiles::key_of(std::string_view form, const FilePart& part, const FileIdentity& identity) const {
   const std::array<std::uint64_t, 5> numbers{identity.device, identity.inode, identity.bytes,
                                              static_cast<std::uint64_t>(identity.modified_ns),
                                              static_cast<std::uint64_t>(identity.changed_ns)};
-  return {place_prefix_ + path, std::string(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers))};
+  std::string place = std::string(form) + '\0' + name_space_ + '\0' + part.path;
+  if (part.range) {  // No path holds a NUL, so no whole file has this place.
+    const std::array<std::uint64_t, 2> where{part.range->offset, part.range->bytes};
+    place += '\0';
+    place.append(reinterpret_cast<const char*>(where.data()), sizeof(where));
+  }
+  return {std::move(place), std::string(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers))};
 }
 
 }  // namespace sluice::cache

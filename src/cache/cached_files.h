@@ -2,9 +2,14 @@
 //
 // The cache never decides whether a read succeeds: whatever it cannot give comes from the source, with the source's
 // error. It opens on a thread of its own; until then, and where it cannot be opened, all reads go to the source.
-// A file is stored if reading it took longer than kSlowRead and kSlowReadPerByte say, and if it has had the same
-// identity for kSettled: a file that is still being written may change within one tick of its file system's clock.
-// Thread safety: read() and identify() may be called from any thread.
+// A file, or a range of one, is stored if reading it took longer than kSlowRead and kSlowReadPerByte say, and if it has
+// had the same identity for kSettled: a file that is still being written may change within one tick of its file
+// system's clock.
+// With Keep::kTranscoded, read_image() keeps the coefficients of JPEG files in place of their bytes, however fast the
+// source is (pipeline/jpeg_coefficients.h). They are of the same pixels. A file that has none, as it is damaged or of a
+// rare kind, or as they would have more than kCoefficientsPerByte times its bytes, gets an empty record, so that they
+// are not tried again.
+// Thread safety: read(), read_image() and identify() may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -21,19 +26,24 @@
 
 namespace sluice::cache {
 
+enum class Keep { kSource, kTranscoded };
+
 class CachedFiles final : public pipeline::FileReader {
  public:
   // What a local solid-state disk needs at most: a source that is no slower gains nothing.
   static constexpr std::chrono::nanoseconds kSlowRead = std::chrono::milliseconds(1);
   static constexpr std::chrono::nanoseconds kSlowReadPerByte{2};
   static constexpr std::chrono::seconds kSettled{10};
+  static constexpr std::size_t kCoefficientsPerByte = 3;
 
   // Files of one name space are never given to another. REQUIRES: clock outlives this.
   CachedFiles(std::shared_ptr<const pipeline::FileReader> source, std::unique_ptr<Disk> disk, const Limits& limits,
-              std::string name_space, const Clock& clock);
+              std::string name_space, const Clock& clock, Keep keep = Keep::kSource);
   ~CachedFiles() override;
 
-  Result<void> read(const std::string& path, std::vector<std::uint8_t>& bytes) const override;
+  Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override;
+  Result<pipeline::FileForm> read_image(const pipeline::FilePart& part,
+                                        std::vector<std::uint8_t>& bytes) const override;
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return source_->identify(path); }
 
   const Counters& counters() const { return counters_; }
@@ -43,13 +53,18 @@ class CachedFiles final : public pipeline::FileReader {
 
  private:
   void open(std::unique_ptr<Disk> disk, const Limits& limits, const std::stop_token& stop);
-  Key key_of(const std::string& path, const pipeline::FileIdentity& identity) const;
-  void keep(const std::string& path, const pipeline::FileIdentity& before, std::span<const std::uint8_t> bytes,
-            Clock::Duration took) const;
+  Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
+  bool find(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
+  // Reads from the source. The time that it took.
+  Result<Clock::Duration> read_source(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const;
+  bool is_slow(Clock::Duration took, std::size_t bytes) const;
+  // Whether the bytes that have just been read are those of the state `before`, and no later one can look like it.
+  bool is_certain(const pipeline::FilePart& part, const pipeline::FileIdentity& before, std::size_t bytes) const;
   bool has_settled(const pipeline::FileIdentity& identity) const;
 
   const std::shared_ptr<const pipeline::FileReader> source_;
-  const std::string place_prefix_;
+  const std::string name_space_;
+  const bool keeps_coefficients_;
   const Clock& clock_;
   mutable Counters counters_;
 

@@ -1,63 +1,14 @@
 #include "src/cache/cached_files.h"
 
-#include <functional>
-#include <map>
-#include <tuple>
-
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
+#include "src/cache/testing/slow_files.h"
 #include "src/cache/testing/store_fixture.h"
 
 namespace sluice::cache {
 namespace {
 
-using pipeline::FileIdentity;
 using testing::Bytes;
-
-// Files whose reading takes the clock's time. Identities are those of a real file system: every change has a new time.
-class SlowFiles final : public pipeline::FileReader {
- public:
-  explicit SlowFiles(sluice::testing::ManualClock& clock) : clock_(clock) {}
-
-  void write(const std::string& path, Bytes bytes) {
-    const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.wall_now().time_since_epoch());
-    identities_[path] = {1, ++inode_, bytes.size(), now.count(), now.count()};
-    files_[path] = std::move(bytes);
-  }
-
-  // As a file server does that goes back to a snapshot: the old times and inodes are there again.
-  std::pair<std::map<std::string, Bytes>, std::map<std::string, FileIdentity>> snapshot() const {
-    return {files_, identities_};
-  }
-  void go_back_to(const std::pair<std::map<std::string, Bytes>, std::map<std::string, FileIdentity>>& snapshot) {
-    std::tie(files_, identities_) = snapshot;
-  }
-
-  Result<void> read(const std::string& path, Bytes& bytes) const override {
-    ++reads;
-    clock_.advance(takes);
-    if (while_reading) while_reading();
-    const auto found = files_.find(path);
-    if (found == files_.end()) return not_found("open " + path);
-    bytes = found->second;
-    return {};
-  }
-  Result<FileIdentity> identify(const std::string& path) const override {
-    const auto found = identities_.find(path);
-    if (found == identities_.end()) return not_found("stat " + path);
-    return found->second;
-  }
-
-  std::chrono::nanoseconds takes = std::chrono::milliseconds(50);
-  std::function<void()> while_reading;
-  mutable int reads = 0;
-
- private:
-  sluice::testing::ManualClock& clock_;
-  std::uint64_t inode_ = 0;
-  std::map<std::string, Bytes> files_;
-  std::map<std::string, FileIdentity> identities_;
-};
 
 constexpr int kFiles = 40;
 constexpr std::size_t kFileBytes = 5000;
@@ -68,7 +19,7 @@ Bytes content_of(int i, int version = 1) { return testing::value_of(testing::key
 struct Fixture {
   std::shared_ptr<testing::DiskContent> disk = std::make_shared<testing::DiskContent>();
   sluice::testing::ManualClock clock;
-  std::shared_ptr<SlowFiles> source = std::make_shared<SlowFiles>(clock);
+  std::shared_ptr<testing::SlowFiles> source = std::make_shared<testing::SlowFiles>(clock);
   std::unique_ptr<CachedFiles> files;
 
   Fixture() {
@@ -110,6 +61,44 @@ TEST_CASE("files of another name space are not given out") {
   cache.epoch();
   cache.start({.bytes = 10 << 20}, "other");
   CHECK(cache.epoch() == kFiles);
+}
+
+TEST_CASE("ranges of a file are cached, each for itself") {
+  Fixture cache;
+  const auto part = [&](std::uint64_t offset, std::uint64_t bytes) {
+    const auto identity = *cache.source->identify(path_of(0));
+    return pipeline::FilePart(path_of(0), {offset, bytes, identity.bytes, identity.modified_ns});
+  };
+  const Bytes whole = content_of(0);
+  for (const int reads : {4, 0}) {
+    const int before = cache.source->reads;
+    for (const auto& [offset, length] : {std::pair{0, 100}, std::pair{0, 101}, std::pair{100, 100}}) {
+      Bytes bytes;
+      REQUIRE(
+          cache.files->read(part(static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length)), bytes).ok());
+      CHECK(bytes == Bytes(whole.begin() + offset, whole.begin() + offset + length));
+    }
+    Bytes bytes;
+    REQUIRE(cache.files->read(path_of(0), bytes).ok());
+    CHECK(bytes == whole);
+    CHECK(cache.source->reads - before == reads);
+  }
+}
+
+TEST_CASE("a cached range of a file that has changed since is not given out") {
+  Fixture cache;
+  const auto identity = *cache.source->identify(path_of(0));
+  const pipeline::FilePart part(path_of(0), {8, 100, identity.bytes, identity.modified_ns});
+  Bytes bytes;
+  REQUIRE(cache.files->read(part, bytes).ok());
+  cache.source->write(path_of(0), content_of(0, 2));
+  cache.clock.advance(CachedFiles::kSettled);
+  const auto now = *cache.source->identify(path_of(0));
+  REQUIRE(
+      cache.files->read({path_of(0), {8, 100, now.bytes, now.modified_ns}}, bytes).ok());  // cached by a newer index
+  const auto refused = cache.files->read(part, bytes);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code() == ErrorCode::kDataLoss);
 }
 
 TEST_CASE("only what took longer than a local disk takes is stored") {
@@ -181,7 +170,7 @@ TEST_CASE("a wall clock that jumps gives no wrong byte") {
 TEST_CASE("errors are the source's own") {
   Fixture cache;
   Bytes bytes;
-  const auto missing = cache.files->read("/data/missing.jpg", bytes);
+  const auto missing = cache.files->read(std::string("/data/missing.jpg"), bytes);
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().message() == "open /data/missing.jpg");
   CHECK_FALSE(cache.files->identify("/data/missing.jpg").ok());

@@ -14,6 +14,7 @@ struct Counters {
   Count hits = 0;
   Count misses = 0;
   Count hit_bytes = 0;
+  Count transcoded = 0;  // files whose coefficients were made to be stored
 
   // What was read from the source and not stored, by reason.
   Count not_stored_fast = 0;      // the source is as fast as a cache

@@ -22,6 +22,14 @@ std::uint64_t in_blocks(std::uint64_t bytes) {
   return (bytes + kBlock - 1) / kBlock * kBlock;
 }
 
+bool has_legal_lengths(const Key& key, std::size_t value_bytes) {
+  return key.place.size() <= kPlaceBytesMax && key.version.size() <= kVersionBytesMax && value_bytes <= kValueBytesMax;
+}
+
+std::uint64_t record_bytes(const Key& key, std::size_t value_bytes) {
+  return kFixedHeadBytes + key.place.size() + key.version.size() + value_bytes;
+}
+
 Limits with_defaults(Limits limits) {
   constexpr std::uint64_t kSegmentBytesMin = 4 << 20;
   if (limits.segment_bytes == 0) limits.segment_bytes = std::max(limits.bytes / 64, kSegmentBytesMin);
@@ -71,20 +79,28 @@ bool SegmentStore::find(const Key& key, std::vector<std::uint8_t>& value) {
 
 // ---- writing ----
 
+bool SegmentStore::has_room_for(const Key& key, std::size_t value_bytes) {
+  if (!has_legal_lengths(key, value_bytes)) return false;
+  std::lock_guard writing(writing_);
+  if (clock_.now() < paused_until_) return false;
+  std::lock_guard lock(mutex_);
+  return has_room(record_bytes(key, value_bytes));
+}
+
 void SegmentStore::add(const Key& key, std::span<const std::uint8_t> value) {
-  if (key.place.size() > kPlaceBytesMax || key.version.size() > kVersionBytesMax || value.size() > kValueBytesMax) {
+  if (!has_legal_lengths(key, value.size())) {
     ++counters_.not_stored_full;
     return;
   }
   const std::uint64_t place_hash = hash(key.place);
   const std::uint64_t version_hash = hash(key.version);
-  const std::uint64_t record_bytes = kFixedHeadBytes + key.place.size() + key.version.size() + value.size();
+  const std::uint64_t bytes = record_bytes(key, value.size());
   std::lock_guard writing(writing_);
   {
     std::lock_guard lock(mutex_);
     const auto entry = index_.find(place_hash);
     if (entry != index_.end() && entry->second.version_hash == version_hash) return;  // another thread was faster
-    if (!has_room(record_bytes)) {
+    if (!has_room(bytes)) {
       ++counters_.not_stored_full;
       return;
     }
@@ -95,8 +111,8 @@ void SegmentStore::add(const Key& key, std::span<const std::uint8_t> value) {
   }
   std::lock_guard lock(mutex_);
   Segment& segment = segments_.at(current_);
-  remember(place_hash, {current_, segment.bytes, record_bytes, version_hash});
-  segment.bytes += record_bytes;
+  remember(place_hash, {current_, segment.bytes, bytes, version_hash});
+  segment.bytes += bytes;
   segment.is_wanted = true;
   if (segment.bytes >= limits_.segment_bytes) current_ = 0;
   count_bytes();

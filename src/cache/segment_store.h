@@ -47,6 +47,9 @@ class SegmentStore {
   // A record of the same place and another version is given up: its source has changed.
   bool find(const Key& key, std::vector<std::uint8_t>& value);
 
+  // Whether add() would keep a value of so many bytes, unless the disk refuses it. Saves the making of it.
+  bool has_room_for(const Key& key, std::size_t value_bytes);
+
   // Keeps `value`, or counts why not. Lengths beyond those of record.h are not kept.
   void add(const Key& key, std::span<const std::uint8_t> value);
 

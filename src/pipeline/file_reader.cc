@@ -27,19 +27,21 @@ class FileDescriptor {
 
 class SystemFileReader final : public FileReader {
  public:
-  Result<void> read(const std::string& path, std::vector<std::uint8_t>& bytes) const override {
-    const FileDescriptor file(path);
-    if (file.number() < 0) return errno_error("open " + path);
+  Result<void> read(const FilePart& part, std::vector<std::uint8_t>& bytes) const override {
+    const FileDescriptor file(part.path);
+    if (file.number() < 0) return errno_error("open " + part.path);
     struct stat status {};
-    if (::fstat(file.number(), &status) != 0) return errno_error("stat " + path);
-    if (!S_ISREG(status.st_mode)) return invalid_argument(path + " is not a regular file");
-    const auto size = static_cast<std::size_t>(status.st_size);
+    if (::fstat(file.number(), &status) != 0) return errno_error("stat " + part.path);
+    if (!S_ISREG(status.st_mode)) return invalid_argument(part.path + " is not a regular file");
+    if (part.range && !part.range->is_of(identity_of(status)))
+      return Error(ErrorCode::kDataLoss, part.path + " has changed since its index was made");
+    const auto size = part.range ? part.range->bytes : static_cast<std::uint64_t>(status.st_size);
     if (size > kMaxFileBytes) {
-      return invalid_argument(path + " has " + std::to_string(size) + " bytes, more than the " +
+      return invalid_argument(part.name() + " has " + std::to_string(size) + " bytes, more than the " +
                               std::to_string(kMaxFileBytes) + " that a sample may have");
     }
     bytes.resize(size);
-    return fill(file, path, bytes);
+    return fill(file, part, bytes);
   }
 
   Result<FileIdentity> identify(const std::string& path) const override {
@@ -47,23 +49,29 @@ class SystemFileReader final : public FileReader {
     if (file.number() < 0) return errno_error("open " + path);
     struct stat status {};
     if (::fstat(file.number(), &status) != 0) return errno_error("stat " + path);
-    return FileIdentity{status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-                        nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+    return identity_of(status);
   }
 
  private:
+  static FileIdentity identity_of(const struct stat& status) {
+    return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+            nanoseconds(status.st_ctim)};
+  }
+
   static std::int64_t nanoseconds(const timespec& time) {
     constexpr std::int64_t kPerSecond = 1'000'000'000;
     return std::int64_t{time.tv_sec} * kPerSecond + time.tv_nsec;
   }
 
-  static Result<void> fill(const FileDescriptor& file, const std::string& path, std::vector<std::uint8_t>& bytes) {
+  static Result<void> fill(const FileDescriptor& file, const FilePart& part, std::vector<std::uint8_t>& bytes) {
+    const std::uint64_t begin = part.range ? part.range->offset : 0;
     std::size_t done = 0;
     while (done < bytes.size()) {
-      const ssize_t got = ::read(file.number(), bytes.data() + done, bytes.size() - done);
+      const ssize_t got =
+          ::pread(file.number(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(begin + done));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return errno_error("read " + path);
-      if (got == 0) return Error(ErrorCode::kDataLoss, path + " shrank while it was read");
+      if (got < 0) return errno_error("read " + part.path);
+      if (got == 0) return Error(ErrorCode::kDataLoss, part.path + " shrank while it was read");
       done += static_cast<std::size_t>(got);
     }
     return {};
@@ -71,6 +79,11 @@ class SystemFileReader final : public FileReader {
 };
 
 }  // namespace
+
+Result<FileForm> FileReader::read_image(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
+  SLUICE_TRY_VOID(read(part, bytes));
+  return FileForm::kFile;
+}
 
 std::shared_ptr<const FileReader> make_system_file_reader() { return std::make_shared<SystemFileReader>(); }
 

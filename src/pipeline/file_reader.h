@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -25,6 +27,36 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
+// What a sample is of a file: all of it, or a range. The index that names ranges is right for one state of the file
+// only, so a range comes with the size and the time of modification that the file had then.
+struct FilePart {
+  struct Range {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t file_bytes = 0;
+    std::int64_t modified_ns = 0;
+
+    bool is_of(const FileIdentity& file) const { return file.bytes == file_bytes && file.modified_ns == modified_ns; }
+  };
+
+  // NOLINTNEXTLINE(google-explicit-constructor): a path says the whole file
+  FilePart(std::string whole_file) : path(std::move(whole_file)) {}
+  FilePart(std::string file, const Range& part) : path(std::move(file)), range(part) {}
+
+  bool is_of(const FileIdentity& file) const { return !range || range->is_of(file); }
+  // For people: the path, and where in it.
+  std::string name() const { return range ? path + " at " + std::to_string(range->offset) : path; }
+
+  std::string path;
+  std::optional<Range> range;  // none: the whole file
+};
+
+// What a reader gives of an image file.
+enum class FileForm {
+  kFile,          // its bytes
+  kCoefficients,  // jpeg_coefficients.h: the same pixels for less
+};
+
 class FileReader {
  public:
   // A sample larger than this is a mistake in the data set, not an image.
@@ -32,16 +64,20 @@ class FileReader {
 
   virtual ~FileReader() = default;
 
-  // Replaces `bytes` with the whole content of the file; its capacity is reused.
-  // The error's message names the path.
-  virtual Result<void> read(const std::string& path, std::vector<std::uint8_t>& bytes) const = 0;
+  // Replaces `bytes` with those of the part; their capacity is reused. The error's message names the path. DataLoss for
+  // a range of a file that is not in the range's state.
+  virtual Result<void> read(const FilePart& part, std::vector<std::uint8_t>& bytes) const = 0;
+
+  // Replaces `bytes` with the content of an image, or with another form of it. Errors as read().
+  virtual Result<FileForm> read_image(const FilePart& part, std::vector<std::uint8_t>& bytes) const;
 
   // Of the file that `path` names now, without reading it. It is opened, as for a read: network file systems look for
   // changes then, and answer a mere stat from memory. The error's message names the path.
   virtual Result<FileIdentity> identify(const std::string& path) const = 0;
 };
 
-// Reads with open, fstat and read: no mapping, so a file that shrinks meanwhile is an error and not a SIGBUS.
+// Reads with open, fstat and pread, and keeps no descriptor: no mapping, so a file that shrinks meanwhile is an error
+// and not a SIGBUS.
 std::shared_ptr<const FileReader> make_system_file_reader();
 
 }  // namespace sluice::pipeline

@@ -65,6 +65,43 @@ TEST_CASE("a FIFO without a writer is refused, and nothing waits for one") {
   CHECK(refused.error().message() == path + " is not a regular file");
 }
 
+TEST_CASE("a range of a file is read, and nothing around it") {
+  const testing::TemporaryDirectory folder;
+  const auto reader = make_system_file_reader();
+  const std::string path = folder.file("shard.tar", "0123456789");
+  const FileIdentity identity = *reader->identify(path);
+  std::vector<std::uint8_t> bytes(100, 7);
+  const auto read = [&](std::uint64_t offset, std::uint64_t length, std::uint64_t file_bytes, std::int64_t modified) {
+    return reader->read({path, {offset, length, file_bytes, modified}}, bytes);
+  };
+  REQUIRE(read(3, 4, 10, identity.modified_ns).ok());
+  CHECK(bytes == std::vector<std::uint8_t>{'3', '4', '5', '6'});
+  REQUIRE(read(10, 0, 10, identity.modified_ns).ok());
+  CHECK(bytes.empty());
+
+  const auto behind = read(8, 3, 10, identity.modified_ns);
+  REQUIRE_FALSE(behind.ok());
+  CHECK(behind.error().code() == ErrorCode::kDataLoss);
+  const auto large = read(8, FileReader::kMaxFileBytes + 1, 10, identity.modified_ns);
+  REQUIRE_FALSE(large.ok());
+  CHECK_THAT(large.error().message(), Catch::StartsWith(path + " at 8 has 1073741825 bytes, more than"));
+}
+
+TEST_CASE("a range of a file that has changed since its index was made is not read") {
+  const testing::TemporaryDirectory folder;
+  const auto reader = make_system_file_reader();
+  const std::string path = folder.file("shard.tar", "0123456789");
+  const FileIdentity identity = *reader->identify(path);
+  std::vector<std::uint8_t> bytes;
+  for (const auto& [file_bytes, modified] : {std::pair<std::uint64_t, std::int64_t>{11, identity.modified_ns},
+                                             std::pair<std::uint64_t, std::int64_t>{10, identity.modified_ns + 1}}) {
+    const auto refused = reader->read({path, {3, 4, file_bytes, modified}}, bytes);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code() == ErrorCode::kDataLoss);
+    CHECK(refused.error().message() == path + " has changed since its index was made");
+  }
+}
+
 TEST_CASE("a file larger than any sample is refused before it is read") {
   const testing::TemporaryDirectory folder;
   const std::string path = folder.file("sparse", "");

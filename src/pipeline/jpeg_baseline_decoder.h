@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "src/pipeline/geometry.h"
+#include "src/pipeline/jpeg_coefficients.h"
 #include "src/pipeline/jpeg_entropy_data.h"
 #include "src/pipeline/jpeg_huffman_table.h"
 #include "src/pipeline/jpeg_kernels.h"
-#include "src/pipeline/jpeg_plane.h"
+#include "src/pipeline/jpeg_pixels.h"
 #include "src/pipeline/rgb_view.h"
 
 namespace sluice::pipeline {
@@ -27,15 +28,11 @@ namespace sluice::pipeline {
 // What the headers say of an image that BaselineJpegDecoder takes.
 struct JpegScan {
   struct Component {
-    std::array<std::int16_t, kBlockEnd> steps{};  // of quantisation, row by row, modulo 2^16
-    HuffmanDefinition first;                      // of a block's first coefficient
+    HuffmanDefinition first;  // of a block's first coefficient
     HuffmanDefinition others;
   };
 
-  ImageSize image;
-  std::size_t component_count = 0;  // 1: grey, 3: YCbCr
-  int pixels_across = 1;            // columns and rows of pixels to a sample of chroma: 2, 2; 2, 1; or 1, 1
-  int pixels_down = 1;
+  JpegFrame frame;
   std::array<Component, 3> components;
   std::uint32_t restart_interval = 0;  // MCUs between two restart markers; 0: without
   std::span<const std::uint8_t> data;  // behind the scan's header, to the end of the file
@@ -43,11 +40,14 @@ struct JpegScan {
 
 class BaselineJpegDecoder {
  public:
-  explicit BaselineJpegDecoder(const JpegKernels& kernels) : kernels_(&kernels) {}
+  explicit BaselineJpegDecoder(const JpegKernels& kernels) : kernels_(&kernels), pixels_(kernels) {}
 
   // The pixels of `box`, valid until the next call. Nothing if libjpeg must decode the file.
   // REQUIRES: box is not empty and inside the image
   std::optional<RgbView> decode(const JpegScan& scan, const Box& box);
+
+  // Gives all blocks to `writer`. False if libjpeg must decode the file, or the writer does not take them.
+  bool read_all(const JpegScan& scan, JpegCoefficientWriter& writer);
 
  private:
   // A block of an MCU.
@@ -55,24 +55,26 @@ class BaselineJpegDecoder {
     std::size_t component = 0;
     int row = 0, column = 0;  // among the component's blocks in the MCU
     int rows_per_mcu = 1, columns_per_mcu = 1;
+    // Those that the box needs.
+    JpegPlane::Range needed_rows, needed_columns;
   };
 
   struct Component {
-    JpegPlane plane;
     HuffmanTable first;
     HuffmanPairTable others;
     BlockCoding coding;  // with these tables or an earlier component's
   };
 
-  bool prepare(const JpegScan& scan, const Box& box);
-  bool prepare_component(const JpegScan& scan, const Box& box, std::size_t index);
+  bool prepare(const JpegScan& scan);
   bool prepare_coding(const JpegScan& scan, std::size_t index);
+  void prepare_units(const JpegFrame& frame);
   bool begin_segment();
   bool restart(const JpegScan& scan);
-  bool read_mcu_row(const JpegScan& scan, int mcu_row, int mcu_columns);
-  bool read_unit(const JpegScan& scan, const Unit& unit, int mcu_row, int mcu_column);
-  void write_rows(const JpegScan& scan, const Box& box, int end_row);
-  const std::uint8_t* chroma_row(const JpegScan& scan, const Box& box, int row, std::size_t component);
+  // Calls `read(unit, mcu_row, mcu_column)` for the units of a row of MCUs.
+  template <typename Read>
+  bool read_mcu_row(const JpegScan& scan, int mcu_row, int mcu_columns, const Read& read);
+  bool read_unit(const Unit& unit, int mcu_row, int mcu_column);
+  bool is_sound() const;
 
   const JpegKernels* kernels_;
   EntropyData data_;
@@ -81,11 +83,8 @@ class BaselineJpegDecoder {
   std::uint8_t next_restart_marker_ = 0;
   std::array<Component, 3> components_;
   std::vector<Unit> units_;
-  CoefficientBlock block_{};
-  std::array<std::vector<std::uint8_t>, 3> widened_;  // a row of each component's samples, one for each pixel
-  std::vector<std::uint8_t> pixels_;
-  std::size_t stride_bytes_ = 0;
-  int next_row_ = 0;  // of the image, to be written
+  CoefficientBlock block_;
+  JpegPixels pixels_;
 };
 
 }  // namespace sluice::pipeline

@@ -64,6 +64,17 @@ Error not_a_jpeg(std::span<const std::uint8_t> file) {
   return invalid_argument("is not a JPEG file; native pipelines decode JPEG only");
 }
 
+// Whether a progressive file has brought every bit of every coefficient. libjpeg smooths blocks that lack some.
+bool has_all_bits(const jpeg_decompress_struct& codec) {
+  if (codec.coef_bits == nullptr) return false;
+  for (int i = 0; i < codec.num_components; ++i) {
+    if (!std::ranges::all_of(codec.coef_bits[i], [](int bits) { return bits == 0; })) return false;
+  }
+  return true;
+}
+
+Error damaged_coefficients() { return {ErrorCode::kDataLoss, "damaged coefficients of a JPEG"}; }
+
 }  // namespace
 
 struct JpegDecoder::State {
@@ -76,7 +87,7 @@ struct JpegDecoder::State {
     bool truncated;
   };
 
-  explicit State(const JpegKernels* kernels);
+  explicit State(const JpegKernels* fast);
   ~State() { jpeg_destroy_decompress(&codec); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -102,22 +113,32 @@ struct JpegDecoder::State {
   // The box as BaselineJpegDecoder decodes it, if it does. Else nothing is changed for libjpeg.
   std::optional<RgbView> decode_baseline(const Box& box);
 
+  // The coefficients of the whole file, if it is undamaged and of a kind that JpegPixels takes.
+  bool transcode(std::size_t bytes_max, std::vector<std::uint8_t>& coded);
+  bool write_progressive(JpegCoefficientWriter& writer, jvirt_barray_ptr* arrays);
+
   static State& of(j_common_ptr codec) { return *static_cast<State*>(codec->client_data); }
   static void install_memory_source(State& state);
 
   jpeg_decompress_struct codec{};
   ErrorHandling errors{};
   jpeg_source_mgr source{};
+  const JpegKernels* kernels = nullptr;
   std::optional<BaselineJpegDecoder> baseline;
   JpegScan scan;
+  std::optional<JpegCoefficientDecoder> coefficients;
+  bool has_coefficients = false;  // open, not a file
   bool decoded_baseline = false;
   std::vector<std::uint8_t> pixels;
   std::size_t stride_bytes = 0;
   JDIMENSION first_column = 0;  // of the decoded columns
 };
 
-JpegDecoder::State::State(const JpegKernels* kernels) {
-  if (kernels != nullptr) baseline.emplace(*kernels);
+JpegDecoder::State::State(const JpegKernels* fast) : kernels(fast) {
+  if (kernels != nullptr) {
+    baseline.emplace(*kernels);
+    coefficients.emplace(*kernels);
+  }
   codec.err = jpeg_std_error(&errors.base);
   codec.client_data = this;
   errors.base.error_exit = [](j_common_ptr failed) {
@@ -205,6 +226,45 @@ std::optional<RgbView> JpegDecoder::State::decode_baseline(const Box& box) {
   return baseline->decode(scan, box);
 }
 
+bool JpegDecoder::State::transcode(std::size_t bytes_max, std::vector<std::uint8_t>& coded) {
+  if (read_baseline_scan(codec, scan)) {
+    if (scan.frame.has_narrow_chroma()) return false;
+    JpegCoefficientWriter writer(*kernels, scan.frame, bytes_max, coded);
+    return baseline->read_all(scan, writer) && writer.finish();
+  }
+  if (codec.progressive_mode == 0) return false;
+  jvirt_barray_ptr* arrays = nullptr;
+  if (!guarded([&] { arrays = jpeg_read_coefficients(&codec); }) || arrays == nullptr) return false;
+  if (!read_frame(codec, scan.frame) || scan.frame.has_narrow_chroma() || !has_all_bits(codec)) return false;
+  JpegCoefficientWriter writer(*kernels, scan.frame, bytes_max, coded);
+  return write_progressive(writer, arrays) && writer.finish();
+}
+
+bool JpegDecoder::State::write_progressive(JpegCoefficientWriter& writer, jvirt_barray_ptr* arrays) {
+  const JpegFrame& frame = scan.frame;
+  CoefficientBlock block;
+  for (int mcu_row = 0; mcu_row < frame.mcu_rows(); ++mcu_row) {
+    for (std::size_t i = 0; i < frame.component_count; ++i) {
+      const int rows = frame.rows_per_mcu(i);
+      const int end = std::min((mcu_row + 1) * rows, frame.block_rows(i));
+      for (int row = mcu_row * rows; row < end; ++row) {
+        JBLOCKARRAY blocks = nullptr;
+        const auto find = [&] {
+          blocks = codec.mem->access_virt_barray(reinterpret_cast<j_common_ptr>(&codec), arrays[i],
+                                                 static_cast<JDIMENSION>(row), 1, FALSE);
+        };
+        if (!guarded(find)) return false;
+        for (int column = 0; column < frame.block_columns(i); ++column) {
+          std::memcpy(block.values, blocks[0][column], sizeof(JBLOCK));
+          if (!writer.add(i, row, column, block)) return false;
+        }
+      }
+    }
+    if (!writer.finish_rows()) return false;
+  }
+  return true;
+}
+
 JpegDecoder::JpegDecoder(const JpegKernels* kernels) : state_(std::make_unique<State>(kernels)) {}
 JpegDecoder::~JpegDecoder() = default;
 
@@ -213,6 +273,7 @@ Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
   if (file.size() < 3 || file[0] != 0xFF || file[1] != 0xD8 || file[2] != 0xFF) return not_a_jpeg(file);
 
   State& state = *state_;
+  state.has_coefficients = false;
   state.source.next_input_byte = file.data();
   state.source.bytes_in_buffer = file.size();
   state.errors.truncated = false;
@@ -236,11 +297,36 @@ Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
   return ImageSize{static_cast<int>(codec.image_height), static_cast<int>(codec.image_width)};
 }
 
+Result<ImageSize> JpegDecoder::open_coefficients(std::span<const std::uint8_t> coded) {
+  State& state = *state_;
+  state.errors.base.num_warnings = 0;
+  if (state.coefficients) {
+    const auto size = state.coefficients->open(coded);
+    if (size && std::int64_t{size->height} * size->width <= kMaxPixels) {
+      state.has_coefficients = true;
+      return *size;
+    }
+  }
+  return damaged_coefficients();
+}
+
+bool JpegDecoder::transcode(std::size_t bytes_max, std::vector<std::uint8_t>& coded) {
+  State& state = *state_;
+  const bool done = state.kernels != nullptr && state.transcode(bytes_max, coded);
+  jpeg_abort_decompress(&state.codec);
+  return done;
+}
+
 bool JpegDecoder::warned() const { return state_->errors.base.num_warnings > 0; }
 bool JpegDecoder::decoded_baseline() const { return state_->decoded_baseline; }
 
 Result<RgbView> JpegDecoder::decode(const Box& box) {
   State& state = *state_;
+  state.decoded_baseline = false;
+  if (state.has_coefficients) {
+    if (const auto view = state.coefficients->decode(box)) return *view;
+    return damaged_coefficients();
+  }
   const auto view = state.decode_baseline(box);
   state.decoded_baseline = view.has_value();
   if (view) {

@@ -40,10 +40,21 @@ class JpegDecoder {
   // name the file.
   Result<ImageSize> open(std::span<const std::uint8_t> file);
 
+  // The same for what transcode() has written.
+  // DataLoss: these are no such bytes, or this machine has no kernels for them.
+  Result<ImageSize> open_coefficients(std::span<const std::uint8_t> coded);
+
+  // Writes the coefficients of the opened file, from which open_coefficients() and decode() make the same pixels for
+  // less (jpeg_coefficients.h). False: the file is damaged or of a rare kind, the result would have more than
+  // `bytes_max` bytes, or this machine has no kernels for it; `coded` is unspecified.
+  // REQUIRES: the last open() succeeded and neither decode() nor transcode() since
+  bool transcode(std::size_t bytes_max, std::vector<std::uint8_t>& coded);
+
   // Decodes `box` of the opened image. The view is valid until the next call of open() or decode().
   // DataLoss when the file is truncated anywhere, also below the box: PIL refuses such files, so must we.
   // Damaged entropy-coded data is decoded to whatever libjpeg makes of it, as in PIL.
-  // REQUIRES: the last open() succeeded and no decode() since; box is not empty and inside the image
+  // REQUIRES: the last open() succeeded, and neither decode() nor transcode() since; box is not empty and inside the
+  // image
   Result<RgbView> decode(const Box& box);
 
   // Whether libjpeg warned of the file since open(): it is damaged, or odd, in what the box needed of it. Other

@@ -41,6 +41,11 @@ struct alignas(32) CoefficientBlock {
   std::int16_t values[kBlockEnd + 16];
 };
 
+// Bytes of a packed block (jpeg_block_packing.h), and what may be read and written behind where one begins.
+inline constexpr std::size_t kPackedBytesMax = 137;
+inline constexpr std::size_t kPackedMarginBytes = 192;
+inline constexpr std::uint32_t kPackedFixedBytes = 3;
+
 struct JpegKernels {
   const char* name;
 
@@ -50,6 +55,11 @@ struct JpegKernels {
   std::uint32_t (*read_block)(BitReader& reader, BlockCoding& coding, CoefficientBlock& block);
   // The same without the coefficients; false if there is anything wrong.
   bool (*skip_block)(BitReader& reader, BlockCoding& coding);
+
+  // Returns the length of the packed block; 0 if its first coefficient is larger than those of any sound image.
+  std::uint32_t (*pack_block)(const CoefficientBlock& block, std::uint8_t* packed);
+  // Returns the length of what it took for a packed block, whatever the bytes are.
+  std::uint32_t (*unpack_block)(const std::uint8_t* packed, CoefficientBlock& block);
 
   // 8 x 8 samples of the block's coefficients times `steps`.
   void (*inverse_transform)(const CoefficientBlock& block, const std::int16_t* steps, std::uint8_t* target,

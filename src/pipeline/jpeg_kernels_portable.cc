@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 
+#include "src/pipeline/jpeg_block_packing.h"
 #include "src/pipeline/jpeg_block_reader.h"
 #include "src/pipeline/jpeg_kernels.h"
 #include "src/pipeline/jpeg_transform.h"
@@ -120,8 +121,9 @@ void grey_to_rgb(const std::uint8_t* luma, std::uint8_t* pixels, std::size_t cou
 }  // namespace
 
 const JpegKernels& portable_jpeg_kernels() {
-  static constexpr JpegKernels kKernels{"portable", read_block,    skip_block, inverse_transform,
-                                        widen,      widen_between, to_rgb,     grey_to_rgb};
+  static constexpr JpegKernels kKernels{
+      "portable", read_block,    skip_block, pack_block_simply, unpack_block_simply, inverse_transform,
+      widen,      widen_between, to_rgb,     grey_to_rgb};
   return kKernels;
 }
 

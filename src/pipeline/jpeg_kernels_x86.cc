@@ -5,10 +5,11 @@
 
 #include <immintrin.h>
 
+#include "src/pipeline/jpeg_block_packing.h"
 #include "src/pipeline/jpeg_block_reader.h"
 #include "src/pipeline/jpeg_transform.h"
 
-#define SLUICE_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define SLUICE_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
 
 namespace sluice::pipeline {
 namespace {
@@ -25,6 +26,84 @@ SLUICE_AVX2 std::uint32_t read_block(BitReader& reader, BlockCoding& coding, Coe
 }
 
 SLUICE_AVX2 bool skip_block(BitReader& reader, BlockCoding& coding) { return skip_block_inline(reader, coding); }
+
+// For a byte of bits the places of those that are set, and for each bit its number among those: what pshufb needs to
+// pack eight bytes and to spread them.
+struct ByteShuffles {
+  std::uint64_t pack[256];
+  std::uint64_t spread[256];
+};
+
+constexpr ByteShuffles kShuffles = [] {
+  ByteShuffles shuffles{};
+  for (std::uint32_t bits = 0; bits < 256; ++bits) {
+    std::uint64_t pack = ~std::uint64_t{0};  // a place of 255 gives zero
+    std::uint64_t spread = ~std::uint64_t{0};
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      if ((bits >> i & 1U) == 0) continue;
+      pack ^= std::uint64_t{0xFFU ^ i} << 8 * count;
+      spread ^= std::uint64_t{0xFFU ^ count++} << 8 * i;
+    }
+    shuffles.pack[bits] = pack;
+    shuffles.spread[bits] = spread;
+  }
+  return shuffles;
+}();
+
+SLUICE_AVX2 inline __m128i load_eight(const void* from) { return _mm_loadl_epi64(static_cast<const __m128i*>(from)); }
+
+SLUICE_AVX2 inline __m128i spread(const std::uint8_t* from, std::uint64_t bits) {
+  return _mm_shuffle_epi8(load_eight(from), load_eight(&kShuffles.spread[bits]));
+}
+
+SLUICE_AVX2 std::uint32_t pack_block(const CoefficientBlock& block, std::uint8_t* packed) {
+  if (!can_pack_first(block.values[0])) return 0;
+  const auto* rows = reinterpret_cast<const __m128i*>(block.values);
+  const __m128i zero = _mm_setzero_si128();
+  __m128i bytes[8];
+  __m128i lost = zero;
+  std::uint64_t bits = 0;
+  for (int i = 0; i < 8; ++i) {
+    __m128i row = _mm_load_si128(rows + i);
+    if (i == 0) row = _mm_insert_epi16(row, 0, 0);
+    bytes[i] = _mm_packs_epi16(row, zero);
+    lost = _mm_or_si128(lost, _mm_xor_si128(row, _mm_cvtepi8_epi16(bytes[i])));
+    const auto zeros = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes[i], zero)));
+    bits |= std::uint64_t{~zeros & 0xFFU} << 8 * i;
+  }
+  if (_mm_testz_si128(lost, lost) == 0) return pack_block_simply(block, packed);
+  store_packed_first(packed, block.values[0], false);
+  const __m128i row_bits = _mm_cvtsi64_si128(static_cast<std::int64_t>(bits));
+  const auto empty = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(row_bits, zero)));
+  const std::uint32_t filled = ~empty & 0xFFU;
+  packed[2] = static_cast<std::uint8_t>(filled);
+  std::uint8_t* next = packed + kPackedFixedBytes;
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(next), _mm_shuffle_epi8(row_bits, load_eight(&kShuffles.pack[filled])));
+  next += _mm_popcnt_u32(filled);
+  for (int i = 0; i < 8; ++i, bits >>= 8) {
+    const __m128i values = _mm_shuffle_epi8(bytes[i], load_eight(&kShuffles.pack[bits & 0xFFU]));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(next), values);
+    next += _mm_popcnt_u32(static_cast<std::uint32_t>(bits & 0xFFU));
+  }
+  return static_cast<std::uint32_t>(next - packed);
+}
+
+SLUICE_AVX2 std::uint32_t unpack_block(const std::uint8_t* packed, CoefficientBlock& block) {
+  const std::uint16_t first = load_u16(packed);
+  if ((first & 1U) != 0) return unpack_block_simply(packed, block);
+  const std::uint32_t filled = packed[2];
+  const std::uint8_t* next = packed + kPackedFixedBytes;
+  auto bits = static_cast<std::uint64_t>(_mm_cvtsi128_si64(spread(next, filled)));
+  next += _mm_popcnt_u32(filled);
+  auto* const rows = reinterpret_cast<__m128i*>(block.values);
+  for (int i = 0; i < 8; ++i, bits >>= 8) {
+    _mm_store_si128(rows + i, _mm_cvtepi8_epi16(spread(next, bits & 0xFFU)));
+    next += _mm_popcnt_u32(static_cast<std::uint32_t>(bits & 0xFFU));
+  }
+  block.values[0] = packed_first(first);
+  return static_cast<std::uint32_t>(next - packed);
+}
 
 // a * first + b * second, of eight words each, as eight double words.
 SLUICE_AVX2 inline __m256i products(__m256i pairs, int first, int second) {
@@ -225,7 +304,7 @@ SLUICE_AVX2 void grey_to_rgb(const std::uint8_t* luma, std::uint8_t* pixels, std
 }  // namespace
 
 std::vector<const JpegKernels*> x86_jpeg_kernels() {
-  static constexpr JpegKernels kAvx2{"avx2", read_block,    skip_block, inverse_transform,
+  static constexpr JpegKernels kAvx2{"avx2", read_block,    skip_block, pack_block, unpack_block, inverse_transform,
                                      widen,  widen_between, to_rgb,     grey_to_rgb};
   const bool supported =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");

@@ -25,15 +25,22 @@ class JpegPlane {
     int pixels_down = 1;
   };
 
+  struct Range {
+    int first = 0;
+    int end = 0;
+    bool has(int value) const { return value >= first && value < end; }
+  };
+
   // Makes room for what `box` needs. The samples are not defined.
   void reset(const Shape& shape, const Box& box);
 
-  int width() const { return size_.width; }
   int height() const { return size_.height; }
+  // The blocks that are needed.
+  Range block_rows() const { return block_rows_; }
+  Range block_columns() const { return block_columns_; }
+  int first_mcu_row() const { return block_rows_.first / shape_.rows_per_mcu; }
   int last_mcu_row() const { return (block_rows_.end - 1) / shape_.rows_per_mcu; }
   int last_mcu_column() const { return (block_columns_.end - 1) / shape_.columns_per_mcu; }
-
-  bool needs_block(int row, int column) const { return block_rows_.has(row) && block_columns_.has(column); }
 
   // The sample of the component at `row` and `column`. REQUIRES: needed, or beside it; the row is of the current MCU
   // row or the last before it
@@ -47,12 +54,6 @@ class JpegPlane {
   void begin_mcu_row(int mcu_row);
 
  private:
-  struct Range {
-    int first = 0;
-    int end = 0;
-    bool has(int value) const { return value >= first && value < end; }
-  };
-
   int rows_in_mcu() const { return shape_.rows_per_mcu * kBlockSide; }
 
   Shape shape_;

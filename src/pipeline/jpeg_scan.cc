@@ -12,8 +12,7 @@ namespace {
 constexpr int kSampleBits = 8;
 
 bool is_sequential(const jpeg_decompress_struct& codec) {
-  return codec.progressive_mode == 0 && codec.arith_code == 0 && codec.data_precision == kSampleBits && codec.Ss == 0 &&
-         codec.Se == DCTSIZE2 - 1 && codec.Ah == 0 && codec.Al == 0;
+  return codec.progressive_mode == 0 && codec.Ss == 0 && codec.Se == DCTSIZE2 - 1 && codec.Ah == 0 && codec.Al == 0;
 }
 
 bool is_grey_or_ycc(const jpeg_decompress_struct& codec) {
@@ -44,13 +43,10 @@ HuffmanDefinition definition(const JHUFF_TBL& huffman) {
   return result;
 }
 
-bool read_component(const jpeg_decompress_struct& codec, const jpeg_component_info& info, JpegScan::Component& result) {
-  const JQUANT_TBL* steps = table(codec.quant_tbl_ptrs, info.quant_tbl_no);
+bool read_codes(const jpeg_decompress_struct& codec, const jpeg_component_info& info, JpegScan::Component& result) {
   const JHUFF_TBL* dc = table(codec.dc_huff_tbl_ptrs, info.dc_tbl_no);
   const JHUFF_TBL* ac = table(codec.ac_huff_tbl_ptrs, info.ac_tbl_no);
-  if (steps == nullptr || dc == nullptr || ac == nullptr) return false;
-  std::ranges::transform(steps->quantval, result.steps.begin(),
-                         [](UINT16 step) { return static_cast<std::int16_t>(step); });
+  if (dc == nullptr || ac == nullptr) return false;
   result.first = definition(*dc);
   result.others = definition(*ac);
   return true;
@@ -58,20 +54,34 @@ bool read_component(const jpeg_decompress_struct& codec, const jpeg_component_in
 
 }  // namespace
 
-bool read_baseline_scan(const jpeg_decompress_struct& codec, JpegScan& scan) {
-  if (codec.err->num_warnings != 0 || !is_sequential(codec) || !is_grey_or_ycc(codec)) return false;
-  if (codec.comps_in_scan != codec.num_components) return false;
+bool read_frame(const jpeg_decompress_struct& codec, JpegFrame& frame) {
+  if (codec.err->num_warnings != 0 || codec.data_precision != kSampleBits || codec.arith_code != 0) return false;
+  if (!is_grey_or_ycc(codec)) return false;
   const std::span<const jpeg_component_info> components(codec.comp_info,
                                                         static_cast<std::size_t>(codec.num_components));
   if (!has_common_sampling(components)) return false;
   for (std::size_t i = 0; i < components.size(); ++i) {
-    if (codec.cur_comp_info[i] != &components[i]) return false;
-    if (!read_component(codec, components[i], scan.components[i])) return false;
+    // libjpeg keeps the table that was in force at the component's first scan.
+    const JQUANT_TBL* steps = components[i].quant_table;
+    if (steps == nullptr) steps = table(codec.quant_tbl_ptrs, components[i].quant_tbl_no);
+    if (steps == nullptr) return false;
+    std::ranges::transform(steps->quantval, frame.steps[i].begin(),
+                           [](UINT16 step) { return static_cast<std::int16_t>(step); });
   }
-  scan.image = {static_cast<int>(codec.image_height), static_cast<int>(codec.image_width)};
-  scan.component_count = components.size();
-  scan.pixels_across = components[0].h_samp_factor;
-  scan.pixels_down = components[0].v_samp_factor;
+  frame.image = {static_cast<int>(codec.image_height), static_cast<int>(codec.image_width)};
+  frame.component_count = components.size();
+  frame.pixels_across = components[0].h_samp_factor;
+  frame.pixels_down = components[0].v_samp_factor;
+  return true;
+}
+
+bool read_baseline_scan(const jpeg_decompress_struct& codec, JpegScan& scan) {
+  if (!is_sequential(codec) || !read_frame(codec, scan.frame)) return false;
+  if (codec.comps_in_scan != codec.num_components) return false;
+  for (std::size_t i = 0; i < scan.frame.component_count; ++i) {
+    if (codec.cur_comp_info[i] != &codec.comp_info[i]) return false;
+    if (!read_codes(codec, codec.comp_info[i], scan.components[i])) return false;
+  }
   scan.restart_interval = codec.restart_interval;
   scan.data = {codec.src->next_input_byte, codec.src->bytes_in_buffer};
   return true;

@@ -15,11 +15,13 @@
 namespace sluice::pipeline {
 namespace {
 
-std::string path_of(const ImageFilesSource& source, std::size_t index) {
-  const std::string path = source.files.path(index);
+FilePart part_of(const ImageFilesSource& source, std::size_t index) {
+  std::string path = source.files.path(index);
   if (source.root.empty() || path.starts_with('/')) return path;
   return source.root + '/' + path;
 }
+
+FilePart part_of(const FileRangesSource& source, std::size_t index) { return source.files.part(index); }
 
 BatchSchema schema_of(const TensorConversion& conversion, ImageSize size) {
   const std::size_t elements = 3 * static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width);
@@ -61,7 +63,8 @@ struct NativePipeline::State {
       : spec(std::move(parsed)),
         files(std::move(reader)),
         conversion(tensor_ops(spec), spec.output_size),
-        schema(schema_of(conversion, spec.output_size)) {
+        schema(schema_of(conversion, spec.output_size)),
+        samples(std::visit([](const auto& source) { return source.files.size(); }, spec.source)) {
     image_ops = spec.ops.size() - tensor_ops(spec).size();
   }
 
@@ -71,6 +74,7 @@ struct NativePipeline::State {
   std::shared_ptr<const FileReader> files;
   TensorConversion conversion;
   BatchSchema schema;
+  std::size_t samples = 0;
   std::size_t image_ops = 0;  // the first so many
 };
 
@@ -85,7 +89,7 @@ Result<std::shared_ptr<const NativePipeline>> NativePipeline::parse(std::string_
   return std::shared_ptr<const NativePipeline>(new NativePipeline(std::move(state)));
 }
 
-std::size_t NativePipeline::sample_count() const { return state_->spec.source.files.size(); }
+std::size_t NativePipeline::sample_count() const { return state_->samples; }
 
 std::size_t NativePipeline::wire_sample_bytes() const {
   return state_->pixel_bytes() + state_->conversion.drawn_bytes();
@@ -95,7 +99,8 @@ const BatchSchema& NativePipeline::schema() const { return state_->schema; }
 
 std::int64_t NativePipeline::label(std::int64_t index) const {
   assert(index >= 0 && static_cast<std::size_t>(index) < sample_count());
-  return state_->spec.source.files.label(static_cast<std::size_t>(index));
+  return std::visit([&](const auto& source) { return source.files.label(static_cast<std::size_t>(index)); },
+                    state_->spec.source);
 }
 
 Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std::span<std::uint8_t> wire,
@@ -105,33 +110,42 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
                             std::to_string(sample_count()));
   }
   assert(wire.size() == wire_sample_bytes());
-  const std::string path = path_of(state_->spec.source, static_cast<std::size_t>(index));
+  const FilePart part = std::visit([&](const auto& source) { return part_of(source, static_cast<std::size_t>(index)); },
+                                   state_->spec.source);
   try {
-    SLUICE_TRY_VOID(read_file(path, workspace));
-    if (auto made = run_ops(seed, wire, workspace); !made) return made.error().with_context(path);
+    SLUICE_TRY(const FileForm form, read_part(part, workspace));
+    auto made = run_ops(form, seed, wire, workspace);
+    if (!made && form != FileForm::kFile) {
+      // Only the file itself can say what is wrong with it.
+      SLUICE_TRY_VOID(state_->files->read(part, workspace.state_->file));
+      made = run_ops(FileForm::kFile, seed, wire, workspace);
+    }
+    if (!made) return made.error().with_context(part.name());
     return {};
   } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kResourceExhausted, path + ": not enough memory to decode it");
+    return Error(ErrorCode::kResourceExhausted, part.name() + ": not enough memory to decode it");
   }
 }
 
-Result<void> NativePipeline::read_file(const std::string& path, Workspace& workspace) const {
+Result<FileForm> NativePipeline::read_part(const FilePart& part, Workspace& workspace) const {
   auto& costs = workspace.state_->buffers.costs;
   const auto started = std::chrono::steady_clock::now();
   Cost cost;
   Stopwatch stopwatch;
-  SLUICE_TRY_VOID(state_->files->read(path, workspace.state_->file));
+  SLUICE_TRY(const FileForm form, state_->files->read_image(part, workspace.state_->file));
   stopwatch.lap(cost, workspace.state_->file.size());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   costs.read.add(cost);
   costs.blocked_seconds += std::max(0.0, took.count() - cost.seconds);
-  return {};
+  return form;
 }
 
-Result<void> NativePipeline::run_ops(std::uint32_t seed, std::span<std::uint8_t> wire, Workspace& workspace) const {
+Result<void> NativePipeline::run_ops(FileForm form, std::uint32_t seed, std::span<std::uint8_t> wire,
+                                     Workspace& workspace) const {
   auto& [file, buffers] = *workspace.state_;
   buffers.stopwatch = Stopwatch();
-  SLUICE_TRY(const ImageSize size, buffers.decoder.open(file));
+  auto opened = form == FileForm::kFile ? buffers.decoder.open(file) : buffers.decoder.open_coefficients(file);
+  SLUICE_TRY(const ImageSize size, std::move(opened));
   const std::int64_t pixels_of_file = std::int64_t{size.height} * size.width;
   if (const auto limit = state_->spec.max_image_pixels; limit && pixels_of_file > *limit) {
     return invalid_argument("has " + std::to_string(pixels_of_file) + " pixels, more than max_image_pixels (" +

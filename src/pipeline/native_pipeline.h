@@ -1,4 +1,4 @@
-// A pipeline that runs without Python: image files in, pixels out.
+// A pipeline that runs without Python: image files, or ranges of files that hold images, in; pixels out.
 //
 // The specification: docs/designs/protocols.md, section 5; the design: docs/designs/op-graph.md. The operations give
 // what torchvision's transforms give on PIL images after torch.manual_seed(seed), byte for byte where the JPEG decoders
@@ -23,6 +23,8 @@
 namespace sluice::pipeline {
 
 class FileReader;
+struct FilePart;
+enum class FileForm;
 
 // The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 8 bytes per decoded pixel.
 // Thread safety: none; one per thread, usable with any pipeline.
@@ -61,10 +63,10 @@ class NativePipeline {
 
   // Computes sample `index` with the random draws of `seed` into `wire`.
   // REQUIRES: wire.size() == wire_sample_bytes()
-  // Errors name the file: NotFound and PermissionDenied as the system says; DataLoss for a truncated or damaged file;
-  // InvalidArgument for an index outside the data set, or an image that is no JPEG. The same for an image that this
-  // pipeline cannot treat as torchvision would (the message says the way out). No input makes it crash. After an error
-  // the workspace is usable, the wire form is unspecified.
+  // Errors name the file, and the place of a range in it: NotFound and PermissionDenied as the system says; DataLoss
+  // for a truncated or damaged file; InvalidArgument for an index outside the data set, or an image that is no JPEG.
+  // The same for an image that this pipeline cannot treat as torchvision would (the message says the way out). No input
+  // makes it crash. After an error the workspace is usable, the wire form is unspecified.
   Result<void> produce(std::int64_t index, std::uint32_t seed, std::span<std::uint8_t> wire,
                        Workspace& workspace) const;
 
@@ -79,8 +81,8 @@ class NativePipeline {
  private:
   struct State;
   explicit NativePipeline(std::unique_ptr<const State> state);
-  Result<void> read_file(const std::string& path, Workspace& workspace) const;
-  Result<void> run_ops(std::uint32_t seed, std::span<std::uint8_t> wire, Workspace& workspace) const;
+  Result<FileForm> read_part(const FilePart& part, Workspace& workspace) const;
+  Result<void> run_ops(FileForm form, std::uint32_t seed, std::span<std::uint8_t> wire, Workspace& workspace) const;
 
   std::unique_ptr<const State> state_;
 };

@@ -14,16 +14,35 @@ using nlohmann::json;
 
 constexpr std::int64_t kMaxFiles = std::numeric_limits<std::uint32_t>::max();
 
-// Returns how many files the table must have.
-std::int64_t read_source(JsonReader& reader, ImageFilesSource& source) {
-  std::string kind;
-  reader.required("kind", kind);
-  if (kind != "image_files") reader.fail("kind", "must be \"image_files\", not \"" + kind + "\"");
-  reader.required("root", source.root);
+Result<void> read_image_files(JsonReader& reader, std::string_view table, ImageFilesSource& source) {
   std::int64_t files = 0;
+  reader.required("root", source.root);
   reader.required("files", files, std::int64_t{0}, kMaxFiles);
   reader.refuse_unknown_fields(kUnknownField);
-  return files;
+  if (reader.error()) return *reader.error();
+  SLUICE_TRY(source.files, FileTable::parse(std::string(table), static_cast<std::uint64_t>(files)));
+  return {};
+}
+
+Result<void> read_file_ranges(JsonReader& reader, std::string_view table, FileRangesSource& source) {
+  std::int64_t files = 0, samples = 0;
+  reader.required("files", files, std::int64_t{0}, kMaxFiles);
+  reader.required("samples", samples, std::int64_t{0}, kMaxFiles);
+  reader.refuse_unknown_fields(kUnknownField);
+  if (reader.error()) return *reader.error();
+  SLUICE_TRY(source.files, RangeTable::parse(std::string(table), static_cast<std::uint64_t>(samples),
+                                             static_cast<std::uint64_t>(files)));
+  return {};
+}
+
+Result<void> read_source(const json& object, std::string_view table, PipelineSpec& spec) {
+  JsonReader reader(object, "source");
+  std::string kind;
+  reader.required("kind", kind);
+  if (kind == "image_files") return read_image_files(reader, table, spec.source.emplace<ImageFilesSource>());
+  if (kind == "file_ranges") return read_file_ranges(reader, table, spec.source.emplace<FileRangesSource>());
+  reader.fail("kind", "must be \"image_files\" or \"file_ranges\", not \"" + kind + "\"");
+  return *reader.error();
 }
 
 Result<void> read_ops(const json& list, PipelineSpec& spec) {
@@ -74,12 +93,8 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text) {
   reader.refuse_unknown_fields(kUnknownField);
   if (reader.error()) return *reader.error();
 
-  JsonReader source_reader(*source, "source");
-  const std::int64_t files = read_source(source_reader, spec.source);
-  if (source_reader.error()) return *source_reader.error();
   SLUICE_TRY_VOID(read_ops(*ops, spec));
-  const std::string_view table = text.substr(std::min(line_end + 1, text.size()));
-  SLUICE_TRY(spec.source.files, FileTable::parse(std::string(table), static_cast<std::uint64_t>(files)));
+  SLUICE_TRY_VOID(read_source(*source, text.substr(std::min(line_end + 1, text.size())), spec));
   return spec;
 }
 

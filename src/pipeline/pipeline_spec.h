@@ -1,5 +1,5 @@
-// A native pipeline's specification, checked: one line of JSON, then the table of its files (docs/designs/protocols.md,
-// section 5).
+// A native pipeline's specification, checked: one line of JSON, then the table of its samples
+// (docs/designs/protocols.md, section 5).
 //
 // parse_pipeline_spec refuses everything that it does not know, down to unknown fields. Were a parameter ignored here,
 // the model would silently train on other images than those of the Python pipeline.
@@ -21,12 +21,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/pipeline/file_table.h"
 #include "src/pipeline/ops/op.h"
 #include "src/pipeline/ops/registry.h"
+#include "src/pipeline/range_table.h"
 
 namespace sluice::pipeline {
 
@@ -35,8 +37,13 @@ struct ImageFilesSource {
   FileTable files;
 };
 
+// Many samples in each file: tar shards, where the client has found the members.
+struct FileRangesSource {
+  RangeTable files;
+};
+
 struct PipelineSpec {
-  ImageFilesSource source;
+  std::variant<ImageFilesSource, FileRangesSource> source;
   std::vector<NamedOp> ops;  // bytes to image, then images, then perhaps tensors
   PassOrder pass_order = PassOrder::kHeightFirstIfShrunkMore;
   std::optional<std::int64_t> max_image_pixels;

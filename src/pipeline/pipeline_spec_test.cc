@@ -31,14 +31,41 @@ Result<PipelineSpec> parse(const json& spec) {
 TEST_CASE("a training pipeline is read completely") {
   const auto spec = parse(training_spec());
   REQUIRE(spec.ok());
-  CHECK(spec->source.root == "/data");
-  REQUIRE(spec->source.files.size() == 2);
-  CHECK(spec->source.files.path(1) == "b/c.jpg");
-  CHECK(spec->source.files.label(1) == -7);
+  const auto& source = std::get<ImageFilesSource>(spec->source);
+  CHECK(source.root == "/data");
+  REQUIRE(source.files.size() == 2);
+  CHECK(source.files.path(1) == "b/c.jpg");
+  CHECK(source.files.label(1) == -7);
   CHECK(spec->output_size == ImageSize{224, 192});
   CHECK(spec->ops.size() == 5);
   CHECK(spec->result == ValueKind::kTensor);
   CHECK(spec->pass_order == PassOrder::kHeightFirstIfShrunkMore);
+}
+
+TEST_CASE("samples may be ranges of files") {
+  const auto spec = parse_pipeline_spec(testing::specification(training_spec(), {{512, 100, 1, -7}, {1024, 50, 0, 3}},
+                                                               {{"/data/a.tar", 2048, 11}, {"/data/b.tar", 4096, 22}}));
+  REQUIRE(spec.ok());
+  const auto& source = std::get<FileRangesSource>(spec->source);
+  REQUIRE(source.files.size() == 2);
+  CHECK(source.files.part(0).path == "/data/b.tar");
+  CHECK(source.files.label(0) == -7);
+}
+
+TEST_CASE("a source of ranges is checked as strictly as one of files") {
+  const auto refusal = [](const char* change) {
+    json spec = training_spec();
+    spec["source"] = {{"kind", "file_ranges"}, {"files", 0}, {"samples", 0}};
+    spec.merge_patch(json::parse(change));
+    const auto parsed = parse_pipeline_spec(spec.dump() + '\n');
+    return parsed.ok() ? std::string() : parsed.error().message();
+  };
+  CHECK(refusal("{}").empty());
+  CHECK_THAT(refusal(R"({"source": {"samples": null}})"), Catch::Contains("source.samples: is missing"));
+  CHECK_THAT(refusal(R"({"source": {"samples": -1}})"), Catch::Contains("source.samples: must be a whole number"));
+  CHECK_THAT(refusal(R"({"source": {"files": 4294967296}})"), Catch::Contains("source.files: must be a whole number"));
+  CHECK_THAT(refusal(R"({"source": {"root": "/data"}})"), Catch::Contains("source.root"));
+  CHECK_THAT(refusal(R"({"source": {"samples": 1}})"), Catch::Contains("table of ranges"));
 }
 
 TEST_CASE("the client's own logarithms win over the correctly rounded ones") {
@@ -97,7 +124,7 @@ const Refusal kRefusals[] = {
      "max_image_pixels: must be a whole number from 1 to 9007199254740992"},
     {R"([{"op": "replace", "path": "/source", "value": 3}])", "source: must be an object"},
     {R"([{"op": "replace", "path": "/source/kind", "value": "s3"}])",
-     "source.kind: must be \"image_files\", not \"s3\""},
+     "source.kind: must be \"image_files\" or \"file_ranges\", not \"s3\""},
     {R"([{"op": "replace", "path": "/source/root", "value": 1}])", "source.root: must be a string"},
     {R"([{"op": "remove", "path": "/source/files"}])", "source.files: is missing"},
     {R"([{"op": "replace", "path": "/source/files", "value": -1}])", "source.files: must be a whole number from 0"},

@@ -6,9 +6,10 @@
 namespace sluice::pipeline::fuzz {
 namespace {
 
-TEST_CASE("specifications and JPEG files hold out against their corpus and mutations of it") {
+TEST_CASE("specifications, JPEG files and their coefficients hold out against their corpus and mutations of it") {
   CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/specification", specification) > 0);
   CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg", jpeg) > 0);
+  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg_coefficients", jpeg_coefficients) > 0);
 }
 
 }  // namespace

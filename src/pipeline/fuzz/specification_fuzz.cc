@@ -1,4 +1,4 @@
-// A native pipeline with its table of files, as a client sends it: refused, or consistent in itself.
+// A native pipeline with its table of files or of their ranges, as a client sends it: refused, or consistent in itself.
 #include "src/pipeline/fuzz/fuzz.h"
 #include "src/pipeline/native_pipeline.h"
 #include "src/pipeline/pipeline_spec.h"
@@ -8,6 +8,14 @@ namespace {
 
 constexpr int kMaxSide = 16384;
 constexpr std::size_t kMaxDrawnBytes = 64 * 8;
+
+std::size_t path_bytes_of(const std::variant<ImageFilesSource, FileRangesSource>& source, std::size_t index) {
+  if (const auto* files = std::get_if<ImageFilesSource>(&source)) return files->files.path(index).size();
+  const FilePart part = std::get<FileRangesSource>(source).files.part(index);
+  FUZZ_CHECK(part.range->bytes <= part.range->file_bytes &&
+             part.range->offset <= part.range->file_bytes - part.range->bytes);
+  return part.path.size();
+}
 
 }  // namespace
 
@@ -26,8 +34,8 @@ void specification(std::string_view input) {
   FUZZ_CHECK(wire_bytes >= pixel_bytes && wire_bytes <= pixel_bytes + kMaxDrawnBytes);
   FUZZ_CHECK((*pipeline)->schema().batch_bytes(2) >= 2 * pixel_bytes + 2 * sizeof(std::int64_t));
   std::size_t path_bytes = 0;
-  for (std::size_t i = 0; i < spec->source.files.size(); ++i) {
-    path_bytes += spec->source.files.path(i).size();
+  for (std::size_t i = 0; i < (*pipeline)->sample_count(); ++i) {
+    path_bytes += path_bytes_of(spec->source, i);
     static_cast<void>((*pipeline)->label(static_cast<std::int64_t>(i)));
   }
   static_cast<void>(path_bytes);

@@ -44,6 +44,40 @@ inline std::string file_table(const std::vector<File>& files) {
   return table + labels + runs + directories + names;
 }
 
+// A sample within a file.
+struct Member {
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t file = 0;
+  std::int64_t label = 0;
+};
+
+struct Shard {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+};
+
+inline std::string range_table(const std::vector<Member>& members, const std::vector<Shard>& shards) {
+  std::string table;
+  const auto append = [&table](auto number) { table.append(reinterpret_cast<const char*>(&number), sizeof(number)); };
+  for (const Member& member : members) append(member.label);
+  for (const Member& member : members) append(member.offset);
+  for (const Shard& shard : shards) append(shard.bytes);
+  for (const Shard& shard : shards) append(shard.modified_ns);
+  for (const Member& member : members) append(member.bytes);
+  for (const Member& member : members) append(member.file);
+  for (const Shard& shard : shards) table += shard.path + '\0';
+  return table;
+}
+
+// `spec` lacks only the source.
+inline std::string specification(nlohmann::json spec, const std::vector<Member>& members,
+                                 const std::vector<Shard>& shards) {
+  spec["source"] = {{"kind", "file_ranges"}, {"files", shards.size()}, {"samples", members.size()}};
+  return spec.dump() + '\n' + range_table(members, shards);
+}
+
 // `spec` lacks only the files of its source.
 inline std::string specification(nlohmann::json spec, const std::vector<File>& files) {
   spec["source"]["files"] = files.size();

@@ -1,0 +1,176 @@
+// A cache that keeps coefficients: the pixels are the files', whatever becomes of the records.
+#include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
+#include "src/cache/cached_files.h"
+#include "src/cache/testing/memory_disk.h"
+#include "src/cache/testing/slow_files.h"
+#include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/testing/jpeg_encoder.h"
+
+namespace sluice::cache {
+namespace {
+
+using pipeline::FileForm;
+using pipeline::testing::encode_picture;
+using testing::Bytes;
+
+constexpr int kPictures = 12;
+
+std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
+Bytes picture_of(int i, int version = 1) {
+  return encode_picture({40 + i, 60}, {.quality = 80 + version, .progressive = i % 4 == 3});
+}
+
+Bytes pixels_of(FileForm form, const Bytes& bytes) {
+  pipeline::JpegDecoder decoder;
+  const auto size = form == FileForm::kFile ? decoder.open(bytes) : decoder.open_coefficients(bytes);
+  REQUIRE(size.ok());
+  const auto view = decoder.decode({0, 0, size->height, size->width});
+  REQUIRE(view.ok());
+  Bytes pixels;
+  for (int y = 0; y < size->height; ++y) {
+    pixels.insert(pixels.end(), view->row(y), view->row(y) + static_cast<std::size_t>(size->width) * 3);
+  }
+  return pixels;
+}
+
+struct Fixture {
+  std::shared_ptr<testing::DiskContent> disk = std::make_shared<testing::DiskContent>();
+  sluice::testing::ManualClock clock;
+  std::shared_ptr<testing::SlowFiles> source = std::make_shared<testing::SlowFiles>(clock);
+  std::unique_ptr<CachedFiles> files;
+
+  Fixture() {
+    source->takes = std::chrono::nanoseconds(0);  // as fast as the cache
+    for (int i = 0; i < kPictures; ++i) source->write(path_of(i), picture_of(i));
+    clock.advance(std::chrono::hours(1));
+    start();
+  }
+  void start(Keep keep = Keep::kTranscoded, Limits limits = {.bytes = 10 << 20}) {
+    files.reset();
+    files =
+        std::make_unique<CachedFiles>(source, std::make_unique<testing::MemoryDisk>(disk), limits, "team", clock, keep);
+    REQUIRE(files->wait_until_opened());
+  }
+  const Counters& counters() const { return files->counters(); }
+  FileForm form_of(const std::string& path) const {
+    Bytes bytes;
+    const auto form = files->read_image(path, bytes);
+    REQUIRE(form.ok());
+    return *form;
+  }
+  // Reads every picture and compares its pixels; the number of those that came as coefficients.
+  int epoch(int version = 1) const {
+    int coefficients = 0;
+    for (int i = 0; i < kPictures; ++i) {
+      Bytes bytes;
+      const auto form = files->read_image(path_of(i), bytes);
+      REQUIRE(form.ok());
+      CHECK(pixels_of(*form, bytes) == pixels_of(FileForm::kFile, picture_of(i, version)));
+      coefficients += *form == FileForm::kCoefficients ? 1 : 0;
+    }
+    return coefficients;
+  }
+};
+
+// Other machines keep the files' own bytes.
+bool has_kernels() { return pipeline::fast_jpeg_kernels() != nullptr; }
+
+TEST_CASE("pictures come as coefficients from the first epoch on, from a fast source, too") {
+  if (!has_kernels()) return;
+  Fixture cache;
+  CHECK(cache.epoch() == kPictures);
+  CHECK(cache.source->reads == kPictures);
+  CHECK(cache.epoch() == kPictures);
+  cache.start();
+  CHECK(cache.epoch() == kPictures);
+  CHECK(cache.source->reads == kPictures);
+  CHECK(cache.counters().transcoded == 0);
+  CHECK(cache.counters().hits == kPictures);
+  Bytes bytes;
+  REQUIRE(cache.files->read(path_of(0), bytes).ok());
+  CHECK(bytes == picture_of(0));  // who asks for the file gets the file
+  cache.start(Keep::kSource);
+  CHECK(cache.epoch() == 0);
+}
+
+TEST_CASE("files that were kept as they are become coefficients without the source") {
+  if (!has_kernels()) return;
+  Fixture cache;
+  cache.source->takes = std::chrono::milliseconds(50);
+  cache.start(Keep::kSource);
+  CHECK(cache.epoch() == 0);
+  cache.start();
+  CHECK(cache.epoch() == kPictures);
+  CHECK(cache.source->reads == kPictures);
+}
+
+TEST_CASE("what has no coefficients, or has many, comes as it is and is tried once") {
+  if (!has_kernels()) return;
+  const Bytes many = encode_picture({400, 400}, {.quality = 1, .noise = 0});
+  Bytes cut = picture_of(0);
+  cut.resize(cut.size() - 2);
+  const Bytes rare[] = {encode_picture({40, 60}, {.components = 4}), Bytes{'n', 'o', 'n', 'e'}, cut, many};
+  for (const Bytes& content : rare) {
+    for (const auto takes : {std::chrono::milliseconds(0), std::chrono::milliseconds(50)}) {
+      Fixture cache;
+      cache.source->write("/data/rare", content);
+      cache.source->takes = takes;
+      cache.clock.advance(CachedFiles::kSettled);
+      for (int epoch = 0; epoch < 3; ++epoch) {
+        Bytes bytes;
+        const auto form = cache.files->read_image(std::string("/data/rare"), bytes);
+        CHECK((form.ok() && *form == FileForm::kFile));
+        CHECK(bytes == content);
+      }
+      const bool is_slow = takes.count() > 0;
+      CHECK(cache.source->reads == (is_slow ? 1 : 3));
+      CHECK(cache.counters().transcoded == 0);
+      CHECK(cache.counters().records == (is_slow ? 2 : 1));  // that there are none, and the file
+    }
+  }
+}
+
+TEST_CASE("a file that has changed, or may change without a trace, has its own pixels") {
+  if (!has_kernels()) return;
+  Fixture cache;
+  CHECK(cache.epoch() == kPictures);
+  for (int i = 0; i < kPictures; ++i) cache.source->write(path_of(i), picture_of(i, 2));
+  CHECK(cache.epoch(2) == 0);
+  cache.clock.advance(CachedFiles::kSettled);
+  CHECK(cache.epoch(2) == kPictures);
+  cache.source->while_reading = [&] { cache.source->write(path_of(1), picture_of(1, 3)); };
+  cache.source->write(path_of(1), picture_of(1, 2));
+  cache.clock.advance(CachedFiles::kSettled);
+  CHECK(cache.form_of(path_of(1)) == FileForm::kFile);
+}
+
+TEST_CASE("pixels are the same with a cache that is full or damaged, and nothing is transcoded in vain") {
+  if (!has_kernels()) return;
+  Fixture cache;
+  SECTION("full") {
+    cache.start(Keep::kTranscoded, {.bytes = 20'000});
+    const int kept = cache.epoch();
+    CHECK(kept > 0);
+    CHECK(kept < kPictures);
+    CHECK(cache.epoch() == kept);
+    CHECK(cache.counters().transcoded == static_cast<std::uint64_t>(kept));
+  }
+  SECTION("a disk that refuses") {
+    cache.disk->refuses_writes = true;
+    CHECK(cache.epoch() == 1);
+    CHECK(cache.epoch() == 0);
+    CHECK(cache.counters().transcoded == 1);
+  }
+  SECTION("damaged") {
+    cache.epoch();
+    auto& bytes = *cache.disk->files.begin()->second;
+    for (std::size_t at = 100; at < bytes.size(); at += 5'000) bytes[at] ^= 4;
+    CHECK(cache.epoch() == kPictures);
+    CHECK(cache.counters().damaged > 0);
+    CHECK(cache.source->reads > kPictures);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cache
