@@ -31,6 +31,7 @@ inline std::string_view to_string(ExecutorKind kind) { return kind == ExecutorKi
 
 struct Pipeline {
   std::uint64_t number = 0;  // within this process
+  std::uint64_t owner = 0;   // python: a process that has made a batch makes none of another owner's
   std::string fingerprint;   // sha256 hex of executor and blob
   ExecutorKind kind = ExecutorKind::kNative;
   transport::SealedMemoryHandle blob;  // native: specification; python: description (protocols.md sections 5 and 6)
@@ -89,9 +90,10 @@ using RequestHandle = std::shared_ptr<const BatchRequest>;
 struct Batch {
   transport::ArenaSlot slot;
   std::vector<transport::TensorDescription> tensors;
-  std::string structure;                  // python: pickled structure; native: empty
-  double busy_seconds = 0;                // CPU
-  std::optional<double> blocked_seconds;  // of a Python child; none: it does not know
+  std::string structure;                    // python: pickled structure; native: empty
+  double busy_seconds = 0;                  // CPU
+  std::optional<double> blocked_seconds;    // neither running nor waiting for a CPU; none: it is not known
+  std::vector<transport::OpCost> ops = {};  // of the busy seconds, by operation
 };
 
 // Why there is no batch. `exception` is the pickled Python exception, if there is one.

@@ -19,7 +19,39 @@ Result<void> produce(const BatchRequest& request, std::size_t i, std::span<std::
                                      std::to_string(request.indices[i]));
 }
 
+// Whatever becomes of the batch, the scratch then has its costs, and the next batch has none of them.
+class TakesCosts {
+ public:
+  explicit TakesCosts(NativeScratch& scratch) : scratch_(scratch) {}
+  ~TakesCosts() { take(); }
+  TakesCosts(const TakesCosts&) = delete;
+  TakesCosts& operator=(const TakesCosts&) = delete;
+
+  void take() { scratch_.costs.add(scratch_.workspace.take_costs()); }
+
+ private:
+  NativeScratch& scratch_;
+};
+
 }  // namespace
+
+std::vector<transport::OpCost> costs_by_op(const pipeline::OpCosts& costs) {
+  std::vector<transport::OpCost> list;
+  const auto add = [&](std::string_view op, const pipeline::Cost& cost) {
+    if (cost.seconds > 0 || cost.bytes > 0) list.push_back({std::string(op), cost.seconds, cost.bytes});
+  };
+  add("read", costs.read);
+  add("decode", costs.decode);
+  add("resample", costs.resample);
+  for (const auto& [op, cost] : costs.ops) add(op, cost);
+  add("finish", costs.finish);
+  return list;
+}
+
+std::optional<double> blocked_seconds(const pipeline::OpCosts& costs) {
+  if (costs.read.seconds <= 0) return std::nullopt;
+  return costs.blocked_seconds;
+}
 
 std::vector<transport::TensorDescription> native_tensors(const Pipeline& pipeline, std::size_t samples) {
   std::vector<transport::TensorDescription> tensors;
@@ -60,18 +92,16 @@ Result<void> run_native_into(const BatchRequest& request, std::span<std::byte> s
   SLUICE_TRY_VOID(check_indices(request));
   const pipeline::NativePipeline& native = *request.pipeline->native;
   scratch.pixels.resize(native.wire_sample_bytes());
-  pipeline::Cost finishing;
+  const TakesCosts takes_costs(scratch);
   for (std::size_t i = 0; i < request.indices.size(); ++i) {
     if (cancelled()) return cancelled_error();
     SLUICE_TRY_VOID(produce(request, i, scratch.pixels, scratch));
-    const auto start = std::chrono::steady_clock::now();
+    pipeline::Stopwatch stopwatch;
     const std::span<std::byte> image = image_in_slot(*request.pipeline, i, slot);
     native.finish(scratch.pixels, image);
-    finishing.add({std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), image.size()});
+    stopwatch.lap(scratch.costs.finish, image.size());
   }
   write_labels(request, slot);
-  scratch.costs.add(scratch.workspace.take_costs());
-  scratch.costs.finish.add(finishing);
   return {};
 }
 
@@ -82,6 +112,7 @@ Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& ar
   const std::size_t sample_bytes = request.pipeline->native->wire_sample_bytes();
   const std::size_t samples_per_chunk = std::max<std::size_t>(1, kChunkBytes / sample_bytes);
   const std::size_t total = request.indices.size();
+  TakesCosts takes_costs(scratch);
   for (std::size_t first = 0; first < total || first == 0; first += samples_per_chunk) {
     PixelChunk chunk;
     chunk.first_sample = first;
@@ -94,7 +125,7 @@ Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& ar
       if (cancelled()) return cancelled_error();
       SLUICE_TRY_VOID(produce(request, first + i, pixels.subspan(i * sample_bytes, sample_bytes), scratch));
     }
-    if (chunk.last) scratch.costs.add(scratch.workspace.take_costs());
+    if (chunk.last) takes_costs.take();
     emit(std::move(chunk));
     if (total == 0) break;
   }

@@ -19,11 +19,16 @@ inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 struct NativeScratch {
   pipeline::Workspace workspace;
   std::vector<std::uint8_t> pixels;
-  pipeline::OpCosts costs;  // totals since the caller last reset it
+  pipeline::OpCosts costs;  // totals since the caller last reset it, of failed batches, too
 };
 
 // The tensors of a batch of `samples`, offsets relative to the slot.
 std::vector<transport::TensorDescription> native_tensors(const Pipeline& pipeline, std::size_t samples);
+
+// What the messages say of them: operations that have neither cost nor made anything are left out.
+std::vector<transport::OpCost> costs_by_op(const pipeline::OpCosts& costs);
+// The wait for what was read; none if nothing was read.
+std::optional<double> blocked_seconds(const pipeline::OpCosts& costs);
 
 // Writes the labels tensor of the batch into its slot. REQUIRES: indices were accepted by check_indices().
 void write_labels(const BatchRequest& request, std::span<std::byte> slot);

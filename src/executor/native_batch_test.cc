@@ -140,6 +140,46 @@ TEST_CASE("a damaged file is named with its place in the batch") {
   CHECK_THAT(done.error().message(), Catch::Contains("sample 1 of the batch, index 4") && Catch::Contains("4.jpg"));
 }
 
+TEST_CASE("the costs of a batch are its own, also after one that failed or was not wanted") {
+  const Fixture f(16);
+  auto arena = *transport::Arena::create(1 << 20);
+  std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(2));
+  const auto bytes_made = [&](NativeScratch& scratch, bool in_chunks, std::vector<std::int64_t> indices,
+                              const std::function<bool()>& cancelled) {
+    std::vector<std::pair<std::string, std::uint64_t>> made;
+    if (in_chunks) {
+      (void)run_native_chunks(f.request(indices), *arena, scratch, cancelled, {}, [](const PixelChunk&) {});
+    } else {
+      (void)run_native_into(f.request(indices), slot, scratch, cancelled);
+    }
+    for (const auto& cost : costs_by_op(scratch.costs)) made.emplace_back(cost.op, cost.bytes);
+    scratch.costs = {};
+    return made;
+  };
+  for (const bool in_chunks : {false, true}) {
+    INFO(in_chunks);
+    NativeScratch scratch;
+    const auto alone = bytes_made(scratch, in_chunks, {1, 2}, never);
+    CHECK(alone.size() == (in_chunks ? 3 : 4));
+    CHECK(alone[0] == std::pair<std::string, std::uint64_t>(
+                          "read", fs::file_size(f.root / "1.jpg") + fs::file_size(f.root / "2.jpg")));
+    CHECK(alone[2] == std::pair<std::string, std::uint64_t>("resample", 2 * 3 * 16 * 16));
+    fs::rename(f.root / "3.jpg", f.root / "3.away");
+    CHECK(bytes_made(scratch, in_chunks, {0, 3}, never)[0].second == fs::file_size(f.root / "0.jpg"));
+    fs::rename(f.root / "3.away", f.root / "3.jpg");
+    CHECK(bytes_made(scratch, in_chunks, {1, 2}, never) == alone);
+    int asked = 0;
+    bytes_made(scratch, in_chunks, {4, 5}, [&] { return ++asked > 1; });
+    CHECK(bytes_made(scratch, in_chunks, {1, 2}, never) == alone);
+  }
+}
+
+TEST_CASE("what was not read has not waited") {
+  CHECK(!blocked_seconds({}));
+  CHECK(costs_by_op({}).empty());
+  CHECK(blocked_seconds({.read = {0.5, 1}, .blocked_seconds = 2}) == 2);
+}
+
 TEST_CASE("errors wear Python's clothes") {
   struct Case {
     ErrorCode code;

@@ -23,6 +23,7 @@ PythonChild::PythonChild(const PythonOptions& options, const PipelineHandle& pip
       pipeline_(pipeline),
       fingerprint_(pipeline->fingerprint),
       python_(pipeline->python),
+      owner_(pipeline->owner),
       number_(number),
       interpreter_(std::move(interpreter)) {}
 
@@ -60,8 +61,8 @@ PythonChild::Outcome PythonChild::finish(transport::DoneMessage message, std::st
     if (slot.valid() && tensor.offset <= slot.bytes() && tensor.nbytes <= slot.bytes() - tensor.offset) continue;
     return lose(internal_error("it described a tensor outside its slot"));
   }
-  return Batch{std::move(slot), std::move(message.tensors), std::move(structure), message.seconds,
-               message.blocked_seconds};
+  return Batch{std::move(slot), std::move(message.tensors), std::move(structure),
+               message.seconds, message.blocked_seconds,    std::move(message.ops)};
 }
 
 Result<void> PythonChild::send_state(const BatchRequest& request) {

@@ -24,9 +24,9 @@ class PythonChild {
   PythonChild(const PythonOptions& options, const PipelineHandle& pipeline, std::uint64_t number,
               PythonInterpreter interpreter);
 
-  // Whether it has loaded the same bytes with the same interpreter.
+  // Whether it has loaded the same bytes with the same interpreter, for the same owner.
   bool runs(const Pipeline& pipeline) const {
-    return fingerprint_ == pipeline.fingerprint && python_ == pipeline.python;
+    return fingerprint_ == pipeline.fingerprint && python_ == pipeline.python && owner_ == pipeline.owner;
   }
   // Whether no other part of the program has its pipeline any more.
   bool is_orphan() const { return pipeline_.expired(); }
@@ -56,6 +56,7 @@ class PythonChild {
   std::weak_ptr<const Pipeline> pipeline_;
   const std::string fingerprint_;
   const std::string python_;
+  const std::uint64_t owner_;
   const std::uint64_t number_;      // by which the child knows its pipeline
   std::uint64_t state_number_ = 0;  // 0: as it was loaded
   PythonInterpreter interpreter_;

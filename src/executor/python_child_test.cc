@@ -193,6 +193,7 @@ TEST_CASE("one child serves many batches, one after the other") {
     std::memcpy(values, batch.slot.data() + batch.tensors.at(0).offset, sizeof(values));
     CHECK(values[0] == static_cast<std::int64_t>(100 + seq));
     CHECK(values[1] == static_cast<std::int64_t>(seq));
+    CHECK(batch.ops == std::vector<transport::OpCost>{{"dataset", 0.125, 0}, {"collate", 0.0625, 24}});
   }
   CHECK(!child->lost());
   CHECK(!child->has_ended());

@@ -4,6 +4,7 @@
 // Thread safety: plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,5 +26,17 @@ struct TensorDescription {
   std::uint64_t offset = 0;  // bytes; the message says relative to which start
   std::uint64_t nbytes = 0;
 };
+
+// What one operation has cost in the making of one batch.
+struct OpCost {
+  std::string op;
+  double seconds = 0;       // CPU
+  std::uint64_t bytes = 0;  // that it has made; 0: not known
+
+  bool operator==(const OpCost&) const = default;
+};
+
+// A batch has at most so many; an executor that names more speaks nonsense.
+inline constexpr std::size_t kOpCostsMax = 64;
 
 }  // namespace sluice::transport

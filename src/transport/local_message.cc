@@ -98,10 +98,30 @@ void read(JsonReader& reader, TensorDescription& tensor) {
   reader.required("nbytes", tensor.nbytes);
 }
 
+void read_ops(JsonReader& reader, std::vector<OpCost>& ops) {
+  const json* list = reader.find("ops");
+  if (list == nullptr) return;
+  const std::string want = "must be a list of at most " + std::to_string(kOpCostsMax) + " lists [op, seconds, bytes]";
+  if (!list->is_array() || list->size() > kOpCostsMax) return reader.fail("ops", want);
+  for (const json& entry : *list) {
+    if (!entry.is_array() || entry.size() != 3 || !entry[0].is_string() || !entry[1].is_number() ||
+        !entry[2].is_number_unsigned())
+      return reader.fail("ops", want);
+    ops.push_back({entry[0].get<std::string>(), entry[1].get<double>(), entry[2].get<std::uint64_t>()});
+  }
+}
+
+json ops_json(const std::vector<OpCost>& ops) {
+  json list = json::array();
+  for (const OpCost& cost : ops) list.push_back({cost.op, cost.seconds, cost.bytes});
+  return list;
+}
+
 void read(JsonReader& reader, DoneMessage& message) {
   reader.required("id", message.id);
   reader.required("seconds", message.seconds);
   reader.optional("blocked_seconds", message.blocked_seconds);
+  read_ops(reader, message.ops);
   const json* list = reader.find("tensors");
   if (list == nullptr || !list->is_array() || list->size() > kTensorsMax) {
     return reader.fail("tensors", "must be a list of at most " + std::to_string(kTensorsMax));
@@ -192,14 +212,17 @@ std::string not_ready_json(std::uint64_t pipeline, std::string_view error) {
 std::string window_json(std::size_t batches) { return dump({{"type", "window"}, {"batches", batches}}); }
 
 std::string to_json(const BatchMessage& message) {
-  return dump({{"type", "batch"},
-               {"stream", message.stream},
-               {"seq", message.seq},
-               {"slot", message.slot},
-               {"copy", message.copy},
-               {"tensors", tensors_json(message.tensors)},
-               {"seconds", message.seconds},
-               {"placement", message.placement}});
+  json object{{"type", "batch"},
+              {"stream", message.stream},
+              {"seq", message.seq},
+              {"slot", message.slot},
+              {"copy", message.copy},
+              {"tensors", tensors_json(message.tensors)},
+              {"seconds", message.seconds},
+              {"placement", message.placement}};
+  if (!message.ops.empty()) object["ops"] = ops_json(message.ops);
+  if (message.blocked_seconds) object["blocked_seconds"] = *message.blocked_seconds;
+  return dump(object);
 }
 
 std::string to_json(const ErrorMessage& message) {

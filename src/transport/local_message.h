@@ -87,8 +87,10 @@ struct BatchMessage {
   std::uint64_t slot = 0;
   bool copy = false;
   std::vector<TensorDescription> tensors;  // offsets absolute in the arena
-  double seconds = 0;
+  double seconds = 0;                      // CPU of its executor, and what the feeder has spent on its tensors
   std::string_view placement;
+  std::vector<OpCost> ops = {};                // of those seconds, by operation
+  std::optional<double> blocked_seconds = {};  // as in DoneMessage, of any executor
 };
 struct ErrorMessage {
   std::optional<std::uint64_t> stream;
@@ -140,6 +142,7 @@ struct DoneMessage {
   std::vector<TensorDescription> tensors;  // offsets relative to the slot
   double seconds = 0;                      // CPU
   std::optional<double> blocked_seconds;   // that making it neither ran nor waited for a CPU; none: not known
+  std::vector<OpCost> ops;
 };
 struct ChildErrorMessage {
   std::optional<std::uint64_t> id;

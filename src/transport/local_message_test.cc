@@ -92,6 +92,35 @@ TEST_CASE("a batch names its slot, its tensors and where it was made") {
       "tensors":[{"dtype":"float32","shape":[64,3,224,224],"offset":4096,"nbytes":38535168}]})"));
 }
 
+TEST_CASE("a batch tells its costs where they are known") {
+  BatchMessage message{.stream = 1, .seq = 2, .slot = 3, .seconds = 0.5, .placement = "local"};
+  CHECK(!nlohmann::json::parse(to_json(message)).contains("ops"));
+  CHECK(!nlohmann::json::parse(to_json(message)).contains("blocked_seconds"));
+  message.ops = {{"read", 0.125, 700}, {"decode", 0.25, 9}};
+  message.blocked_seconds = 0;
+  const auto object = nlohmann::json::parse(to_json(message));
+  CHECK(object["ops"] == nlohmann::json::parse(R"([["read",0.125,700],["decode",0.25,9]])"));
+  CHECK(object["blocked_seconds"] == 0);
+}
+
+TEST_CASE("a child's costs are read, and nonsense in their place is refused") {
+  const auto with_ops = [](const std::string& ops) {
+    return parse_child_message(R"({"type":"done","id":1,"seconds":0.25,"tensors":[],"ops":)" + ops + "}");
+  };
+  CHECK(std::get<DoneMessage>(*with_ops(R"([["dataset",0.125,0],["collate",0.5,12]])")).ops ==
+        std::vector<OpCost>{{"dataset", 0.125, 0}, {"collate", 0.5, 12}});
+  CHECK(std::get<DoneMessage>(*with_ops("[]")).ops.empty());
+  std::string too_many = R"(["a",0,0])";
+  for (std::size_t i = 0; i < kOpCostsMax; ++i) too_many += R"(,["a",0,0])";
+  for (const std::string& wrong :
+       {std::string("7"), std::string("[7]"), std::string(R"([["a",1]])"), std::string(R"([["a","1",0]])"),
+        std::string(R"([["a",1,-1]])"), "[" + too_many + "]"}) {
+    INFO(wrong);
+    REQUIRE(!with_ops(wrong).ok());
+    CHECK_THAT(with_ops(wrong).error().message(), Catch::Contains("done.ops: must be a list of at most 64"));
+  }
+}
+
 TEST_CASE("an error is sent even if its text is not UTF-8") {
   const ErrorMessage message{.stream = 1, .failure = {"OSError", "bad \xff name", ""}};
   const auto object = nlohmann::json::parse(to_json(message));

@@ -29,4 +29,18 @@ TensorDescription from_proto(const v1::Tensor& tensor) {
   return {tensor.dtype(), {tensor.shape().begin(), tensor.shape().end()}, tensor.offset(), tensor.nbytes()};
 }
 
+void to_proto(const OpCost& cost, v1::OpCost& out) {
+  out.set_op(cost.op);
+  out.set_seconds(cost.seconds);
+  out.set_bytes(cost.bytes);
+}
+
+OpCost from_proto(const v1::OpCost& cost) { return {cost.op(), cost.seconds(), cost.bytes()}; }
+
+void set_costs(v1::Chunk& last, double seconds, const std::vector<OpCost>& ops, std::optional<double> blocked_seconds) {
+  last.set_seconds(seconds);
+  for (const OpCost& cost : ops) to_proto(cost, *last.add_ops());
+  if (blocked_seconds) last.set_blocked_seconds(*blocked_seconds);
+}
+
 }  // namespace sluice::transport

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "src/transport/batch.h"
 #include "src/transport/worker.pb.h"
@@ -21,5 +23,11 @@ BatchSpec from_proto(const v1::BatchSpec& batch);
 
 void to_proto(const TensorDescription& tensor, v1::Tensor& out);
 TensorDescription from_proto(const v1::Tensor& tensor);
+
+void to_proto(const OpCost& cost, v1::OpCost& out);
+OpCost from_proto(const v1::OpCost& cost);
+
+// What the last chunk says of its whole batch, with the fields' meaning.
+void set_costs(v1::Chunk& last, double seconds, const std::vector<OpCost>& ops, std::optional<double> blocked_seconds);
 
 }  // namespace sluice::transport

@@ -90,6 +90,7 @@ std::vector<Assignment> Assigner::run() {
     const bool is_head = queue->streams.insert(request.stream).second;
     if (must_wait(*queue, request)) continue;
     if (request.attempts.empty()) {
+      if (queue->client->assigned.size() >= queue->client->share) continue;
       queue->fill += place(id, request);
     } else if (is_head) {
       hedge(id, request, true);

@@ -229,6 +229,10 @@ void Dispatch::set_held(ClientId client, std::size_t batches) {
   if (const auto found = clients_.find(client); found != clients_.end()) found->second.held = batches;
 }
 
+void Dispatch::set_share(ClientId client, std::size_t requests) {
+  if (const auto found = clients_.find(client); found != clients_.end()) found->second.share = requests;
+}
+
 std::size_t Dispatch::credits() const {
   std::size_t total = 0;
   for (const auto& [id, executor] : executors_) total += executor.draining ? 0 : executor.credits;

@@ -35,6 +35,7 @@
 //  the
 //      local executor. A portable one may have any home: the executor that has the fewest for its threads and speed
 //      when it needs one. It moves only where its home is lost, drains or may not run it any more.
+//  11. Of a client that has a share, no more requests than that start before one of them is answered.
 //
 // Invariants (checked by the property test and, for every order of events up to a bound, by the model test)
 //   - no executor ever holds more than its credits (unless they shrank), none beyond rule 7 runs a pipeline it failed
@@ -45,6 +46,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -139,6 +141,8 @@ class Dispatch {
 
   // The client's hands: batches delivered that it still holds.
   void set_held(ClientId client, std::size_t batches);
+  // Rule 11. REQUIRES: at least 1.
+  void set_share(ClientId client, std::size_t requests);
 
   // Credits of all executors that take new work.
   std::size_t credits() const;
@@ -176,6 +180,7 @@ class Dispatch {
     std::set<RequestId> assigned;
     std::map<StreamId, Stream> streams;
     std::size_t held = 0;
+    std::size_t share = std::numeric_limits<std::size_t>::max();
     auto operator<=>(const Client&) const = default;
   };
   struct Attempt {

@@ -21,6 +21,19 @@ TEST_CASE("the oldest requests go first, as far as credits reach") {
   CHECK(f.dispatch.outstanding() == 2);
 }
 
+TEST_CASE("a client that has a share starts no more, though credits are left; the others do") {
+  Fixture f(5);
+  f.dispatch.set_share(kAlice, 2);
+  f.submit(kAlice, 4);
+  CHECK(f.assign() == Text{"1>0", "2>0"});
+  f.submit(kBob, 2);
+  CHECK(f.assign() == Text{"5>0", "6>0"});
+  f.answer(kLocal, 1);
+  CHECK(f.assign() == Text{"3>0"});
+  f.dispatch.set_share(kAlice, 3);
+  CHECK(f.assign() == Text{"4>0"});
+}
+
 TEST_CASE("a lost worker's requests go elsewhere, before younger ones") {
   Fixture f(1);
   f.join(kWorker, 1, 2);

@@ -115,13 +115,15 @@ Result<void> Feeder::handle(ClientSession& client, const transport::HelloMessage
   return {};
 }
 
-Result<executor::PipelineHandle> Feeder::shared_pipeline(const transport::PipelineMessage& message,
+Result<executor::PipelineHandle> Feeder::shared_pipeline(ClientId client, const transport::PipelineMessage& message,
                                                          transport::UniqueFd memory) {
   SLUICE_TRY(auto blob, transport::SealedMemory::adopt(std::move(memory), executor::kPipelineBytesMax));
   const ExecutorKind kind = message.executor == "native" ? ExecutorKind::kNative : ExecutorKind::kPython;
   // The same pipeline of several ranks, or of every epoch's iterator, is parsed and sent to workers once.
   std::string fingerprint = executor::pipeline_fingerprint(kind, blob->bytes());
-  const std::string key = fingerprint + " " + number(message.num_workers) + " " + message.python;
+  // What a data set keeps in its process, its rank for instance, must not meet another rank's batches.
+  const ClientId owner = options_.ranks > 1 && kind == ExecutorKind::kPython ? client : 0;
+  const std::string key = fingerprint + " " + number(message.num_workers) + " " + number(owner) + " " + message.python;
   PipelineNumber pipeline_number = 0;
   {
     const Locked lock(*this);
@@ -132,6 +134,11 @@ Result<executor::PipelineHandle> Feeder::shared_pipeline(const transport::Pipeli
   }
   SLUICE_TRY(auto pipeline, executor::make_pipeline(pipeline_number, kind, std::move(blob), message.python,
                                                     message.num_workers, std::move(fingerprint), options_.files));
+  if (owner != 0) {
+    auto owned = std::make_shared<executor::Pipeline>(*pipeline);
+    owned->owner = owner;
+    pipeline = std::move(owned);
+  }
   const Locked lock(*this);
   std::erase_if(pipelines_, [&](const auto& entry) {
     const bool expired = entry.second.pipeline.expired();
@@ -147,7 +154,7 @@ Result<void> Feeder::handle(ClientSession& client, transport::PipelineMessage me
   const auto memory = std::make_shared<transport::UniqueFd>(connection->take_passed_fd());
   connection->pause();  // its next messages may need the pipeline
   const bool taken = pipeline_reader_.submit([this, connection, memory, message = std::move(message)](auto&) {
-    keep_pipeline(connection->id(), message, shared_pipeline(message, std::move(*memory)));
+    keep_pipeline(connection->id(), message, shared_pipeline(connection->id(), message, std::move(*memory)));
     connection->resume();
   });
   if (taken) return {};

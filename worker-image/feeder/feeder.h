@@ -29,7 +29,8 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   struct Options {
     LocalExecutor::Options local;
     std::string session;              // told to clients: tells one life of the feeder from the next
-    bool threads_by_loaders = false;  // no more threads than the largest num_workers of the clients' loaders
+    bool threads_by_loaders = false;  // for each client no more threads than the largest num_workers of its loaders
+    std::size_t ranks = 1;  // that share it, each as if it had a feeder of its own; 1: one client, or a sidecar
     std::shared_ptr<const pipeline::FileReader> files;  // what native pipelines read through; null: the file system
   };
 
@@ -44,6 +45,9 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
 
   // Follows a changed CPU quota, refreshes gauges, sweeps the arena's waiters. Call it every second.
   void tick(std::size_t local_threads);
+
+  // How many have said hello and are here.
+  std::size_t clients();
 
   void connected(std::shared_ptr<Connection> connection) override;
   void received(std::uint64_t client, transport::Frame frame) override;
@@ -97,11 +101,13 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   Result<void> handle(ClientSession& client, transport::PipelineMessage message);
   void keep_pipeline(ClientId client, const transport::PipelineMessage& message,
                      const Result<executor::PipelineHandle>& pipeline);
-  Result<executor::PipelineHandle> shared_pipeline(const transport::PipelineMessage& message,
+  Result<executor::PipelineHandle> shared_pipeline(ClientId client, const transport::PipelineMessage& message,
                                                    transport::UniqueFd memory);
 
   // As many as the quota and, where they bound it, the clients' loaders allow. REQUIRES: the lock is held.
   std::size_t threads_wanted() const;
+  std::size_t threads_wanted(const ClientSession& client) const;  // 0: it has no loader yet
+  std::size_t greeted_clients() const;
   void follow_threads();
 
   void watch_lateness(const std::stop_token& stop);

@@ -107,6 +107,8 @@ void Feeder::deliver(ClientSession& client, const ActiveRequest& active, Batch b
       .tensors = std::move(batch.tensors),
       .seconds = batch.busy_seconds,
       .placement = placement,
+      .ops = std::move(batch.ops),
+      .blocked_seconds = batch.blocked_seconds,
   };
   for (auto& tensor : message.tensors) tensor.offset += batch.slot.offset();
   note_batch_bytes(client, batch.slot.bytes());
@@ -135,8 +137,7 @@ void Feeder::note_batch_bytes(ClientSession& client, std::size_t bytes) {
 }
 
 void Feeder::send_windows() {
-  const auto clients = static_cast<std::size_t>(
-      std::count_if(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second.greeted; }));
+  const std::size_t clients = greeted_clients();
   for (auto& [id, client] : clients_) {
     if (!client.greeted) continue;
     const std::size_t window = window_batches({
@@ -168,18 +169,37 @@ void Feeder::tick(std::size_t local_threads) {
   metrics_.set_cpu_seconds(process_cpu_seconds());
 }
 
+std::size_t Feeder::clients() {
+  const Locked lock(*this);
+  return greeted_clients();
+}
+
+std::size_t Feeder::greeted_clients() const {
+  return static_cast<std::size_t>(
+      std::count_if(clients_.begin(), clients_.end(), [](const auto& entry) { return entry.second.greeted; }));
+}
+
 std::size_t Feeder::threads_wanted() const {
-  std::size_t loaders = 0;
+  std::size_t wanted = 0;
   if (options_.threads_by_loaders) {
     for (const auto& [id, client] : clients_) {
-      for (const auto& [number, known] : client.pipelines)
-        loaders = std::max<std::size_t>(loaders, known.pipeline->num_workers);
+      wanted += threads_wanted(client);
     }
   }
-  return loaders == 0 ? quota_threads_ : std::min(quota_threads_, loaders);
+  return wanted == 0 ? quota_threads_ : std::min(wanted, quota_threads_ * options_.ranks);
+}
+
+std::size_t Feeder::threads_wanted(const ClientSession& client) const {
+  std::size_t loaders = 0;
+  for (const auto& [number, known] : client.pipelines)
+    loaders = std::max<std::size_t>(loaders, known.pipeline->num_workers);
+  return std::min(quota_threads_, loaders);
 }
 
 void Feeder::follow_threads() {
+  if (options_.ranks > 1 && options_.threads_by_loaders) {
+    for (const auto& [id, client] : clients_) dispatch_.set_share(id, std::max<std::size_t>(1, threads_wanted(client)));
+  }
   const std::size_t threads = threads_wanted();
   if (threads == local_->threads()) return;
   log_info("feeder", "number of threads changed", {{"threads", threads}});

@@ -62,6 +62,22 @@ TEST_CASE("batches hold exactly the pipeline's bytes, whatever the order of exec
   CHECK(feeder.metric("sluice_worker_samples_total", "native") == 80);
 }
 
+TEST_CASE("what the answers say of the operations adds up to what the metrics say") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({.threads = 3});
+  TestClient client(feeder.socket());
+  client.open("native", pictures.specification());
+  std::map<std::string, std::uint64_t> said;
+  for (const ReceivedBatch& batch : client.run(12, 4, 24)) {
+    for (const auto& [op, bytes] : batch.op_bytes) said[op] += bytes;
+  }
+  CHECK(said.size() == 4);
+  for (const auto& [op, bytes] : said) {
+    INFO(op);
+    CHECK(feeder.metric("sluice_worker_op_bytes_total", op) == static_cast<double>(bytes));
+  }
+}
+
 TEST_CASE("several ranks share the feeder and the same pipeline") {
   const PictureFolder pictures;
   LocalFeeder feeder({});
@@ -344,6 +360,23 @@ TEST_CASE("where loaders bound the threads, there are as many as the largest num
     feeder.core().tick(4);
     return feeder.metric("sluice_worker_threads") == 4;  // its loaders went with the client
   }));
+}
+
+TEST_CASE("ranks that share a feeder have the threads that feeders of their own would have") {
+  const PictureFolder pictures;
+  LocalFeeder feeder({.threads = 3, .threads_by_loaders = true, .ranks = 4});
+  {
+    TestClient first(feeder.socket(), 0), second(feeder.socket(), 1);
+    CHECK(feeder.core().clients() == 2);
+    first.open("native", pictures.specification());
+    CHECK(feeder.metric("sluice_worker_threads") == TestClient::kNumWorkers);
+    second.open("native", pictures.specification());
+    CHECK(feeder.metric("sluice_worker_threads") == 2 * TestClient::kNumWorkers);
+    feeder.core().tick(1);
+    CHECK(feeder.metric("sluice_worker_threads") == 2);  // the quota, for each
+    CHECK(same_bytes(first.run(4, 4, 24), second.run(4, 4, 24)));
+  }
+  CHECK(testing::eventually([&] { return feeder.core().clients() == 0; }));
 }
 
 TEST_CASE("a second feeder on the same socket is refused; a dead one's socket is replaced") {

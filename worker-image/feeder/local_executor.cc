@@ -45,7 +45,7 @@ bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
     double busy_seconds = thread_cpu_seconds() - start_seconds;
     auto* batch = std::get_if<Batch>(&outcome);
     if (batch != nullptr) busy_seconds = batch->busy_seconds += busy_seconds;
-    if (batch != nullptr && batch->blocked_seconds)
+    if (batch != nullptr && batch->blocked_seconds && request->pipeline->kind == ExecutorKind::kPython)
       metrics_.count_blocked(request->pipeline->kind, *batch->blocked_seconds);
     if (*cancelled) {
       metrics_.count_unwanted(request->pipeline->kind, busy_seconds);
@@ -76,7 +76,13 @@ BatchOutcome LocalExecutor::execute_native(const BatchRequest& request, const st
   const auto done = executor::run_native_into(request, {slot->data(), bytes}, thread.scratch,
                                               [&] { return cancelled.load() || thread.stop.stop_requested(); });
   if (!done.ok()) return executor::to_failure(done.error());
-  return Batch{std::move(slot).value(), executor::native_tensors(*request.pipeline, request.indices.size()), "", 0, {}};
+  const pipeline::OpCosts& costs = thread.scratch.costs;
+  return Batch{std::move(slot).value(),
+               executor::native_tensors(*request.pipeline, request.indices.size()),
+               "",
+               0,
+               executor::blocked_seconds(costs),
+               executor::costs_by_op(costs)};
 }
 
 }  // namespace sluice::feeder

@@ -5,10 +5,13 @@
 
 #include <csignal>
 #include <cstdio>
+#include <limits>
+#include <optional>
 #include <random>
 
 #include "src/base/logging.h"
 #include "src/executor/cgroup.h"
+#include "worker-image/feeder/end_without_clients.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/feeder/remote_pool.h"
 #include "worker-image/program/certificate_end.h"
@@ -25,17 +28,21 @@ std::vector<Flag> known_flags() {
       {"arena-bytes", "N", "536870912", "shared memory for batches"},
       {"exit-with-parent", "", "", "end when the process that started us ends"},
       {"threads-by-loaders", "", "", "no more threads than a loader's num_workers"},
+      {"ranks", "N", "1", "clients that share this feeder; arena and threads are what each of them gets"},
+      {"exit-without-clients", "LOCK", "", "end without clients, with the lock of this file, and remove its folder"},
   });
 }
 
 // Of the threads that execute here while remote workers' results come in.
 constexpr int kNiceBesideWorkers = 10;
 constexpr int kTickMilliseconds = 1000;
+constexpr int kClientlessMilliseconds = 100;  // so long a feeder that ends without clients may outlive them
 
 struct Settings {
   Flags flags;
   std::size_t fixed_threads = 0;  // 0: follow the quota
   std::size_t arena_bytes = 0;
+  std::size_t ranks = 1;
 };
 
 Result<Settings> read_settings(int argc, char** argv) {
@@ -43,8 +50,14 @@ Result<Settings> read_settings(int argc, char** argv) {
   SLUICE_TRY(const std::size_t threads, program::fixed_threads(flags));
   SLUICE_TRY(const std::int64_t arena_bytes, flags.integer("arena-bytes"));
   if (arena_bytes < (1 << 20)) return invalid_argument("--arena-bytes: must be at least 1048576");
+  SLUICE_TRY(const std::int64_t ranks, flags.integer("ranks"));
+  if (ranks < 1 || ranks > static_cast<std::int64_t>(SocketServer::kClientsMax))
+    return invalid_argument("--ranks: must be between 1 and " + std::to_string(SocketServer::kClientsMax));
+  if (arena_bytes > std::numeric_limits<std::int64_t>::max() / ranks)
+    return invalid_argument("--arena-bytes: too large for so many ranks");
   if (!flags.positional().empty()) return invalid_argument("unexpected word '" + flags.positional().front() + "'");
-  return Settings{std::move(flags), threads, static_cast<std::size_t>(arena_bytes)};
+  return Settings{std::move(flags), threads * static_cast<std::size_t>(ranks),
+                  static_cast<std::size_t>(arena_bytes * ranks), static_cast<std::size_t>(ranks)};
 }
 
 // An identifier for one life of the feeder; it need not be secret.
@@ -55,12 +68,17 @@ std::string new_session() {
   return text;
 }
 
-// Blocks until a termination signal, or until the parent is gone; calls `tick` every second.
-void wait_for_end(int signals, pid_t parent, const std::function<void()>& tick) {
-  while (true) {
-    if (const int signal = program::wait_for_signal(signals, kTickMilliseconds); signal != 0)
+// Blocks until a termination signal, until the parent is gone, or until there are no clients (where that is an end);
+// calls `tick` every second.
+void wait_for_end(int signals, pid_t parent, EndWithoutClients* clientless, const std::function<void()>& tick) {
+  const int step_milliseconds = clientless != nullptr ? kClientlessMilliseconds : kTickMilliseconds;
+  for (int waited_milliseconds = step_milliseconds;; waited_milliseconds += step_milliseconds) {
+    if (const int signal = program::wait_for_signal(signals, step_milliseconds); signal != 0)
       return log_info("feeder", "ending on a signal", {{"signal", signal}});
     if (parent != 0 && ::getppid() != parent) return log_info("feeder", "ending with the parent");
+    if (clientless != nullptr && clientless->is_due()) return log_info("feeder", "ending without clients");
+    if (waited_milliseconds < kTickMilliseconds) continue;
+    waited_milliseconds = 0;
     tick();
   }
 }
@@ -103,15 +121,20 @@ Result<void> run(const Settings& settings, int signals) {
   const SystemClock clock;
   const auto cache = program::SourceCache::from_environment(*registry, labels, "local", clock);
   Feeder feeder({.local = {.threads = program::threads_now(settings.fixed_threads),
-                           .threads_max = std::max(settings.fixed_threads, executor::cpus_allowed()),
+                           .threads_max = std::max(settings.fixed_threads, executor::cpus_allowed() * settings.ranks),
                            .arena = arena,
                            .python_path = flags.text("python-path"),
                            .nice = flags.text("workers").empty() ? 0 : kNiceBesideWorkers},
                  .session = new_session(),
                  .threads_by_loaders = flags.given("threads-by-loaders"),
+                 .ranks = settings.ranks,
                  .files = cache ? cache->files() : nullptr},
                 clock, executor_metrics, metrics);
   SLUICE_TRY(const Remote remote, connect_workers(flags, arena, feeder, *registry, clock));
+  std::optional<EndWithoutClients> clientless;  // before the socket, which has to be gone first
+  if (const std::string lock = flags.text("exit-without-clients"); !lock.empty())
+    clientless.emplace(
+        lock, [&] { return feeder.clients(); }, clock);
   SLUICE_TRY(const auto server, SocketServer::start(flags.text("socket"), feeder));
   // After the socket: the trainer starts when /readyz answers.
   SLUICE_TRY(const auto pages, program::serve_pages(flags, registry, [] { return false; }));
@@ -121,7 +144,7 @@ Result<void> run(const Settings& settings, int signals) {
             {"probes_port", pages.probes_port()},
             {"threads", program::threads_now(settings.fixed_threads)},
             {"arena_bytes", arena->bytes()}});
-  wait_for_end(signals, parent, [&] {
+  wait_for_end(signals, parent, clientless ? &*clientless : nullptr, [&] {
     feeder.tick(program::threads_now(settings.fixed_threads));
     remote.tick();
     if (cache) cache->tick();

@@ -82,6 +82,20 @@ TEST_CASE("remote batches are the same bytes as local ones") {
   CHECK(site.feeder->metric("sluice_feeder_reissued_batches_total") == 0);
 }
 
+TEST_CASE("operations are said to have made the same, wherever a batch was made") {
+  for (const int size : {32, 300}) {  // one chunk a batch, and several
+    Site site(1, size, std::size_t{256} << 20);
+    const auto batches = site.client->run(24, 8, 24), undisturbed = site.undisturbed(24, size);
+    CHECK(site.made_remotely() > 0);
+    for (std::size_t i = 0; i < batches.size(); ++i) CHECK(batches[i].op_bytes == undisturbed[i].op_bytes);
+    const auto side = static_cast<std::uint64_t>(size);
+    CHECK(undisturbed[0].op_bytes.at("resample") == 8 * 3 * side * side);
+    CHECK(undisturbed[0].op_bytes.at("finish") == 8 * 3 * side * side * sizeof(float));
+    CHECK(undisturbed[0].op_bytes.contains("read"));
+    CHECK(undisturbed[0].op_bytes.contains("decode"));
+  }
+}
+
 TEST_CASE("large samples travel in several chunks") {
   Site site(1, 300, std::size_t{256} << 20);
   CHECK(same_bytes(site.client->run(12, 8, 24), site.undisturbed(12, 300)));

@@ -216,9 +216,7 @@ void RemoteWorker::place(Arrival arrival) {
   const auto placed = copy_in(arrival.assembly, chunk, arrival.payload);
   if (!placed.ok()) return answer(arrival.id, executor::to_failure(placed.error()));
   if (chunk.last()) {
-    Assembly& assembly = arrival.assembly;
-    return answer(arrival.id, executor::Batch{std::move(assembly.slot), std::move(assembly.tensors),
-                                              std::move(assembly.structure), chunk.seconds()});
+    return answer(arrival.id, finished_batch(std::move(arrival.assembly), chunk));
   }
   Assembly unwanted;  // freed after the lock
   std::lock_guard lock(mutex_);
@@ -228,6 +226,19 @@ void RemoteWorker::place(Arrival arrival) {
   } else {
     assembly->second = std::move(arrival.assembly);
   }
+}
+
+executor::Batch RemoteWorker::finished_batch(Assembly assembly, const Chunk& last) {
+  executor::Batch batch{std::move(assembly.slot), std::move(assembly.tensors), std::move(assembly.structure),
+                        last.seconds(), std::nullopt};
+  if (last.has_blocked_seconds()) batch.blocked_seconds = last.blocked_seconds();
+  for (int i = 0; i < last.ops_size() && batch.ops.size() < transport::kOpCostsMax; ++i)
+    batch.ops.push_back(transport::from_proto(last.ops(i)));
+  if (assembly.finishing.bytes > 0) {
+    batch.busy_seconds += assembly.finishing.seconds;
+    batch.ops.push_back({"finish", assembly.finishing.seconds, assembly.finishing.bytes});
+  }
+  return batch;
 }
 
 Result<std::size_t> RemoteWorker::begin(Assembly& assembly, const Chunk& chunk) {
@@ -273,11 +284,13 @@ Result<void> RemoteWorker::copy_in_native(Assembly& assembly, const Chunk& chunk
       payload.bytes() != chunk.samples() * sample_bytes) {
     return bad_chunk("out of place");
   }
+  pipeline::Stopwatch stopwatch;
   static thread_local std::vector<std::uint8_t> scratch;  // for samples that straddle two of gRPC's buffers
   for (std::size_t i = 0; i < chunk.samples(); ++i) {
     native.finish(payload.contiguous(i * sample_bytes, sample_bytes, scratch),
                   executor::image_in_slot(*request.pipeline, assembly.done + i, slot_bytes(assembly.slot)));
   }
+  stopwatch.lap(assembly.finishing, chunk.samples() * native.schema().fields()[0].sample_bytes);
   assembly.done += chunk.samples();
   if (chunk.last() != (assembly.done == total)) return bad_chunk("the batch is not complete");
   if (chunk.last()) executor::write_labels(request, slot_bytes(assembly.slot));

@@ -46,7 +46,8 @@ class RemoteWorker final : public transport::RemoteClientHandler {
     transport::ArenaSlot slot;
     std::vector<transport::TensorDescription> tensors;
     std::string structure;
-    std::size_t done = 0;  // native: samples; python: bytes
+    std::size_t done = 0;      // native: samples; python: bytes
+    pipeline::Cost finishing;  // native: what its tensors have cost here
     bool cancelled = false;
   };
   struct Arrival {
@@ -67,6 +68,7 @@ class RemoteWorker final : public transport::RemoteClientHandler {
   void place(Arrival arrival);
   void answer(RequestId id, BatchOutcome outcome);
 
+  static executor::Batch finished_batch(Assembly assembly, const v1::Chunk& last);
   // Both return the fault of the chunk.
   static Result<std::size_t> begin(Assembly& assembly, const v1::Chunk& chunk);
   static Result<void> copy_in(Assembly& assembly, const v1::Chunk& chunk, const transport::Payload& payload);

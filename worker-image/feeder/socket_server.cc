@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ using transport::UniqueFd;
 
 constexpr std::uint64_t kListenerKey = 0;
 constexpr std::uint64_t kWakeKey = ~std::uint64_t{0};
+constexpr std::uint64_t kProcessBit = std::uint64_t{1} << 63;  // the client's process, not its socket
 constexpr std::size_t kReadBytes = 256 << 10;
 
 bool watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t key) {
@@ -35,12 +37,14 @@ void ring(int eventfd) {
   (void)!::write(eventfd, &one, sizeof(one));
 }
 
-// Batches are pickles, which run code: only the user that the feeder itself runs as, and root, may exchange them.
-bool is_own_user(int fd) {
+// The process at the other end (0: of another PID namespace), or nullopt. Batches are pickles, which run code: only the
+// user that the feeder itself runs as, and root, may exchange them.
+std::optional<pid_t> process_of_own_user(int fd) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return false;
-  return peer.uid == ::geteuid() || peer.uid == 0;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return std::nullopt;
+  if (peer.uid != ::geteuid() && peer.uid != 0) return std::nullopt;
+  return peer.pid;
 }
 
 bool has_listener(const sockaddr_un& address) {
@@ -224,6 +228,8 @@ void SocketServer::run(const std::stop_token& stop) {
         accept_clients();
       } else if (key == kWakeKey) {
         continue_resumed();
+      } else if ((key & kProcessBit) != 0) {
+        process_ended(key & ~kProcessBit);
       } else if (const auto client = clients_.find(key); client != clients_.end()) {
         if ((events[i].events & EPOLLOUT) != 0) client->second.connection->flush();
         const bool gone = (events[i].events & (EPOLLHUP | EPOLLERR)) != 0;
@@ -247,16 +253,23 @@ void SocketServer::accept_clients() {
       log_warning("feeder", "too many clients; one was turned away", {{"limit", kClientsMax}});
       continue;
     }
-    if (!is_own_user(fd.get())) {
+    const auto process = process_of_own_user(fd.get());
+    if (!process) {
       log_warning("feeder", "a client of another user was turned away");
       continue;
     }
+    // Without one, from an old kernel or for a process that we cannot see, the end of the stream has to do.
+    UniqueFd pidfd(*process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, *process, 0)) : -1);
+    if (*process > 0 && !pidfd.valid() && errno == ESRCH) continue;  // it has ended since
     const std::uint64_t id = next_client_++;
     const int raw = fd.get();
     auto connection = std::make_shared<Connection>(id, epoll_.get(), wake_.get(), std::move(fd));
-    clients_[id].connection = connection;
+    Client& client = clients_[id];
+    client.connection = connection;
+    client.process = std::move(pidfd);
     handler_.connected(connection);
     watch(epoll_.get(), EPOLL_CTL_ADD, raw, EPOLLIN | EPOLLRDHUP, id);
+    if (client.process.valid()) watch(epoll_.get(), EPOLL_CTL_ADD, client.process.get(), EPOLLIN, id | kProcessBit);
   }
 }
 
@@ -307,6 +320,12 @@ void SocketServer::continue_resumed() {
     if (!client.frames.empty() || client.broken) waiting.push_back(id);
   }
   for (const std::uint64_t id : waiting) read_client(id);
+}
+
+void SocketServer::process_ended(std::uint64_t id) {
+  if (!clients_.contains(id)) return;
+  read_client(id);  // what it has said before
+  if (clients_.contains(id)) drop(id);
 }
 
 void SocketServer::drop(std::uint64_t id) {

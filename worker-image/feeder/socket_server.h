@@ -82,7 +82,7 @@ class SocketHandler {
   virtual void received(std::uint64_t client, transport::Frame frame) = 0;
   // The stream cannot be read any further. The handler may send a last message; disconnected() follows.
   virtual void broken(std::uint64_t client, const Error& error) = 0;
-  // The client has closed its end: it uses no memory that it was lent.
+  // The client has closed its end, or has ended: it uses no memory that it was lent.
   virtual void disconnected(std::uint64_t client) = 0;
 };
 
@@ -100,6 +100,7 @@ class SocketServer {
  private:
   struct Client {
     std::shared_ptr<Connection> connection;
+    transport::UniqueFd process;  // its pidfd; invalid: not known
     transport::FrameDecoder decoder;
     std::deque<transport::Frame> frames;  // read, but not given to the handler: it has paused the client
     std::optional<Error> broken;          // what comes after them
@@ -114,6 +115,8 @@ class SocketServer {
   // Gives the handler what was read. False: the client is paused.
   bool deliver(std::uint64_t id, Client& client);
   void continue_resumed();
+  // Its socket may live on in a process that it has forked; that one's memory is no client's.
+  void process_ended(std::uint64_t id);
   void drop(std::uint64_t id);
 
   const std::string path_;

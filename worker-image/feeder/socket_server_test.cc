@@ -67,6 +67,13 @@ class Notes final : public SocketHandler {
   std::vector<Frame> frames_;
 };
 
+sockaddr_un address_at(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  return address;
+}
+
 struct Fixture {
   Fixture() {
     auto started = SocketServer::start(path(), notes);
@@ -77,9 +84,7 @@ struct Fixture {
 
   FrameSocket connect() const {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::strncpy(address.sun_path, path().c_str(), sizeof(address.sun_path) - 1);
+    const sockaddr_un address = address_at(path());
     REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
     return FrameSocket(std::move(fd));
   }
@@ -294,15 +299,13 @@ TEST_CASE("more clients than the bound are turned away; those that are there go 
   f.notes.connection(SocketServer::kClientsMax);
 }
 
+const std::string kFrame = transport::encode_frame("{}");
 enum Access { kServed = 1, kTurnedAway = 2, kNotPermitted = 3, kNotTried = 4 };
 
 // How a process of another user fares that sends a frame and waits for its echo. In a fork of a process with threads
 // only system calls are safe: raw ones, as glibc's would change the user of every thread.
 Access access_of_user(uid_t user, const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  const std::string frame = transport::encode_frame("{}");
+  const sockaddr_un address = address_at(path);
   const pid_t pid = ::fork();
   if (pid == 0) {
     const bool changed = ::syscall(SYS_setgroups, 0, nullptr) == 0 && ::syscall(SYS_setresgid, user, user, user) == 0 &&
@@ -312,7 +315,7 @@ Access access_of_user(uid_t user, const std::string& path) {
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
       ::_exit(errno == EACCES ? kNotPermitted : kNotTried);
     char answer = 0;
-    (void)!::send(fd, frame.data(), frame.size(), MSG_NOSIGNAL);
+    (void)!::send(fd, kFrame.data(), kFrame.size(), MSG_NOSIGNAL);
     ::_exit(::recv(fd, &answer, 1, 0) == 1 ? kServed : kTurnedAway);
   }
   int status = 0;
@@ -346,6 +349,24 @@ TEST_CASE("only the feeder's own user is served, even where the socket's file wo
     CHECK(access_of_user(test.user, f.path()) == test.want);
     CHECK(f.notes.frames() == (test.want == kServed ? 1 : 0));
   }
+}
+
+TEST_CASE("a client has gone when its process has, also if a fork of that keeps the socket") {
+  Fixture f;
+  f.notes.echo = true;
+  const sockaddr_un address = address_at(f.path());
+  const pid_t client = ::fork();
+  if (client == 0) {
+    char answer = 0;
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    const bool served = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
+                        ::send(fd, kFrame.data(), kFrame.size(), 0) > 0 && ::recv(fd, &answer, 1, 0) == 1;
+    while (served && ::setpgid(0, 0) == 0 && ::fork() == 0) ::pause();
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(client, nullptr, 0) == client);
+  CHECK(eventually([&] { return f.notes.gone == 1; }));
+  CHECK(::kill(-client, SIGKILL) == 0);  // the fork was there all the time
 }
 
 TEST_CASE("the end closes every connection and tells no handler, removes the file; connections may be used after it") {

@@ -18,7 +18,7 @@ using Labels = std::map<std::string, std::string>;
 
 }  // namespace
 
-Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, const char* bytes) {
+Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, const char* bytes, const char* form) {
   const std::string_view path = directory == nullptr ? "" : directory;
   const std::string_view number = bytes == nullptr ? "" : bytes;
   if (path.empty() && number.empty()) return std::optional<CacheSettings>();
@@ -28,13 +28,20 @@ Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, 
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), settings.bytes);
   if (error != std::errc() || end != number.data() + number.size() || settings.bytes == 0)
     return invalid_argument("SLUICE_CACHE_BYTES=" + std::string(number) + ": use a number of bytes");
+  const std::string_view name = form == nullptr ? "" : form;
+  if (name == "transcoded") {
+    settings.keep = cache::Keep::kTranscoded;
+  } else if (!name.empty() && name != "source") {
+    return invalid_argument("SLUICE_CACHE_FORM=" + std::string(name) + ": use source or transcoded");
+  }
   return std::optional(std::move(settings));
 }
 
 std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry& registry,
                                                            const executor::JobLabels& labels,
                                                            const std::string& placement, const Clock& clock) {
-  const auto settings = read_cache_settings(std::getenv("SLUICE_CACHE_DIR"), std::getenv("SLUICE_CACHE_BYTES"));
+  const auto settings = read_cache_settings(std::getenv("SLUICE_CACHE_DIR"), std::getenv("SLUICE_CACHE_BYTES"),
+                                            std::getenv("SLUICE_CACHE_FORM"));
   if (!settings.ok()) {
     log_warning("cache", "runs without the cache", {{"error", settings.error().message()}});
     return nullptr;
@@ -43,7 +50,7 @@ std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry&
   const CacheSettings& wanted = **settings;
   auto files = std::make_shared<const cache::CachedFiles>(
       pipeline::make_system_file_reader(), cache::make_system_disk(wanted.directory),
-      cache::Limits{.bytes = wanted.bytes}, labels.job_namespace, clock);
+      cache::Limits{.bytes = wanted.bytes}, labels.job_namespace, clock, wanted.keep);
   return std::make_unique<SourceCache>(registry, labels, placement, std::move(files));
 }
 
@@ -80,6 +87,7 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
   counter("sluice_cache_hits_total", "Files that came from the cache.", {}, counts.hits);
   counter("sluice_cache_misses_total", "Files that the cache did not have.", {}, counts.misses);
   counter("sluice_cache_hit_bytes_total", "Bytes that came from the cache.", {}, counts.hit_bytes);
+  counter("sluice_cache_transcoded_total", "Files whose coefficients were made to be stored.", {}, counts.transcoded);
   const auto not_stored = [&](const char* reason, const cache::Count& count) {
     counter("sluice_cache_not_stored_total", "Files that were read and not stored.", {{"reason", reason}}, count);
   };

@@ -19,11 +19,13 @@ namespace sluice::program {
 struct CacheSettings {
   std::string directory;
   std::uint64_t bytes = 0;
+  cache::Keep keep = cache::Keep::kSource;
 };
 
-// From the values of SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES; null: not set, as is an empty one. nullopt: no cache.
-// Errors: InvalidArgument naming the variable that is missing or no number of bytes.
-Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, const char* bytes);
+// From the values of SLUICE_CACHE_DIR, SLUICE_CACHE_BYTES and SLUICE_CACHE_FORM; null: not set, as is an empty one.
+// nullopt: no cache. Errors: InvalidArgument naming the variable that is missing or has no such value.
+Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, const char* bytes,
+                                                         const char* form = nullptr);
 
 // Thread safety: none, but for what files() gives.
 class SourceCache {

@@ -16,6 +16,18 @@ namespace {
 
 constexpr std::int64_t kPictures = 24;
 
+TEST_CASE("the form of what is kept is one of two, and the source's bytes without a word of it") {
+  const auto keep = [](const char* form) { return (*read_cache_settings("/cache", "1000", form))->keep; };
+  CHECK(keep(nullptr) == cache::Keep::kSource);
+  CHECK(keep("") == cache::Keep::kSource);
+  CHECK(keep("source") == cache::Keep::kSource);
+  CHECK(keep("transcoded") == cache::Keep::kTranscoded);
+  const auto refused = read_cache_settings("/cache", "1000", "Transcoded");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message() == "SLUICE_CACHE_FORM=Transcoded: use source or transcoded");
+  CHECK_FALSE(read_cache_settings(nullptr, nullptr, "transcoded")->has_value());
+}
+
 TEST_CASE("the two variables ask for a cache together, or are refused by name") {
   struct Case {
     const char* directory;
@@ -46,10 +58,10 @@ class SlowFiles final : public pipeline::FileReader {
  public:
   SlowFiles(sluice::testing::ManualClock& clock, std::chrono::milliseconds takes) : clock_(clock), takes_(takes) {}
 
-  Result<void> read(const std::string& path, std::vector<std::uint8_t>& bytes) const override {
+  Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override {
     ++reads;
     clock_.advance(takes_);
-    return files_->read(path, bytes);
+    return files_->read(part, bytes);
   }
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return files_->identify(path); }
 

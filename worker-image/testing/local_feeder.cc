@@ -10,14 +10,16 @@ LocalFeeder::LocalFeeder(Options options)
     : arena_(*transport::Arena::create(options.arena_bytes)),
       executor_metrics_(registry_, {"job", "namespace"}, "local"),
       metrics_(registry_, {"job", "namespace"}) {
-  feeder_ = std::make_unique<feeder::Feeder>(feeder::Feeder::Options{.local = {.threads = options.threads,
-                                                                               .threads_max = options.threads,
-                                                                               .arena = arena_,
-                                                                               .python_path = options.python_path},
-                                                                     .session = "test",
-                                                                     .threads_by_loaders = options.threads_by_loaders,
-                                                                     .files = options.files},
-                                             clock_, executor_metrics_, metrics_);
+  feeder_ =
+      std::make_unique<feeder::Feeder>(feeder::Feeder::Options{.local = {.threads = options.threads,
+                                                                         .threads_max = options.threads * options.ranks,
+                                                                         .arena = arena_,
+                                                                         .python_path = options.python_path},
+                                                               .session = "test",
+                                                               .threads_by_loaders = options.threads_by_loaders,
+                                                               .ranks = options.ranks,
+                                                               .files = options.files},
+                                       clock_, executor_metrics_, metrics_);
   if (options.workers) {
     pool_ = std::make_unique<feeder::RemotePool>(options.workers, transport::RemoteClient::with(options.credentials),
                                                  arena_, *feeder_, clock_);

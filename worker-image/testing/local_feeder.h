@@ -21,6 +21,7 @@ class LocalFeeder {
     transport::Credentials credentials;
     std::string python_path;
     bool threads_by_loaders = false;
+    std::size_t ranks = 1;
     std::shared_ptr<const pipeline::FileReader> files;
   };
 

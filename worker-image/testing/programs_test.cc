@@ -124,6 +124,18 @@ TEST_CASE("a feeder told so ends with its parent") {
   CHECK(eventually([&] { return !std::filesystem::exists(socket); }));
 }
 
+TEST_CASE("a feeder told so ends with its last client, and takes its folder along") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path folder = directory.path / "name";
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "lock");
+  Program feeder({SLUICE_FEEDER_PROGRAM, "--threads", "1", "--ranks", "2", "--metrics-address", "none", "--socket",
+                  (folder / "feeder.sock").string(), "--exit-without-clients", (folder / "lock").string()});
+  { TestClient client((folder / "feeder.sock").string()); }
+  CHECK(feeder.wait() == 0);
+  CHECK(!std::filesystem::exists(folder));
+}
+
 // A port of this process's own, on which no process listens.
 std::string address_of(int number) { return "127.0.0.1:" + std::to_string(port_of(number)); }
 
@@ -186,6 +198,8 @@ TEST_CASE("wrong flags end with status 2 before anything starts") {
       {SLUICE_FEEDER_PROGRAM, "--no-such-flag"},
       {SLUICE_FEEDER_PROGRAM, "--threads", "many"},
       {SLUICE_FEEDER_PROGRAM, "--arena-bytes", "1"},
+      {SLUICE_FEEDER_PROGRAM, "--ranks", "0"},
+      {SLUICE_FEEDER_PROGRAM, "--ranks", "100000"},
       {SLUICE_WORKER_PROGRAM, "--drain-seconds", "-1", "--insecure"},
       {SLUICE_WORKER_PROGRAM, "--unused-seconds", "-1", "--insecure"},
       {SLUICE_WORKER_PROGRAM, "dance"},

@@ -126,6 +126,10 @@ ReceivedBatch TestClient::take_batch(const Message& message, bool release) {
   batch.placement = message.json["placement"];
   batch.copy = message.json["copy"];
   batch.slot = message.json["slot"];
+  for (const auto& cost : message.json.value("ops", nlohmann::json::array())) {
+    batch.op_bytes[cost.at(0)] += cost.at(2).get<std::uint64_t>();
+    if (cost.at(1) < 0) throw std::runtime_error("less than no time: " + cost.dump());
+  }
   if (release) send({{"type", "release"}, {"slots", {batch.slot}}});
   return batch;
 }

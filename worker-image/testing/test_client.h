@@ -22,6 +22,7 @@ struct ReceivedBatch {
   std::string placement;
   bool copy = false;
   std::uint64_t slot = 0;
+  std::map<std::string, std::uint64_t> op_bytes;  // what each operation is said to have made
 };
 
 bool same_bytes(const std::vector<ReceivedBatch>& a, const std::vector<ReceivedBatch>& b);

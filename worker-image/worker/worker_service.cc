@@ -56,7 +56,7 @@ std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
     chunk->set_id(id);
     chunk->set_offset(offset);
     chunk->set_last(offset + bytes == total);
-    if (chunk->last()) chunk->set_seconds(batch.busy_seconds);
+    if (chunk->last()) transport::set_costs(*chunk, batch.busy_seconds, batch.ops, batch.blocked_seconds);
     if (offset == 0) {
       chunk->set_structure(batch.structure);
       for (const auto& tensor : batch.tensors) transport::to_proto(tensor, *chunk->add_tensors());
@@ -333,7 +333,11 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
     chunk->set_first_sample(piece.first_sample);
     chunk->set_samples(piece.samples);
     chunk->set_last(piece.last);
-    if (piece.last) chunk->set_seconds(thread_cpu_seconds() - start_seconds);
+    if (piece.last) {
+      const pipeline::OpCosts& costs = thread.scratch.costs;
+      transport::set_costs(*chunk, thread_cpu_seconds() - start_seconds, executor::costs_by_op(costs),
+                           executor::blocked_seconds(costs));
+    }
     bytes += piece.bytes;
     const auto slot = std::make_shared<const transport::ArenaSlot>(std::move(piece.slot));
     if (piece.last) free_credit(task);
