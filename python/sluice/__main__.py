@@ -1,4 +1,5 @@
-"""`sluice run [--] train.py args` and `python -m sluice train.py args`: the program as it is, with its loaders served by Sluice.
+"""`sluice run [--] train.py args` and `python -m sluice train.py args`: the program as it is, with its loaders served by Sluice. `sluice explain
+train.py args` does the same and tells at the end where the time of its loaders went.
 
 The process becomes `python train.py args`, with SLUICE_ATTACH=1 and the folder of our `sitecustomize` first on PYTHONPATH. So nothing of Sluice is in its
 tracebacks, signals and exit status, and the Python processes that it starts are attached, too.
@@ -15,9 +16,11 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 _USAGE = """usage: sluice run [--] PROGRAM [ARGUMENT ...]
+       sluice explain [--] PROGRAM [ARGUMENT ...]
 
 PROGRAM is a script (train.py), a module (-m package.train) or a command of the PATH (torchrun, accelerate).
-It runs as without Sluice, but for the loaders of torch.utils.data, which Sluice serves.
+It runs as without Sluice, but for the loaders of torch.utils.data, which Sluice serves. `explain` tells of each loader, when the program
+has ended or was interrupted, what its batches have cost and what would make the loop wait less.
   SLUICE=off       plain PyTorch
   SLUICE_REPORT=1  tells at the end who has made each loader's batches, and why
 """
@@ -32,27 +35,30 @@ def command(arguments: list[str]) -> list[str]:
     return [sys.executable, *subprocess._args_from_interpreter_flags(), *arguments]
 
 
-def environment() -> dict[str, str]:
-    """Of the program: that of this process, and what attaches Sluice. The package's folder is named where only this process's path has it."""
+def environment(explains: bool = False) -> dict[str, str]:
+    """Of the program: that of this process, and what attaches Sluice and has it explain. The package's folder is named where only this process's path has it."""
     entries = [str(_PACKAGE / "start")]
     if str(_PACKAGE.parent) not in (os.path.realpath(folder) for folder in (*site.getsitepackages(), site.getusersitepackages())):
         entries.append(str(_PACKAGE.parent))
     entries += [entry for entry in [os.environ.get("PYTHONPATH", "")] if entry]
-    return {**os.environ, "SLUICE_ATTACH": "1", "PYTHONPATH": os.pathsep.join(entries)}
+    explain = {"SLUICE_EXPLAIN": "1"} if explains else {}
+    return {**os.environ, **explain, "SLUICE_ATTACH": "1", "PYTHONPATH": os.pathsep.join(entries)}
 
 
 def main() -> None:
     arguments = sys.argv[1:]
-    for word in ("run", "--"):
-        if arguments[:1] == [word]:
-            del arguments[0]
+    explains = arguments[:1] == ["explain"]
+    if explains or arguments[:1] == ["run"]:
+        del arguments[0]
+    if arguments[:1] == ["--"]:
+        del arguments[0]
     if not arguments or arguments[0] in ("-h", "--help"):
         (sys.stdout if arguments else sys.stderr).write(_USAGE)
         sys.exit(0 if arguments else 2)
     if sys.flags.ignore_environment or sys.flags.no_site:
         sys.stderr.write("sluice: not attached: Python's options -I, -E and -S keep it from reading PYTHONPATH\n")
     line = command(arguments)
-    os.execve(line[0], line, environment())
+    os.execve(line[0], line, environment(explains))
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ class Arena:
         if self._descriptor is None:
             return
         for start, end in self._held.copy().values():
-            if end > start and not self._keep(start - start % mmap.PAGESIZE, end):
+            if end > start and not self._keep(start - start % mmap.PAGESIZE, -(-end // mmap.PAGESIZE) * mmap.PAGESIZE):
                 log.warning("batches of a feeder that is gone could not be kept (%s): they may change", os.strerror(ctypes.get_errno()))
         self._close_descriptor()
 
@@ -102,7 +102,7 @@ class Arena:
         private = mmap.MAP_PRIVATE | _MAP_FIXED
         if _libc.mmap(address, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE, private, self._descriptor, start) != address:
             return False
-        if _libc.madvise(address, -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE, _MADV_POPULATE_WRITE) != 0:
+        if _libc.madvise(address, size_bytes, _MADV_POPULATE_WRITE) != 0:
             pages = torch.frombuffer(self._memory, dtype=torch.uint8, count=size_bytes, offset=start)[:: mmap.PAGESIZE]
             pages.copy_(pages.clone())
         return True

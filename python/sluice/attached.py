@@ -10,6 +10,7 @@ from typing import Any
 from torch.utils.data import get_worker_info
 
 from sluice import report
+from sluice.explanation import Explanation
 from sluice.forks import Batches
 from sluice.generators import ProcessGenerators, named_generators
 from sluice.notices import say_once
@@ -49,14 +50,19 @@ class _Attached(DataLoader):
     def _skips_here(self) -> bool:
         return False
 
-    def _note(self, outcome: str) -> None:
-        report.note(self._sluice_loader(), outcome)
+    def _note(self, outcome: str, explanation: Explanation | None) -> None:
+        report.note(self._sluice_loader(), outcome, explanation)
 
     def _leave_to_torch(self, leaves_out_failures: bool) -> Any:
         raise _LeftToTorch
 
 
 _attached: weakref.WeakKeyDictionary[Any, _Attached] = weakref.WeakKeyDictionary()
+
+
+def known(loader: Any) -> Any:
+    """What is remembered of `loader`; None if nothing is."""
+    return _attached.get(loader)
 
 
 def iterator(loader: Any, made_by_torch: Callable[[Any], Any]) -> Any:

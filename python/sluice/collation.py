@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data._utils import collate as torch_collate
 
+from sluice.laps import COLLATE, DATASET, Laps
 from sluice.light_batches import LIGHT_BYTES
 from sluice.structure import NOT_PICKLED_BY_TORCH, Stack, travels_in_arena
 
@@ -34,6 +35,21 @@ def collate(collate_fn: Any, auto_collation: bool, data: Any, stacks: bool = Fal
         return torch_collate.collate(data, collate_fn_map=registered)  # The user has put a function of their own there.
     postponed = stacks and registered.keys() == _TORCH_TYPES and _is_plain(data[0])
     return torch_collate.collate(data, collate_fn_map={**registered, torch.Tensor: _postponed_stack if postponed else _stack})
+
+
+class Collation:
+    """`collate` with its arguments, that counts. Not thread-safe."""
+
+    def __init__(self, collate_fn: Any, auto_collation: bool) -> None:
+        self._collate_fn = collate_fn
+        self._auto_collation = auto_collation
+        self.laps = Laps()  # Of the present batch.
+
+    def __call__(self, data: Any) -> Any:
+        self.laps.lap(DATASET)
+        made = collate(self._collate_fn, self._auto_collation, data)
+        self.laps.lap(COLLATE)
+        return made
 
 
 def _is_plain(sample: Any) -> bool:

@@ -19,12 +19,16 @@ from torch.utils.data._utils import worker as torch_worker
 
 from sluice.collation import collate
 from sluice.generators import untouched_generators
+from sluice.laps import COLLATE, DATASET, Laps
 from sluice.sealed_memory import SealedMemory
+from sluice.self_change import Watch
 from sluice.seeds import collate_seed, sample_seed, seed_everything
 from sluice.settings import RAISE, SKIP
 from sluice.shipment import Received
 from sluice.skipping import leave_out_failures
 from sluice.virtual_worker import VirtualWorker
+
+_MOST_RANKS = 16  # Whose copies of a data set that learns are kept.
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,11 @@ class Computation:
         self._received = Received(memory)
         self._pipeline: PythonPipeline = self._received.load(state)
         self._state = state
+        self._rank: frozenset = frozenset()
+        self._watch = Watch(self._pipeline.dataset)
+        self._of_ranks: dict[frozenset, PythonPipeline] = {}
         self._virtual_workers: dict[int, VirtualWorker] = {}
+        self.laps = Laps()  # Of the last batch, whether it was made or has failed.
 
     @property
     def dataset(self) -> Any:
@@ -90,22 +98,36 @@ class Computation:
     def enter(self, state: bytes) -> None:
         """Goes over to `state` (empty: as described), surroundings included: for an executor's child. Raises whatever
         unpickling the user's objects raises."""
-        self._received.surroundings(state).enter()
+        surroundings = self._received.surroundings(state)
+        surroundings.enter()
         self.renew(state)
+        self._follow(surroundings.rank())
 
     def renew(self, state: bytes) -> None:
         """Goes over to `state`, but not to its surroundings."""
-        self._pipeline = self._received.load(state) or self._pipeline
         self._state = state
+        if (loaded := self._received.load(state)) is not None:
+            self._pipeline, self._watch, self._of_ranks = loaded, Watch(loaded.dataset), {}
+
+    def _follow(self, rank: frozenset) -> None:
+        """The next batches are those of `rank`. All ranks share what was loaded, unless it has learnt something when it was read: then that
+        may be the rank, and each has its own."""
+        before, self._rank = self._rank, rank
+        if rank == before or not (self._of_ranks or self._watch.has_learnt()):
+            return
+        self._of_ranks[before] = self._pipeline
+        self._pipeline = self._of_ranks.pop(rank, None) or self._received.copy(self._state)
+        while len(self._of_ranks) > _MOST_RANKS:
+            del self._of_ranks[next(iter(self._of_ranks))]
 
     def compute(self, request: BatchRequest, history: bytes = b"", stacks: bool = False) -> Any:
-        """The collated batch, or a Reduced if the pipeline leaves failing samples out. `history`: of a sticky pipeline, as sluice.history has it; what the virtual worker has made here
-        may be left out. `stacks`: of one that is not sticky, a Stack may stand for a tensor. Raises whatever the user's code
-        raises."""
-        pipeline = self._pipeline
+        """The collated batch, or a Reduced if the pipeline leaves failing samples out. `history`: of a sticky pipeline, as
+        sluice.history has it; what the virtual worker has made here may be left out. `stacks`: of one that is not sticky, a
+        Stack may stand for a tensor. Raises whatever the user's code raises."""
+        pipeline, self.laps = self._pipeline, Laps()
         if pipeline.sticky:
-            return self._virtual_worker(request).make(request, history)
-        return _compute(pipeline, request, stacks)
+            return self._virtual_worker(request).make(request, history, self.laps)
+        return _compute(pipeline, request, self.laps, stacks)
 
     def _virtual_worker(self, request: BatchRequest) -> VirtualWorker:
         worker = self._virtual_workers.get(request.worker_id)
@@ -124,15 +146,16 @@ class ForkComputation:
     def __init__(self, pipeline: PythonPipeline) -> None:
         self._pipeline = pipeline
         self._virtual_worker: VirtualWorker | None = None
+        self.laps = Laps()
 
     def compute(self, request: BatchRequest, history: bytes = b"") -> Any:
         """As Computation.compute."""
-        pipeline = self._pipeline
+        pipeline, self.laps = self._pipeline, Laps()
         if not pipeline.sticky:
-            return _compute(pipeline, request)
+            return _compute(pipeline, request, self.laps)
         if self._virtual_worker is None:
             self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers, has_process=True)
-        return self._virtual_worker.make(request, history)
+        return self._virtual_worker.make(request, history, self.laps)
 
 
 @contextlib.contextmanager
@@ -164,14 +187,17 @@ _computing = threading.RLock()
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-def _compute(pipeline: PythonPipeline, request: BatchRequest, stacks: bool = False) -> Any:
+def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, stacks: bool = False) -> Any:
     """A batch that depends on the request alone."""
     def seed(offset: int) -> None:
         seed_everything(sample_seed(request.base_seed, request.epoch, request.position + offset))
 
     def finish(data: Any) -> Any:
+        laps.lap(DATASET)
         seed_everything(collate_seed(request.base_seed, request.epoch, request.position))
-        return collate(pipeline.collate_fn, pipeline.auto_collation, data, stacks)
+        made = collate(pipeline.collate_fn, pipeline.auto_collation, data, stacks)
+        laps.lap(COLLATE)
+        return made
 
     _enter_worker(request, pipeline.dataset)
     if pipeline.on_error == SKIP:

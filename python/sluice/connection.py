@@ -100,8 +100,9 @@ class Connection:
         return self._down_since_seconds + patience_seconds
 
     def post(self, item: tuple) -> None:
-        """Hands an item to the connection's thread. Takes no lock."""
-        if os.getpid() == self.owner_pid and self._bell >= 0:
+        """Hands an item to the connection's thread. Takes no lock. Once it closes there is nothing to hand over: so finalisers may call this
+        when the interpreter has taken its modules down."""
+        if not self._closing and os.getpid() == self.owner_pid and self._bell >= 0:
             self._posted.append(item)
             self._ring()
 

@@ -18,7 +18,7 @@ from sluice.connection import FeederUnavailable
 from sluice.settings import Settings
 
 _PACKAGE = Path(__file__).resolve().parent
-_STOP_SECONDS = 3.0
+STOP_SECONDS = 3.0
 _LOG_TAIL_BYTES = 2000
 _DIRECTORY_PREFIX = "sluice-"
 _SWEPT_AFTER_SECONDS = 60.0
@@ -33,6 +33,28 @@ def feeder_command(settings: Settings, package: Path = _PACKAGE) -> list[str] | 
     if not (loader.exists() and binary.exists()):
         return None
     return [str(loader), "--library-path", str(bundle / "lib"), str(binary)]
+
+
+def feeder_arguments(settings: Settings, directory: Path) -> list[str]:
+    """Of a feeder whose socket is in this directory."""
+    arguments = ["--socket", str(directory / "feeder.sock"), "--threads", str(settings.threads)]
+    if settings.threads == 0:
+        arguments.append("--threads-by-loaders")
+    if settings.arena_bytes is not None:
+        arguments += ["--arena-bytes", str(settings.arena_bytes)]
+    return [*arguments, "--metrics-address", "none", "--insecure", "--python-path", str(_PACKAGE.parent)]
+
+
+def last_words(directory: Path) -> str:
+    """Of the feeder that logged there last, to be added to a sentence."""
+    try:
+        with open(directory / "feeder.log", "rb") as log_file:
+            size = log_file.seek(0, os.SEEK_END)
+            log_file.seek(max(0, size - _LOG_TAIL_BYTES))
+            text = log_file.read().decode(errors="replace").strip()
+    except OSError:
+        text = ""
+    return f"; its last words: {text}" if text else ""
 
 
 class EmbeddedFeeder:
@@ -56,7 +78,7 @@ class EmbeddedFeeder:
         """Raises FeederUnavailable if the feeder cannot be started or has just ended; the next call starts another."""
         if self._process is not None and self._process.poll() is not None:
             status, self._process = self._process.returncode, None
-            raise FeederUnavailable(f"it ended with status {status}{self._last_words()}")
+            raise FeederUnavailable(f"it ended with status {status}{last_words(self._directory)}")
         if self._directory is None:
             _sweep(Path(tempfile.gettempdir()))
             self._directory = Path(tempfile.mkdtemp(prefix=_DIRECTORY_PREFIX))
@@ -68,7 +90,7 @@ class EmbeddedFeeder:
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(_STOP_SECONDS)
+                self._process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
@@ -78,12 +100,7 @@ class EmbeddedFeeder:
             self._directory = None
 
     def _start(self) -> None:
-        arguments = ["--socket", str(self._directory / "feeder.sock"), "--threads", str(self._settings.threads)]
-        if self._settings.threads == 0:
-            arguments.append("--threads-by-loaders")
-        if self._settings.arena_bytes is not None:
-            arguments += ["--arena-bytes", str(self._settings.arena_bytes)]
-        arguments += ["--metrics-address", "none", "--insecure", "--exit-with-parent", "--python-path", str(_PACKAGE.parent)]
+        arguments = [*feeder_arguments(self._settings, self._directory), "--exit-with-parent"]
         (self._directory / "feeder.sock").unlink(missing_ok=True)
         with open(self._directory / "feeder.log", "wb") as log_file:
             try:
@@ -93,16 +110,6 @@ class EmbeddedFeeder:
                 )
             except OSError as error:
                 raise FeederUnavailable(f"{self._command[-1]} cannot be started: {error.strerror}") from None
-
-    def _last_words(self) -> str:
-        try:
-            with open(self._directory / "feeder.log", "rb") as log_file:
-                size = log_file.seek(0, os.SEEK_END)
-                log_file.seek(max(0, size - _LOG_TAIL_BYTES))
-                text = log_file.read().decode(errors="replace").strip()
-        except OSError:
-            text = ""
-        return f"; its last words: {text}" if text else ""
 
 
 def _sweep(temporary: Path) -> None:

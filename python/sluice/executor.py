@@ -25,6 +25,7 @@ from sluice.computation import BatchRequest, Computation
 from sluice.failures import BatchDoesNotFit, describe, describe_not_loaded
 from sluice.framing import FrameSocket
 from sluice.heap import keep_freed_memory
+from sluice.laps import COLLATE
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import enter_origin
 from sluice.skipping import Reduced
@@ -136,11 +137,12 @@ class Executor:
             offset = self._slot(message["id"], slot_bytes)
             for tensor, descriptor in zip(tensors, descriptors, strict=True):
                 self._write(tensor, offset + descriptor["offset"])
+            computation.laps.lap(COLLATE, sum(descriptor["nbytes"] for descriptor in descriptors))
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # The last two end a worker of torch's without a word.
             self._fail({**answer, "seconds": time.process_time() - started_seconds}, error)
             return
         seconds = time.process_time() - started_seconds
-        done = {"type": "done", **answer, "tensors": descriptors, "seconds": seconds}
+        done = {"type": "done", **answer, "tensors": descriptors, "seconds": seconds, "ops": computation.laps.costs()}
         self._frames.send(done if blocked_seconds is None else {**done, "blocked_seconds": blocked_seconds}, structure)
 
     def _slot(self, request_id: int, slot_bytes: int) -> int:

@@ -31,7 +31,11 @@ class KeepsState(NotSendable):
 
 
 class NotNative(Exception):
-    """Why a pipeline stays Python, as one clause for people."""
+    """Why a pipeline stays Python, as one clause for people; or all the reasons for that."""
+
+    def __init__(self, reason: str | list[str]) -> None:
+        self.obstacles = [reason] if isinstance(reason, str) else reason
+        super().__init__("; ".join(self.obstacles))
 
 
 class BatchDoesNotFit(RuntimeError):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 from dataclasses import replace
 
-from sluice.connection import Connection
+from sluice.connection import Connection, Endpoint
 from sluice.embedded import EmbeddedFeeder, feeder_command
+from sluice.launch import Launch
+from sluice.notices import say_once
 from sluice.settings import RAISE, Settings
+from sluice.shared_feeder import SharedFeeder
 
 
 class NoFeeder(Exception):
@@ -36,7 +40,7 @@ _connections: dict[Settings, Connection] = {}
 def shared_connection(settings: Settings) -> Connection:
     """The connection of this process to the feeder that the settings name, made if need be. Raises NoFeeder, also when a
     feeder that this process has to start itself does not come up within the patience at start."""
-    settings = replace(settings, enabled=True, lowering=True, ahead=True, step_aside=True, report=False, on_error=RAISE)  # The rest names a feeder.
+    settings = replace(settings, enabled=True, lowering=True, ahead=True, step_aside=True, report=False, explain=False, on_error=RAISE)  # The rest names a feeder.
     command = None
     if settings.feeder_socket is None:
         command = feeder_command(settings)
@@ -50,7 +54,7 @@ def shared_connection(settings: Settings) -> Connection:
     with _lock:
         connection = _connections.get(settings)
         if connection is None:
-            endpoint = SocketEndpoint(settings.feeder_socket) if command is None else EmbeddedFeeder(command, settings)
+            endpoint = SocketEndpoint(settings.feeder_socket) if command is None else _started_here(command, settings)
             connection = _connections[settings] = Connection(
                 endpoint, settings.start_patience_seconds, settings.loss_patience_seconds, identity=process_identity
             )
@@ -60,12 +64,29 @@ def shared_connection(settings: Settings) -> Connection:
     return connection
 
 
+def _started_here(command: list[str], settings: Settings) -> Endpoint:
+    launch = _launch(command, settings)
+    return SharedFeeder(command, settings, launch) if launch is not None else EmbeddedFeeder(command, settings)
+
+
+def _launch(command: list[str], settings: Settings) -> Launch | None:
+    """The ranks with which this process shares the feeder that it starts; None: with none."""
+    try:
+        return Launch.of_this_thread(command, settings) if settings.share_feeder else None
+    except OSError as obstacle:
+        say_once(logging.WARNING, f"this rank has a feeder of its own, and shares none with the host's other ranks: {obstacle}")
+        return None
+
+
 def feeder_in_words(settings: Settings) -> str | None:
     """Which feeder `shared_connection` would use; None if there is none."""
     if settings.feeder_socket is not None:
         return f"at {settings.feeder_socket}"
     command = feeder_command(settings)
-    return f"of this process, {command[-1]}" if command is not None else None
+    if command is None:
+        return None
+    whose = "this process" if _launch(command, settings) is None else "the ranks of this host"
+    return f"of {whose}, {command[-1]}"
 
 
 def disconnect_all() -> None:

@@ -26,6 +26,7 @@ class FileTable:
         samples = list(folder.samples)
         chosen = samples if selection is None else [samples[index] for index in _within(selection, folder)]
         self.count = len(chosen)
+        self.source = {"kind": "image_files", "root": self.root, "files": self.count}
         self.blob = _encode(self.root, chosen)
         self._origin = folder.root, os.getcwd(), selection
         self._samples = samples if all(type(entry) is tuple for entry in samples) else None  # A list could change unseen.

@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch.utils.data import Dataset
@@ -40,6 +40,7 @@ class Forked:
     seq: int
     batch: Any = None
     failure: tuple[dict, bytes] | None = None
+    ops: list[list] = field(default_factory=list)  # As in the answer of a feeder.
 
     def open(self, worker_id: int) -> Any:
         """The batch. Raises what the user's code has raised in the worker."""
@@ -57,7 +58,8 @@ class Batches(Dataset):
     def __getitem__(self, given: tuple[BatchRequest, bytes]) -> Forked:
         request, history = given
         try:
-            return Forked(request.seq, lightened(self._computation.compute(request, history)))
+            batch = lightened(self._computation.compute(request, history))
+            return Forked(request.seq, batch, ops=self._computation.laps.costs())
         except (Exception, SystemExit) as error:
             return Forked(request.seq, failure=describe(error))
 

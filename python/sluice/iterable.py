@@ -6,12 +6,12 @@ answer like a batch.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
-from sluice.collation import collate
+from sluice.collation import Collation
+from sluice.laps import Laps
 
 if TYPE_CHECKING:
     from sluice.computation import BatchRequest, PythonPipeline
@@ -26,14 +26,15 @@ class Reader:
 
     def __init__(self, pipeline: PythonPipeline) -> None:
         """Raises what the data set's `__iter__` raises."""
-        collate_fn = functools.partial(collate, pipeline.collate_fn, pipeline.auto_collation)
-        self._fetcher = _IterableDatasetFetcher(pipeline.dataset, pipeline.auto_collation, collate_fn, pipeline.drop_last)
+        self._collate = Collation(pipeline.collate_fn, pipeline.auto_collation)
+        self._fetcher = _IterableDatasetFetcher(pipeline.dataset, pipeline.auto_collation, self._collate, pipeline.drop_last)
         self._has_ended = False
 
-    def fetch(self, keys: list) -> Any:
-        """The next batch of at most so many samples, or a StreamEnd. Raises whatever the user's code raises."""
+    def fetch(self, keys: list, laps: Laps) -> Any:
+        """The next batch of at most so many samples, or a StreamEnd. `laps`: of this batch. Raises whatever the user's code raises."""
         if self._has_ended:
             return StreamEnd()
+        self._collate.laps = laps
         try:
             return self._fetcher.fetch(keys)
         except StopIteration:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from sluice import costs
 from sluice.answer import Answer
 from sluice.checkpoint import Progress
 from sluice.computation import BatchRequest
@@ -71,6 +72,7 @@ class IterableIterator(FeederIterator):
                 self._end(request.worker_id)
                 continue
             self._take(request, made)
+            costs.note(self._measured, self._stream, self._pipeline, request, made)
             return self._pinned(batch)
 
     def _take(self, request: BatchRequest, made: Answer | Forked | None) -> None:

@@ -17,7 +17,7 @@ import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from sluice import remaining
+from sluice import costs, remaining
 from sluice.answer import Answer
 from sluice.checkpoint import Progress, drawing
 from sluice.computation import BatchRequest, untouched_process
@@ -29,7 +29,7 @@ from sluice.history import History
 from sluice.iterable import Streams
 from sluice.notices import log, say_once
 from sluice.pace import batches_decided
-from sluice.payback import START_SECONDS, WARM_START_SECONDS, Payback
+from sluice.payback import Payback, Scales
 from sluice.pipeline import Pipeline
 from sluice.prediction import Moment
 from sluice.profiling import recorded
@@ -55,8 +55,7 @@ class FeederIterator(_BaseDataLoaderIter):
         self._batch_size = loader.batch_size or 1
         self._prefetch_batches = loader.prefetch_factor * loader.num_workers
         self._decided_batches = batches_decided(loader)
-        self._loader = weakref.ref(loader)
-        self._payback = payback
+        self._loader, self._payback = weakref.ref(loader), payback
         self._forks: Forks | None = None
         self._as_described = True  # The loader's data set: nobody has changed it since this iterator was made.
         self._first_batches = FirstBatches()
@@ -81,7 +80,7 @@ class FeederIterator(_BaseDataLoaderIter):
                 self._base_seed, self._pass_number = resume.base_seed, resume.pass_number
             epoch = resume.epoch if resume is not None else loader._next_epoch
             self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators, virtual_workers=virtual_workers)
-            self._skipped = loader._follow(self._progress)
+            self._skipped, self._measured = loader._follow(self._progress), loader._sluice_measured
             self._next_seq, self._position = 0, 0
             self._history = self._new_history(resume if resuming else None)
             self._outstanding: dict[int, BatchRequest] = {}
@@ -89,8 +88,7 @@ class FeederIterator(_BaseDataLoaderIter):
             self._first_drawn: list[BatchRequest] = []  # The batches that try executors, if forks make those that the loop gets.
             self._unasked: deque[int] = deque()  # The last of them: drawn, but beyond the feeder's window.
             self._exhausted = False
-            self._here_seconds: float | None = None  # What the last batch took, if this process or a fork of it has made it.
-            self._computed_seconds = 0.0             # By the loop, before that batch.
+            self._scales = Scales()
             if resuming:
                 self._skip(resume)
         self._announcement = loader._sluice_announcement
@@ -179,6 +177,7 @@ class FeederIterator(_BaseDataLoaderIter):
         batch = self._open(request, made)
         if made is None:
             self._note_taken(request)
+        costs.note(self._measured, self._stream, self._pipeline, request, made)
         return self._pinned(self._skipped.open(batch, request.worker_id, self._stream.account.skip))
 
     def _require_next(self) -> None:
@@ -215,7 +214,7 @@ class FeederIterator(_BaseDataLoaderIter):
         if self._forks is not None and first in self._forks:
             started_seconds = self._connection.clock()
             forked = self._forks.take()
-            self._here_seconds = self._connection.clock() - started_seconds
+            self._scales.here_seconds = self._connection.clock() - started_seconds
             return self._outstanding[forked.seq], forked
         if first in self._unasked:
             self._unasked.remove(first)
@@ -250,7 +249,7 @@ class FeederIterator(_BaseDataLoaderIter):
                 if native_failure:
                     log.warning("a sample fails: %s", native_failure)
             finally:
-                self._here_seconds = self._connection.clock() - started_seconds
+                self._scales.here_seconds = self._connection.clock() - started_seconds
         reraise(*failure, request.worker_id)
 
     def _fill(self) -> None:
@@ -313,6 +312,8 @@ class FeederIterator(_BaseDataLoaderIter):
     def _give_to_forks(self) -> None:
         """Gives them what is drawn, once waiting costs more than they do. A trial of executors comes first."""
         if not self._payback.forks_pay:
+            if self._forks is not None and self._forks.is_idle:
+                self._end_forks()
             return
         at_once = self._payback.forks_at_once
         kept = _TRIAL_BATCHES if self._payback.pays and not self._stream.is_tried and not self._exhausted and not at_once else 0
@@ -335,15 +336,10 @@ class FeederIterator(_BaseDataLoaderIter):
         """Notes what the last batch has cost the loop, if this process or a fork of it has made it."""
         if self._payback is None or self._payback.pays:
             return
-        computed_seconds = self._stream.account.totals().compute_seconds
-        if self._here_seconds is not None:
-            left = 0
-            with contextlib.suppress(TypeError):
-                left = len(self._index_sampler) - self._progress.handed_over
-            start_seconds = WARM_START_SECONDS if self._stream.has_warm_feeder else START_SECONDS
-            may_fork = not self._payback.forks_pay and can_fork()
-            self._payback.note(self._here_seconds, computed_seconds - self._computed_seconds, max(0, left), start_seconds, may_fork)
-        self._here_seconds, self._computed_seconds = None, computed_seconds
+        left = 0
+        with contextlib.suppress(TypeError):
+            left = len(self._index_sampler) - self._progress.handed_over
+        self._scales.weigh(self._payback, self._stream.account.totals(), max(0, left), self._stream.has_warm_feeder, can_fork())
 
     def _may_draw(self, window: int) -> bool:
         due = self._next_seq < self._prefetch_batches + self._progress.handed_over

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from sluice.structure import travels_in_arena
+from sluice.structure import is_plain, travels_in_arena
 
 LIGHT_BYTES = 16 << 10  # Of one tensor.
 _MOST_MEMBERS = 64  # Of a container that is looked into, and its depth: the search must cost less than it saves.
@@ -53,7 +53,7 @@ def _lighten(value: Any, known: dict[Any, Any], depth: int) -> Any:
 def _is_light(tensor: torch.Tensor) -> bool:
     """Whether its bytes are all of its memory, and few."""
     nbytes = tensor.nbytes if travels_in_arena(tensor) else 0
-    return 0 < nbytes <= LIGHT_BYTES and tensor.is_contiguous() and tensor.untyped_storage().nbytes() == nbytes
+    return 0 < nbytes <= LIGHT_BYTES and is_plain(tensor) and tensor.untyped_storage().nbytes() == nbytes
 
 
 def _light(tensor: torch.Tensor, known: dict[Any, Any]) -> _Light:

@@ -10,7 +10,7 @@ import importlib.metadata
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import Subset
@@ -21,6 +21,9 @@ from sluice.file_table import FileTable
 from sluice.lowered import Lowered, name_of
 from sluice.transforms import lower_transform
 
+if TYPE_CHECKING:
+    from sluice.range_table import RangeTable
+
 
 @dataclass(frozen=True)
 class NativePipeline:
@@ -28,7 +31,7 @@ class NativePipeline:
     pixels; `image_dtype` float32 or uint8. A batch is [images [n, 3, height, width], labels [n] int64]."""
 
     header: bytes
-    files: FileTable
+    files: FileTable | RangeTable
     height: int
     width: int
     image_dtype: torch.dtype
@@ -40,17 +43,18 @@ class NativePipeline:
     @property
     def draws(self) -> bool:
         """Whether its batches depend on random numbers."""
-        return any(_draws(op) for op in json.loads(self.header)["ops"])
+        return any(draws(op) for op in json.loads(self.header)["ops"])
 
     def operations_in_words(self) -> list[str]:
         """A line for each operation, in their order: its name, and whether it is random."""
-        return [f"{op['op']}{', random' if _draws(op) else ''}{_inner_in_words(op)}" for op in json.loads(self.header)["ops"]]
+        return [f"{op['op']}{', random' if draws(op) else ''}{_inner_in_words(op)}" for op in json.loads(self.header)["ops"]]
 
     def sample_bytes(self) -> int:
         return 3 * self.height * self.width * self.image_dtype.itemsize + 8
 
 
-def _draws(op: dict) -> bool:
+def draws(op: dict) -> bool:
+    """Whether the operation, as a specification has it, depends on random numbers."""
     return op["op"].startswith("random_") or op["op"] in ("color_jitter", "auto_augment")
 
 
@@ -58,67 +62,97 @@ def _inner_in_words(op: dict) -> str:
     return f": {', '.join(inner.get('name', inner['op']) for inner in op['ops'])}" if "ops" in op else ""
 
 
-def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable | None = None) -> NativePipeline:
+def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable | RangeTable | None = None,
+          looks_at_files: bool = False) -> NativePipeline:
     """The native form of a loader's pipeline, with the table `known` if it still is the right one. Raises NotNative, which
-    names every obstacle."""
+    names every obstacle; `looks_at_files`: the first one among the files, too, where there are others."""
     obstacles: list[str] = []
     if not auto_collation:
         obstacles.append("batch_size=None hands over single samples")
     if collate_fn is not default_collate:
         obstacles.append(f"collate_fn is {name_of(collate_fn)}, not torch's default")
-    folder, selection = _unwrap_subsets(dataset)
-    lowered = _lower_folder(folder, obstacles)
-    if lowered is None or obstacles:
-        raise NotNative("; ".join(obstacles))
-    files = known if known is not None and known.is_of(folder, selection) else FileTable(folder, selection)
-    source = {"kind": "image_files", "root": files.root, "files": files.count}
-    header = json.dumps({"version": 2, "pillow": _pillow(), **_pixel_limit(), "source": source, "ops": lowered.ops}, separators=(",", ":"))
+    innermost, selection = _unwrap_subsets(dataset, obstacles)
+    lowered = _lower_dataset(innermost, obstacles)
+    libraries = _libraries(obstacles) if lowered is not None else {}
+    files = known if type(known) is _kind_of_table(innermost) and known.is_of(innermost, selection) else None
+    if files is None and lowered is not None and (looks_at_files or not obstacles):
+        files = _table_of(innermost, selection, obstacles)
+    if lowered is None or files is None or obstacles:
+        raise NotNative(obstacles)
+    header = json.dumps({"version": 2, **libraries, "source": files.source, "ops": lowered.ops}, separators=(",", ":"))
     return NativePipeline(header.encode() + b"\n", files, *lowered.size, lowered.dtype)
 
 
-def _pillow() -> int:
-    """Pillow's major version: 13 changed which axis a resize does first."""
-    try:
-        return int(importlib.metadata.version("pillow").split(".")[0])
-    except (importlib.metadata.PackageNotFoundError, ValueError):
-        raise NotNative("PIL is not a released Pillow but another build of it") from None
-
-
-def _pixel_limit() -> dict[str, int]:
-    """Beyond it Pillow warns of an image or refuses it, so a native executor leaves it to Pillow."""
+def _libraries(obstacles: list[str]) -> dict[str, int]:
+    """What has to be known of Pillow: its major version, as 13 changed which axis a resize does first, and the number of pixels beyond
+    which it warns of an image or refuses it, so that a native executor leaves it to Pillow."""
     from PIL import Image
 
+    found = {}
+    try:
+        found["pillow"] = int(importlib.metadata.version("pillow").split(".")[0])
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        obstacles.append("PIL is not a released Pillow but another build of it")
     limit = Image.MAX_IMAGE_PIXELS
-    if limit is None:
-        return {}
-    if type(limit) is not int or not 0 < limit <= 2**53:
-        raise NotNative(f"PIL.Image.MAX_IMAGE_PIXELS is {limit!r}")
-    return {"max_image_pixels": limit}
+    if limit is not None and (type(limit) is not int or not 0 < limit <= 2**53):
+        obstacles.append(f"PIL.Image.MAX_IMAGE_PIXELS is {limit!r}")
+    elif limit is not None:
+        found["max_image_pixels"] = limit
+    return found
 
 
-def _unwrap_subsets(dataset: Any) -> tuple[Any, list[int] | None]:
+def _unwrap_subsets(dataset: Any, obstacles: list[str]) -> tuple[Any, list[int] | None]:
     """The innermost dataset and, if it was wrapped in torch's Subset, its indices in the order of the outermost."""
-    selection = None
+    selection: list[int] | None = None
+    bad = False
     while type(dataset) is Subset:
         try:
             indices = [int(index) for index in dataset.indices]
             selection = indices if selection is None else [indices[index] for index in selection]
         except (TypeError, ValueError, IndexError):
-            raise NotNative("a Subset's indices are not integers within its dataset") from None
+            bad = True
         dataset = dataset.dataset
-    return dataset, selection
+    if bad:
+        obstacles.append("a Subset's indices are not integers within its dataset")
+    return dataset, None if bad else selection
 
 
-def _lower_folder(folder: Any, obstacles: list[str]) -> Lowered | None:
-    """What the folder's transforms become; adds to `obstacles`."""
-    module = sys.modules.get("torchvision.datasets.folder")
-    if module is None or type(folder) is not module.ImageFolder:
-        obstacles.append(f"the dataset is a {name_of(type(folder))}, not torchvision's ImageFolder itself")
+def _table_of(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> FileTable | RangeTable | None:
+    try:
+        return _kind_of_table(dataset)(dataset, selection)
+    except NotNative as obstacle:
+        obstacles.append(str(obstacle))
         return None
+
+
+def _lower_dataset(dataset: Any, obstacles: list[str]) -> Lowered | None:
+    """What the dataset's transforms become; adds to `obstacles`."""
+    module = sys.modules.get("torchvision.datasets.folder")
+    if module is not None and type(dataset) is module.ImageFolder:
+        _check_folder(dataset, module, obstacles)
+    elif not _is_shards(dataset):
+        obstacles.append(f"the dataset is a {name_of(type(dataset))}, not torchvision's ImageFolder or sluice's TarShards itself")
+        return None
+    if dataset.target_transform is not None:
+        obstacles.append(f"target_transform {name_of(dataset.target_transform)} has no native form")
+    return lower_transform(dataset.transform, obstacles)
+
+
+def _is_shards(dataset: Any) -> bool:
+    module = sys.modules.get("sluice.shards")
+    return module is not None and type(dataset) is module.TarShards
+
+
+def _kind_of_table(dataset: Any) -> type:
+    if not _is_shards(dataset):
+        return FileTable
+    from sluice.range_table import RangeTable  # Needs numpy, which a trainer of files need not have.
+
+    return RangeTable
+
+
+def _check_folder(folder: Any, module: Any, obstacles: list[str]) -> None:
     if folder.loader not in (module.default_loader, module.pil_loader):
         obstacles.append(f"ImageFolder's loader is {name_of(folder.loader)}, not the default")
     if folder.loader is module.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
         obstacles.append("torchvision's image backend is not PIL")
-    if folder.target_transform is not None:
-        obstacles.append(f"target_transform {name_of(folder.target_transform)} has no native form")
-    return lower_transform(folder.transform, obstacles)

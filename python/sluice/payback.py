@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from sluice.accounting import Totals
 from sluice.notices import log
 
 WAIT_SHARE = 0.03
@@ -15,22 +16,34 @@ FORK_SECONDS = 0.2  # of num_workers processes, with their queues
 WARM_START_SECONDS = 0.5
 _RECENT_BATCHES = 8
 _LONG_WAIT_SECONDS = 3.0
+# A batch that takes this process longer is worth a fork's handing over, which takes 0.1 to 3 ms.
+_CHEAP_BATCH_SECONDS = 0.01
+# Beside new forks, until their waits count: the first ones contain the start.
+_COMPARED_BATCHES = 24
+_FORKS_HELP_SHARE = 0.9
 
 
 class Payback:
-    """Of one loader, over all its epochs. `pays` and `forks_pay` turn true once, and stay: what has been paid for is kept.
+    """Of one loader, over all its epochs. `pays` turns true once, and stays: what has been paid for is kept.
 
     A wait counts as far as it exceeds WAIT_SHARE of the loop's time. An executor pays once those excesses, and what the rest
     of the epoch is expected to add, come to the seconds that its start takes. Forks of the process pay as soon
-    as the rest, or as much again as has been, is expected to add what their start takes: one slow batch starts none."""
+    as the rest, or as much again as has been, is expected to add what their start takes: one slow batch starts none.
+
+    A cheap batch may take longer to hand over than to make. So waits beside forks are compared with those before, and forks that do
+    not help are given up. From then on only waits count that exceed what handing over takes."""
 
     def __init__(self, forks_at_once: bool = False) -> None:
         """`forks_at_once`: this process makes no batch, forks of it make the first one."""
         self.pays = False
         self.forks_at_once = forks_at_once
         self.forks_pay = forks_at_once
+        self._cheap_seconds: float | None = None  # A batch's wait before the forks with which waits are compared.
+        self._beside_forks = 0  # Batches since then.
+        self._handing_over_seconds = 0.0
         self._excess_seconds = 0.0
         self._recent: deque[float] = deque(maxlen=_RECENT_BATCHES)
+        self._recent_waits: deque[float] = deque(maxlen=_RECENT_BATCHES)
         self._batches = 0
         self._wait_seconds = 0.0
         self._loop_seconds = 0.0
@@ -41,24 +54,44 @@ class Payback:
         self._batches += 1
         self._wait_seconds += wait_seconds
         self._loop_seconds += wait_seconds + compute_seconds
-        excess_seconds = wait_seconds - WAIT_SHARE * (wait_seconds + compute_seconds)
+        excess_seconds = wait_seconds - max(WAIT_SHARE * (wait_seconds + compute_seconds), self._handing_over_seconds)
         self._excess_seconds = max(0.0, self._excess_seconds + excess_seconds)
         self._recent.append(excess_seconds)
+        self._recent_waits.append(wait_seconds)
+        if self._cheap_seconds is not None:
+            self._compare()
+            return
         # One slow batch, the first most often, says little of the next ones.
         if len(self._recent) >= 2 or wait_seconds >= _LONG_WAIT_SECONDS:
-            typical_seconds = sorted(self._recent)[(len(self._recent) - 1) // 2]
+            typical_seconds = _median(self._recent)
             expected_seconds = self._excess_seconds + max(0.0, typical_seconds) * batches_left
             if may_fork and not self.forks_pay and typical_seconds * max(batches_left, self._batches) >= FORK_SECONDS:
                 self.forks_pay = True
+                wait_alone_seconds = _median(self._recent_waits)
+                self._cheap_seconds = wait_alone_seconds if wait_alone_seconds < _CHEAP_BATCH_SECONDS else None
+                self._beside_forks = 0
                 self._forget()  # What executors would bring shows beside the forks.
                 return
             self.pays = self.pays or expected_seconds >= start_seconds
         if self.pays or self._batches == _RECENT_BATCHES:
             log.info("a loader's batches: %s", self.in_words())
 
+    def _compare(self) -> None:
+        """A batch has come from the forks of a loader whose batches are cheap."""
+        self._beside_forks += 1
+        if self._beside_forks < _COMPARED_BATCHES:
+            return
+        wait_alone_seconds, self._cheap_seconds = self._cheap_seconds, None
+        beside_seconds = _median(self._recent_waits)
+        if beside_seconds > _FORKS_HELP_SHARE * wait_alone_seconds:
+            self.forks_pay = False
+            self._handing_over_seconds = max(self._handing_over_seconds, beside_seconds, wait_alone_seconds)
+        self._forget()
+
     def _forget(self) -> None:
         self._excess_seconds = 0.0
         self._recent.clear()
+        self._recent_waits.clear()
 
     def in_words(self) -> str:
         """Where the loader's batches are made, and why."""
@@ -72,7 +105,30 @@ class Payback:
             return f"executors of the feeder make them, and until these are there {self._until_then()}: {waits}"
         if self.forks_pay:
             return f"forks of this process make them, as torch's own workers would, and no executor is started: {waits}"
-        return f"this process makes them, and no executor is started: {waits}"
+        unhelpful = " (its forks take longer to hand them over)" if self._handing_over_seconds > 0 else ""
+        return f"this process makes them{unhelpful}, and no executor is started: {waits}"
 
     def _until_then(self) -> str:
         return "forks of this process" if self.forks_at_once else "this process and its forks"
+
+
+class Scales:
+    """What each batch of one pass costs the loop. `here_seconds`: what the last batch took, if this process or a fork of it has made it."""
+
+    def __init__(self) -> None:
+        self.here_seconds: float | None = None
+        self._before_last = Totals()  # Of the loop's time.
+
+    def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool) -> None:
+        """`totals`: of the loop, now that it has computed with the last batch. The wait is that of the whole call, so it includes what handing
+        over takes in this thread; for the first batch, which the account leaves out, it is `here_seconds`."""
+        last = totals.since(self._before_last)
+        if self.here_seconds is not None:
+            wait_seconds = max(self.here_seconds, last.wait_seconds)
+            start_seconds = WARM_START_SECONDS if has_warm_feeder else START_SECONDS
+            payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, can_fork and not payback.forks_pay)
+        self.here_seconds, self._before_last = None, totals
+
+
+def _median(values: deque[float]) -> float:
+    return sorted(values)[(len(values) - 1) // 2]

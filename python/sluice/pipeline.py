@@ -67,6 +67,10 @@ class Pipeline:
     def executor(self) -> str:
         return "native" if self.native is not None else "python"
 
+    def in_words(self) -> tuple[str, ...]:
+        """The executor, and its operations or why there are none: pipelines for which that is equal cost alike."""
+        return (self.executor, *(self.native.operations_in_words() if self.native is not None else [self.reason]))
+
     def described(self) -> tuple[Description, bytes]:
         """The Python form as executors get it, and its state, both as of the first call. Raises NotSendable."""
         with self._lock:
@@ -169,6 +173,15 @@ def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None
     except NotNative as obstacle:
         return Pipeline(python, None, str(obstacle), loader.num_workers, previous)
     return Pipeline(python, native, "", loader.num_workers, sent=sent)
+
+
+def native_obstacles(loader: Any) -> list[str]:
+    """All that keeps the loader's pipeline in Python, apart from settings and state; none if nothing does."""
+    try:
+        lower(loader.dataset, loader.collate_fn, loader._auto_collation, looks_at_files=True)
+        return []
+    except NotNative as found:
+        return found.obstacles
 
 
 def _describe(python: PythonPipeline, previous: Description | None) -> tuple[Description, bytes]:

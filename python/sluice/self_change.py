@@ -8,8 +8,10 @@ A cache is no such change: what a container holds and an attribute that was None
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
+from collections import deque
 from collections.abc import Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -31,6 +33,7 @@ class Watch:
         """What it is to be compared with is its state now."""
         self._dataset = dataset
         self._before = dict(_attributes(dataset))
+        self._holders = {id(holder) for _, holder in _objects(dataset)}
 
     def changed(self) -> str:
         """The attribute that has changed since, as "Class.name"; "" if none."""
@@ -38,6 +41,14 @@ class Watch:
             if place in self._before and _differ(self._before[place][1], value):
                 return name
         return ""
+
+
+    def has_learnt(self) -> bool:
+        """Whether an object that it had then has got a plain value since, in an attribute that had none: a rank that it looked up, for
+        instance. What an object holds that came since, such as an open file, does not count."""
+        return any((*place, name) not in self._before and type(value) in _VALUES
+                   for place, holder in _objects(self._dataset) if id(holder) in self._holders
+                   for name, value in _members(holder))  # fmt: skip
 
 
 class FirstBatches:
@@ -63,22 +74,29 @@ class FirstBatches:
 
 def _attributes(dataset: Any) -> Iterator[tuple[tuple, tuple[str, Any]]]:
     """Values and tensors within the data set's objects: by the place where each was found, its name and itself."""
-    waiting: list[tuple[tuple, Any]] = [((), dataset)]
-    seen: set[int] = set()
     examined = 0
-    while waiting:
-        place, holder = waiting.pop(0)
-        if id(holder) in seen:
-            continue
-        seen.add(id(holder))
+    for place, holder in _objects(dataset):
         for name, value in _members(holder):
             examined += 1
             if examined > _MOST_ATTRIBUTES:
                 return
             if _is_compared(value):
                 yield (*place, name), (f"{type(holder).__name__}.{name}", value)
-            elif len(place) < _DEEPEST:
-                waiting.append(((*place, name), value))
+
+
+def _objects(dataset: Any) -> Iterator[tuple[tuple, Any]]:
+    """The data set and what it is made of, by the place where each was found; at most as many as may have attributes that are examined."""
+    waiting: deque[tuple[tuple, Any]] = deque([((), dataset)])
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_ATTRIBUTES:
+        place, holder = waiting.popleft()
+        if id(holder) in seen:
+            continue
+        seen.add(id(holder))
+        yield place, holder
+        if len(place) < _DEEPEST:
+            members = ((name, value) for name, value in _members(holder) if not _is_compared(value))
+            waiting.extend(((*place, name), value) for name, value in itertools.islice(members, _MOST_ATTRIBUTES))
 
 
 def _members(holder: Any) -> list[tuple[Any, Any]]:

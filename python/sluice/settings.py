@@ -20,7 +20,9 @@ class Settings:
     """`enabled`: Sluice may be used at all. `ahead`: batches are made before their epoch begins. `step_aside`: this process makes
     a Python pipeline's batches until an executor pays. `lazy_images`: executors decode PIL's JPEGs late and natively.
     `torch_randomness`: each virtual worker draws the numbers that torch's worker draws; otherwise every sample has a seed of its own.
-    `on_error`: what becomes of samples that fail, where the loader does not say it: `raise` or `skip`. `report`: the loaders are told at the end. Seconds and bytes as the names say; `threads` 0 means the cgroup's quota."""
+    `on_error`: what becomes of samples that fail, where the loader does not say it: `raise` or `skip`. `report`: the loaders are
+    told at the end; `explain`: with what was measured of them. `share_feeder`: the ranks of a host may have one feeder. Seconds
+    and bytes as the names say; `threads` 0 means the cgroup's quota."""
 
     enabled: bool = True
     lowering: bool = True
@@ -30,6 +32,8 @@ class Settings:
     torch_randomness: bool = False
     on_error: str = RAISE
     report: bool = False
+    share_feeder: bool = True
+    explain: bool = False
     feeder_socket: str | None = None
     feeder_binary: str | None = None
     threads: int = 0
@@ -51,6 +55,8 @@ class Settings:
             torch_randomness=_choice(env, "SLUICE_RANDOMNESS", ("sample", "torch")) == "torch",
             on_error=_choice(env, "SLUICE_ON_ERROR", POLICIES),
             report=_switch(env, "SLUICE_REPORT", "off"),
+            share_feeder=_switch(env, "SLUICE_SHARE_FEEDER"),
+            explain=_switch(env, "SLUICE_EXPLAIN", "off"),
             feeder_socket=env.get("SLUICE_FEEDER_SOCKET") or None,
             feeder_binary=env.get("SLUICE_FEEDER_BINARY") or None,
             threads=_number(env, "SLUICE_THREADS", 0, int),

@@ -1,4 +1,4 @@
-"""What `explain` says of the feeder's cache of source files (docs/designs/cache.md). The feeder reads the same two variables."""
+"""What `explain` says of the feeder's cache of source files (docs/designs/cache.md). The feeder reads the same variables."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = N
         return ""
     if not directory or not (most.isascii() and most.isdigit()) or int(most) == 0:
         return "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes)\n"
+    form = env.get("SLUICE_CACHE_FORM", "")
+    if form not in ("", "source", "transcoded"):
+        return f"source files: not cached (SLUICE_CACHE_FORM={form}: use source or transcoded)\n"
+    cached = "cached, JPEG transcoded," if form == "transcoded" else "cached"
     if settings.feeder_socket is not None:
-        return f"source files: cached by the feeder in {directory}, at most {_gigabytes(int(most))}\n"
-    return f"source files: cached in {directory}, {_gigabytes(_bytes_on_disk(Path(directory)))} of at most {_gigabytes(int(most))}\n"
+        return f"source files: {cached} by the feeder in {directory}, at most {_gigabytes(int(most))}\n"
+    return f"source files: {cached} in {directory}, {_gigabytes(_bytes_on_disk(Path(directory)))} of at most {_gigabytes(int(most))}\n"
 
 
 def _bytes_on_disk(directory: Path) -> int:

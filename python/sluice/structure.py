@@ -1,5 +1,6 @@
 """A batch as tensors plus structure. The tensors travel through the arena. The structure (dicts, lists, strings, named tuples ...) is a pickle in
-which tensor n is the persistent id n.
+which tensor n is the persistent id n. The id (n, shape, strides, offset) is a view of tensor n: so a tensor keeps its strides, and those that share
+memory share it again, as after torch's own way from a worker.
 
 Only plain, dense CPU tensors of the listed types take the fast way. All others (subclasses, sparse tensors, tensors that require gradients) are pickled
 whole, which is slower and always right.
@@ -42,6 +43,12 @@ def travels_in_arena(value: object) -> bool:
     )
 
 
+# The number of a carried tensor; shape, strides and offset of a view of it, in elements. Without an offset it is a copy with these strides.
+_View = tuple[int, tuple[int, ...], tuple[int, ...], "int | None"]
+_Id = int | _View
+_MOST_GAPS = 2  # How many times the elements of some tensors the memory may hold that is carried for them.
+
+
 @dataclass(frozen=True)
 class Stack:
     """The tensor that torch.stack makes of `tensors`, not made yet: its place is the batch's slot. Only within a batch that goes
@@ -71,40 +78,134 @@ def _is_carried(value: object) -> bool:
     return type(value) is Stack or travels_in_arena(value)
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether shape and bytes say all of it: contiguous, and no dimension of length 1 has a stride of its own."""
+    if not tensor.is_contiguous():
+        return False
+    if 1 not in tensor.shape:
+        return True
+    stride = 1
+    for size, found in zip(reversed(tensor.shape), reversed(tensor.stride()), strict=True):
+        if found != stride:
+            return False
+        stride *= size
+    return True
+
+
+def _is_whole(value: torch.Tensor | Stack) -> bool:
+    return type(value) is Stack or is_plain(value)
+
+
+def _views(tensors: list[torch.Tensor | Stack]) -> tuple[list[torch.Tensor | Stack], list[_Id]]:
+    """What has to be carried for `tensors`, and the persistent id of each. Plain ones that share no memory are carried as they are, with their numbers
+    as ids."""
+    of_memory: dict[Any, list[int]] = {}
+    for number, tensor in enumerate(tensors):
+        is_alone = type(tensor) is Stack or tensor.numel() == 0
+        of_memory.setdefault(("alone", number) if is_alone else (tensor.untyped_storage().data_ptr(), tensor.dtype), []).append(number)
+    if len(of_memory) == len(tensors) and all(map(_is_whole, tensors)):
+        return tensors, list(range(len(tensors)))
+    carried: list[torch.Tensor | Stack] = []
+    ids: list[_Id] = [0] * len(tensors)
+    for members in of_memory.values():
+        for group in _overlapping(tensors, members):
+            _carry_group(tensors, group, carried, ids)
+    return carried, ids
+
+
+def _overlapping(tensors: list[Any], members: list[int]) -> list[list[int]]:
+    """Divides tensors of one memory so that none overlaps one of another group."""
+    if len(members) == 1:
+        return [members]
+    groups: list[list[int]] = []
+    end = 0
+    for number in sorted(members, key=lambda number: tensors[number].storage_offset()):
+        if not groups or tensors[number].storage_offset() >= end:
+            groups.append([])
+        groups[-1].append(number)
+        end = max(end, tensors[number].storage_offset() + _reach(tensors[number]))
+    return groups
+
+
+def _carry_group(tensors: list[Any], group: list[int], carried: list[Any], ids: list[_Id]) -> None:
+    """Adds to `carried` and `ids` what these tensors, which overlap, need: the part of the memory that they use. A part that is mostly gaps is not
+    carried: then each comes by itself."""
+    if len(group) == 1 and _is_whole(tensors[group[0]]):
+        ids[group[0]] = len(carried)
+        carried.append(tensors[group[0]])
+        return
+    start = tensors[group[0]].storage_offset()
+    end = max(tensors[number].storage_offset() + _reach(tensors[number]) for number in group)
+    has_gaps = end - start > _MOST_GAPS * sum(tensors[number].numel() for number in group)
+    for number in group:
+        tensor = tensors[number]
+        ids[number] = (len(carried), tuple(tensor.shape), tensor.stride(), None if has_gaps else tensor.storage_offset() - start)
+        if has_gaps:
+            carried.append(tensor)
+    if not has_gaps:
+        carried.append(tensors[group[0]].as_strided((end - start,), (1,), start))
+
+
+def _reach(tensor: torch.Tensor) -> int:
+    """How many elements lie between the first and the last one of `tensor` in memory, these included."""
+    return 0 if tensor.numel() == 0 else 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
 class _Packer(_BasePickler):
-    def __init__(self, file: io.BytesIO) -> None:
+    def __init__(self, file: io.BytesIO, ids: list[_Id] | None = None) -> None:
+        """`ids`: instead of their numbers, of the tensors in the order in which they are met."""
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self.tensors: list[torch.Tensor | Stack] = []
         self._numbers: dict[int, int] = {}
+        self._ids = ids
 
-    def persistent_id(self, obj: Any) -> int | None:
+    def persistent_id(self, obj: Any) -> _Id | None:
         if not _is_carried(obj):
             return None
         # The same tensor twice in a batch stays one tensor, as it would through pickle.
         if id(obj) not in self._numbers:
             self._numbers[id(obj)] = len(self.tensors)
             self.tensors.append(obj)
-        return self._numbers[id(obj)]
+        number = self._numbers[id(obj)]
+        return number if self._ids is None else self._ids[number]
 
 
 class _Unpacker(pickle.Unpickler):
     def __init__(self, structure: bytes, tensors: list[torch.Tensor]) -> None:
         super().__init__(io.BytesIO(structure))
         self._tensors = tensors
+        self._views: dict[_View, torch.Tensor] = {}
 
     def persistent_load(self, pid: Any) -> torch.Tensor:
-        return self._tensors[pid]
+        if type(pid) is int:
+            return self._tensors[pid]
+        if pid not in self._views:
+            number, shape, strides, offset = pid
+            carried = self._tensors[number]
+            if offset is None:
+                self._views[pid] = torch.empty_strided(shape, strides, dtype=carried.dtype).copy_(carried)
+            else:
+                self._views[pid] = carried.as_strided(shape, strides, carried.storage_offset() + offset)
+        return self._views[pid]
 
 
 def pack(batch: Any) -> tuple[list[torch.Tensor | Stack], bytes]:
     """The batch's tensors and its pickled structure; that of a list of different tensors is empty, as with a native pipeline. Raises whatever
     pickling a user's object raises."""
     if type(batch) is list and all(map(_is_carried, batch)) and len(set(map(id, batch))) == len(batch):
-        return batch, b""
+        tensors, ids = _views(batch)
+        if ids == list(range(len(batch))):
+            return tensors, b""
+    packer, structure = _dumped(batch)
+    tensors, ids = _views(packer.tensors)
+    return tensors, structure if ids == list(range(len(tensors))) else _dumped(batch, ids)[1]
+
+
+def _dumped(batch: Any, ids: list[_Id] | None = None) -> tuple[_Packer, bytes]:
     file = io.BytesIO()
-    packer = _Packer(file)
+    packer = _Packer(file, ids)
     packer.dump(batch)
-    return packer.tensors, file.getvalue()
+    return packer, file.getvalue()
 
 
 def unpack(structure: bytes, tensors: list[torch.Tensor]) -> Any:

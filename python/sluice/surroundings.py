@@ -24,10 +24,10 @@ from sluice.settings import Settings
 _LOCAL_VARIABLES = ("PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "JE_ARROW_MALLOC_CONF")
 _OWN_PREFIX = "SLUICE"
 # What launchers tell each process about itself.
-_RANK_VARIABLES = {
+RANK_VARIABLES = {
     "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
     "SLURM_TASK_PID", "SLURMD_NODENAME", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_NODE_RANK",
-    "PMI_RANK", "PMIX_RANK", "JOB_COMPLETION_INDEX", "PET_NODE_RANK", "HOSTNAME", "POD_NAME", "POD_IP",
+    "PMI_RANK", "PMIX_RANK", "TORCHELASTIC_ERROR_FILE", "JOB_COMPLETION_INDEX", "PET_NODE_RANK", "HOSTNAME", "POD_NAME", "POD_IP",
 }
 
 
@@ -67,8 +67,12 @@ class Surroundings:
 
     def of_all_ranks(self) -> Surroundings:
         """Without what differs between the processes of one job."""
-        environment = {name: value for name, value in self.environment.items() if name not in _RANK_VARIABLES}
+        environment = {name: value for name, value in self.environment.items() if name not in RANK_VARIABLES}
         return replace(self, environment=environment)
+
+    def rank(self) -> frozenset[tuple[str, str]]:
+        """What tells the processes of one job apart."""
+        return frozenset((name, value) for name, value in self.environment.items() if name in RANK_VARIABLES)
 
     def enter(self) -> None:
         """Makes them this process's: for an executor, which has nothing of its own to lose."""

@@ -8,46 +8,43 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from typing import Any, TypeVar
 
 import torch.utils.data
-from torch.utils.data import IterableDataset, IterDataPipe, MapDataPipe
+from torch.utils.data import IterableDataset, MapDataPipe
 
 from sluice import checkpoint, frameworks, replay, report
+from sluice.advice import Site
 from sluice.ahead import Foresight
 from sluice.checkpoint import Progress
 from sluice.computation import untouched_process
+from sluice.cpu_quota import usable_cores
+from sluice.explanation import Explanation, Report
 from sluice.failures import KeepsState, NotSendable, TooLarge
 from sluice.feeder import NoFeeder, feeder_in_words, shared_connection
 from sluice.forks import can_fork
 from sluice.image_library import image_library_paths
 from sluice.iterable_iterator import IterableIterator
 from sluice.iterator import FeederIterator
+from sluice.measured import Measured
 from sluice.notices import say_once
+from sluice.offered import TorchInstead, check_offered, reasons_for_torch, state_kept
 from sluice.payback import Payback
-from sluice.pipeline import Pipeline, Sent, describe_loader
+from sluice.pipeline import Pipeline, Sent, describe_loader, native_obstacles
 from sluice.remaining import Announcement
 from sluice.settings import POLICIES, SKIP, Settings
 from sluice.shipment import Description
 from sluice.skipping import Skipped, SkippedSamples
 from sluice.source_cache import cache_in_words
 from sluice.surroundings import wants_lazy_images
-from sluice.worker_setup import only_seeds
 
 _MOST_COPY_BYTES = 16 << 20
 
 _T_co = TypeVar("_T_co", covariant=True)
 
 __all__ = ["DataLoader", "explain"]
-
-
-class _TorchInstead(Exception):
-    """torch's own implementation has to do it; `worth_saying` if the user may have expected otherwise."""
-
-    def __init__(self, reason: str, worth_saying: bool = True) -> None:
-        super().__init__(reason)
-        self.worth_saying = worth_saying
 
 
 class DataLoader(torch.utils.data.DataLoader[_T_co]):
@@ -69,6 +66,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     _sluice_foresight: Foresight | None = None
     _sluice_payback: Payback | None = None
     _sluice_skipped: SkippedSamples | None = None
+    _sluice_left = ""  # Why torch makes the batches of the last iterator, which has no account of them.
+    _sluice_measured: Measured | None = None
     on_error: str | None = None
 
     def __init__(self, *args: Any, snapshot_every_n_steps: int = 1, on_error: str | None = None, **kwargs: Any) -> None:
@@ -91,8 +90,9 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         the latest 10,000."""
         return list(self._sluice_skipped.latest) if self._sluice_skipped is not None else []
 
-    def explain(self) -> str:
-        """Which executor makes this loader's batches and why, in words."""
+    def explain(self) -> Report:
+        """Which executor makes this loader's batches and why, what they have cost so far, and what to do about the time that the loop
+        waits for them. A str, which notebooks show as a table."""
         return explain(self)
 
     def announce(self, *, epochs: int | None = None, batches: int | None = None) -> None:
@@ -114,6 +114,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         self._require_resumable("state_dict")
         if self._sluice_resume is not None:
             return checkpoint.save(self, self._sluice_resume)
+        if self._sluice_left:
+            raise _not_resumable("state_dict", self._sluice_left, replay.obstacle(self))
         return checkpoint.save(self, self._sluice_progress)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -130,12 +132,13 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def _get_iterator(self) -> Any:
         try:
             settings = Settings.from_environment()
-            _check_offered(self, settings)
+            check_offered(self, settings)
             if self._sluice_too_large is not None:
                 raise self._sluice_too_large
             frameworks.follow_transformers()
             connection = shared_connection(settings)
             pipeline = self._describe(settings)
+            self._sluice_measured = Measured.of(self._sluice_measured, pipeline.in_words())
             self._sluice_foresight = (self._sluice_foresight or Foresight()) if settings.ahead and not pipeline.is_sticky else None
             payback = self._payback(settings, pipeline)
             in_process = payback is not None and not payback.pays and not payback.forks_at_once
@@ -144,9 +147,11 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             iterator_class = IterableIterator if pipeline.is_iterable else FeederIterator
             batches = iterator_class(self, connection, pipeline, payback)
             self._sluice_kept = pipeline.kept
-            self._note("served natively" if pipeline.native is not None else f"served in Python: {pipeline.reason}")
+            self._sluice_left = ""
+            explanation = _explanation(self, settings, pipeline, self._sluice_measured) if settings.explain else None
+            self._note("served natively" if pipeline.native is not None else f"served in Python: {pipeline.reason}", explanation)
             return batches
-        except (_TorchInstead, NoFeeder, NotSendable) as reason:
+        except (TorchInstead, NoFeeder, NotSendable) as reason:
             if self._sluice_resume is not None and not self._resumes_in_torch():
                 raise RuntimeError(f"the loaded state cannot be resumed by torch's own workers: {reason}") from None
             if isinstance(reason, TooLarge):
@@ -155,7 +160,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
                 say_once(logging.WARNING, f"samples that fail are raised and not skipped, as torch itself makes the batches: {reason}")
             elif getattr(reason, "worth_saying", True):
                 say_once(logging.WARNING, f"using torch's own workers: {reason}")
-            self._note(f"left to torch: {reason}")
+            self._sluice_left = "" if self._resumes_in_torch() else str(reason)
+            self._note(f"left to torch: {reason}", _left_to_torch(str(reason)) if settings.explain else None)
             return self._leave_to_torch(_on_error(self, settings) == SKIP and self._skips_here())
 
     def _leave_to_torch(self, leaves_out_failures: bool) -> Any:
@@ -165,17 +171,17 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     def _resumes_in_torch(self) -> bool:
         return Settings.from_environment().enabled and not replay.obstacle(self)
 
-    def _note(self, outcome: str) -> None:
-        report.note(self, outcome)
+    def _note(self, outcome: str, explanation: Explanation | None) -> None:
+        report.note(self, outcome, explanation)
 
     def _describe(self, settings: Settings) -> Pipeline:
-        """The present pipeline. Raises NotSendable, and _TorchInstead if only torch's workers can keep its state."""
+        """The present pipeline. Raises NotSendable, and TorchInstead if only torch's workers can keep its state."""
         pipeline = _describe(self, settings)
         if pipeline.is_iterable:
             if _on_error(self, settings) == SKIP:
                 say_once(logging.WARNING, f"samples of {type(self.dataset).__name__} that fail are raised and not skipped: the data set is iterable")
             if self._sluice_resume is not None and self._sluice_resume.begun and self._sluice_resume.streams is None:
-                raise _TorchInstead("the loaded state was made with torch's own workers, which count no streams")
+                raise TorchInstead("the loaded state was made with torch's own workers, which count no streams")
             return pipeline
         try:
             pipeline.registration(1, 1)
@@ -184,7 +190,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             pipeline = _describe(self, settings)
         if pipeline.is_sticky:
             if self.persistent_workers:
-                raise _TorchInstead(f"{pipeline.reason}, and persistent workers go on over all epochs")
+                raise TorchInstead(f"{pipeline.reason}, and persistent workers go on over all epochs")
             say_once(logging.WARNING, f"{pipeline.reason}; virtual workers beside this process make the batches, no data worker does")
         return pipeline
 
@@ -222,36 +228,72 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         if self._resumes_in_torch():
             return
         try:
-            _check_offered(self, Settings.from_environment())
-        except _TorchInstead as reason:
-            why = "; ".join(filter(None, (str(reason), replay.obstacle(self))))
-            raise RuntimeError(f"{method} needs a loader that Sluice serves, and this one is torch's own: {why}") from None
+            check_offered(self, Settings.from_environment())
+        except TorchInstead as reason:
+            raise _not_resumable(method, str(reason), replay.obstacle(self)) from None
 
 
-def explain(loader: torch.utils.data.DataLoader) -> str:
-    """Which executor would make the batches of `loader` and why, in words. Starts nothing."""
+def _not_resumable(method: str, *reasons: str) -> RuntimeError:
+    return RuntimeError(f"{method} needs a loader that Sluice serves, and this one is torch's own: {'; '.join(filter(None, reasons))}")
+
+
+def explain(loader: torch.utils.data.DataLoader) -> Report:
+    """Which executor makes, or would make, the batches of `loader` and why: every obstacle to native execution, what the operations
+    have cost so far, and what would make the loop wait less (sluice.advice). A text, which notebooks show as a table. Starts nothing."""
     settings = Settings.from_environment()
-    try:
-        _check_offered(loader, settings)
-    except _TorchInstead as reason:
-        return f"executor: torch's own ({reason})"
+    reasons = reasons_for_torch(loader, settings)
+    if reasons:
+        return _left_to_torch("; ".join(reasons)).report()
+    if feeder_in_words(settings) is None:
+        return _left_to_torch("there is no feeder: no SLUICE_FEEDER_SOCKET, no SLUICE_FEEDER_BINARY, no bundle").report()
+    return _explanation(loader, settings, _describe(loader, settings), _measured_of(loader)).report()
+
+
+def _left_to_torch(reason: str) -> Explanation:
+    return Explanation([f"executor: torch's own ({reason})"])
+
+
+def _measured_of(loader: Any) -> Measured:
+    """Also of a loader of torch's class that is served all the same."""
+    if not isinstance(loader, DataLoader) and (attached := sys.modules.get("sluice.attached")):
+        loader = attached.known(loader)
+    return getattr(loader, "_sluice_measured", None) or Measured()
+
+
+def _explanation(loader: Any, settings: Settings, pipeline: Pipeline, measured: Measured) -> Explanation:
     served = feeder_in_words(settings)
-    if served is None:
-        return "executor: torch's own (there is no feeder: no SLUICE_FEEDER_SOCKET, no SLUICE_FEEDER_BINARY, no bundle)"
-    pipeline = _describe(loader, settings)
+    dataset, collate_fn = type(loader.dataset).__name__, getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__)
+    return Explanation(
+        [line.rstrip() for line in _head(loader, settings, pipeline).splitlines()],
+        f"feeder: {served}",
+        measured,
+        Site(loader.num_workers, not pipeline.is_sticky, usable_cores() if settings.feeder_socket is None else None),
+        pipeline.native,
+        (f"{dataset}, its samples", f"{collate_fn}, their batch"),
+        pipeline.native is None and not pipeline.is_iterable,
+    )
+
+
+def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
     if pipeline.is_iterable:
-        streams = f"by {loader.num_workers} streams, one for each worker"
-        return f"executor: python, {streams}\n  because {pipeline.reason}\n{_images_in_words()}feeder: {served}"
+        return f"executor: python, by {loader.num_workers} streams, one for each worker\n  because {pipeline.reason}\n{_images_in_words()}"
     skips = "  samples that fail are left out of their batches\n" if pipeline.leaves_out_failures else ""
+    if pipeline.native is not None:
+        n = pipeline.native
+        dtype = str(n.image_dtype).removeprefix("torch.")
+        batch = f"[n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
+        operations = "".join(f"    {line}\n" for line in n.operations_in_words())
+        return f"executor: native\n  {n.samples} JPEG files -> images {batch}\n  by the native operations\n{operations}{skips}{cache_in_words(settings)}"
+    obstacles = native_obstacles(loader)
     if pipeline.is_sticky:
-        return f"executor: python, by virtual workers beside this process\n  because {pipeline.reason}\n{skips}{_images_in_words()}feeder: {served}"
-    if pipeline.native is None:
-        return f"executor: python\n  not native because {pipeline.reason}\n{skips}{_images_in_words()}feeder: {served}"
-    n = pipeline.native
-    dtype = str(n.image_dtype).removeprefix("torch.")
-    batch = f"[n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
-    operations = "".join(f"    {line}\n" for line in n.operations_in_words())
-    return f"executor: native\n  {n.samples} JPEG files -> images {batch}\n  by the native operations\n{operations}{skips}{cache_in_words(settings)}feeder: {served}"
+        either = _because("not native either because", obstacles) if obstacles else ""
+        return f"executor: python, by virtual workers beside this process\n  because {pipeline.reason}\n{either}{skips}{_images_in_words()}"
+    obstacles = obstacles if settings.lowering else [pipeline.reason, *obstacles]
+    return f"executor: python\n{_because('not native because', obstacles)}{skips}{_images_in_words()}"
+
+
+def _because(words: str, reasons: list[str]) -> str:
+    return f"  {words} {reasons[0]}\n" if len(reasons) == 1 else f"  {words}\n" + "".join(f"    {reason}\n" for reason in reasons)
 
 
 def _images_in_words() -> str:
@@ -259,7 +301,7 @@ def _images_in_words() -> str:
 
 
 def _load(pipeline: Pipeline) -> None:
-    """Loads the copy that this process makes its first batches from. Raises NotSendable, and _TorchInstead for user objects
+    """Loads the copy that this process makes its first batches from. Raises NotSendable, and TorchInstead for user objects
     that can be pickled but not unpickled: torch's workers are forked and need neither."""
     try:
         with untouched_process():
@@ -267,51 +309,14 @@ def _load(pipeline: Pipeline) -> None:
     except NotSendable:
         raise
     except Exception as error:
-        raise _TorchInstead(f"the dataset, its transforms or collate_fn cannot be unpickled ({type(error).__name__}: {error})") from None
-
-
-def _check_offered(loader: Any, settings: Settings) -> None:
-    """Raises _TorchInstead for what Sluice does not serve."""
-    if loader.num_workers == 0:
-        raise _TorchInstead("num_workers is 0: batches are made in this process, as asked", worth_saying=False)
-    if not settings.enabled:
-        raise _TorchInstead("SLUICE is off", worth_saying=False)
-    if isinstance(loader.dataset, (IterDataPipe, MapDataPipe)):
-        raise _TorchInstead("datapipes are not offered")
-    if isinstance(loader.dataset, IterableDataset):
-        _check_iterable(loader)
-    if loader.multiprocessing_context is not None:
-        raise _TorchInstead("multiprocessing_context asks for processes of a particular kind")
-    if loader.prefetch_factor == 0:
-        raise _TorchInstead("prefetch_factor is 0")
-    if loader.persistent_workers and _state_kept(loader):
-        raise _TorchInstead(f"{_state_kept(loader)}, and persistent workers keep that over all epochs")
-
-
-def _check_iterable(loader: Any) -> None:
-    """Raises _TorchInstead for loaders of iterable data sets that are no streams."""
-    if loader.persistent_workers:
-        raise _TorchInstead("persistent workers keep their copies of an iterable data set over all epochs")
-    if not getattr(loader, "in_order", True):
-        raise _TorchInstead("with in_order=False the streams of an iterable data set have no order")
-
-
-def _state_kept(loader: Any) -> str:
-    """The state that each worker must keep for itself, as far as it is known before the data set is pickled; "" if none."""
-    if isinstance(loader.dataset, IterableDataset):
-        return "the data set is iterable: each worker reads its own copy, from the first batch to the last"
-    function = loader.worker_init_fn
-    if function is None or only_seeds(function):
-        return getattr(loader, "_sluice_state_found", "")
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"worker_init_fn {name} may do more than give each worker a seed of its own"
+        raise TorchInstead(f"the dataset, its transforms or collate_fn cannot be unpickled ({type(error).__name__}: {error})") from None
 
 
 def _describe(loader: Any, settings: Settings) -> Pipeline:
     """How executors would make the loader's batches. Pickles nothing."""
     kept = getattr(loader, "_sluice_kept", None)
     on_error = _on_error(loader, settings)
-    pipeline = describe_loader(loader, settings.lowering, kept, _state_kept(loader), on_error)
+    pipeline = describe_loader(loader, settings.lowering, kept, state_kept(loader), on_error)
     if settings.torch_randomness and not pipeline.is_sticky and (pipeline.native is None or pipeline.native.draws):
         return describe_loader(loader, False, kept, "SLUICE_RANDOMNESS is torch", on_error)
     return pipeline

@@ -7,17 +7,17 @@ So it draws the very numbers that torch's worker draws. One that is lost is rebu
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data._utils import worker as torch_worker
 
-from sluice.collation import collate
+from sluice.collation import Collation
 from sluice.generators import ProcessGenerators
 from sluice.history import batches_of
 from sluice.iterable import Reader, StreamEnd
+from sluice.laps import Laps
 from sluice.settings import SKIP
 from sluice.skipping import leave_out_failures
 
@@ -41,13 +41,16 @@ class VirtualWorker:
         self._generators: ProcessGenerators | None = None  # What it has put aside.
         self._start_error: Exception | None = None
         self._made_batches = 0
+        self._collate = Collation(pipeline.collate_fn, pipeline.auto_collation)
         self._reader: Reader | None = None  # Of an iterable data set.
 
-    def make(self, request: BatchRequest, history: bytes) -> Any:
-        """The batch, or what stands for it. `history`: those that come before it, as sluice.history has them; what this worker has not made of them
-        it makes first. Of a stream, the number of the request says how many those are. Raises whatever the user's code raises."""
+    def make(self, request: BatchRequest, history: bytes, laps: Laps) -> Any:
+        """The batch, or the StreamEnd or Reduced in its place. `history`: those that come before it, as sluice.history has them;
+        what this worker has not made of them it makes first. `laps`: of all these. Of a stream, the number of the request says
+        how many come before. Raises whatever the user's code raises."""
         if self._pipeline.iterable and not request.indices:
             return StreamEnd()  # It is known to have ended.
+        self._collate.laps = laps
         before = request.seq // request.num_workers
         with self._at_work():
             if self._made_batches < before:
@@ -71,7 +74,7 @@ class VirtualWorker:
             raise self._start_error
         pipeline, dataset = self._pipeline, self._pipeline.dataset
         if self._reader is not None:
-            return self._reader.fetch(keys)
+            return self._reader.fetch(keys, self._collate.laps)
         if pipeline.on_error == SKIP:
             return self._next_without_failures(keys)
         if not pipeline.auto_collation:
@@ -80,14 +83,13 @@ class VirtualWorker:
             data = dataset.__getitems__(keys)
         else:
             data = [dataset[key] for key in keys]
-        return collate(pipeline.collate_fn, pipeline.auto_collation, data)
+        return self._collate(data)
 
     def _next_without_failures(self, keys: list) -> Any:
         pipeline, info = self._pipeline, self._info
         number = info.id + info.num_workers * (self._made_batches - 1)
         at_once = pipeline.auto_collation and bool(getattr(pipeline.dataset, "__getitems__", None))
-        collate_all = functools.partial(collate, pipeline.collate_fn, pipeline.auto_collation)
-        return leave_out_failures(pipeline.dataset, number, keys, pipeline.auto_collation, at_once, lambda place: None, collate_all)
+        return leave_out_failures(pipeline.dataset, number, keys, pipeline.auto_collation, at_once, lambda place: None, self._collate)
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ makes one batch at a time, and has faults on demand. Native pipelines are run by
 
 from __future__ import annotations
 
+import io
 import json
 import multiprocessing
 import os
@@ -11,6 +12,7 @@ import select
 import socket
 import struct
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ class Faults:
     no_room: int = 0                   # Answers so many requests by saying that the loop keeps too many batches.
     hang_up: bool = False              # Closes the connection at each request, without an answer.
     fail_native: bool = False          # Answers every request of a native pipeline with an error.
+    tells_costs: bool = True           # In its answers; older feeders do not.
     keep_answering_closed: bool = False  # Computes and sends batches for streams that have been closed.
 
 
@@ -88,6 +91,8 @@ def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
     """Of a native pipeline: its JSON, and its files as (path, label)."""
     header, _, table = blob.partition(b"\n")
     spec = json.loads(header)
+    if spec["source"]["kind"] == "file_ranges":
+        return spec, read_ranges(spec["source"], table)
     count = spec["source"]["files"]
     run_count, directories_bytes, names_bytes = struct.unpack_from("<QQQ", table)
     labels = struct.unpack_from(f"<{count}q", table, 24)
@@ -102,18 +107,34 @@ def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
     return spec, files
 
 
+def read_ranges(source: dict, table: bytes) -> list[tuple[tuple, int]]:
+    """Of a native pipeline over ranges of files: ((path, offset, length, bytes of the file, its modification), label) of each sample."""
+    samples, files = source["samples"], source["files"]
+    numbers = struct.unpack_from(f"<{samples}q{samples}Q{files}Q{files}q{samples}I{samples}I", table)
+    lengths = iter((samples, samples, files, files, samples, samples))
+    columns, rest = [], numbers
+    for length in lengths:
+        columns.append(rest[:length])
+        rest = rest[length:]
+    labels, offsets, file_bytes, modified, sample_bytes, file_numbers = columns
+    names = table[24 * samples + 16 * files :].decode().split("\0")[:-1]
+    return [((names[file], offsets[sample], sample_bytes[sample], file_bytes[file], modified[file]), labels[sample])
+            for sample, file in enumerate(file_numbers)]
+
+
 class _NativeFolder(torch.utils.data.Dataset):
     """A native spec run by torchvision."""
 
     def __init__(self, specification: bytes) -> None:
+        from PIL import Image
         from torchvision import transforms
         from torchvision.datasets.folder import pil_loader
         from torchvision.transforms import InterpolationMode, v2
 
         spec, files = read_specification(specification)
 
-        self._load = pil_loader
-        self._root, self._files = spec["source"]["root"], files
+        self._load, self._open = pil_loader, Image.open
+        self._root, self._files = spec["source"].get("root"), files
         makers = {
             "decode_rgb": lambda op: [],
             "random_resized_crop": lambda op: [transforms.RandomResizedCrop(op["size"], op["scale"], op["ratio"])],
@@ -147,8 +168,15 @@ class _NativeFolder(torch.utils.data.Dataset):
         self._transform = transforms.Compose(steps)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        path, label = self._files[index]
-        return self._transform(self._load(os.path.join(self._root, path))), label
+        place, label = self._files[index]
+        if self._root is not None:
+            return self._transform(self._load(os.path.join(self._root, place))), label
+        path, offset, length, file_bytes, modified = place
+        if (os.stat(path).st_size, os.stat(path).st_mtime_ns) != (file_bytes, modified):
+            raise OSError(f"{path} has changed")
+        with open(path, "rb") as file:
+            file.seek(offset)
+            return self._transform(self._open(io.BytesIO(file.read(length))).convert("RGB")), label
 
 
 class _Server:
@@ -227,8 +255,18 @@ class _Server:
             self._send({"type": "error", **about, **fields}, blob)
             return True
         for _ in range(2 if self._faults.send_twice and len(self._free) > 1 else 1):
-            self._send_batch(about, tensors, b"" if executor == "native" else structure)
+            self._send_batch(about, tensors, b"" if executor == "native" else structure, self._costs(executor, computation, len(request["indices"])))
         return self._still_connected()
+
+    def _costs(self, executor: str, computation: Computation, samples: int) -> dict:
+        """What the answer says of them: of native batches, numbers that tests can expect."""
+        if not self._faults.tells_costs:
+            return {"seconds": 0.0}
+        if executor == "python":
+            return {"seconds": 0.0, "ops": computation.laps.costs(), "blocked_seconds": 0.0}
+        parts = [["read", 1e-3 * samples, 1000 * samples], ["decode", 4e-3 * samples, 5000 * samples],
+                 ["resample", 2e-3 * samples, 2000 * samples], ["finish", 1e-3 * samples, 8000 * samples]]
+        return {"seconds": 1e-2 * samples, "ops": parts, "blocked_seconds": 0.0}
 
     def _still_connected(self) -> bool:
         faults = self._faults
@@ -241,7 +279,7 @@ class _Server:
         faults.drop_after = 2
         return False
 
-    def _send_batch(self, about: dict, tensors: list[torch.Tensor], structure: bytes) -> None:
+    def _send_batch(self, about: dict, tensors: list[torch.Tensor], structure: bytes, costs: dict) -> None:
         copy = len(self._free) == 1
         slot = self._free.popleft()
         descriptors, nbytes = layout(tensors)
@@ -253,7 +291,7 @@ class _Server:
                 target.view(tensor.shape).copy_(tensor)
         self.held.append(slot)
         message = {"type": "batch", **about, "slot": slot, "copy": copy, "tensors": descriptors}
-        self._send({**message, "seconds": 0.0, "placement": "local"}, structure)
+        self._send({**message, "placement": "local", **costs}, structure)
 
     def _send(self, message: dict, blob: bytes = b"") -> None:
         self._socket.sendall(encode(message, blob))
@@ -313,7 +351,8 @@ class _Server:
         self._records["closed"].append(message["stream"])
 
 
-def _serve(path: str, control: Any, faults: Faults) -> None:
+def _serve(path: str, control: Any, faults: Faults, may_end: Callable[[], bool] = lambda: False) -> None:
+    """Until the other end of `control` is closed, or `may_end` says so when the last client has gone."""
     torch.set_num_threads(1)
     records: dict = {"requests": [], "progress": {}, "closed": [], "pipelines": [], "opens": 0, "connections": 0, "forgotten": 0, "histories": 0}
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -325,7 +364,7 @@ def _serve(path: str, control: Any, faults: Faults) -> None:
         del servers[connected]
         connected.close()
 
-    while True:
+    while servers or "hello" not in records or not may_end():
         busy = any(server.busy for server in servers.values())
         ready, _, _ = select.select([listener, control, *servers], [], [], 0 if busy else None)
         for source in ready:

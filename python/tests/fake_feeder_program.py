@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 
 from fake_feeder import Faults, _serve  # noqa: E402
+from sluice.shared_feeder import _locked  # noqa: E402
 
 _PR_SET_PDEATHSIG = 1
 
@@ -28,7 +30,7 @@ class _NoControl:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for option in ("--socket", "--threads", "--arena-bytes", "--metrics-address", "--python-path"):
+    for option in ("--socket", "--threads", "--arena-bytes", "--metrics-address", "--python-path", "--ranks", "--exit-without-clients"):
         parser.add_argument(option)
     for switch in ("--insecure", "--exit-with-parent", "--threads-by-loaders"):
         parser.add_argument(switch, action="store_true")
@@ -37,7 +39,16 @@ def main() -> None:
         sys.exit("the fake feeder was told to fail")
     if arguments.exit_with_parent:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    _serve(arguments.socket, _NoControl(), Faults())
+    lock = arguments.exit_without_clients
+    _serve(arguments.socket, _NoControl(), Faults(), lambda: lock is not None and _has_removed(Path(lock).parent))
+
+
+def _has_removed(folder: Path) -> bool:
+    """As the real one does; but one that does not get the lock waits for a client to come."""
+    if _locked(folder) is None:
+        return False
+    shutil.rmtree(folder)
+    return True
 
 
 if __name__ == "__main__":

@@ -125,6 +125,39 @@ def test_a_users_own_way_to_stack_is_kept(monkeypatch):
     assert collate(None, True, [torch.rand(2)] * 3, stacks=True) == 3
 
 
+# Batches of a collate_fn of the user's, and how many elements travel.
+VIEWS = {
+    "transposed": (lambda t: t[:4].t(), 24),
+    "channels last": (lambda t: torch.arange(48.0).view(2, 3, 2, 4).to(memory_format=torch.channels_last), 48),
+    "one channel, channels last": (lambda t: torch.arange(8.0).view(1, 1, 2, 4).to(memory_format=torch.channels_last), 8),
+    "expanded": (lambda t: t[:1].expand(5, 6), 6),
+    "every other column": (lambda t: t[:, ::2], 59),
+    "one column": (lambda t: t[:, 2], 10),
+    "of no elements": (lambda t: t[:0], 0),
+    "inputs and targets": (lambda t: {"inputs": t[:, :-1], "targets": t[:, 1:]}, 60),
+    "a part and the whole": (lambda t: [t[3], t], 60),
+    "rows in another order": (lambda t: [t[5], t[1], t[3]], 18),
+    "columns far apart": (lambda t: (t[:, 0], t[:, 5]), 20),
+    "read as another type": (lambda t: (t, t.view(torch.int32)), 120),
+    "one twice": (lambda t: [t.t(), t.t()] + [t[:, 1:]] * 2, 60),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_tensors_keep_their_strides_and_what_they_share(name):
+    make, elements = VIEWS[name]
+    batch = make(torch.arange(60.0).view(10, 6))
+    found = through_a_slot(batch)
+    members = lambda of: list(of.values()) if isinstance(of, dict) else [of] if isinstance(of, torch.Tensor) else list(of)
+    assert equal(found, batch)
+    assert [tensor.stride() for tensor in members(found)] == [tensor.stride() for tensor in members(batch)]
+    assert sum(tensor.numel() for tensor in pack(batch)[0]) == elements
+    if name in ("inputs and targets", "a part and the whole", "one twice"):
+        for of in (batch, found):
+            members(of)[0].fill_(-1.0)
+        assert equal(found, batch)
+
+
 FAULTS = """
 import ctypes, resource, sys, torch
 from sluice.heap import keep_freed_memory

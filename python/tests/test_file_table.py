@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from types import SimpleNamespace
 
@@ -24,7 +25,7 @@ def folder_of(samples, root="/data"):
 
 
 def files_of(table):
-    return read_specification(b'{"source": {"files": %d}}\n' % table.count + table.blob)[1]
+    return read_specification(json.dumps({"source": table.source}).encode() + b"\n" + table.blob)[1]
 
 
 MANY = [(f"/data/class{number // 50}/image{number}.JPEG", number // 50) for number in range(1000)]

@@ -14,7 +14,7 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data._utils import worker as torch_worker
 
-import sluice.iterator
+import sluice.payback
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Failing, Mixed, Numbers, OwnError
 from sluice import feeder
@@ -107,6 +107,57 @@ def test_executors_pay_at_once_where_nothing_can_be_forked():
     assert payback.pays and not payback.forks_pay
 
 
+CHEAP_BESIDE_FORKS = {
+    # The waits beside forks of a loader whose batches take 0.4 ms in its own process: whether the forks are kept.
+    "handing over takes longer than making": ([0.0015] * 24, False),
+    "handing over takes as long": ([0.0004] * 24, False),
+    "handing over takes half of it": ([0.0002] * 24, True),
+    "the start is slow": ([0.1] * 16 + [0.0002] * 8, True),
+    "it is not known yet": ([0.1] * 23, True),
+}
+
+
+def beside_forks_of_cheap_batches(waits) -> Payback:
+    payback = Payback()
+    for wait_seconds in [0.0004] * 2 + waits:
+        payback.note(wait_seconds, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay)
+    return payback
+
+
+@pytest.mark.parametrize("case", CHEAP_BESIDE_FORKS)
+def test_forks_are_given_up_that_take_longer_than_the_batches(case):
+    waits, kept = CHEAP_BESIDE_FORKS[case]
+    payback = beside_forks_of_cheap_batches(waits)
+    assert payback.forks_pay == kept and not payback.pays
+
+
+def test_forks_that_were_given_up_are_tried_again_once_batches_become_dear():
+    payback = beside_forks_of_cheap_batches([0.0015] * 24)
+    for _ in range(20_000):
+        payback.note(0.0015, 0.001, 10_000, START_SECONDS, may_fork=True)
+    assert not payback.forks_pay and not payback.pays
+    assert "forks take longer" in payback.in_words()
+    for _ in range(8):
+        payback.note(0.02, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay)
+    assert payback.forks_pay
+
+
+@pytest.mark.parametrize("arguments", [{}, {"persistent_workers": True}, {"prefetch_factor": 1}], ids=str)
+def test_a_loop_goes_on_alone_after_its_forks(make_fake, arguments):
+    make_fake()
+    expected, running = made_by_executors(**arguments), children()
+    loader = loader_with_forks(**arguments)
+    made = []
+    for epoch in range(2):
+        for number, batch in enumerate(loader):
+            loader._sluice_payback.forks_pay = (epoch, number) < (0, 4)
+            made.append([tensor.clone() for tensor in batch])
+            if (epoch, number) == (0, 1):
+                assert children() > running
+    assert equal(expected, made)
+    eventually(lambda: children() <= running)
+
+
 ORDERS = [{}, {"in_order": False}] if TORCH_HAS_IN_ORDER else [{}]
 
 
@@ -155,7 +206,7 @@ class Waiting(Numbers):
 def test_a_loop_that_waits_gets_forks_by_itself(make_fake, monkeypatch):
     make_fake()
     for start in ("START_SECONDS", "WARM_START_SECONDS"):  # However slow this machine is, no executor pays.
-        monkeypatch.setattr(sluice.iterator, start, 1e6)
+        monkeypatch.setattr(sluice.payback, start, 1e6)
     loader = DataLoader(Waiting(160), batch_size=4, num_workers=4)
     seen = torch.cat(list(loader))
     assert seen[:, 0].tolist() == list(range(160))

@@ -27,6 +27,7 @@ from sluice.computation import PythonPipeline
 from sluice.generators import StateError
 from sluice.iterable import Reader, StreamEnd, Streams
 from sluice.iterable_iterator import IterableIterator
+from sluice.laps import Laps
 from sluice.payback import Payback
 from sluice.torch import DataLoader
 from test_loader import equal
@@ -366,7 +367,7 @@ class Restarts(IterableDataset):
 @pytest.mark.parametrize("auto_collation", [False, True])
 def test_an_ended_stream_stays_so(auto_collation):
     reader = Reader(PythonPipeline(Restarts(), list if auto_collation else None, auto_collation, iterable=True))
-    answers = [reader.fetch([0, 1]) for _ in range(3)]
+    answers = [reader.fetch([0, 1], Laps()) for _ in range(3)]
     assert answers[0] == ([1] if auto_collation else 1) and [type(answer) for answer in answers[1:]] == [StreamEnd, StreamEnd]
 
 

@@ -152,9 +152,9 @@ def test_the_account_splits_time_between_computing_and_waiting():
 
 def test_settings_are_read():
     env = {"SLUICE": "off", "SLUICE_LOWERING": "0", "SLUICE_THREADS": "3", "SLUICE_ARENA_BYTES": "4096",
-           "SLUICE_FEEDER_SOCKET": "", "SLUICE_LOSS_PATIENCE_SECONDS": "1.5"}
+           "SLUICE_FEEDER_SOCKET": "", "SLUICE_SHARE_FEEDER": "off", "SLUICE_LOSS_PATIENCE_SECONDS": "1.5"}
     assert Settings.from_environment(env) == Settings(
-        enabled=False, lowering=False, threads=3, arena_bytes=4096, loss_patience_seconds=1.5)
+        enabled=False, lowering=False, threads=3, arena_bytes=4096, share_feeder=False, loss_patience_seconds=1.5)
     assert Settings.from_environment({}) == Settings()
 
 

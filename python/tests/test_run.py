@@ -32,6 +32,19 @@ def with_and_without(arguments: list, cwd: Path, **variables: str) -> tuple[tupl
     return plain, run(["-m", "sluice", *arguments], cwd=cwd, PYTHONPATH=os.pathsep.join(filter(None, [path, str(PACKAGE)])), **variables)
 
 
+KEPT = """import torch, sluice.torch
+loader = sluice.torch.DataLoader(torch.utils.data.TensorDataset(torch.arange(8)), num_workers=1, persistent_workers=True)
+batches = iter(loader)
+next(batches)
+"""
+
+
+@pytest.mark.skipif(REAL_BINARY is None, reason="SLUICE_FEEDER_BINARY is not set")
+def test_a_process_ends_without_a_word_while_it_has_an_iterator(tmp_path):
+    (tmp_path / "train.py").write_text(KEPT)
+    assert run(["train.py"], cwd=tmp_path, PYTHONPATH=str(PACKAGE), SLUICE_FEEDER_BINARY=str(REAL_BINARY)) == (0, "", "")
+
+
 TELLS = """import sys
 print(__name__, __file__, sys.argv, sys.path[0], sys.flags.dev_mode, type(sys.modules['__main__']), flush=True)
 """

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.data import Dataset
 
-import sluice.iterator
+import sluice.payback
 import sluice.torch
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
@@ -239,7 +239,7 @@ def forking_at_once(request, monkeypatch):
 def test_forks_make_what_this_process_must_not(make_fake, monkeypatch, forking_at_once):
     fake = make_fake()
     for name in ("START_SECONDS", "WARM_START_SECONDS"):  # Executors never pay, however slow this machine is.
-        monkeypatch.setattr(sluice.iterator, name, 1e9)
+        monkeypatch.setattr(sluice.payback, name, 1e9)
     expected = made_by_executors(**forking_at_once)
     before = len(fake.ask()["requests"])
     monkeypatch.setattr(Pipeline, "computation", None)  # No copy, no batch of this process.

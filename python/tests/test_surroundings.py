@@ -222,7 +222,7 @@ print(description.shipment.digest.hex())
 def test_a_pipeline_of_the_script_is_the_same_in_all_ranks(tmp_path):
     (tmp_path / "train.py").write_text(RANK_SCRIPT.format(path=str(TESTS.parent)))
     prints = {
-        subprocess.run([sys.executable, "train.py"], env={**os.environ, "RANK": rank}, cwd=tmp_path, check=True,
+        subprocess.run([sys.executable, "train.py"], env={**os.environ, "RANK": rank, "TORCHELASTIC_ERROR_FILE": f"/tmp/{rank}"}, cwd=tmp_path, check=True,
                        stdout=subprocess.PIPE, timeout=120).stdout
         for rank in ("0", "1")
     }

@@ -1,0 +1,27 @@
+"""Notes what each batch has cost that a loop gets, as whoever has made it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sluice.answer import Answer
+from sluice.forks import Forked
+from sluice.measured import FORKS, HERE, LOCAL, Measured
+
+if TYPE_CHECKING:
+    from sluice.computation import BatchRequest
+    from sluice.pipeline import Pipeline
+    from sluice.stream import Stream
+
+
+def note(measured: Measured, stream: Stream, pipeline: Pipeline, request: BatchRequest, made: Answer | Forked | None) -> None:
+    """`made`: None if this process has made the batch, as it has where the answer is a failure. REQUIRES: the batch is made."""
+    samples = len(request.indices)
+    if isinstance(made, Forked):
+        measured.add(FORKS, "python", samples, made.ops, stream.account)
+    elif made is None or made.failed:
+        measured.add(HERE, "python", samples, pipeline.computation().laps.costs(), stream.account)
+    else:
+        told = made.message
+        measured.add(told.get("placement", LOCAL), stream.pipeline.executor, samples, told.get("ops", []), stream.account, told.get("seconds"),
+                     told.get("blocked_seconds"))
