@@ -1,10 +1,11 @@
 // sluice-cache-bench MODE DIRECTORY [DELAY_MS] < list of JPEG files, one a line: what the cache of source files costs
-// and gives the native training pipeline (RandomResizedCrop(224), normalise) on one thread. Three epochs, one JSON
-// object a line.
-//   plain    without a cache
-//   cached   through a cache of 10 GB in DIRECTORY
+// and gives the native training pipeline (RandomResizedCrop(224), flip, normalise to float32) on one thread. Three
+// epochs, one JSON object a line.
+//   plain       without a cache
+//   cached      through a cache of 10 GB in DIRECTORY
+//   transcoded  the same, and the cache keeps coefficients of JPEG files
 // DELAY_MS is added to each read of a file, as a slow file system would. With 0 the files are as fast as the cache, and
-// nothing is stored.
+// nothing but coefficients is stored.
 #include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -24,10 +25,10 @@ constexpr int kEpochs = 3;
 class DelayedFiles final : public pipeline::FileReader {
  public:
   explicit DelayedFiles(std::chrono::milliseconds delay) : delay_(delay) {}
-  Result<void> read(const std::string& path, std::vector<std::uint8_t>& bytes) const override {
+  Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override {
     ++reads;
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
-    return files_->read(path, bytes);
+    return files_->read(part, bytes);
   }
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return files_->identify(path); }
 
@@ -44,33 +45,44 @@ std::string specification(const std::vector<std::string>& paths) {
   spec["source"] = {{"kind", "image_files"}, {"root", ""}};
   spec["ops"] = nlohmann::json::parse(R"([{"op": "decode_rgb"},
       {"op": "random_resized_crop", "size": [224, 224], "scale": [0.08, 1.0], "ratio": [0.75, 1.3333333333333333]},
-      {"op": "to_tensor"}, {"op": "normalize", "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25]}])");
+      {"op": "random_horizontal_flip", "p": 0.5}, {"op": "to_tensor"}, {"op": "normalize", "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25]}])");
   std::vector<pipeline::testing::File> table;
   table.reserve(paths.size());
   for (const std::string& path : paths) table.push_back({path, 0});
   return pipeline::testing::specification(spec, table);
 }
 
-// Of all bytes of an epoch; the epochs draw the same numbers, so that it is the same for each.
-std::uint64_t run_epoch(const pipeline::NativePipeline& native, pipeline::Workspace& workspace) {
+struct Epoch {
+  std::uint64_t sum = 0;  // of all bytes; the epochs draw the same numbers, so that it is the same for each
+  double cpu_seconds = 0;
+};
+
+Epoch run_epoch(const pipeline::NativePipeline& native, pipeline::Workspace& workspace) {
+  constexpr std::size_t kSlots = 64;  // as many as a batch has, so that tensors are not in the nearest cache
+  const std::size_t tensor_bytes = native.schema().fields()[0].sample_bytes;
   std::vector<std::uint8_t> pixels(native.wire_sample_bytes());
-  std::uint64_t sum = 0;
+  std::vector<std::byte> tensors(kSlots * tensor_bytes);
+  Epoch epoch;
   for (std::size_t i = 0; i < native.sample_count(); ++i) {
+    const double before = thread_cpu_seconds();
     const auto made = native.produce(static_cast<std::int64_t>(i), pipeline::sample_seed(1, 0, i), pixels, workspace);
     if (!made.ok()) std::cerr << made.error().to_string() << '\n';
-    sum = std::accumulate(pixels.begin(), pixels.end(), sum * 31);
+    native.finish(pixels, std::span(tensors).subspan(i % kSlots * tensor_bytes, tensor_bytes));
+    epoch.cpu_seconds += thread_cpu_seconds() - before;
+    epoch.sum = std::accumulate(pixels.begin(), pixels.end(), epoch.sum * 31);
   }
-  return sum;
+  return epoch;
 }
 
-int run(bool cached, const std::string& directory, std::chrono::milliseconds delay,
+int run(const std::string& mode, const std::string& directory, std::chrono::milliseconds delay,
         const std::vector<std::string>& paths) {
   const SystemClock clock;
   const auto source = std::make_shared<const DelayedFiles>(delay);
   std::shared_ptr<const CachedFiles> cache;
-  if (cached) {
+  if (mode != "plain") {
     const Limits limits{.bytes = 10'000'000'000};
-    cache = std::make_shared<const CachedFiles>(source, make_system_disk(directory), limits, "", clock);
+    const Keep keep = mode == "transcoded" ? Keep::kTranscoded : Keep::kSource;
+    cache = std::make_shared<const CachedFiles>(source, make_system_disk(directory), limits, "", clock, keep);
     if (!cache->wait_until_opened()) return 1;
   }
   std::shared_ptr<const pipeline::FileReader> files = source;
@@ -84,10 +96,10 @@ int run(bool cached, const std::string& directory, std::chrono::milliseconds del
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
     const int reads = source->reads;
     const auto started = clock.now();
-    const double cpu_seconds = thread_cpu_seconds();
-    const std::uint64_t sum = run_epoch(**native, workspace);
-    nlohmann::json line{{"epoch", epoch}, {"files", paths.size()}, {"sum_of_bytes", sum}};
-    line["cpu_seconds"] = thread_cpu_seconds() - cpu_seconds;
+    const Epoch done = run_epoch(**native, workspace);
+    nlohmann::json line{{"epoch", epoch}, {"files", paths.size()}, {"sum_of_bytes", done.sum}};
+    line["cpu_seconds"] = done.cpu_seconds;
+    if (cache) line["bytes_on_disk"] = cache->counters().bytes_on_disk.load();
     line["seconds"] = std::chrono::duration<double>(clock.now() - started).count();
     line["source_reads"] = source->reads - reads;
     std::cout << line.dump() << '\n';
@@ -102,11 +114,12 @@ int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   int delay = 0;
   if (words.size() == 3) std::from_chars(words[2].data(), words[2].data() + words[2].size(), delay);
-  if (words.size() < 2 || words.size() > 3 || (words[0] != "plain" && words[0] != "cached") || delay < 0) {
-    std::cerr << "usage: sluice-cache-bench plain|cached DIRECTORY [DELAY_MS] < FILES\n";
+  if (words.size() < 2 || words.size() > 3 ||
+      (words[0] != "plain" && words[0] != "cached" && words[0] != "transcoded") || delay < 0) {
+    std::cerr << "usage: sluice-cache-bench plain|cached|transcoded DIRECTORY [DELAY_MS] < FILES\n";
     return 2;
   }
   std::vector<std::string> paths;
   for (std::string path; std::getline(std::cin, path);) paths.push_back(path);
-  return sluice::cache::run(words[0] == "cached", words[1], std::chrono::milliseconds(delay), paths);
+  return sluice::cache::run(words[0], words[1], std::chrono::milliseconds(delay), paths);
 }

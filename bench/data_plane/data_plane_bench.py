@@ -8,7 +8,9 @@ memory, batches in the training loop's hands. torch's loader runs PIL and torchv
 
 The work is the usual training recipe: decode, RandomResizedCrop(224), horizontal flip, float32, normalise. An own
 Dataset class says the same in a `__getitem__`, which runs in Python on both sides (lazily and eagerly on Sluice's,
-which must give the same bytes). Executors start at once. Both sides
+which must give the same bytes). Tar shards hold the same files as the folder. Two more recipes are those of torchvision's own
+training scripts and of SimCLR; cheap text is lines of bytes, beside torch's loader without workers (training_data.py). A data worker
+beside the feeder shows what gRPC costs on both ends together. Executors start at once, but for the text. Both sides
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
 smallest of its repetitions. A loader's figure is the CPU time of the whole process tree between two batches in the middle
 of an epoch: start and end of the workers are not counted.
@@ -23,64 +25,24 @@ import pathlib
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 
 import torch
-import torchvision.transforms as transforms
 from PIL import Image
-from torchvision.datasets import ImageFolder
+from process_trees import tree_cpu_seconds
+from remote_batches import remote_seconds_per_1000
+from training_data import RECIPES, OwnDataset, TextLines, photographs, shards_of, training_recipe
 
 import sluice.torch
 
-MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH = 64
 WORKERS = 2
 
 
-def training_recipe():
-    steps = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
-    return transforms.Compose([*steps, transforms.Normalize(MEAN, DEVIATION)])
-
-
-class OwnDataset(torch.utils.data.Dataset):
-    """What users write."""
-
-    def __init__(self, paths):
-        self.paths, self.transform = paths, training_recipe()
-
-    def __len__(self):
-        return len(self.paths)
-
-    def __getitem__(self, index):
-        return self.transform(Image.open(self.paths[index]).convert("RGB")), index
-
-
-def photographs(folder, most):
-    """ImageFolder with the transforms of ImageNet training, thinned out evenly to `most` images; and their paths."""
-    dataset = ImageFolder(folder, training_recipe())
-    chosen = list(range(0, len(dataset), max(1, len(dataset) // most)))[:most]
-    return torch.utils.data.Subset(dataset, chosen), [dataset.samples[index][0] for index in chosen]
-
-
-def process_tree(pid):
-    yield pid
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield from process_tree(int(child))
-
-
-def tree_cpu_seconds():
-    """Of this process and its descendants, with those that have ended: the executors of the loader before may end in this one's epoch."""
-    ticks = 0
-    for pid in process_tree(os.getpid()):
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def loader_seconds_per_1000(loader_class, dataset):
-    loader = loader_class(dataset, batch_size=BATCH, num_workers=WORKERS, persistent_workers=True)
+def loader_seconds_per_1000(loader_class, dataset, workers=WORKERS):
+    loader = loader_class(dataset, batch_size=BATCH, num_workers=workers, persistent_workers=workers > 0)
     for _ in loader:  # an epoch to start the workers and warm their caches
         pass
     before = tree_cpu_seconds()
@@ -97,12 +59,37 @@ def native_seconds_per_1000(build, files):
     return json.loads(output.stdout)
 
 
-def with_lazy_images(switch, work):
-    os.environ["SLUICE_LAZY_IMAGES"] = switch
+def transcoded_seconds_per_1000(build, files):
+    """Of a second epoch from a cache's transcoded form, of the first one, which makes it, and without a cache: float32 samples on one thread."""
+    program = pathlib.Path(build, "bench/data_plane/sluice-cache-bench")
+    lines = "".join(name + "\n" for name in files)
+
+    def epochs(mode):
+        with tempfile.TemporaryDirectory() as folder:
+            output = subprocess.run([program, mode, folder], input=lines, check=True, stdout=subprocess.PIPE, text=True, timeout=600)
+        return [json.loads(line) for line in output.stdout.splitlines()]
+
+    plain, transcoded = epochs("plain"), epochs("transcoded")
+    assert len({epoch["sum_of_bytes"] for epoch in plain + transcoded}) == 1, "the transcoded form changes bytes"
+    seconds = [epoch["cpu_seconds"] * 1000 / len(files) for epoch in transcoded]
+    return {
+        "transcoded": min(seconds[1:]),
+        "transcoded_first": seconds[0],
+        "not_transcoded": min(epoch["cpu_seconds"] for epoch in plain[1:]) * 1000 / len(files),
+        "transcoded_size": transcoded[-1]["bytes_on_disk"] / sum(os.path.getsize(name) for name in files),
+    }
+
+
+def with_setting(name, value, work):
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         return work()
     finally:
-        del os.environ["SLUICE_LAZY_IMAGES"]
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def check_bytes(files):
@@ -112,22 +99,33 @@ def check_bytes(files):
         torch.manual_seed(0)
         return list(sluice.torch.DataLoader(OwnDataset(files[: 8 * BATCH]), batch_size=BATCH, num_workers=WORKERS))
 
-    lazy, eager = (with_lazy_images(switch, batches) for switch in ("on", "off"))
+    lazy, eager = (with_setting("SLUICE_LAZY_IMAGES", switch, batches) for switch in ("on", "off"))
     for (found, _), (expected, _) in zip(lazy, eager, strict=True):
         assert found.numpy().tobytes() == expected.numpy().tobytes(), "lazy images change bytes"
 
 
-def measure(options, dataset, files):
-    own = OwnDataset(files)
+def measure(options, folder, directory):
+    """`directory`: for tar shards."""
+    dataset, files = photographs(folder, options.images, training_recipe())
+    own, lines, shards = OwnDataset(files), TextLines(50_000), shards_of(files, directory)
     check_bytes(files)
     repetitions = []
     for number in range(options.repetitions):
         figures = native_seconds_per_1000(options.build, files)
+        figures |= transcoded_seconds_per_1000(options.build, files)
         figures["loader"] = loader_seconds_per_1000(sluice.torch.DataLoader, dataset)
+        figures["shards"] = loader_seconds_per_1000(sluice.torch.DataLoader, shards)
         figures["torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, dataset)
-        figures["own"] = with_lazy_images("on", lambda: loader_seconds_per_1000(sluice.torch.DataLoader, own))
-        figures["own_eager"] = with_lazy_images("off", lambda: loader_seconds_per_1000(sluice.torch.DataLoader, own))
+        for name, switch in [("own", "on"), ("own_eager", "off")]:
+            figures[name] = with_setting("SLUICE_LAZY_IMAGES", switch, lambda: loader_seconds_per_1000(sluice.torch.DataLoader, own))
         figures["own_torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, own)
+        for name, recipe in RECIPES.items():
+            augmented, _ = photographs(folder, options.images, recipe())
+            figures[name] = loader_seconds_per_1000(sluice.torch.DataLoader, augmented)
+            figures[f"{name}_torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, augmented)
+        figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: loader_seconds_per_1000(sluice.torch.DataLoader, lines))
+        figures["text_torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, lines, workers=0)
+        figures["remote"] = remote_seconds_per_1000(options.build, dataset, BATCH, figures["loader"])
         repetitions.append(figures)
         print(f"repetition {number}: " + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()), file=sys.stderr)
     return repetitions
@@ -158,12 +156,13 @@ def main():
     options = parser.parse_args()
     os.environ["SLUICE_FEEDER_BINARY"] = str(pathlib.Path(options.build, "worker-image/sluice-feeder").resolve())
     os.environ["SLUICE_STEP_ASIDE"] = "off"
-    repetitions = measure(options, *photographs(options.folder, options.images))
+    with tempfile.TemporaryDirectory() as directory:
+        repetitions = measure(options, options.folder, pathlib.Path(directory))
     rows = table(repetitions)
 
-    print(f"{'CPU-seconds per 1,000 images':52} {'value':>7} {'peer':>7} {'ratio':>6} {'goal':>6}")
+    print(f"{'CPU-seconds per 1,000 images':62} {'value':>7} {'peer':>7} {'ratio':>6} {'goal':>6}")
     for row in rows:
-        print("{name:52} {value:7.3f} {peer:7.3f} {ratio:6.2f} {goal:6.2f}  {verdict}".format(**row))
+        print("{name:62} {value:7.3f} {peer:7.3f} {ratio:6.2f} {goal:6.2f}  {verdict}".format(**row))
     result = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},

@@ -1,0 +1,83 @@
+"""What a sample costs that a data worker makes: worker, gRPC, feeder and client together."""
+
+import contextlib
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+from process_trees import tree_cpu_seconds
+
+import sluice.torch
+from sluice.feeder import disconnect_all
+
+_START_SECONDS = 30
+_EPOCHS = 4  # Their time counts; the feeder makes some of their batches, and the more there are the less its share varies.
+
+
+def free_address():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def program(command):
+    process = subprocess.Popen([str(argument) for argument in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def batches_by_placement(metrics_address):
+    """Of the feeder, so far."""
+    with urllib.request.urlopen(f"http://{metrics_address}/metrics", timeout=10) as answer:
+        page = answer.read().decode()
+    found = re.findall(r'^sluice_feeder_batches_total\{[^}]*placement="(\w+)"[^}]*\} (\S+)$', page, re.MULTILINE)
+    return {placement: float(count) for placement, count in found}
+
+
+def wait_for_remote_batches(loader, metrics_address):
+    """Epochs until a worker makes most of the batches."""
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        for _ in loader:
+            pass
+        if batches_by_placement(metrics_address).get("remote", 0) > 0:
+            return
+    raise RuntimeError(f"no batch came from the worker within {_START_SECONDS} s")
+
+
+def remote_seconds_per_1000(build, dataset, batch_size, local_seconds_per_1000):
+    """CPU-seconds for 1,000 samples of a worker with one thread on this machine, without TLS. The feeder beside it makes batches, too, and they
+    cost `local_seconds_per_1000`: the remainder is what the others cost."""
+    programs = pathlib.Path(build, "worker-image").resolve()
+    python_path = pathlib.Path(sluice.torch.__file__).resolve().parent.parent
+    worker_address, metrics_address = free_address(), free_address()
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
+        endpoint = f"{folder}/feeder.sock"
+        worker = [programs / "sluice-worker", "--listen", worker_address, "--insecure", "--threads", "1", "--python-path", python_path]
+        feeder = [programs / "sluice-feeder", "--socket", endpoint, "--threads", "1", "--workers", worker_address, "--insecure"]
+        with program(worker), program([*feeder, "--metrics-address", metrics_address, "--python-path", python_path]):
+            os.environ["SLUICE_FEEDER_SOCKET"] = endpoint
+            try:
+                loader = sluice.torch.DataLoader(dataset, batch_size=batch_size, num_workers=2)
+                wait_for_remote_batches(loader, metrics_address)
+                before, cpu_before = batches_by_placement(metrics_address), tree_cpu_seconds()
+                for _ in range(_EPOCHS):
+                    for _ in loader:
+                        pass
+                used, after = tree_cpu_seconds() - cpu_before, batches_by_placement(metrics_address)
+            finally:
+                del os.environ["SLUICE_FEEDER_SOCKET"]
+                disconnect_all()
+    made = {placement: after[placement] - before.get(placement, 0) for placement in after}
+    remote_share = made["remote"] / sum(made.values())
+    samples = _EPOCHS * len(dataset)
+    return (used - (1 - remote_share) * samples * local_seconds_per_1000 / 1000) * 1000 / (remote_share * samples)
