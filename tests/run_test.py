@@ -107,10 +107,11 @@ def test_ten_thousand_seeds_are_ten_tests_and_sieves_plans_one(ran):
 
 
 def test_what_runs_in_the_background_is_in_the_total(ran):
+    sound = run.fuzzing().passed + run.simulation_runs().passed
     ran.failing.add("fuzz-status")
     ran.failing.add("simulation-seeds-1")
     total = run.run_stages(["fuzz", "simulation"])
-    assert (total.passed, total.failed) == (8 + 10, 2)
+    assert (total.passed, total.failed) == (sound - 2, 2)
 
 
 def test_without_the_clusters_programs_the_end_to_end_tests_fail_rather_than_vanish(ran, monkeypatch):

@@ -43,7 +43,7 @@ const std::vector<Flag>& known_flags() {
       {"time-divisor", "N", "1", "of a trace: arrivals and durations are divided by it"},
       {"seed", "N", "1", "of generate"},
       {"phase", "KEY", "c", "of calibrate: the phase of the record"},
-      {"record", "FILE", "bench/results/demo.json", "of calibrate: the record of make demo"},
+      {"record", "FILE", "scheduler/simulator/catalogue/demo-record.json", "of calibrate: a record of make demo"},
       {"help", "", "", "this text"},
   };
   return kFlags;

@@ -88,10 +88,10 @@ TEST_CASE("Jobs are matched by name, and the error is that of the training time"
   CHECK(missing.error().message() == "the scenario has no job \"speech\"");
 }
 
-TEST_CASE("The simulator trains the jobs of the last make demo as long as they trained there, within a quarter") {
+TEST_CASE("The simulator trains the jobs of the recorded make demo as long as they trained there, within a quarter") {
   const char* phase = GENERATE("b", "c");
   const std::string path = std::string("scheduler/simulator/catalogue/demo-") + phase + ".yaml";
-  const char* record_path = "bench/results/demo.json";
+  const char* record_path = "scheduler/simulator/catalogue/demo-record.json";
   const auto scenario_text = read_file(path), record_text = read_file(record_path);
   REQUIRE((scenario_text.ok() && record_text.ok()));
   const auto scenario = parse_scenario(*scenario_text, path);
