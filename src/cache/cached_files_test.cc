@@ -1,8 +1,7 @@
 #include "src/cache/cached_files.h"
 
 #include "src/base/testing/catch.h"
-#include "src/base/testing/manual_clock.h"
-#include "src/cache/testing/slow_files.h"
+#include "src/cache/testing/cached_files_fixture.h"
 #include "src/cache/testing/store_fixture.h"
 
 namespace sluice::cache {
@@ -16,22 +15,11 @@ constexpr std::size_t kFileBytes = 5000;
 std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
 Bytes content_of(int i, int version = 1) { return testing::value_of(testing::key_of(i, version), kFileBytes); }
 
-struct Fixture {
-  std::shared_ptr<testing::DiskContent> disk = std::make_shared<testing::DiskContent>();
-  sluice::testing::ManualClock clock;
-  std::shared_ptr<testing::SlowFiles> source = std::make_shared<testing::SlowFiles>(clock);
-  std::unique_ptr<CachedFiles> files;
-
+struct Fixture : testing::CachedFilesFixture {
   Fixture() {
     for (int i = 0; i < kFiles; ++i) source->write(path_of(i), content_of(i));
     clock.advance(std::chrono::hours(1));
-    start();
-  }
-  void start(Limits limits = {.bytes = 10 << 20}, const std::string& name_space = "team") {
-    files.reset();
-    files =
-        std::make_unique<CachedFiles>(source, std::make_unique<testing::MemoryDisk>(disk), limits, name_space, clock);
-    REQUIRE(files->wait_until_opened());
+    start(Keep::kSource);
   }
   // Reads every file and compares; the number of reads of the source.
   int epoch(int version = 1) const {
@@ -52,14 +40,14 @@ TEST_CASE("the second epoch reads nothing from a slow source, nor does the next 
   CHECK(cache.files->counters().hits == kFiles);
   CHECK(cache.files->counters().misses == kFiles);
   CHECK(cache.files->counters().hit_bytes == kFiles * kFileBytes);
-  cache.start();
+  cache.start(Keep::kSource);
   CHECK(cache.epoch() == 0);
 }
 
 TEST_CASE("files of another name space are not given out") {
   Fixture cache;
   cache.epoch();
-  cache.start({.bytes = 10 << 20}, "other");
+  cache.start(Keep::kSource, {.bytes = 10 << 20}, "other");
   CHECK(cache.epoch() == kFiles);
 }
 
@@ -180,7 +168,7 @@ TEST_CASE("errors are the source's own") {
 TEST_CASE("bytes are the same with a cache that is full, damaged, on a full disk, or in use elsewhere") {
   Fixture cache;
   SECTION("full") {
-    cache.start({.bytes = 20 * kFileBytes});
+    cache.start(Keep::kSource, {.bytes = 20 * kFileBytes});
     CHECK(cache.epoch() == kFiles);
     const int reads = cache.epoch();
     CHECK(reads > 0);

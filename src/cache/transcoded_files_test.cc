@@ -1,10 +1,9 @@
 // A cache that keeps coefficients: the pixels are the files', whatever becomes of the records.
 #include "src/base/testing/catch.h"
-#include "src/base/testing/manual_clock.h"
 #include "src/cache/cached_files.h"
-#include "src/cache/testing/memory_disk.h"
-#include "src/cache/testing/slow_files.h"
+#include "src/cache/testing/cached_files_fixture.h"
 #include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/testing/decoded_pixels.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
 
 namespace sluice::cache {
@@ -27,30 +26,15 @@ Bytes pixels_of(FileForm form, const Bytes& bytes) {
   REQUIRE(size.ok());
   const auto view = decoder.decode({0, 0, size->height, size->width});
   REQUIRE(view.ok());
-  Bytes pixels;
-  for (int y = 0; y < size->height; ++y) {
-    pixels.insert(pixels.end(), view->row(y), view->row(y) + static_cast<std::size_t>(size->width) * 3);
-  }
-  return pixels;
+  return pipeline::testing::pixels_of(*view);
 }
 
-struct Fixture {
-  std::shared_ptr<testing::DiskContent> disk = std::make_shared<testing::DiskContent>();
-  sluice::testing::ManualClock clock;
-  std::shared_ptr<testing::SlowFiles> source = std::make_shared<testing::SlowFiles>(clock);
-  std::unique_ptr<CachedFiles> files;
-
+struct Fixture : testing::CachedFilesFixture {
   Fixture() {
     source->takes = std::chrono::nanoseconds(0);  // as fast as the cache
     for (int i = 0; i < kPictures; ++i) source->write(path_of(i), picture_of(i));
     clock.advance(std::chrono::hours(1));
-    start();
-  }
-  void start(Keep keep = Keep::kTranscoded, Limits limits = {.bytes = 10 << 20}) {
-    files.reset();
-    files =
-        std::make_unique<CachedFiles>(source, std::make_unique<testing::MemoryDisk>(disk), limits, "team", clock, keep);
-    REQUIRE(files->wait_until_opened());
+    start(Keep::kTranscoded);
   }
   const Counters& counters() const { return files->counters(); }
   FileForm form_of(const std::string& path) const {
@@ -82,7 +66,7 @@ TEST_CASE("pictures come as coefficients from the first epoch on, from a fast so
   CHECK(cache.epoch() == kPictures);
   CHECK(cache.source->reads == kPictures);
   CHECK(cache.epoch() == kPictures);
-  cache.start();
+  cache.start(Keep::kTranscoded);
   CHECK(cache.epoch() == kPictures);
   CHECK(cache.source->reads == kPictures);
   CHECK(cache.counters().transcoded == 0);
@@ -100,7 +84,7 @@ TEST_CASE("files that were kept as they are become coefficients without the sour
   cache.source->takes = std::chrono::milliseconds(50);
   cache.start(Keep::kSource);
   CHECK(cache.epoch() == 0);
-  cache.start();
+  cache.start(Keep::kTranscoded);
   CHECK(cache.epoch() == kPictures);
   CHECK(cache.source->reads == kPictures);
 }

@@ -1,12 +1,12 @@
 #include "src/pipeline/jpeg_baseline_decoder.h"
 
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include "src/base/testing/catch.h"
 #include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/testing/decoded_pixels.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
 
 namespace sluice::pipeline {
@@ -14,6 +14,7 @@ namespace {
 
 using testing::encode_picture;
 using testing::JpegOptions;
+using testing::Random;
 using Bytes = std::vector<std::uint8_t>;
 
 // What a caller sees of a decoded box. libjpeg may warn of damage that the box does not need, so warnings count only
@@ -33,27 +34,8 @@ Outcome outcome(JpegDecoder& decoder, const Bytes& file, std::optional<Box> box)
   if (whole) box = Box{0, 0, size->height, size->width};
   const auto view = decoder.decode(*box);
   if (!view) return {view.error().to_string(), {}, whole && decoder.warned()};
-  Outcome result{{}, {}, whole && decoder.warned()};
-  for (int y = 0; y < box->height; ++y) {
-    result.pixels.insert(result.pixels.end(), view->row(y), view->row(y) + static_cast<std::size_t>(box->width) * 3);
-  }
-  return result;
+  return {{}, testing::pixels_of(*view), whole && decoder.warned()};
 }
-
-class Random {
- public:
-  explicit Random(std::uint32_t seed) : generator_(seed) {}
-  int below(int bound) { return static_cast<int>(generator_() % static_cast<std::uint32_t>(bound)); }
-  Box box(ImageSize size) {
-    Box box{below(size.height), below(size.width), 1, 1};
-    box.height += below(size.height - box.top);
-    box.width += below(size.width - box.left);
-    return box;
-  }
-
- private:
-  std::mt19937 generator_;
-};
 
 struct Sampling {
   std::string_view name;

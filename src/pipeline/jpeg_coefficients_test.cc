@@ -1,11 +1,11 @@
 #include "src/pipeline/jpeg_coefficients.h"
 
 #include <optional>
-#include <random>
 #include <string_view>
 
 #include "src/base/testing/catch.h"
 #include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/testing/decoded_pixels.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
 
 namespace sluice::pipeline {
@@ -13,32 +13,14 @@ namespace {
 
 using testing::encode_picture;
 using testing::JpegOptions;
+using testing::Random;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kNoBound = std::size_t{1} << 30;
 
-class Random {
- public:
-  explicit Random(std::uint32_t seed) : generator_(seed) {}
-  int below(int bound) { return static_cast<int>(generator_() % static_cast<std::uint32_t>(bound)); }
-  Box box(ImageSize size) {
-    Box box{below(size.height), below(size.width), 1, 1};
-    box.height += below(size.height - box.top);
-    box.width += below(size.width - box.left);
-    return box;
-  }
-
- private:
-  std::mt19937 generator_;
-};
-
 Bytes pixels_of(const Result<RgbView>& view) {
   REQUIRE(view.ok());
-  Bytes pixels;
-  for (int y = 0; y < view->size.height; ++y) {
-    pixels.insert(pixels.end(), view->row(y), view->row(y) + static_cast<std::size_t>(view->size.width) * 3);
-  }
-  return pixels;
+  return testing::pixels_of(*view);
 }
 
 // The pixels that libjpeg makes of a box of the file.

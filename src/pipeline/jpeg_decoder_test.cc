@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/base/testing/catch.h"
+#include "src/pipeline/testing/decoded_pixels.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
 
 namespace sluice::pipeline {
@@ -19,11 +20,7 @@ Bytes decoded(JpegDecoder& decoder, const Bytes& file, const Box& box) {
   REQUIRE(decoder.open(file).ok());
   const auto view = decoder.decode(box);
   if (!view) FAIL(view.error().to_string());
-  Bytes pixels;
-  for (int y = 0; y < box.height; ++y) {
-    pixels.insert(pixels.end(), view->row(y), view->row(y) + static_cast<std::size_t>(box.width) * 3);
-  }
-  return pixels;
+  return testing::pixels_of(*view);
 }
 
 Bytes cut(const Bytes& pixels, ImageSize size, const Box& box) {

@@ -6,6 +6,7 @@
 
 #include "src/pipeline/fuzz/fuzz.h"
 #include "src/pipeline/jpeg_coefficients.h"
+#include "src/pipeline/testing/decoded_pixels.h"
 
 namespace sluice::pipeline::fuzz {
 namespace {
@@ -23,11 +24,7 @@ std::vector<std::uint8_t> pixels_of(std::span<const std::uint8_t> coded, bool mi
   const Box box = middle_only ? Box{size->height / 3, size->width / 3, (size->height + 2) / 3, (size->width + 2) / 3}
                               : Box{0, 0, size->height, size->width};
   const auto view = decoder.decode(box);
-  std::vector<std::uint8_t> pixels;
-  for (int y = 0; view && y < box.height; ++y) {
-    pixels.insert(pixels.end(), view->row(y), view->row(y) + static_cast<std::size_t>(box.width) * 3);
-  }
-  return pixels;
+  return view ? testing::pixels_of(*view) : std::vector<std::uint8_t>();
 }
 
 }  // namespace
