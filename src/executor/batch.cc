@@ -36,18 +36,19 @@ Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, tr
                                      std::shared_ptr<const pipeline::FileReader> files) {
   std::string fingerprint = pipeline_fingerprint(kind, blob->bytes());
   return make_pipeline(number, kind, std::move(blob), std::move(python), num_workers, std::move(fingerprint),
-                       std::move(files));
+                       std::move(files), 0);
 }
 
 Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, transport::SealedMemoryHandle blob,
                                      std::string python, std::uint32_t num_workers, std::string fingerprint,
-                                     std::shared_ptr<const pipeline::FileReader> files) {
+                                     std::shared_ptr<const pipeline::FileReader> files, std::uint64_t owner) {
   auto made = std::make_shared<Pipeline>();
   made->number = number;
   made->fingerprint = std::move(fingerprint);
   made->kind = kind;
   made->python = std::move(python);
   made->num_workers = num_workers;
+  made->owner = owner;
   if (kind == ExecutorKind::kNative) {
     SLUICE_TRY(made->native, pipeline::NativePipeline::parse(blob->bytes(), std::move(files)));
   }

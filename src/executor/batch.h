@@ -55,10 +55,10 @@ std::string pipeline_fingerprint(ExecutorKind kind, std::string_view blob);
 Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, transport::SealedMemoryHandle blob,
                                      std::string python, std::uint32_t num_workers,
                                      std::shared_ptr<const pipeline::FileReader> files = nullptr);
-// The same with a fingerprint that was computed before: of a large blob it takes long.
+// The same for an owner (0: anyone), with a fingerprint that was computed before: of a large blob it takes long.
 Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, transport::SealedMemoryHandle blob,
                                      std::string python, std::uint32_t num_workers, std::string fingerprint,
-                                     std::shared_ptr<const pipeline::FileReader> files);
+                                     std::shared_ptr<const pipeline::FileReader> files, std::uint64_t owner);
 
 // A pipeline has at most so many bytes, wherever it comes from.
 inline constexpr std::size_t kPipelineBytesMax = std::size_t{1} << 30;

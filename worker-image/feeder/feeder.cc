@@ -132,13 +132,9 @@ Result<executor::PipelineHandle> Feeder::shared_pipeline(ClientId client, const 
     }
     pipeline_number = next_pipeline_++;
   }
-  SLUICE_TRY(auto pipeline, executor::make_pipeline(pipeline_number, kind, std::move(blob), message.python,
-                                                    message.num_workers, std::move(fingerprint), options_.files));
-  if (owner != 0) {
-    auto owned = std::make_shared<executor::Pipeline>(*pipeline);
-    owned->owner = owner;
-    pipeline = std::move(owned);
-  }
+  SLUICE_TRY(auto pipeline,
+             executor::make_pipeline(pipeline_number, kind, std::move(blob), message.python, message.num_workers,
+                                     std::move(fingerprint), options_.files, owner));
   const Locked lock(*this);
   std::erase_if(pipelines_, [&](const auto& entry) {
     const bool expired = entry.second.pipeline.expired();
