@@ -80,7 +80,7 @@ class Computation:
         self._pipeline: PythonPipeline = self._received.load(state)
         self._state = state
         self._rank: frozenset = frozenset()
-        self._watch = Watch(self._pipeline.dataset)
+        self._watch: Watch | None = None  # Of a process that serves ranks, from before its first batch on.
         self._of_ranks: dict[frozenset, PythonPipeline] = {}
         self._virtual_workers: dict[int, VirtualWorker] = {}
         self.laps = Laps()  # Of the last batch, whether it was made or has failed.
@@ -107,12 +107,13 @@ class Computation:
         """Goes over to `state`, but not to its surroundings."""
         self._state = state
         if (loaded := self._received.load(state)) is not None:
-            self._pipeline, self._watch, self._of_ranks = loaded, Watch(loaded.dataset), {}
+            self._pipeline, self._watch, self._of_ranks = loaded, None, {}
 
     def _follow(self, rank: frozenset) -> None:
         """The next batches are those of `rank`. All ranks share what was loaded, unless it has learnt something when it was read: then that
         may be the rank, and each has its own."""
         before, self._rank = self._rank, rank
+        self._watch = self._watch or Watch(self._pipeline.dataset)
         if rank == before or not (self._of_ranks or self._watch.has_learnt()):
             return
         self._of_ranks[before] = self._pipeline
