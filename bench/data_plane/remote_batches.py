@@ -44,7 +44,7 @@ def batches_by_placement(metrics_address):
 
 
 def wait_for_remote_batches(loader, metrics_address):
-    """Epochs until a worker makes most of the batches."""
+    """Epochs until a worker makes batches."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         for _ in loader:

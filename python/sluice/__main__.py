@@ -36,7 +36,8 @@ def command(arguments: list[str]) -> list[str]:
 
 
 def environment(explains: bool = False) -> dict[str, str]:
-    """Of the program: that of this process, and what attaches Sluice and has it explain. The package's folder is named where only this process's path has it."""
+    """The program's: that of this process, and what attaches Sluice and has it explain. The package's folder is named where only this process's
+    path has it."""
     entries = [str(_PACKAGE / "start")]
     if str(_PACKAGE.parent) not in (os.path.realpath(folder) for folder in (*site.getsitepackages(), site.getusersitepackages())):
         entries.append(str(_PACKAGE.parent))

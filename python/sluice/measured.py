@@ -101,8 +101,8 @@ class Measured:
 
     def add(self, maker: str, executor: str, samples: int, ops: list, account: Account, seconds: float | None = None,
             blocked_seconds: float | None = None) -> None:
-        """A batch that the loop gets, made by an executor `native` or `python`. `ops`: [name, CPU-seconds, bytes] each; `account`: of the loop's epoch. `seconds`: the CPU that the
-        batch has taken; None: that of its operations. `blocked_seconds`: None where nobody knows them."""
+        """A batch that the loop gets, made by an executor `native` or `python`. `ops`: [name, CPU-seconds, bytes] each. `account`: of the
+        loop's epoch. `seconds`: the CPU that the batch has taken; None: that of its operations. `blocked_seconds`: None if unknown."""
         self._unread.append((maker, executor, samples, ops, account, account.totals(), seconds, blocked_seconds))
         if len(self._unread) >= _MOST_UNREAD:
             with self._lock:
