@@ -55,9 +55,9 @@ test-versions: toolchain ## the Kubernetes library on API servers of older and n
 	@tests/versions.py $(VERSIONS)
 
 .PHONY: test-integrations
-test-integrations: bundle ## Sluice beside the real Kueue, on the real local Kubernetes (builds Kueue once: minutes)
+test-integrations: bundle ## Sluice beside the real Kueue and the real Prometheus operator, on the real local Kubernetes (builds them once: minutes)
 	@toolchain/install.sh cluster
-	@e2e/cluster/build-binaries.sh && e2e/cluster/build-binaries.sh kueue
+	@e2e/cluster/build-binaries.sh && e2e/cluster/build-binaries.sh kueue prometheus-operator prometheus-config-reloader prometheus
 	@$(PYTHON) -m pytest -q -p no:cacheprovider e2e/scenarios/integrations/*.py
 
 .PHONY: test-pythons

