@@ -80,9 +80,11 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
             return answer;
           },
           config.metrics),
-      training_job_reconciler_(seams(wrap), config, board_, clock),
+      training_job_reconciler_(
+          seams(wrap), [this](const kube::ObjectKey& job) { return trainer_pods_.pods_of(job); }, config, board_,
+          clock),
       pool_reconciler_(
-          seams(wrap), [this](const kube::ObjectKey& job) { return worker_pods_.workers_of(job); }, board_, clock),
+          seams(wrap), [this](const kube::ObjectKey& job) { return worker_pods_.pods_of(job); }, board_, clock),
       training_job_controller_(
           "training_job",
           [this](const kube::ObjectKey& key, std::stop_token stop) {
@@ -189,6 +191,7 @@ void ControlPlane::enqueue_job_of(const kube::Change& change) {
 }
 
 void ControlPlane::on_pod(const kube::Change& change) {
+  trainer_pods_.apply(change.key, change.before, change.after);
   const kube::ObjectKey job = worker_pods_.apply(change.key, change.before, change.after);
   if (!job.name.empty()) {
     if (needs_replacement(change))

@@ -14,7 +14,7 @@
 #include "operator/config.h"
 #include "operator/decide/decision_loop.h"
 #include "operator/observe/collection.h"
-#include "operator/observe/worker_pod_index.h"
+#include "operator/observe/pod_index.h"
 #include "operator/publish/metrics.h"
 #include "operator/publish/operation_metrics.h"
 #include "operator/publish/pages.h"
@@ -114,7 +114,8 @@ class ControlPlane {
   kube::EventRecorder recorder_;
   std::string prometheus_problem_;  // as it was logged last; only the decision loop's thread asks
   observe::PrometheusSource source_;
-  observe::WorkerPodIndex worker_pods_;
+  observe::PodIndex worker_pods_{observe::job_of_worker};
+  observe::PodIndex trainer_pods_{observe::job_of_trainer};
   act::TrainingJobReconciler training_job_reconciler_;
   act::PoolReconciler pool_reconciler_;
   act::Controller training_job_controller_;

@@ -30,9 +30,20 @@ def job(bed):
     bed.kubectl("-n", "default", "delete", f"tjob/{NAME}", "pvc/disk")
 
 
-def blocked(bed):
+def condition_of(bed, kind):
+    """Empty until there is one."""
     found = bed.cluster.get(f"/apis/sluice.dev/v1alpha1/namespaces/default/trainingjobs/{NAME}").get("status", {}).get("conditions", [])
-    return next((f"{entry['status']}/{entry['reason']}" for entry in found if entry["type"] == "WorkersBlocked"), "")
+    return next((entry for entry in found if entry["type"] == kind), {})
+
+
+def blocked(bed):
+    condition = condition_of(bed, "WorkersBlocked")
+    return f"{condition['status']}/{condition['reason']}" if condition else ""
+
+
+def test_a_trainer_says_that_it_waits_for_its_claim(bed, job):
+    bed.wait_for("the reason", lambda: "cannot start: Unschedulable: " in condition_of(bed, "Ready").get("message", ""), 60)
+    assert "PersistentVolumeClaim" in condition_of(bed, "Ready")["message"]
 
 
 def test_a_claim_of_one_node_is_told_of_until_the_workers_have_another_volume(bed, job):

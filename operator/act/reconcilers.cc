@@ -42,9 +42,14 @@ bool is_same_version(const json& one, const json& other) {
 
 }  // namespace
 
-TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, const control::Config& config,
+TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, PodsOf trainers_of, const control::Config& config,
                                              const decide::DecisionBoard& board, const Clock& clock)
-    : seams_(std::move(seams)), config_(config), board_(board), clock_(clock), claims_(seams_.read, clock) {}
+    : seams_(std::move(seams)),
+      trainers_of_(std::move(trainers_of)),
+      config_(config),
+      board_(board),
+      clock_(clock),
+      claims_(seams_.read, clock) {}
 
 Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
   // 1. See.
@@ -57,6 +62,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
     return std::optional<std::chrono::milliseconds>();
   }
   world.job = seams_.seen(kube::kJobs, key);
+  world.trainer_pods = trainers_of_(key);
   world.service = seams_.seen(kube::kServices, {key.namespace_, api::service_name(key.name)});
   world.trainers_service = seams_.seen(kube::kServices, {key.namespace_, api::trainers_service_name(key.name)});
   world.pool = seams_.seen(kube::kDataWorkerPools, key);
@@ -186,7 +192,7 @@ Result<void> TrainingJobReconciler::after_existing(const json& training_job, con
                    " exists and belongs to another owner; delete it or rename the TrainingJob");
 }
 
-PoolReconciler::PoolReconciler(ClusterSeams seams, WorkersOf workers_of, const decide::DecisionBoard& board,
+PoolReconciler::PoolReconciler(ClusterSeams seams, PodsOf workers_of, const decide::DecisionBoard& board,
                                const Clock& clock)
     : seams_(std::move(seams)), workers_of_(std::move(workers_of)), board_(board), clock_(clock) {}
 

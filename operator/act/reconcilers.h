@@ -34,12 +34,15 @@ struct ClusterSeams {
   std::function<std::chrono::milliseconds()> busy = [] { return std::chrono::milliseconds(0); };
 };
 
+// The pods of one kind that belong to a job, as the informers see them. May be called from any thread.
+using PodsOf = std::function<std::vector<kube::ObjectPointer>(const kube::ObjectKey& job)>;
+
 // Thread safety: reconcile() may be called from any thread, for different keys at once.
 class TrainingJobReconciler {
  public:
   // REQUIRES: all references outlive the reconciler.
-  TrainingJobReconciler(ClusterSeams seams, const control::Config& config, const decide::DecisionBoard& board,
-                        const Clock& clock);
+  TrainingJobReconciler(ClusterSeams seams, PodsOf trainers_of, const control::Config& config,
+                        const decide::DecisionBoard& board, const Clock& clock);
 
   Again reconcile(const kube::ObjectKey& key, std::stop_token stop);
 
@@ -51,6 +54,7 @@ class TrainingJobReconciler {
   Again report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop);
 
   const ClusterSeams seams_;
+  const PodsOf trainers_of_;
   const control::Config& config_;
   const decide::DecisionBoard& board_;
   const Clock& clock_;
@@ -78,10 +82,8 @@ class TrainingJobReconciler {
 // Thread safety: reconcile() may be called from any thread, for different keys at once.
 class PoolReconciler {
  public:
-  using WorkersOf = std::function<std::vector<kube::ObjectPointer>(const kube::ObjectKey& job)>;
-
   // REQUIRES: all references outlive the reconciler.
-  PoolReconciler(ClusterSeams seams, WorkersOf workers_of, const decide::DecisionBoard& board, const Clock& clock);
+  PoolReconciler(ClusterSeams seams, PodsOf workers_of, const decide::DecisionBoard& board, const Clock& clock);
 
   // How many pods of a pool are written at once, from as many threads; 1 until it is called. May be called from any
   // thread.
@@ -103,7 +105,7 @@ class PoolReconciler {
                                         std::stop_token stop) const;
 
   const ClusterSeams seams_;
-  const WorkersOf workers_of_;
+  const PodsOf workers_of_;
   const decide::DecisionBoard& board_;
   const Clock& clock_;
   std::atomic<int> pods_at_once_ = 1;

@@ -151,7 +151,9 @@ TEST_CASE("a Secret that was deleted is made again with the certificates that th
     CHECK(harness.events.empty());
   }
   SECTION("by one that never saw it, with new ones, which it says") {
-    TrainingJobReconciler next(harness.seams(), harness.config, harness.board, harness.clock);
+    TrainingJobReconciler next(
+        harness.seams(), [](const kube::ObjectKey&) { return std::vector<kube::ObjectPointer>(); }, harness.config,
+        harness.board, harness.clock);
     CHECK(secret_without(next)["data"] != stored["data"]);
     CHECK(harness.events == std::vector<std::string>{"CertificatesReplaced"});
   }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/act/observed.h"
+#include "operator/act/trainer_obstacle.h"
 #include "operator/api/conditions.h"
 #include "operator/api/data_worker_pool.h"
 #include "operator/api/gang_restart.h"
@@ -38,6 +39,7 @@ struct Trainer {
   bool failed = false;
   std::string failure_reason;
   std::string failure_message;
+  std::string obstacle;  // why a pod of it cannot start, in words; empty: none is known
 
   bool over() const { return succeeded || failed; }
 };
@@ -59,6 +61,7 @@ Trainer view_trainer(const TrainingJobWorld& world) {
   trainer.queued = job.suspended() && !job.asked_to_suspend().value_or(true);
   trainer.ready = job.ready();
   trainer.done = job.succeeded();
+  trainer.obstacle = trainer_obstacle(job, world.trainer_pods);
   trainer.succeeded = trainer.succeeded || job.complete();
   const auto view = view_training_job(*world.training_job);
   trainer.restarting = view.ok() && will_restart(*view, job);
@@ -94,7 +97,7 @@ std::string restart_note(const Trainer& trainer) {
          std::to_string(trainer.restarts) + " of at most " + std::to_string(trainer.backoff_limit);
 }
 
-Condition ready_condition(const Trainer& trainer, const Error* child_error) {
+Condition ready_condition(const Trainer& trainer, const Error* child_error, const std::string& message_before) {
   if (trainer.over()) return {"Ready", Truth::kFalse, "Finished", "the trainer has finished"};
   if (auto condition = refused(child_error)) return *condition;
   if (trainer.suspended) return {"Ready", Truth::kFalse, "Suspended", "spec.suspend is true; set it to false to go on"};
@@ -105,8 +108,9 @@ Condition ready_condition(const Trainer& trainer, const Error* child_error) {
             "another controller, such as Kueue, has suspended the trainer's Job; it starts when that one lets it"};
   const std::string count = std::to_string(trainer.ready) + " of " + std::to_string(trainer.replicas) +
                             " trainer pods are ready, " + std::to_string(trainer.done) + " are done";
-  const bool running = trainer.ready > 0 && trainer.ready + trainer.done >= trainer.replicas;
-  return {"Ready", running ? Truth::kTrue : Truth::kFalse, running ? "TrainerRunning" : "TrainerNotReady", count};
+  if (trainer.ready > 0 && trainer.ready + trainer.done >= trainer.replicas)
+    return {"Ready", Truth::kTrue, "TrainerRunning", count};
+  return {"Ready", Truth::kFalse, "TrainerNotReady", with_obstacle(count, trainer.obstacle, message_before)};
 }
 
 std::vector<Condition> outcome_conditions(const Trainer& trainer, const TrainingJob& training_job) {
@@ -226,7 +230,8 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
     status["explanation"] = std::string("The trainer has ") + (trainer.succeeded ? "succeeded" : "failed") +
                             "; it needs no more data workers.";
 
-  std::vector<Condition> conditions = {ready_condition(trainer, child_error)};
+  std::vector<Condition> conditions = {
+      ready_condition(trainer, child_error, find_condition(training_job.conditions(), "Ready").message)};
   for (Condition& condition : outcome_conditions(trainer, training_job)) conditions.push_back(std::move(condition));
   conditions.push_back(metrics_condition(trainer, decision));
   conditions.push_back(data_bound_condition(trainer, text_member(status, "bottleneck")));

@@ -27,6 +27,7 @@ struct TrainingJobWorld {
   kube::ObjectPointer trainers_service = nullptr;
   kube::ObjectPointer network_policy = nullptr;  // of the workers
   kube::ObjectPointer lost_secret = nullptr;     // as it was before it was deleted: what runs goes by its certificates
+  std::vector<kube::ObjectPointer> trainer_pods = {};  // of any of the trainer's Jobs
   std::chrono::system_clock::time_point now = {};
   // How long it has been seen that the Job has failed. Not by the Job's own times: they are of another machine's clock,
   // and one that is wrong by ten minutes would make the next Job wait for them, or not at all.

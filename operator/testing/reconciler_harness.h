@@ -24,7 +24,7 @@ struct ReconcilerHarness {
   std::vector<std::string> events;
   std::function<Result<void>(const kube::Action&)> fail = [](const kube::Action&) { return Result<void>(); };
   std::chrono::seconds busy{0};
-  act::TrainingJobReconciler jobs{seams(), config, board, clock};
+  act::TrainingJobReconciler jobs{seams(), [this](const kube::ObjectKey&) { return pods(); }, config, board, clock};
   act::PoolReconciler pools{seams(), [this](const kube::ObjectKey&) { return pods(); }, board, clock};
 
   act::ClusterSeams seams() {

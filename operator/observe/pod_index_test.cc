@@ -1,4 +1,4 @@
-#include "operator/observe/worker_pod_index.h"
+#include "operator/observe/pod_index.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@ using control::testing::shared;
 using nlohmann::json;
 
 TEST_CASE("the index follows worker pods as they come, change and go") {
-  WorkerPodIndex index;
+  PodIndex index(job_of_worker);
   const kube::ObjectKey job{"default", "vision"};
   const auto first = shared({{"metadata",
                               {{"name", "vision-worker-0"},
@@ -21,14 +21,14 @@ TEST_CASE("the index follows worker pods as they come, change and go") {
   const auto other = shared({{"metadata", {{"name", "other"}, {"namespace", "default"}}}});
   CHECK(index.apply({"default", "vision-worker-0"}, nullptr, first) == job);
   CHECK(index.apply({"default", "other"}, nullptr, other).name.empty());
-  CHECK(index.workers_of(job).size() == 1);
+  CHECK(index.pods_of(job).size() == 1);
   json relabelled = *first;
   relabelled["metadata"]["labels"]["sluice.dev/job"] = "speech";
   index.apply({"default", "vision-worker-0"}, first, shared(relabelled));
-  CHECK(index.workers_of(job).empty());
-  CHECK(index.workers_of({"default", "speech"}).size() == 1);
+  CHECK(index.pods_of(job).empty());
+  CHECK(index.pods_of({"default", "speech"}).size() == 1);
   CHECK(index.apply({"default", "vision-worker-0"}, shared(relabelled), nullptr).name == "speech");
-  CHECK(index.workers_of({"default", "speech"}).empty());
+  CHECK(index.pods_of({"default", "speech"}).empty());
 }
 
 TEST_CASE("a pod is a job's business by its pool, its labels or its name") {
@@ -47,6 +47,16 @@ TEST_CASE("a pod is a job's business by its pool, its labels or its name") {
       Case{"no number", R"({"name":"vision-worker-"})", ""}, Case{"no job", R"({"name":"-worker-1"})", ""});
   INFO(test.name);
   CHECK(job_of_worker({{"metadata", json::parse(test.metadata)}}).name == test.want_job);
+}
+
+TEST_CASE("a trainer's pod is its job's by its labels, and no other pod is") {
+  json pod = {{"metadata",
+               {{"name", "vision-0-x7f2q"},
+                {"namespace", "default"},
+                {"labels", {{"sluice.dev/component", "trainer"}, {"sluice.dev/job", "vision"}}}}}};
+  CHECK(job_of_trainer(pod) == kube::ObjectKey{"default", "vision"});
+  pod["metadata"]["labels"]["sluice.dev/component"] = "worker";
+  CHECK(job_of_trainer(pod).name.empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "operator/observe/worker_pod_index.h"
+#include "operator/observe/pod_index.h"
 
 #include "operator/api/names.h"
 #include "operator/api/pod.h"
@@ -14,10 +14,15 @@ kube::ObjectKey job_of_worker(const kube::Json& pod) {
   return job.empty() ? kube::ObjectKey() : kube::ObjectKey{worker.name_space(), job};
 }
 
-kube::ObjectKey WorkerPodIndex::apply(const kube::ObjectKey& pod, const kube::ObjectPointer& before,
-                                      const kube::ObjectPointer& after) {
-  const kube::ObjectKey old_job = before ? job_of_worker(*before) : kube::ObjectKey{};
-  const kube::ObjectKey job = after ? job_of_worker(*after) : old_job;
+kube::ObjectKey job_of_trainer(const kube::Json& pod) {
+  const api::Pod trainer(pod);
+  return trainer.is_trainer() ? kube::ObjectKey{trainer.name_space(), trainer.job()} : kube::ObjectKey{};
+}
+
+kube::ObjectKey PodIndex::apply(const kube::ObjectKey& pod, const kube::ObjectPointer& before,
+                                const kube::ObjectPointer& after) {
+  const kube::ObjectKey old_job = before ? job_of_(*before) : kube::ObjectKey{};
+  const kube::ObjectKey job = after ? job_of_(*after) : old_job;
   std::lock_guard lock(mutex_);
   if (const auto found = by_job_.find(old_job); found != by_job_.end() && (!after || old_job != job)) {
     found->second.erase(pod.name);
@@ -27,12 +32,12 @@ kube::ObjectKey WorkerPodIndex::apply(const kube::ObjectKey& pod, const kube::Ob
   return job;
 }
 
-std::vector<kube::ObjectPointer> WorkerPodIndex::workers_of(const kube::ObjectKey& job) const {
+std::vector<kube::ObjectPointer> PodIndex::pods_of(const kube::ObjectKey& job) const {
   std::lock_guard lock(mutex_);
-  std::vector<kube::ObjectPointer> workers;
+  std::vector<kube::ObjectPointer> pods;
   if (const auto found = by_job_.find(job); found != by_job_.end())
-    for (const auto& [name, pod] : found->second) workers.push_back(pod);
-  return workers;
+    for (const auto& [name, pod] : found->second) pods.push_back(pod);
+  return pods;
 }
 
 }  // namespace sluice::observe

@@ -1,0 +1,23 @@
+// Why the pods of a trainer's Job do not run, in words for its status.
+//
+// Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/api/trainer_job.h"
+#include "src/kube/store.h"
+
+namespace sluice::act {
+
+// Why a pod of the Job cannot start, or that the Job has made none; empty: the pods come. `pods`: of any of the
+// trainer's Jobs.
+std::string trainer_obstacle(const api::TrainerJob& job, const std::vector<kube::ObjectPointer>& pods);
+
+// `text` and the obstacle (empty: none). `before`, which was written last, is kept while it differs only in the numbers
+// of the obstacle: kube-scheduler counts the nodes anew with each change in the cluster, and each job that waits would
+// be written each time.
+std::string with_obstacle(const std::string& text, const std::string& obstacle, const std::string& before);
+
+}  // namespace sluice::act
