@@ -13,8 +13,8 @@ namespace sluice::observe {
 // Thread safety: all methods may be called from any thread.
 class WorkerPodIndex {
  public:
-  // To be called for every change of a pod, whatever pod it is. Returns the job (namespace/name) whose worker it is or
-  // was; an empty name for other pods.
+  // To be called for every change of any pod. Returns the job (namespace/name) whose worker it is or was; an empty name
+  // for other pods.
   kube::ObjectKey apply(const kube::ObjectKey& pod, const kube::ObjectPointer& before,
                         const kube::ObjectPointer& after);
 
