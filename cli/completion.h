@@ -1,8 +1,8 @@
-// What may stand where the user of a shell has pressed Tab, behind `kubectl sluice`.
+// The choices for the word at which the user of a shell has pressed Tab, behind `kubectl sluice`.
 //
 // kubectl asks the program kubectl_complete-sluice on the PATH, with the words behind `sluice`, for bash, zsh, fish and
-// PowerShell alike. It wants what the shells' completion of Cobra wants: a choice in each line, a tab and a description
-// behind it if there is one, and ":DIRECTIVE" in the last line.
+// PowerShell alike. The output is as for Cobra's completion of shells. Each line has a choice, and a tab and a
+// description behind it if there is one. The last line is ":DIRECTIVE".
 #pragma once
 
 #include <functional>

@@ -70,7 +70,7 @@ struct Budgets {
   std::map<std::string, double> of_namespaces;
 };
 
-// The most that counts of what the TrainingJobs of a namespace ask for, whatever their specs say. None: no bound.
+// Caps on the specs of a namespace's TrainingJobs: a higher value counts as the cap. None: no bound.
 struct NamespaceCaps {
   std::optional<int> priority;
   std::optional<int> weight;

@@ -7,7 +7,7 @@
 //      present certificate. The next one waits in the Secret.
 //   2  kPropagation later: both ends show the next certificate. The authority before is trusted until it ends.
 //
-// At any time, whoever has the files before a step and whoever has those after it trust each other.
+// At any time, a program with the files before a step and a program with those after it trust each other.
 #pragma once
 
 #include <optional>

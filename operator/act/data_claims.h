@@ -23,8 +23,8 @@ class DataClaims {
   // REQUIRES: the clock outlives this object.
   DataClaims(Read read, const Clock& clock);
 
-  // Why they cannot, with the way out; empty: they can, or the job wants no workers, or a claim is not there yet, and
-  // the trainer waits for it, too. A claim that may not be read counts as one that they cannot read.
+  // Why they cannot, with the way out. Empty: they can, or the job wants no workers, or a claim is not there yet. The
+  // trainer waits for that claim, too. A claim that may not be read counts as one that they cannot read.
   // Errors: those of reading that may pass by themselves, while nothing is known of a claim.
   Result<std::string> unshared_data(const api::TrainingJob& training_job, std::stop_token stop);
 

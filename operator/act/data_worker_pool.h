@@ -1,10 +1,10 @@
 // Reconcile step of a DataWorkerPool: its worker pods and its status.
 //
 // Pods have the names JOB-worker-N with the lowest free N: creating one twice meets the first. A name that a stranger's
-// pod has is passed over, and an event says so. Scale-in picks the
-// victim here and deletes it gracefully: the worker drains on SIGTERM. Nothing is done twice because a cache is late:
-// writes in flight are remembered (PoolMemory). A creation whose answer was lost, or that has not been seen for 30 s,
-// is repeated under its name before a free name is taken. So at worst it meets the pod that it has made.
+// pod has is passed over, and an event says so. Scale-in picks the victim here and deletes it gracefully: the worker
+// drains on SIGTERM. A late cache repeats nothing, because writes in flight are remembered (PoolMemory). A creation
+// counts as lost if its answer was lost, or if its pod has not been seen for 30 s. It is repeated under its name before
+// a free name is taken. So at worst it meets the pod that it has made.
 //
 // Pure: no I/O, no clock. Thread safety: pure functions on values.
 #pragma once

@@ -25,9 +25,9 @@ void add_pull_secrets(nlohmann::json& pod_spec, const control::Config& config);
 // own loader and libraries, so the user's image needs neither.
 nlohmann::json bundle_command(std::string_view program);
 
-// The ports of a Sluice program. On the node's own network (hostNetwork) they depend on the job, so that trainers of
-// different jobs find room on one node; the scheduler puts no two pods with the same ports on one. Never those that
-// the user's containers declare.
+// The ports of a Sluice program; never those that the user's containers declare. kube-scheduler puts no two pods with
+// the same ports on the network of one node. So with hostNetwork they depend on the job, and trainers of different jobs
+// find room on one node.
 struct ExecutorPorts {
   int metrics;
   int probes;

@@ -29,8 +29,8 @@ struct TrainingJobWorld {
   kube::ObjectPointer lost_secret = nullptr;     // as it was before it was deleted: what runs goes by its certificates
   std::vector<kube::ObjectPointer> trainer_pods = {};  // of any of the trainer's Jobs
   std::chrono::system_clock::time_point now = {};
-  // How long it has been seen that the Job has failed. Not by the Job's own times: they are of another machine's clock,
-  // and one that is wrong by ten minutes would make the next Job wait for them, or not at all.
+  // The time since the Job was first seen to have failed, by our clock. The Job's own times are of another machine's:
+  // a clock that is wrong by ten minutes would make the next Job wait so long, or not at all.
   std::chrono::duration<double> job_failed_for{0};
   // Why workers on other nodes cannot read the trainer's claims (act/data_claims.h); empty: they can.
   std::string unshared_data = {};
@@ -44,11 +44,11 @@ std::chrono::system_clock::time_point secret_rotates_at(const kube::Json& secret
 // How long the failed Job of several trainer pods stays before the next one follows; none where nothing waits.
 std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& world);
 
-// The writes that bring the children to what the spec says; none when they are. In an order in which each may be the
-// last one that happens: the Secret before the pods that mount it, then the trainer. The
-// NetworkPolicy comes last: where it is refused, the job runs nevertheless.
-// Errors: InvalidArgument for a spec that cannot be carried out; AlreadyExists when a child's name belongs to another
-// owner's object (which must go first; it is not touched).
+// The writes that bring the children to the state of the spec; none when they have it. Each write may be the last one
+// that happens, so their order counts: the Secret before the pods that mount it, then the trainer. The NetworkPolicy
+// comes last: a job whose NetworkPolicy is refused runs nevertheless.
+// Errors: InvalidArgument for a spec that cannot be carried out; AlreadyExists when another owner's object has a
+// child's name. That object is not touched, and must go first.
 Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& world, const control::Config& config,
                                                      const IdentitySource& make_identity);
 

@@ -9,13 +9,13 @@
 
 namespace sluice::act {
 
-// A volume of the trainer as workers have it: without the API server's tokens, and an empty directory for a claim that
-// every worker would have to buy for itself. Resources of the trainer's container become those of the worker's.
+// A volume of the trainer as workers have it: without the API server's tokens. A claim that every worker would have to
+// buy for itself becomes an empty directory. Resources of the trainer's container become those of the worker's.
 nlohmann::json worker_volume(nlohmann::json volume);
 
-// `container`: a worker's, made from the trainer's. References to the resources of a container of the trainer's pod go
-// to the worker's own: the kubelet does not start a container that names one which is not there. Mounts whose path
-// depends on the pod go (api/trainer_data.h).
+// `container`: a worker's, made from the trainer's. The kubelet starts no container that refers to the resources of a
+// container that is not in its pod. So references to the trainer's containers become references to the worker's own.
+// Mounts whose path depends on the pod are removed (api/trainer_data.h).
 void settle_in(nlohmann::json& container, const api::TrainingJob& training_job);
 
 // The annotations of the trainer's pod by which a CSI driver finds the pods that mount its volumes.

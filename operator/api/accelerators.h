@@ -18,8 +18,8 @@ std::map<std::string, std::int64_t> devices_in(const nlohmann::json& resource_li
 // slices (nvidia.com/mig-1g.5gb) and shared ones (nvidia.com/gpu.shared), one each.
 std::int64_t accelerators_in(const nlohmann::json& resource_list);
 
-// Those of one pod, by its containers' limits. Where these name none, each claim of dynamic resource allocation that a
-// container uses counts as one: which devices a claim brings is not in the pod.
+// Those of one pod, by its containers' limits. If these name none, each claim of dynamic resource allocation that a
+// container uses counts as one accelerator: the pod does not say which devices a claim brings.
 std::int64_t accelerators_of_pod(const nlohmann::json& pod_spec);
 
 // Those of one container, counted in the same way.

@@ -16,9 +16,9 @@ inline bool will_restart(const TrainingJobView& view, const TrainerJob& job) {
   return view.is_gang && !view.finished && job.failed_by_pods() && job.restarts() < view.backoff_limit;
 }
 
-// How long `job`, which has failed, stays before it makes room for the next Job: 10 s, twice as long for each restart
-// before, 6 min at most, as the Job controller does with pods. After ten minutes of running it is 10 s again. Both
-// times that are compared are the Job controller's.
+// The time for which a failed `job` stays before the next Job takes its place, as the Job controller does with pods:
+// 10 s, doubled by each restart before, 6 min at most. After ten minutes of running it is 10 s again. Both times that
+// are compared are the Job controller's.
 inline double restart_pause_seconds(const TrainerJob& job) {
   constexpr double kFirstSeconds = 10, kMostSeconds = 360, kRanWellSeconds = 600;
   const double failed = job.failed_at_seconds(), started = job.started_at_seconds();

@@ -19,7 +19,7 @@ inline constexpr std::string_view kTlsSecretType = "kubernetes.io/tls";
 inline constexpr std::string_view kOperatorManager = "sluice-operator";
 // ... but DataWorkerPool.spec.replicas, which an autoscaler or a person may take over.
 inline constexpr std::string_view kSchedulerManager = "sluice-scheduler";
-// ... and DataWorkerPool.spec.workerResources, which is set whoever sets the number.
+// ... and DataWorkerPool.spec.workerResources, which the operator sets even if an autoscaler sets the number.
 inline constexpr std::string_view kSizingManager = "sluice-sizing";
 
 inline constexpr std::string_view kBundleContainer = "sluice-bundle";

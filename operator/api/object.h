@@ -10,7 +10,7 @@
 
 namespace sluice::api {
 
-// A reader of one object. Whatever is missing or of another type than it should be reads as empty, 0 or null.
+// A reader of one object. A field that is missing or of another type than it should be reads as empty, 0 or null.
 //
 // Thread safety: all methods are const. REQUIRES: the JSON object outlives its reader.
 class Object {

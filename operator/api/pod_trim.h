@@ -1,5 +1,5 @@
-// Removes the fields of a pod that the operator does not read: it holds every pod of the cluster, and most of a pod is
-// how to start it. Thread safety: a pure function on its argument.
+// Removes the fields of a pod that the operator does not read. It holds every pod of the cluster, and most fields of a
+// pod say how to start it. Thread safety: a pure function on its argument.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

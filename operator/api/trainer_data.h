@@ -19,8 +19,8 @@ namespace sluice::api {
 // Returns what a person should know, with the way out; empty: there is no such volume.
 std::string data_only_in_trainer(const TrainingJob& training_job);
 
-// The paths of the training container's mounts whose subPathExpr needs a variable that each pod has of its own, such as
-// its name or its index. A worker has another one, or none, and would not start.
+// The paths of the training container's mounts that each pod has of its own: their subPathExpr needs a variable such as
+// the pod's name or index. A worker has another one, or none, and would not start.
 std::set<std::string> mounts_of_one_pod(const TrainingJob& training_job);
 
 // A PersistentVolumeClaim that the training container mounts, and that workers would mount, too.

@@ -35,10 +35,11 @@ std::set<std::int64_t> declared_ports(const nlohmann::json& pod_spec);
 // True for a container with variables of ConfigMaps or Secrets as a whole (envFrom).
 bool imports_variables(const nlohmann::json& container);
 
-// Refuses what the API server would refuse in the Job, which the user has not written, and what would keep the feeder
-// from starting, so that the trainer would wait for it for ever: names and paths that are taken, read-only volumes
-// above Sluice's own, nodes of another architecture. Mode Off has no feeder, and nothing is refused.
-// Errors: InvalidArgument with the field below `path` and the way out. REQUIRES: check_pod_template() has passed.
+// Refuses two kinds of templates. With one kind the API server would refuse the Job, which the user has not written.
+// With the other the feeder would not start, and the trainer would wait for it for ever: names and paths that are
+// taken, read-only volumes above Sluice's own, nodes of another architecture. Mode Off has no feeder, and refuses
+// nothing. Errors: InvalidArgument with the field below `path` and the way out. REQUIRES: check_pod_template() has
+// passed.
 Result<void> check_trainer_template(const TrainingJob& training_job, std::string_view path);
 
 }  // namespace sluice::api

@@ -92,7 +92,7 @@ struct TrainingJobView {
     min_workers = 0;
   }
 
-  // False where no remote worker may run, whatever the scheduler would like.
+  // False if no remote worker may run, even if the scheduler would like one.
   bool may_have_workers() const {
     return !deleting && !finished && !suspend && mode != Mode::kOff && placement != Placement::kLocal &&
            max_workers > 0;

@@ -27,8 +27,8 @@ struct AutoResources {
 
   std::int64_t within(std::int64_t memory_bytes) const;
   WorkerSize first() const { return {millicores, within(first_memory_bytes)}; }
-  // Where no node has room for more: a quarter or a half of the CPU, whichever is the first of at least 100m, and the
-  // least memory. All of the CPU if its half is less.
+  // The size for a cluster in which no node has room for more. Its memory is the least, its CPU a quarter; a half if a
+  // quarter is less than 100m; all of it if a half is.
   WorkerSize least() const;
   // With limits: a worker gets the CPU of its request, and at most twice its memory.
   ContainerResources resources(const WorkerSize& size) const;

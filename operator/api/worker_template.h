@@ -12,8 +12,9 @@
 
 namespace sluice::api {
 
-// Whether the template leaves to Sluice what it needs to find, feed and stop the workers, and what the scheduler
-// reckons with: a worker's CPU and memory, no token of the API server, the pod's end.
+// Whether the template leaves to Sluice the fields by which it finds, feeds and stops the workers. A worker's CPU and
+// memory, which the scheduler reckons with, are among them. So are the pod's end and the API server's token, which no
+// worker gets.
 // Errors: InvalidArgument that names the field, `path` ("spec.dataWorkers.template") before it, and the way out.
 Result<void> check_worker_template(const TrainingJob& training_job, std::string_view path);
 

@@ -35,7 +35,7 @@ struct LoopOptions {
   control::Budgets budgets;
   std::map<std::string, control::NamespaceCaps> namespace_caps;
   std::optional<kube::ObjectKey> learnt;  // the ConfigMap that keeps knowledge of jobs; none: it is not kept
-  // Of run(): one after another, a thousand orders wait for each other's answers, and each holds back a whole pool.
+  // Of run(). With 1, a thousand orders wait for each other's answers, and each holds back a whole pool.
   int orders_at_once = 1;
 };
 
@@ -73,8 +73,8 @@ class DecisionLoop {
   // When the next round is due: after the interval, or soon after a trigger. For callers without threads.
   Clock::TimePoint next_due() const;
 
-  // For how long run() has shown no sign of life: since the last request of the round under way was answered, or since
-  // the next round was due. Zero where it does not run. May be called from any thread.
+  // The time since run() last showed a sign of life. It counts from the last answered request of the round under way,
+  // or from the moment at which the next round was due. Zero if it does not run. May be called from any thread.
   Clock::Duration silent_for() const;
 
   // Whether a resize has failed, and will be tried again. REQUIRES: no round is under way.

@@ -25,8 +25,8 @@ struct ScaleOrder {
 
 // One order per job in mode Auto whose pool has another number of replicas than the plan. Shrinking pools come first,
 // so that room is freed before it is filled. In modes Recommend and Off the pool's number belongs to a person or
-// another controller. The pools of `held` jobs shrink only by the workers on hosts of their trainers: the CPU that
-// replaces the others is not there yet, and what it needs there is taken by these.
+// another controller. The pools of `held` jobs wait for feeders to grow in place of workers. They shrink only by the
+// workers on hosts of their trainers, which hold the CPU that the feeders are to have.
 std::vector<ScaleOrder> scale_orders(const observe::ClusterObjects& objects, const scheduler::Plan& plan,
                                      const std::set<scheduler::JobId>& held = {});
 

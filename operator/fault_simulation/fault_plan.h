@@ -51,8 +51,8 @@ struct FaultPlan {
   std::uint64_t seed = 1;
   int operators = 1;
   FaultRates rates;
-  // By how much clocks are ahead of the API server's, to the end of the run: of the first operator (a second one is
-  // behind by as much), and of the nodes.
+  // The lead of clocks over the API server's, to the end of the run: of the first operator's and of the nodes'. A
+  // second operator's clock is behind by as much as the first one's is ahead.
   int operator_skew_seconds = 0;
   int node_skew_seconds = 0;
   std::optional<Perturbation> perturbation;

@@ -7,8 +7,8 @@
 
 namespace sluice::simulation {
 
-// Thread safety: none; a simulation has one thread. The same moment for everybody; wall clocks may differ
-// (SkewedClock).
+// Thread safety: none; a simulation has one thread. All programs of a simulation share the moment; their wall clocks
+// may differ (SkewedClock).
 class VirtualClock final : public Clock {
  public:
   TimePoint now() const override { return TimePoint(elapsed_); }

@@ -19,7 +19,7 @@ class PodIndex {
 
   explicit PodIndex(JobOf* job_of) : job_of_(job_of) {}
 
-  // To be called for every change of a pod, whatever pod it is. Returns the job to which it belongs or belonged.
+  // To be called for every change of any pod. Returns the job to which it belongs or belonged.
   kube::ObjectKey apply(const kube::ObjectKey& pod, const kube::ObjectPointer& before,
                         const kube::ObjectPointer& after);
 

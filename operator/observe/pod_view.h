@@ -27,7 +27,7 @@ struct PodView {
   bool finished = false;                               // has ended, well or not: it reserves nothing
   bool leaving = false;                                // is being deleted
   bool unschedulable = false;                          // of a trainer: no node has room, says kube-scheduler
-  // Of a trainer that is not bound, and of another pod that lacks CPU or memory, says kube-scheduler.
+  // Only of a trainer that is not bound, and of another pod that lacks CPU or memory by kube-scheduler's words.
   std::optional<api::NodeRules> rules;
   std::string nominated_node;                   // on which kube-scheduler makes room for it
   std::map<std::string, std::int64_t> devices;  // requested, by the name of the resource

@@ -1,9 +1,9 @@
-// What Prometheus says about all jobs: a constant number of queries, whatever the number of jobs.
+// The measurements of all jobs from Prometheus. The number of queries does not grow with the number of jobs.
 //
-// A series belongs to the namespace that the scrape gives to its pod (metrics.namespaceLabel), whatever job_namespace
-// the pod says of itself: a tenant cannot speak for the jobs of another.
+// A series belongs to the namespace that the scrape gives to its pod (metrics.namespaceLabel). The job_namespace that
+// the pod says of itself does not count: a tenant cannot speak for the jobs of another.
 //
-// A missing metric is never zero. What each answer makes of a job's measurement:
+// A missing metric is never zero. The effect of each answer on a job's measurement:
 //   samples, shares, batches, age   absent, unusable: no measurement, but a reason
 //   workers' samples and cores      both absent: no such executor has worked; one absent, or unusable: no measurement
 //   workers at work                 absent: none, since counting nothing gives no series; unusable: no measurement

@@ -22,8 +22,8 @@ struct HeldByWorkers {
   std::set<std::string> priority_classes = {};   // of these workers
 };
 
-// One per namespace that has jobs and a bound: a budget, a cap, or a quota of pods, or of the CPU or memory that they
-// request or are limited to. A quota whose scopes leave out the workers of all jobs is none. Several quotas count by
+// One per namespace that has jobs and a bound. A bound is a budget, a cap, or a quota of pods, CPU or memory, by
+// requests or by limits. A quota whose scopes leave out the workers of all jobs is none. Several quotas count by
 // the tightest. Every bound is counted in CPU requests, by the job whose worker takes most of it per core, so that it
 // is never exceeded.
 std::vector<scheduler::Quota> view_quotas(const kube::Store::Objects& resource_quotas,

@@ -73,6 +73,15 @@ TEST_CASE("jobs that are over, leaving or unreadable are not the scheduler's bus
   CHECK(build(objects).jobs.empty());
 }
 
+TEST_CASE("the scheduler knows where a spec wants its batches made") {
+  ClusterObjects objects = cluster();
+  CHECK(build(objects).jobs[0].placement == scheduler::Placement::kAuto);
+  json job = training_job();
+  job["spec"]["dataWorkers"]["placement"] = "Remote";
+  put(objects.training_jobs, job);
+  CHECK(build(objects).jobs[0].placement == scheduler::Placement::kRemote);
+}
+
 TEST_CASE("a trainer that was started without a feeder is left alone whatever the mode is now") {
   ClusterObjects objects = cluster();
   json job = trainer_job(1);

@@ -1,5 +1,5 @@
-// Views of the objects of a collection, made once per state of each. Objects are spread over the memory: reading ten
-// thousand pods again for every decision takes fifty times as long as the decision (1,000 jobs: 150 ms and 3).
+// Views of the objects of a collection, made once per state of each. Objects are spread over the memory. So reading ten
+// thousand pods for every decision takes fifty times as long as the decision (1,000 jobs: 150 ms and 3).
 //
 // Thread safety: none; one owner.
 #pragma once

@@ -9,8 +9,8 @@
 // A piece is local while the job's own hosts have a free core (efficiency 1), else remote (mu_R / mu_L). Pieces shrink
 // as the cluster fills, so that equal jobs end up within a worker of each other.
 //
-// Exchange, with several groups of nodes: a job that finds no CPU bids for cores that another job's feeders have beyond
-// their floor, on a host of both. That job gets a worker on other nodes, which does as much for it as those cores did.
+// Exchange, with several groups of nodes: a job that finds no CPU bids for cores of another job's feeders on a host of
+// both, beyond their floor. That job gets a worker on other nodes, which does as much for it as those cores did.
 //
 // Growth decides only sums, one for each group of nodes; placement.h finds a node for each worker. Sums suffice because
 // data workers are interchangeable between the nodes of a group. Any numbers that fit in sum (worker_pool.h), and

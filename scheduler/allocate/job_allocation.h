@@ -103,8 +103,8 @@ inline bool takes_new(const NodeState& state, const JobAllocation& allocation) {
 // Books so many more of the job's workers on a node; negative: so many fewer.
 void occupy(std::span<NodeState> states, int node, const JobAllocation& allocation, int workers);
 
-// Whether the networks carry the traffic of one more worker on `node`: out of the node, and into the job's other hosts
-// (kNowhere: into all of them).
+// Whether the networks carry the traffic of one more worker on `node`. sends(): out of the node. receives(): into the
+// job's other hosts (kNowhere: into all of them).
 bool sends(std::span<const NodeState> states, int node, const JobAllocation& allocation);
 bool receives(std::span<const NodeState> states, int node, const JobAllocation& allocation);
 

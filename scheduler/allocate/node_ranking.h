@@ -2,8 +2,8 @@
 // emptiest, then by name.
 //
 // The order is kept up lazily: an entry whose room is out of date returns with the room that is left. So a worker costs
-// O(log nodes), however many workers took and gave back room meanwhile. Each group of nodes has an order of its own, so
-// that a worker never goes through the nodes of groups that do not take it.
+// O(log nodes), however many workers took and gave back room meanwhile. Each group of nodes has an order of its own:
+// the search for a worker's node never goes through groups that do not take it.
 //
 // Thread safety: none. Lifetime: refers to the nodes.
 #pragma once

@@ -3,8 +3,8 @@
 // Two things take CPU: feeders ("local") and data workers. On every node
 //   local + workers <= room             room: what all other pods leave
 //   new workers only on schedulable nodes
-// Data workers are interchangeable between the nodes of a group. So how many there may be is decided by sums, kept
-// here: what workers could still use, over all nodes of a group, in whole workers.
+// Data workers are interchangeable between the nodes of a group. So a sum for each group bounds their number, and is
+// kept here: the CPU that workers can still use on its nodes, in whole workers.
 //
 // Indices follow the order of names, so that they do not depend on the order of the snapshot.
 // Thread safety: none; a copy is independent. Lifetime: refers to the snapshot's nodes.
@@ -77,8 +77,8 @@ class NodeTable {
   // Those that take new workers of the job.
   GroupSet groups_open_to(const Job& job) const;
 
-  // What new workers could use on all schedulable nodes of the groups with this bit if none were there yet, in
-  // multiples of the smallest worker.
+  // The CPU for workers on all schedulable nodes of the groups with this bit, as if none were there yet, in multiples
+  // of the smallest worker.
   std::int64_t pool_millicores(int bit) const { return pool_millicores_[bit]; }
 
   // Of the smallest worker: as much more than feeders get can vanish from the pool.

@@ -166,7 +166,7 @@ class Placer {
       take(allocation, node);
       allocation.kept.push_back(&allocation.job->workers[worker]);
     }
-    if (!displaced || config_.replaces_workers) return;
+    if (!displaced) return;
     // A number of replicas cannot say "this one, but elsewhere": the displaced ones are missing until the next
     // decision.
     while (allocation.workers > std::ssize(allocation.kept)) give_back(allocation, *displaced);
@@ -238,8 +238,7 @@ class Placer {
         return true;
       });
     // Nor can it say so of one that made way.
-    while (!config_.replaces_workers && allocation.live > std::ssize(allocation.kept) &&
-           allocation.workers > std::ssize(allocation.kept))
+    while (allocation.live > std::ssize(allocation.kept) && allocation.workers > std::ssize(allocation.kept))
       release(allocation);
     allocation.new_nodes.reserve(std::max<std::ptrdiff_t>(allocation.workers - std::ssize(allocation.kept), 0));
     while (allocation.workers > std::ssize(allocation.kept) + std::ssize(allocation.new_nodes)) {
@@ -365,8 +364,8 @@ class Placer {
       allocation.kept.push_back(candidate);
       return;
     }
-    const bool moves = allocation.live > std::ssize(allocation.kept);  // one goes, and another one comes
-    if (moves && !config_.replaces_workers) return give_back(allocation, refusal.value_or(Reason::kCpu));
+    // One of them goes, so another one would be its successor.
+    if (allocation.live > std::ssize(allocation.kept)) return give_back(allocation, refusal.value_or(Reason::kCpu));
     const int node = find(allocation, ranking);
     if (node != kNowhere)
       allocation.new_nodes.push_back(node);

@@ -96,7 +96,6 @@ struct Displacement {
     large.worker_millicores = kLarge;
     snapshot.taken_at_seconds = kNowSeconds;
     snapshot.jobs = {small, large};
-    config.replaces_workers = random.upto(2) == 0;
   }
 
   // Half-cores that have to be cleared on the node; none when all of them are not enough.
@@ -109,7 +108,6 @@ struct Displacement {
   static constexpr std::int64_t kLarge = 2000;
   ClusterSnapshot snapshot;
   std::map<std::string, int> held;
-  Config config;
 };
 
 TEST_CASE("an important large worker finds a place if any node can be cleared for it, and others lose what must go") {
@@ -118,15 +116,14 @@ TEST_CASE("an important large worker finds a place if any node can be cleared fo
     std::optional<int> least;
     for (const Node& node : case_of.snapshot.nodes)
       if (const auto here = case_of.in_the_way(node); here && (!least || *here < *least)) least = here;
-    const Plan plan = decide(case_of.snapshot, case_of.config);
+    const Plan plan = decide(case_of.snapshot, {});
     RC_ASSERT(broken_rules(case_of.snapshot, plan) == std::vector<std::string>{});
     RC_ASSERT(plan_of(plan, "large").workers == (least ? 1 : 0));
     const JobPlan& small = plan_of(plan, "small");
     const int held = case_of.snapshot.jobs[0].allocated_workers;
-    // Where workers cannot move, those who go for the sum of cores and those who go for the node may be different ones.
-    const int must_go = least.value_or(0) * (case_of.config.replaces_workers ? 1 : 2);
-    RC_ASSERT(small.workers >= held - must_go);
-    RC_ASSERT(small.workers <= held - least.value_or(0) || case_of.config.replaces_workers);
+    // Workers that go for the sum of cores and workers that go for the node may be different ones.
+    RC_ASSERT(small.workers >= held - 2 * least.value_or(0));
+    RC_ASSERT(small.workers <= held - least.value_or(0));
   });
 }
 

@@ -248,21 +248,15 @@ TEST_CASE("a large worker displaces others only where it can then go") {
   }
 }
 
-TEST_CASE("a worker that makes way has no successor in the same decision, unless a plan may move workers") {
+TEST_CASE("a worker that makes way has no successor in the same decision") {
   // It holds one of the two workers that it is to have, and there is a core on the other node.
-  const std::vector<Job> jobs = {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 0),
-                                 sized(MakeJob("small").measures(kHungry).max(2).holds(1, "n1"), 500, 0)};
-  const ClusterSnapshot snapshot{kNowSeconds, {node("n1", 2000), node("n2", 1000)}, jobs, {}, {}};
-  for (const bool moves : {false, true}) {
-    CAPTURE(moves);
-    Config config;
-    config.replaces_workers = moves;
-    const Plan plan = decide(snapshot, config);
-    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
-    CHECK(plan_of(plan, "small").victims == Names{"small-worker-0"});
-    CHECK(plan_of(plan, "small").workers == (moves ? 2 : 0));
-    CHECK(plan_of(plan, "small").new_worker_nodes == (moves ? Names{"n2", "n2"} : Names{}));
-  }
+  const Plan plan = decided({node("n1", 2000), node("n2", 1000)},
+                            {sized(MakeJob("large").priority(1).measures(kHungry).max(1), 2000, 0),
+                             sized(MakeJob("small").measures(kHungry).max(2).holds(1, "n1"), 500, 0)});
+  CHECK(plan_of(plan, "large").new_worker_nodes == Names{"n1"});
+  CHECK(plan_of(plan, "small").victims == Names{"small-worker-0"});
+  CHECK(plan_of(plan, "small").workers == 0);
+  CHECK(plan_of(plan, "small").new_worker_nodes.empty());
 }
 
 TEST_CASE("a worker that was to go for a large one stays where the large one finds no place") {
@@ -337,29 +331,20 @@ TEST_CASE("what a large worker has no node for is taken up by others, piece by p
   CHECK(plan_of(plan, "small").new_worker_nodes.size() == 20);
 }
 
-TEST_CASE("a worker whose place was taken goes on elsewhere only where a plan may move workers") {
+TEST_CASE("a worker whose place was taken does not go on elsewhere in the same decision") {
   // The large worker is granted two cores and fits nowhere; meanwhile the other one has taken the cheap node.
   Node cheap = node("n1", 1000), dear = node("n2", 1500), small = node("n3", 500);
   dear.price_per_hour = 1;
-  const ClusterSnapshot snapshot{kNowSeconds,
-                                 {cheap, dear, small},
-                                 {sized(MakeJob("large").priority(2).measures(kHungry).max(1), 2000, 0),
-                                  sized(MakeJob("other").priority(1).measures(kHungry).max(1), 1000, 0),
-                                  sized(MakeJob("was-there").holds(1, "n1").measures(kHungry).max(1), 1000, 0),
-                                  sized(MakeJob("tiny").not_running(), 500, 0)},
-                                 {},
-                                 {}};
-  for (const bool moves : {false, true}) {
-    CAPTURE(moves);
-    Config config;
-    config.replaces_workers = moves;
-    const Plan plan = decide(snapshot, config);
-    CHECK(plan_of(plan, "large").workers == 0);
-    CHECK(plan_of(plan, "other").new_worker_nodes == Names{"n1"});
-    CHECK(plan_of(plan, "was-there").workers == (moves ? 1 : 0));
-    CHECK(plan_of(plan, "was-there").victims == Names{"was-there-worker-0"});
-    CHECK(plan_of(plan, "was-there").new_worker_nodes == (moves ? Names{"n2"} : Names{}));
-  }
+  const Plan plan =
+      decided({cheap, dear, small}, {sized(MakeJob("large").priority(2).measures(kHungry).max(1), 2000, 0),
+                                     sized(MakeJob("other").priority(1).measures(kHungry).max(1), 1000, 0),
+                                     sized(MakeJob("was-there").holds(1, "n1").measures(kHungry).max(1), 1000, 0),
+                                     sized(MakeJob("tiny").not_running(), 500, 0)});
+  CHECK(plan_of(plan, "large").workers == 0);
+  CHECK(plan_of(plan, "other").new_worker_nodes == Names{"n1"});
+  CHECK(plan_of(plan, "was-there").workers == 0);
+  CHECK(plan_of(plan, "was-there").victims == Names{"was-there-worker-0"});
+  CHECK(plan_of(plan, "was-there").new_worker_nodes.empty());
 }
 
 TEST_CASE("a worker bound nowhere that must not be stopped stays on the list, with room or without") {

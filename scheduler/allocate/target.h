@@ -1,4 +1,4 @@
-// Step 2 of decide(), "target": how many workers a job should have if it were alone in the cluster, and why.
+// Step 2 of decide(), "target": the number of workers of a job if it were alone in the cluster, and the reason.
 //
 // Thread safety: pure function.
 #pragma once

@@ -1,8 +1,8 @@
-// How much CPU new workers may still take together, where jobs may use different groups of nodes.
+// The CPU that new workers may still take together, where jobs may use different groups of nodes.
 //
-// The pool is a sum for each group (node_table.h). What jobs hold is booked to groups that are open to them, and moved
-// to others where that makes room: a flow from sets of groups to groups. So a request fits exactly when the workers of
-// all jobs can be divided over the groups. Source of the argument: Hall's condition, by augmenting paths (Ford and
+// The pool is a sum for each group (node_table.h). The CPU of a job is booked to groups that are open to it, and moved
+// to others if that makes room: a flow from sets of groups to groups. So a request fits exactly when the workers of all
+// jobs can be divided over the groups. Source of the argument: Hall's condition, by augmenting paths (Ford and
 // Fulkerson, 1956). With a single group it is a plain sum.
 //
 // Growth books what it grants. Placement books the workers that have no node yet, and settles each one that gets a

@@ -1,7 +1,7 @@
 // The default policy: from a snapshot of the cluster to local CPU and data workers for every job.
 //
-// Six steps, in this order: estimate, target, floor, grow, place, explain. decide.cc is the overview,
-// docs/scheduling.md the explanation. estimate/ and allocate/ hold the first five steps, explain.h the last one.
+// Six steps, in this order: estimate, target, floor, grow, place, explain. estimate/ and allocate/ hold the first five,
+// explain.h the last one. Read decide.cc for the overview, and docs/scheduling.md for the explanation.
 //
 // Model (docs/scheduling.md; glossary of symbols)
 //   D      demand: samples/s the trainers would consume if they never waited

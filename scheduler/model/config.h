@@ -1,5 +1,6 @@
 // Parameters of the default policy. The defaults are those of docs/scheduling.md and are meant to be left alone. The
-// operator's configuration exposes them, so that an unusual cluster needs no new build.
+// operator's configuration sets objective, headroom and starved_above. It also sets max_age_seconds, and lowers
+// min_window_seconds where its window of metrics is shorter.
 #pragma once
 
 #include <string_view>
@@ -68,8 +69,6 @@ struct Config {
   double fine_piece = 0.05;                // and then
   double worker_pays_after_seconds = 60;   // no worker is started for a job that ends sooner
   double core_hours_per_gpu_hour = 40;     // objective cost: what an hour of a GPU is worth
-  // Whether the caller can stop a victim and start its successor on another node while the number stays the same.
-  bool replaces_workers = false;
 
   // Whether plans have JobPlan::evidence and explanation. A simulation reads no sentences, and writing them is a good
   // part of a decision.

@@ -4,8 +4,8 @@
 // its feeders use more CPU than before. Then the feeders take something that no CPU request protects: memory bandwidth,
 // caches, or CPU that the trainer never requested. For a while they go back to the CPU that they used before.
 //
-// Only windows that hardly overlap count. Metrics of half a minute that are read every five seconds show the same
-// seconds six times: their scatter looks small, and a slow moment of the machine like proof.
+// Only windows that hardly overlap count. Metrics of half a minute, read every five seconds, show the same seconds six
+// times. Their scatter then looks small, and a slow moment of the machine looks like proof.
 //
 // Pecan (USENIX ATC 2024, AutoPlacement) removes the last local worker again when that made batches slower by more than
 // 10 %, from one comparison. Here it is 5 % of the computing time, from several windows, and beyond their noise.

@@ -1,14 +1,14 @@
 // Whether the feeders of other jobs slow a trainer down that shares nodes with them: the guard of neighbours.
 //
-// The statistics are those of interference.h. What is compared is the trainer's own computing seconds per batch, with
-// the feeders of other jobs as they were and after they had grown. A rise counts against them only if nothing else
+// The statistics are those of interference.h. They compare the trainer's own computing seconds per batch before and
+// after the feeders of other jobs have grown. A rise counts against them only if nothing else
 // explains it:
 //   other load    the trainer's own feeders, data workers, and feeders that no plan shrinks must use no more than
 //                 before; such windows decide nothing. Where it lasts, the reference begins anew
 //   other work    batches must have as many samples as before, else the reference begins anew
 //   no reference  feeders that had grown before the trainer came are never blamed; those that come later are
-// A trainer has many neighbours, and so there are many comparisons. Each takes more windows than the guard of a job's
-// own feeders, ten before and ten after the growth, and a rise of five standard errors instead of four.
+// A trainer has many neighbours, and so there are many comparisons. So each needs more proof than the guard of a job's
+// own feeders: ten windows before and ten after the growth, and a rise of five standard errors instead of four.
 //
 // Thread safety: plain values.
 #pragma once
@@ -35,7 +35,7 @@ struct FeederUse {
 struct NodeLoad {
   std::string node;
   std::vector<FeederUse> feeders;  // of other jobs, where the plan sets their CPU
-  double other_cores = 0;          // for whatever else that is known
+  double other_cores = 0;          // of all other CPU for data that is known
 
   double feeder_cores() const;  // of all of `feeders`
   double cores_of(const JobId& job) const;

@@ -70,8 +70,8 @@ struct JobPlan {
   // The number the model wants. Differs from `workers` only in modes Recommend and Off.
   int recommended = 0;
   // To carry out: stop the victims, then start workers until there are `workers` of them.
-  // Victims by name, first to go first: exactly the surplus of live workers. With Config::replaces_workers also workers
-  // that have to leave their node; their successors are among the new ones.
+  // Victims by name, first to go first: exactly the surplus of live workers. No worker moves: one that has to leave its
+  // node is a victim, and its successor comes with a later plan.
   std::vector<std::string> victims;
   // Nodes on which room was found for each worker that does not exist yet. A hint: the cluster's own scheduler binds
   // pods.
@@ -94,8 +94,8 @@ struct JobPlan {
 
 struct Plan {
   std::vector<JobPlan> jobs;  // one per job of the snapshot, ordered by id
-  // Over all nodes: CPU that data workers may use, and CPU this plan gives to them (modes Recommend and Off: their
-  // present CPU).
+  // Over all nodes: the CPU that data workers may use, and the CPU that this plan gives to them. Jobs in modes
+  // Recommend and Off count with their present CPU.
   std::int64_t capacity_millicores = 0;
   std::int64_t granted_millicores = 0;
 };

@@ -89,8 +89,8 @@ struct Measurement {
   // Data workers that had finished samples before the window began, and are still there. A Python worker is ready long
   // before it has imported its pipeline. None: not known, and ready workers count as at work.
   std::optional<double> workers_at_work;
-  // Executors, local and remote, that had a batch in hand and neither ran nor waited for a CPU, on average over the
-  // window: they waited for what they read. None: not known.
+  // Executors, local and remote, that had a batch in hand and neither ran nor waited for a CPU: they waited for data to
+  // read. On average over the window. None: not known.
   std::optional<double> blocked_threads;
   // On average over the window. Where half of the batches lie ready, a trainer that waits does not lack supply. None:
   // not known.
@@ -167,8 +167,8 @@ enum class Mode {
   kOff,        // the number stays as it is
 };
 
-// How the workers of a job have to be spread over the domains of a topology: nodes that share a zone, say, or each node
-// by itself. A domain takes a worker if it then holds at most `most_ahead` more than the least of the counted domains.
+// A rule that spreads the workers of a job over the domains of a topology. A domain is the nodes of a zone, say, or a
+// node by itself. It takes a worker if it then holds at most `most_ahead` more than the least of the counted domains.
 struct SpreadRule {
   int topology = 0;
   int most_ahead = 1;
@@ -208,8 +208,8 @@ struct Job {
   std::int64_t worker_millicores = 1000;   // CPU request of one worker, > 0
   std::int64_t worker_memory_bytes = 0;    // memory request of one worker
   std::optional<double> bytes_per_sample;  // that a remote worker sends
-  // True, by Node::group: its nodes take no new worker of the job, by their taints or by the worker's node selector and
-  // affinity. Groups beyond the end take them.
+  // By Node::group. True: taints, or the worker's node selector and affinity, close its nodes to new workers of the
+  // job. Groups beyond the end take them.
   std::vector<bool> closed_groups;
   std::vector<SpreadRule> spread;  // for new workers; those that are there stay
 

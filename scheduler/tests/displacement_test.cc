@@ -22,23 +22,18 @@ Job small(int count, const std::string& at) {
   return MakeJob("small").worker_millicores(500).holds(count, at).measures(kHungry).max(count).obj();
 }
 
-Plan decided(std::vector<Node> nodes, std::vector<Job> jobs, bool moves = false) {
-  Config config;
-  config.replaces_workers = moves;
-  return decide({kNowSeconds, std::move(nodes), std::move(jobs), {}, {}}, config);
+Plan decided(std::vector<Node> nodes, std::vector<Job> jobs) {
+  return decide({kNowSeconds, std::move(nodes), std::move(jobs), {}, {}}, {});
 }
 
 TEST_CASE("a node that is full to the last core is cleared, and found, where no other is large enough") {
   // Two cores are free, one on each of two small nodes.
   const std::vector<Node> nodes = {node("full", 2000), node("small-1", 1000), node("small-2", 1000)};
-  for (const bool moves : {false, true}) {
-    CAPTURE(moves);
-    const Plan plan = decided(nodes, {large(2000), small(4, "full")}, moves);
-    CHECK(plan_of(plan, "large").new_worker_nodes == Names{"full"});
-    CHECK(plan_of(plan, "small").victims.size() == 4);
-    CHECK(plan_of(plan, "small").workers == (moves ? 4 : 0));
-    CHECK(plan_of(plan, "small").new_worker_nodes.size() == (moves ? 4 : 0));
-  }
+  const Plan plan = decided(nodes, {large(2000), small(4, "full")});
+  CHECK(plan_of(plan, "large").new_worker_nodes == Names{"full"});
+  CHECK(plan_of(plan, "small").victims.size() == 4);
+  CHECK(plan_of(plan, "small").workers == 0);
+  CHECK(plan_of(plan, "small").new_worker_nodes.empty());
 }
 
 TEST_CASE("no more than must go, though a third job would like the room: it has room where it is dearer") {

@@ -25,7 +25,6 @@ Config plain(Objective objective = Objective::kBalanced) {
   Config config;
   config.objective = objective;
   config.held_bonus = 0;
-  config.replaces_workers = true;
   return config;
 }
 

@@ -46,7 +46,7 @@ double value_of(const ClusterSnapshot& snapshot, const Plan& plan, const Config&
 
 // The same, without a price at which it ends: what a job stops at for its price depends on the sizes of the pieces.
 Config without_price(unsigned seed) {
-  Config config = movable(seed);
+  Config config = some_config(seed);
   if (config.objective == Objective::kCost) config.objective = Objective::kBalanced;
   return config;
 }
@@ -194,7 +194,7 @@ TEST_CASE("a higher priority never leaves a job with less, whatever the objectiv
     ClusterSnapshot snapshot =
         random_cluster(seed, {.priorities = true, .gangs = true, .fixed_feeders = true, .minima = true});
     if (snapshot.jobs.empty()) return;
-    const Config config = movable(seed);
+    const Config config = some_config(seed);
     Job& job = snapshot.jobs[seed % snapshot.jobs.size()];
     const double before = plan_of(decide(snapshot, config), job.id.name).planned_supply_ratio;
     job.priority += 1 + static_cast<int>(seed % 3);
@@ -212,7 +212,7 @@ TEST_CASE("equals get equal parts, however many they are and whatever the object
     snapshot.node("n", 1000 * cores);
     for (int i = 0; i < jobs; ++i)
       snapshot.job(MakeJob("j" + std::to_string(i)).gpus(4).measures(FluidJob{.demand = demand}));
-    const Plan plan = decide(snapshot.obj(), movable(seed));
+    const Plan plan = decide(snapshot.obj(), some_config(seed));
     const auto [least, most] = std::minmax_element(plan.jobs.begin(), plan.jobs.end(),
                                                    [](const auto& a, const auto& b) { return a.workers < b.workers; });
     RC_ASSERT(most->workers - least->workers <= 1);
@@ -227,7 +227,7 @@ TEST_CASE("a job that claims ten times its demand gets no core before its honest
     Measurement lie = honest.steady(0, kNowSeconds);
     lie.compute_share /= 10;
     lie.wait_share = 1 - lie.compute_share;
-    Config config = movable(seed);
+    Config config = some_config(seed);
     config.objective =
         kObjectives[seed % 3];  // fair: who says that he has the least progress goes first; that is its sense
     const Plan plan = decide(MakeSnapshot()
@@ -266,7 +266,7 @@ TEST_CASE(
     "a node is drained and its workers are evicted: the other nodes take them up, and no job is below its floor") {
   property("drained", [](unsigned seed) {
     ClusterSnapshot snapshot = random_cluster(seed, {.most_hosts = 3, .most_cpu_nodes = 6, .gangs = true});
-    const Config config = movable(seed);
+    const Config config = some_config(seed);
     for (int round = 0; round < 3; ++round) snapshot = applied(snapshot, decide(snapshot, config));
     std::vector<Node*> cpu_nodes;
     for (Node& node : snapshot.nodes)
@@ -301,7 +301,7 @@ TEST_CASE("no free core is left while a job is told that there is none, under ev
   property("work-conserving, all objectives", [](unsigned seed) {
     const ClusterSnapshot snapshot =
         random_cluster(seed, {.priorities = true, .gangs = true, .fixed_feeders = true, .minima = true});
-    const Plan plan = decide(snapshot, movable(seed));
+    const Plan plan = decide(snapshot, some_config(seed));
     RC_PRE(
         std::any_of(plan.jobs.begin(), plan.jobs.end(), [](const JobPlan& job) { return job.reason == Reason::kCpu; }));
     const ClusterSnapshot after = applied(snapshot, plan);
@@ -315,7 +315,7 @@ TEST_CASE("noise of 5 % does not shake the workers of gangs and fixed feeders ei
     // Four clusters together: one in 1,500 goes beyond such a bound alone.
     Churn sum;
     for (unsigned i = 0; i < 4; ++i) {
-      const Churn churn = churn_under_noise(seed + i, shape, movable(seed + i));
+      const Churn churn = churn_under_noise(seed + i, shape, some_config(seed + i));
       sum.changed += churn.changed;
       sum.held += churn.held;
     }

@@ -94,8 +94,8 @@ TEST_CASE("workers of a job in mode Off bind other jobs like any other pods") {
     for (Node& node : without.nodes)
       for (const Worker& worker : off.workers)
         if (worker.node == node.name) node.requested_by_others_millicores += off.worker_millicores;
-    const Plan plan = decide(snapshot, movable(seed));
-    for (const JobPlan& want : decide(without, movable(seed)).jobs) {
+    const Plan plan = decide(snapshot, some_config(seed));
+    for (const JobPlan& want : decide(without, some_config(seed)).jobs) {
       const JobPlan& its = plan_of(plan, want.id.name);
       RC_ASSERT(its.workers == want.workers);
       RC_ASSERT(its.local == want.local);
@@ -115,9 +115,9 @@ TEST_CASE("a job that is alone is advised what it would get") {
     if (!job.running) return;
     snapshot.jobs = {job};
     snapshot.jobs[0].mode = Mode::kRecommend;
-    const JobPlan advised = decide(snapshot, movable(seed)).jobs[0];
+    const JobPlan advised = decide(snapshot, some_config(seed)).jobs[0];
     snapshot.jobs[0].mode = Mode::kAuto;
-    const JobPlan done = decide(snapshot, movable(seed)).jobs[0];
+    const JobPlan done = decide(snapshot, some_config(seed)).jobs[0];
     RC_ASSERT(advised.recommended == done.workers);
     RC_ASSERT(to_string(advised.reason) == to_string(done.reason));
     RC_ASSERT(advised.planned_supply_ratio == done.planned_supply_ratio);
@@ -160,9 +160,9 @@ TEST_CASE("cores are cores: a node that is split in two gives every job as much 
     for (std::size_t i = 0; i < snapshot.nodes.size(); ++i)
       if (snapshot.nodes[i].gpus == 0) cpu_nodes.push_back(i);
     RC_PRE(!cpu_nodes.empty());
-    const std::string want = sums_of(decide(snapshot, movable(seed)));
+    const std::string want = sums_of(decide(snapshot, some_config(seed)));
     split(snapshot, cpu_nodes[seed % cpu_nodes.size()]);
-    RC_ASSERT(sums_of(decide(snapshot, movable(seed))) == want);
+    RC_ASSERT(sums_of(decide(snapshot, some_config(seed))) == want);
   });
 }
 
@@ -211,14 +211,14 @@ TEST_CASE("a crowd of finished jobs makes no difference, whatever size their wor
     const ClusterShape shape{
         .priorities = true, .gangs = true, .fixed_feeders = true, .worker_sizes = seed % 2 == 0, .minima = true};
     const ClusterSnapshot before = random_cluster(seed, shape);
-    const Plan want = decide(before, movable(seed));
+    const Plan want = decide(before, some_config(seed));
     for (const std::int64_t millicores : {70, 5000}) {
       CAPTURE(millicores);
       ClusterSnapshot crowded = before;
       for (int i = 0; i < 50; ++i)
         crowded.jobs.push_back(
             MakeJob("z" + std::to_string(i)).not_running().worker_millicores(millicores).measures(FluidJob{}).obj());
-      Plan plan = decide(crowded, movable(seed));
+      Plan plan = decide(crowded, some_config(seed));
       plan.jobs.resize(want.jobs.size());  // theirs are the last names
       CHECK(text_of(plan) == text_of(want));
     }

@@ -10,15 +10,18 @@ namespace {
 
 TEST_CASE("a job that is told Budget or Quota could not have had one more worker") {
   property("limits bind", [](unsigned seed) {
-    const ClusterSnapshot snapshot = random_cluster(seed, {.priorities = true,
-                                                           .quotas = true,
-                                                           .gangs = true,
-                                                           .fixed_feeders = true,
-                                                           .minima = true,
-                                                           .prices = true,
-                                                           .cheap_hosts = true,
-                                                           .budget = true});
-    const Plan plan = decide(snapshot, movable(seed));
+    const std::optional<ClusterSnapshot> cluster = settled(random_cluster(seed, {.priorities = true,
+                                                                                 .quotas = true,
+                                                                                 .gangs = true,
+                                                                                 .fixed_feeders = true,
+                                                                                 .minima = true,
+                                                                                 .prices = true,
+                                                                                 .cheap_hosts = true,
+                                                                                 .budget = true}),
+                                                           some_config(seed));
+    RC_ASSERT(cluster.has_value());
+    const ClusterSnapshot& snapshot = *cluster;
+    const Plan plan = decide(snapshot, some_config(seed));
     const ClusterSnapshot after = applied(snapshot, plan);
     const double left = snapshot.budget_per_hour.value_or(1e9) - cost_of(after);
     const double left_for_team = snapshot.quotas[0].budget_per_hour.value_or(1e9) - cost_of(after, "team");

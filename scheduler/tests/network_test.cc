@@ -162,9 +162,12 @@ Traffic traffic_of(const ClusterSnapshot& after, const Plan& plan) {
 
 TEST_CASE("a job that is told that a network is full could not have had one more worker on any node") {
   property("network binds", [](unsigned seed) {
-    const ClusterSnapshot snapshot = random_cluster(seed, {.gangs = true, .fixed_feeders = true, .networks = true});
-    const Plan plan = decide(snapshot, movable(seed));
-    const ClusterSnapshot after = applied(snapshot, plan);
+    const Config config = some_config(seed);
+    const std::optional<ClusterSnapshot> snapshot =
+        settled(random_cluster(seed, {.gangs = true, .fixed_feeders = true, .networks = true}), config);
+    RC_ASSERT(snapshot.has_value());
+    const Plan plan = decide(*snapshot, config);
+    const ClusterSnapshot after = applied(*snapshot, plan);
     Traffic traffic = traffic_of(after, plan);
     const auto carries = [](const Node& node, double bytes_per_second) {
       return bytes_per_second <= node.network_bytes_per_second.value_or(1e300);

@@ -29,7 +29,6 @@ double share_of_best(const ClusterSnapshot& snapshot, const Config& config) {
 
 TEST_CASE("the greedy reaches 99 % of the best allocation on average, and never much less") {
   Config config;
-  config.replaces_workers = true;
   config.held_bonus = 0;  // hysteresis prefers what is there to what is best, on purpose
   double sum = 0, worst = 1;
   constexpr int kClusters = 120;

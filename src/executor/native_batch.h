@@ -1,7 +1,7 @@
 // Computes native batches on the calling thread.
 //
 // Two shapes of one loop. The feeder's own threads expand every sample at once into the batch's slot. A worker makes
-// chunks of whole samples as uint8 pixels, each about kChunkBytes: sending overlaps with computing, and a batch need
+// chunks of whole samples as uint8 pixels, each about kChunkBytes. So sending overlaps with computing, and a batch need
 // not fit in a worker's memory. Thread safety: functions are reentrant; NativeScratch belongs to one thread.
 #pragma once
 

@@ -2,9 +2,9 @@
 //
 //   interpreter that has imported torch > the same with one pipeline loaded > its children, which run batches
 //
-// So an interpreter's start is paid once, and a data set is unpickled and in memory once, however many children there
-// are and however often they are replaced. A pipeline that cannot be forked once it is loaded (its libraries have
-// started threads) is loaded by each of its children; the log says so.
+// So an interpreter's start is paid once, and a data set is unpickled and in memory once. The number of children does
+// not matter, nor how often they are replaced. A pipeline whose libraries have started threads cannot be forked. Each
+// of its children loads it, and the log says so.
 #pragma once
 
 #include <condition_variable>

@@ -41,8 +41,8 @@ inline constexpr ServerLimits kProbeLimits{.max_request_bytes = 4u << 10,
                                            .read_time = std::chrono::milliseconds(2000),
                                            .write_time = std::chrono::milliseconds(2000)};
 
-// Decides on a request by its header "Sluice-Token" (empty: there is none), before its page is made; called as a
-// PageMaker is, but it may block. The page of an error has the status 401 (Unauthenticated), 403 (PermissionDenied),
+// Decides on a request by its header "Sluice-Token" (empty: there is none), before its page is made. It is called as a
+// PageMaker is, and may block. The page of an error has the status 401 (Unauthenticated), 403 (PermissionDenied),
 // 429 (ResourceExhausted) or 503 (any other), and its message.
 using Admission = std::function<Result<void>(const std::string& token)>;
 inline constexpr const char* kTokenHeader = "Sluice-Token";

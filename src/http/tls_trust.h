@@ -19,7 +19,7 @@ class TlsTrust {
   static Result<std::shared_ptr<const TlsTrust>> create(const Endpoint& endpoint, const std::string& host);
 
   // TLS 1.2 or later; only the endpoint's authorities if it has any (the context's own are dropped); its client
-  // certificate. Chain and name are verified, whatever callback the caller sets on the connection. Returns whether
+  // certificate. Chain and name are verified even if the caller sets a callback on the connection. Returns whether
   // OpenSSL accepted everything.
   bool install(SSL_CTX* context) const;
 

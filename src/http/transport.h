@@ -57,8 +57,8 @@ class Transport {
   virtual ~Transport() = default;
 
   // One request, one answer. Any HTTP status is an answer, not an error.
-  // Errors: Unavailable (refused, no route, TLS failure, connection lost), DeadlineExceeded (no complete answer within
-  // `timeout`: the outcome is unknown), Cancelled (`stop`), ResourceExhausted (the body exceeds the transport's limit).
+  // Errors: Unavailable (refused, no route, TLS failure, connection lost). DeadlineExceeded: no complete answer within
+  // `timeout`, so the outcome is unknown. Cancelled: `stop`. ResourceExhausted: the body exceeds the transport's limit.
   virtual Result<Response> send(const Request& request, std::chrono::milliseconds timeout, std::stop_token stop) = 0;
 
   // One request whose body is handed to `sink` while it arrives; blocks until the body ends. A status other than 2xx

@@ -1,5 +1,5 @@
-// Growing, jittered pauses between tries (client-go's reflector: 800 ms doubling to 30 s, up to twice that by jitter,
-// back to the start after two minutes without a failure).
+// Growing, jittered pauses between tries. Those of client-go's reflector double from 800 ms to 30 s, and jitter makes
+// them up to twice as long. After two minutes without a failure they begin anew.
 #pragma once
 
 #include <chrono>

@@ -137,10 +137,10 @@ class Client {
   Result<Json> create(const Resource& resource, std::string_view namespace_, const Json& object,
                       std::string_view field_manager, std::stop_token stop = {}) const;
 
-  // Server-side apply with force: `object` holds exactly the fields that `field_manager` wants to own; what it no
-  // longer mentions is dropped. apiVersion, kind and metadata name are filled in. `subresource`: empty, "status" or, of
-  // pods, "resize". As with create, a field that the kind does not have is InvalidArgument: nothing is dropped
-  // silently. metadata.uid in the object makes it a precondition (Conflict, and nothing is created).
+  // Server-side apply with force: `object` holds exactly the fields that `field_manager` wants to own. Fields that it
+  // no longer has are dropped. The call fills in apiVersion, kind and metadata name. `subresource`: empty, "status" or,
+  // of pods, "resize". As with create, a field that the kind does not have is InvalidArgument: nothing is dropped
+  // silently. With metadata.uid in the object, another uid is a Conflict, and nothing is created.
   Result<Json> apply(const Resource& resource, const ObjectKey& key, const Json& object, std::string_view field_manager,
                      std::string_view subresource = "", std::stop_token stop = {}) const;
 

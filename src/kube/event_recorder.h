@@ -33,8 +33,8 @@ struct EventRecorderOptions {
   std::chrono::seconds series_idle = std::chrono::minutes(6);  // a repetition later than this is a new event
 };
 
-// The first event of a kind (type, reason, action, object) is created. Repetitions become its series, whatever their
-// note says (a written note cannot be changed). The second is written; later ones are counted, and written with the
+// The first event of a kind (type, reason, action, object) is created. Repetitions become its series, also with another
+// note (a written one cannot be changed). The second is written; later ones are counted, and written with the
 // next one that is at least a minute younger. Events are best effort: record() never blocks and drops when the queue is
 // full. A failed write is logged and not retried (but for the client's own retries).
 //

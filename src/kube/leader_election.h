@@ -54,8 +54,8 @@ class LeaderElector {
   // Gives the lease up, if we hold it. No step() may follow.
   void release();
 
-  // False from the moment on at which another replica may have taken the lease, also before step() notices: a process
-  // that was stopped for a while knows it at once.
+  // False from the moment on at which another replica may have taken the lease, also before step() notices. So a
+  // process that was stopped for a while knows it at once.
   bool is_leader() const;
 
  private:

@@ -1,5 +1,5 @@
-// Which of two resourceVersions is newer. Versions of one resource (not of different ones) compare as decimal numbers
-// of any length (KEP-5504); servers that count in another way exist behind the aggregation layer.
+// Compares two resourceVersions of one resource (not of different ones) as decimal numbers of any length (KEP-5504).
+// Servers that count in another way exist behind the aggregation layer.
 // Thread safety: pure functions.
 #pragma once
 

@@ -32,8 +32,8 @@ class StoredObject {
 };
 using StoredPointer = std::shared_ptr<const StoredObject>;
 
-// Thread safety: all methods may be called from any thread. Objects are immutable and shared: a reader keeps what it
-// got, whatever happens to the store.
+// Thread safety: all methods may be called from any thread. Objects are immutable and shared: a reader keeps its
+// objects when the store gets others.
 class Store {
  public:
   using Objects = std::map<ObjectKey, ObjectPointer>;
@@ -57,7 +57,7 @@ class Store {
   void set_version(std::string_view version);
 
   // A new collection comes together aside, unseen by readers. commit() makes it the collection and returns the
-  // differences: keys with the object before and after, nullptr where there was or is none; removed ones first.
+  // differences, removed ones first: keys with the object before and after. nullptr: there was or is none.
   void stage(const ObjectKey& key, StoredPointer object) { staged_.insert_or_assign(key, std::move(object)); }
   void unstage(const ObjectKey& key) { staged_.erase(key); }
   void discard_staged() { staged_.clear(); }

@@ -2,12 +2,12 @@
 //
 // A batch is written into a slot once and read there by the trainer. The file has no name, is sparse, and cannot
 // shrink under a client that has mapped it (F_SEAL_SHRINK). Page faults and zeroing cost more than the copy itself. So
-// a slot is taken from memory that was used before where it fits (best: an equal slot freed last), and only else from
-// untouched memory.
+// a slot comes from memory that was used before if it fits there, best from an equal slot that was freed last. Only
+// else does it come from untouched memory.
 //
 // Lending. A slot whose tensors the trainer may keep for ever is *lent*; every other slot comes back in bounded time.
-// try_lend() refuses to lend when the largest run of memory free of lent slots would drop below what the next batch
-// needs. The feeder then asks the client to copy that batch out at once. So a trainer that keeps every batch it ever
+// try_lend() refuses to lend if the largest run of memory free of lent slots would become too small for the next
+// batch. The feeder then asks the client to copy that batch out at once. So a trainer that keeps every batch it ever
 // saw still makes progress.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Bytes that no process can change any more, in memory that processes share: a sealed memfd.
 //
 // A pipeline's description may be as large as its data set. It is written once, and then travels between processes as a
-// descriptor: whoever has that maps the same memory.
+// descriptor. Every process that has the descriptor maps the same memory.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ namespace sluice::transport {
 // Thread safety: immutable.
 class SealedMemory {
  public:
-  // What another process has passed. Errors: InvalidArgument unless it is a memfd of at most `bytes_max` bytes that is
-  // sealed against writing and shrinking: another end could break this process, or change what was checked.
+  // The file that another process has passed. Errors: InvalidArgument unless it is a memfd of at most `bytes_max`
+  // bytes, sealed against writing and shrinking. Without seals the other end could break this process, or change
+  // checked bytes.
   static Result<std::shared_ptr<const SealedMemory>> adopt(UniqueFd fd, std::size_t bytes_max);
   // A copy of `bytes`.
   static Result<std::shared_ptr<const SealedMemory>> copy_of(std::string_view bytes);

@@ -43,5 +43,7 @@ def rows(heading):
 
 
 def names(path, field):
-    """Whether a file has the field's name as a word."""
-    return re.search(rf"\b{field.partition('::')[2]}\b", (ROOT / path).read_text()) is not None
+    """Whether a file has the field's name as a word: the C++ one, or its form in JSON."""
+    first, *others = field.partition("::")[2].split("_")
+    forms = "_".join([first, *others]), first + "".join(word.capitalize() for word in others)
+    return re.search(rf"\b({'|'.join(forms)})\b", (ROOT / path).read_text()) is not None

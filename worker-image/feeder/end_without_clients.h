@@ -1,6 +1,6 @@
 // The end of a feeder that the ranks of a host share: when the last of them has gone, or when none has come.
 //
-// The folder of its socket has a lock. A rank that looks for a feeder there, or starts one, holds it; so does a feeder
+// The folder of its socket has a lock. A rank that looks for a feeder there, or starts one, holds it. So does a feeder
 // from its decision to end until the folder is gone. So no second feeder starts in the folder of one that ends. A
 // client that connects in that moment gets no answer, and looks again (docs/designs/shared-feeder.md).
 // Thread safety: none.

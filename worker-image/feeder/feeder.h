@@ -2,8 +2,8 @@
 //
 // A request's way: client frame -> check -> Dispatch -> an executor -> finished() -> a slot lent to the client ->
 // `release`. Nothing here is persistent: a client that loses its feeder asks the next one again.
-// Thread safety: all public methods may be called from any thread. One lock guards everything; under it nothing blocks,
-// no executor runs and no slot is freed (freeing one may run the callback of a waiter for memory).
+// Thread safety: all public methods may be called from any thread. One lock guards everything. Under it nothing blocks,
+// no executor runs and no slot is freed: freeing one may run the callback of a waiter for memory.
 #pragma once
 
 #include <functional>

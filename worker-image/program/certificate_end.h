@@ -1,5 +1,5 @@
-// When the certificate of a feeder or worker ends, as a metric: an operator that renews none, or a pod that does not
-// get the new files, is seen weeks before connections are refused.
+// The end of a feeder's or worker's certificate, as a metric. It shows an operator that renews none, or a pod that does
+// not get the new files, weeks before connections are refused.
 #pragma once
 
 #include <chrono>

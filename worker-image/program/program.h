@@ -29,7 +29,7 @@ std::size_t threads_now(std::size_t fixed);
 
 executor::JobLabels job_labels(const Flags& flags);
 
-// The programs' pages. Probes have a port and a thread of their own: whatever happens to the metrics, they answer.
+// The programs' pages. Probes have a port and a thread of their own: they answer even if the metrics do not.
 // Thread safety: a value.
 class Pages {
  public:

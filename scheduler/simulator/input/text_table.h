@@ -18,8 +18,8 @@ struct TextLine {
   std::vector<std::string_view> fields;
 };
 
-// The lines that are neither empty nor a comment ('#' before anything else), split at `separator`. ' ' splits at any
-// run of blanks and tabs; a '#' after the fields then begins a comment, too. Ends of lines, and the mark before the
+// The lines of `text`, split at `separator`, without empty lines and comments ('#' before anything else). ' ' splits at
+// any run of blanks and tabs. Then a '#' after the fields begins a comment, too. Ends of lines, and the mark before the
 // first, may be those of Windows. The views point into `text`.
 std::vector<TextLine> split_lines(std::string_view text, char separator);
 

@@ -1,4 +1,4 @@
-// A fixed number of loader processes per GPU on the trainer's own hosts, whatever the job needs:
+// A fixed number of loader processes per GPU on the trainer's own hosts, the same for every job:
 // DataLoader(num_workers=4).
 //
 // Each process is busy on at most one core, so a trainer never uses more. Beyond the share that goes with its GPUs it

@@ -1,5 +1,5 @@
-// The measurements that count as a report to a tuner that compares configurations: windows that do not overlap, each
-// entirely after the last change of the job's workers or local CPU.
+// The measurements that count as a report to a tuner that compares configurations. Their windows do not overlap, and
+// begin after the last change of the job's workers or local CPU.
 //
 // Source: Cachew (ATC'22), section 4.3: the clients' window is cleared whenever the set of workers changes, and
 // collection pauses while the change takes effect.

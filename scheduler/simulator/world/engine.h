@@ -25,7 +25,7 @@ namespace sluice::simulator {
 
 enum class IncidentKind { kNodeDown, kCordon, kMetricsLost };
 
-// Something that happens at a given time, whatever the seed.
+// An event at a given time, the same with every seed.
 struct Incident {
   IncidentKind kind = IncidentKind::kNodeDown;
   std::string node;  // of kNodeDown and kCordon
@@ -76,10 +76,7 @@ struct RunRecord {
   double makespan_seconds = 0;  // from time 0
   double decide_seconds = 0;    // CPU time spent in the policy
   double cpu_seconds = 0;       // of the whole run
-  // Counted: arrivals; milestones of jobs (the end, an epoch's or an evaluation's end, another cost of a sample);
-  // workers that become ready, warm or gone (those of a job at one moment are one); nodes that fail or come back;
-  // incidents; starts at a tick; periodic decisions. Not counted: predictions that came otherwise, decisions that an
-  // event asks for.
+  // The table of docs/simulator.md, "Counted events", says what counts as one.
   std::int64_t events = 0;
   std::int64_t decisions = 0;
   std::int64_t overcommitted_steps = 0;  // steps at which a node's requests exceeded its CPU: always 0

@@ -16,8 +16,8 @@
 
 namespace sluice::simulator {
 
-// Remembers the counters at a change of the rates, with the gauges as they are from then on, and forgets entries that
-// no window reaches any more.
+// Remembers the counters at a change of the rates, with the gauges as they are from then on. Forgets entries that no
+// window reaches any more.
 void record_history(JobState& job, const Physics& physics);
 
 scheduler::Observation observe(const JobState& job, double now_seconds, std::uint64_t seed, const Physics& physics);
@@ -32,8 +32,8 @@ struct View {
   bool metrics_lost = false;
 };
 
-// Keeps the last snapshot and updates only parts that may have changed: with a thousand workers, copying names is most
-// of the cost of a decision.
+// Keeps the last snapshot and updates only parts that may have changed. With a thousand workers, copying names would be
+// most of the cost of a decision.
 class Snapshots {
  public:
   explicit Snapshots(const Physics& physics) : physics_(physics) {}

@@ -15,8 +15,8 @@ struct Physics {
   // --- speed ---
   double softmin_exponent = 6;      // q of progress(x) = (1 + x^-q)^(-1/q); published curves fit 3..60
   double remote_efficiency = 0.77;  // worth of a remote core in local ones: transfer and serialisation
-  // n cores of one host supply like n^local_exponent of them, from local_flatter_above_cores on like
-  // n^local_flatter_exponent (continuously). Pecan's TPU host: 0.8, 4, 0.5. 1: linear.
+  // n cores of one host supply like n^local_exponent of them. From local_flatter_above_cores on, the curve goes on like
+  // n^local_flatter_exponent. Pecan's TPU host: 0.8, 4, 0.5. 1: linear.
   double local_exponent = 1;
   double local_flatter_above_cores = 0;  // 0: never flatter
   double local_flatter_exponent = 0.5;
@@ -26,7 +26,7 @@ struct Physics {
   bool slowest_rank = true;
   // CPU that a job puts to use when its host has it to spare, in knees. Idle CPU beyond it stays idle.
   double local_appetite = 1.5;
-  double min_local_millicores = 10;  // a feeder always gets this much, whatever the plan says
+  double min_local_millicores = 10;  // the least CPU of a feeder, under every plan
 
   // --- starting and stopping ---
   double worker_startup_seconds = 20;  // from the decision until a remote worker delivers
@@ -51,7 +51,7 @@ struct Physics {
   double metrics_window_batches = 20;
   double metrics_window_most_seconds = 600;
   double metrics_noise = 0.05;  // standard deviation of the logarithm, independent per figure and scrape
-  // The same of a factor that stays with a job: all its executors report their busy CPU too high or too low by it.
+  // The same of a factor that stays with a job. All its executors report their busy CPU too high or too low by it.
   // Every rate of the job is wrong by it, and so is its knee.
   double busy_cpu_error = 0;
   double batches_per_second_per_gpu = 20;  // of a trainer at full speed

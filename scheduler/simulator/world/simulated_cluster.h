@@ -1,6 +1,6 @@
 // The simulated cluster: it starts trainers, starts and stops workers, and carries out plans.
 //
-// Invariants, kept whatever a plan asks for
+// Invariants, kept under every plan
 //   1. On no node do requests exceed its CPU; requests that do not fit are cut, and counted.
 //   2. A trainer starts with its GPU-proportional share of its hosts' CPU: workers there are preempted, and other
 //      trainers' CPU beyond their own shares is cut, as Kubernetes preempts pods of lower priority.

@@ -13,12 +13,12 @@
 
 namespace sluice::simulator {
 
-// Sets HostState::cores and ::supply of all trainers on a node: requests are guaranteed; CPU that is idle beyond them
+// Sets HostState::cores and ::supply of all trainers on a node. Requests are guaranteed. CPU that is idle beyond them
 // is shared in proportion to requests, up to limits and to the CPU that a job can use.
 void share_host_cpu(NodeState& node, int node_index, std::vector<JobState>& jobs, const Physics& physics);
 
-// Sets WorkerState::cpu_level of the running jobs' workers: CPU that is idle beyond the requests of trainers and
-// workers goes to the node's workers as share_host_cpu() divides it, up to Physics::worker_limit_factor. A job whose
+// Sets WorkerState::cpu_level of the running jobs' workers. CPU that is idle beyond the requests of trainers and
+// workers goes to the node's workers, up to Physics::worker_limit_factor, as share_host_cpu() divides it. A job whose
 // workers get more or less is dirty then. REQUIRES: share_host_cpu() was called for every changed node
 void share_idle_cpu_with_workers(const std::vector<NodeState>& nodes, std::vector<JobState>& jobs,
                                  const std::vector<int>& running, double now_seconds, const Physics& physics);
