@@ -1,4 +1,4 @@
-"""The native library that makes the pixels of lazy images (src/pipeline/image_library.h). Calls release the interpreter's lock."""
+"""The native library that makes and changes the pixels of lazy images (src/pipeline/image_library.h). Calls release the interpreter's lock."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from sluice.image_plan import ImagePlan
 
 _PACKAGE = Path(__file__).resolve().parent
 _NAME = "libsluice_images.so"
-_VERSION = 1
+_VERSION = 2
 
 
 class _Plan(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int32) for name in ImagePlan._fields]
+
+
+class _Blur(ctypes.Structure):
+    _fields_ = [*[(name, ctypes.c_int32) for name in ("height", "width", "rows", "columns")], ("weights", ctypes.c_void_p)]
 
 
 class ImageLibrary:
@@ -39,6 +43,12 @@ class ImageLibrary:
         self._make_normalized = library.sluice_image_normalize
         self._make_normalized.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_void_p] * 3]
         self._make_normalized.restype = None
+        self._make_blurred = library.sluice_image_blur
+        self._make_blurred.argtypes = [ctypes.c_char_p, ctypes.POINTER(_Blur), ctypes.c_char_p]
+        self._make_blur_sums = library.sluice_image_blur_sums
+        self._make_blur_sums.argtypes = [ctypes.c_char_p, ctypes.POINTER(_Blur), ctypes.c_void_p]
+        self._make_adjusted = library.sluice_image_adjust
+        self._make_adjusted.argtypes = [ctypes.c_int32, ctypes.c_float, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
 
     def pixels(self, file: bytes, plan: ImagePlan) -> bytes | None:
         """RGB pixels in rows; None for a file or plan that Pillow itself must see to."""
@@ -53,6 +63,25 @@ class ImageLibrary:
     def normalize(self, tensor_address: int, plane: int, mean_address: int, deviation_address: int, normalized_address: int) -> None:
         """Writes [3][plane] floats: those of the tensor, less the channel's mean, divided by its deviation."""
         self._make_normalized(tensor_address, plane, mean_address, deviation_address, normalized_address)
+
+    def blurred(self, pixels: bytes, size: tuple[int, int], window: tuple[int, int], weights_address: int) -> bytes | None:
+        """RGB pixels of a (width, height), blurred by a window of (rows, columns); None where only torch can."""
+        blurred = bytes(len(pixels))  # Nobody else has it yet: it may be written.
+        width, height = size
+        done = self._make_blurred(pixels, _Blur(height, width, *window, weights_address), blurred) == 0
+        return blurred if done else None
+
+    def blur_sums(self, pixels: bytes, size: tuple[int, int], window: tuple[int, int], weights_address: int, sums_address: int) -> bool:
+        """Writes [height][width][3] floats: the sums that a blur rounds. False where only torch can."""
+        width, height = size
+        return self._make_blur_sums(pixels, _Blur(height, width, *window, weights_address), sums_address) == 0
+
+    def adjusted(self, change: int, factor: float, pixels: bytes) -> bytes:
+        """RGB pixels with another brightness (0), contrast (1), saturation (2) or hue (3)."""
+        adjusted = bytes(len(pixels))
+        if self._make_adjusted(change, factor, pixels, len(pixels) // 3, adjusted) != 0:
+            raise ValueError(f"no change {change} by {factor}")
+        return adjusted
 
 
 def image_library_paths() -> list[Path]:

@@ -68,7 +68,7 @@ class ImageTensors:
 
         def call(transform: nn.Module, *arguments: Any, **options: Any) -> Any:
             usual = len(arguments) == 1 and not options and type(transform) is normalize_class and not transform.inplace
-            if usual and _is_plain_image(arguments[0]) and normalize_class.forward is forward and not _is_hooked(transform):
+            if usual and _is_plain_image(arguments[0]) and normalize_class.forward is forward and not is_hooked(transform):
                 numbers = self._numbers(transform.mean, transform.std)
                 if numbers is not None:
                     return self._normalized(arguments[0], *numbers)
@@ -110,7 +110,7 @@ def _is_plain_image(tensor: Any) -> bool:
     )
 
 
-def _is_hooked(transform: nn.Module) -> bool:
+def is_hooked(transform: nn.Module) -> bool:
     """Whether torch would call more than the class's forward()."""
     own = vars(transform)
     return "forward" in own or any(map(own.get, _OWN_HOOKS)) or any(_HOOKS_OF_ALL) or torch.jit.is_tracing()

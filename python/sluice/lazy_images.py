@@ -17,6 +17,7 @@ from typing import Any
 from PIL import Image, JpegImagePlugin
 from PIL.JpegImagePlugin import JpegImageFile
 
+from sluice.image_changes import ImageChanges
 from sluice.image_library import ImageLibrary, find_image_library
 from sluice.image_plan import MOST_PIXELS, ImagePlan
 from sluice.image_tensors import ImageTensors
@@ -31,20 +32,21 @@ _FLIP_LEFT_RIGHT = 0
 _CORE = "_im" if "_im" in vars(Image.Image()) else "im"
 
 _library: ImageLibrary | None = None
-_tensors: ImageTensors | None = None
+_torchvision: list[ImageTensors | ImageChanges] = []
 _pillow = 0
 
 
 def install() -> bool:
     """Makes this process's PIL lazy. False where it cannot be: no native library, a PIL that is not the released Pillow, or one
     that opens JPEGs by somebody else's code."""
-    global _library, _pillow, _tensors
+    global _library, _pillow
     if _library is None:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
             _pillow = int(importlib.metadata.version("pillow").split(".")[0])
         _library = find_image_library() if _pillow else None
         if _library is not None:
-            _tensors = ImageTensors(_library, frozenset((Image.Image, JpegImageFile, LazyImage, LazyJpegImageFile)))
+            classes = frozenset((Image.Image, JpegImageFile, LazyImage, LazyJpegImageFile))
+            _torchvision[:] = [ImageTensors(_library, classes), ImageChanges(_library, classes, _image_of_pixels)]
     Image.preinit()
     factory, accept = Image.OPEN["JPEG"]
     if _library is None or factory not in (JpegImagePlugin.jpeg_factory, _open):
@@ -58,12 +60,13 @@ def remove() -> None:
     factory, accept = Image.OPEN.get("JPEG", (None, None))
     if factory is _open:
         Image.OPEN["JPEG"] = (JpegImagePlugin.jpeg_factory, accept)
-    if _tensors is not None:
-        _tensors.remove()
+    for functions in _torchvision:
+        functions.remove()
 
 
 def _open(*arguments: Any, **options: Any) -> JpegImageFile:
-    _tensors.install()  # Here, because the first image tells that all imports are done.
+    for functions in _torchvision:
+        functions.install()  # Here, because the first image tells that all imports are done.
     image = JpegImagePlugin.jpeg_factory(*arguments, **options)
     if type(image) is JpegImageFile:  # An image of several pictures is another class.
         image.__class__ = LazyJpegImageFile
@@ -252,10 +255,18 @@ for _lazy_class in (LazyImage, LazyJpegImageFile):
     _lazy_class.__name__ = _lazy_class.__qualname__ = _lazy_class._plain_class.__name__
 
 
-def _lazy_image(pending: _Pending, parent: Image.Image) -> LazyImage:
+def _image_of_pixels(pixels: bytes, size: tuple[int, int], parent: Image.Image | None) -> LazyImage:
+    pending = _Pending(b"", ImagePlan.of_all(size, _pillow))
+    pending.pixels = pixels
+    return _lazy_image(pending, parent)
+
+
+def _lazy_image(pending: _Pending, parent: Image.Image | None) -> LazyImage:
+    """`parent`: the image that it is made of; None for a new one."""
     image = Image.Image()
     image._mode, image._size = "RGB", pending.plan.size()
-    image.info = parent._copy_info() if hasattr(parent, "_copy_info") else parent.info.copy()
+    if parent is not None:
+        image.info = parent._copy_info() if hasattr(parent, "_copy_info") else parent.info.copy()
     image._sluice = pending
     image.__class__ = LazyImage
     return image

@@ -1,12 +1,16 @@
 #include "src/pipeline/image_library.h"
 
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <span>
 
+#include "src/pipeline/gaussian_blur.h"
 #include "src/pipeline/geometry.h"
 #include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/ops/enhance.h"
 #include "src/pipeline/resampler.h"
 
 namespace sluice::pipeline {
@@ -21,6 +25,7 @@ constexpr std::int32_t kRefused = 1;
 struct Buffers {
   JpegDecoder decoder;
   Resampler resampler;
+  GaussianBlur blur;
 };
 
 // Made for a thread's first image.
@@ -68,7 +73,7 @@ std::int32_t make_pixels(std::span<const std::uint8_t> file, const SluiceImagePl
     return kRefused;
   }
   if (thread_buffers == nullptr) thread_buffers = std::make_unique<Buffers>();
-  auto& [decoder, resampler] = *thread_buffers;
+  auto& [decoder, resampler, blur] = *thread_buffers;
 
   const auto stored = decoder.open(file);
   if (!stored || *stored != image) return kRefused;
@@ -85,6 +90,28 @@ std::int32_t make_pixels(std::span<const std::uint8_t> file, const SluiceImagePl
   const auto decoded = decoder.decode(resampler.prepare(plan, order));
   if (!decoded || decoder.warned()) return kRefused;
   resampler.resample(*decoded, pixels);
+  return kDone;
+}
+
+// Calls `work` with the thread's blur, the image's size, its pixels and the window.
+template <typename Work>
+std::int32_t with_blur(const std::uint8_t* pixels, const SluiceImageBlur& asked, const Work& work) {
+  const ImageSize size{asked.height, asked.width};
+  if (!bounded(size) || pixels_of(size) > kSluiceKeptPixelsMax || !bounded({asked.rows, asked.columns})) {
+    return kRefused;
+  }
+  const auto rows = static_cast<std::size_t>(asked.rows);
+  const auto columns = static_cast<std::size_t>(asked.columns);
+  const BlurWindow window{rows, columns, {asked.weights, rows * columns}};
+  if (!can_blur(size, window)) return kRefused;
+  const std::size_t bytes = static_cast<std::size_t>(pixels_of(size)) * 3;
+  try {
+    if (thread_buffers == nullptr) thread_buffers = std::make_unique<Buffers>();
+    work(thread_buffers->blur, size, std::span(pixels, bytes), window);
+  } catch (const std::bad_alloc&) {
+    thread_buffers.reset();
+    return kRefused;
+  }
   return kDone;
 }
 
@@ -163,6 +190,34 @@ void sluice_image_normalize(const float* tensor, size_t plane, const float* mean
     return sluice::pipeline::normalize_avx2(tensor, plane, mean, deviation, normalized);
 #endif
   sluice::pipeline::normalize(tensor, plane, mean, deviation, normalized);
+}
+
+int32_t sluice_image_blur(const uint8_t* pixels, const SluiceImageBlur* blur, uint8_t* blurred) {
+  using namespace sluice::pipeline;
+  if (pixels == nullptr || blur == nullptr || blur->weights == nullptr || blurred == nullptr) return kRefused;
+  return with_blur(pixels, *blur, [&](GaussianBlur& work, ImageSize size, auto from, const BlurWindow& window) {
+    work.blur(size, from, window, {blurred, from.size()});
+  });
+}
+
+int32_t sluice_image_blur_sums(const uint8_t* pixels, const SluiceImageBlur* blur, float* sums) {
+  using namespace sluice::pipeline;
+  if (pixels == nullptr || blur == nullptr || blur->weights == nullptr || sums == nullptr) return kRefused;
+  return with_blur(pixels, *blur, [&](GaussianBlur& work, ImageSize size, auto from, const BlurWindow& window) {
+    work.sums(size, from, window, {sums, from.size()});
+  });
+}
+
+int32_t sluice_image_adjust(int32_t change, float factor, const uint8_t* pixels, size_t plane, uint8_t* adjusted) {
+  using namespace sluice::pipeline;
+  constexpr std::array kChanges{adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue};
+  constexpr std::array kLargestFactors{1e6F, 1e6F, 1e6F, 0.5F};
+  const auto number = static_cast<std::size_t>(change);
+  if (change < 0 || number >= kChanges.size() || !(std::abs(factor) <= kLargestFactors[number])) return kRefused;
+  if (pixels == nullptr || adjusted == nullptr || plane == 0) return kRefused;
+  std::memcpy(adjusted, pixels, plane * 3);
+  kChanges[number](factor, {adjusted, plane * 3});
+  return kDone;
 }
 
 }  // extern "C"

@@ -2,8 +2,9 @@
 // (docs/designs/lazy-images.md).
 //
 // One call makes the pixels of one planned image from the bytes of its JPEG file; others make float tensors of pixels,
-// and normalise them. Nothing is kept of a caller's memory. Every argument is checked: no input makes it crash. Memory
-// is bounded before it is allocated: kSluiceImagePixelsMax pixels for the decoded image and for the resized one.
+// normalise them, and change pixels as torchvision does. Nothing is kept of a caller's memory. Every argument is
+// checked: no input makes it crash. Memory is bounded before it is allocated: kSluiceImagePixelsMax pixels for the
+// decoded image and for the resized one.
 //
 // Thread safety: any number of threads; each has its own buffers, which are freed after an image of more than
 // kSluiceKeptPixelsMax pixels.
@@ -15,7 +16,7 @@
 extern "C" {
 
 // Changes with the meaning of any function or field. Python does not use a library of another version.
-inline constexpr int32_t kSluiceImageLibraryVersion = 1;
+inline constexpr int32_t kSluiceImageLibraryVersion = 2;
 inline constexpr int64_t kSluiceImagePixelsMax = int64_t{1} << 26;
 inline constexpr int64_t kSluiceKeptPixelsMax = int64_t{1} << 23;
 
@@ -46,5 +47,20 @@ void sluice_image_tensor(const uint8_t* pixels, size_t plane, float* tensor);
 // three channels of `plane` elements.
 void sluice_image_normalize(const float* tensor, size_t plane, const float* mean, const float* deviation,
                             float* normalized);
+
+// A Gaussian blur as torch computes it (gaussian_blur.h), by a window of weights, row after row.
+struct SluiceImageBlur {
+  int32_t height, width;  // of the image
+  int32_t rows, columns;  // of the window
+  const float* weights;
+};
+
+// Writes height * width RGB pixels, or the sums that are rounded to them. 0: done. Anything else: torch has to do it.
+int32_t sluice_image_blur(const uint8_t* pixels, const SluiceImageBlur* blur, uint8_t* blurred);
+int32_t sluice_image_blur_sums(const uint8_t* pixels, const SluiceImageBlur* blur, float* sums);
+
+// Writes `plane` RGB pixels, changed as Pillow's enhancements do: 0 brightness, 1 contrast, 2 saturation, 3 hue. 0:
+// done. Anything else: there is no such change.
+int32_t sluice_image_adjust(int32_t change, float factor, const uint8_t* pixels, size_t plane, uint8_t* adjusted);
 
 }  // extern "C"

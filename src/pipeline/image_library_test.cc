@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -162,6 +163,38 @@ TEST_CASE("Normalised elements lose their channel's mean and are divided by its 
 }
 
 TEST_CASE("The version is the header's") { CHECK(sluice_image_library_version() == kSluiceImageLibraryVersion); }
+
+TEST_CASE("Changes that the library does not know are refused and write nothing") {
+  const Bytes grey(std::size_t{3} * 4, 100);
+  Bytes adjusted(grey.size(), 1);
+  for (const std::int32_t change : {-1, 4}) {
+    CHECK(sluice_image_adjust(change, 0.25F, grey.data(), 4, adjusted.data()) != 0);
+  }
+  CHECK(sluice_image_adjust(3, 0.51F, grey.data(), 4, adjusted.data()) != 0);
+  CHECK(sluice_image_adjust(0, std::nanf(""), grey.data(), 4, adjusted.data()) != 0);
+  CHECK(adjusted == Bytes(grey.size(), 1));
+  CHECK(sluice_image_adjust(0, 0.5F, grey.data(), 4, adjusted.data()) == 0);
+  CHECK(adjusted == Bytes(grey.size(), 50));
+}
+
+TEST_CASE("Blurs of no image, or with no window for it, are refused and write nothing") {
+  const Bytes grey(std::size_t{3} * 4 * 5, 100);
+  const std::vector<float> weights(9, 1.0F / 9);
+  const auto blurred = [&](const SluiceImageBlur& blur, Bytes& pixels) {
+    return sluice_image_blur(grey.data(), &blur, pixels.data()) == 0;
+  };
+  constexpr std::int32_t kHuge = 2'000'000'000;
+  Bytes pixels(grey.size(), 1);
+  CHECK_FALSE(blurred({0, 5, 3, 3, weights.data()}, pixels));
+  CHECK_FALSE(blurred({kHuge, kHuge, 3, 3, weights.data()}, pixels));
+  CHECK_FALSE(blurred({4, 5, -3, -3, weights.data()}, pixels));
+  CHECK_FALSE(blurred({4, 5, kHuge, kHuge, weights.data()}, pixels));
+  CHECK_FALSE(blurred({4, 5, 3, 2, weights.data()}, pixels));
+  CHECK_FALSE(blurred({4, 5, 3, 3, nullptr}, pixels));
+  CHECK(pixels == Bytes(grey.size(), 1));
+  CHECK(blurred({4, 5, 3, 3, weights.data()}, pixels));
+  CHECK(pixels == grey);
+}
 
 }  // namespace
 }  // namespace sluice::pipeline

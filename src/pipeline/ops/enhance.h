@@ -17,6 +17,9 @@ void adjust_brightness(float factor, Pixels pixels);
 void adjust_contrast(float factor, Pixels pixels);
 void adjust_saturation(float factor, Pixels pixels);
 
+// Turns the H of Pillow's 8-bit HSV by a share of the circle, as torchvision does. REQUIRES: -0.5 <= factor <= 0.5
+void adjust_hue(float factor, Pixels pixels);
+
 // ImageEnhance.Sharpness: a blend with the smoothed image. The outermost pixels stay as they are.
 // REQUIRES: both have the bytes of `size`, and do not overlap
 void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, Pixels to);
