@@ -240,6 +240,19 @@ TEST_CASE("of the trainer's annotations workers have those that its volumes' dri
   CHECK(worker_of(job)["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false");
 }
 
+TEST_CASE("metrics of the trainer's own, said by annotations, do not hide the feeder's") {
+  json job = job_with("{}");
+  job["spec"]["trainer"]["template"]["metadata"]["annotations"] = {{"prometheus.io/scrape", "true"},
+                                                                   {"prometheus.io/port", "8000"},
+                                                                   {"prometheus.io/path", "/own"},
+                                                                   {"prometheus.io/scheme", "https"}};
+  CHECK(trainer_of(job)["metadata"]["annotations"] ==
+        json{{"prometheus.io/scrape", "true"}, {"prometheus.io/port", "9464"}});
+  job["spec"]["mode"] = "Off";
+  CHECK(text_field(*trainer_pod_template(api::TrainingJob(job), FeederRole::kNone, test_config()),
+                   "/metadata/annotations/prometheus.io~1path") == "/own");
+}
+
 TEST_CASE("what binds a trainer to its own node, network or processes does not bind a worker") {
   const json job = job_with(
       R"({"hostIPC": true, "hostPID": true, "shareProcessNamespace": true, "runtimeClassName": "nvidia",

@@ -23,6 +23,10 @@ void set_labels(json& metadata, std::string_view job, std::string_view component
 void set_scraped(json& metadata, int port) {
   json& annotations = metadata["annotations"];
   if (!annotations.is_object()) annotations = json::object();
+  // A user's path or scheme, for metrics at another port, would be asked of ours.
+  const std::string_view domain = kScrapeAnnotation.substr(0, kScrapeAnnotation.find('/') + 1);
+  for (auto each = annotations.begin(); each != annotations.end();)
+    each = each.key().starts_with(domain) ? annotations.erase(each) : std::next(each);
   annotations[std::string(kScrapeAnnotation)] = "true";
   annotations[std::string(kScrapePortAnnotation)] = std::to_string(port);
 }

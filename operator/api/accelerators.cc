@@ -21,6 +21,9 @@ constexpr std::string_view kOtherResources[] = {"gpu.intel.com/i915", "gpu.intel
 constexpr std::string_view kWordsInKeys[] = {"gpu", "accelerator", "tpu", "neuron", "gaudi"};
 constexpr std::string_view kDomainsOfKeys[] = {"nvidia.com/", "amd.com/", "habana.ai/"};
 
+// Of one name, and of a pod: no node has more, and those of all pods of a job are still an int.
+constexpr std::int64_t kMostDevices = 100'000;
+
 template <class Range>
 bool any(const Range& range, const auto& holds) {
   return std::any_of(std::begin(range), std::end(range), holds);
@@ -41,7 +44,8 @@ std::map<std::string, std::int64_t> devices_in(const json& resource_list) {
   if (!resource_list.is_object()) return devices;
   for (const auto& [resource, amount] : resource_list.items())
     if (resource.find('/') != resource.npos)
-      devices[resource] = kube::parse_bytes(amount.is_string() ? amount.get<std::string>() : amount.dump()).value_or(0);
+      devices[resource] = std::min(
+          kube::parse_bytes(amount.is_string() ? amount.get<std::string>() : amount.dump()).value_or(0), kMostDevices);
   return devices;
 }
 
@@ -59,7 +63,7 @@ std::int64_t accelerators_of_pod(const json& pod_spec) {
     count += accelerators_in(field(container, "/resources/limits"));
     for (const json& claim : list_field(container, "/resources/claims")) claims.insert(text_field(claim, "/name"));
   }
-  return count > 0 ? count : static_cast<std::int64_t>(claims.size());
+  return count > 0 ? std::min(count, kMostDevices) : static_cast<std::int64_t>(claims.size());
 }
 
 std::int64_t accelerators_of_container(const json& container) {

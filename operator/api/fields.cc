@@ -1,5 +1,6 @@
 #include "operator/api/fields.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "src/kube/quantity.h"
@@ -15,6 +16,10 @@ std::string unescaped(std::string_view key) {
   std::string text(key);
   for (std::size_t slash; (slash = text.find("~1")) != std::string::npos;) text.replace(slash, 2, 1, '/');
   return text;
+}
+
+std::int64_t bounded(const Result<std::int64_t>& quantity) {
+  return std::clamp(quantity.value_or(0), -kMostOfQuantity, kMostOfQuantity);
 }
 
 }  // namespace
@@ -54,13 +59,13 @@ bool boolean_field(const json& object, std::string_view pointer, bool fallback) 
 std::int64_t millicores_field(const json& object, std::string_view pointer) {
   const json& quantity = field(object, pointer);
   if (quantity.is_null()) return 0;
-  return kube::parse_millicores(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()).value_or(0);
+  return bounded(kube::parse_millicores(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()));
 }
 
 std::int64_t bytes_field(const json& object, std::string_view pointer) {
   const json& quantity = field(object, pointer);
   if (quantity.is_null()) return 0;
-  return kube::parse_bytes(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()).value_or(0);
+  return bounded(kube::parse_bytes(quantity.is_string() ? quantity.get<std::string>() : quantity.dump()));
 }
 
 double unix_seconds(std::string_view time) {

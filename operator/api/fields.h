@@ -23,6 +23,10 @@ bool boolean_field(const nlohmann::json& object, std::string_view pointer, bool 
 double unix_seconds(std::string_view time);
 double time_field(const nlohmann::json& object, std::string_view pointer);
 
+// 512 TiB, or 5 * 10^11 cores: what others write beyond it counts as this, so that ten thousand pods of it are no
+// overflow.
+inline constexpr std::int64_t kMostOfQuantity = std::int64_t{1} << 49;
+
 // A quantity of CPU, which may be written as a number. 0 where there is none, or a value that the API server would
 // refuse.
 std::int64_t millicores_field(const nlohmann::json& object, std::string_view pointer);

@@ -1,5 +1,6 @@
 #include "operator/api/training_job.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "operator/api/accelerators.h"
@@ -27,7 +28,7 @@ Result<std::int64_t> milli_field(const json& object, std::string_view pointer) {
   if (value.is_null()) return std::int64_t{0};
   const auto parsed = kube::parse_millicores(value.is_string() ? value.get<std::string>() : value.dump());
   if (!parsed.ok()) return parsed.error().with_context(Object(object).key().to_string() + " " + std::string(pointer));
-  return *parsed;
+  return std::min(*parsed, kMostOfQuantity);
 }
 
 Result<Mode> view_mode(const json& object) {

@@ -10,6 +10,7 @@
 #include "operator/api/pod.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/strategic_merge.h"
+#include "operator/api/trainer_template.h"
 
 namespace sluice::api {
 namespace {
@@ -82,10 +83,16 @@ Result<void> check_worker_container(const json& container, const std::string& pa
                             ": a worker has one container, and the scheduler reckons with its CPU; use initContainers");
   SLUICE_TRY_VOID(check_reserved(container, kReservedOfWorker, path));
   SLUICE_TRY_VOID(check_no_nulls(container, kListsOfContainer, path));
-  for (const json& mount : list_field(container, "/volumeMounts"))
-    if (const std::string place = text_member(mount, "mountPath"); place == kBundlePath || place == kTlsPath)
+  for (const json& mount : list_field(container, "/volumeMounts")) {
+    const std::string place = tidy_path(text_member(mount, "mountPath"));
+    for (const std::string_view ours : {kBundlePath, kTlsPath})
+      if ((place + "/").starts_with(std::string(ours) + "/"))
+        return invalid_argument(path + ".volumeMounts must not hold " + place +
+                                ": Sluice's own files are there; choose another mountPath");
+    if (is_above_ours(place) && member(mount, "readOnly") == true)
       return invalid_argument(path + ".volumeMounts must not hold " + place +
-                              ": Sluice's own files are there; choose another mountPath");
+                              " as readOnly: Sluice's directories are made below it; choose another mountPath");
+  }
   return {};
 }
 

@@ -42,6 +42,15 @@ TEST_CASE("what Sluice needs itself is refused, with the field and the way out")
       Case{
           R"({"spec":{"containers":[{"name":"sluice-worker","volumeMounts":[{"name":"v","mountPath":"/opt/sluice"}]}]}})",
           "t.spec.containers[0].volumeMounts", "choose another"},
+      Case{
+          R"({"spec":{"containers":[{"name":"sluice-worker","volumeMounts":[{"name":"v","mountPath":"//opt/sluice/"}]}]}})",
+          "t.spec.containers[0].volumeMounts", "choose another"},
+      Case{
+          R"({"spec":{"containers":[{"name":"sluice-worker","volumeMounts":[{"name":"v","mountPath":"/etc/sluice/tls/x"}]}]}})",
+          "t.spec.containers[0].volumeMounts", "choose another"},
+      Case{
+          R"({"spec":{"containers":[{"name":"sluice-worker","volumeMounts":[{"name":"v","mountPath":"/opt","readOnly":true}]}]}})",
+          "t.spec.containers[0].volumeMounts", "choose another"},
       Case{R"({"spec":{"initContainers":[{"name":"a"},{"name":"sluice-bundle","image":"x"}]}})",
            "t.spec.initContainers[1].image", "take it out"},
       Case{R"({"spec":{"initContainers":[{"name":"sluice-other"}]}})", "t.spec.initContainers[0].name", "rename"},

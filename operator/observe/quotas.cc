@@ -13,17 +13,23 @@ namespace {
 using api::ContainerResources;
 using Bound = std::optional<std::int64_t>;
 
+constexpr double kMostMillicores = 1e15;  // more than any cluster has
+
 void tighten(Bound& bound, std::int64_t by) { bound = std::min(bound.value_or(by), by); }
+
+// So many workers' worth of CPU requests as `left` has room for, at `needed` each.
+std::int64_t requests_within(std::int64_t left, const ContainerResources& worker, std::int64_t needed) {
+  const double millicores =
+      static_cast<double>(left) * static_cast<double>(worker.request_millicores) / static_cast<double>(needed);
+  return static_cast<std::int64_t>(std::min(millicores, kMostMillicores));
+}
 
 // So much of something may be used; what that comes to in CPU requests of workers. None: no worker asks for it.
 Bound in_millicores(std::int64_t left, const std::vector<ContainerResources>& workers,
                     std::int64_t ContainerResources::*needed) {
   Bound bound;
   for (const ContainerResources& worker : workers)
-    if (worker.*needed > 0)
-      tighten(bound,
-              static_cast<std::int64_t>(static_cast<double>(left) * static_cast<double>(worker.request_millicores) /
-                                        static_cast<double>(worker.*needed)));
+    if (worker.*needed > 0) tighten(bound, requests_within(left, worker, worker.*needed));
   return bound;
 }
 
@@ -38,7 +44,7 @@ Bound left_by(const api::ResourceQuota& quota, const std::vector<ContainerResour
     if (left)
       if (const Bound millicores = in_millicores(*left, workers, needed)) tighten(bound, *millicores);
   if (const auto pods = quota.left_pods())
-    for (const ContainerResources& worker : workers) tighten(bound, *pods * worker.request_millicores);
+    for (const ContainerResources& worker : workers) tighten(bound, requests_within(*pods, worker, 1));
   return bound;
 }
 

@@ -7,7 +7,7 @@
 namespace sluice::kube {
 namespace {
 
-// 128 bits hold every quantity of interest times any suffix; what does not fit is refused.
+// 128 bits hold every quantity of interest times any suffix.
 __extension__ using Wide = __int128;
 constexpr Wide kWideLimit = static_cast<Wide>(1) << 120;
 
@@ -73,17 +73,19 @@ std::optional<Parts> parse(std::string_view text) {
   return parts;
 }
 
-// The quantity in units of 10^unit_exponent, rounded away from zero; nullopt when it does not fit.
-std::optional<std::int64_t> in_units(const Parts& parts, int unit_exponent) {
+// The quantity in units of 10^unit_exponent, rounded away from zero, and what does not fit is the most that does.
+std::int64_t in_units(const Parts& parts, int unit_exponent) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t most = parts.negative ? -kMost : kMost;
   Wide value = parts.digits;
   if (value == 0) return 0;
   for (int i = 0; i < parts.binary_exponent; ++i) {
-    if (value > kWideLimit / 2) return std::nullopt;
+    if (value > kWideLimit / 2) return most;
     value *= 2;
   }
   int exponent = parts.decimal_exponent - unit_exponent;
   for (; exponent > 0; --exponent) {
-    if (value > kWideLimit / 10) return std::nullopt;
+    if (value > kWideLimit / 10) return most;
     value *= 10;
   }
   bool has_remainder = false;
@@ -92,16 +94,14 @@ std::optional<std::int64_t> in_units(const Parts& parts, int unit_exponent) {
     value /= 10;
   }
   if (has_remainder) ++value;
-  if (value > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  if (value > kMost) return most;
   return static_cast<std::int64_t>(parts.negative ? -value : value);
 }
 
 Result<std::int64_t> convert(std::string_view quantity, int unit_exponent) {
   const auto parts = parse(quantity);
   if (!parts) return invalid_argument("'" + std::string(quantity) + "' is no quantity (such as 250m, 2, 1.5Gi)");
-  const auto value = in_units(*parts, unit_exponent);
-  if (!value) return invalid_argument("quantity '" + std::string(quantity) + "' is too large");
-  return *value;
+  return in_units(*parts, unit_exponent);
 }
 
 }  // namespace

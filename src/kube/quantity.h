@@ -2,8 +2,9 @@
 //
 // Grammar (apimachinery, resource.Quantity): sign? digits ('.' digits)? suffix?, suffix one of n u m k M G T P E,
 // Ki Mi Gi Ti Pi Ei, or a decimal exponent (e3, E-2). As Kubernetes does, fractions of the unit asked for are
-// rounded away from zero: a request of "100u" CPU is one millicore, never none.
-// Errors: InvalidArgument with the text, for anything outside the grammar or beyond 64 bits.
+// rounded away from zero: a request of "100u" CPU is one millicore, never none. And as it does, what is beyond 64 bits
+// counts as the most that fits: a quota of that size leaves everything, not nothing.
+// Errors: InvalidArgument with the text, for anything outside the grammar.
 #pragma once
 
 #include <cstdint>
