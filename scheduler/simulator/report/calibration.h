@@ -1,7 +1,8 @@
 // The simulator against a recorded real run of `make demo` (scheduler/simulator/catalogue/demo-record.json).
 //
 // The scenario holds the demo's cluster and jobs, with knees as the operator measured them in that run. So scenario
-// and record belong together: a run on a slower machine has other knees. Compared are the results: how long each job trained, its utilisation, and its number of workers at the end.
+// and record belong together: a run on a slower machine has other knees. Compared are the results: how long each job
+// trained, its utilisation, and its number of workers at the end.
 //
 // Thread safety: pure functions.
 #pragma once
