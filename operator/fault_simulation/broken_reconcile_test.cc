@@ -1,5 +1,6 @@
 // Reconcilers that are broken in the ways that Sieve found in real operators. Each passes as long as nothing goes
 // wrong. The pattern that it is broken for catches it, so the simulation sees such faults.
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -74,6 +75,26 @@ act::ClusterSeams taking_another_name(act::ClusterSeams seams) {
   return seams;
 }
 
+// Never sees the status that it has written, and each time marks the object as well: it answers its own writes.
+act::ClusterSeams never_content(act::ClusterSeams seams) {
+  auto written = std::make_shared<std::atomic<int>>(0);
+  const auto product = seams;
+  seams.perform = [product, written](const kube::Action& action, std::stop_token stop) {
+    auto done = product.perform(action, stop);
+    if (!done.ok() || action.resource != kube::kTrainingJobs) return done;
+    const Json mark = {{"metadata", {{"annotations", {{"broken", std::to_string(++*written)}}}}}};
+    return product.perform({kube::Verb::kMergePatch, kube::kTrainingJobs, action.key, mark, "broken"}, stop);
+  };
+  seams.seen = [product](const kube::Resource& resource, const ObjectKey& key) {
+    const auto object = product.seen(resource, key);
+    if (!object || resource != kube::kTrainingJobs) return object;
+    Json without = *object;
+    without.erase("status");
+    return std::make_shared<const Json>(std::move(without));
+  };
+  return seams;
+}
+
 // `first`: where the search begins. All plans are tried before the broken reconciler counts as not caught.
 bool is_caught(const std::string& workload_name, Perturbation::Kind kind, std::size_t first,
                const RunOptions& options) {
@@ -106,6 +127,15 @@ TEST_CASE("each pattern catches the operator that is broken for it") {
               .failures.empty());
     CHECK(is_caught(broken.workload, broken.kind, broken.first, options));
   }
+}
+
+TEST_CASE("an operator that answers each of its own writes is caught within a minute") {
+  RunOptions options;
+  options.wrap = never_content;
+  const Outcome outcome = simulate(undisturbed("finishes"), options);
+  REQUIRE_FALSE(outcome.violations.empty());
+  CHECK_THAT(outcome.violations.front(), Catch::Contains("times a minute"));
+  CHECK(outcome.seconds < 120);
 }
 
 }  // namespace

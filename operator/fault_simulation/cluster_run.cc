@@ -71,6 +71,7 @@ Outcome ClusterRun::run() {
 
 bool ClusterRun::is_over() const {
   const auto since = [&](Clock::TimePoint moment) { return clock_.now() - moment; };
+  if (oracle_.has_seen_storm()) return true;
   if (clock_.now() < faults_end_ + kQuiet || next_user_action_ < workload_.timeline.size()) return false;
   if (perturbed_ && !released_) return false;
   return since(faults_end_) >= kPatience || (since(last_change_) >= kQuiet && is_at_rest()) ||

@@ -24,6 +24,8 @@ using kube::Json;
 namespace {
 
 constexpr std::size_t kMaxViolations = 20;  // more say no more
+// Of an object. A status that moves is written each second, a storm thousands of times.
+constexpr int kMostWritesPerMinute = 300;
 
 Json summary_of_conditions(const Object& object) {
   Json summary = Json::object();
@@ -68,8 +70,17 @@ void Oracle::violated(std::string what) {
   if (violations_.size() < kMaxViolations) violations_.push_back(std::move(what));
 }
 
+void Oracle::count_write(const std::string& object) {
+  Writes& writes = writes_[object];
+  if (clock_.now() - writes.since >= std::chrono::minutes(1)) writes = {clock_.now()};
+  if (++writes.count <= kMostWritesPerMinute || has_seen_storm_) return;
+  has_seen_storm_ = true;
+  violated("the operator writes " + object + " more than " + std::to_string(kMostWritesPerMinute) + " times a minute");
+}
+
 void Oracle::on_change(const kube::fake::StoredChange& change, bool by_operator) {
   const std::string& kind = change.kind->name;
+  if (by_operator) count_write(change.kind->plural + " " + change.key.to_string());
   if (kind == "DataWorkerPool") on_pool(change);
   if (kind == "Pod") on_pod(change, by_operator);
   if (kind == "TrainingJob") on_training_job(change);

@@ -6,6 +6,7 @@
 //               4. no pause before the next try is longer than five minutes
 //               9. whoever has a job's certificates from before a write of the operator, and whoever has those after
 //                  it, trust each other
+//              11. the operator writes an object at most 300 times a minute, whoever else writes it
 //   at the end  5. nothing is left whose owner is gone
 //               6. the objects are those that a run without faults ends with (final_state)
 //               7. nothing is written any more, and never much more than needed
@@ -46,7 +47,16 @@ class Oracle {
   void violated(std::string what);
   const std::vector<std::string>& violations() const { return violations_; }
 
+  // Rule 11 is broken: the run, which would take long, may end.
+  bool has_seen_storm() const { return has_seen_storm_; }
+
  private:
+  struct Writes {
+    Clock::TimePoint since;
+    int count = 0;
+  };
+
+  void count_write(const std::string& object);
   void check_generation(const kube::fake::StoredChange& change);
   void on_pool(const kube::fake::StoredChange& change);
   void on_pod(const kube::fake::StoredChange& change, bool by_operator);
@@ -54,6 +64,8 @@ class Oracle {
   void on_secret(const kube::fake::StoredChange& change, bool by_operator);
 
   const VirtualClock& clock_;
+  std::map<std::string, Writes> writes_;  // by the operator, of a minute; by "pods default/a"
+  bool has_seen_storm_ = false;
   std::map<kube::ObjectKey, Clock::TimePoint> aged_at_;  // Secrets, by others than the operator
   std::vector<std::string> violations_;
   std::map<std::string, std::int64_t> most_planned_;           // by the pool's uid
