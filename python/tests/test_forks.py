@@ -100,6 +100,14 @@ def test_executors_pay_where_the_loop_waits_beside_forks(case):
     assert seen == pays_at
 
 
+def test_no_executor_pays_where_it_would_add_no_cpu():
+    payback = Payback(forks_suffice=True)
+    for _ in range(100):
+        payback.note(4.0, 0.1, 1000, START_SECONDS, may_fork=True)
+    assert payback.forks_pay and not payback.pays
+    assert "no executor is started" in payback.in_words()
+
+
 def test_executors_pay_at_once_where_nothing_can_be_forked():
     payback = Payback()
     for _ in range(2):
