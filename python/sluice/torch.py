@@ -184,7 +184,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
                 raise TorchInstead("the loaded state was made with torch's own workers, which count no streams")
             return pipeline
         try:
-            pipeline.registration(1, 1)
+            if not pipeline.is_sticky:
+                pipeline.registration(1, 1)
         except KeepsState as found:
             self._sluice_state_found = f"the data set changes while it is read: {found}"
             pipeline = _describe(self, settings)
@@ -277,8 +278,9 @@ def _explanation(loader: Any, settings: Settings, pipeline: Pipeline, measured: 
 
 
 def _forks_suffice(loader: Any, settings: Settings) -> bool:
-    """Whether executors would add nothing to forks of this process, which are there in milliseconds."""
-    return settings.step_aside and can_fork() and adds_no_cpu(settings, loader.num_workers)
+    """Whether executors would add nothing to forks of this process, which are there in milliseconds. Other threads have executors at once."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return settings.step_aside and is_main and can_fork() and adds_no_cpu(settings, loader.num_workers)
 
 
 def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:

@@ -244,6 +244,32 @@ def test_a_worker_that_dies_ends_the_loop_with_torchs_error(make_fake):
         list(batches)
 
 
+def in_another_thread(batches) -> list:
+    made = []
+    thread = threading.Thread(target=lambda: made.extend(batches))
+    thread.start()
+    thread.join()
+    return made
+
+
+@pytest.mark.parametrize("taken", [list, in_another_thread])
+def test_virtual_workers_that_stay_forks_are_described_once(make_fake, monkeypatch, taken):
+    fake = make_fake()
+    monkeypatch.setenv("SLUICE_RANDOMNESS", "torch")
+    monkeypatch.setattr("sluice.torch.adds_no_cpu", lambda *_: True)
+    before, running = fake.ask()["requests"], children()
+    dataset = Numbers()
+    arguments = {"batch_size": 4, "shuffle": True, "num_workers": 2}
+    loader = DataLoader(dataset, **arguments)
+    list(loader)
+    monkeypatch.setattr("sluice.pipeline.describe_pipeline", lambda *_: pytest.fail("it costs every pass"))
+    torch.manual_seed(21)
+    wanted = list(TorchLoader(dataset, **arguments))
+    torch.manual_seed(21)
+    assert equal(wanted, taken(iter(loader)))
+    assert fake.ask()["requests"] == before and children() <= running
+
+
 def test_executors_take_over_from_forks(make_fake):
     fake = make_fake()
     expected, running = made_by_executors(batch_size=1), children()
