@@ -4,11 +4,12 @@
 usage: bench/data_plane/client_bench.py BUILD [--output FILE]
 
 Each figure is the median or the total that its name says, from this process and a feeder of its own. Executors are started at
-once, for otherwise the training process and its forks might serve these short loops. The figures mean something on a quiet machine only.
+once, for otherwise the training process and its forks might serve these short loops; but for the two rows that are about those. The figures mean something on a quiet machine only.
 Prints a table and writes it as JSON. Goals: client_goals.json beside this file.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -143,9 +144,9 @@ def copies_of_a_table():
     return (grown[1] - grown[0]) / COPY_BYTES
 
 
-def trainer_microseconds_a_batch():
+def trainer_microseconds_a_batch(loader_class, **arguments):
     """Processor time of the training loop's own thread, of batches that are there when they are wanted."""
-    loader = sluice.torch.DataLoader(Counts(16000), batch_size=16, num_workers=2)
+    loader = loader_class(Counts(16 * 310), batch_size=16, **arguments)
     batches = iter(loader)
     for _ in range(100):
         next(batches)
@@ -156,6 +157,30 @@ def trainer_microseconds_a_batch():
         next(batches)
         spent.append(time.thread_time() - began)
     return 1e6 * statistics.median(spent)
+
+
+def trainer_beside_forks():
+    """A loader with a timeout has forks from its first batch on."""
+    with stepping_aside():
+        ours = trainer_microseconds_a_batch(sluice.torch.DataLoader, num_workers=2, timeout=60)
+    return ours, trainer_microseconds_a_batch(torch.utils.data.DataLoader, num_workers=2)
+
+
+def trainer_in_process():
+    """Above what torch takes that makes its batches there, too; and that."""
+    with stepping_aside():
+        ours = trainer_microseconds_a_batch(sluice.torch.DataLoader, num_workers=2)
+    alone = trainer_microseconds_a_batch(torch.utils.data.DataLoader, num_workers=0)
+    return ours - alone, alone
+
+
+@contextlib.contextmanager
+def stepping_aside():
+    os.environ["SLUICE_STEP_ASIDE"] = "on"
+    try:
+        yield
+    finally:
+        os.environ["SLUICE_STEP_ASIDE"] = "off"
 
 
 def in_turn(number):
@@ -179,7 +204,9 @@ MEASURES = {
     "set_epoch": lambda: (change_of_epoch(sluice.torch.DataLoader), change_of_epoch(torch.utils.data.DataLoader)),
     "many_files": lambda: (second_epoch_of_many_files(), None),
     "copies": lambda: (copies_of_a_table(), None),
-    "trainer": lambda: (trainer_microseconds_a_batch(), None),
+    "trainer": lambda: (trainer_microseconds_a_batch(sluice.torch.DataLoader, num_workers=2), None),
+    "trainer_forks": trainer_beside_forks,
+    "trainer_in_process": trainer_in_process,
     **{f"in_turn_{number}": (lambda number=number: (in_turn(number), None)) for number in LOADERS},
 }
 

@@ -45,7 +45,7 @@ def advice(pace: Pace, site: Site) -> list[str]:
     if waited < _NO_WAIT:
         return [f"nothing to gain: {share}", *_enough_workers(pace, site, step_seconds)]
     if pace.maker == HERE:
-        return [f"{share}, as this process makes the batches: executors are started once they pay for their start"]
+        return [f"{share}, as this process makes the batches: forks of it or executors are started once they pay for their start"]
     per_batch = f"{1e3 * pace.wait_seconds / pace.batches:.3g} ms of {1e3 * step_seconds / pace.batches:.3g} ms a batch"
     return [f"{share}, {per_batch}", _remedy(pace, site, step_seconds)]
 

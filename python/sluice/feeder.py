@@ -89,6 +89,15 @@ def feeder_in_words(settings: Settings) -> str | None:
     return f"of {whose}, {command[-1]}"
 
 
+def adds_no_cpu(settings: Settings, num_workers: int) -> bool:
+    """Whether executors of that feeder would use no CPU that `num_workers` forks of this process do not use: it is this process's own, so
+    it has no data workers, and it runs no more executors than that."""
+    if settings.feeder_socket is not None or settings.threads > num_workers:
+        return False
+    command = feeder_command(settings)
+    return command is not None and _launch(command, settings) is None
+
+
 def disconnect_all() -> None:
     """Closes every connection and ends the feeders this process has started. Loaders connect anew when iterated."""
     with _lock:

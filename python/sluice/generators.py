@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch.utils.data._utils import worker as torch_worker
 
+from sluice.numpy_state import NumpyState
+
 
 class StateError(ValueError):
     """A state that this loader cannot resume from; the message says why."""
@@ -96,19 +98,18 @@ class ProcessGenerators:
 
     torch: torch.Tensor
     random: Any
-    numpy: Any
+    numpy: NumpyState | None
 
     @staticmethod
     def capture() -> ProcessGenerators:
-        numpy = sys.modules.get("numpy")
-        return ProcessGenerators(torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy is not None else None)
+        return ProcessGenerators(torch.get_rng_state(), random.getstate(), NumpyState.capture())
 
     def enter(self) -> None:
         """Makes them the process's."""
         torch.set_rng_state(self.torch)
         random.setstate(self.random)
         if self.numpy is not None:
-            sys.modules["numpy"].random.set_state(self.numpy)
+            self.numpy.enter()
 
     @staticmethod
     def seed_as_worker(base_seed: int, worker_id: int) -> None:

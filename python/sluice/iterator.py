@@ -46,8 +46,11 @@ class FeederIterator(_BaseDataLoaderIter):
 
     def __init__(self, loader: Any, connection: Connection, pipeline: Pipeline, payback: Payback | None = None) -> None:
         """`payback` decides when executors are started; None: at once. Raises NotSendable, before anything is drawn, if the
-        pipeline cannot leave this process."""
-        pipeline.registration(1, 1)
+        pipeline cannot leave this process, but has to."""
+        # Virtual workers that stay forks have the loader's own objects. That these could leave this process, the first pass has shown.
+        self._only_forks = payback is not None and payback.forks_suffice and pipeline.is_sticky and pipeline.description is not None
+        if not self._only_forks:
+            pipeline.registration(1, 1)
         self._stream: Stream | None = None
         self._connection = connection
         self._pipeline = pipeline
@@ -110,7 +113,8 @@ class FeederIterator(_BaseDataLoaderIter):
         foresight = loader._sluice_foresight
         expected = foresight.fulfil(before, stream, self._draw_at_once) if foresight is not None else None
         if expected is None:
-            stream.begin()
+            if not self._only_forks:
+                stream.begin()
             return stream
         for _ in expected.asked:
             self._unasked.popleft()
@@ -290,8 +294,8 @@ class FeederIterator(_BaseDataLoaderIter):
         """Whether this process or forks of it make the batches that nobody has been asked for. Only the main thread does: the random
         states that it puts aside are the whole process's, and it may draw from them meanwhile. Virtual workers move between
         two passes only: within one, their state would have to be made again."""
-        if self._payback is None or threading.current_thread() is not threading.main_thread():
-            return False
+        if self._only_forks or self._payback is None or threading.current_thread() is not threading.main_thread():
+            return self._only_forks
         return self._stays_here if self._stays_here is not None else not (self._payback.pays and self._stream.is_proven)
 
     def _try_executor(self) -> None:

@@ -33,10 +33,12 @@ class Payback:
     A cheap batch may take longer to hand over than to make. So waits beside forks are compared with those before, and forks that do
     not help are given up. From then on only waits count that exceed what handing over takes."""
 
-    def __init__(self, forks_at_once: bool = False) -> None:
-        """`forks_at_once`: this process makes no batch, forks of it make the first one."""
+    def __init__(self, forks_at_once: bool = False, forks_suffice: bool = False) -> None:
+        """`forks_at_once`: this process makes no batch, forks of it make the first one. `forks_suffice`: executors would add no CPU, so none
+        ever pays."""
         self.pays = False
         self.forks_at_once = forks_at_once
+        self.forks_suffice = forks_suffice
         self.forks_pay = forks_at_once
         self._cheap_seconds: float | None = None  # A batch's wait before the forks with which waits are compared.
         self._beside_forks = 0  # Batches since then.
@@ -72,7 +74,7 @@ class Payback:
                 self._beside_forks = 0
                 self._forget()  # What executors would bring shows beside the forks.
                 return
-            self.pays = self.pays or expected_seconds >= start_seconds
+            self.pays = self.pays or (expected_seconds >= start_seconds and not self.forks_suffice)
         if self.pays or self._batches == _RECENT_BATCHES:
             log.info("a loader's batches: %s", self.in_words())
 
@@ -95,10 +97,10 @@ class Payback:
 
     def in_words(self) -> str:
         """Where the loader's batches are made, and why."""
-        if self._batches == 0 and self.forks_at_once:
-            return "forks of this process make them, as torch's own workers would, until an executor pays for its start"
         if self._batches == 0:
-            return "the first ones are made in this process, until an executor pays for its start"
+            until = "and no executor is started, as it would add no CPU" if self.forks_suffice else "until an executor pays for its start"
+            at_first = "forks of this process make them, as torch's own workers would" if self.forks_at_once else "the first ones are made in this process"
+            return f"{at_first}, {until}"
         share_percent = 100 * self._wait_seconds / self._loop_seconds if self._loop_seconds > 0 else 0.0
         waits = f"made there, the loop waits {share_percent:.1f} % of its time ({self._wait_seconds / self._batches:.3g} s a batch)"
         if self.pays:

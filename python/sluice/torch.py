@@ -23,7 +23,7 @@ from sluice.computation import untouched_process
 from sluice.cpu_quota import usable_cores
 from sluice.explanation import Explanation, Report
 from sluice.failures import KeepsState, NotSendable, TooLarge
-from sluice.feeder import NoFeeder, feeder_in_words, shared_connection
+from sluice.feeder import NoFeeder, adds_no_cpu, feeder_in_words, shared_connection
 from sluice.forks import can_fork
 from sluice.image_library import image_library_paths
 from sluice.iterable_iterator import IterableIterator
@@ -184,7 +184,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
                 raise TorchInstead("the loaded state was made with torch's own workers, which count no streams")
             return pipeline
         try:
-            pipeline.registration(1, 1)
+            if not pipeline.is_sticky:
+                pipeline.registration(1, 1)
         except KeepsState as found:
             self._sluice_state_found = f"the data set changes while it is read: {found}"
             pipeline = _describe(self, settings)
@@ -204,8 +205,10 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         forks_at_once = pipeline.is_sticky or self.timeout > 0 or any_order or pipeline.copy_bytes() > _MOST_COPY_BYTES
         if forks_at_once and not can_fork():
             return None
-        if self._sluice_payback is None or self._sluice_payback.forks_at_once != forks_at_once:
-            self._sluice_payback = Payback(forks_at_once)
+        forks_suffice = _forks_suffice(self, settings)
+        known = self._sluice_payback
+        if known is None or (known.forks_at_once, known.forks_suffice) != (forks_at_once, forks_suffice):
+            self._sluice_payback = Payback(forks_at_once, forks_suffice)
         return self._sluice_payback
 
     def _take_resume(self) -> Progress | None:
@@ -274,7 +277,20 @@ def _explanation(loader: Any, settings: Settings, pipeline: Pipeline, measured: 
     )
 
 
+def _forks_suffice(loader: Any, settings: Settings) -> bool:
+    """Whether executors would add nothing to forks of this process, which are there in milliseconds. Other threads have executors at once."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return settings.step_aside and is_main and can_fork() and adds_no_cpu(settings, loader.num_workers)
+
+
 def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
+    head = _executor_in_words(loader, settings, pipeline)
+    if pipeline.native is None and _forks_suffice(loader, settings):
+        head += "  made by this process and forks of it, as by torch's own workers: executors of its own feeder would add no CPU\n"
+    return head
+
+
+def _executor_in_words(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
     if pipeline.is_iterable:
         return f"executor: python, by {loader.num_workers} streams, one for each worker\n  because {pipeline.reason}\n{_images_in_words()}"
     skips = "  samples that fail are left out of their batches\n" if pipeline.leaves_out_failures else ""

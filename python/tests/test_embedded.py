@@ -73,6 +73,33 @@ def test_is_started_once_and_shared_and_stopped(program, tmp_path):
     assert not alive(pid) and not directory.exists()
 
 
+FORKS_SUFFICE = {
+    "the feeder of this process": ({}, True),
+    "as many threads as workers": ({"SLUICE_THREADS": "2"}, True),
+    "more threads than workers": ({"SLUICE_THREADS": "3"}, False),
+    "a feeder that others may have workers for": ({"SLUICE_FEEDER_SOCKET": "/nowhere"}, False),
+    "the feeder of a host's ranks": ({"LOCAL_WORLD_SIZE": "2", "SLUICE_SHARE_FEEDER": "on"}, False),
+    "executors at once": ({"SLUICE_STEP_ASIDE": "off"}, False),
+}
+
+
+@pytest.mark.parametrize("case", FORKS_SUFFICE)
+def test_forks_suffice_where_executors_would_add_no_cpu(fake_program, monkeypatch, case):
+    environment, expected = FORKS_SUFFICE[case]
+    for name, value in {"SLUICE_STEP_ASIDE": "on", **environment}.items():
+        monkeypatch.setenv(name, value)
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
+    assert ("would add no CPU" in loader.explain()) is expected
+    payback = loader._payback(Settings.from_environment(), loader._describe(Settings.from_environment()))
+    assert (payback is not None and payback.forks_suffice) is expected
+
+
+def test_forks_do_not_suffice_where_there_are_none(fake_program, monkeypatch):
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    monkeypatch.setattr("sluice.torch.can_fork", lambda: False)
+    assert "would add no CPU" not in DataLoader(Numbers(), num_workers=2).explain()
+
+
 def test_is_restarted_when_it_dies(program):
     batches = iter(DataLoader(Numbers(), batch_size=1, num_workers=1))
     next(batches)

@@ -100,6 +100,14 @@ def test_executors_pay_where_the_loop_waits_beside_forks(case):
     assert seen == pays_at
 
 
+def test_no_executor_pays_where_it_would_add_no_cpu():
+    payback = Payback(forks_suffice=True)
+    for _ in range(100):
+        payback.note(4.0, 0.1, 1000, START_SECONDS, may_fork=True)
+    assert payback.forks_pay and not payback.pays
+    assert "no executor is started" in payback.in_words()
+
+
 def test_executors_pay_at_once_where_nothing_can_be_forked():
     payback = Payback()
     for _ in range(2):
@@ -234,6 +242,32 @@ def test_a_worker_that_dies_ends_the_loop_with_torchs_error(make_fake):
     os.kill(min(process.pid for process in batches._forks._batches._workers), signal.SIGKILL)
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         list(batches)
+
+
+def in_another_thread(batches) -> list:
+    made = []
+    thread = threading.Thread(target=lambda: made.extend(batches))
+    thread.start()
+    thread.join()
+    return made
+
+
+@pytest.mark.parametrize("taken", [list, in_another_thread])
+def test_virtual_workers_that_stay_forks_are_described_once(make_fake, monkeypatch, taken):
+    fake = make_fake()
+    monkeypatch.setenv("SLUICE_RANDOMNESS", "torch")
+    monkeypatch.setattr("sluice.torch.adds_no_cpu", lambda *_: True)
+    before, running = fake.ask()["requests"], children()
+    dataset = Numbers()
+    arguments = {"batch_size": 4, "shuffle": True, "num_workers": 2}
+    loader = DataLoader(dataset, **arguments)
+    list(loader)
+    monkeypatch.setattr("sluice.pipeline.describe_pipeline", lambda *_: pytest.fail("it costs every pass"))
+    torch.manual_seed(21)
+    wanted = list(TorchLoader(dataset, **arguments))
+    torch.manual_seed(21)
+    assert equal(wanted, taken(iter(loader)))
+    assert fake.ask()["requests"] == before and children() <= running
 
 
 def test_executors_take_over_from_forks(make_fake):
