@@ -34,6 +34,7 @@ _GAP_BYTES, _MOST_JOINED_BYTES = 128 << 10, 8 << 20  # Neighbours are one reques
 _MOST_REDIRECTS = 3
 _THROTTLED = {429, 503}
 _PASSING = {408, 500, 502, 504, *_THROTTLED}
+_own_random = random.SystemRandom()  # The numbers of the user's transforms must not depend on the network.
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
@@ -168,7 +169,7 @@ class ObjectReader:
                 self._pace.leave(nbytes, throttled)
             if attempt + 1 < MOST_ATTEMPTS:
                 longest = min(_MOST_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2**attempt)
-                self._sleep(max(min(reason.wait_seconds, _SILENCE_SECONDS), random.uniform(0, longest)))
+                self._sleep(max(min(reason.wait_seconds, _SILENCE_SECONDS), _own_random.uniform(0, longest)))
         told = ", ".join(f"{reason} ({count} times)" for reason, count in reasons.items())
         raise ObjectError(f"{what}: not read in {MOST_ATTEMPTS} attempts: {told}")
 

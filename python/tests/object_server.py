@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -69,7 +70,7 @@ class Store:
             return
         if data is None or fault == "503":
             return _send(to, 404 if data is None else 503, b"<Error/>")
-        etag = f'"{md5(data).hexdigest()}"'
+        etag = _etag(data)
         if to.headers.get("If-Match", etag) != etag:
             return _send(to, 412, b"<Error/>")
         begin, end = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", to.headers["Range"]).groups())
@@ -81,6 +82,12 @@ class Store:
         if fault == "other range":
             begin, end = begin + 1, end + 1
         _send(to, 206, data[begin : end + 1], {"ETag": etag, "Content-Range": f"bytes {begin}-{end}/{len(data)}"}, cut=fault == "cut")
+
+
+@lru_cache(maxsize=64)
+def _etag(data):
+    """Of tens of megabytes, and for every request."""
+    return f'"{md5(data).hexdigest()}"'
 
 
 def _send(to, status, body, headers=(), cut=False):

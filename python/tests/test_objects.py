@@ -100,11 +100,12 @@ def test_a_fault_that_stays_is_an_error_with_object_range_and_reason(folder, fau
     store = store_of(folder)
     with store.serving() as address:
         dataset = TarShards(url_of(address), fields=("bin",))
-        before = len(store.requests)
+        before, drawn = len(store.requests), random.getstate()
         store.fault = lambda number: fault
         with pytest.raises(ObjectError, match=r"train-000\.tar, bytes 512 to 3512: not read in 10 attempts: .* \(10 times\)"):
             dataset[0]
     assert len(store.requests) == before + MOST_ATTEMPTS
+    assert random.getstate() == drawn, "a user's transform draws from it"
 
 
 @pytest.mark.parametrize("same_size", [True, False])
