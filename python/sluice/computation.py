@@ -20,6 +20,7 @@ from torch.utils.data._utils import worker as torch_worker
 from sluice.collation import collate
 from sluice.generators import untouched_generators
 from sluice.laps import COLLATE, DATASET, Laps
+from sluice.reading_ahead import read_ahead
 from sluice.sealed_memory import SealedMemory
 from sluice.self_change import Watch
 from sluice.seeds import collate_seed, sample_seed, seed_everything
@@ -201,6 +202,8 @@ def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, stacks
         return made
 
     _enter_worker(request, pipeline.dataset)
+    if pipeline.auto_collation:
+        read_ahead(pipeline.dataset, request.indices)
     if pipeline.on_error == SKIP:
         at_once = pipeline.auto_collation and _fetches_batches(pipeline.dataset)
         return leave_out_failures(pipeline.dataset, request.seq, request.indices, pipeline.auto_collation, at_once, seed, finish)

@@ -16,12 +16,14 @@ import stat
 import struct
 import tempfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
 
 from sluice.notices import say_once
-from sluice.shard_index import ShardIndex, ShardState, column_type, open_shard, scan
+from sluice.object_urls import is_url, lasting, shown
+from sluice.shard_index import ShardIndex, ShardState, column_type, open_shard, scan, scan_object
 
 _SUFFIX = ".sluice-index"
 _MAGIC = b"sluice1\n"
@@ -30,7 +32,9 @@ _COLUMNS = ("sample", "extension", "offset", "nbytes", "number", "is_number")
 
 
 def index_of(path: str) -> ShardIndex:
-    """The index of a shard, given by its absolute path. Raises ShardError, or OSError if the shard cannot be read."""
+    """The index of a shard, given by its absolute path or its URL. Raises ShardError, or OSError if the shard cannot be read."""
+    if is_url(path):
+        return _index_of_object(path)
     descriptor = open_shard(path)
     try:
         state = ShardState.of(path, descriptor)
@@ -45,6 +49,18 @@ def index_of(path: str) -> ShardIndex:
         if _write(place, _encode(index), stat.S_IMODE(os.stat(path).st_mode) & 0o666):
             return index
     say_once(logging.WARNING, f"the index of {path} cannot be kept, neither beside it nor in {os.path.dirname(places[1])}: each start reads all headers again")
+    return index
+
+
+def _index_of_object(url: str) -> ShardIndex:
+    """Kept among the user's cached files: whoever reads a bucket need not be allowed to write to it."""
+    state = ShardState.of_object(url)
+    place = _cached_place(lasting(url))
+    with contextlib.suppress(OSError, ValueError):
+        return replace(_decode(Path(place).read_bytes(), state), state=state)
+    index = scan_object(url, state)
+    if not _write(place, _encode(index), 0o600):
+        say_once(logging.WARNING, f"the index of {shown(url)} cannot be kept in {os.path.dirname(place)}: each start reads all headers again")
     return index
 
 

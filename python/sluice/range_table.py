@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from sluice.failures import NotNative
+from sluice.object_urls import is_url
 from sluice.sample_fields import Column
 
 _JPEG_EXTENSIONS = {"jpg", "jpeg"}
@@ -26,6 +27,8 @@ class RangeTable:
         images, labels = (column.of(samples) for column in dataset.columns)
         _require_images(images)
         _require_numbers(labels, len(samples))
+        if any(is_url(path) for path in dataset.shards):
+            raise NotNative("the shards are objects of a store, and native executors read files")
         self.count = len(samples)
         shards = numpy.searchsorted(dataset.ends, samples, "right")
         self.source = {"kind": "file_ranges", "files": len(dataset.shards), "samples": self.count}

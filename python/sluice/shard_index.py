@@ -11,10 +11,14 @@ import os
 import stat
 import tarfile
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
+
+from sluice.object_file import ObjectFile
+from sluice.object_reader import ObjectState, reader
+from sluice.object_urls import shown
 
 INTEGERS = ("cls", "cls2", "index", "inx", "id")  # The last part of the extension.
 _MOST_EXTENSIONS = 65_535
@@ -29,10 +33,12 @@ class ShardError(ValueError):
 
 @dataclass(frozen=True)
 class ShardState:
-    """What tells one content of a shard from another: its size, and its time of modification in nanoseconds."""
+    """What tells one content of a shard from another: its size, and its time of modification in nanoseconds. An object has its `etag` for that,
+    and the digest of it in the place of a time."""
 
     nbytes: int
     modified_ns: int
+    etag: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, path: str, descriptor: int) -> ShardState:
@@ -41,6 +47,12 @@ class ShardState:
         if not stat.S_ISREG(status.st_mode):
             raise ShardError(f"{path} is no regular file")
         return cls(status.st_size, status.st_mtime_ns)
+
+    @classmethod
+    def of_object(cls, url: str) -> ShardState:
+        """Raises ObjectError if it cannot be read."""
+        state = reader().state(url)
+        return cls(state.nbytes, state.digest(), state.etag)
 
 
 @dataclass(frozen=True)
@@ -83,21 +95,31 @@ def scan(path: str) -> ShardIndex:
     """Reads the headers. Raises ShardError, or OSError if the file cannot be read."""
     with open(path, "rb", buffering=0, opener=lambda name, _: open_shard(name)) as file:
         state = ShardState.of(path, file.fileno())
-        _require_plain(path, file.read(2))
-        file.seek(0)
-        members = _Members(path, state.nbytes)
-        try:
-            end = _read_headers(_HeaderBytes(file), members)
-            file.seek(end)
-            if file.read(_BLOCK).strip(b"\0"):  # Behind a damaged header, tarfile sees the end of the shard.
-                raise _Damaged(f"at offset {end} is no header")
-        except (tarfile.TarError, ValueError, ArithmeticError, RecursionError) as error:
-            if isinstance(error, ShardError):
-                raise
-            raise ShardError(f"{path} is damaged behind {members.last_in_words()}: {error}") from None
+        index = _scan(path, file, state)
         if ShardState.of(path, file.fileno()) != state:
             raise ShardError(f"{path} changed while it was indexed")
-        return members.index(state)
+        return index
+
+
+def scan_object(url: str, state: ShardState) -> ShardIndex:
+    """Raises ShardError, or ObjectError if the object cannot be read or has changed."""
+    return _scan(shown(url), ObjectFile(reader(), url, ObjectState(state.nbytes, state.etag)), state)
+
+
+def _scan(path: str, file: Any, state: ShardState) -> ShardIndex:
+    _require_plain(path, file.read(2))
+    file.seek(0)
+    members = _Members(path, state.nbytes)
+    try:
+        end = _read_headers(_HeaderBytes(file), members)
+        file.seek(end)
+        if file.read(_BLOCK).strip(b"\0"):  # Behind a damaged header, tarfile sees the end of the shard.
+            raise _Damaged(f"at offset {end} is no header")
+    except (tarfile.TarError, ValueError, ArithmeticError, RecursionError) as error:
+        if isinstance(error, ShardError):
+            raise
+        raise ShardError(f"{path} is damaged behind {members.last_in_words()}: {error}") from None
+    return members.index(state)
 
 
 class _Damaged(ValueError):

@@ -1,4 +1,4 @@
-"""Which shards a data set is made of: a folder, a pattern with braces, or a list of these."""
+"""Which shards a data set is made of: a folder, a pattern with braces, URLs of objects, or a list of these."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sluice.object_urls import is_url, shown, target_of
+
 MOST_SHARDS = 1_000_000
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\\)")
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
 
 def shard_paths(shards: Any) -> list[str]:
-    """Absolute paths, in order. Raises ValueError for what names no files of the file system."""
+    """Absolute paths and URLs, in order. Raises ValueError for what names neither files nor objects."""
     if isinstance(shards, (str, os.PathLike)):
         shards = [shards]
     elif not isinstance(shards, Iterable):
@@ -30,8 +32,13 @@ def shard_paths(shards: Any) -> list[str]:
 def _paths_of(entry: Any) -> list[str]:
     if not isinstance(entry, str):
         raise ValueError(f"the path of a shard is a str, not {entry!r}")
+    if is_url(entry):
+        urls = list(expand_braces(entry))
+        for url in urls:
+            target_of(url)
+        return urls
     if _URL.match(entry):
-        raise ValueError(f"{entry} is no file: mount the bucket or copy its shards, and give their paths")
+        raise ValueError(f"{shown(entry)} is neither a file nor s3://BUCKET/KEY or https://HOST/PATH: mount the bucket or copy its shards")
     if os.path.isdir(entry):
         names = sorted(name for name in os.listdir(entry) if name.endswith(".tar"))
         if not names:

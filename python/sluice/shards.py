@@ -13,30 +13,37 @@ from __future__ import annotations
 import operator
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy
 from torch.utils.data import Dataset
 
 from sluice.index_files import index_of
+from sluice.object_reader import ObjectError, ObjectState, Range, reader
+from sluice.object_urls import is_url, shown
 from sluice.sample_fields import IMAGES, Column, Keys, decode, joined, joined_keys, read_column, read_keys
 from sluice.shard_index import ShardError, ShardState, open_shard
 from sluice.shard_paths import shard_paths
 
-__all__ = ["IMAGE", "KEY", "ShardError", "TarShards"]
+__all__ = ["IMAGE", "KEY", "ObjectError", "ShardError", "TarShards"]
 
 IMAGE = ";".join(IMAGES)
 KEY = "__key__"
 MOST_SAMPLE_BYTES = 1 << 30  # As native executors have it: more is a mistake in the data set, not a sample.
-_THREADS = 16  # They wait for a file system.
+_THREADS = 16  # They wait for a file system, or a store.
+
+Read = Callable[[int, int], bytes]
 
 
 class TarShards(Dataset):
     """Samples in the order of the shards, each a tuple of its `fields`.
 
-    `shards`: a folder (its *.tar, sorted), a pattern with braces, or a list of these. `fields`: each a list of extensions between semicolons, of which the
+    `shards`: a folder (its *.tar, sorted), a pattern with braces, URLs of objects (object_urls.py), or a list of these. `fields`: each a list of extensions between semicolons, of which the
     first that a sample has is taken, or KEY. Images become RGB images of Pillow, class numbers int, text str, JSON and .npy what they hold, and
     everything else stays bytes. `transform` is for the first field, `target_transform` for the second.
     """
@@ -57,6 +64,7 @@ class TarShards(Dataset):
         with ThreadPoolExecutor(min(_THREADS, len(self.shards))) as threads:
             found = list(threads.map(columns_of, self.shards))
         self.states = tuple(state for state, _, _ in found)
+        self._holds_objects = any(map(is_url, self.shards))
         self.ends = numpy.cumsum([samples for _, samples, _ in found])
         self.columns = tuple((joined if extensions else joined_keys)([columns[place] for _, _, columns in found])
                              for place, extensions in enumerate(wanted))
@@ -89,32 +97,45 @@ class TarShards(Dataset):
 
     def _values(self, sample: int, decode: Callable[[str, bytes], Any] = decode) -> list:
         shard = self.shard_of(sample)
-        descriptor = open_shard(self.shards[shard])
-        try:
-            if ShardState.of(self.shards[shard], descriptor) != self.states[shard]:
-                raise ShardError(f"{self.shards[shard]} has changed since its index was made: make the data set anew")
-            return [self._value(field, column, sample, shard, descriptor, decode) for field, column in zip(self.fields, self.columns, strict=True)]
-        finally:
-            os.close(descriptor)
+        with _opened(self.shards[shard], self.states[shard]) as read:
+            return [self._value(field, column, sample, shard, read, decode) for field, column in zip(self.fields, self.columns, strict=True)]
 
-    def _value(self, field: str, column: Column | Keys, sample: int, shard: int, descriptor: int, decode: Callable[[str, bytes], Any]) -> Any:
+    def read_ahead(self, samples: Iterable[int]) -> None:
+        """Begins to read the samples of the next batch where they lie in an object store: many requests at a time, so that a batch waits about
+        as long as a sample. For files this does nothing. Whatever is no sample is left for `__getitem__`."""
+        if self._holds_objects:
+            reader().read_ahead(chain.from_iterable(self._ranges(sample) for sample in samples))
+
+    def _ranges(self, number: Any) -> Iterator[Range]:
+        if not isinstance(number, int) or not -len(self) <= number < len(self):
+            return
+        sample = number % len(self)
+        url, state = self.shards[shard := self.shard_of(sample)], self.states[shard]
+        for column in self.columns if is_url(url) else ():
+            if isinstance(column, Column) and column.extension(sample) is not None and column.number_of(sample) is None:
+                if column.nbytes[sample] <= MOST_SAMPLE_BYTES:
+                    yield _range(url, state, int(column.offset[sample]), int(column.nbytes[sample]))
+
+    def _value(self, field: str, column: Column | Keys, sample: int, shard: int, read: Read, decode: Callable[[str, bytes], Any]) -> Any:
         if isinstance(column, Keys):
             return column.key(sample)
         extension = column.extension(sample)
         if extension is None:
-            raise ShardError(f"{self.shards[shard]}: sample {self._key(sample, shard)!r} has none of {field}")
+            raise ShardError(f"{shown(self.shards[shard])}: sample {self._key(sample, shard)!r} has none of {field}")
         number = column.number_of(sample)
         if number is not None:
             return number
         offset, nbytes = int(column.offset[sample]), int(column.nbytes[sample])
         try:
-            return decode(extension, _read(descriptor, offset, nbytes))
-        except MemoryError:
+            if nbytes > MOST_SAMPLE_BYTES:
+                raise ShardError(f"has {nbytes} bytes, more than the {MOST_SAMPLE_BYTES} that a sample may have")
+            return decode(extension, read(offset, nbytes))
+        except (MemoryError, ObjectError):
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # The machine's affair, not the sample's.
-            raise ShardError(f"{self.shards[shard]}: {self._key(sample, shard)}.{extension} at offset {offset}: {error}") from error
+            raise ShardError(f"{shown(self.shards[shard])}: {self._key(sample, shard)}.{extension} at offset {offset}: {error}") from error
 
     def _key(self, sample: int, shard: int) -> str:
         first = 0 if shard == 0 else int(self.ends[shard - 1])
@@ -128,9 +149,26 @@ def _checked(fields: Iterable[str]) -> tuple[str, ...]:
     return fields
 
 
+@contextmanager
+def _opened(path: str, state: ShardState) -> Iterator[Read]:
+    """A function that reads so many bytes at an offset. Raises ShardError if the shard is in another state."""
+    if is_url(path):
+        yield lambda offset, nbytes: reader().read(_range(path, state, offset, nbytes))
+        return
+    descriptor = open_shard(path)
+    try:
+        if ShardState.of(path, descriptor) != state:
+            raise ShardError(f"{path} has changed since its index was made: make the data set anew")
+        yield partial(_read, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _range(url: str, state: ShardState, offset: int, nbytes: int) -> Range:
+    return Range(url, ObjectState(state.nbytes, state.etag), offset, nbytes)
+
+
 def _read(descriptor: int, offset: int, nbytes: int) -> bytes:
-    if nbytes > MOST_SAMPLE_BYTES:
-        raise ShardError(f"has {nbytes} bytes, more than the {MOST_SAMPLE_BYTES} that a sample may have")
     data = os.pread(descriptor, nbytes, offset)
     while len(data) < nbytes:
         more = os.pread(descriptor, nbytes - len(data), offset + len(data))

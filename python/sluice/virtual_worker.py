@@ -18,6 +18,7 @@ from sluice.generators import ProcessGenerators
 from sluice.history import batches_of
 from sluice.iterable import Reader, StreamEnd
 from sluice.laps import Laps
+from sluice.reading_ahead import read_ahead
 from sluice.settings import SKIP
 from sluice.skipping import leave_out_failures
 
@@ -75,6 +76,8 @@ class VirtualWorker:
         pipeline, dataset = self._pipeline, self._pipeline.dataset
         if self._reader is not None:
             return self._reader.fetch(keys, self._collate.laps)
+        if pipeline.auto_collation:
+            read_ahead(dataset, keys)
         if pipeline.on_error == SKIP:
             return self._next_without_failures(keys)
         if not pipeline.auto_collation:

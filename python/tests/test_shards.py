@@ -107,8 +107,8 @@ def test_braces_are_expanded_as_webdataset_does():
 
 
 @pytest.mark.parametrize("shards, reason", [
-    ("s3://bucket/train-{0..9}.tar", "s3://bucket/train-.* is no file: mount the bucket"),
-    ("pipe:cat a.tar", "is no file"),
+    ("gs://bucket/train-{0..9}.tar", "gs://bucket/train-.* is neither a file nor s3://.*: mount the bucket"),
+    ("pipe:cat a.tar", "is neither a file"),
     ([], "the list of shards is empty"),
     (5, "not 5"),
     ([5], "expected str"),
