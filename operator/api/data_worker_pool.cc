@@ -29,10 +29,9 @@ bool DataWorkerPool::has_worker_resources() const { return field(object(), "/spe
 
 std::optional<WorkerSize> DataWorkerPool::worker_size() const {
   constexpr std::int64_t kMostMillicores = 1'000'000;
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
   const WorkerSize size = requested_size(field(object(), "/spec/workerResources"));
   const bool possible = size.millicores > 0 && size.millicores <= kMostMillicores && size.memory_bytes > 0 &&
-                        size.memory_bytes <= kMostBytes;
+                        size.memory_bytes < kMostOfQuantity;
   return possible ? std::optional(size) : std::nullopt;
 }
 
