@@ -14,11 +14,11 @@ that is named there, and 2 if a run gave no result.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 CLIENT = Path(__file__).resolve().parent.parent / "python"
@@ -76,29 +76,46 @@ EXPECTED = {
 }
 
 
+# A plugin of pytest. A test is written down when it begins and when it ends, for a suite of worker processes may take pytest down with it.
+RECORDER = """
+import json, os
+def _write(nodeid, outcome):
+    with open(os.environ["SUITE_RECORD"], "a") as file:
+        file.write(json.dumps([nodeid, outcome]) + "\\n")
+def pytest_runtest_logstart(nodeid, location):
+    _write(nodeid, "begun")
+def pytest_runtest_logreport(report):
+    if report.failed:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        _write(report.nodeid, "failed: " + (crash.message if crash else str(report.longrepr)).partition("\\n")[0])
+    elif report.skipped or report.when == "call":
+        _write(report.nodeid, report.outcome)
+"""
+
+
 def run(python: str, suite: Path, substitution: str, arguments: list[str], environment: dict[str, str] | None = None) -> dict[str, str]:
     """The outcome of each test of `suite` by name: passed, skipped or the first line of its failure."""
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "sitecustomize.py").write_text(substitution)
-        report = Path(scratch) / "report.xml"
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", suite.name, *arguments]
+        (Path(scratch) / "suite_recorder.py").write_text(RECORDER)
+        record = Path(scratch) / "record"
+        record.touch()
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "suite_recorder", suite.name, *arguments]
         path = os.pathsep.join([scratch, str(CLIENT), os.environ.get("PYTHONPATH", "")])
-        subprocess.run(command, cwd=suite.parent, env={**os.environ, **(environment or {}), "PYTHONPATH": path}, stdout=sys.stderr, check=False)
-        return outcomes(report.read_text()) if report.exists() else {}
+        variables = {**os.environ, **(environment or {}), "PYTHONPATH": path, "SUITE_RECORD": str(record)}
+        subprocess.run(command, cwd=suite.parent, env=variables, stdout=sys.stderr, check=False)
+        return outcomes(record.read_text())
 
 
-def outcomes(report: str) -> dict[str, str]:
-    """What a JUnit report says of each test. A test with several entries has failed if one of them has."""
+def outcomes(record: str) -> dict[str, str]:
+    """What RECORDER has written of each test. One that has failed in a part, its teardown for instance, has failed."""
     found: dict[str, str] = {}
-    for case in ElementTree.fromstring(report).iter("testcase"):
-        name = f"{case.get('classname')}.{case.get('name')}"
-        outcome = "passed"
-        for kind in ("failure", "error", "skipped"):
-            for entry in case.findall(kind):
-                outcome = "skipped" if kind == "skipped" else f"failed: {(entry.get('message') or '').splitlines()[:1]}"
-        if name not in found or outcome.startswith("failed"):
+    for line in record.splitlines():
+        place, outcome = json.loads(line)
+        name = place.replace(".py::", ".").replace("::", ".")
+        if not found.get(name, "").startswith("failed"):
             found[name] = outcome
-    return found
+    return {name: "failed: pytest ended in it" if outcome == "begun" else outcome for name, outcome in found.items()}
 
 
 def summary(of: dict[str, str]) -> str:

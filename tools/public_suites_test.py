@@ -1,16 +1,18 @@
 """What public_suites.py makes of reports, and that the class takes the stock one's place in every process."""
 
+import json
 import sys
 
 import public_suites
 import pytest
 
-REPORT = """<testsuites><testsuite>
-<testcase classname="a.B" name="good"/>
-<testcase classname="a.B" name="bad"><failure message="AssertionError: 1\nmore"/></testcase>
-<testcase classname="a.B" name="absent"><skipped message="no GPU"/></testcase>
-<testcase classname="a.B" name="parts"><failure message="part 2"/></testcase><testcase classname="a.B" name="parts"/>
-</testsuite></testsuites>"""
+RECORD = [
+    ("a.py::B::good", "begun"), ("a.py::B::good", "passed"),
+    ("a.py::B::bad", "begun"), ("a.py::B::bad", "failed: AssertionError: 1"),
+    ("a.py::B::absent", "begun"), ("a.py::B::absent", "skipped"),
+    ("a.py::B::parts", "begun"), ("a.py::B::parts", "failed: part 2"), ("a.py::B::parts", "passed"),
+    ("a.py::deadly", "begun"),
+]  # fmt: skip
 
 SUITE = """
 import subprocess, sys
@@ -21,10 +23,30 @@ def test_of_the_stock_class(): assert stock.Loader == "stock"
 """
 
 
-def test_a_report_is_read():
-    found = public_suites.outcomes(REPORT)
+def test_a_record_is_read():
+    found = public_suites.outcomes("\n".join(map(json.dumps, RECORD)))
     assert [found[f"a.B.{name}"].split(":")[0] for name in ("good", "bad", "absent", "parts")] == ["passed", "failed", "skipped", "failed"]
-    assert public_suites.summary(found) == "1 passed, 2 failed, 1 skipped"
+    assert found["a.deadly"] == "failed: pytest ended in it"
+    assert public_suites.summary(found) == "1 passed, 3 failed, 1 skipped"
+
+
+def test_a_suite_that_takes_pytest_down_has_told_of_its_tests(tmp_path):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text("""
+import os, pytest
+@pytest.fixture
+def torn():
+    yield
+    assert False, "torn down"
+def test_good(): pass
+def test_torn(torn): pass
+def test_absent(): pytest.skip("no GPU")
+def test_deadly(): os._exit(1)
+def test_later(): pass
+""")
+    found = public_suites.run(sys.executable, suite, "", [])
+    assert list(found) == [f"test_suite.test_{name}" for name in ("good", "torn", "absent", "deadly")]
+    assert list(found.values()) == ["passed", "failed: AssertionError: torn down", "skipped", "failed: pytest ended in it"]
 
 
 def test_differences_are_listed_and_only_a_lost_test_is_a_loss():
