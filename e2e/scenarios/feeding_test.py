@@ -10,8 +10,8 @@ from conftest import ROOT
 from demo import run_phase
 from jobs import PHASES
 
-DASHBOARD = json.loads((ROOT / "helm/sluice/dashboards/sluice.json").read_text())
-VARIABLES = {"$__rate_interval": "10s", "$__range": "5m", "$namespace": ".*", "$job": ".*"}
+DASHBOARDS = [json.loads(path.read_text()) for path in sorted((ROOT / "helm/sluice/dashboards").glob("*.json"))]
+VARIABLES = {"$__rate_interval": "10s", "$__range": "5m", "$namespace": ".*", "$job": ".*", "$price": "3"}
 SCALE = 0.6
 # The demo's scripts say nothing of their end; plan_test.py has one that does.
 ONLY_WHERE_ANNOUNCED = {"sluice_trainer_remaining_samples"}
@@ -45,13 +45,14 @@ def test_granted_cpu_never_exceeded_the_nodes(phase):
 
 
 def expressions():
-    for panel in DASHBOARD["panels"]:
-        for target in panel.get("targets", []):
-            yield panel["title"], target["expr"]
+    for dashboard in DASHBOARDS:
+        for panel in dashboard["panels"]:
+            for target in panel["targets"]:
+                yield f"{dashboard['title']}: {panel['title']}", target["expr"]
 
 
 @pytest.mark.parametrize("title, expression", list(expressions()))
-def test_every_query_of_the_dashboard_is_answered_with_data(bed, phase, title, expression):
+def test_every_query_of_the_dashboards_is_answered_with_data(bed, phase, title, expression):
     for variable, value in VARIABLES.items():
         expression = expression.replace(variable, value)
     assert "$" not in expression, "a variable that this test does not know"
@@ -63,7 +64,10 @@ def test_every_query_of_the_dashboard_is_answered_with_data(bed, phase, title, e
     assert any(answer["value"][1] not in ("NaN", "+Inf", "-Inf") for answer in answers), answers
 
 
-@pytest.mark.parametrize("variable", [entry for entry in DASHBOARD["templating"]["list"] if entry["type"] == "query"], ids=lambda entry: entry["name"])
+QUERIED = {entry["name"]: entry for dashboard in DASHBOARDS for entry in dashboard["templating"]["list"] if entry["type"] == "query"}
+
+
+@pytest.mark.parametrize("variable", QUERIED.values(), ids=QUERIED)
 def test_the_dashboards_variables_have_values(bed, phase, variable):
     series, _, label = variable["definition"].removeprefix("label_values(").removesuffix(")").rpartition(", ")
     found = bed.query(f"count by ({label}) (last_over_time({series.replace('$namespace', '.*')}[10m]))")
