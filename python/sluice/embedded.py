@@ -18,17 +18,18 @@ from sluice.connection import FeederUnavailable
 from sluice.settings import Settings
 
 _PACKAGE = Path(__file__).resolve().parent
+_BUNDLE = _PACKAGE / "bundle"  # Of an installation.
 STOP_SECONDS = 3.0
 _LOG_TAIL_BYTES = 2000
 _DIRECTORY_PREFIX = "sluice-"
 _SWEPT_AFTER_SECONDS = 60.0
 
 
-def feeder_command(settings: Settings, package: Path = _PACKAGE) -> list[str] | None:
-    """How to start a feeder: the binary that the settings name, else the package's bundle; None if there is neither."""
+def feeder_command(settings: Settings, bundle: Path | None = None) -> list[str] | None:
+    """How to start a feeder: the binary that the settings name, else the bundle; None if there is neither."""
     if settings.feeder_binary is not None:
         return [settings.feeder_binary]
-    bundle = package / "bundle"
+    bundle = bundle or _BUNDLE
     loader, binary = bundle / "lib" / "ld-linux-x86-64.so.2", bundle / "bin" / "sluice-feeder"
     if not (loader.exists() and binary.exists()):
         return None

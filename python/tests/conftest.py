@@ -16,8 +16,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fake_feeder import FakeFeeder  # noqa: E402
+from sluice import embedded, notices  # noqa: E402
 from sluice import feeder as feeder_module  # noqa: E402
-from sluice import notices  # noqa: E402
 
 REAL_BINARY = os.environ.get("SLUICE_FEEDER_BINARY")
 NO_REAL_FEEDER = "the real feeder is not tested: SLUICE_FEEDER_BINARY does not name its binary"
@@ -28,6 +28,8 @@ def clean_slate(monkeypatch):
     """Each test begins without a feeder, connections or settings, and ends without tensors that keep slots."""
     for name in [name for name in os.environ if name.startswith("SLUICE")]:
         monkeypatch.delenv(name)
+    # `make bundle` puts one there, which tests without a feeder must not find.
+    monkeypatch.setattr(embedded, "_BUNDLE", Path("/no bundle"))
     # No test may depend on luck: a loop that waits in vain is stopped by its deadline, not by falling back in silence.
     monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "60")
     monkeypatch.setenv("SLUICE_LOSS_PATIENCE_SECONDS", "60")

@@ -186,7 +186,7 @@ def test_a_feeder_that_does_not_come_up_leaves_the_work_to_torch(fake_program, m
 
 def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(monkeypatch, caplog, tmp_path):
     # As on a machine where nothing was built, whatever this checkout has.
-    monkeypatch.setattr(feeder, "feeder_command", lambda settings: feeder_command(settings, tmp_path))
+    monkeypatch.setattr(feeder, "feeder_command", lambda settings: feeder_command(settings, tmp_path / "bundle"))
     loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
     assert "there is no feeder" in loader.explain()
     for _ in range(2):
@@ -199,14 +199,14 @@ def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(monkey
 
 
 def test_the_bundle_runs_through_its_own_loader(tmp_path):
-    assert feeder_command(Settings(), tmp_path) is None
+    assert feeder_command(Settings(), tmp_path / "bundle") is None
     for name in ("lib/ld-linux-x86-64.so.2", "bin/sluice-feeder"):
         (tmp_path / "bundle" / name).parent.mkdir(parents=True)
         (tmp_path / "bundle" / name).touch()
     bundle = str(tmp_path / "bundle")
-    assert feeder_command(Settings(), tmp_path) == [
+    assert feeder_command(Settings(), tmp_path / "bundle") == [
         f"{bundle}/lib/ld-linux-x86-64.so.2", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-feeder"]
-    assert feeder_command(Settings(feeder_binary="/x"), tmp_path) == ["/x"]
+    assert feeder_command(Settings(feeder_binary="/x"), tmp_path / "bundle") == ["/x"]
 
 
 def test_switched_off_means_torch(monkeypatch, program):
