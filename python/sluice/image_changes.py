@@ -22,7 +22,6 @@ from sluice.image_tensors import is_hooked
 
 _COLOURS = "torchvision.transforms._functional_pil"
 _ADJUSTMENTS = ("adjust_brightness", "adjust_contrast", "adjust_saturation", "adjust_hue")  # By the library's numbers.
-_LARGEST_FACTORS = (1e6, 1e6, 1e6, 0.5)
 _KEEPS_INFO = "adjust_saturation"  # The others make a new image.
 _MOST_PROOFS = 64
 
@@ -89,16 +88,15 @@ class ImageChanges:
     def _replace_adjustment(self, functions: Any, number: int) -> None:
         name = _ADJUSTMENTS[number]
         before = getattr(functions, name)
-
         option = name.removeprefix("adjust_") + "_factor"
 
         @functools.wraps(before)
         def adjust(img: Any, *factors: Any, **options: Any) -> Any:
             if options.keys() <= {option} and len(given := (*factors, *options.values())) == 1:
                 (factor,) = given
-                exact = type(factor) is float and abs(factor) <= _LARGEST_FACTORS[number] and ctypes.c_float(factor).value == factor
-                if exact and self._is_usual(img):
-                    pixels = self._library.adjusted(number, factor, img.tobytes())
+                exact = type(factor) is float and ctypes.c_float(factor).value == factor
+                pixels = self._library.adjusted(number, factor, img.tobytes()) if exact and self._is_usual(img) else None
+                if pixels is not None:
                     return self._make_image(pixels, img.size, img if name == _KEEPS_INFO else None)
             return before(img, *factors, **options)
 

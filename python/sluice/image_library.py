@@ -76,12 +76,11 @@ class ImageLibrary:
         width, height = size
         return self._make_blur_sums(pixels, _Blur(height, width, *window, weights_address), sums_address) == 0
 
-    def adjusted(self, change: int, factor: float, pixels: bytes) -> bytes:
-        """RGB pixels with another brightness (0), contrast (1), saturation (2) or hue (3)."""
+    def adjusted(self, change: int, factor: float, pixels: bytes) -> bytes | None:
+        """RGB pixels with another brightness (0), contrast (1), saturation (2) or hue (3); None for a factor that is none of it."""
         adjusted = bytes(len(pixels))
-        if self._make_adjusted(change, factor, pixels, len(pixels) // 3, adjusted) != 0:
-            raise ValueError(f"no change {change} by {factor}")
-        return adjusted
+        done = self._make_adjusted(change, factor, pixels, len(pixels) // 3, adjusted) == 0
+        return adjusted if done else None
 
 
 def image_library_paths() -> list[Path]:

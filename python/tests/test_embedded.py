@@ -184,9 +184,7 @@ def test_a_feeder_that_does_not_come_up_leaves_the_work_to_torch(fake_program, m
     assert "using torch's own workers" in caplog.text and "does not come up" in caplog.text
 
 
-def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(monkeypatch, caplog, tmp_path):
-    # As on a machine where nothing was built, whatever this checkout has.
-    monkeypatch.setattr(feeder, "feeder_command", lambda settings: feeder_command(settings, tmp_path / "bundle"))
+def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(caplog):
     loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
     assert "there is no feeder" in loader.explain()
     for _ in range(2):
