@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "operator/publish/gauges.h"
 #include "scheduler/decide/what_if.h"
 
 namespace sluice::control {
@@ -15,21 +16,6 @@ namespace {
 
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
-
-MetricFamily gauge_family(std::string name, std::string help) {
-  MetricFamily family;
-  family.name = std::move(name);
-  family.help = std::move(help);
-  family.type = prometheus::MetricType::Gauge;
-  return family;
-}
-
-void add(MetricFamily& family, std::vector<ClientMetric::Label> labels, double value) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  metric.gauge.value = value;
-  family.metric.push_back(std::move(metric));
-}
 
 // What the last decision says, as gauges.
 class BoardGauges final : public prometheus::Collectable {

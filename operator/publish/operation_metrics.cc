@@ -9,26 +9,12 @@
 
 #include <unistd.h>
 
+#include "operator/publish/gauges.h"
+
 namespace sluice::control {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
-
-MetricFamily gauge(std::string name, std::string help) {
-  MetricFamily family;
-  family.name = std::move(name);
-  family.help = std::move(help);
-  family.type = prometheus::MetricType::Gauge;
-  return family;
-}
-
-void add(MetricFamily& family, std::vector<ClientMetric::Label> labels, double value) {
-  ClientMetric metric;
-  metric.label = std::move(labels);
-  metric.gauge.value = value;
-  family.metric.push_back(std::move(metric));
-}
 
 // proc(5): the second number of statm is the resident set, in pages.
 std::optional<double> resident_bytes() {
@@ -45,18 +31,18 @@ class OperationMetrics final : public prometheus::Collectable {
 
   std::vector<MetricFamily> Collect() const override {
     const Operation now = see_();
-    MetricFamily leader = gauge("sluice_operator_leader", "1: this replica decides and writes.");
+    MetricFamily leader = gauge_family("sluice_operator_leader", "1: this replica decides and writes.");
     add(leader, {}, now.leads ? 1 : 0);
-    MetricFamily depth = gauge("sluice_operator_queue_depth", "Objects that wait for their controller.");
+    MetricFamily depth = gauge_family("sluice_operator_queue_depth", "Objects that wait for their controller.");
     for (const auto& [controller, waiting] : now.queue_depths)
       add(depth, {{"controller", controller}}, static_cast<double>(waiting));
-    MetricFamily age = gauge("sluice_operator_watch_age_seconds", "Since the API server told something of a kind.");
+    MetricFamily age = gauge_family("sluice_operator_watch_age_seconds", "Since the API server told something of a kind.");
     for (const auto& [resource, seconds] : now.watch_ages) add(age, {{"resource", resource}}, seconds);
-    MetricFamily build = gauge("sluice_operator_build_info", "1; the version of this operator.");
+    MetricFamily build = gauge_family("sluice_operator_build_info", "1; the version of this operator.");
     add(build, {{"version", SLUICE_VERSION}}, 1);
     std::vector<MetricFamily> families = {std::move(leader), std::move(depth), std::move(age), std::move(build)};
     if (const auto bytes = resident_bytes()) {
-      families.push_back(gauge("process_resident_memory_bytes", "Memory of this process."));
+      families.push_back(gauge_family("process_resident_memory_bytes", "Memory of this process."));
       add(families.back(), {}, *bytes);
     }
     return families;
