@@ -21,6 +21,7 @@ from cache_folder import cache_folder  # noqa: E402
 
 CLUSTER = ROOT / "e2e/cluster"
 BUILD = ROOT / "build"
+CONFIGURE = ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF", "--log-level=WARNING"]
 PROGRAMS = ["sluice-operator", "sluice-feeder", "sluice-worker", "kubectl-sluice"]
 SECOND_NODE_CPU = "600m"
 RELEASE, RELEASE_NAMESPACE, JOBS_NAMESPACE = "sluice", "sluice-system", "sluice-demo"
@@ -51,29 +52,36 @@ class LocalMachine:
                             "sudo make demo; or run on a cluster of your own: make demo KUBECONFIG=FILE")  # fmt: skip
         self._step("Debian packages for building and for the cluster",
                    [ROOT / "toolchain/install.sh", "build"], [ROOT / "toolchain/install.sh", "cluster"])  # fmt: skip
+        self.show_a_first_result()
         # What takes longest, and is needed last, runs beside the rest.
         binaries = CLUSTER / "build-binaries.sh"
-        with Background([binaries], f"`{binaries}` shows it again") as cluster_programs:
-            self._step("Python environment with PyTorch", [ROOT / "toolchain/python.sh"])
+        with Background([[binaries]], f"`{binaries}` shows it again", gives_way=True) as cluster_programs:
             self.build()
             self.make_datasets()
-            self._step("a first result, without Kubernetes: our loader beside PyTorch's", [ROOT / "e2e/demo/try.sh", BUILD])
             with self._console.step("Kubernetes, etcd, CoreDNS and Helm from source, begun above (minutes the first time, then cached)"):
                 cluster_programs.wait()
         self.start_cluster()
         self.load_images()
 
+    def show_a_first_result(self):
+        """Before all that only Kubernetes needs."""
+        environment = ROOT / "toolchain/python.sh"
+        with Background([[environment], dataset_command(WORK["vision"])], f"{environment} shows it again") as photographs:
+            self._step("the feeder", CONFIGURE, ["ninja", "-C", BUILD, "--quiet", "sluice-feeder"])
+            with self._console.step("Python environment with PyTorch, and photographs, begun above"):
+                photographs.wait()
+        self._step("a first result, without Kubernetes: our loader beside PyTorch's", [ROOT / "e2e/demo/try.sh", BUILD])
+
     def make_datasets(self):
         for work in WORK.values():
             with self._console.step(f"data set {work.dataset}, {work.size} samples"):
-                script = ROOT / f"e2e/datasets/{work.dataset}.py"
-                folder = run([str(cache_folder() / "venv/bin/python"), str(script), "--count", str(work.size)], f"{script} shows it again", capture="stdout")
+                command = dataset_command(work)
+                folder = run(command, f"{command[1]} shows it again", capture="stdout")
                 self.folders[work.dataset] = "/data/" + pathlib.Path(folder.strip()).name
 
     def build(self):
         self._step("Sluice's programs and their bundle",
-                   ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF", "--log-level=WARNING"],
-                   ["ninja", "-C", BUILD, "--quiet", *PROGRAMS], [ROOT / "worker-image/bundle.sh", BUILD])  # fmt: skip
+                   CONFIGURE, ["ninja", "-C", BUILD, "--quiet", *PROGRAMS], [ROOT / "worker-image/bundle.sh", BUILD])  # fmt: skip
 
     def start_cluster(self):
         if self._is_up():
@@ -165,6 +173,11 @@ class OwnCluster:
 
     def stop(self):
         """It is not ours."""
+
+
+def dataset_command(work):
+    """Makes a data set, where it is not there yet, and prints its folder."""
+    return [str(cache_folder() / "venv/bin/python"), str(ROOT / f"e2e/datasets/{work.dataset}.py"), "--count", str(work.size)]
 
 
 def namespace_manifest(name):
