@@ -24,6 +24,7 @@ ALONE_SECONDS = 10
 SETTLED_SECONDS = 18  # a window of the metrics and one decision
 BESIDE_SECONDS = 40
 LONGEST_SECONDS = 300
+NEIGHBOUR_FIGURES = ("seconds_per_step", "waiting_share")
 
 
 def run(cluster, console, site, machine):
@@ -37,7 +38,8 @@ def run(cluster, console, site, machine):
         figures = vision_beside_neighbour(cluster, console, site, host)
         delete_jobs(cluster)
         after = neighbour_alone(cluster, console, site, host)
-        figures["neighbour"]["alone_seconds_per_step"] = [before, after]
+        for name in NEIGHBOUR_FIGURES:
+            figures["neighbour"][f"alone_{name}"] = [before[name], after[name]]
         set_resizing(cluster, False)
         return figures
     finally:
@@ -49,7 +51,7 @@ def neighbour_alone(cluster, console, site, host):
     start(cluster, "neighbour", site, host, [str(ALONE_SECONDS)])
     result = wait_for("neighbour alone", lambda: neighbour_result(cluster))
     delete_jobs(cluster)
-    return result["seconds_per_step"]
+    return result
 
 
 def vision_beside_neighbour(cluster, console, site, host):
@@ -75,7 +77,7 @@ def vision_beside_neighbour(cluster, console, site, host):
         "on_host": {"utilisation_percent": utilisation(*on_host), "feeder_cores": on_host[1].feeder_cores, "most_workers_desired": workers_before},
         "with_workers": {"utilisation_percent": utilisation(*remote), "feeder_cores": remote[1].feeder_cores, "most_workers_ready": vision.most_ready},
         "feeder_cores_at_start": at_start,
-        "neighbour": {"seconds_per_step": result["seconds_per_step"]},
+        "neighbour": {name: result[name] for name in NEIGHBOUR_FIGURES},
         "cpu": {"allocatable_cores": round(watcher.cpu.allocatable, 3), "most_requested_cores": round(watcher.cpu.most_requested, 3)},
         "complete": vision.result["complete"],
         "digests": [epoch["digest"] for epoch in vision.result["epochs"]],

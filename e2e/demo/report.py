@@ -88,6 +88,7 @@ def checks(phases):
 
 
 MOST_SLOWER = 1.02  # of the second trainer, by its seconds per step
+MOST_WAITING = 0.02  # of its steps' time without a core, more than alone: the machine's speed does not count
 LEAST_SPEED = 0.97  # of vision on its host's own cores, by its utilisation with data workers
 
 
@@ -99,6 +100,7 @@ def own_cores_checks(figures, phases):
     alone = neighbour["alone_seconds_per_step"]
     slower = neighbour["seconds_per_step"] / max(alone)
     noise = max(alone) / min(alone)  # of the machine: a smaller difference than that between two runs alone says nothing
+    waiting, waiting_alone = neighbour["waiting_share"], max(neighbour["alone_waiting_share"])
     found = [
         (f"(d) free cores of the host come first: the feeder grew from {figures['feeder_cores_at_start']:.2f} "
          f"to {host['feeder_cores']:.2f} cores, and no data worker started",
@@ -110,6 +112,9 @@ def own_cores_checks(figures, phases):
         (f"(d) the second trainer's steps took {100 * (slower - 1):+.1f} % of their time alone; "
          f"at most {100 * (MOST_SLOWER - 1):+.0f} %, and the {100 * (noise - 1):.1f} % between its two runs alone",
          slower <= MOST_SLOWER * noise),
+        (f"(d) the second trainer waited for a core in {100 * waiting:.1f} % of its steps' time; "
+         f"at most {100 * MOST_WAITING:.0f} points more than alone, {100 * waiting_alone:.1f} %",
+         waiting <= waiting_alone + MOST_WAITING),
         ("(d) every sample of every epoch was seen exactly once", figures["complete"]),
         (f"(d) CPU requested never exceeded what the nodes have: {figures['cpu']['most_requested_cores']:.2f} of {figures['cpu']['allocatable_cores']:.2f} cores",
          figures["cpu"]["most_requested_cores"] <= figures["cpu"]["allocatable_cores"] + 1e-6),
@@ -132,8 +137,14 @@ def own_cores_lines(figures):
         f"at most {remote['most_workers_ready']} workers",
         f"      second trainer             seconds a step: alone {' and '.join(f'{seconds:.4f}' for seconds in neighbour['alone_seconds_per_step'])}, "
         f"beside vision {neighbour['seconds_per_step']:.4f}",
+        f"                                 without a core {percents(neighbour['alone_waiting_share'])}, "
+        f"beside vision {percents([neighbour['waiting_share']])} of that time",
         "",
     ]  # fmt: skip
+
+
+def percents(shares):
+    return " and ".join(f"{100 * share:.1f} %" for share in shares)
 
 
 def figure(value):

@@ -159,7 +159,8 @@ def own_cores(**changes):
     found = {"title": "own cores", "feeder_cores_at_start": 0.3, "complete": True, "digests": ["y", "z"],
              "on_host": {"utilisation_percent": 95.0, "feeder_cores": 1.0, "most_workers_desired": 0},
              "with_workers": {"utilisation_percent": 95.5, "feeder_cores": 0.4, "most_workers_ready": 2},
-             "neighbour": {"alone_seconds_per_step": [0.0197, 0.0200], "seconds_per_step": 0.0202},
+             "neighbour": {"alone_seconds_per_step": [0.0197, 0.0200], "seconds_per_step": 0.0202,
+                           "alone_waiting_share": [0.010, 0.012], "waiting_share": 0.031},
              "cpu": {"most_requested_cores": 1.6, "allocatable_cores": 1.7}}  # fmt: skip
     for name, value in changes.items():
         found[name] = {**found[name], **value} if isinstance(value, dict) else value
@@ -175,6 +176,7 @@ def own_cores(**changes):
     ("no worker took over", {"with_workers": {"most_workers_ready": 0}}, ["(d) a second trainer had"]),
     ("the second trainer is slower", {"neighbour": {"seconds_per_step": 0.0208}}, ["(d) the second trainer's steps"]),
     ("the second trainer is as much slower as its runs alone differ", {"neighbour": {"seconds_per_step": 0.0205}}, []),
+    ("the second trainer waits for a core", {"neighbour": {"waiting_share": 0.033}}, ["(d) the second trainer waited"]),
     ("a noisy machine", {"neighbour": {"alone_seconds_per_step": [0.0186, 0.0200], "seconds_per_step": 0.0218}}, []),
     ("samples missing", {"complete": False}, ["(d) every sample"]),
     ("too much CPU", {"cpu": {"most_requested_cores": 1.8}}, ["(d) CPU requested"]),
@@ -191,6 +193,7 @@ def test_checks_of_the_fourth_situation(name, changes, failing):
 def test_the_fourth_situation_alone_has_a_report_of_its_own():
     run = {"date": "today", "machine": "m", "versions": "v", "phases": [], "own_cores": own_cores(), "checks": report.own_cores_checks(own_cores(), [])}
     assert "alone 0.0197 and 0.0200, beside vision 0.0202" in report.text(run)
+    assert "without a core 1.0 % and 1.2 %, beside vision 3.1 % of that time" in report.text(run)
 
 
 def test_batches_are_compared_by_whole_epochs_only():
