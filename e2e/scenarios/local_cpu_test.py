@@ -4,9 +4,11 @@ import json
 
 import jobs
 import pytest
-from conftest import JOBS_NAMESPACE, NUMBERED
+from conftest import JOBS_NAMESPACE, NUMBERED, RELEASE_NAMESPACE
 from machine import delete_jobs, set_resizing
 from watch import condition
+
+AT_START_MILLICORES = 300  # of vision's feeder, by its manifest
 
 # Takes no GPU and computes nothing: what counts is the CPU that it asks for.
 SECOND_TRAINER = {
@@ -67,3 +69,21 @@ def test_another_trainer_has_the_cores_back(grown):
     grown.cluster.apply(json.dumps(SECOND_TRAINER))
     grown.wait_for("the second trainer", lambda: condition(grown.job("second"), "Ready"))
     assert feeder_millicores(grown) < before
+
+
+@pytest.fixture
+def stop_the_operator(grown):
+    """Stops it until the test has ended, without a wait for its pod's end."""
+    scale = lambda replicas: grown.kubectl("-n", RELEASE_NAMESPACE, "scale", "deployment/sluice-operator", f"--replicas={replicas}")  # noqa: E731
+    yield lambda: scale(0)
+    scale(1)
+    grown.wait_for("the operator's return", lambda: condition(grown.job(), "MetricsAvailable"))
+
+
+def test_the_first_batches_wait_for_no_resize(grown, stop_the_operator):
+    """Whoever would resize the feeder is gone before its pod runs."""
+    start_without_pod_limit(grown)
+    grown.wait_for("the trainer's pod", lambda: grown.pods("trainer"))
+    stop_the_operator()
+    grown.wait_for("samples", lambda: grown.samples() > NUMBERED)
+    assert feeder_millicores(grown) == AT_START_MILLICORES
