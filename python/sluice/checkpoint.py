@@ -8,6 +8,9 @@ The process's own generators (torch's default one, `random`, numpy) are put back
 training script's affair, exactly as without Sluice. A state made between two epochs holds torch's default one, from which the next epoch draws; a
 script that has seeded torch anew with another seed is obeyed.
 
+torch's DistributedSampler deals the samples of an epoch out to the ranks one by one, in an order that does not depend on their number. So the ranks
+together have had the first so many samples of that order, and a loader of another number of ranks goes on behind them.
+
 A state holds no pickle. What the `state_dict` of a data set or of its iterator returns is kept as it is and handed to its `load_state_dict`, which
 has to trust it.
 """
@@ -16,11 +19,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch.utils.data import IterableDataset
+from torch.utils.data import BatchSampler, DistributedSampler, IterableDataset
 
 from sluice.feeder import process_identity
 from sluice.generators import StateError, captured_default, has_gone_on, own_generators, restore_default, restore_generators, untouched_generators
@@ -113,6 +117,7 @@ def restore(loader: Any, state: dict) -> Progress:
     """What the loader's next iterator has to resume; also restores the loader's own generators and sampler. Raises
     StateError."""
     _check(loader, state)
+    state = _of_these_ranks(loader, state)
     restore_generators(loader, state["generators"], own_only=True)
     if not state["begun"]:
         default = {name: captured for name, captured in state["generators"].items() if name == "torch"}
@@ -160,7 +165,7 @@ def _check(loader: Any, state: Any) -> None:
     if version != STATE_VERSION:
         raise StateError(f"this is not a state of sluice.torch.DataLoader, version {STATE_VERSION}")
     for setting, value in _settings(loader).items():
-        if state.get(setting) != value:
+        if state.get(setting) != value and not (setting == "world_size" and _dealt_out(loader) and _is_count(state.get(setting), least=1)):
             raise StateError(f"the state was made with {setting}={state.get(setting)!r}, this loader has {value!r}")
     if state.get("data") is not None and not _keeps_own_state(loader):
         raise StateError("the state holds the data set's own, which needs num_workers=0 and a data set with load_state_dict")
@@ -168,7 +173,7 @@ def _check(loader: Any, state: Any) -> None:
         raise StateError("the state holds that of the data set's iterator, which needs num_workers=0 and an iterable data set")
     counts = ("epoch", "pass", "consumed") if state.get("begun") else ("epoch", "pass")
     for name in counts:
-        if type(state.get(name)) is not int or state[name] < 0:
+        if not _is_count(state.get(name)):
             raise StateError(f"the state's field {name} is not a count: {state.get(name)!r}")
     seed, beyond, epoch = state.get("base_seed"), state.get("beyond", []), state.get("sampler_epoch")
     if not (type(seed) is int or (seed is None and not state.get("begun"))):
@@ -201,6 +206,41 @@ def _settings(loader: Any) -> dict[str, Any]:
         "sampler": " of ".join(kinds),
         "world_size": getattr(_epoch_sampler(loader), "num_replicas", process_identity()["world_size"]),
     }
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return type(value) is int and value >= least
+
+
+def _dealt_out(loader: Any) -> bool:
+    """Whether torch's own sampler deals the samples of map-style data out to the ranks, in batches of one size."""
+    order = loader._index_sampler
+    return type(order) is BatchSampler and type(order.sampler) is DistributedSampler and loader.batch_size is not None
+
+
+def _of_these_ranks(loader: Any, state: dict) -> dict:
+    """A checked state as if the loader's own number of ranks had made it. Raises StateError if the ranks had batches that these
+    ranks' batches cut through."""
+    settings = _settings(loader)
+    before, now = state["world_size"], settings["world_size"]
+    if before == now or not state["begun"]:
+        return state
+    if state["beyond"] or state.get("virtual_workers") is not None:
+        raise StateError(f"the state was made with world_size={before}, this loader has {now}, and its batches came out of order or from data that keep state")
+    batches, odd = divmod(state["consumed"] * before, now)
+    if state["consumed"] >= _batches_of_a_rank(loader, before):
+        batches, odd = len(loader), 0
+    if odd:
+        raise StateError(f"the state was made with world_size={before}, this loader has {now}: {state['consumed']} batches of each of {before} ranks are no "
+                         f"whole number of batches of each of {now}; a state of a multiple of {now // math.gcd(before, now)} batches is")  # fmt: skip
+    return {**state, "consumed": min(batches, len(loader))}
+
+
+def _batches_of_a_rank(loader: Any, ranks: int) -> int:
+    """How many batches the loader would have with so many ranks."""
+    total = len(loader.sampler.dataset)
+    samples = total // ranks if loader.sampler.drop_last else -(-total // ranks)
+    return samples // loader.batch_size if loader.drop_last else -(-samples // loader.batch_size)
 
 
 def _keeps_own_state(loader: Any) -> bool:

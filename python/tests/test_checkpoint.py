@@ -171,14 +171,61 @@ def test_a_crafted_state_runs_no_code(fake, tmp_path, field):
     assert not (tmp_path / "crater").exists()
 
 
-def test_a_state_of_two_ranks_is_refused_by_four(fake):
-    def loader(ranks):
-        return DataLoader(Numbers(), batch_size=4, sampler=DistributedSampler(range(37), ranks, 1), num_workers=2)
+def of_rank(rank, ranks, **settings):
+    sampler = DistributedSampler(range(37), ranks, rank, seed=5, drop_last=settings.get("drop_last", False))
+    return DataLoader(Numbers(), batch_size=4, sampler=sampler, num_workers=2, **settings)
 
-    two = loader(2)
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("before, consumed, now", [(2, 1, 1), (2, 2, 1), (1, 2, 2), (1, 6, 2), (4, 1, 2), (2, 2, 4), (3, 2, 2)])
+def test_another_number_of_ranks_goes_on_behind_the_samples_that_were_seen(fake, before, consumed, now, drop_last):
+    seen, states = [], []
+    for rank in range(before):
+        loader = of_rank(rank, before, drop_last=drop_last)
+        loader.sampler.set_epoch(3)
+        batches = iter(loader)
+        seen += sum(indices_of(next(batches) for _ in range(consumed)), [])
+        states.append(json.loads(json.dumps(loader.state_dict())))
+    alone = DistributedSampler(range(37), 1, 0, seed=5)
+    alone.set_epoch(3)
+    order = list(alone)
+    assert sorted(seen) == sorted(order[: len(seen)])
+    dealt = order[: 37 // now * now] if drop_last else (order + order)[: -(-37 // now) * now]
+    for rank in range(now):
+        resumed = of_rank(rank, now, drop_last=drop_last)
+        resumed.load_state_dict(states[rank % before])
+        assert resumed.state_dict()["batches"] == consumed * before // now
+        want = dealt[len(seen) + rank :: now]
+        assert sum(indices_of(resumed), []) == want[: len(want) // 4 * 4 if drop_last else None]
+
+
+@pytest.mark.parametrize("before, now", [(2, 1), (1, 2), (2, 4), (5, 3)])
+def test_another_number_of_ranks_has_nothing_left_of_an_epoch_that_is_over(fake, before, now):
+    loader = of_rank(0, before)
+    batches = iter(loader)
+    for _ in range(len(loader)):
+        next(batches)
+    resumed = of_rank(0, now)
+    resumed.load_state_dict(loader.state_dict())
+    assert list(resumed) == []
+
+
+def test_a_state_of_two_ranks_is_refused_by_four_in_the_middle_of_their_batch(fake):
+    two = of_rank(1, 2)
     next(iter(two))
-    with pytest.raises(StateError, match="world_size=2, this loader has 4"):
-        loader(4).load_state_dict(two.state_dict())
+    with pytest.raises(StateError, match="1 batches of each of 2 ranks are no whole number of batches of each of 4; a state of a multiple of 2 batches is"):
+        of_rank(1, 4).load_state_dict(two.state_dict())
+
+
+def test_another_number_of_ranks_is_refused_where_the_order_depends_on_it(fake):
+    class Own(DistributedSampler):
+        pass
+
+    def loader(ranks):
+        return DataLoader(Numbers(), batch_size=4, sampler=Own(range(37), ranks, 0), num_workers=2)
+
+    with pytest.raises(StateError, match="world_size=2, this loader has 1"):
+        loader(1).load_state_dict(loader(2).state_dict())
 
 
 def test_a_sampler_that_has_become_shorter_is_noticed(fake):
