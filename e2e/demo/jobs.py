@@ -122,3 +122,15 @@ def on_node(text, node):
     terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     return text.replace(before, f"        affinity: {json.dumps(affinity)}\n" + before)
+
+
+def in_two_pods(text):
+    """Vision's manifest with a trainer of two ranks, each in a pod of its own: train/ranks.py in train.py's place."""
+    for before, after in [
+        ("  trainer:\n", "  trainer:\n    replicas: 2\n    backoffLimit: 2\n"),
+        ('command: [python, /demo/train.py, vision, --batch-size, "64"]', "command: [python, /demo/ranks.py]"),
+        ("      spec:\n        # The share", "      spec:\n        terminationGracePeriodSeconds: 1\n        # The share"),
+    ]:
+        assert text.count(before) == 1
+        text = text.replace(before, after)
+    return text

@@ -77,3 +77,9 @@ def lines_text(name):
 def test_the_second_trainer_asks_for_cores_and_takes_no_data_workers():
     text = jobs.manifest(jobs.NEIGHBOUR, SHIPPED, jobs.local_site("sluice-demo", "/cache/venv", FOLDERS), arguments=["10"])
     assert 'mode: "Off"' in text and "requests: {cpu: 800m" in text and 'args: ["10"]' in text
+
+
+def test_two_pods_train_what_one_pod_trains():
+    text = jobs.in_two_pods(lines_text("vision"))
+    changed = [line.strip() for line in text.splitlines() if line not in lines_text("vision").splitlines()]
+    assert changed == ["replicas: 2", "backoffLimit: 2", "terminationGracePeriodSeconds: 1", "command: [python, /demo/ranks.py]"]

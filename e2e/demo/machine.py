@@ -24,6 +24,8 @@ BUILD = ROOT / "build"
 CONFIGURE = ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF", "--log-level=WARNING"]
 PROGRAMS = ["sluice-operator", "sluice-feeder", "sluice-worker", "kubectl-sluice"]
 SECOND_NODE_CPU = "600m"
+CLUSTER_NAME = os.environ.get("CLUS_NAME", "sluice-demo")
+NODE, SECOND_NODE = f"{CLUSTER_NAME}-node", f"{CLUSTER_NAME}-second"
 RELEASE, RELEASE_NAMESPACE, JOBS_NAMESPACE = "sluice", "sluice-system", "sluice-demo"
 
 
@@ -43,7 +45,7 @@ class LocalMachine:
         self._console, self._keep = console, keep
         self.started_cluster = False
         self.folders = {}  # data set -> its path in the pods
-        self.state = pathlib.Path(os.environ.get("CLUS_STATE") or "/var/lib/" + os.environ.get("CLUS_NAME", "sluice-demo"))
+        self.state = pathlib.Path(os.environ.get("CLUS_STATE") or f"/var/lib/{CLUSTER_NAME}")
         self.kubeconfig = str(self.state / "admin.kubeconfig")
 
     def prepare(self):
@@ -102,7 +104,7 @@ class LocalMachine:
         """Makes a part of the machine's CPU a second node. Returns the name of the first."""
         self._step(f"a second node, of {SECOND_NODE_CPU} of the same CPU",
                    [CLUSTER / "cluster.sh", "second-node", SECOND_NODE_CPU, cache_folder() / "images/sluice.tar", cache_folder() / "images/trainer.tar"])  # fmt: skip
-        return os.environ.get("CLUS_NAME", "sluice-demo") + "-node"
+        return NODE
 
     def unite(self):
         """One node again, as split() found it."""

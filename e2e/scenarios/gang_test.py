@@ -6,7 +6,7 @@ import json
 import pytest
 from cluster_api import pods_path
 from conftest import JOBS_NAMESPACE, NUMBERED
-from jobs import PHASES, manifest
+from jobs import PHASES, in_two_pods, manifest
 from machine import delete_jobs
 from watch import condition, log_events
 
@@ -20,21 +20,9 @@ DEFAULTS = {"type": "Container", "defaultRequest": {"cpu": "50m", "memory": "64M
 LIMIT_RANGE = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "team"}, "spec": {"limits": [DEFAULTS]}}
 
 
-def of_two_pods(text):
-    """A manifest of the demo's whose trainer is ranks.py in two pods."""
-    for before, after in [
-        ("  trainer:\n", "  trainer:\n    replicas: 2\n    backoffLimit: 2\n"),
-        ('command: [python, /demo/train.py, vision, --batch-size, "64"]', "command: [python, /demo/ranks.py]"),
-        ("      spec:\n        # The share", "      spec:\n        terminationGracePeriodSeconds: 1\n        # The share"),
-    ]:
-        assert text.count(before) == 1
-        text = text.replace(before, after)
-    return text
-
-
 def start(bed, arguments, min_workers, max_workers=8):
     delete_jobs(bed.cluster)
-    text = of_two_pods(manifest("vision", PHASES[2], bed.site, arguments=arguments, min_workers=min_workers))
+    text = in_two_pods(manifest("vision", PHASES[2], bed.site, arguments=arguments, min_workers=min_workers))
     assert text.count("    max: 8\n") == 1
     bed.cluster.apply(text.replace("    max: 8\n", f"    max: {max_workers}\n"))
 
