@@ -57,6 +57,8 @@ void add_rendezvous(json& pod_spec, json& container, const TrainingJob& training
     add_value(env, "PET_RDZV_ENDPOINT", "$(MASTER_ADDR):$(MASTER_PORT)");
     add_value(env, "PET_RDZV_ID", job);
     add_value(env, "PET_MAX_RESTARTS", std::to_string(training_job.backoff_limit()));
+    // Else the agent's store outlives a round, and new ranks read the addresses of those that are gone.
+    add_value(env, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
     return;
   }
   // For a script that is started as it is, one process in each pod. torchrun sets these two for its own processes.

@@ -58,6 +58,7 @@ TEST_CASE("an elastic trainer's pods meet at torchrun's own rendezvous, which nu
   CHECK(env["PET_RDZV_ENDPOINT"] == "$(MASTER_ADDR):$(MASTER_PORT)");
   CHECK(env["PET_RDZV_ID"] == "vision");
   CHECK(env["PET_MAX_RESTARTS"] == "9");
+  CHECK(env["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] == "1");
   for (const char* fixed : {"RANK", "WORLD_SIZE", "NODE_RANK", "PET_NODE_RANK", "PET_MASTER_ADDR"})
     CHECK_FALSE(env.contains(fixed));
 }
