@@ -90,6 +90,10 @@ bench-client: build ## the begin of an epoch, memory, the trainer's own time and
 bench-estimator: ## what the scheduler believes about jobs on a real cluster, against what was counted; ten minutes
 	@bench/estimator/estimator_bench.py bench/results/estimator.json
 
+.PHONY: bench-two-pods
+bench-two-pods: ## a starved trainer of two pods beside one of one pod, and without Sluice from a third on, on a real cluster; ten minutes (ARGUMENTS=--kueue)
+	@bench/two_pods/two_pods_bench.py bench/results/two-pods.json $(ARGUMENTS)
+
 .PHONY: bench-kube
 bench-kube: build ## watch, cache and lag of src/kube beside a client-go informer, on a cluster of its own (PODS=10000 SECONDS=30)
 	@bench/kube.sh $(BUILD) $(or $(PODS),10000) $(or $(SECONDS),30) kube.json

@@ -25,11 +25,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "e2e/demo"))
 
 import jobs  # noqa: E402
-from cluster_api import jobs_path, pods_path  # noqa: E402
-from console import Console, DemoError  # noqa: E402
+from cluster_api import pods_path  # noqa: E402
+from console import Console  # noqa: E402
 from demo import describe, exit_status, sluice_on  # noqa: E402
 from machine import JOBS_NAMESPACE, LocalMachine, delete_jobs  # noqa: E402
-from watch import condition, log_events  # noqa: E402
+from running_job import RunningJob  # noqa: E402
+from watch import condition  # noqa: E402
 
 HEADROOM = 1.2           # scheduler/model/config.h
 WORKER_CORES = 0.2       # e2e/demo/jobs
@@ -40,35 +41,18 @@ CPU = re.compile(r'^container_cpu_usage_seconds_total\{container="([^"]+)",names
 SAMPLES = re.compile(r"^sluice_worker_samples_total\{([^}]*)\} (\S+)$", re.M)
 
 
-class Job:
-    """A TrainingJob on the cluster, and what can be read of it."""
+class Job(RunningJob):
+    """One of the demo's jobs, alone on the cluster, whose workers this program counts."""
 
     def __init__(self, cluster, site, name):
-        self._cluster, self.name = cluster, name
+        super().__init__(cluster, name)
         phase = dataclasses.replace(jobs.PHASES[2], mode="Recommend")
         arguments = ["--data", site.folders[jobs.WORK[name].dataset], "--epochs", str(EPOCHS[name])]
         delete_jobs(cluster)
         cluster.apply(jobs.manifest(name, phase, site, arguments=arguments))
 
-    def status(self):
-        return (self._cluster.get(jobs_path(JOBS_NAMESPACE, self.name)) or {}).get("status", {})
-
-    def pods(self, component):
-        return self._cluster.items(pods_path(JOBS_NAMESPACE), labelSelector=f"sluice.dev/job={self.name},sluice.dev/component={component}")
-
     def scale(self, workers):
         self._cluster.kubectl("scale", "-n", JOBS_NAMESPACE, f"dwp/{self.name}", f"--replicas={workers}")
-
-    def log(self):
-        return log_events(self._cluster.get_text(f"{pods_path(JOBS_NAMESPACE)}/{self.pods('trainer')[0]['metadata']['name']}/log", container="trainer"))
-
-    def wait_for(self, what, holds, seconds):
-        deadline = time.monotonic() + seconds
-        while not (value := holds(self.status())):
-            if time.monotonic() > deadline:
-                raise DemoError(f"{self.name}: no {what} within {seconds} s", f"kubectl -n {JOBS_NAMESPACE} describe tjob {self.name}")
-            time.sleep(0.5)
-        return value
 
     def rate_per_core(self, component, container):
         """Samples per CPU-second of all containers of that name, over a stretch from now on."""
@@ -117,7 +101,7 @@ def measure(cluster, console, site, name):
     later = beliefs(job.status())
     console.say(f"{job.status().get('explanation')}")
     job.wait_for("end", lambda status: condition({"status": status}, "Succeeded"), 900)
-    result = job.log()[-1]
+    result = job.events(job.pods("trainer")[0])[-1]
     truth["demand"] = result["samples"] / result["compute_seconds"]
     truth["knee_cores"] = truth["demand"] / truth["local_rate"]
     wanted = HEADROOM * max(0.0, truth["knee_cores"] - local_cores(first)) * truth["local_rate"] / truth["remote_rate"] / WORKER_CORES

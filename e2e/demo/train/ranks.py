@@ -52,7 +52,8 @@ def main():
             clock.computed()
             together = torch.ones(1)
             distributed.all_reduce(together)  # as the gradients' average does: no rank is a step ahead. The clock takes it for waiting.
-            say("step", rank=rank, epoch=epoch, step=step, digest=digest.text(), together=int(together), compute=clock.compute, wait=clock.wait)
+            say("step", rank=rank, epoch=epoch, step=step, digest=digest.text(), together=int(together), samples=clock.samples,
+                compute=clock.compute, wait=clock.wait)  # fmt: skip
     say("result", rank=rank, labels=labels, **clock.summary())
     distributed.destroy_process_group()
 
