@@ -6,14 +6,15 @@
 #include <set>
 #include <tuple>
 
-#include "operator/act/objects.h"
 #include "operator/api/conditions.h"
 #include "operator/api/data_worker_pool.h"
 #include "operator/api/fingerprint.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
+#include "operator/api/object_draft.h"
 #include "operator/api/pod.h"
 #include "operator/api/pod_template.h"
+#include "operator/api/status_draft.h"
 
 namespace sluice::act {
 
@@ -100,18 +101,12 @@ PoolMemory settle(PoolMemory memory, const PoolWorld& world) {
 }
 
 kube::Action create_worker(const DataWorkerPool& pool, const std::string& name, const std::string& hash) {
-  json pod = pool.pod_template();
-  json metadata = child_metadata(pool, kApiVersion, kPoolKind, name, pool.job(), kWorkerComponent);
-  const json& said = member(pod, "metadata");
-  if (const json& labels = member(said, "labels"); labels.is_object()) metadata["labels"].update(labels);
-  metadata["labels"][std::string(kTemplateHashLabel)] = hash;
-  if (const json& annotations = member(said, "annotations"); annotations.is_object())
-    metadata["annotations"] = annotations;
-  pod["apiVersion"] = "v1";
-  pod["kind"] = "Pod";
-  pod["metadata"] = std::move(metadata);
-  const kube::ObjectKey key = kube::key_of(pod);
-  return {kube::Verb::kCreate, kube::kPods, key, std::move(pod), std::string(kOperatorManager)};
+  ObjectDraft pod(kube::kPods, pool.name_space(), name);
+  pod.metadata().set_sluice_labels(pool.job(), kWorkerComponent);
+  pod.metadata().set_controller(pool, kube::kDataWorkerPools);
+  pod.follow(pool.pod_template());
+  pod.metadata().set_label(kTemplateHashLabel, hash);
+  return {kube::Verb::kCreate, kube::kPods, pod.key(), pod.complete(), std::string(kOperatorManager)};
 }
 
 kube::Action delete_worker(const PoolWorld& world, const Worker& worker) {
@@ -278,15 +273,9 @@ void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> 
 }
 
 // Null where it is so already.
-std::optional<kube::Action> write_status(const DataWorkerPool& pool, json status, const Condition& condition,
-                                         const std::string& now) {
-  status["observedGeneration"] = pool.generation();
-  status["conditions"] = render_conditions({condition}, pool.conditions(), pool.generation(), now);
-  if (status == pool.status()) return std::nullopt;
-  kube::Action action{kube::Verb::kApplyStatus,
-                      kube::kDataWorkerPools,
-                      pool.key(),
-                      {{"status", std::move(status)}},
+std::optional<kube::Action> write_status(const DataWorkerPool& pool, const PoolStatusDraft& status) {
+  if (!status.is_news()) return std::nullopt;
+  kube::Action action{kube::Verb::kApplyStatus, kube::kDataWorkerPools, pool.key(), status.body(),
                       std::string(kOperatorManager)};
   action.uid = pool.uid();
   action.version = pool.resource_version();  // never over what has been said since
@@ -304,11 +293,10 @@ std::optional<kube::Action> status_action(const PoolWorld& world, const Workers&
     condition.reason = blocked->reason;
     condition.message = count + ": " + blocked->message;
   }
-  json status = {{"replicas", live},
-                 {"readyReplicas", workers.ready},
-                 {"selector", std::string(kJobLabel) + "=" + pool.job() + "," + std::string(kComponentLabel) + "=" +
-                                  std::string(kWorkerComponent)}};
-  return write_status(pool, std::move(status), condition, world.now);
+  PoolStatusDraft status(pool);
+  status.set_workers(live, workers.ready);
+  status.set_conditions({condition}, world.now);
+  return write_status(pool, status);
 }
 
 }  // namespace
@@ -322,8 +310,10 @@ PoolStep refuse_pool(const PoolWorld& world, const PoolMemory& memory, const Ref
   const DataWorkerPool pool(*world.pool);
   PoolStep step;
   step.memory = memory;
-  step.status = write_status(pool, pool.status().is_object() ? pool.status() : json::object(),
-                             {"Ready", Truth::kFalse, refusal.reason, refusal.message}, world.now);
+  PoolStatusDraft status(pool);
+  status.keep_all();
+  status.set_conditions({{"Ready", Truth::kFalse, refusal.reason, refusal.message}}, world.now);
+  step.status = write_status(pool, status);
   return step;
 }
 

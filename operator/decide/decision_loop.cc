@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/api/config_map.h"
 #include "operator/api/names.h"
 #include "operator/api/object.h"
 #include "scheduler/decide/decide.h"
@@ -187,11 +188,8 @@ void DecisionLoop::learn(const scheduler::Plan& plan, const std::stop_token& sto
   const bool too_soon = learnt_written_at_ && clock_.now() - *learnt_written_at_ < kLearntPause;
   if (!learnt_.has_news() || too_soon) return;
   learnt_written_at_ = clock_.now();
-  const kube::Action action{kube::Verb::kApply,
-                            kube::kConfigMaps,
-                            *options_.learnt,
-                            {{"data", learnt_.data()}},
-                            std::string(api::kOperatorManager)};
+  const kube::Action action{kube::Verb::kApply, kube::kConfigMaps, *options_.learnt,
+                            api::config_data_patch(learnt_.data()), std::string(api::kOperatorManager)};
   if (const auto done = perform(action, stop); done.ok())
     learnt_.written();
   else

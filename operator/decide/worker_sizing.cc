@@ -31,10 +31,7 @@ std::int64_t with_margin(double peak_bytes) {
 
 // kApply: as the owner of the size. kMergePatch with null: takes it away, whoever has set it.
 kube::Action size_pool(kube::Verb verb, const api::DataWorkerPool& pool, json resources) {
-  kube::Action action{verb,
-                      kube::kDataWorkerPools,
-                      pool.key(),
-                      {{"spec", {{"workerResources", std::move(resources)}}}},
+  kube::Action action{verb, kube::kDataWorkerPools, pool.key(), api::worker_resources_patch(std::move(resources)),
                       std::string(api::kSizingManager)};
   action.uid = pool.uid();
   return action;
