@@ -77,6 +77,8 @@ struct PoolStep {
   std::vector<kube::Event> events;  // for after the pods' actions have succeeded
   PoolMemory memory;                // if all actions succeed; see forget_failed
   std::optional<std::chrono::milliseconds> again_after;
+
+  void look_again(double wait_seconds);  // or earlier, as has been asked for before
 };
 
 // A pool that no TrainingJob controls is not obeyed. An invalid template makes no worker. Its status says
