@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 
@@ -84,13 +83,9 @@ class DecisionLoop {
   void decide(int orders_at_once, const std::stop_token& stop);
   void run_round(int orders_at_once, const std::stop_token& stop);
   observe::Circumstances circumstances(double now_seconds, std::stop_token stop);
-  void give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop);
-  void give(ScaleOrder& order, const std::stop_token& stop);
   void recall(std::stop_token stop);
-  void size_all(std::vector<SizeOrder> orders, const std::stop_token& stop);
   std::optional<api::WorkerSize> size_of(const scheduler::JobId& job) const;
   void learn(const scheduler::Plan& plan, const std::stop_token& stop);
-  void resize_all(std::span<FeederOrder> orders, int at_once, const std::stop_token& stop);
   void wait_for_next(std::stop_token stop);
   Result<void> perform(const kube::Action& action, const std::stop_token& stop);
   void show_life();
