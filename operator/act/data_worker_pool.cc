@@ -52,8 +52,8 @@ void remove_worker(PoolStep& step, const PoolWorld& world, const Worker& worker)
   step.memory.deleting_until[worker.uid] = world.now_seconds + kInFlightSeconds;
 }
 
-// First to go first: the scheduler's choice, then workers that serve no trainer yet, then those with the least warm
-// caches.
+// The first of the list goes first: the scheduler's choice, then workers that serve no trainer yet, then those with the
+// least warm caches.
 void sort_for_removal(std::vector<Worker>& workers, const std::vector<std::string>& victims) {
   const auto rank = [&](const Worker& worker) {
     return std::find(victims.begin(), victims.end(), worker.name) - victims.begin();
@@ -64,7 +64,7 @@ void sort_for_removal(std::vector<Worker>& workers, const std::vector<std::strin
   });
 }
 
-// What ends together, or while a pause lasts, is one failure: a node that goes away takes many workers with it.
+// Workers that end together, or during a pause, count as one failure: a node that goes away takes many with it.
 void postpone_replacement(PoolMemory& memory, double now_seconds) {
   if (memory.failures > 0 && now_seconds < memory.replace_not_before_seconds) return;
   double pause_seconds = kFirstReplacementSeconds;
@@ -84,7 +84,7 @@ void replace_ended(PoolStep& step, const PoolWorld& world, const Workers& worker
   }
 }
 
-// Whether it has been unable to start for long enough. Looks again when that may be.
+// Whether the worker has been unable to start for long enough to be given up. If not yet, the step is repeated then.
 bool is_hopeless(PoolStep& step, const PoolWorld& world, const Worker& worker) {
   if (!worker.hindrance) {
     step.memory.hindered_since.erase(worker.uid);
@@ -205,17 +205,17 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   if (settled) step.memory.hindered.reset();
   if (!usable.ok()) step.memory.refused = Refusal{kSpecRefused, usable.error().message()};
 
-  // 1. What ended by itself makes room; its replacement is delayed the more, the more often that happens.
+  // 1. Workers that ended by themselves make room. Their replacement waits longer each time that this happens.
   if (settled && world.now_seconds >= step.memory.replace_not_before_seconds) step.memory.failures = 0;
   replace_ended(step, world, workers);
-  // 2. One of: more, fewer, newer.
+  // 2. One of three: more workers, fewer workers, newer workers.
   if (count < desired && usable.ok())
     scale_out(step, world, workers, desired - count, hash);
   else if (count > desired)
     scale_in(step, world, workers.live, count - desired);
   else if (settled && usable.ok() && step.memory.deleting_until.empty())
     roll_out(step, world, workers);
-  // 3. What was seen, not what was just asked for: the next event brings the rest.
+  // 3. The status tells of workers that are seen, not of those just asked for: the next event brings the rest.
   std::optional<Refusal> blocked = step.memory.refused ? step.memory.refused : step.memory.hindered;
   if (!blocked) blocked = wait_at_gate(workers);
   report(step, world, pool_status(world, workers, desired, blocked), settled || blocked);

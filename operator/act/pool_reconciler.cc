@@ -62,7 +62,7 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
     step.status = told.status;
     step.again_after = told.again_after;
   }
-  // The status is as true when a pod was refused as when it was made.
+  // The status is true whether the pods were made or refused.
   const Result<void> status = step.status ? seams_.perform(*step.status, stop) : Result<void>();
   if (!status.ok()) step.memory.unreported_since_seconds.reset();
   {
@@ -74,9 +74,9 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
   return step.again_after;
 }
 
-// Deletions free the room that creations fill. Creations begin with one, then two, four ...: what is refused to all
-// pods of a pool (a quota that is used up, a forbidden setting) costs few requests, and what is refused to one of them
-// does not keep the others.
+// Deletions free the room that creations fill. Creations begin with one, then two, four ... A refusal of all pods of a
+// pool (a quota that is used up, a forbidden setting) then costs few requests. A refusal of one pod does not keep the
+// others.
 PoolReconciler::Brought PoolReconciler::bring_pods(PoolStep& step, const PoolWorld& world, std::stop_token stop) {
   Brought brought;
   const std::span<const kube::Action> actions(step.actions);
@@ -114,7 +114,7 @@ PoolReconciler::Brought PoolReconciler::bring_pods(PoolStep& step, const PoolWor
     step.memory.refused.reset();
     step.memory.refusals = 0;
   }
-  // The next step will not tell of them again, whatever becomes of the status.
+  // The events are told now: the next step has no reason to tell them again.
   if (brought.outcome.ok() && !brought.refused)
     for (kube::Event& event : step.events) seams_.record(std::move(event));
   return brought;

@@ -31,7 +31,7 @@ class PoolReconciler {
 
  private:
   PoolWorld world_of(const kube::ObjectKey& key, kube::ObjectPointer pool) const;
-  // What failed may pass by itself; what was refused is in the step's memory.
+  // A failure in `outcome` may pass by itself. A refusal is in the step's memory.
   struct Brought {
     Result<void> outcome;
     bool refused = false;

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-// How long a job may be unmeasured before people are told: one that has been measured, and one that still starts.
+// The time without a measurement after which people are told: of a job that has been measured, and of one that starts.
 constexpr double kMetricsGraceSeconds = 20;
 constexpr double kFirstMetricsGraceSeconds = 300;
 
@@ -52,7 +52,7 @@ Trainer view_trainer(const TrainingJobWorld& world) {
   trainer.suspended = training_job.suspended();
   trainer.restarts = training_job.restarts();
   trainer.backoff_limit = training_job.backoff_limit();
-  // What was once written stays true, should the Job be cleaned away.
+  // An end that the status tells of stays true when the Job is cleaned away.
   trainer.succeeded = training_job.succeeded();
   trainer.failed = training_job.failed();
   if (!world.job) return trainer;
@@ -155,7 +155,7 @@ Condition data_bound_condition(const Trainer& trainer, const std::string& bottle
           bottleneck, ""};
 }
 
-// What keeps the pool from its number of workers, other than time.
+// The obstacle between the pool and its number of workers, if time alone does not pass it.
 Condition blocked_condition(const Trainer& trainer, const TrainingJobWorld& world) {
   const TrainingJob training_job(*world.training_job);
   std::string data = data_only_in_trainer(training_job);

@@ -39,8 +39,8 @@ kube::Action write(kube::Verb verb, const ObjectDraft& draft) {
   return {verb, draft.resource(), draft.key(), draft.complete(), std::string(kOperatorManager)};
 }
 
-// Created, not applied, where it is not seen: a stranger's object of this name, which we do not watch, must not be
-// taken over. None where `seen` is as it should be.
+// None if the object that is `seen` says all of the draft. An object that is not seen is created, not applied: a
+// stranger's of this name, which we do not watch, must not be taken over.
 std::optional<kube::Action> write_child(const kube::ObjectPointer& seen, const ObjectDraft& draft,
                                         kube::Verb first = kube::Verb::kCreate) {
   if (!seen) return write(first, draft);
@@ -146,7 +146,8 @@ std::optional<kube::Action> restart_action(const TrainingJobWorld& world, const 
   return action;
 }
 
-// Told to the Job when its end is in the TrainingJob's status: a Job that went earlier would be made again.
+// The Job gets its time to live only when the TrainingJob's status tells of its end. A Job that went earlier would be
+// made again.
 std::optional<kube::Action> clean_up_action(const TrainingJobWorld& world) {
   const json& stays_seconds = TrainingJob(*world.training_job).seconds_from_end_to_removal();
   if (!world.job || stays_seconds.is_null()) return std::nullopt;
@@ -217,7 +218,7 @@ Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& wor
     if (auto clean_up = clean_up_action(world)) actions.push_back(std::move(*clean_up));
   if (view.finished || job_over) return actions;
 
-  // 3. What the pods need, before the pods. Plain PyTorch (mode Off from the start) needs none of it.
+  // 3. The objects that pods need come before the pods. Plain PyTorch (mode Off from the start) needs none of them.
   const bool with_feeder = world.job ? TrainerJob(*world.job).has_feeder().value_or(false) : view.mode != Mode::kOff;
   if (with_feeder) {
     SLUICE_TRY(auto secret, secret_action(world, make_identity));
@@ -235,7 +236,7 @@ Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& wor
   SLUICE_TRY(auto job, job_action(world, view, config));
   if (job) actions.push_back(std::move(*job));
 
-  // 5. What is not needed to train.
+  // 5. The NetworkPolicy, which no trainer needs.
   if (auto policy = network_policy_action(world, with_feeder && config.guard_workers))
     actions.push_back(std::move(*policy));
   return actions;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kSecretBelievedFor = std::chrono::minutes(5);
 constexpr std::size_t kMaxKnownJobs = 20000;
-// A change of a spec is followed by a decision, and that by a pool's new number: one status tells of all three.
+// A decision follows a change of a spec, and a pool's new number follows the decision. One status tells of all three.
 constexpr double kFiguresSettleSeconds = 1;
 constexpr std::chrono::milliseconds kLookAgainAfter = std::chrono::minutes(1);  // while a gang waits for its restart
 constexpr std::chrono::milliseconds kRefusedAgainAfter = std::chrono::minutes(1);
@@ -44,7 +44,7 @@ TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, PodsOf trainers
       claims_(seams_.read, clock) {}
 
 Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
-  // 1. See.
+  // 1. Look at the objects.
   TrainingJobWorld world;
   world.training_job = seams_.seen(kube::kTrainingJobs, key);
   if (!world.training_job) {
@@ -64,10 +64,10 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   world.now = clock_.wall_now();
   world.job_failed_for = job_failed_for(key, world.job);
 
-  // 2. Children. What went wrong is for the status to say.
+  // 2. Write the children. The status tells of errors.
   const Result<void> children = bring_children(world, stop);
 
-  // 3. Status.
+  // 3. Write the status.
   const decide::DecisionPointer decision = board_.get(key);
   StatusStep step = reconcile_status(world, decision.get(), children.ok() ? nullptr : &children.error(),
                                      kube::format_time(clock_.wall_now()));
@@ -75,11 +75,11 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   if (const auto wait = restart_wait(world)) again = std::min({again.value_or(*wait), *wait, kLookAgainAfter});
   if (children.ok()) return again;
   if (may_pass_by_itself(children.error())) return children.error();
-  // What the API server refuses stays refused until the spec or our rights change; look again now and then.
+  // A refusal lasts until the spec or our rights change. The operator tries again now and then.
   return std::optional(std::min<std::chrono::milliseconds>(again.value_or(kRefusedAgainAfter), kRefusedAgainAfter));
 }
 
-// From when it is seen on. A restart of the operator begins anew.
+// The time begins when the operator first sees the failure. A restart of the operator begins anew.
 std::chrono::duration<double> TrainingJobReconciler::job_failed_for(const kube::ObjectKey& key,
                                                                     const kube::ObjectPointer& job) {
   std::lock_guard lock(mutex_);
@@ -93,7 +93,8 @@ std::chrono::duration<double> TrainingJobReconciler::job_failed_for(const kube::
   return clock_.now() - seen.since;
 }
 
-// A condition that turns is told at once. Figures settle, wait while there are pods to write, and are one status then.
+// A status with a condition that turns is written at once. Figures wait until they settle and no pods are to be
+// written.
 Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop) {
   const std::string uid = api::Object(*world.training_job).uid();
   const double busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
@@ -163,7 +164,7 @@ Result<void> TrainingJobReconciler::bring_children(const TrainingJobWorld& world
     }
     if (!done.ok()) return done.error();
     log_info("act", action.to_string());
-    // The old ones are lost: the Secret went while no operator ran.
+    // The old certificates are lost: the Secret went while no operator ran.
     if (action.resource == kube::kSecrets && action.verb == kube::Verb::kCreate && world.job && !world.lost_secret)
       seams_.record({kube::kTrainingJobs, kube::key_of(*world.training_job), api::Object(*world.training_job).uid(),
                      kube::EventType::kWarning, "CertificatesReplaced", "Create",

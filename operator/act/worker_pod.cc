@@ -25,7 +25,7 @@ namespace {
 // A draining worker finishes what it has; the kubelet kills it a little later, should it hang.
 constexpr int kGraceSeconds = 30;
 constexpr int kDrainSeconds = 25;
-// A trainer whose pod is made anew is back before; one that has finished is not.
+// A trainer whose pod is made anew comes back within that time.
 constexpr int kUnusedSeconds = 600;
 
 // A worker's own size where the job states it, else the first one that Sluice would try.

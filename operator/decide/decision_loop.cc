@@ -171,17 +171,17 @@ void DecisionLoop::recall(std::stop_token stop) {
   if (data.ok())
     learnt_.load(*data, seconds_of(clock_.wall_now()));
   else if (!recalled_)
-    log_warning("decide", "what was learnt of earlier jobs was not read", {{"error", data.error().to_string()}});
+    log_warning("decide", "the knowledge of earlier jobs was not read", {{"error", data.error().to_string()}});
 }
 
-// As far as Sluice has chosen it.
+// None if the job's spec says the size.
 std::optional<api::WorkerSize> DecisionLoop::size_of(const scheduler::JobId& job) const {
   const auto sized = builder_.sized_workers().find(job);
   if (sized == builder_.sized_workers().end()) return std::nullopt;
   return sized->second.size;
 }
 
-// The job may end at any time, so that what it is known for now is what it will have ended with.
+// A job may end at any time, so each round keeps the knowledge of it that the end would leave.
 void DecisionLoop::learn(const scheduler::Plan& plan, const std::stop_token& stop) {
   if (!recalled_ || !options_.learnt) return;
   for (const scheduler::JobPlan& job : plan.jobs)
@@ -197,7 +197,7 @@ void DecisionLoop::learn(const scheduler::Plan& plan, const std::stop_token& sto
   if (const auto done = perform(action, stop); done.ok())
     learnt_.written();
   else
-    log_warning("decide", "what was learnt was not written", {{"error", done.error().to_string()}});
+    log_warning("decide", "the knowledge of jobs was not written", {{"error", done.error().to_string()}});
 }
 
 observe::Circumstances DecisionLoop::circumstances(double now_seconds, std::stop_token stop) {
@@ -206,7 +206,7 @@ observe::Circumstances DecisionLoop::circumstances(double now_seconds, std::stop
     if (answer.ok())
       server_resizes_pods_ = *answer;
     else
-      log_warning("decide", "feeders keep their CPU for now: the server was not heard on whether it resizes pods",
+      log_warning("decide", "feeders keep their CPU for now: the API server did not answer whether it resizes pods",
                   {{"error", answer.error().to_string()}});
   }
   auto guess = [this](const std::string& likeness) -> std::optional<observe::Guess> {

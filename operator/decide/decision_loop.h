@@ -25,7 +25,7 @@ namespace sluice::decide {
 struct LoopOptions {
   std::chrono::milliseconds interval{15000};
   // Events come in bursts (eight workers become ready one after another); a decision covers all of a burst.
-  // Where a decision takes long, it is made as seldom as that it takes a tenth of the time.
+  // Slow decisions are made less often: they take a tenth of the time at most.
   std::chrono::milliseconds min_pause{1000};
   scheduler::Config scheduler;
   int cluster_cpu_percent = 100;
@@ -34,7 +34,7 @@ struct LoopOptions {
   control::Budgets budgets;
   std::map<std::string, control::NamespaceCaps> namespace_caps;
   std::optional<kube::ObjectKey> learnt;  // the ConfigMap that keeps knowledge of jobs; none: it is not kept
-  // Of run(). With 1, a thousand orders wait for each other's answers, and each holds back a whole pool.
+  // The orders that run() has under way at a time. With one at a time, a thousand orders would wait for each other.
   int orders_at_once = 1;
 };
 
