@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "operator/api/config_map.h"
 #include "operator/api/labels.h"
 #include "operator/api/limit_range.h"
 #include "operator/api/names.h"
@@ -275,7 +276,7 @@ decide::LoopSeams ControlPlane::loop_seams() {
           .resizes_pods = [this](std::stop_token stop) { return client_.serves(kube::kPods, "resize", stop); },
           .read_learnt = [this](std::stop_token stop) -> Result<kube::Json> {
             SLUICE_TRY(const kube::Json map, client_.get(kube::kConfigMaps, *learnt_in(config_), stop));
-            return api::member(map, "data");
+            return api::config_data(map);
           },
           .decided =
               [this](std::chrono::duration<double> took) {

@@ -10,7 +10,8 @@
 #include <thread>
 
 #include "operator/act/controller.h"
-#include "operator/act/reconcilers.h"
+#include "operator/act/pool_reconciler.h"
+#include "operator/act/training_job_reconciler.h"
 #include "operator/config.h"
 #include "operator/decide/decision_loop.h"
 #include "operator/observe/collection.h"

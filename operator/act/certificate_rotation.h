@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "operator/act/certificates.h"
+#include "operator/api/tls_secret.h"
 
 namespace sluice::act {
 
@@ -21,14 +22,7 @@ inline constexpr int kRenewedAtLifeLeft = 3;
 // A kubelet looks at its Secrets about once a minute.
 inline constexpr std::chrono::hours kPropagation{1};
 
-// What a job's Secret holds, PEM. Empty: the Secret has no such entry.
-struct TlsEntries {
-  std::string authorities;       // ca.crt: one, or two while they change
-  std::string certificate;       // tls.crt
-  std::string private_key;       // tls.key
-  std::string next_certificate;  // next.crt
-  std::string next_private_key;  // next.key
-};
+using api::TlsEntries;
 
 // From when on rotate() changes the entries: reading a certificate costs more than comparing times. The beginning of
 // time where the certificate cannot be read.

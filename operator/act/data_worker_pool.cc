@@ -6,14 +6,17 @@
 #include <set>
 #include <tuple>
 
-#include "operator/act/objects.h"
+#include "operator/act/pool_status.h"
+#include "operator/act/pool_workers.h"
 #include "operator/api/conditions.h"
 #include "operator/api/data_worker_pool.h"
 #include "operator/api/fingerprint.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
+#include "operator/api/object_draft.h"
 #include "operator/api/pod.h"
 #include "operator/api/pod_template.h"
+#include "operator/api/status_draft.h"
 
 namespace sluice::act {
 
@@ -28,90 +31,14 @@ constexpr double kMaxReplacementSeconds = 300;
 constexpr double kFirstRefusalSeconds = 60;
 constexpr double kTakenSeconds = 300;    // until a name is tried again that a stranger's pod has
 constexpr double kHinderedSeconds = 60;  // a node that comes up and a registry that hiccups take less
-constexpr double kReportSeconds = 10;    // between two statuses on the way to the wanted number
-constexpr double kManyWaitSeconds = 1;   // of what others wait for: from here on a status waits for the last of it
-constexpr double kReportsWaitAtMostSeconds = 60;
-
-// One worker pod, as far as scaling needs it.
-struct Worker {
-  std::string name;
-  std::string uid;
-  std::string created;  // RFC 3339 in UTC: later sorts higher
-  std::string reason;   // why it ended
-  bool ready = false;
-  bool outdated = false;  // made from an earlier template
-  bool labelled = false;  // as a worker of the job, by which the Service finds it
-  std::optional<Hindrance> hindrance;
-  std::string gate;  // at which it waits
-};
-
-struct Workers {
-  std::vector<Worker> live;
-  std::vector<Worker> ended;        // Failed or Succeeded: an eviction, a node that went away
-  std::set<std::string> names;      // taken, by any pod
-  std::set<std::string> strangers;  // of these, by pods that no pool made
-  std::int64_t ready = 0;
-};
-
-bool is_in_flight(const std::pair<const std::string, double>& creation, const PoolWorld& world) {
-  return creation.second > world.now_seconds;
-}
-
-Workers classify(const PoolWorld& world, const PoolMemory& memory, const std::string& hash) {
-  Workers workers;
-  for (const kube::ObjectPointer& pod : world.pods) {
-    const Pod seen(*pod);
-    Worker worker{seen.name(), seen.uid(), seen.created(), seen.reason()};
-    workers.names.insert(worker.name);
-    if (!seen.controlled_by(Object(*world.pool))) {
-      if (!seen.deleting() && seen.controller().kind != kPoolKind) workers.strangers.insert(worker.name);
-      continue;
-    }
-    if (seen.deleting() || memory.deleting_until.contains(worker.uid)) continue;
-    worker.ready = seen.ready();
-    worker.outdated = seen.template_hash() != hash;
-    worker.labelled = seen.is_worker() && seen.job() == DataWorkerPool(*world.pool).job();
-    worker.hindrance = seen.hindrance();
-    worker.gate = seen.gate();
-    if (!seen.ended() && worker.ready) ++workers.ready;
-    (seen.ended() ? workers.ended : workers.live).push_back(std::move(worker));
-  }
-  for (const auto& creation : memory.creating_until)
-    if (is_in_flight(creation, world)) workers.names.insert(creation.first);
-  for (const auto& [name, until] : memory.taken_until) workers.names.insert(name);
-  return workers;
-}
-
-// Forgets the writes that have been seen, and the deletions that were waited for long enough.
-PoolMemory settle(PoolMemory memory, const PoolWorld& world) {
-  std::set<std::string> names;
-  std::set<std::string> alive;
-  for (const kube::ObjectPointer& pod : world.pods) {
-    const Pod seen(*pod);
-    names.insert(seen.name());
-    if (!seen.deleting()) alive.insert(seen.uid());
-  }
-  std::erase_if(memory.creating_until, [&](const auto& entry) { return names.contains(entry.first); });
-  std::erase_if(memory.taken_until, [&](const auto& entry) { return entry.second <= world.now_seconds; });
-  std::erase_if(memory.hindered_since, [&](const auto& entry) { return !alive.contains(entry.first); });
-  std::erase_if(memory.deleting_until,
-                [&](const auto& entry) { return !alive.contains(entry.first) || entry.second <= world.now_seconds; });
-  return memory;
-}
 
 kube::Action create_worker(const DataWorkerPool& pool, const std::string& name, const std::string& hash) {
-  json pod = pool.pod_template();
-  json metadata = child_metadata(pool, kApiVersion, kPoolKind, name, pool.job(), kWorkerComponent);
-  const json& said = member(pod, "metadata");
-  if (const json& labels = member(said, "labels"); labels.is_object()) metadata["labels"].update(labels);
-  metadata["labels"][std::string(kTemplateHashLabel)] = hash;
-  if (const json& annotations = member(said, "annotations"); annotations.is_object())
-    metadata["annotations"] = annotations;
-  pod["apiVersion"] = "v1";
-  pod["kind"] = "Pod";
-  pod["metadata"] = std::move(metadata);
-  const kube::ObjectKey key = kube::key_of(pod);
-  return {kube::Verb::kCreate, kube::kPods, key, std::move(pod), std::string(kOperatorManager)};
+  ObjectDraft pod(kube::kPods, pool.name_space(), name);
+  pod.metadata().set_sluice_labels(pool.job(), kWorkerComponent);
+  pod.metadata().set_controller(pool, kube::kDataWorkerPools);
+  pod.follow(pool.pod_template());
+  pod.metadata().set_label(kTemplateHashLabel, hash);
+  return {kube::Verb::kCreate, kube::kPods, pod.key(), pod.complete(), std::string(kOperatorManager)};
 }
 
 kube::Action delete_worker(const PoolWorld& world, const Worker& worker) {
@@ -125,8 +52,8 @@ void remove_worker(PoolStep& step, const PoolWorld& world, const Worker& worker)
   step.memory.deleting_until[worker.uid] = world.now_seconds + kInFlightSeconds;
 }
 
-// First to go first: the scheduler's choice, then workers that serve no trainer yet, then those with the least warm
-// caches.
+// The first of the list goes first: the scheduler's choice, then workers that serve no trainer yet, then those with the
+// least warm caches.
 void sort_for_removal(std::vector<Worker>& workers, const std::vector<std::string>& victims) {
   const auto rank = [&](const Worker& worker) {
     return std::find(victims.begin(), victims.end(), worker.name) - victims.begin();
@@ -137,18 +64,13 @@ void sort_for_removal(std::vector<Worker>& workers, const std::vector<std::strin
   });
 }
 
-// What ends together, or while a pause lasts, is one failure: a node that goes away takes many workers with it.
+// Workers that end together, or during a pause, count as one failure: a node that goes away takes many with it.
 void postpone_replacement(PoolMemory& memory, double now_seconds) {
   if (memory.failures > 0 && now_seconds < memory.replace_not_before_seconds) return;
   double pause_seconds = kFirstReplacementSeconds;
   for (int i = 0; i < memory.failures && pause_seconds < kMaxReplacementSeconds; ++i) pause_seconds *= 2;
   ++memory.failures;
   memory.replace_not_before_seconds = now_seconds + std::min(pause_seconds, kMaxReplacementSeconds);
-}
-
-void look_again(PoolStep& step, double wait_seconds) {
-  const std::chrono::milliseconds wait(static_cast<std::int64_t>(wait_seconds * 1000) + 1);
-  step.again_after = std::min(step.again_after.value_or(wait), wait);
 }
 
 void replace_ended(PoolStep& step, const PoolWorld& world, const Workers& workers) {
@@ -162,7 +84,7 @@ void replace_ended(PoolStep& step, const PoolWorld& world, const Workers& worker
   }
 }
 
-// Whether it has been unable to start for long enough. Looks again when that may be.
+// Whether the worker has been unable to start for long enough to be given up. If not yet, the step is repeated then.
 bool is_hopeless(PoolStep& step, const PoolWorld& world, const Worker& worker) {
   if (!worker.hindrance) {
     step.memory.hindered_since.erase(worker.uid);
@@ -170,7 +92,7 @@ bool is_hopeless(PoolStep& step, const PoolWorld& world, const Worker& worker) {
   }
   const double since_seconds = step.memory.hindered_since.try_emplace(worker.uid, world.now_seconds).first->second;
   const double wait_seconds = since_seconds + kHinderedSeconds - world.now_seconds;
-  if (wait_seconds > 0) look_again(step, wait_seconds);
+  if (wait_seconds > 0) step.look_again(wait_seconds);
   return wait_seconds <= 0;
 }
 
@@ -193,15 +115,6 @@ void discard_useless(PoolStep& step, const PoolWorld& world, Workers& workers, b
   });
 }
 
-// Such a worker is left alone: it holds no CPU, and would lose its place in the queue.
-std::optional<Refusal> wait_at_gate(const Workers& workers) {
-  for (const Worker& worker : workers.live)
-    if (!worker.gate.empty())
-      return Refusal{"WaitingForQuota", "worker " + worker.name + " waits at the scheduling gate " + worker.gate +
-                                            "; the controller that set it, such as Kueue, lets it start"};
-  return std::nullopt;
-}
-
 void tell_taken(PoolStep& step, const PoolWorld& world, const std::string& name) {
   const DataWorkerPool pool(*world.pool);
   const std::string note = "pod " + name + " has a worker's name and is none of this job's workers; the next worker " +
@@ -214,13 +127,13 @@ void tell_taken(PoolStep& step, const PoolWorld& world, const std::string& name)
 void scale_out(PoolStep& step, const PoolWorld& world, Workers workers, std::int64_t missing, const std::string& hash) {
   const double wait_seconds = step.memory.replace_not_before_seconds - world.now_seconds;
   if (step.memory.failures > 0 && wait_seconds > 0) {
-    look_again(step, wait_seconds);
+    step.look_again(wait_seconds);
     return;
   }
   const bool same_refused = step.memory.refusals > 0 && step.memory.refused_template == hash;
   if (const double refused_seconds = step.memory.refused_until_seconds - world.now_seconds;
       same_refused && refused_seconds > 0) {
-    look_again(step, refused_seconds);
+    step.look_again(refused_seconds);
     return;
   }
   const DataWorkerPool pool(*world.pool);
@@ -256,75 +169,11 @@ void roll_out(PoolStep& step, const PoolWorld& world, const Workers& workers) {
   }
 }
 
-// Every pod that starts changes the counts, and a status costs the API server as much as a pod (bench/scale). So the
-// status reports the way to the wanted number now and then, and the arrival at once. Both come after the pods of all
-// pools. A report does not wait while pods are asked for: the server may refuse them again and again.
-void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> status, bool arrived) {
-  if (!status) return;
-  std::optional<double>& since_seconds = step.memory.unreported_since_seconds;
-  const bool pods_first = !step.actions.empty() || world.busy_seconds > 0;
-  if (pods_first && !since_seconds) since_seconds = world.now_seconds;
-  if (since_seconds) {
-    const double waited_seconds = world.now_seconds - *since_seconds;
-    const double wait_seconds = std::max(arrived ? 0 : kReportSeconds - waited_seconds,
-                                         report_wait_seconds(waited_seconds, world.busy_seconds));
-    if (wait_seconds > 0) return look_again(step, wait_seconds);
-  }
-  if (arrived)
-    since_seconds.reset();
-  else
-    since_seconds = world.now_seconds;
-  step.status = std::move(status);
-}
-
-// Null where it is so already.
-std::optional<kube::Action> write_status(const DataWorkerPool& pool, json status, const Condition& condition,
-                                         const std::string& now) {
-  status["observedGeneration"] = pool.generation();
-  status["conditions"] = render_conditions({condition}, pool.conditions(), pool.generation(), now);
-  if (status == pool.status()) return std::nullopt;
-  kube::Action action{kube::Verb::kApplyStatus,
-                      kube::kDataWorkerPools,
-                      pool.key(),
-                      {{"status", std::move(status)}},
-                      std::string(kOperatorManager)};
-  action.uid = pool.uid();
-  action.version = pool.resource_version();  // never over what has been said since
-  return action;
-}
-
-std::optional<kube::Action> status_action(const PoolWorld& world, const Workers& workers, std::int64_t desired,
-                                          const std::optional<Refusal>& blocked) {
-  const DataWorkerPool pool(*world.pool);
-  const auto live = static_cast<std::int64_t>(workers.live.size());
-  const bool ready = workers.ready == desired && live == desired;
-  const std::string count = std::to_string(workers.ready) + " of " + std::to_string(desired) + " workers are ready";
-  Condition condition{"Ready", ready ? Truth::kTrue : Truth::kFalse, ready ? "AllReady" : kScaling, count};
-  if (!ready && blocked) {
-    condition.reason = blocked->reason;
-    condition.message = count + ": " + blocked->message;
-  }
-  json status = {{"replicas", live},
-                 {"readyReplicas", workers.ready},
-                 {"selector", std::string(kJobLabel) + "=" + pool.job() + "," + std::string(kComponentLabel) + "=" +
-                                  std::string(kWorkerComponent)}};
-  return write_status(pool, std::move(status), condition, world.now);
-}
-
 }  // namespace
 
-double report_wait_seconds(double waited_seconds, double busy_seconds) {
-  const bool many = busy_seconds >= kManyWaitSeconds;
-  return std::min(busy_seconds, (many ? kReportsWaitAtMostSeconds : busy_seconds) - waited_seconds);
-}
-
-PoolStep refuse_pool(const PoolWorld& world, const PoolMemory& memory, const Refusal& refusal) {
-  const DataWorkerPool pool(*world.pool);
-  PoolStep step;
-  step.memory = memory;
-  step.status = write_status(pool, pool.status().is_object() ? pool.status() : json::object(),
-                             {"Ready", Truth::kFalse, refusal.reason, refusal.message}, world.now);
-  return step;
+void PoolStep::look_again(double wait_seconds) {
+  const std::chrono::milliseconds wait(static_cast<std::int64_t>(wait_seconds * 1000) + 1);
+  again_after = std::min(again_after.value_or(wait), wait);
 }
 
 PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
@@ -356,20 +205,20 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   if (settled) step.memory.hindered.reset();
   if (!usable.ok()) step.memory.refused = Refusal{kSpecRefused, usable.error().message()};
 
-  // 1. What ended by itself makes room; its replacement is delayed the more, the more often that happens.
+  // 1. Workers that ended by themselves make room. Their replacement waits longer each time that this happens.
   if (settled && world.now_seconds >= step.memory.replace_not_before_seconds) step.memory.failures = 0;
   replace_ended(step, world, workers);
-  // 2. One of: more, fewer, newer.
+  // 2. One of three: more workers, fewer workers, newer workers.
   if (count < desired && usable.ok())
     scale_out(step, world, workers, desired - count, hash);
   else if (count > desired)
     scale_in(step, world, workers.live, count - desired);
   else if (settled && usable.ok() && step.memory.deleting_until.empty())
     roll_out(step, world, workers);
-  // 3. What was seen, not what was just asked for: the next event brings the rest.
+  // 3. The status tells of workers that are seen, not of those just asked for: the next event brings the rest.
   std::optional<Refusal> blocked = step.memory.refused ? step.memory.refused : step.memory.hindered;
   if (!blocked) blocked = wait_at_gate(workers);
-  report(step, world, status_action(world, workers, desired, blocked), settled || blocked);
+  report(step, world, pool_status(world, workers, desired, blocked), settled || blocked);
 
   const bool waiting = creating > 0 || !step.actions.empty() || !step.memory.deleting_until.empty();
   if (waiting && !step.again_after) step.again_after = std::chrono::seconds(static_cast<int>(kInFlightSeconds) + 1);

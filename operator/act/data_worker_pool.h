@@ -21,9 +21,9 @@
 
 namespace sluice::act {
 
-// How much longer a status waits that has waited for `waited_seconds`, while urgent writes take the API server
-// `busy_seconds`. Where these take a second or more, the status waits for the last of them, a minute at most, and looks
-// again in between. By its own time only it would come when half of the pods are written.
+// The rest of a status's wait, after `waited_seconds` of it, while urgent writes take the API server `busy_seconds`. If
+// these take a second or more, the status waits for the last of them, a minute at most, and looks again in between.
+// Without that, the status would come when half of the pods are written.
 double report_wait_seconds(double waited_seconds, double busy_seconds);
 
 struct PoolWorld {
@@ -33,10 +33,10 @@ struct PoolWorld {
   std::vector<kube::ObjectPointer> pods;
   // Names of pods to give up first, from the scheduler's plan. May be empty or out of date.
   std::vector<std::string> victims;
-  // Of a clock that only goes forward, from whenever: were it the wall clock, its next correction would be a pause.
+  // Of a clock that only goes forward. A correction of the wall clock would be a pause.
   double now_seconds = 0;
   std::string now;  // the wall clock, RFC 3339
-  // How long there are more urgent writes than a status; 0: there are none.
+  // The time until all writes that are more urgent than a status are done; 0: there are none.
   double busy_seconds = 0;
 };
 
@@ -56,9 +56,9 @@ struct PoolMemory {
   int failures = 0;                              // how often pods ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
   std::map<std::string, double> hindered_since;  // pod uid -> since when it cannot start
-  // Why the last worker that was given up could not start. Until all are ready.
+  // The hindrance of the last worker that was given up. It is forgotten when all workers are ready.
   std::optional<Refusal> hindered;
-  // Why a worker could not be made the last time that one was asked for, where a person must act.
+  // The API server's refusal of the last worker, if a person must act.
   std::optional<Refusal> refused;
   int refusals = 0;  // in a row
   double refused_until_seconds = 0;
@@ -77,10 +77,12 @@ struct PoolStep {
   std::vector<kube::Event> events;  // for after the pods' actions have succeeded
   PoolMemory memory;                // if all actions succeed; see forget_failed
   std::optional<std::chrono::milliseconds> again_after;
+
+  void look_again(double wait_seconds);  // or earlier, as has been asked for before
 };
 
-// A pool that no TrainingJob controls is not obeyed. An invalid template makes no worker. Its status says
-// so.
+// A pool that no TrainingJob controls gets no worker, and a pool with an invalid template gets no new one. The status
+// of the pool says so.
 PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory);
 
 // The step of a pool that is not usable: nothing but its condition Ready, which is False.

@@ -2,46 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operator/api/labels.h"
-#include "operator/api/names.h"
-#include "operator/api/object.h"
-
 namespace sluice::act {
 
-using namespace api;
 using nlohmann::json;
-
-void set_labels(json& metadata, std::string_view job, std::string_view component) {
-  json& labels = metadata["labels"];
-  if (!labels.is_object()) labels = json::object();
-  labels[std::string(kJobLabel)] = job;
-  labels[std::string(kComponentLabel)] = component;
-  labels[std::string(kManagedByLabel)] = kOperatorManager;
-  labels[std::string(kPartOfLabel)] = kPartOf;
-}
-
-void set_scraped(json& metadata, int port) {
-  json& annotations = metadata["annotations"];
-  if (!annotations.is_object()) annotations = json::object();
-  // A user's path or scheme, for metrics at another port, would be asked of ours.
-  const std::string_view domain = kScrapeAnnotation.substr(0, kScrapeAnnotation.find('/') + 1);
-  for (auto each = annotations.begin(); each != annotations.end();)
-    each = each.key().starts_with(domain) ? annotations.erase(each) : std::next(each);
-  annotations[std::string(kScrapeAnnotation)] = "true";
-  annotations[std::string(kScrapePortAnnotation)] = std::to_string(port);
-}
-
-json child_metadata(const Object& owner, std::string_view api_version, std::string_view kind, std::string_view name,
-                    std::string_view job, std::string_view component) {
-  json metadata = {{"name", name}, {"namespace", owner.name_space()}};
-  set_labels(metadata, job, component);
-  metadata["ownerReferences"] = json::array({{{"apiVersion", api_version},
-                                              {"kind", kind},
-                                              {"name", owner.name()},
-                                              {"uid", owner.uid()},
-                                              {"controller", true}}});
-  return metadata;
-}
 
 bool holds(const json& observed, const json& desired) {
   if (desired.is_object()) {

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "operator/api/container_draft.h"
 #include "operator/api/object.h"
+#include "operator/api/pod_spec_draft.h"
 #include "operator/config.h"
 
 namespace sluice::act {
@@ -19,11 +21,11 @@ nlohmann::json bundle_container(const nlohmann::json& trainer_pod, const nlohman
                                 const control::Config& config);
 
 // Adds the configured pull secrets of the Sluice image to those of a pod spec.
-void add_pull_secrets(nlohmann::json& pod_spec, const control::Config& config);
+void add_pull_secrets(api::PodSpecDraft& pod, const control::Config& config);
 
 // ["/opt/sluice/lib/ld-linux-x86-64.so.2", "--library-path", ..., "/opt/sluice/bin/<program>"]: the bundle brings its
 // own loader and libraries, so the user's image needs neither.
-nlohmann::json bundle_command(std::string_view program);
+std::vector<std::string> bundle_command(std::string_view program);
 
 // The ports of a Sluice program; never those that the user's containers declare. kube-scheduler puts no two pods with
 // the same ports on the network of one node. So with hostNetwork they depend on the job, and trainers of different jobs
@@ -34,26 +36,17 @@ struct ExecutorPorts {
 };
 ExecutorPorts executor_ports(const nlohmann::json& pod_spec, const api::Object& training_job);
 
-// A container that runs a Sluice program in the trainer's image, as the trainer's user. It has the trainer's
+// Makes `container` one that runs a Sluice program in the trainer's image, as the trainer's user. It has the trainer's
 // environment (but for LD_PRELOAD) and volumes, a writable /tmp, the bundle and the TLS identity. Volumes are read-only
-// but for /dev/shm and those above Sluice's own directories. The caller adds command, args, resources, probes and
-// ports.
-nlohmann::json executor_container(std::string_view name, const nlohmann::json& trainer_container, ExecutorPorts ports);
+// but for /dev/shm and those above Sluice's own directories. The caller adds command, arguments, resources, probes and
+// further ports.
+void begin_executor(api::ContainerDraft& container, std::string_view name, const nlohmann::json& trainer_container,
+                    ExecutorPorts ports);
 
-// The trainer container's security context, hardened as Pod Security "restricted" demands. A right that the user's
-// container lacks, Sluice's lacks, too: a pod that passes "restricted" still does.
-nlohmann::json hardened_security_context(const nlohmann::json& trainer_container);
-
-// `env` with the variables set, replacing entries of the same name. Values may refer to earlier entries as $(NAME).
-void set_variable(nlohmann::json& env, std::string_view name, std::string_view value);
-
-// Puts /opt/sluice/python before the container's own PYTHONPATH, if its env or its envFrom has one.
-void prepend_python_path(nlohmann::json& container);
+// Puts /opt/sluice/python before the container's own PYTHONPATH.
+void prepend_python_path(api::ContainerDraft& container);
 
 // Bundle, TLS and /tmp. The Secret is the job's.
-std::vector<nlohmann::json> executor_volumes(std::string_view job);
-
-nlohmann::json volume_mount(std::string_view volume, std::string_view path, bool read_only);
-nlohmann::json http_probe(std::string_view path, int period_seconds, int failure_threshold);
+void add_executor_volumes(api::PodSpecDraft& pod, std::string_view job);
 
 }  // namespace sluice::act

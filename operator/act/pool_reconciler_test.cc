@@ -1,5 +1,5 @@
 // The impure shell around a pool's step, against the in-memory cluster.
-#include "operator/act/reconcilers.h"
+#include "operator/act/pool_reconciler.h"
 
 #include <condition_variable>
 #include <mutex>

@@ -8,6 +8,7 @@
 #include "operator/api/data_worker_pool.h"
 #include "operator/api/gang_restart.h"
 #include "operator/api/names.h"
+#include "operator/api/status_draft.h"
 #include "operator/api/trainer_data.h"
 #include "operator/api/trainer_job.h"
 #include "operator/api/training_job.h"
@@ -20,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-// How long a job may be unmeasured before people are told: one that has been measured, and one that still starts.
+// The time without a measurement after which people are told: of a job that has been measured, and of one that starts.
 constexpr double kMetricsGraceSeconds = 20;
 constexpr double kFirstMetricsGraceSeconds = 300;
 
@@ -51,7 +52,7 @@ Trainer view_trainer(const TrainingJobWorld& world) {
   trainer.suspended = training_job.suspended();
   trainer.restarts = training_job.restarts();
   trainer.backoff_limit = training_job.backoff_limit();
-  // What was once written stays true, should the Job be cleaned away.
+  // An end that the status tells of stays true when the Job is cleaned away.
   trainer.succeeded = training_job.succeeded();
   trainer.failed = training_job.failed();
   if (!world.job) return trainer;
@@ -154,7 +155,7 @@ Condition data_bound_condition(const Trainer& trainer, const std::string& bottle
           bottleneck, ""};
 }
 
-// What keeps the pool from its number of workers, other than time.
+// The obstacle between the pool and its number of workers, if time alone does not pass it.
 Condition blocked_condition(const Trainer& trainer, const TrainingJobWorld& world) {
   const TrainingJob training_job(*world.training_job);
   std::string data = data_only_in_trainer(training_job);
@@ -197,17 +198,16 @@ void add_transitions(std::vector<kube::Event>& events, const TrainingJob& traini
   }
 }
 
-json worker_counts(const TrainingJobWorld& world, const decide::JobDecision* decision, bool over) {
+void set_workers(TrainingJobStatusDraft& status, const TrainingJobWorld& world, const decide::JobDecision* decision,
+                 bool over) {
   const json none;
   const DataWorkerPool pool(world.pool ? *world.pool : none);
-  json workers = {{"desired", pool.replicas()}, {"ready", pool.ready_replicas()}};
+  std::optional<std::int64_t> recommended = TrainingJob(*world.training_job).recommended_workers();
   if (over)
-    workers["recommended"] = 0;
+    recommended = 0;
   else if (decision != nullptr)
-    workers["recommended"] = decision->plan.recommended;
-  else if (const auto before = TrainingJob(*world.training_job).recommended_workers())
-    workers["recommended"] = *before;
-  return workers;
+    recommended = decision->plan.recommended;
+  status.set_workers(pool.replicas(), pool.ready_replicas(), recommended);
 }
 
 }  // namespace
@@ -220,29 +220,24 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
   if (decision != nullptr && decision->job_uid != training_job.uid()) decision = nullptr;
 
   const Trainer trainer = view_trainer(world);
-  const json& before = training_job.status();
-  json status = json::object();
-  status["observedGeneration"] = training_job.generation();
-  status["workers"] = worker_counts(world, decision, trainer.over());
-  if (trainer.restarts > 0) status["restarts"] = trainer.restarts;
-  render_observed(status, before, trainer.over() ? nullptr : decision);
+  TrainingJobStatusDraft status(training_job);
+  set_workers(status, world, decision, trainer.over());
+  if (trainer.restarts > 0) status.set_restarts(trainer.restarts);
+  render_observed(status, trainer.over() ? nullptr : decision);
   if (trainer.over())
-    status["explanation"] = std::string("The trainer has ") + (trainer.succeeded ? "succeeded" : "failed") +
-                            "; it needs no more data workers.";
+    status.set_explanation(std::string("The trainer has ") + (trainer.succeeded ? "succeeded" : "failed") +
+                           "; it needs no more data workers.");
 
   std::vector<Condition> conditions = {
       ready_condition(trainer, child_error, find_condition(training_job.conditions(), "Ready").message)};
   for (Condition& condition : outcome_conditions(trainer, training_job)) conditions.push_back(std::move(condition));
   conditions.push_back(metrics_condition(trainer, decision));
-  conditions.push_back(data_bound_condition(trainer, text_member(status, "bottleneck")));
+  conditions.push_back(data_bound_condition(trainer, status.bottleneck()));
   conditions.push_back(blocked_condition(trainer, world));
-  status["conditions"] = render_conditions(conditions, training_job.conditions(), training_job.generation(), now);
-  if (status == before) return step;
+  status.set_conditions(conditions, now);
+  if (!status.is_news()) return step;
 
-  kube::Action action{kube::Verb::kApplyStatus,
-                      kube::kTrainingJobs,
-                      training_job.key(),
-                      {{"status", std::move(status)}},
+  kube::Action action{kube::Verb::kApplyStatus, kube::kTrainingJobs, training_job.key(), status.body(),
                       std::string(kOperatorManager)};
   action.uid = training_job.uid();
   // The statement holds for the objects as seen, not for later writes (a new leader's, too).

@@ -22,8 +22,8 @@ struct StatusStep {
   bool urgent = false;              // it is the first status, or a condition turns
 };
 
-// `decision`: the last one for this job, null if none. `child_error`: why the children could not be brought to what the
-// spec says, null if they could. `now`: RFC 3339, seconds, UTC.
+// `decision`: the last one for this job; null: none. `child_error`: the error in bringing the children to the state of
+// the spec; null: none. `now`: RFC 3339, seconds, UTC.
 StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDecision* decision,
                             const Error* child_error, std::string_view now);
 

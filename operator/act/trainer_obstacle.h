@@ -15,9 +15,9 @@ namespace sluice::act {
 // trainer's Jobs.
 std::string trainer_obstacle(const api::TrainerJob& job, const std::vector<kube::ObjectPointer>& pods);
 
-// `text` and the obstacle (empty: none). `before`, which was written last, is kept while it differs only in the numbers
-// of the obstacle: kube-scheduler counts the nodes anew with each change in the cluster, and each job that waits would
-// be written each time.
+// `text` and the obstacle (empty: none). `before` is the text that was written last. It is kept while only the numbers
+// of the obstacle differ: kube-scheduler counts the nodes anew with each change in the cluster. Else the status of each
+// job that waits would be written each time.
 std::string with_obstacle(const std::string& text, const std::string& obstacle, const std::string& before);
 
 }  // namespace sluice::act

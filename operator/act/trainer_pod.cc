@@ -1,6 +1,8 @@
 #include "operator/act/trainer_pod.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "operator/act/objects.h"
 #include "operator/act/pod_parts.h"
@@ -22,110 +24,96 @@ namespace {
 // Limits of the pod as a whole (KEP-2837) bound each container. A larger one of its own keeps the container from
 // starting where nodes have cgroup v1: the kernel refuses a quota above that of the pod.
 json bounded_by_pod(json container, const json& pod_spec) {
-  const json& of_pod = member(member(pod_spec, "resources"), "limits");
-  json& limits = container["resources"]["limits"];
-  if (of_pod.is_object())
-    for (const auto& [resource, limit] : of_pod.items()) limits.erase(resource);
+  ContainerDraft(container).leave_limits_to(PodSpec(pod_spec).limits());
   return container;
 }
 
-Result<json> feeder_arguments(const TrainingJob& training_job, FeederRole role, ExecutorPorts ports) {
+Result<std::vector<std::string>> feeder_arguments(const TrainingJob& training_job, FeederRole role,
+                                                  ExecutorPorts ports) {
   const std::string job = training_job.name();
   const std::string name_space = training_job.name_space();
   SLUICE_TRY(const std::int64_t arena, training_job.arena_bytes());
-  json arguments = json::array(
-      {"--socket", kSocketPath, "--job", job, "--namespace", name_space, "--metrics-address",
-       "0.0.0.0:" + std::to_string(ports.metrics), "--probes-address", "0.0.0.0:" + std::to_string(ports.probes),
-       "--tls-dir", kTlsPath, "--python-path", kBundlePythonPath, "--arena-bytes", std::to_string(arena),
-       // With placement Local, too: it may be set to another one while the trainer runs.
-       "--workers", service_name(job) + "." + name_space + ".svc:" + std::to_string(kWorkerPort)});
-  if (role == FeederRole::kBridges) {
-    arguments.push_back("--threads");
-    arguments.push_back("1");
-  }
+  std::vector<std::string> arguments = {
+      "--socket", std::string(kSocketPath), "--job", job, "--namespace", name_space, "--metrics-address",
+      "0.0.0.0:" + std::to_string(ports.metrics), "--probes-address", "0.0.0.0:" + std::to_string(ports.probes),
+      "--tls-dir", std::string(kTlsPath), "--python-path", std::string(kBundlePythonPath), "--arena-bytes",
+      std::to_string(arena),
+      // With placement Local, too: it may be set to another one while the trainer runs.
+      "--workers", service_name(job) + "." + name_space + ".svc:" + std::to_string(kWorkerPort)};
+  if (role == FeederRole::kBridges) arguments.insert(arguments.end(), {"--threads", "1"});
   return arguments;
 }
 
 // Where an init container has put files into the volume that the trainer has at /tmp, the feeder has that one there.
-void share_filled_temporary_volume(const json& trainer_pod, const json& trainer_container, json& feeder) {
+void share_filled_temporary_volume(const json& trainer_pod, const json& trainer_container, ContainerDraft& feeder) {
   for (const json& mount : Container(trainer_container).volume_mounts()) {
-    if (tidy_path(text_member(mount, "mountPath")) != kTemporaryPath) continue;
+    if (tidy_path(VolumeMount(mount).path()) != kTemporaryPath) continue;
     for (const json& init : PodSpec(trainer_pod).init_containers())
-      if (Container(init).mounts(text_member(mount, "name")))
-        for (json& own : feeder["volumeMounts"])
-          if (text_member(own, "mountPath") == kTemporaryPath) own = mount;
+      if (Container(init).mounts(VolumeMount(mount).volume())) feeder.replace_mounts_at(kTemporaryPath, mount);
   }
 }
 
 Result<json> feeder_container(const TrainingJob& training_job, const json& trainer_pod, const json& trainer_container,
                               FeederRole role, ExecutorPorts ports) {
-  json container = executor_container(kFeederContainer, trainer_container, ports);
-  share_filled_temporary_volume(trainer_pod, trainer_container, container);
-  container["restartPolicy"] = "Always";  // a native sidecar
-  container["command"] = bundle_command("sluice-feeder");
-  SLUICE_TRY(container["args"], feeder_arguments(training_job, role, ports));
-  container["volumeMounts"].push_back(volume_mount(kSocketVolume, kSocketDirectory, false));
-  if (const json& resources = training_job.feeder_resources(); resources.is_object())
-    container["resources"] = resources;
+  json container;
+  ContainerDraft feeder(container);
+  begin_executor(feeder, kFeederContainer, trainer_container, ports);
+  share_filled_temporary_volume(trainer_pod, trainer_container, feeder);
+  feeder.run_as_sidecar();
+  feeder.set_command(bundle_command("sluice-feeder"));
+  SLUICE_TRY(const auto arguments, feeder_arguments(training_job, role, ports));
+  feeder.set_arguments(arguments);
+  feeder.mount(kSocketVolume, kSocketDirectory, false);
+  if (const json& resources = training_job.feeder_resources(); resources.is_object()) feeder.set_resources(resources);
   // No startup probe: the kubelet would start the trainer 1.8 s later. The client waits for the socket, and a feeder
   // that cannot start does not stop the trainer.
   return container;
 }
 
-void connect_trainer(json& container, const TrainingJob& training_job) {
-  prepend_python_path(container);
-  json& env = container["env"];
-  set_variable(env, "SLUICE_FEEDER_SOCKET", kSocketPath);
-  set_variable(env, "SLUICE_JOB", training_job.name());
-  set_variable(env, "SLUICE_NAMESPACE", training_job.name_space());
-  json& mounts = container["volumeMounts"];
-  if (!mounts.is_array()) mounts = json::array();
-  mounts.push_back(volume_mount(kBundleVolume, kBundlePath, true));
-  mounts.push_back(volume_mount(kSocketVolume, kSocketDirectory, false));
+void connect_trainer(ContainerDraft trainer, const TrainingJob& training_job) {
+  prepend_python_path(trainer);
+  trainer.set_variable("SLUICE_FEEDER_SOCKET", kSocketPath);
+  trainer.set_variable("SLUICE_JOB", training_job.name());
+  trainer.set_variable("SLUICE_NAMESPACE", training_job.name_space());
+  trainer.mount(kBundleVolume, kBundlePath, true);
+  trainer.mount(kSocketVolume, kSocketDirectory, false);
 }
 
-void append(json& object, const char* list, json item) {
-  json& target = object[list];
-  if (!target.is_array()) target = json::array();
-  target.push_back(std::move(item));
+// With the default policy (which templates that were exported spell out) a pod on the node's network asks the node's
+// name server, which knows no Service.
+bool asks_node_for_names(const PodSpec& pod) {
+  const std::string policy = pod.dns_policy();
+  return pod.on_host_network() && (policy.empty() || policy == "ClusterFirst");
 }
 
 }  // namespace
 
 Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole role, const Config& config) {
-  json pod = without_nulls(training_job.trainer_template());
-  json& spec = pod["spec"];
-  json& metadata = pod["metadata"];
-  if (!metadata.is_object()) metadata = json::object();
-  set_labels(metadata, training_job.name(), kTrainerComponent);
+  const json said = without_nulls(training_job.trainer_template());  // by the user
+  PodTemplateDraft draft(said);
+  MetadataDraft metadata = draft.metadata();
+  metadata.set_sluice_labels(training_job.name(), kTrainerComponent);
+  PodSpecDraft pod = draft.pod();
   // Of a gang the first failure is the last in either case, and with OnFailure the Job controller takes a restart of
   // the feeder for one.
-  if (PodSpec(spec).restart_policy().empty() || training_job.is_gang()) spec["restartPolicy"] = "Never";
-  const std::size_t index = training_job.training_container_index();
+  const json& trainer_pod = pod_of_template(said);
+  if (PodSpec(trainer_pod).restart_policy().empty() || training_job.is_gang()) pod.set_restart_policy("Never");
   const bool is_alone = training_job.trainer_replicas() == 1;
-  if (role == FeederRole::kNone) {
-    if (!is_alone) add_rendezvous(spec, spec["containers"][index], training_job);
-    return pod;
-  }
+  if (role != FeederRole::kNone) connect_trainer(pod.container(training_job.training_container_index()), training_job);
+  if (!is_alone) add_rendezvous(pod, training_job);
+  if (role == FeederRole::kNone) return draft.take();
 
-  const json trainer_container = spec["containers"][index];  // as the user wrote it
-  const json trainer_pod = spec;
+  const json& trainer_container = PodSpec(trainer_pod).containers()[training_job.training_container_index()];
   const ExecutorPorts ports = executor_ports(trainer_pod, training_job);
-  connect_trainer(spec["containers"][index], training_job);
-  if (!is_alone) add_rendezvous(spec, spec["containers"][index], training_job);
-  append(spec, "initContainers", bounded_by_pod(bundle_container(trainer_pod, trainer_container, config), trainer_pod));
+  pod.add_init_container(bounded_by_pod(bundle_container(trainer_pod, trainer_container, config), trainer_pod));
   SLUICE_TRY(json feeder, feeder_container(training_job, trainer_pod, trainer_container, role, ports));
-  append(spec, "initContainers", std::move(feeder));
-  add_pull_secrets(spec, config);
-  for (json& volume : executor_volumes(training_job.name())) append(spec, "volumes", std::move(volume));
-  append(spec, "volumes", {{"name", kSocketVolume}, {"emptyDir", json::object()}});
-  // With the default policy (which templates that were exported spell out) a pod on the node's network asks the node's
-  // name server, which knows no Service.
-  const std::string dns_policy = text_member(trainer_pod, "dnsPolicy");
-  if (member(trainer_pod, "hostNetwork") == true && (dns_policy.empty() || dns_policy == "ClusterFirst"))
-    spec["dnsPolicy"] = "ClusterFirstWithHostNet";
-  set_scraped(metadata, ports.metrics);
-  return pod;
+  pod.add_init_container(std::move(feeder));
+  add_pull_secrets(pod, config);
+  add_executor_volumes(pod, training_job.name());
+  pod.add_empty_volume(kSocketVolume);
+  if (asks_node_for_names(PodSpec(trainer_pod))) pod.resolve_services_on_host_network();
+  metadata.set_scraped(ports.metrics);
+  return draft.take();
 }
 
 }  // namespace sluice::act

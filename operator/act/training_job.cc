@@ -9,11 +9,11 @@
 #include "operator/act/worker_network_policy.h"
 #include "operator/act/worker_pod.h"
 #include "operator/api/data_worker_pool.h"
-#include "operator/api/fingerprint.h"
 #include "operator/api/gang_restart.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/service_draft.h"
 #include "operator/api/tls_secret.h"
 #include "operator/api/trainer_job.h"
 #include "operator/api/training_job.h"
@@ -27,21 +27,26 @@ using nlohmann::json;
 
 namespace {
 
-json job_child_metadata(const TrainingJob& training_job, const std::string& name, std::string_view component) {
-  return child_metadata(training_job, kApiVersion, kTrainingJobKind, name, training_job.name(), component);
+// Every child has the labels of its job, and goes when the job goes.
+template <class Draft>
+Draft child_of(const TrainingJob& training_job, Draft draft, std::string_view component) {
+  draft.metadata().set_sluice_labels(training_job.name(), component);
+  draft.metadata().set_controller(training_job, kube::kTrainingJobs);
+  return draft;
 }
 
-kube::Action write(kube::Verb verb, const kube::Resource& resource, json body) {
-  kube::Action action{verb, resource, kube::key_of(body), json(), std::string(kOperatorManager)};
-  body["apiVersion"] = resource.api_version();
-  body["kind"] = resource.kind;
-  action.body = std::move(body);
-  return action;
+kube::Action write(kube::Verb verb, const ObjectDraft& draft) {
+  return {verb, draft.resource(), draft.key(), draft.complete(), std::string(kOperatorManager)};
 }
 
-kube::Action write_again(const json& existing, const kube::Resource& resource, json body) {
-  kube::Action action = write(kube::Verb::kApply, resource, std::move(body));
-  action.uid = Object(existing).uid();
+// None if the object that is `seen` says all of the draft. An object that is not seen is created, not applied: a
+// stranger's of this name, which we do not watch, must not be taken over.
+std::optional<kube::Action> write_child(const kube::ObjectPointer& seen, const ObjectDraft& draft,
+                                        kube::Verb first = kube::Verb::kCreate) {
+  if (!seen) return write(first, draft);
+  if (holds(*seen, draft.body())) return std::nullopt;
+  kube::Action action = write(kube::Verb::kApply, draft);
+  action.uid = Object(*seen).uid();
   return action;
 }
 
@@ -54,27 +59,14 @@ Result<void> check_owner(const TrainingJob& training_job, const kube::ObjectPoin
                    " exists and belongs to another owner; delete it or rename the TrainingJob");
 }
 
-TlsEntries entries_of(const TlsSecret& secret) {
-  return {secret.text(kAuthoritiesEntry), secret.text(kCertificateEntry), secret.text(kPrivateKeyEntry),
-          secret.text(kNextCertificateEntry), secret.text(kNextPrivateKeyEntry)};
-}
-
-// Entries without text are taken out. A Secret that is immutable, as earlier versions made them for ten years, stays.
+// A Secret that is immutable, as earlier versions made them for ten years, stays.
 Result<std::optional<kube::Action>> rotation_action(const TrainingJobWorld& world, const std::string& job,
                                                     const IdentitySource& make_identity) {
   const TlsSecret secret(*world.secret);
   if (secret.immutable() || world.now < world.secret_rotates_at) return std::optional<kube::Action>();
-  SLUICE_TRY(const auto entries, rotate(entries_of(secret), job, world.now, make_identity));
+  SLUICE_TRY(const auto entries, rotate(secret.entries(), job, world.now, make_identity));
   if (!entries) return std::optional<kube::Action>();
-  json body = json::object();
-  const std::pair<std::string_view, const std::string*> texts[] = {{kAuthoritiesEntry, &entries->authorities},
-                                                                   {kCertificateEntry, &entries->certificate},
-                                                                   {kPrivateKeyEntry, &entries->private_key},
-                                                                   {kNextCertificateEntry, &entries->next_certificate},
-                                                                   {kNextPrivateKeyEntry, &entries->next_private_key}};
-  for (const auto& [entry, text] : texts)
-    text->empty() ? body["data"][std::string(entry)] = nullptr : body["stringData"][std::string(entry)] = *text;
-  kube::Action action{kube::Verb::kMergePatch, kube::kSecrets, secret.key(), std::move(body),
+  kube::Action action{kube::Verb::kMergePatch, kube::kSecrets, secret.key(), patch_of(*entries),
                       std::string(kOperatorManager)};
   action.uid = secret.uid();
   action.version = secret.resource_version();
@@ -85,34 +77,24 @@ Result<std::optional<kube::Action>> secret_action(const TrainingJobWorld& world,
   const TrainingJob training_job(*world.training_job);
   const std::string job = training_job.name();
   if (world.secret) return rotation_action(world, job, make_identity);
-  json body = {{"metadata", job_child_metadata(training_job, secret_name(job), kTrainerComponent)},
-               {"type", kTlsSecretType}};
+  TlsSecretDraft secret =
+      child_of(training_job, TlsSecretDraft(training_job.name_space(), secret_name(job)), kTrainerComponent);
   if (world.lost_secret) {
-    body["data"] = member(*world.lost_secret, "data");
-    return std::optional(write(kube::Verb::kCreate, kube::kSecrets, std::move(body)));
+    secret.restore_entries(TlsSecret(*world.lost_secret));
+  } else {
+    SLUICE_TRY(const TlsIdentity identity, make_identity(job));
+    secret.set_entries({identity.authority_certificate, identity.certificate, identity.private_key, "", ""});
   }
-  SLUICE_TRY(const TlsIdentity identity, make_identity(job));
-  body["stringData"] = {{std::string(kAuthoritiesEntry), identity.authority_certificate},
-                        {std::string(kCertificateEntry), identity.certificate},
-                        {std::string(kPrivateKeyEntry), identity.private_key}};
-  return std::optional(write(kube::Verb::kCreate, kube::kSecrets, std::move(body)));
+  return std::optional(write(kube::Verb::kCreate, secret));
 }
 
-// Fields that are at their defaults are left out: the API server drops some, and they would never compare equal.
-json workers_service_spec(const std::string& job) {
-  return {{"clusterIP", "None"},
-          {"selector", {{std::string(kJobLabel), job}, {std::string(kComponentLabel), kWorkerComponent}}},
-          {"ports",
-           {{{"name", "grpc"}, {"port", kWorkerPort}, {"targetPort", "grpc"}, {"protocol", "TCP"}},
-            {{"name", "metrics"}, {"port", kMetricsPort}, {"targetPort", "metrics"}, {"protocol", "TCP"}}}}};
-}
-
-std::optional<kube::Action> service_action(const kube::ObjectPointer& service, json metadata, json spec) {
-  json body = {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
-  // Created, not applied: a stranger's Service of this name, which we do not watch, must not be taken over.
-  if (!service) return write(kube::Verb::kCreate, kube::kServices, std::move(body));
-  if (holds(*service, body)) return std::nullopt;
-  return write_again(*service, kube::kServices, std::move(body));
+ServiceDraft workers_service(const TrainingJob& training_job) {
+  const std::string job = training_job.name();
+  ServiceDraft service(training_job.name_space(), service_name(job));
+  service.select_pods_of(job, kWorkerComponent);
+  service.add_port("grpc", kWorkerPort, "grpc");
+  service.add_port("metrics", kMetricsPort, "metrics");
+  return service;
 }
 
 std::optional<kube::Action> network_policy_action(const TrainingJobWorld& world, bool wanted) {
@@ -123,50 +105,34 @@ std::optional<kube::Action> network_policy_action(const TrainingJobWorld& world,
     return action;
   }
   const TrainingJob training_job(*world.training_job);
-  json body = {
-      {"metadata", job_child_metadata(training_job, network_policy_name(training_job.name()), kWorkerComponent)},
-      {"spec", worker_network_policy_spec(training_job, world.job ? *world.job : json())}};
-  if (!world.network_policy) return write(kube::Verb::kCreate, kNetworkPolicies, std::move(body));
-  if (holds(*world.network_policy, body)) return std::nullopt;
-  return write_again(*world.network_policy, kNetworkPolicies, std::move(body));
+  const json none;
+  return write_child(
+      world.network_policy,
+      child_of(training_job, worker_network_policy(training_job, world.job ? *world.job : none), kWorkerComponent));
 }
 
 std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Config& config) {
   const TrainingJob training_job(*world.training_job);
-  const std::string job = training_job.name();
-  // spec.replicas is absent on purpose: it belongs to the scheduler, or in mode Recommend to the pool's own autoscaler.
-  json pod_template = worker_pod_template(training_job, config);
-  json metadata = job_child_metadata(training_job, job, kWorkerComponent);
-  // A comparison finds what the template says and the pool does not. What was taken out of the spec is found by this.
-  metadata["annotations"][std::string(kAppliedTemplateAnnotation)] = api::fingerprint(pod_template);
-  json body = {{"metadata", std::move(metadata)}, {"spec", {{"jobName", job}, {"template", std::move(pod_template)}}}};
-  if (!world.pool) return write(kube::Verb::kApply, kube::kDataWorkerPools, std::move(body));
-  if (holds(*world.pool, body)) return std::nullopt;
-  return write_again(*world.pool, kube::kDataWorkerPools, std::move(body));
+  DataWorkerPoolDraft pool =
+      child_of(training_job, DataWorkerPoolDraft(training_job.name_space(), training_job.name()), kWorkerComponent);
+  pool.set_worker_template(worker_pod_template(training_job, config));
+  return write_child(world.pool, pool, kube::Verb::kApply);
 }
 
-Result<json> new_job(const TrainingJob& training_job, const TrainingJobView& view, const Config& config) {
+Result<TrainerJobDraft> new_job(const TrainingJob& training_job, const TrainingJobView& view, const Config& config) {
   const bool with_feeder = view.mode != Mode::kOff;
   const FeederRole role = !with_feeder                           ? FeederRole::kNone
                           : view.placement == Placement::kRemote ? FeederRole::kBridges
                                                                  : FeederRole::kMakesBatches;
   SLUICE_TRY(json pod_template, trainer_pod_template(training_job, role, config));
-  json metadata = job_child_metadata(training_job, view.name, kTrainerComponent);
-  metadata["annotations"][std::string(kFeederAnnotation)] = with_feeder ? "true" : "false";
-  metadata["annotations"][std::string(kSuspendAnnotation)] = view.suspend ? "true" : "false";
-  if (view.restarts > 0) metadata["annotations"][std::string(kRestartsAnnotation)] = std::to_string(view.restarts);
-  for (const std::string_view label : kQueueLabels)
-    if (const std::string queue = training_job.label(label); !queue.empty())
-      metadata["labels"][std::string(label)] = queue;
-  json spec = {{"completionMode", "Indexed"},
-               {"completions", view.trainer_replicas},
-               {"parallelism", view.trainer_replicas},
-               {"suspend", view.suspend},
-               {"template", std::move(pod_template)}};
-  for (const char* name : {"backoffLimit", "activeDeadlineSeconds", "podFailurePolicy", "successPolicy"})
-    if (const json& value = training_job.trainer_job_field(name); !value.is_null()) spec[name] = value;
-  if (view.is_gang) spec["backoffLimit"] = 0;  // retries are of the whole gang, each with a Job of its own
-  return json{{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+  TrainerJobDraft job = child_of(training_job, TrainerJobDraft(view.name_space, view.name), kTrainerComponent);
+  job.set_pods(view.trainer_replicas, std::move(pod_template));
+  job.set_feeder(with_feeder);
+  job.set_suspended(view.suspend);
+  job.take_over(training_job);
+  if (view.restarts > 0) job.set_restarts(view.restarts);
+  if (view.is_gang) job.never_retry();  // retries are of the whole gang, each with a Job of its own
+  return job;
 }
 
 // The next Job has the same name, so this one goes first, and all its pods before it: no pod of the next one meets a
@@ -180,16 +146,14 @@ std::optional<kube::Action> restart_action(const TrainingJobWorld& world, const 
   return action;
 }
 
-// Told to the Job when its end is in the TrainingJob's status: a Job that went earlier would be made again.
+// The Job gets its time to live only when the TrainingJob's status tells of its end. A Job that went earlier would be
+// made again.
 std::optional<kube::Action> clean_up_action(const TrainingJobWorld& world) {
-  const json& ttl_seconds = TrainingJob(*world.training_job).trainer_job_field("ttlSecondsAfterFinished");
-  if (!world.job || ttl_seconds.is_null()) return std::nullopt;
+  const json& stays_seconds = TrainingJob(*world.training_job).seconds_from_end_to_removal();
+  if (!world.job || stays_seconds.is_null()) return std::nullopt;
   const TrainerJob job(*world.job);
   if (!job.over() || job.removed_when_over()) return std::nullopt;
-  kube::Action action{kube::Verb::kMergePatch,
-                      kube::kJobs,
-                      job.key(),
-                      {{"spec", {{"ttlSecondsAfterFinished", ttl_seconds}}}},
+  kube::Action action{kube::Verb::kMergePatch, kube::kJobs, job.key(), removal_patch(stays_seconds),
                       std::string(kOperatorManager)};
   action.uid = job.uid();
   return action;
@@ -200,20 +164,15 @@ std::optional<kube::Action> clean_up_action(const TrainingJobWorld& world) {
 Result<std::optional<kube::Action>> job_action(const TrainingJobWorld& world, const TrainingJobView& view,
                                                const Config& config) {
   if (!world.job) {
-    SLUICE_TRY(json body, new_job(TrainingJob(*world.training_job), view, config));
-    return std::optional(write(kube::Verb::kCreate, kube::kJobs, std::move(body)));
+    SLUICE_TRY(const auto draft, new_job(TrainingJob(*world.training_job), view, config));
+    return std::optional(write(kube::Verb::kCreate, draft));
   }
   const TrainerJob job(*world.job);
   if (will_restart(view, job)) return restart_action(world, job, view);
   if (job.over() || job.asked_to_suspend().value_or(job.suspended()) == view.suspend)
     return std::optional<kube::Action>();
-  kube::Action action{
-      kube::Verb::kMergePatch,
-      kube::kJobs,
-      job.key(),
-      {{"metadata", {{"annotations", {{std::string(kSuspendAnnotation), view.suspend ? "true" : "false"}}}}},
-       {"spec", {{"suspend", view.suspend}}}},
-      std::string(kOperatorManager)};
+  kube::Action action{kube::Verb::kMergePatch, kube::kJobs, job.key(), suspension_patch(view.suspend),
+                      std::string(kOperatorManager)};
   action.uid = job.uid();
   return std::optional(std::move(action));
 }
@@ -221,7 +180,7 @@ Result<std::optional<kube::Action>> job_action(const TrainingJobWorld& world, co
 }  // namespace
 
 std::chrono::system_clock::time_point secret_rotates_at(const kube::Json& secret) {
-  return rotates_at(entries_of(TlsSecret(secret)));
+  return rotates_at(TlsSecret(secret).entries());
 }
 
 std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& world) {
@@ -259,29 +218,25 @@ Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& wor
     if (auto clean_up = clean_up_action(world)) actions.push_back(std::move(*clean_up));
   if (view.finished || job_over) return actions;
 
-  // 3. What the pods need, before the pods. Plain PyTorch (mode Off from the start) needs none of it.
+  // 3. The objects that pods need come before the pods. Plain PyTorch (mode Off from the start) needs none of them.
   const bool with_feeder = world.job ? TrainerJob(*world.job).has_feeder().value_or(false) : view.mode != Mode::kOff;
   if (with_feeder) {
     SLUICE_TRY(auto secret, secret_action(world, make_identity));
     if (secret) actions.push_back(std::move(*secret));
-    auto service =
-        service_action(world.service, job_child_metadata(training_job, service_name(view.name), kWorkerComponent),
-                       workers_service_spec(view.name));
-    if (service) actions.push_back(std::move(*service));
+    const ServiceDraft service = child_of(training_job, workers_service(training_job), kWorkerComponent);
+    if (auto action = write_child(world.service, service)) actions.push_back(std::move(*action));
     if (auto pool = pool_action(world, config)) actions.push_back(std::move(*pool));
   }
 
   // 4. The trainer, and before it the names by which its pods find each other.
   if (view.trainer_replicas > 1) {
-    auto service = service_action(world.trainers_service,
-                                  job_child_metadata(training_job, trainers_service_name(view.name), kTrainerComponent),
-                                  trainers_service_spec(training_job));
-    if (service) actions.push_back(std::move(*service));
+    const ServiceDraft service = child_of(training_job, trainers_service(training_job), kTrainerComponent);
+    if (auto action = write_child(world.trainers_service, service)) actions.push_back(std::move(*action));
   }
   SLUICE_TRY(auto job, job_action(world, view, config));
   if (job) actions.push_back(std::move(*job));
 
-  // 5. What is not needed to train.
+  // 5. The NetworkPolicy, which no trainer needs.
   if (auto policy = network_policy_action(world, with_feeder && config.guard_workers))
     actions.push_back(std::move(*policy));
   return actions;

@@ -1,40 +1,26 @@
 #include "operator/act/worker_network_policy.h"
 
-#include <nlohmann/json.hpp>
-
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
-#include "operator/api/object.h"
+#include "operator/api/pod.h"
+#include "operator/api/trainer_job.h"
 
 namespace sluice::act {
 
 using namespace api;
-using nlohmann::json;
 
-namespace {
-
-bool on_host_network(const json& pod_template) { return member(member(pod_template, "spec"), "hostNetwork") == true; }
-
-json pods_of(const std::string& job, std::string_view component) {
-  return {{"matchLabels", {{std::string(kJobLabel), job}, {std::string(kComponentLabel), component}}}};
-}
-
-json tcp_port(int port) { return {{"port", port}, {"protocol", "TCP"}}; }
-
-}  // namespace
-
-json worker_network_policy_spec(const TrainingJob& training_job, const json& trainer_job) {
+NetworkPolicyDraft worker_network_policy(const TrainingJob& training_job, const nlohmann::json& trainer_job) {
   const std::string job = training_job.name();
-  const bool has_pod_address = !on_host_network(training_job.trainer_template()) &&
-                               !on_host_network(member(member(trainer_job, "spec"), "template"));
-  // An empty list is "from all", and is told from a list that was there before.
-  json trainers = json::array();
-  if (has_pod_address) trainers.push_back({{"podSelector", pods_of(job, kTrainerComponent)}});
-  json data = {{"from", std::move(trainers)}, {"ports", json::array({tcp_port(kWorkerPort)})}};
-  json seen_by_all = {{"from", json::array()}, {"ports", json::array({tcp_port(kMetricsPort), tcp_port(kProbesPort)})}};
-  return {{"podSelector", pods_of(job, kWorkerComponent)},
-          {"policyTypes", json::array({"Ingress"})},
-          {"ingress", json::array({std::move(data), std::move(seen_by_all)})}};
+  const bool has_pod_address = !PodSpec(training_job.trainer_pod()).on_host_network() &&
+                               !PodSpec(TrainerJob(trainer_job).pod()).on_host_network();
+  NetworkPolicyDraft policy(training_job.name_space(), network_policy_name(job));
+  policy.protect_pods_of(job, kWorkerComponent);
+  if (has_pod_address)
+    policy.let_in_pods_of(job, kTrainerComponent, {kWorkerPort});
+  else
+    policy.let_in_all({kWorkerPort});
+  policy.let_in_all({kMetricsPort, kProbesPort});
+  return policy;
 }
 
 }  // namespace sluice::act

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/api/fields.h"
+#include "operator/api/fingerprint.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 
@@ -45,5 +46,26 @@ std::vector<SpreadTerm> DataWorkerPool::spread_terms() const {
 }
 std::int64_t DataWorkerPool::ready_replicas() const { return integer_field(object(), "/status/readyReplicas"); }
 std::string DataWorkerPool::planned_workers() const { return annotation(kPlannedWorkersAnnotation); }
+
+DataWorkerPoolDraft::DataWorkerPoolDraft(std::string_view name_space, std::string_view job)
+    : ObjectDraft(kube::kDataWorkerPools, name_space, job) {
+  spec() = {{"jobName", job}};
+}
+
+// A comparison finds what the template says and the pool does not. What was taken out of the template is found by its
+// fingerprint.
+void DataWorkerPoolDraft::set_worker_template(nlohmann::json pod_template) {
+  metadata().set_annotation(kAppliedTemplateAnnotation, fingerprint(pod_template));
+  spec()["template"] = std::move(pod_template);
+}
+
+nlohmann::json planned_workers_patch(std::int64_t workers) {
+  return {{"metadata", {{"annotations", {{std::string(kPlannedWorkersAnnotation), std::to_string(workers)}}}}},
+          {"spec", {{"replicas", workers}}}};
+}
+
+nlohmann::json worker_resources_patch(nlohmann::json resources) {
+  return {{"spec", {{"workerResources", std::move(resources)}}}};
+}
 
 }  // namespace sluice::api

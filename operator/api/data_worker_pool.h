@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "operator/api/node_rules.h"
-#include "operator/api/object.h"
+#include "operator/api/object_draft.h"
 #include "operator/api/spread_term.h"
 #include "operator/api/worker_size.h"
 
@@ -34,5 +34,21 @@ class DataWorkerPool : public Object {
   std::int64_t ready_replicas() const;           // of the status
   std::string planned_workers() const;           // the number that the scheduler set last; empty: none yet
 };
+
+// The pool of a TrainingJob, without its number of workers. That belongs to the scheduler, or in mode Recommend to the
+// pool's own autoscaler.
+//
+// Thread safety: none; one owner.
+class DataWorkerPoolDraft : public ObjectDraft {
+ public:
+  DataWorkerPoolDraft(std::string_view name_space, std::string_view job);
+
+  void set_worker_template(nlohmann::json pod_template);
+};
+
+// What the scheduler says of a pool: its number of workers, and that it has set this number.
+nlohmann::json planned_workers_patch(std::int64_t workers);
+// What it says of the workers' size; null takes the size away.
+nlohmann::json worker_resources_patch(nlohmann::json resources);
 
 }  // namespace sluice::api

@@ -9,11 +9,8 @@
 
 namespace sluice::api {
 
-inline constexpr std::string_view kApiVersion = "sluice.dev/v1alpha1";
 inline constexpr std::string_view kTrainingJobKind = "TrainingJob";
 inline constexpr std::string_view kPoolKind = "DataWorkerPool";
-
-inline constexpr std::string_view kTlsSecretType = "kubernetes.io/tls";
 
 // Field manager of everything the operator writes ...
 inline constexpr std::string_view kOperatorManager = "sluice-operator";

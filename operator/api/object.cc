@@ -21,6 +21,8 @@ std::string text_member(const json& object, std::string_view name) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
+std::string name_of(const json& entry) { return text_member(entry, "name"); }
+
 std::string Object::name() const { return text_field(object(), "/metadata/name"); }
 std::string Object::name_space() const { return text_field(object(), "/metadata/namespace"); }
 std::string Object::uid() const { return text_field(object(), "/metadata/uid"); }
@@ -34,9 +36,13 @@ std::string Object::label(std::string_view name) const {
   return text_member(field(object(), "/metadata/labels"), name);
 }
 
-std::string Object::annotation(std::string_view name) const {
-  return text_member(field(object(), "/metadata/annotations"), name);
+const json& Object::annotations() const {
+  static const json kNone = json::object();
+  const json& annotations = field(object(), "/metadata/annotations");
+  return annotations.is_object() ? annotations : kNone;
 }
+
+std::string Object::annotation(std::string_view name) const { return text_member(annotations(), name); }
 
 Object::Controller Object::controller() const {
   for (const json& reference : list_field(object(), "/metadata/ownerReferences"))

@@ -30,6 +30,7 @@ class Object {
 
   std::string label(std::string_view name) const;
   std::string annotation(std::string_view name) const;
+  const nlohmann::json& annotations() const;  // an object
 
   // The owner that controls it; all empty: none does.
   struct Controller {
@@ -57,5 +58,7 @@ class Object {
 const nlohmann::json& member(const nlohmann::json& object, std::string_view name);
 // The same as text; empty where it is none.
 std::string text_member(const nlohmann::json& object, std::string_view name);
+// The name of an entry of a list: a container, a volume, a variable.
+std::string name_of(const nlohmann::json& entry);
 
 }  // namespace sluice::api

@@ -139,13 +139,16 @@ bool Pod::worker_ran_out_of_memory() const {
   return false;
 }
 
+std::string VolumeMount::volume() const { return text_field(*mount_, "/name"); }
+std::string VolumeMount::path() const { return text_field(*mount_, "/mountPath"); }
+
 std::string Container::name() const { return text_field(*container_, "/name"); }
 const json& Container::volume_mounts() const { return list_field(*container_, "/volumeMounts"); }
 
 bool Container::mounts(const std::string& volume) const {
   const json& mounts = volume_mounts();
   return std::any_of(mounts.begin(), mounts.end(),
-                     [&](const json& mount) { return text_field(mount, "/name") == volume; });
+                     [&](const json& mount) { return VolumeMount(mount).volume() == volume; });
 }
 
 const json& Container::security_context() const { return field(*container_, "/securityContext"); }
@@ -172,5 +175,11 @@ const json& PodSpec::node_selector() const {
 
 const json& PodSpec::security_context() const { return field(*spec_, "/securityContext"); }
 std::string PodSpec::restart_policy() const { return text_field(*spec_, "/restartPolicy"); }
+std::string PodSpec::dns_policy() const { return text_field(*spec_, "/dnsPolicy"); }
+const json& PodSpec::limits() const { return field(*spec_, "/resources/limits"); }
+bool PodSpec::on_host_network() const { return boolean_field(*spec_, "/hostNetwork"); }
+
+const json& pod_of_template(const json& pod_template) { return field(pod_template, "/spec"); }
+std::string toleration_key(const json& toleration) { return text_field(toleration, "/key"); }
 
 }  // namespace sluice::api

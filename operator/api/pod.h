@@ -72,6 +72,19 @@ class Pod : public Object {
   int completion_index() const;  // its rank in an indexed Job
 };
 
+// A place at which a container has a volume.
+class VolumeMount {
+ public:
+  explicit VolumeMount(const nlohmann::json& mount) : mount_(&mount) {}
+  explicit VolumeMount(nlohmann::json&&) = delete;
+
+  std::string volume() const;
+  std::string path() const;
+
+ private:
+  const nlohmann::json* mount_;
+};
+
 // A container as a user wrote it, in a pod template.
 class Container {
  public:
@@ -104,10 +117,19 @@ class PodSpec {
   const nlohmann::json& tolerations() const;       // the same
   const nlohmann::json& node_selector() const;     // an object
   const nlohmann::json& security_context() const;  // null where there is none
+  const nlohmann::json& limits() const;            // of the pod as a whole (KEP-2837); null where there are none
   std::string restart_policy() const;
+  std::string dns_policy() const;
+  bool on_host_network() const;
 
  private:
   const nlohmann::json* spec_;
 };
+
+// The pod spec of a template.
+const nlohmann::json& pod_of_template(const nlohmann::json& pod_template);
+
+// The key of a toleration: that of the taints that it tolerates.
+std::string toleration_key(const nlohmann::json& toleration);
 
 }  // namespace sluice::api

@@ -2,9 +2,11 @@
 
 #include <openssl/evp.h>
 
-#include <nlohmann/json.hpp>
+#include <utility>
 
 namespace sluice::api {
+
+using nlohmann::json;
 
 bool TlsSecret::immutable() const { return member(object(), "immutable") == true; }
 
@@ -19,5 +21,31 @@ std::string TlsSecret::text(std::string_view entry) const {
   while (!text.empty() && text.back() == '\0') text.pop_back();  // of the padding; PEM has none of its own
   return text;
 }
+
+TlsEntries TlsSecret::entries() const {
+  return {text(kAuthoritiesEntry), text(kCertificateEntry), text(kPrivateKeyEntry), text(kNextCertificateEntry),
+          text(kNextPrivateKeyEntry)};
+}
+
+const json& TlsSecret::encoded_entries() const { return member(object(), "data"); }
+
+json patch_of(const TlsEntries& entries) {
+  const std::pair<std::string_view, const std::string*> texts[] = {{kAuthoritiesEntry, &entries.authorities},
+                                                                   {kCertificateEntry, &entries.certificate},
+                                                                   {kPrivateKeyEntry, &entries.private_key},
+                                                                   {kNextCertificateEntry, &entries.next_certificate},
+                                                                   {kNextPrivateKeyEntry, &entries.next_private_key}};
+  json patch = json::object();
+  for (const auto& [entry, text] : texts)
+    text->empty() ? patch["data"][std::string(entry)] = nullptr : patch["stringData"][std::string(entry)] = *text;
+  return patch;
+}
+
+TlsSecretDraft::TlsSecretDraft(std::string_view name_space, std::string_view name)
+    : ObjectDraft(kube::kSecrets, name_space, name) {
+  part("type") = "kubernetes.io/tls";
+}
+
+void TlsSecretDraft::set_entries(const TlsEntries& entries) { part("stringData") = patch_of(entries)["stringData"]; }
 
 }  // namespace sluice::api

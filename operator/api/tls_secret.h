@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "operator/api/object.h"
+#include "operator/api/object_draft.h"
 
 namespace sluice::api {
 
@@ -15,6 +15,15 @@ inline constexpr std::string_view kPrivateKeyEntry = "tls.key";
 inline constexpr std::string_view kNextCertificateEntry = "next.crt";
 inline constexpr std::string_view kNextPrivateKeyEntry = "next.key";
 
+// What such a Secret holds, PEM. Empty: it has no such entry.
+struct TlsEntries {
+  std::string authorities;       // ca.crt: one, or two while they change
+  std::string certificate;       // tls.crt
+  std::string private_key;       // tls.key
+  std::string next_certificate;  // next.crt
+  std::string next_private_key;  // next.key
+};
+
 // Thread safety, missing fields: as Object.
 class TlsSecret : public Object {
  public:
@@ -23,6 +32,20 @@ class TlsSecret : public Object {
   bool immutable() const;
   // The text that the entry's base64 stands for; empty where it is damaged.
   std::string text(std::string_view entry) const;
+  TlsEntries entries() const;
+  const nlohmann::json& encoded_entries() const;
+};
+
+// The merge patch that gives a Secret these entries and takes out those that are empty.
+nlohmann::json patch_of(const TlsEntries& entries);
+
+// Thread safety: none; one owner.
+class TlsSecretDraft : public ObjectDraft {
+ public:
+  TlsSecretDraft(std::string_view name_space, std::string_view name);
+
+  void set_entries(const TlsEntries& entries);
+  void restore_entries(const TlsSecret& lost) { part("data") = lost.encoded_entries(); }
 };
 
 }  // namespace sluice::api

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "operator/api/object.h"
+#include "operator/api/object_draft.h"
+#include "operator/api/training_job.h"
 
 namespace sluice::api {
 
@@ -18,6 +19,7 @@ class TrainerJob : public Object {
   std::optional<bool> asked_to_suspend() const;
   std::int64_t completions() const;
   const nlohmann::json& pod_template() const;
+  const nlohmann::json& pod() const;  // the pod spec of that template
 
   std::int64_t active() const;     // pods that are neither over nor leaving
   std::int64_t ready() const;      // of these
@@ -37,5 +39,25 @@ class TrainerJob : public Object {
   // Whether its pods were made with a feeder; unset where the Job does not say.
   std::optional<bool> has_feeder() const;
 };
+
+// The Job of a trainer that has none yet.
+//
+// Thread safety: none; one owner.
+class TrainerJobDraft : public ObjectDraft {
+ public:
+  TrainerJobDraft(std::string_view name_space, std::string_view name);
+
+  void set_pods(std::int64_t count, nlohmann::json pod_template);
+  void set_feeder(bool with_feeder);  // whether the template has one
+  void set_suspended(bool suspended);
+  void set_restarts(std::int64_t restarts);
+  // The queue that Kueue admits it by, and what the TrainingJob says of failed pods and of time.
+  void take_over(const TrainingJob& training_job);
+  void never_retry() { spec()["backoffLimit"] = 0; }
+};
+
+// Merge patches of a Job.
+nlohmann::json suspension_patch(bool suspended);
+nlohmann::json removal_patch(const nlohmann::json& seconds_after_end);
 
 }  // namespace sluice::api

@@ -8,6 +8,7 @@
 #include "operator/api/fields.h"
 #include "operator/api/fingerprint.h"
 #include "operator/api/labels.h"
+#include "operator/api/pod.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/trainer_data.h"
 #include "operator/api/trainer_template.h"
@@ -62,30 +63,27 @@ Result<ContainerResources> stated_worker(const json& object) {
   return worker;
 }
 
-std::int64_t gpus_of_pod(const json& object) {
-  return accelerators_of_pod(field(object, "/spec/trainer/template/spec"));
-}
-
-std::string likeness_of(const TrainingJob& job, const json& object) {
+std::string likeness_of(const TrainingJob& job) {
+  const json none;
   const json& containers = job.trainer_containers();
-  const json& trainer = containers.empty() ? member(object, "") : containers[job.training_container_index()];
+  const json& trainer = containers.empty() ? none : containers[job.training_container_index()];
   return fingerprint({job.name_space(), member(trainer, "image"), member(trainer, "command"), member(trainer, "args"),
-                      job.trainer_replicas(), gpus_of_pod(object), job.worker_resources(), job.worker_template(),
-                      job.label(kLikeLabel)});
+                      job.trainer_replicas(), accelerators_of_pod(job.trainer_pod()), job.worker_resources(),
+                      job.worker_template(), job.label(kLikeLabel)});
 }
 
 }  // namespace
 
 std::int64_t TrainingJob::trainer_replicas() const { return integer_field(object(), "/spec/trainer/replicas", 1); }
 const json& TrainingJob::trainer_template() const { return field(object(), "/spec/trainer/template"); }
-
-const json& TrainingJob::trainer_containers() const {
-  return list_field(object(), "/spec/trainer/template/spec/containers");
-}
+const json& TrainingJob::trainer_pod() const { return field(object(), "/spec/trainer/template/spec"); }
+const json& TrainingJob::trainer_containers() const { return PodSpec(trainer_pod()).containers(); }
 
 const json& TrainingJob::trainer_job_field(std::string_view name) const {
   return member(field(object(), "/spec/trainer"), name);
 }
+
+const json& TrainingJob::seconds_from_end_to_removal() const { return trainer_job_field("ttlSecondsAfterFinished"); }
 
 std::optional<std::int64_t> TrainingJob::elastic_min_replicas() const {
   if (trainer_job_field("elasticPolicy").is_null()) return std::nullopt;
@@ -164,7 +162,7 @@ Result<TrainingJobView> view_training_job(const json& object) {
   }
   SLUICE_TRY(view.feeder_cpu_milli, milli_field(object, "/spec/feeder/resources/requests/cpu"));
   SLUICE_TRY(view.feeder_cpu_limit_milli, milli_field(object, "/spec/feeder/resources/limits/cpu"));
-  view.trainer_gpus = gpus_of_pod(object);
+  view.trainer_gpus = accelerators_of_pod(job.trainer_pod());
   view.priority = static_cast<int>(integer_field(object, "/spec/priority", 0));
   view.weight = static_cast<int>(integer_field(object, "/spec/weight", 100));
   view.suspend = job.suspended();
@@ -172,7 +170,7 @@ Result<TrainingJobView> view_training_job(const json& object) {
   SLUICE_TRY_VOID(check_trainer_template(job, job.key().to_string() + " spec.trainer.template"));
   SLUICE_TRY_VOID(check_worker_template(job, job.key().to_string() + " spec.dataWorkers.template"));
   if (!data_only_in_trainer(job).empty() || job.found_data_only_in_trainer()) view.keep_local();
-  view.likeness = likeness_of(job, object);
+  view.likeness = likeness_of(job);
   view.queued_by_kueue = !job.label(kKueueQueueLabel).empty();
   if (view.worker.request_millicores <= 0)
     return invalid_argument(job.key().to_string() +

@@ -25,9 +25,12 @@ class TrainingJob : public Object {
 
   std::int64_t trainer_replicas() const;
   const nlohmann::json& trainer_template() const;
+  const nlohmann::json& trainer_pod() const;         // the pod spec of that template
   const nlohmann::json& trainer_containers() const;  // an array
   // A field of spec.trainer that a batch/v1 Job has, too; null where it is not set.
   const nlohmann::json& trainer_job_field(std::string_view name) const;
+  // After how many seconds the Job of a trainer that is over goes; null: it stays.
+  const nlohmann::json& seconds_from_end_to_removal() const;
   // Fewest trainer pods with which an elastic trainer goes on; unset where the trainer is not elastic.
   std::optional<std::int64_t> elastic_min_replicas() const;
   // Several trainer pods that train together or not at all: when one fails, all are started again.

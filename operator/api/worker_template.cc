@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "operator/api/container_draft.h"
 #include "operator/api/fields.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
@@ -195,6 +196,16 @@ json without_server_tokens(json volume) {
   for (const json& source : list_field(*projected, "/sources"))
     if (!is_server_token(source)) kept.push_back(source);
   (*projected)["sources"] = std::move(kept);
+  return volume;
+}
+
+json worker_volume(json volume) {
+  volume = without_server_tokens(std::move(volume));
+  if (volume.contains("ephemeral")) {
+    volume.erase("ephemeral");
+    volume["emptyDir"] = json::object();
+  }
+  refer_to_resources_of(kWorkerContainer, volume);
   return volume;
 }
 

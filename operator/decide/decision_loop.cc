@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "operator/api/config_map.h"
 #include "operator/api/names.h"
 #include "operator/api/object.h"
+#include "operator/decide/order_delivery.h"
 #include "scheduler/decide/decide.h"
 #include "src/base/guarded.h"
-#include "src/base/in_parallel.h"
 #include "src/base/logging.h"
 
 namespace sluice::decide {
@@ -151,11 +151,16 @@ void DecisionLoop::run_round(int orders_at_once, const std::stop_token& stop) {
   seams_.decided(took);
 
   // 4. Order: room is freed before it is filled, and new workers have the new size.
-  size_all(sizing_.orders(objects, builder_.sized_workers(), plan), stop);
+  const OrderDelivery delivery{[&](const kube::Action& action) { return perform(action, stop); }, seams_.record,
+                               orders_at_once};
+  const auto refused = [this](const FeederOrder& order, const Error& error) {
+    return resizing_.refused(order, error, seconds_of(clock_.now()));
+  };
+  delivery.size_workers(sizing_.orders(objects, builder_.sized_workers(), plan));
   const auto growing = std::find_if_not(resizes.begin(), resizes.end(), std::mem_fn(&FeederOrder::frees_room));
-  resize_all({resizes.begin(), growing}, orders_at_once, stop);
-  give_all(scale_orders(objects, plan, resizing_.doubtful()), orders_at_once, stop);
-  resize_all({growing, resizes.end()}, orders_at_once, stop);
+  delivery.resize_feeders({resizes.begin(), growing}, refused);
+  delivery.scale_pools(scale_orders(objects, plan, resizing_.doubtful()));
+  delivery.resize_feeders({growing, resizes.end()}, refused);
   learn(plan, stop);
 }
 
@@ -166,17 +171,17 @@ void DecisionLoop::recall(std::stop_token stop) {
   if (data.ok())
     learnt_.load(*data, seconds_of(clock_.wall_now()));
   else if (!recalled_)
-    log_warning("decide", "what was learnt of earlier jobs was not read", {{"error", data.error().to_string()}});
+    log_warning("decide", "the knowledge of earlier jobs was not read", {{"error", data.error().to_string()}});
 }
 
-// As far as Sluice has chosen it.
+// None if the job's spec says the size.
 std::optional<api::WorkerSize> DecisionLoop::size_of(const scheduler::JobId& job) const {
   const auto sized = builder_.sized_workers().find(job);
   if (sized == builder_.sized_workers().end()) return std::nullopt;
   return sized->second.size;
 }
 
-// The job may end at any time, so that what it is known for now is what it will have ended with.
+// A job may end at any time, so each round keeps the knowledge of it that the end would leave.
 void DecisionLoop::learn(const scheduler::Plan& plan, const std::stop_token& stop) {
   if (!recalled_ || !options_.learnt) return;
   for (const scheduler::JobPlan& job : plan.jobs)
@@ -187,15 +192,12 @@ void DecisionLoop::learn(const scheduler::Plan& plan, const std::stop_token& sto
   const bool too_soon = learnt_written_at_ && clock_.now() - *learnt_written_at_ < kLearntPause;
   if (!learnt_.has_news() || too_soon) return;
   learnt_written_at_ = clock_.now();
-  const kube::Action action{kube::Verb::kApply,
-                            kube::kConfigMaps,
-                            *options_.learnt,
-                            {{"data", learnt_.data()}},
-                            std::string(api::kOperatorManager)};
+  const kube::Action action{kube::Verb::kApply, kube::kConfigMaps, *options_.learnt,
+                            api::config_data_patch(learnt_.data()), std::string(api::kOperatorManager)};
   if (const auto done = perform(action, stop); done.ok())
     learnt_.written();
   else
-    log_warning("decide", "what was learnt was not written", {{"error", done.error().to_string()}});
+    log_warning("decide", "the knowledge of jobs was not written", {{"error", done.error().to_string()}});
 }
 
 observe::Circumstances DecisionLoop::circumstances(double now_seconds, std::stop_token stop) {
@@ -204,7 +206,7 @@ observe::Circumstances DecisionLoop::circumstances(double now_seconds, std::stop
     if (answer.ok())
       server_resizes_pods_ = *answer;
     else
-      log_warning("decide", "feeders keep their CPU for now: the server was not heard on whether it resizes pods",
+      log_warning("decide", "feeders keep their CPU for now: the API server did not answer whether it resizes pods",
                   {{"error", answer.error().to_string()}});
   }
   auto guess = [this](const std::string& likeness) -> std::optional<observe::Guess> {
@@ -219,63 +221,6 @@ observe::Circumstances DecisionLoop::circumstances(double now_seconds, std::stop
           options_.budgets,
           options_.namespace_caps,
           std::move(guess)};
-}
-
-void DecisionLoop::resize_all(std::span<FeederOrder> orders, int at_once, const std::stop_token& stop) {
-  std::vector<Result<void>> outcomes(orders.size());
-  std::ignore = in_parallel(static_cast<int>(std::ssize(orders)), at_once, [&](int index) -> Result<void> {
-    outcomes[index] = perform(orders[index].action, stop);
-    return {};
-  });
-  for (std::size_t index = 0; index < orders.size(); ++index) {
-    FeederOrder& order = orders[index];
-    if (outcomes[index].ok()) {
-      log_info("decide", order.action.to_string(), {{"why", order.event.note}});
-      seams_.record(std::move(order.event));
-      continue;
-    }
-    const Error& error = outcomes[index].error();
-    log_warning("decide", "resizing failed", {{"pod", order.action.key.to_string()}, {"error", error.to_string()}});
-    if (resizing_.refused(order, error, seconds_of(clock_.now()))) {
-      order.event.type = kube::EventType::kWarning;
-      order.event.reason = "FeederResizeRefused";
-      order.event.action = "Resize";
-      order.event.note = error.message();
-      seams_.record(std::move(order.event));
-    }
-  }
-}
-
-// Few jobs get another size at a time. An order that fails follows from the next decision.
-void DecisionLoop::size_all(std::vector<SizeOrder> orders, const std::stop_token& stop) {
-  for (SizeOrder& order : orders) {
-    if (const auto done = perform(order.action, stop); !done.ok()) {
-      log_warning("decide", "sizing failed",
-                  {{"pool", order.action.key.to_string()}, {"error", done.error().to_string()}});
-    } else if (order.event) {
-      log_info("decide", order.action.to_string(), {{"why", order.event->note}});
-      seams_.record(std::move(*order.event));
-    }
-  }
-}
-
-// They begin in their order: room is freed before it is filled.
-void DecisionLoop::give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop) {
-  // An order that fails is given again by the next decision; the others do not wait for it.
-  std::ignore = in_parallel(static_cast<int>(std::ssize(orders)), at_once, [&](int index) -> Result<void> {
-    give(orders[index], stop);
-    return {};
-  });
-}
-
-void DecisionLoop::give(ScaleOrder& order, const std::stop_token& stop) {
-  const std::string job = order.event.key.to_string();
-  if (auto done = perform(order.action, stop); !done.ok()) {
-    log_warning("decide", "scaling failed", {{"job", job}, {"error", done.error().to_string()}});
-    return;
-  }
-  log_info("decide", "scaled", {{"job", job}, {"from", order.from}, {"to", order.to}, {"why", order.event.note}});
-  seams_.record(std::move(order.event));
 }
 
 Round DecisionLoop::round_of(const observe::ClusterObjects& objects,

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 
@@ -26,7 +25,7 @@ namespace sluice::decide {
 struct LoopOptions {
   std::chrono::milliseconds interval{15000};
   // Events come in bursts (eight workers become ready one after another); a decision covers all of a burst.
-  // Where a decision takes long, it is made as seldom as that it takes a tenth of the time.
+  // Slow decisions are made less often: they take a tenth of the time at most.
   std::chrono::milliseconds min_pause{1000};
   scheduler::Config scheduler;
   int cluster_cpu_percent = 100;
@@ -35,7 +34,7 @@ struct LoopOptions {
   control::Budgets budgets;
   std::map<std::string, control::NamespaceCaps> namespace_caps;
   std::optional<kube::ObjectKey> learnt;  // the ConfigMap that keeps knowledge of jobs; none: it is not kept
-  // Of run(). With 1, a thousand orders wait for each other's answers, and each holds back a whole pool.
+  // The orders that run() has under way at a time. With one at a time, a thousand orders would wait for each other.
   int orders_at_once = 1;
 };
 
@@ -84,13 +83,9 @@ class DecisionLoop {
   void decide(int orders_at_once, const std::stop_token& stop);
   void run_round(int orders_at_once, const std::stop_token& stop);
   observe::Circumstances circumstances(double now_seconds, std::stop_token stop);
-  void give_all(std::vector<ScaleOrder> orders, int at_once, const std::stop_token& stop);
-  void give(ScaleOrder& order, const std::stop_token& stop);
   void recall(std::stop_token stop);
-  void size_all(std::vector<SizeOrder> orders, const std::stop_token& stop);
   std::optional<api::WorkerSize> size_of(const scheduler::JobId& job) const;
   void learn(const scheduler::Plan& plan, const std::stop_token& stop);
-  void resize_all(std::span<FeederOrder> orders, int at_once, const std::stop_token& stop);
   void wait_for_next(std::stop_token stop);
   Result<void> perform(const kube::Action& action, const std::stop_token& stop);
   void show_life();

@@ -115,7 +115,7 @@ std::optional<FeederOrder> FeederResizing::order_of(const scheduler::JobId& job,
   attempts.job = job;
   attempts.seen_at_seconds = now_seconds;
 
-  // 1. What became of the last resize.
+  // 1. The outcome of the last resize.
   const bool too_late = attempts.asked && now_seconds - attempts.asked_at_seconds >= kPatienceSeconds;
   if (feeder.resize == Resize::kDone) {
     const bool as_asked = attempts.asked && feeder.wanted == attempts.asked_for;
@@ -129,7 +129,7 @@ std::optional<FeederOrder> FeederResizing::order_of(const scheduler::JobId& job,
     attempts.asked_at_seconds = now_seconds;
   }
 
-  // 2. What is to change.
+  // 2. The change that the plan asks for.
   if (!differs(feeder.wanted, planned)) {
     if (feeder.resize == Resize::kDone) attempts.failures = 0;
     return std::nullopt;
@@ -151,7 +151,8 @@ std::optional<FeederOrder> FeederResizing::order_of(const scheduler::JobId& job,
                      planned};
 }
 
-// The pod asks for what it has, so that kube-scheduler keeps no room for what it will not get.
+// The pod's request becomes the CPU that it has, so that kube-scheduler keeps no room for a resize that will not
+// happen.
 FeederOrder FeederResizing::take_back(const scheduler::JobId& job, const FeederPod& pod, Attempts& attempts,
                                       double now_seconds) {
   const FeederView& feeder = pod.feeder;

@@ -44,8 +44,8 @@ class FeederResizing {
   // `now_seconds`: of a clock that only goes forward.
   std::vector<FeederOrder> orders(const observe::FeederPods& feeders, const scheduler::Plan& plan, double now_seconds);
 
-  // The order's write went wrong. True where the server refuses it; then a change of our rights, or of a LimitRange,
-  // may let a later one pass. Anything else may pass by itself, or the pod is another one by now.
+  // The order's write went wrong. True if the server refuses it: then a later one passes only after a change of our
+  // rights or of a LimitRange. Another error may pass by itself, or the pod is another one by now.
   bool refused(const FeederOrder& order, const Error& error, double now_seconds);
 
   // Why feeders of the job stay as they are, in a sentence; empty: they need not.

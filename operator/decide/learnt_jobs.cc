@@ -85,7 +85,7 @@ std::optional<LearntJob> LearntJobs::find(const std::string& likeness, double no
   const auto found = jobs_.find(likeness);
   if (found == jobs_.end() || now_seconds - found->second.learnt_at_seconds > kOldestSeconds) return std::nullopt;
   LearntJob job = found->second;
-  // Only what is worth keeping, as it will be read after a restart.
+  // The answer is that of a restarted operator, which knows only what was written.
   return decoded(encoded(job).dump());
 }
 

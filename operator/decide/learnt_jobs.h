@@ -26,9 +26,9 @@ struct LearntJob {
 
 class LearntJobs {
  public:
-  // The ConfigMap's data. Entries that are no such entries are left out.
+  // `data`: of the ConfigMap. Entries that cannot be read are left out.
   void load(const nlohmann::json& data, double now_seconds);
-  // The same, to be written.
+  // The data to be written.
   nlohmann::json data() const;
 
   // nullopt: nothing is known of a job like it.
@@ -38,7 +38,7 @@ class LearntJobs {
   void learn(const std::string& likeness, const scheduler::EstimatorMemory& memory, int workers,
              std::optional<api::WorkerSize> size, double now_seconds);
 
-  // Whether there is more to be written than small changes since the last written().
+  // Whether the knowledge has changed by more than a little since the last written().
   bool has_news() const { return has_news_; }
   void written() { has_news_ = false; }
 

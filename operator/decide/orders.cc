@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/api/data_worker_pool.h"
-#include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/pod.h"
 #include "operator/api/training_job.h"
@@ -15,12 +14,8 @@ using api::DataWorkerPool;
 using nlohmann::json;
 
 kube::Action scale_pool(const json& pool, int replicas) {
-  kube::Action action{kube::Verb::kApply,
-                      kube::kDataWorkerPools,
-                      kube::key_of(pool),
-                      {{"metadata", {{"annotations", {{api::kPlannedWorkersAnnotation, std::to_string(replicas)}}}}},
-                       {"spec", {{"replicas", replicas}}}},
-                      std::string(api::kSchedulerManager)};
+  kube::Action action{kube::Verb::kApply, kube::kDataWorkerPools, kube::key_of(pool),
+                      api::planned_workers_patch(replicas), std::string(api::kSchedulerManager)};
   action.uid = api::Object(pool).uid();
   return action;
 }

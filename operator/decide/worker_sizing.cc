@@ -23,18 +23,16 @@ constexpr double kSettledSeconds = 600;  // of being ready, after which a worker
 
 std::string in_mebibytes(double bytes) { return std::to_string(std::llround(bytes / kMebibyte)) + "Mi"; }
 
-// Requests of whole steps, so that noise is no change.
+// Requests have whole steps, so that noise does not change them.
 std::int64_t with_margin(double peak_bytes) {
   const double steps = std::ceil(std::min(kMargin * peak_bytes, 1e15) / static_cast<double>(kStep));
   return static_cast<std::int64_t>(steps) * kStep;
 }
 
-// kApply: as the owner of the size. kMergePatch with null: takes it away, whoever has set it.
+// With kApply the operator owns the size. kMergePatch with null takes the size away, even if another manager has set
+// it.
 kube::Action size_pool(kube::Verb verb, const api::DataWorkerPool& pool, json resources) {
-  kube::Action action{verb,
-                      kube::kDataWorkerPools,
-                      pool.key(),
-                      {{"spec", {{"workerResources", std::move(resources)}}}},
+  kube::Action action{verb, kube::kDataWorkerPools, pool.key(), api::worker_resources_patch(std::move(resources)),
                       std::string(api::kSizingManager)};
   action.uid = pool.uid();
   return action;
@@ -103,7 +101,7 @@ std::vector<SizeOrder> WorkerSizing::orders(const observe::ClusterObjects& objec
     least = std::max(least_bytes_[sized->second.job_uid], 2 * sized->second.exhausted_bytes);
     auto next = next_size(sized->second, least, job.estimate.remaining_seconds);
     if (!next && pool.has_worker_resources() && !pool.worker_size())
-      next = NewSize{sized->second.size, "what the pool says is no size"};
+      next = NewSize{sized->second.size, "the pool has no usable size"};
     if (next) orders.push_back(order_of(training_job, pool, sized->second, *next));
   }
   least_bytes_ = std::move(least_bytes);

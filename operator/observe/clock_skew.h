@@ -1,8 +1,8 @@
-// The lead of our wall clock over Prometheus's. Its timestamps are moved by that before they are compared with ours (of
-// decisions, of pods). Else a wrong clock would make every measurement look old, or new for ever.
+// The lead of our wall clock over Prometheus's. Prometheus's timestamps are moved by the lead before they are compared
+// with ours (of decisions, of pods). Else a wrong clock would make every measurement look old, or new for ever.
 //
 // A skew is believed when it is the same after ten seconds: a server that answers from a cache is late by more each
-// time. It then stays as it is until it differs by more than the answers' delay, so that a scrape keeps its time.
+// time. A believed skew stays until a reading differs by more than the answers' delay, so that a scrape keeps its time.
 // Thread safety: none.
 #pragma once
 

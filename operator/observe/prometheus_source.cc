@@ -136,7 +136,7 @@ std::optional<double> value_of(const Series& series, const SeriesKey& key, std::
   return found->second.value;
 }
 
-// What people can change, where an error is about the connection.
+// The way out of an error of the connection; empty for other errors.
 std::string way_out_of(ErrorCode code) {
   const bool is_refused = code == ErrorCode::kUnauthenticated || code == ErrorCode::kPermissionDenied;
   return is_refused ? "; set metrics.connection of the chart" : "";
@@ -144,7 +144,7 @@ std::string way_out_of(ErrorCode code) {
 
 Observation missing(std::string reason) { return {std::nullopt, std::move(reason)}; }
 
-// None where either figure is missing, or is no figure: depth without capacity is not known to be little.
+// None if either figure is missing or unusable: a depth without a capacity may be little or much.
 std::optional<scheduler::PrefetchQueue> queue_of(const JobId& job, const Answers& answers) {
   std::string problem;  // people look at the queue, too, but no plan depends on it alone
   const auto depth = value_of(answers[kDepth], {job, ""}, problem);
@@ -186,7 +186,7 @@ Observation observation_of(const JobId& job, const Answers& answers, const contr
   measured.queue = queue_of(job, answers);
   measured.local = source_of({job, "local"}, answers, problem);
   measured.remote = source_of({job, "remote"}, answers, problem);
-  // The only answer whose absence is a figure: to count no worker gives no series.
+  // The only answer whose absence is a figure: Prometheus gives no series for a count of no workers.
   measured.workers_at_work = value_of(answers[kWorkersAtWork], {job, ""}, problem).value_or(0);
   if (!problem.empty()) return missing(problem);
   std::string unknown;  // people are told of storage by it, and no plan depends on it

@@ -17,14 +17,14 @@ constexpr double kMostMillicores = 1e15;  // more than any cluster has
 
 void tighten(Bound& bound, std::int64_t by) { bound = std::min(bound.value_or(by), by); }
 
-// So many workers' worth of CPU requests as `left` has room for, at `needed` each.
+// The CPU requests of as many workers as `left` has room for, at `needed` each.
 std::int64_t requests_within(std::int64_t left, const ContainerResources& worker, std::int64_t needed) {
   const double millicores =
       static_cast<double>(left) * static_cast<double>(worker.request_millicores) / static_cast<double>(needed);
   return static_cast<std::int64_t>(std::min(millicores, kMostMillicores));
 }
 
-// So much of something may be used; what that comes to in CPU requests of workers. None: no worker asks for it.
+// A bound on a resource, expressed in CPU requests of workers. None: no worker asks for the resource.
 Bound in_millicores(std::int64_t left, const std::vector<ContainerResources>& workers,
                     std::int64_t ContainerResources::*needed) {
   Bound bound;
@@ -33,7 +33,7 @@ Bound in_millicores(std::int64_t left, const std::vector<ContainerResources>& wo
   return bound;
 }
 
-// The tightest of what one quota says; none: it bounds no worker.
+// The tightest bound of one quota; none: it bounds no worker.
 Bound left_by(const api::ResourceQuota& quota, const std::vector<ContainerResources>& workers) {
   Bound bound = quota.left_millicores();
   const std::pair<Bound, std::int64_t ContainerResources::*> others[] = {

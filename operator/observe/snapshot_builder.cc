@@ -33,7 +33,7 @@ kube::ObjectPointer find(const kube::Store::Objects& objects, const json& owner)
 constexpr double kHeldBackSeconds = 30;  // admission takes less where there is quota
 constexpr int kWorkersThatAsk = 2;       // at a gate that holds workers back
 
-// What the spec and the trainer say; not yet what is allocated and measured.
+// The part of a job that its spec and its trainer say. Allocation and measurement come later.
 Job view_job(const TrainingJobView& view, const TrainerJob& trainer) {
   Job job;
   job.id = {view.name_space, view.name};
@@ -51,7 +51,7 @@ Job view_job(const TrainingJobView& view, const TrainerJob& trainer) {
   return job;
 }
 
-// As the spec says, while no trainer pod is seen.
+// While no trainer pod is seen, the spec says its hosts.
 std::vector<scheduler::TrainerHost> unseen_hosts(const TrainingJobView& view, const Job& job) {
   const std::int64_t feeder = view.feeder_cpu_limit_milli > 0 ? view.feeder_cpu_limit_milli : view.feeder_cpu_milli;
   return {{.node = "",
@@ -119,7 +119,7 @@ void begin_as_guessed(const TrainingJobView& view, const Circumstances& circumst
   if (may_start && job.allocated_workers == 0) job.allocated_workers = std::min(guess->workers, job.max_workers);
 }
 
-// What its workers' pods will ask for, once the API server has put in the defaults of their namespace.
+// The requests of the job's worker pods, after the API server has put in the defaults of their namespace.
 api::ContainerResources worker_resources(const TrainingJobView& view, const kube::Store::Objects& limit_ranges) {
   api::ContainerResources resources = view.worker;
   for (auto range = limit_ranges.lower_bound({view.name_space, ""});
@@ -128,7 +128,7 @@ api::ContainerResources worker_resources(const TrainingJobView& view, const kube
   return resources;
 }
 
-// What the pods of workers of this size ask for. Earlier ones may hold more memory until they are replaced.
+// The requests of worker pods of this size. Earlier workers may hold more memory until they are replaced.
 api::ContainerResources resources_of(const SizedWorkers& workers, std::span<const PodView* const> own) {
   api::ContainerResources resources = workers.bounds.resources(workers.size);
   for (const PodView* pod : own)
@@ -136,8 +136,8 @@ api::ContainerResources resources_of(const SizedWorkers& workers, std::span<cons
   return resources;
 }
 
-// A queue such as Kueue lets workers through its gate while there is quota. What it has held back for a while is no
-// capacity, and each pod that waits is an object more in its queue: a few go on asking.
+// A queue such as Kueue lets workers through its gate while there is quota. Workers that it has held back for a while
+// are no capacity, and each pod that waits is an object more in its queue. So only a few go on asking.
 void bound_by_gate(std::span<const PodView* const> workers, double now_seconds, Job& job) {
   const auto waits = [](const PodView* pod) { return pod->waits_at_gate; };
   const auto is_held_back = [&](const PodView* pod) {

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "operator/act/reconcilers.h"
+#include "operator/act/pool_reconciler.h"
+#include "operator/act/training_job_reconciler.h"
 #include "operator/testing/fake_cluster.h"
 #include "operator/testing/objects.h"
 #include "src/base/testing/manual_clock.h"

@@ -171,7 +171,27 @@ def check_api_names(path, lines):
             yield number, "a JSON path or a label's name: read it through operator/api"
 
 
-CODE_CHECKS = [check_api_names, check_dependency_direction, check_file_length, check_names, check_unfinished, check_header_guard, check_function_length]
+# pod["spec"], pod.at("spec"), spec.contains("hostNetwork"), member(pod, "spec"): a member by its literal name. {"spec", ...}: a pair of an object.
+MEMBER = re.compile(r'\["|\.(at|value|contains|erase|count)\("|\bmember\([^"]*, "')
+PAIR = re.compile(r'\{"(apiVersion|kind|metadata|labels|annotations|ownerReferences|spec|status|conditions|data|template|selector|containers|name|value|env|ports|resources|requests|limits|cpu|memory)", ')
+OWN_JSON = {
+    "operator/publish/": "our own pages",
+    "operator/decide/learnt_jobs": "our own entries of a ConfigMap",
+    "operator/fault_simulation/": "plays Kubernetes' own controllers, and writes what they write",
+}
+
+
+def check_object_members(path, lines):
+    """operator/api is the only part of the operator that reads or writes members of a Kubernetes object by name."""
+    if not str(path).startswith("operator/") or str(path).startswith(("operator/api/", *OWN_JSON)) or is_test(path):
+        return
+    for number, line in enumerate(lines, 1):
+        code = re.sub(r"//.*", "", line)
+        if MEMBER.search(code) or PAIR.search(code):
+            yield number, "a member of an object by its name: read it by a reader of operator/api, write it by a draft"
+
+
+CODE_CHECKS = [check_api_names, check_object_members, check_dependency_direction, check_file_length, check_names, check_unfinished, check_header_guard, check_function_length]
 
 
 def main():

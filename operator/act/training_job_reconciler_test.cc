@@ -1,5 +1,5 @@
 // The impure shells around the steps, against the in-memory cluster.
-#include "operator/act/reconcilers.h"
+#include "operator/act/training_job_reconciler.h"
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -1,19 +1,16 @@
-#include "operator/act/reconcilers.h"
+#include "operator/act/training_job_reconciler.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
-#include "operator/act/status.h"
-#include "operator/api/conditions.h"
-#include "operator/api/data_worker_pool.h"
+#include "operator/act/data_worker_pool.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
 #include "operator/api/trainer_job.h"
 #include "operator/api/training_job.h"
 #include "src/base/guarded.h"
-#include "src/base/in_parallel.h"
 #include "src/base/logging.h"
 #include "src/kube/timestamp.h"
 
@@ -25,15 +22,10 @@ namespace {
 
 constexpr auto kSecretBelievedFor = std::chrono::minutes(5);
 constexpr std::size_t kMaxKnownJobs = 20000;
-// A change of a spec is followed by a decision, and that by a pool's new number: one status tells of all three.
+// A decision follows a change of a spec, and a pool's new number follows the decision. One status tells of all three.
 constexpr double kFiguresSettleSeconds = 1;
-constexpr std::size_t kMostPodsInOneGo = 16;
 constexpr std::chrono::milliseconds kLookAgainAfter = std::chrono::minutes(1);  // while a gang waits for its restart
 constexpr std::chrono::milliseconds kRefusedAgainAfter = std::chrono::minutes(1);
-
-bool may_pass_by_itself(const Error& error) {
-  return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kPermissionDenied;
-}
 
 bool is_same_version(const json& one, const json& other) {
   const api::Object a(one), b(other);
@@ -52,7 +44,7 @@ TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, PodsOf trainers
       claims_(seams_.read, clock) {}
 
 Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
-  // 1. See.
+  // 1. Look at the objects.
   TrainingJobWorld world;
   world.training_job = seams_.seen(kube::kTrainingJobs, key);
   if (!world.training_job) {
@@ -72,10 +64,10 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   world.now = clock_.wall_now();
   world.job_failed_for = job_failed_for(key, world.job);
 
-  // 2. Children. What went wrong is for the status to say.
+  // 2. Write the children. The status tells of errors.
   const Result<void> children = bring_children(world, stop);
 
-  // 3. Status.
+  // 3. Write the status.
   const decide::DecisionPointer decision = board_.get(key);
   StatusStep step = reconcile_status(world, decision.get(), children.ok() ? nullptr : &children.error(),
                                      kube::format_time(clock_.wall_now()));
@@ -83,11 +75,11 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   if (const auto wait = restart_wait(world)) again = std::min({again.value_or(*wait), *wait, kLookAgainAfter});
   if (children.ok()) return again;
   if (may_pass_by_itself(children.error())) return children.error();
-  // What the API server refuses stays refused until the spec or our rights change; look again now and then.
+  // A refusal lasts until the spec or our rights change. The operator tries again now and then.
   return std::optional(std::min<std::chrono::milliseconds>(again.value_or(kRefusedAgainAfter), kRefusedAgainAfter));
 }
 
-// From when it is seen on. A restart of the operator begins anew.
+// The time begins when the operator first sees the failure. A restart of the operator begins anew.
 std::chrono::duration<double> TrainingJobReconciler::job_failed_for(const kube::ObjectKey& key,
                                                                     const kube::ObjectPointer& job) {
   std::lock_guard lock(mutex_);
@@ -101,7 +93,8 @@ std::chrono::duration<double> TrainingJobReconciler::job_failed_for(const kube::
   return clock_.now() - seen.since;
 }
 
-// A condition that turns is told at once. Figures settle, wait while there are pods to write, and are one status then.
+// A status with a condition that turns is written at once. Figures wait until they settle and no pods are to be
+// written.
 Again TrainingJobReconciler::report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop) {
   const std::string uid = api::Object(*world.training_job).uid();
   const double busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
@@ -171,7 +164,7 @@ Result<void> TrainingJobReconciler::bring_children(const TrainingJobWorld& world
     }
     if (!done.ok()) return done.error();
     log_info("act", action.to_string());
-    // The old ones are lost: the Secret went while no operator ran.
+    // The old certificates are lost: the Secret went while no operator ran.
     if (action.resource == kube::kSecrets && action.verb == kube::Verb::kCreate && world.job && !world.lost_secret)
       seams_.record({kube::kTrainingJobs, kube::key_of(*world.training_job), api::Object(*world.training_job).uid(),
                      kube::EventType::kWarning, "CertificatesReplaced", "Create",
@@ -190,143 +183,6 @@ Result<void> TrainingJobReconciler::after_existing(const json& training_job, con
   return Error(ErrorCode::kAlreadyExists,
                std::string(action.resource.kind) + " " + action.key.name +
                    " exists and belongs to another owner; delete it or rename the TrainingJob");
-}
-
-PoolReconciler::PoolReconciler(ClusterSeams seams, PodsOf workers_of, const decide::DecisionBoard& board,
-                               const Clock& clock)
-    : seams_(std::move(seams)), workers_of_(std::move(workers_of)), board_(board), clock_(clock) {}
-
-PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPointer pool) const {
-  PoolWorld world;
-  const kube::ObjectKey job{key.namespace_, api::DataWorkerPool(*pool).job()};
-  world.pods = workers_of_(job);
-  // The plan's victims are for the plan's number; a person may have set another one since.
-  if (const auto decision = board_.get(job);
-      decision && decision->plan.workers == api::DataWorkerPool(*pool).replicas())
-    world.victims = decision->plan.victims;
-  world.pool = std::move(pool);
-  world.busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
-  world.now_seconds = std::chrono::duration<double>(clock_.now().time_since_epoch()).count();
-  world.now = kube::format_time(clock_.wall_now());
-  return world;
-}
-
-Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
-  const kube::ObjectPointer pool = seams_.seen(kube::kDataWorkerPools, key);
-  const std::string uid = pool ? api::Object(*pool).uid() : "";
-  PoolMemory memory;
-  {
-    std::lock_guard lock(mutex_);
-    std::string& last_uid = last_uids_[key];
-    if (last_uid != uid) memories_.erase(last_uid);
-    last_uid = uid;
-    if (uid.empty()) last_uids_.erase(key);
-    if (const auto found = memories_.find(uid); found != memories_.end()) memory = found->second;
-  }
-  if (!pool) return std::optional<std::chrono::milliseconds>();
-
-  const PoolWorld world = world_of(key, pool);
-  const auto made = guarded(ErrorCode::kInvalidArgument, "the spec cannot be worked with; correct it",
-                            [&] { return Result<PoolStep>(reconcile_pool(world, memory)); });
-  PoolStep step = made.ok() ? *made : refuse_pool(world, memory, {api::kSpecRefused, made.error().message()});
-  const Brought pods = bring_pods(step, world, stop);
-  if (pods.refused) {
-    const PoolStep told = reconcile_pool(world, step.memory);  // whose status says why
-    step.status = told.status;
-    step.again_after = told.again_after;
-  }
-  // The status is as true when a pod was refused as when it was made.
-  const Result<void> status = step.status ? seams_.perform(*step.status, stop) : Result<void>();
-  if (!status.ok()) step.memory.unreported_since_seconds.reset();
-  {
-    std::lock_guard lock(mutex_);
-    memories_[uid] = step.memory;
-  }
-  if (!status.ok()) return status.error();
-  if (!pods.outcome.ok()) return pods.outcome.error();
-  return step.again_after;
-}
-
-// Deletions free the room that creations fill. Creations begin with one, then two, four ...: what is refused to all
-// pods of a pool (a quota that is used up, a forbidden setting) costs few requests, and what is refused to one of them
-// does not keep the others.
-PoolReconciler::Brought PoolReconciler::bring_pods(PoolStep& step, const PoolWorld& world, std::stop_token stop) {
-  Brought brought;
-  const std::span<const kube::Action> actions(step.actions);
-  const auto is_create = [](const kube::Action& action) { return action.verb == kube::Verb::kCreate; };
-  const std::size_t creates =
-      static_cast<std::size_t>(std::find_if(actions.begin(), actions.end(), is_create) - actions.begin());
-  bool goes_on = true;
-  for (std::size_t begin = 0, size = 0; begin < actions.size(); begin += size) {
-    size = begin < creates ? creates - begin : begin == creates ? 1 : std::min(2 * size, kMostPodsInOneGo);
-    const auto batch = actions.subspan(begin, std::min(size, actions.size() - begin));
-    size = batch.size();
-    const std::vector<Result<void>> outcomes =
-        goes_on ? perform_all(batch, world, stop) : std::vector<Result<void>>(size, unavailable("not asked for"));
-    for (std::size_t index = 0; index < size; ++index) {
-      const Result<void>& outcome = outcomes[index];
-      if (outcome.ok()) {
-        log_info("act", batch[index].to_string());
-        continue;
-      }
-      forget_failed(step.memory, batch[index]);
-      if (!goes_on) continue;
-      if (outcome.error().code() == ErrorCode::kAlreadyExists)
-        note_taken(step, world, batch[index]);
-      else if (may_pass_by_itself(outcome.error()))
-        brought.outcome = outcome;
-      else
-        refuse(step, world, outcome.error(), brought);
-    }
-    const auto succeeded = std::count_if(outcomes.begin(), outcomes.end(), [](const auto& each) { return each.ok(); });
-    // A pod that was to be deleted, and is still there, leaves no room for another one.
-    goes_on = goes_on && (begin < creates ? succeeded == std::ssize(outcomes) : succeeded > 0);
-  }
-  const bool made_one = goes_on && creates < actions.size();
-  if (made_one && !brought.refused) {
-    step.memory.refused.reset();
-    step.memory.refusals = 0;
-  }
-  // The next step will not tell of them again, whatever becomes of the status.
-  if (brought.outcome.ok() && !brought.refused)
-    for (kube::Event& event : step.events) seams_.record(std::move(event));
-  return brought;
-}
-
-// Once for all pods of a step.
-void PoolReconciler::refuse(PoolStep& step, const PoolWorld& world, const Error& error, Brought& brought) {
-  if (std::exchange(brought.refused, true)) return;
-  const bool forbidden = error.code() == ErrorCode::kPermissionDenied;
-  note_refused(step.memory, world, {forbidden ? "Forbidden" : api::kSpecRefused, error.message()});
-  seams_.record({kube::kDataWorkerPools, kube::key_of(*world.pool), api::Object(*world.pool).uid(),
-                 kube::EventType::kWarning, "WorkerRefused", "Create", error.message()});
-}
-
-// Creating met a pod of that name: one of the pool's own, which will be seen, or a stranger's.
-Result<void> PoolReconciler::after_existing(const PoolWorld& world, const kube::Action& action,
-                                            std::stop_token stop) const {
-  const auto existing = seams_.read(kube::kPods, action.key, stop);
-  if (!existing.ok() && existing.error().code() == ErrorCode::kNotFound)
-    return unavailable(action.key.to_string() + " was there and has gone");
-  if (!existing.ok()) return existing.error();
-  if (api::Object(*existing).controlled_by(api::Object(*world.pool))) return {};
-  return Error(ErrorCode::kAlreadyExists, action.key.to_string() + " is another owner's");
-}
-
-std::vector<Result<void>> PoolReconciler::perform_all(std::span<const kube::Action> actions, const PoolWorld& world,
-                                                      std::stop_token stop) const {
-  std::vector<std::optional<Result<void>>> answers(actions.size());
-  const Result<void> all = in_parallel(static_cast<int>(actions.size()), pods_at_once_, [&](int index) -> Result<void> {
-    Result<void> outcome = seams_.perform(actions[index], stop);
-    if (!outcome.ok() && outcome.error().code() == ErrorCode::kAlreadyExists)
-      outcome = after_existing(world, actions[index], stop);
-    answers[index] = std::move(outcome);
-    return {};
-  });
-  std::vector<Result<void>> outcomes;
-  outcomes.reserve(answers.size());
-  for (const auto& answer : answers) outcomes.push_back(answer.value_or(all));  // of who threw
-  return outcomes;
 }
 
 }  // namespace sluice::act

@@ -1,0 +1,48 @@
+#include "operator/api/pod_spec_draft.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "operator/api/object.h"
+
+namespace sluice::api {
+
+using nlohmann::json;
+
+json& PodSpecDraft::list(const char* name) {
+  json& entries = (*spec_)[name];
+  if (!entries.is_array()) entries = json::array();
+  return entries;
+}
+
+void PodSpecDraft::add_empty_volume(std::string_view name) {
+  add_volume({{"name", name}, {"emptyDir", json::object()}});
+}
+
+void PodSpecDraft::add_secret_volume(std::string_view name, std::string_view secret) {
+  add_volume({{"name", name}, {"secret", {{"secretName", secret}}}});
+}
+
+void PodSpecDraft::add_pull_secret(const std::string& name) {
+  json& secrets = list("imagePullSecrets");
+  const auto is_same = [&](const json& secret) { return name_of(secret) == name; };
+  if (std::none_of(secrets.begin(), secrets.end(), is_same)) secrets.push_back({{"name", name}});
+}
+
+void PodSpecDraft::join_service(std::string_view name) {
+  (*spec_)["subdomain"] = name;
+  spec_->erase("hostname");  // the Job controller gives each pod its own: the job's name and its number
+}
+
+void PodSpecDraft::know_no_cluster() {
+  (*spec_)["automountServiceAccountToken"] = false;
+  (*spec_)["enableServiceLinks"] = false;
+}
+
+void PodSpecDraft::take_over(const json& other) {
+  for (const char* inherited : {"imagePullSecrets", "hostAliases", "dnsPolicy", "dnsConfig", "schedulerName"})
+    if (const auto found = other.find(inherited); found != other.end()) (*spec_)[inherited] = *found;
+}
+
+}  // namespace sluice::api
