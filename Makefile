@@ -27,10 +27,13 @@ build: configure ## compile all programs into build/
 	@ninja -C $(BUILD)
 
 .PHONY: bundle
-bundle: configure ## the relocatable bundle of feeder, worker and operator: build/bundle, and for `pip install ./python`
+bundle: configure ## the relocatable bundle of feeder, worker and operator: build/bundle
 	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-operator
 	@worker-image/bundle.sh $(BUILD)
-	@rm -rf python/sluice/bundle && mkdir python/sluice/bundle && cp -r $(BUILD)/bundle/bin $(BUILD)/bundle/lib python/sluice/bundle/
+
+.PHONY: wheel
+wheel: bundle ## for `pip install build/wheel/*.whl`: the Python package with feeder and worker, no compiler needed
+	@worker-image/wheel.sh $(BUILD)
 
 .PHONY: try
 try: configure ## fifteen seconds, no Kubernetes: our DataLoader beside PyTorch's on this machine

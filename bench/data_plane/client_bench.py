@@ -15,12 +15,15 @@ import os
 import pathlib
 import platform
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 import numpy
 import torch
 import torchvision.transforms as transforms
+from PIL import Image
 from torch.utils.data import Dataset
 from torchvision.datasets import ImageFolder
 
@@ -183,6 +186,44 @@ def stepping_aside():
         os.environ["SLUICE_STEP_ASIDE"] = "off"
 
 
+@contextlib.contextmanager
+def as_a_user_has_it():
+    """Without this program's own settings."""
+    threads = os.environ.pop("SLUICE_THREADS")
+    try:
+        with stepping_aside():
+            yield
+    finally:
+        os.environ["SLUICE_THREADS"] = threads
+
+
+FIRST_BATCH = """import sys
+from torchvision import datasets, transforms
+from {module} import DataLoader
+images = datasets.ImageFolder(sys.argv[1], transforms.Compose([transforms.RandomResizedCrop(224), transforms.ToTensor()]))
+next(iter(DataLoader(images, batch_size=8, num_workers=2)))
+"""
+
+
+def first_batch_of_a_process(module, folder):
+    """From the start of Python to its end, with its imports and its feeder; the first run warms the page cache."""
+    seconds = []
+    for _ in range(4):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", FIRST_BATCH.format(module=module), folder], check=True)
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds[1:])
+
+
+def first_batches():
+    with tempfile.TemporaryDirectory() as folder, as_a_user_has_it():
+        pathlib.Path(folder, "class").mkdir()
+        noise = numpy.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=numpy.uint8)
+        for number in range(64):
+            Image.fromarray(noise).save(pathlib.Path(folder, "class", f"{number}.jpg"))
+        return first_batch_of_a_process("sluice.torch", folder), first_batch_of_a_process("torch.utils.data", folder)
+
+
 def in_turn(number):
     """The time of so many loaders, a batch of each in turn, beside that of one after the other."""
     loaders = [sluice.torch.DataLoader(Counts(160, seconds=0.001), batch_size=16, num_workers=2) for _ in range(number)]
@@ -202,6 +243,7 @@ def in_turn(number):
 
 MEASURES = {
     "set_epoch": lambda: (change_of_epoch(sluice.torch.DataLoader), change_of_epoch(torch.utils.data.DataLoader)),
+    "first_batch": first_batches,
     "many_files": lambda: (second_epoch_of_many_files(), None),
     "copies": lambda: (copies_of_a_table(), None),
     "trainer": lambda: (trainer_microseconds_a_batch(sluice.torch.DataLoader, num_workers=2), None),

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
@@ -55,6 +56,11 @@ class Place:
             self.run("install -D -t ~/.local/bin build/cli/kubectl-sluice")
         return self.run(program)
 
+    def run_client(self, command):
+        """As if the wheel were installed, which python/tests/test_wheel.py does."""
+        (self.folder / "train.py").write_text("from torch.utils.data import DataLoader\nprint(list(DataLoader(range(4), num_workers=1)))\n")
+        self.run(f"PYTHONPATH={ROOT}/python SLUICE_FEEDER_BINARY={ROOT}/build/worker-image/sluice-feeder {sys.executable} -m {command}")
+
     def apply(self, command):
         (self.folder / "resnet.yaml").write_text(blocks("README.md", "yaml")[0])
         self.run(command)
@@ -91,6 +97,8 @@ WAYS = {
     "kubectl get tjob": as_it_is,
     "kubectl scale dwp/resnet": as_it_is,
     "kubectl sluice": Place.run_first,
+    "sluice doctor": Place.run_client,
+    "sluice run train.py": Place.run_client,
     "kubectl apply -f resnet.yaml": Place.apply,
     "install -D -t ~/.local/bin build/cli/kubectl-sluice": as_it_is,
     # The release and its kinds are those of the other scenarios.
@@ -101,8 +109,11 @@ WAYS = {
     "podman build": Place.check_image,
     # This test is a part of `make test`, demo_interrupt_test runs `make demo`, and both have built the programs.
     "make build": with_dry_run("--dry-run"),
+    "make wheel": with_dry_run("--dry-run"),
     "make demo": with_dry_run("--dry-run"),
     "make test": with_dry_run("--dry-run"),
+    # python/tests/test_wheel.py installs the wheel into an environment of its own.
+    "pip install build/wheel/": only_listed,
     # Of a registry and of a fresh machine: there is none here.
     "podman push": only_listed,
     "apt-get install -y make": only_listed,

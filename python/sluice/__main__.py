@@ -1,5 +1,5 @@
 """`sluice run [--] train.py args` and `python -m sluice train.py args`: the program as it is, with its loaders served by Sluice. `sluice explain
-train.py args` does the same and tells at the end where the time of its loaders went.
+train.py args` does the same and tells at the end where the time of its loaders went. `sluice doctor` says whether all of it works here.
 
 The process becomes `python train.py args`, with SLUICE_ATTACH=1 and the folder of our `sitecustomize` first on PYTHONPATH. So nothing of Sluice is in its
 tracebacks, signals and exit status, and the Python processes that it starts are attached, too.
@@ -17,10 +17,12 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parent
 _USAGE = """usage: sluice run [--] PROGRAM [ARGUMENT ...]
        sluice explain [--] PROGRAM [ARGUMENT ...]
+       sluice doctor [-o json]
 
 PROGRAM is a script (train.py), a module (-m package.train) or a command of the PATH (torchrun, accelerate).
 It runs as without Sluice, but for the loaders of torch.utils.data, which Sluice serves. `explain` tells of each loader, when the program
-has ended or was interrupted, what its batches have cost and what would make the loop wait less.
+has ended or was interrupted, what its batches have cost and what would make the loop wait less. `doctor` says what of Sluice works on this
+machine and in this environment; its exit status is 1 if a check fails.
   SLUICE=off       plain PyTorch
   SLUICE_REPORT=1  tells at the end who has made each loader's batches, and why
 """
@@ -48,6 +50,10 @@ def environment(explains: bool = False) -> dict[str, str]:
 
 def main() -> None:
     arguments = sys.argv[1:]
+    if arguments[:1] == ["doctor"]:
+        from sluice.doctor import main as doctor
+
+        sys.exit(doctor(arguments[1:]))
     explains = arguments[:1] == ["explain"]
     if explains or arguments[:1] == ["run"]:
         del arguments[0]

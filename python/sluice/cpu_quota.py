@@ -10,8 +10,8 @@ from pathlib import Path
 def usable_cores(root: Path = Path("/")) -> float:
     """The tightest of the cgroup's quotas, or the CPUs of the affinity mask if there is none. Reads below `root`."""
     cpus = float(len(os.sched_getaffinity(0)))
-    quotas = [quota for folder in _folders(root, "") if (quota := _quota_v2(folder)) is not None]
-    quotas = quotas or [quota for folder in _folders(root, "cpu") if (quota := _quota_v1(folder)) is not None]
+    quotas = [quota for folder in cgroup_folders(root, "") if (quota := _quota_v2(folder)) is not None]
+    quotas = quotas or [quota for folder in cgroup_folders(root, "cpu") if (quota := _quota_v1(folder)) is not None]
     return min([cpus, *quotas])
 
 
@@ -20,8 +20,8 @@ def threads_for(cores: float) -> int:
     return max(1, math.ceil(cores - 0.01))
 
 
-def _folders(root: Path, controller: str) -> list[Path]:
-    """Of the process's cgroup, and of those above it."""
+def cgroup_folders(root: Path, controller: str) -> list[Path]:
+    """Of the process's cgroup, and of those above it. `controller`: of a hierarchy of version 1; "" means version 2."""
     own = Path("/")
     for line in _words(root / "proc/self/cgroup", "\n"):
         _, names, path = (line.split(":", 2) + ["", ""])[:3]

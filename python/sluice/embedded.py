@@ -12,6 +12,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from sluice.connection import FeederUnavailable
@@ -44,6 +45,12 @@ def feeder_arguments(settings: Settings, directory: Path) -> list[str]:
     if settings.arena_bytes is not None:
         arguments += ["--arena-bytes", str(settings.arena_bytes)]
     return [*arguments, "--metrics-address", "none", "--insecure", "--python-path", str(_PACKAGE.parent)]
+
+
+def feeder_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Of a feeder that a process with this environment starts. The bundle's loader would load what LD_PRELOAD names into the feeder, and end it where
+    that needs a newer C library than the bundle's."""
+    return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
 
 
 def last_words(directory: Path) -> str:
@@ -107,7 +114,7 @@ class EmbeddedFeeder:
             try:
                 # Its own session: Ctrl-C in a terminal is for the training script, which ends the feeder in good order.
                 self._process = subprocess.Popen(
-                    [*self._command, *arguments], stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
+                    [*self._command, *arguments], env=feeder_environment(os.environ), stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
                 )
             except OSError as error:
                 raise FeederUnavailable(f"{self._command[-1]} cannot be started: {error.strerror}") from None

@@ -47,7 +47,7 @@ def shared_connection(settings: Settings) -> Connection:
         if command is None:
             raise NoFeeder(
                 "there is no feeder: SLUICE_FEEDER_SOCKET and SLUICE_FEEDER_BINARY are not set and this installation has no "
-                "sluice/bundle (build it with `make bundle` before `pip install ./python`)"
+                "sluice/bundle (`make wheel` builds one that has it)"
             )
     elif os.path.exists(settings.feeder_socket) and not os.access(settings.feeder_socket, os.W_OK):
         raise NoFeeder(f"the feeder's socket {settings.feeder_socket} belongs to another user: run trainer and feeder as one user")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from sluice.image_plan import ImagePlan
@@ -83,10 +84,10 @@ class ImageLibrary:
         return adjusted if done else None
 
 
-def image_library_paths() -> list[Path]:
+def image_library_paths(environment: Mapping[str, str] = os.environ) -> list[Path]:
     """Those that there are beside the feeder: of SLUICE_FEEDER_BINARY, of the bundle around this package or in it."""
     folders = [_PACKAGE.parent.parent / "lib", _PACKAGE / "bundle" / "lib"]
-    if binary := os.environ.get("SLUICE_FEEDER_BINARY"):
+    if binary := environment.get("SLUICE_FEEDER_BINARY"):
         folders.insert(0, Path(binary).parent)
     return [folder / _NAME for folder in folders if (folder / _NAME).exists()]
 

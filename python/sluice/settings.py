@@ -10,6 +10,16 @@ from dataclasses import dataclass
 # What becomes of a sample whose reading or transforming fails (sluice.skipping).
 RAISE, SKIP = POLICIES = ("raise", "skip")
 
+# Every variable that means something to the client, the feeder or a data worker. A name that is not here is misspelt: `sluice doctor` says so.
+VARIABLES = frozenset({
+    "SLUICE", "SLUICE_AHEAD", "SLUICE_ARENA_BYTES", "SLUICE_ATTACH", "SLUICE_EXPLAIN", "SLUICE_FEEDER_BINARY", "SLUICE_FEEDER_SOCKET", "SLUICE_LAZY_IMAGES",
+    "SLUICE_LOSS_PATIENCE_SECONDS", "SLUICE_LOWERING", "SLUICE_ON_ERROR", "SLUICE_RANDOMNESS", "SLUICE_REPORT", "SLUICE_SHARE_FEEDER",
+    "SLUICE_START_PATIENCE_SECONDS", "SLUICE_STEP_ASIDE", "SLUICE_THREADS",
+    "SLUICE_CACHE_BYTES", "SLUICE_CACHE_DIR", "SLUICE_CACHE_FORM", "SLUICE_LOG", "SLUICE_LOG_FORMAT",  # The feeder's and the workers'.
+    "SLUICE_JOB", "SLUICE_NAMESPACE", "SLUICE_USER_PYTHONPATH",  # Set by the operator.
+    "SLUICE_BUILD", "SLUICE_CACHE",  # Of a checkout: where it was built, and its Makefile's folder.
+})  # fmt: skip
+
 
 class SettingError(ValueError):
     """A variable holds something that cannot be meant; the message names it and what it may be."""
@@ -47,16 +57,16 @@ class Settings:
         env = os.environ if environment is None else environment
         arena = _number(env, "SLUICE_ARENA_BYTES", None, int)
         return Settings(
-            enabled=_switch(env, "SLUICE"),
-            lowering=_switch(env, "SLUICE_LOWERING"),
-            ahead=_switch(env, "SLUICE_AHEAD"),
-            step_aside=_switch(env, "SLUICE_STEP_ASIDE"),
-            lazy_images=_switch(env, "SLUICE_LAZY_IMAGES"),
+            enabled=is_on(env, "SLUICE"),
+            lowering=is_on(env, "SLUICE_LOWERING"),
+            ahead=is_on(env, "SLUICE_AHEAD"),
+            step_aside=is_on(env, "SLUICE_STEP_ASIDE"),
+            lazy_images=is_on(env, "SLUICE_LAZY_IMAGES"),
             torch_randomness=_choice(env, "SLUICE_RANDOMNESS", ("sample", "torch")) == "torch",
             on_error=_choice(env, "SLUICE_ON_ERROR", POLICIES),
-            report=_switch(env, "SLUICE_REPORT", "off"),
-            share_feeder=_switch(env, "SLUICE_SHARE_FEEDER"),
-            explain=_switch(env, "SLUICE_EXPLAIN", "off"),
+            report=is_on(env, "SLUICE_REPORT", "off"),
+            share_feeder=is_on(env, "SLUICE_SHARE_FEEDER"),
+            explain=is_on(env, "SLUICE_EXPLAIN", "off"),
             feeder_socket=env.get("SLUICE_FEEDER_SOCKET") or None,
             feeder_binary=env.get("SLUICE_FEEDER_BINARY") or None,
             threads=_number(env, "SLUICE_THREADS", 0, int),
@@ -66,7 +76,8 @@ class Settings:
         )
 
 
-def _switch(env: Mapping[str, str], name: str, default: str = "on") -> bool:
+def is_on(env: Mapping[str, str], name: str, default: str = "on") -> bool:
+    """The value of a switch. Raises SettingError for one that is neither on nor off."""
     value = env.get(name, "").strip().lower() or default
     if value in ("on", "1", "true", "yes"):
         return True

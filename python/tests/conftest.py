@@ -28,7 +28,7 @@ def clean_slate(monkeypatch):
     """Each test begins without a feeder, connections or settings, and ends without tensors that keep slots."""
     for name in [name for name in os.environ if name.startswith("SLUICE")]:
         monkeypatch.delenv(name)
-    # `make bundle` puts one there, which tests without a feeder must not find.
+    # An installation has one, which tests without a feeder must not find.
     monkeypatch.setattr(embedded, "_BUNDLE", Path("/no bundle"))
     # No test may depend on luck: a loop that waits in vain is stopped by its deadline, not by falling back in silence.
     monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "60")

@@ -73,6 +73,12 @@ def test_is_started_once_and_shared_and_stopped(program, tmp_path):
     assert not alive(pid) and not directory.exists()
 
 
+def test_libraries_that_are_preloaded_are_not_the_feeders(program, monkeypatch):
+    monkeypatch.setenv("LD_PRELOAD", "/usr/lib/of-a-newer-machine.so")
+    next(iter(DataLoader(Numbers(), num_workers=1)))
+    assert b"\0LD_PRELOAD=" not in Path(f"/proc/{the_feeder().pid}/environ").read_bytes()
+
+
 FORKS_SUFFICE = {
     "the feeder of this process": ({}, True),
     "as many threads as workers": ({"SLUICE_THREADS": "2"}, True),
@@ -191,7 +197,7 @@ def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(caplog
         batches = iter(loader)
         assert not isinstance(batches, FeederIterator)
         assert indices_of(batches)[-1] == [36]
-    assert caplog.text.count("SLUICE_FEEDER_SOCKET") == 1 and "make bundle" in caplog.text
+    assert caplog.text.count("SLUICE_FEEDER_SOCKET") == 1 and "make wheel" in caplog.text
     with pytest.raises(RuntimeError, match="torch's own: there is no feeder"):  # A state would say that the epoch has not begun.
         loader.state_dict()
 

@@ -1,0 +1,156 @@
+"""Scripts as people write them (python/examples), unmodified under `sluice run`: every loss is the one that plain PyTorch gives, bit for bit."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tarfile
+import wave
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+import pytest
+
+from conftest import NO_REAL_FEEDER, REAL_BINARY
+from test_run import PACKAGE, run
+
+EXAMPLES = PACKAGE / "examples"
+pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
+
+
+@dataclass(frozen=True)
+class Script:
+    """`arguments`: of the script, with the folder of data in place of {data}. `needs`: a package that may not be installed. `losses`: how many lines
+    tell of one at least. `told`: of each kind of loader, how the report's line begins and what it says of who made the batches."""
+
+    arguments: list[str]
+    losses: int
+    told: dict[str, str]
+    needs: str = "torch"
+    launcher: tuple[str, ...] = ()
+
+
+SERVED = ": served"
+# torch's draws of workers that live over all epochs are those of torch's own workers only.
+LEFT = ": left to torch: SLUICE_RANDOMNESS is torch, and persistent workers"
+SCRIPTS = {
+    "plain_loop": Script(["{data}/images"], 8, {"DataLoader of Subset, batch_size 4": SERVED, "DataLoader of Subset, batch_size 8": SERVED}),
+    "lightning_images": Script(["{data}/images"], 14, {"DataLoader of ImageFolder, batch_size 4": LEFT, "DataLoader of ImageFolder, batch_size 8": SERVED}, "pytorch_lightning"),
+    "lightning_datamodule": Script([], 18, {"DataLoader of Subset, batch_size 8, num_workers 2": SERVED, "DataLoader of Subset, batch_size 15": SERVED}, "pytorch_lightning"),
+    "accelerate_images": Script(["{data}/images"], 8, {"DataLoader of Pets": SERVED}, "accelerate"),
+    "trainer_images": Script(["{data}/images"], 10, {"DataLoader": SERVED}, "transformers"),
+    "trainer_text": Script(["{data}/text/lines-0.jsonl"], 12, {"DataLoader": LEFT}, "transformers"),
+    "loader_factory": Script(["{data}/images"], 10, {"DataLoader of Pictures": LEFT}),
+    "loader_factory, one iterator": Script(["{data}/images", "--one-iterator"], 10, {"OneIteratorLoader of Pictures": LEFT}),
+    "reference_recipe": Script(["{data}/images"], 12, {"DataLoader of ImageFolder": SERVED}),
+    "speech_commands": Script(["{data}/words"], 12, {"DataLoader of Words": SERVED}),
+    "webdataset_shards": Script(["{data}/shards/shard-{0..3}.tar"], 8, {"DataLoader of WebDataset": SERVED}, "webdataset"),
+    "streamed_text": Script(["{data}/text"], 8, {"DataLoader of IterableDataset": SERVED}, "datasets"),
+    "distributed": Script(["{data}/images"], 16, {"DataLoader of ImageFolder": SERVED}, launcher=("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")),
+    "length_buckets": Script(["{data}/text/lines-0.jsonl"], 8, {"DataLoader of Sentences": SERVED}),
+}
+
+
+def write_words(folder: Path) -> None:
+    """Two tones with noise, each of a length of its own."""
+    generator = numpy.random.default_rng(3)
+    for number in range(14):
+        name = "yes" if number % 2 else "no"
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        length = 1500 + 137 * number
+        tone = numpy.sin(numpy.arange(length) * (0.1 if number % 2 else 0.3)) + generator.normal(0, 0.1, length)
+        with wave.open(str(folder / name / f"{number:02d}.wav"), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(8000)
+            file.writeframes((8000 * tone).astype(numpy.int16).tobytes())
+
+
+def write_shards(folder: Path, images: Path) -> None:
+    folder.mkdir()
+    files = sorted(images.rglob("*.jp*g"))
+    for shard in range(4):
+        with tarfile.open(folder / f"shard-{shard}.tar", "w") as tar:
+            for number, file in enumerate(files[shard::4]):
+                for extension, content in (("jpg", file.read_bytes()), ("cls", str(number % 2).encode())):
+                    member = tarfile.TarInfo(f"{shard}-{number}.{extension}")
+                    member.size = len(content)
+                    tar.addfile(member, io.BytesIO(content))
+
+
+def write_text(folder: Path) -> None:
+    folder.mkdir()
+    letters = random.Random(8)
+    for number in range(3):
+        lines = ["".join(letters.choices("etaoin shrdlu", k=letters.randint(6, 40))) for _ in range(40)]
+        (folder / f"lines-{number}.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory, image_root) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "images").symlink_to(image_root)
+    write_words(folder / "words")
+    write_shards(folder / "shards", image_root)
+    write_text(folder / "text")
+    return folder
+
+
+def variables(folder: Path, *, sluice: bool) -> dict[str, str]:
+    """Executors of the feeder from the first batch on, and torch's draws; nothing is fetched from anywhere."""
+    return {"PYTHONPATH": str(PACKAGE), "SLUICE_FEEDER_BINARY": str(REAL_BINARY), "SLUICE_RANDOMNESS": "torch", "SLUICE_REPORT": "1", "SLUICE_STEP_ASIDE": "off",
+            "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "huggingface"), "OMP_NUM_THREADS": "1", "SLUICE": "on" if sluice else "off"}  # fmt: skip
+
+
+def losses(out: str) -> list[str]:
+    return [line for line in out.splitlines() if "loss " in line or "evaluation" in line or "accuracy" in line]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_losses_are_those_of_plain_pytorch(name, data, tmp_path):
+    script = SCRIPTS[name]
+    if importlib.util.find_spec(script.needs) is None:
+        pytest.skip(f"{script.needs} is not installed")
+    program = [*script.launcher, str(EXAMPLES / f"{name.partition(',')[0]}.py"), *(argument.replace("{data}", str(data)) for argument in script.arguments)]
+    status, expected, errors = run(program, cwd=tmp_path, **variables(tmp_path, sluice=False))
+    assert status == 0, errors
+    status, out, errors = run(["-m", "sluice", "run", *program], cwd=tmp_path, **variables(tmp_path, sluice=True))
+    assert status == 0, errors
+    assert losses(out) == losses(expected) and len(losses(out)) >= script.losses
+    told = [line for line in errors.splitlines() if line.startswith("sluice: ")]
+    for loader, who in script.told.items():
+        assert any(loader in line and who in line for line in told), errors
+
+
+def until_killed(folder: Path, data: Path, *, after: str) -> list[str]:
+    """The lines of the script, whose process is killed without warning when one begins with `after`."""
+    environment = {name: value for name, value in {**os.environ, **variables(folder, sluice=True)}.items() if value}
+    command = [sys.executable, "-m", "sluice", "run", EXAMPLES / "resumed.py", data / "images", folder / "checkpoint.pt"]
+    lines = []
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            if line.startswith(after):
+                process.send_signal(signal.SIGKILL)
+                break
+    return lines
+
+
+def test_a_script_that_was_killed_goes_on_from_its_checkpoint(data, tmp_path):
+    (tmp_path / "torch").mkdir()
+    program = [str(EXAMPLES / "resumed.py"), str(data / "images")]
+    status, expected, errors = run([*program, "torch/checkpoint.pt"], cwd=tmp_path, **variables(tmp_path, sluice=False))
+    assert status == 0, errors
+    before = until_killed(tmp_path, data, after="epoch 1 step 2")
+    status, after, errors = run(["-m", "sluice", "run", *program, "checkpoint.pt"], cwd=tmp_path, **variables(tmp_path, sluice=True))
+    assert status == 0, errors
+    steps = {line.partition(" loss ")[0]: line for line in before + after.splitlines()}
+    assert before[-1].startswith("epoch 1 step 2") and after.startswith("epoch 1 step ")
+    assert list(steps.values()) == expected.splitlines() and all(steps[line.partition(" loss ")[0]] == line for line in before)
