@@ -20,6 +20,7 @@ from torch.utils.data._utils import worker as torch_worker
 from sluice.collation import collate
 from sluice.generators import untouched_generators
 from sluice.laps import COLLATE, DATASET, Laps
+from sluice.process_end import exit_is_an_error
 from sluice.reading_ahead import read_ahead
 from sluice.sealed_memory import SealedMemory
 from sluice.self_change import Watch
@@ -162,8 +163,8 @@ class ForkComputation:
 
 @contextlib.contextmanager
 def untouched_process() -> Iterator[None]:
-    """Computing inside must leave no trace in the trainer: random states and worker info are put back. torch has one thread,
-    as in an executor: the last bits of a sum depend on how many add it up. All that is the whole process's. So of several
+    """Computing inside must leave no trace in the trainer: random states and worker info are put back, and os._exit is an error. torch has
+    one thread, as in an executor: the last bits of a sum depend on how many add it up. All that is the whole process's. So of several
     threads one computes at a time."""
     with _computing:
         info = torch_worker._worker_info
@@ -171,7 +172,7 @@ def untouched_process() -> Iterator[None]:
         if threads > 1:
             torch.set_num_threads(1)
         try:
-            with untouched_generators():
+            with untouched_generators(), exit_is_an_error():
                 yield
         finally:
             if threads > 1:

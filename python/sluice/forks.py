@@ -7,8 +7,10 @@ batch is a function of its request, so nothing shows where it was made. Where vi
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -98,6 +100,7 @@ class Forks:
                                  prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
                                  worker_init_fn=_begin, **order)  # fmt: skip
             self._batches = iter(loader)
+        _living.add(self)
 
     def __contains__(self, seq: int) -> bool:
         return seq in self._seqs
@@ -132,6 +135,18 @@ class Forks:
     def close(self) -> None:
         """Ends the workers."""
         self._batches._shutdown_workers()
+
+
+_living: weakref.WeakSet[Forks] = weakref.WeakSet()
+
+
+def _leave_to_the_parent() -> None:
+    """In a forked child, whose garbage collector may find an iterator of the parent's: torch's would look for its workers there, and complain."""
+    for forks in _living:
+        forks._batches._shutdown = True
+
+
+os.register_at_fork(after_in_child=_leave_to_the_parent)
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -8,6 +8,7 @@ virtual workers do that.
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import io
 import mmap
@@ -16,6 +17,7 @@ import multiprocessing.shared_memory
 import pickle
 import random
 import sys
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -91,6 +93,9 @@ class _Pickler(cloudpickle.Pickler):
             raise NotSendable(f"it holds a {type(obj).__name__}, which belongs to this process and its forked children")
         elif isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
             raise NotSendable("it holds an open file, whose position forked children share")
+        elif isinstance(obj, functools._lru_cache_wrapper) and obj.__module__ == "__main__":  # cloudpickle would send its name alone.
+            parameters = obj.cache_parameters()
+            return _cached, (obj.__wrapped__, parameters["maxsize"], parameters["typed"])
         elif isinstance(obj, (random.Random, torch.Generator)):
             return _reduce_generator(obj) or self._reduce_own_generator(obj)
         elif "numpy" in sys.modules:
@@ -112,6 +117,10 @@ class _Pickler(cloudpickle.Pickler):
                 raise NotSendable(f"it holds a random generator of {generator.device}")
             return _torch_generator, (generator.get_state().numpy().tobytes(),)
         return super().reducer_override(generator)
+
+
+def _cached(function: Callable, most: int | None, typed: bool) -> Callable:
+    return functools.lru_cache(most, typed)(function)
 
 
 def _tensor(memory: Any, dtype: str, shape: tuple) -> torch.Tensor:

@@ -53,7 +53,7 @@ class Surroundings:
             environment={name: value for name, value in os.environ.items() if _travels(name)},
             default_dtype=str(torch.get_default_dtype()).removeprefix("torch."),
             grad_enabled=torch.is_grad_enabled(),
-            deterministic=(torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
+            deterministic=_deterministic(),
             warning_filters=[entry for entry in warnings.filters if _picklable(entry)],
             pillow={
                 (module, name): getattr(sys.modules[module], name)
@@ -83,7 +83,8 @@ class Surroundings:
                 os.environ[name] = value
         torch.set_default_dtype(getattr(torch, self.default_dtype))
         torch.set_grad_enabled(self.grad_enabled)
-        torch.use_deterministic_algorithms(self.deterministic[0], warn_only=self.deterministic[1])
+        if self.deterministic != _deterministic():  # The call imports torch's compiler: two CPU-seconds, for each pipeline.
+            torch.use_deterministic_algorithms(self.deterministic[0], warn_only=self.deterministic[1])
         warnings.resetwarnings()  # Which also drops what the warnings module remembers about the old ones.
         warnings.filters[:] = self.warning_filters
         for (module, name), value in self.pillow.items():
@@ -98,6 +99,10 @@ class Surroundings:
             make_images_lazy()
         elif "sluice.lazy_images" in sys.modules:
             sys.modules["sluice.lazy_images"].remove()
+
+
+def _deterministic() -> tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def wants_lazy_images() -> bool:

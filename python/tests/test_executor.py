@@ -180,6 +180,19 @@ def test_forks_share_what_is_loaded_and_are_reaped_by_their_parent():
     child.close()
 
 
+class Importing(Numbers):
+    """Sample i is whether torch's compiler is imported: two CPU-seconds of each process that loads a pipeline."""
+
+    def __getitem__(self, index: int):
+        return torch.tensor("torch._dynamo" in sys.modules)
+
+
+def test_loading_a_pipeline_imports_nothing_that_its_data_set_does_not_need(child):
+    assert child.load(903, Importing(), None, True)["type"] == "loaded"
+    child.execute(903, 903, request())
+    assert not child.finish()[1].any()
+
+
 def test_forks_make_the_same_batches():
     child = Child()
     child.load(1, Numbers(), None, True)

@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -242,6 +243,23 @@ def test_a_worker_that_dies_ends_the_loop_with_torchs_error(make_fake):
     os.kill(min(process.pid for process in batches._forks._batches._workers), signal.SIGKILL)
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         list(batches)
+
+
+def test_children_of_the_script_leave_its_forks_alone(make_fake):
+    make_fake()
+    batches = iter(loader_with_forks())
+    made = 1 if next(batches) else 0
+    child = os.fork()
+    if child == 0:
+        complaints = []
+        sys.unraisablehook = complaints.append
+        try:
+            del batches
+            gc.collect()
+        finally:
+            os._exit(len(complaints))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert made + len(list(batches)) == 10
 
 
 def in_another_thread(batches) -> list:

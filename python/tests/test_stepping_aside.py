@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import threading
 import time
 
@@ -341,6 +342,29 @@ def test_a_sample_that_exits_does_not_end_the_training_in_silence(make_fake):
     with pytest.raises(RuntimeError, match="SystemExit: enough"):
         next(batches)
     assert indices_of(batches)[-1] == [36]
+
+
+class Exiting(Numbers):
+    """Sample 5 ends its process; the others fork one that ends."""
+
+    def __getitem__(self, index: int):
+        if index == 5:
+            os._exit(3)
+        child = os.fork()
+        if child == 0:
+            os._exit(index)
+        return torch.tensor(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def test_a_sample_that_ends_its_process_does_not_end_the_trainer(make_fake, monkeypatch):
+    make_fake()
+    monkeypatch.setattr(sluice.payback, "FORK_SECONDS", 1e9)  # However slow this machine is, this process makes the batches.
+    ends = os._exit
+    batches = iter(DataLoader(Exiting(12), batch_size=4, num_workers=2))
+    assert next(batches).tolist() == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match=r"SystemExit: a sample has called os._exit\(3\)"):
+        next(batches)
+    assert os._exit is ends
 
 
 class Threads(Dataset):

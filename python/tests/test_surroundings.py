@@ -19,7 +19,9 @@ import torch
 from PIL import Image, ImageFile
 
 from sample_datasets import Numbers
+from sluice.computation import Computation
 from sluice.iterator import FeederIterator
+from sluice.sealed_memory import SealedMemory
 from sluice.torch import DataLoader
 
 TESTS = Path(__file__).resolve().parent
@@ -95,6 +97,19 @@ def test_grad_mode_and_one_thread_as_in_torchs_workers(real_feeder):
     assert in_executor(ask_torch) == (True, 1)
     with torch.no_grad():
         assert in_executor(ask_torch) == (False, 1)
+
+
+def ask_deterministic():
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def test_deterministic_mode(real_feeder):
+    try:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        assert in_executor(ask_deterministic) == (True, True)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert in_executor(ask_deterministic) == (False, False)
 
 
 def ask_warnings():
@@ -194,6 +209,29 @@ def test_functions_of_the_process_generators_draw_from_the_executors(real_feeder
         torch.manual_seed(2)
         runs.append(list(DataLoader(Asking(random.random), batch_size=None, num_workers=2)))
     assert runs[0] == runs[1] and len(set(runs[0])) == 3
+
+
+CACHING_SCRIPT = """
+import functools, sys
+sys.path[:0] = [{path!r}]
+import torch
+from sluice.computation import PythonPipeline
+from sluice.shipment import describe_pipeline
+@functools.lru_cache(maxsize=3)
+def twice(number): return [2 * number]
+class Cached(torch.utils.data.Dataset):
+    def __len__(self): return 6
+    def __getitem__(self, i): return twice(i)[0], twice(i) is twice(i), twice.cache_parameters()["maxsize"]
+memory = describe_pipeline(PythonPipeline(Cached(), None, True))[0].shipment.memory
+sys.stdout.buffer.write(memory.view())
+"""
+
+
+def test_a_cached_function_of_the_script_is_a_cached_function_elsewhere(tmp_path):
+    (tmp_path / "train.py").write_text(CACHING_SCRIPT.format(path=str(TESTS.parent)))
+    described = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, check=True, stdout=subprocess.PIPE, timeout=120).stdout
+    dataset = Computation(SealedMemory.of([described])).dataset
+    assert [dataset[number] for number in (1, 2)] == [(2, True, 3), (4, True, 3)]
 
 
 RANK_SCRIPT = """
