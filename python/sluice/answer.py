@@ -13,6 +13,7 @@ from sluice.notices import log, say_once
 from sluice.skipping import NothingLeft, Reduced
 from sluice.structure import unpack
 
+_OF_A_FILE = ("OSError", "ValueError")  # As native executors tell what they cannot decode.
 _DOES_NOT_FIT = (BatchDoesNotFit.__name__, MemoryError.__name__)
 _TROUBLES = {
     EXECUTOR_LOST: "the feeder lost the Python process of a batch",
@@ -30,6 +31,7 @@ class Answer:
         self.message = message
         self.blob = blob
         self._arena = arena
+        self.is_native = False  # Of a native pipeline.
         self._copies: list[torch.Tensor] | None = None
         self._has_slot = False
         if not self.failed:
@@ -51,6 +53,11 @@ class Answer:
             log.info("the feeder made no batch: %s", self.message["message"])
             say_once(logging.WARNING, f"{trouble}; computing such batches in this process")
         return trouble is not None
+
+    @property
+    def failed_at_a_file(self) -> bool:
+        """Whether native executors cannot decode a file of the batch."""
+        return self.is_native and self.failed and self.message.get("exception_type") in _OF_A_FILE
 
     @property
     def has_nothing_left(self) -> bool:

@@ -12,8 +12,9 @@ from array import array
 from typing import Any
 
 from sluice.failures import NotNative
+from sluice.image_formats import KNOWN, NAMES
 
-_JPEG_EXTENSIONS = (".jpg", ".jpeg")
+_PNG = b".png\0"
 
 
 class FileTable:
@@ -27,9 +28,13 @@ class FileTable:
         chosen = samples if selection is None else [samples[index] for index in _within(selection, folder)]
         self.count = len(chosen)
         self.source = {"kind": "image_files", "root": self.root, "files": self.count}
-        self.blob = _encode(self.root, chosen)
+        self.blob, self._names_bytes = _encode(self.root, chosen)
         self._origin = folder.root, os.getcwd(), selection
         self._samples = samples if all(type(entry) is tuple for entry in samples) else None  # A list could change unseen.
+
+    def pngs(self) -> int:
+        """Files that are PNGs by their names."""
+        return self.blob[len(self.blob) - self._names_bytes :].lower().count(_PNG)
 
     def is_of(self, folder: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. Cheap where the folder holds the same tuples as before: milliseconds for a
@@ -44,7 +49,8 @@ def _within(selection: list[int], folder: Any) -> list[int]:
     return selection
 
 
-def _encode(root: str, samples: list) -> bytes:
+def _encode(root: str, samples: list) -> tuple[bytes, int]:
+    """The table, and how many of its last bytes are the files' names."""
     directories = _Directories(root)
     runs, labels, names = array("I"), array("q"), []
     last = None
@@ -55,8 +61,8 @@ def _encode(root: str, samples: list) -> bytes:
         if type(path) is not str:
             raise NotNative(f"the path of sample {number} is a {type(path).__name__}, not a str")
         directory, slash, name = path.rpartition("/")
-        if not name.lower().endswith(_JPEG_EXTENSIONS):
-            raise NotNative(f"{name} is not a JPEG file by its name")
+        if not name.lower().endswith(NAMES):
+            raise NotNative(f"{name} is not a {KNOWN} file by its name")
         if type(label) is not int or not -(2**63) <= label < 2**63:
             raise NotNative(f"the label of sample {number} is {label!r}, not an int of 64 bits")
         if directory != last:
@@ -65,7 +71,7 @@ def _encode(root: str, samples: list) -> bytes:
         labels.append(label)
         names.append(name)
     parts = [labels.tobytes(), runs.tobytes(), _ended(directories.texts()), _ended(names)]
-    return b"".join((struct.pack("<QQQ", len(runs) // 2, len(parts[2]), len(parts[3])), *parts))
+    return b"".join((struct.pack("<QQQ", len(runs) // 2, len(parts[2]), len(parts[3])), *parts)), len(parts[3])
 
 
 class _Directories:

@@ -203,7 +203,7 @@ class FeederIterator(_BaseDataLoaderIter):
         """The batch that was answered; without an answer it is made here. Raises what the user's code has raised."""
         if not isinstance(made, Answer):
             return made.open(request.worker_id) if made is not None else self._compute(request)
-        if made.failed and not made.tell_trouble() and self._stream.pipeline.native is None and not made.has_nothing_left:
+        if made.failed and not made.tell_trouble() and not made.is_native and not made.has_nothing_left:
             reraise(made.message, made.blob, request.worker_id)
         batch = None if made.failed else made.open()
         return self._compute(request, made.message.get("message", "")) if made.failed or made.is_in_doubt(batch) else batch

@@ -1,6 +1,6 @@
-"""JPEG images that decode late, for Dataset classes that open files with PIL (docs/designs/lazy-images.md).
+"""JPEG and PNG images that decode late, for Dataset classes that open files with PIL (docs/designs/lazy-images.md).
 
-After install(), `PIL.Image.open` of a JPEG gives an image that stands for Pillow's. What training does first with an image is recorded:
+After install(), `PIL.Image.open` of such a file gives an image that stands for Pillow's. What training does first with an image is recorded:
 convert("RGB"), crop, resize, a mirror. The first use of pixels computes only those that are shown, natively, with Pillow's bytes.
 The object then turns into the plain Pillow object that it stands for. Pillow itself serves whatever cannot be recorded, and every
 file that the native library refuses.
@@ -12,21 +12,19 @@ import contextlib
 import importlib.metadata
 import io
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from PIL import Image, JpegImagePlugin
+from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
 
 from sluice.image_changes import ImageChanges
 from sluice.image_library import ImageLibrary, find_image_library
-from sluice.image_plan import MOST_PIXELS, ImagePlan
+from sluice.image_plan import ImagePlan
 from sluice.image_tensors import ImageTensors
+from sluice.lazy_formats import JPEG, PNG, Format
 
-_MOST_FILE_BYTES = 64 << 20
-_CHUNK_BYTES = 65536  # In which Pillow reads a file.
-_READ_BYTES = 1 << 20
-_END_OF_IMAGE = b"\xff\xd9"
-_RAW_MODES = {"RGB": "RGB", "L": "L", "CMYK": "CMYK;I"}
 _FLIP_LEFT_RIGHT = 0
 # Where an image keeps its pixels: newer Pillows have another name for it.
 _CORE = "_im" if "_im" in vars(Image.Image()) else "im"
@@ -38,49 +36,43 @@ _pillow = 0
 
 def install() -> bool:
     """Makes this process's PIL lazy. False where it cannot be: no native library, a PIL that is not the released Pillow, or one
-    that opens JPEGs by somebody else's code."""
+    that opens such files by somebody else's code."""
     global _library, _pillow
     if _library is None:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
             _pillow = int(importlib.metadata.version("pillow").split(".")[0])
         _library = find_image_library() if _pillow else None
         if _library is not None:
-            classes = frozenset((Image.Image, JpegImageFile, LazyImage, LazyJpegImageFile))
+            classes = frozenset((Image.Image, LazyImage, JpegImageFile, LazyJpegImageFile, PngImageFile, LazyPngImageFile))
             _torchvision[:] = [ImageTensors(_library, classes), ImageChanges(_library, classes, _image_of_pixels)]
     Image.preinit()
-    factory, accept = Image.OPEN["JPEG"]
-    if _library is None or factory not in (JpegImagePlugin.jpeg_factory, _open):
+    if _library is None or any(Image.OPEN[form.name][0] not in (form.factory, opener) for form, opener in _OPENERS):
         return False
-    Image.OPEN["JPEG"] = (_open, accept)
+    for form, opener in _OPENERS:
+        Image.OPEN[form.name] = (opener, Image.OPEN[form.name][1])
     return True
 
 
 def remove() -> None:
     """Images opened from now on are Pillow's."""
-    factory, accept = Image.OPEN.get("JPEG", (None, None))
-    if factory is _open:
-        Image.OPEN["JPEG"] = (JpegImagePlugin.jpeg_factory, accept)
+    for form, opener in _OPENERS:
+        factory, accept = Image.OPEN.get(form.name, (None, None))
+        if factory is opener:
+            Image.OPEN[form.name] = (form.factory, accept)
     for functions in _torchvision:
         functions.remove()
-
-
-def _open(*arguments: Any, **options: Any) -> JpegImageFile:
-    for functions in _torchvision:
-        functions.install()  # Here, because the first image tells that all imports are done.
-    image = JpegImagePlugin.jpeg_factory(*arguments, **options)
-    if type(image) is JpegImageFile:  # An image of several pictures is another class.
-        image.__class__ = LazyJpegImageFile
-    return image
 
 
 class _Pending:
     """What an image will be made of: the file's bytes, and what to show of them. Thread-safe."""
 
-    __slots__ = ("file", "lock", "pixels", "plan")
+    __slots__ = ("file", "lock", "pixels", "plain_class", "plan")
 
-    def __init__(self, file: bytes, plan: ImagePlan) -> None:
+    def __init__(self, file: bytes, plan: ImagePlan, plain_class: type) -> None:
+        """`plain_class`: of Pillow, which opens the file."""
         self.file = file
         self.plan = plan
+        self.plain_class = plain_class
         self.pixels: bytes | None = None  # of the RGB image, once computed
         self.lock = threading.RLock()
 
@@ -106,8 +98,8 @@ class _Pending:
         image = image.crop((p.window_left, p.window_top, p.window_left + p.window_width, p.window_top + p.window_height))
         return image.transpose(_FLIP_LEFT_RIGHT) if p.flip else image
 
-    def opened(self) -> JpegImageFile:
-        return JpegImageFile(io.BytesIO(self.file))
+    def opened(self) -> Any:
+        return self.plain_class(io.BytesIO(self.file))
 
 
 class _Lazy:
@@ -184,7 +176,7 @@ class _Lazy:
         if pending is None or pending.pixels is not None:
             return None
         plan = change(pending.plan)
-        return None if plan is None else _lazy_image(_Pending(pending.file, plan), self)
+        return None if plan is None else _lazy_image(_Pending(pending.file, plan, pending.plain_class), self)
 
     def __eq__(self, other: object) -> bool:
         return self._plain() == other
@@ -194,30 +186,22 @@ class _Lazy:
 
 
 class LazyImage(_Lazy, Image.Image):
-    """Stands for an RGB image that Pillow makes of an opened JPEG."""
+    """Stands for an RGB image that Pillow makes of an opened file."""
 
     _plain_class = Image.Image
 
 
-class LazyJpegImageFile(_Lazy, JpegImageFile):
-    """Stands for an opened JPEG. It is as Pillow's until the first call that reads pixels: that reads the whole file, as Pillow's
-    load() does, and decodes nothing."""
+class _LazyFile(_Lazy):
+    """Stands for an opened file. It is as Pillow's until the first call that reads pixels: that reads the whole file, as Pillow's load() does, and
+    decodes nothing."""
 
-    _plain_class = JpegImageFile
+    _sluice_format: Format
 
     def _read(self) -> _Pending | None:
         pending = super()._read()
-        if pending is not None or not _can_be_read(self):
+        if pending is not None or (file := self._sluice_format.take_file(self)) is None:
             return pending
-        file = _whole_file(self.fp)
-        if file is None:
-            return None
-        # The rest is what Pillow's load() leaves behind.
-        self.tile, self.map, self.readonly = [], None, 0
-        if self._exclusive_fp and self._close_exclusive_fp_after_loading:
-            self.fp.close()
-        self.fp = None
-        self._sluice = _Pending(file, ImagePlan.of_all(self.size, _pillow))
+        self._sluice = _Pending(file, ImagePlan.of_all(self.size, _pillow), self._plain_class)
         return self._sluice
 
     def _core_of(self, pending: _Pending) -> Any:
@@ -229,6 +213,33 @@ class LazyJpegImageFile(_Lazy, JpegImageFile):
 
     def load(self) -> Any:
         return self._plain().load() if self._read() is None else _PixelAccess(self)
+
+
+class LazyJpegImageFile(_LazyFile, JpegImageFile):
+    _plain_class = JpegImageFile
+    _sluice_format = JPEG
+
+
+class LazyPngImageFile(_LazyFile, PngImageFile):
+    _plain_class = PngImageFile
+    _sluice_format = PNG
+
+
+def _opener(lazy: type[_LazyFile]) -> Callable[..., Any]:
+    """What opens such files in the place of Pillow's own."""
+
+    def opened(*arguments: Any, **options: Any) -> Any:
+        for functions in _torchvision:
+            functions.install()  # Here, because the first image tells that all imports are done.
+        image = lazy._sluice_format.factory(*arguments, **options)
+        if type(image) is lazy._plain_class:  # An image of several pictures may be of another class.
+            image.__class__ = lazy
+        return image
+
+    return opened
+
+
+_OPENERS = [(lazy._sluice_format, _opener(lazy)) for lazy in (LazyJpegImageFile, LazyPngImageFile)]
 
 
 class _PixelAccess:
@@ -248,7 +259,7 @@ class _PixelAccess:
         return self._image.load()
 
 
-for _lazy_class in (LazyImage, LazyJpegImageFile):
+for _lazy_class in (LazyImage, LazyJpegImageFile, LazyPngImageFile):
     setattr(_lazy_class, _CORE, property(_lazy_class._get_core, _lazy_class._set_core))
     # Programs print and compare the names of types.
     _lazy_class.__module__ = _lazy_class._plain_class.__module__
@@ -256,7 +267,7 @@ for _lazy_class in (LazyImage, LazyJpegImageFile):
 
 
 def _image_of_pixels(pixels: bytes, size: tuple[int, int], parent: Image.Image | None) -> LazyImage:
-    pending = _Pending(b"", ImagePlan.of_all(size, _pillow))
+    pending = _Pending(b"", ImagePlan.of_all(size, _pillow), Image.Image)
     pending.pixels = pixels
     return _lazy_image(pending, parent)
 
@@ -270,24 +281,3 @@ def _lazy_image(pending: _Pending, parent: Image.Image | None) -> LazyImage:
     image._sluice = pending
     image.__class__ = LazyImage
     return image
-
-
-def _can_be_read(image: JpegImageFile) -> bool:
-    """Whether the image is as it was opened: no draft(), not closed; and of a size that the native library takes."""
-    width, height = image.size
-    limit = MOST_PIXELS if Image.MAX_IMAGE_PIXELS is None else min(MOST_PIXELS, Image.MAX_IMAGE_PIXELS)
-    tile = ("jpeg", (0, 0, width, height), 0, (_RAW_MODES.get(image.mode), ""))
-    return image.fp is not None and image.tile == [tile] and image.decoderconfig == () and width * height <= limit
-
-
-def _whole_file(opened: Any) -> bytes | None:
-    """The file's bytes. None if there are too many, or if Pillow would not read them all and find the image's end there: a file
-    that is cut off is Pillow's to refuse, at the call where it does."""
-    opened.seek(0)
-    file = opened.read(_READ_BYTES)
-    while part := opened.read(_READ_BYTES):
-        file += part
-        if len(file) > _MOST_FILE_BYTES:
-            return None
-    end = file.rfind(_END_OF_IMAGE, max(0, len(file) - _CHUNK_BYTES))
-    return file if end >= 0 and (end + 1) // _CHUNK_BYTES == (len(file) - 1) // _CHUNK_BYTES else None

@@ -18,6 +18,7 @@ from torch.utils.data._utils.collate import default_collate
 
 from sluice.failures import NotNative
 from sluice.file_table import FileTable
+from sluice.image_formats import in_words
 from sluice.lowered import Lowered, name_of
 from sluice.transforms import lower_transform
 
@@ -44,6 +45,9 @@ class NativePipeline:
     def draws(self) -> bool:
         """Whether its batches depend on random numbers."""
         return any(draws(op) for op in json.loads(self.header)["ops"])
+
+    def files_in_words(self) -> str:
+        return in_words(self.samples, self.files.pngs())
 
     def operations_in_words(self) -> list[str]:
         """A line for each operation, in their order: its name, and whether it is random."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from sluice.failures import NotNative
+from sluice.image_formats import FORMATS, KNOWN
 from sluice.object_urls import is_url
 from sluice.sample_fields import Column
 
-_JPEG_EXTENSIONS = {"jpg", "jpeg"}
 _MOST_BYTES = 2**32 - 1
 
 
@@ -30,6 +30,7 @@ class RangeTable:
         if any(is_url(path) for path in dataset.shards):
             raise NotNative("the shards are objects of a store, and native executors read files")
         self.count = len(samples)
+        self._pngs = sum(int((images.choice == choice).sum()) for choice, name in enumerate(images.extensions) if name == "png")
         shards = numpy.searchsorted(dataset.ends, samples, "right")
         self.source = {"kind": "file_ranges", "files": len(dataset.shards), "samples": self.count}
         self.blob = b"".join([
@@ -41,6 +42,10 @@ class RangeTable:
             shards.astype("<u4").tobytes(),
             _names(dataset.shards),
         ])  # fmt: skip
+
+    def pngs(self) -> int:
+        """Samples that are PNGs by their names."""
+        return self._pngs
 
     def is_of(self, dataset: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. The columns of a data set never change."""
@@ -59,8 +64,8 @@ def _require_images(images: Column) -> None:
     for choice in numpy.unique(images.choice).tolist():
         if choice >= len(images.extensions):
             raise NotNative(f"sample {_first(images.choice == choice)} has no image")
-        if images.extensions[choice] not in _JPEG_EXTENSIONS:
-            raise NotNative(f"sample {_first(images.choice == choice)} is not a JPEG file by its name, but .{images.extensions[choice]}")
+        if images.extensions[choice] not in FORMATS:
+            raise NotNative(f"sample {_first(images.choice == choice)} is not a {KNOWN} file by its name, but .{images.extensions[choice]}")
     if (images.nbytes == _MOST_BYTES).any():
         raise NotNative(f"sample {_first(images.nbytes == _MOST_BYTES)} has 4 GiB or more")
 

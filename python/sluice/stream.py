@@ -19,6 +19,7 @@ from sluice.answer import Answer
 from sluice.computation import BatchRequest
 from sluice.failures import NOT_LOADED, NotSendable
 from sluice.history import History
+from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
 from sluice.pipeline import Pipeline
 from sluice.session import Session
@@ -77,6 +78,7 @@ class Stream:
         self._history = history
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()
+        self._native_record = NativeRecord()
         self._given_up = ""                   # Why no feeder can serve this pipeline, if that is so.
         self._noticed_fallback = False
 
@@ -238,6 +240,7 @@ class Stream:
     def on_answer(self, answer: Answer) -> None:
         """Keeps the answer if it is still asked for. One that says that the executor could not load the pipeline is none."""
         seq = answer.message["seq"]
+        answer.is_native = self.pipeline.native is not None
         if answer.failed:
             self._tried_in = None
         elif self._session is not None and self.pipeline.native is None:
@@ -253,17 +256,13 @@ class Stream:
         else:
             answer.copy_out()
             self._ready[seq] = answer
+            if answer.is_native and self._native_record.note(answer.failed_at_a_file):
+                self._leave_native(f"{self._native_record.in_words()}, at last as {answer.message['message']}")
 
     def on_pipeline_refused(self, error: str) -> None:
         """The feeder cannot run this pipeline: try its Python form, and after that nothing."""
         if self.pipeline.native is not None:
-            log.warning("the feeder does not accept the native pipeline (%s); using the Python executor", error)
-            session = self._session
-            self.pipeline = self.pipeline.without_native(f"the feeder does not accept it: {error}")
-            if session is not None and self._number is not None:
-                session.send({"type": "close", "stream": self._number})
-                del session.streams[self._number]
-            self.on_connected(session)
+            self._leave_native(f"the feeder does not accept it: {error}")
         else:
             self._give_up(error)
 
@@ -309,6 +308,16 @@ class Stream:
             self._session.send(message, history)
         else:
             self._session.request(message)
+
+    def _leave_native(self, reason: str) -> None:
+        """From here on the pipeline's Python form makes the batches of this pass."""
+        log.warning("the pipeline does not run natively (%s); using the Python executor", reason)
+        session = self._session
+        self.pipeline = self.pipeline.without_native(reason)
+        if session is not None and self._number is not None:
+            session.send({"type": "close", "stream": self._number})
+            del session.streams[self._number]
+        self.on_connected(session)
 
     def _give_up(self, reason: str) -> None:
         if self._given_up:

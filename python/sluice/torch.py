@@ -299,7 +299,7 @@ def _executor_in_words(loader: Any, settings: Settings, pipeline: Pipeline) -> s
         dtype = str(n.image_dtype).removeprefix("torch.")
         batch = f"[n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
         operations = "".join(f"    {line}\n" for line in n.operations_in_words())
-        return f"executor: native\n  {n.samples} JPEG files -> images {batch}\n  by the native operations\n{operations}{skips}{cache_in_words(settings)}"
+        return f"executor: native\n  {n.files_in_words()} -> images {batch}\n  by the native operations\n{operations}{skips}{cache_in_words(settings)}"
     obstacles = native_obstacles(loader)
     if pipeline.is_sticky:
         either = _because("not native either because", obstacles) if obstacles else ""
@@ -313,7 +313,7 @@ def _because(words: str, reasons: list[str]) -> str:
 
 
 def _images_in_words() -> str:
-    return "  JPEGs that PIL opens are decoded late and natively\n" if wants_lazy_images() and image_library_paths() else ""
+    return "  JPEGs and PNGs that PIL opens are decoded late and natively\n" if wants_lazy_images() and image_library_paths() else ""
 
 
 def _load(pipeline: Pipeline) -> None:

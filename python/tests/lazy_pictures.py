@@ -1,11 +1,14 @@
-"""JPEG files of every kind, and images opened from them both ways: by Pillow alone and lazily."""
+"""JPEG and PNG files of every kind, for images opened both ways: by Pillow alone and lazily."""
 
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 
 import numpy
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 
 def picture(width: int, height: int, mode: str = "RGB") -> Image.Image:
@@ -35,6 +38,28 @@ def other_format(name: str, mode: str) -> bytes:
     return file.getvalue()
 
 
+def png(width: int, height: int, mode: str = "RGB", behind: bool = False, **options) -> bytes:
+    """With a text before the rows, or a chunk of nobody's behind them."""
+    words = PngInfo()
+    words.add(b"prVt" if behind else b"tEXt", b"words\0of a text", after_idat=behind)
+    file = io.BytesIO()
+    picture(width, height, mode).save(file, "PNG", pnginfo=words, **options)
+    return file.getvalue()
+
+
+def interlaced(width: int, height: int) -> bytes:
+    """Of one colour."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = b""
+    for top, left, down, right in [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]:
+        rows += (b"\0" + b"\x10\x80\xf0" * len(range(left, width, right))) * len(range(top, height, down))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 1)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
 FILES = {
     **{f"{width}x{height}": jpeg(width, height) for width in (48, 49, 50, 63) for height in (37, 38, 64)},
     "4:4:4": jpeg(57, 43, subsampling=0),
@@ -54,8 +79,18 @@ FILES = {
     "ICC profile and comment": jpeg(40, 30, icc_profile=b"profile" * 9, comment=b"words"),
     "rubbish behind the end": jpeg(40, 30) + b"rubbish" * 20,
     "much rubbish behind the end": jpeg(40, 30) + b"rubbish" * 30000,
-    "PNG": other_format("PNG", "RGB"),
-    "PNG with alpha": other_format("PNG", "RGBA"),
+    "PNG": png(63, 38),
+    "PNG with alpha": png(50, 37, "RGBA"),
+    "large PNG": png(301, 223),
+    "grey PNG": png(51, 40, "L"),
+    "grey PNG with alpha": png(51, 40, "LA"),
+    "interlaced PNG": interlaced(41, 39),
+    "PNG with a chunk behind": png(40, 33, behind=True),
+    "PNG with a transparent colour": png(40, 33, transparency=(1, 2, 3)),
+    "PNG with a profile": png(40, 33, icc_profile=b"profile" * 9, dpi=(72, 72)),
+    "rubbish behind a PNG": png(40, 30) + b"rubbish" * 20,
+    "animated PNG": png(40, 30, save_all=True, append_images=[picture(40, 30), picture(30, 40).resize((40, 30))]),
+    "bits": png(51, 40, "1"),
     "palette": other_format("PNG", "P"),
     "GIF": other_format("GIF", "P"),
     "WebP": other_format("WEBP", "RGB"),
@@ -63,6 +98,8 @@ FILES = {
 }
 
 _WHOLE = jpeg(120, 90)
+_PNG = png(120, 90)
+_MIDDLE = len(_PNG) // 2
 DAMAGED = {
     "cut off": _WHOLE[: len(_WHOLE) // 2],
     "cut off before the last marker": _WHOLE[:-2],
@@ -72,6 +109,12 @@ DAMAGED = {
     "bytes changed": _WHOLE[:1500] + bytes(byte ^ 0x5A for byte in _WHOLE[1500:1510]) + _WHOLE[1510:],
     "no table": _WHOLE.replace(b"\xff\xc4", b"\xff\xe5"),
     "no image": b"\xff\xd8\xff\xd9",
+    "PNG cut off": _PNG[:_MIDDLE],
+    "PNG without its end": _PNG[:-12],
+    "PNG cut off inside the header": _PNG[:30],
+    "PNG with bytes changed": _PNG[:_MIDDLE] + bytes(byte ^ 0x5A for byte in _PNG[_MIDDLE : _MIDDLE + 9]) + _PNG[_MIDDLE + 9 :],
+    "PNG with another checksum": _PNG[:-13] + bytes([_PNG[-13] ^ 1]) + _PNG[-12:],
+    "PNG with another name of its rows": _PNG.replace(b"IDAT", b"IDOT"),
     "text": b"not an image at all",
     "empty": b"",
 }

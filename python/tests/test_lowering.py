@@ -253,11 +253,13 @@ def test_what_surrounds_the_transforms_counts_too(image_root, case):
     assert text.startswith("executor: python") and reason in text
 
 
-def test_files_that_are_not_jpeg_by_name(image_root, tmp_path):
+def test_files_of_other_formats_by_name(image_root, tmp_path):
     root = tmp_path / "copy"
     shutil.copytree(image_root, root)
-    (root / "cat" / "01.jpg").rename(root / "cat" / "01.png")
-    assert "01.png is not a JPEG file" in loader_for(ImageFolder(root, GOOD)).explain()
+    (root / "cat" / "01.jpg").rename(root / "cat" / "01.PNG")
+    assert "\n  22 JPEG and 1 PNG files -> images [n, 3, " in loader_for(ImageFolder(root, GOOD)).explain()
+    (root / "cat" / "01.PNG").rename(root / "cat" / "01.webp")
+    assert "01.webp is not a JPEG or PNG file" in loader_for(ImageFolder(root, GOOD)).explain()
 
 
 def test_subsets_list_their_own_files(image_root):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy
 import pytest
 import torch
 from PIL import Image
@@ -49,6 +50,44 @@ def test_subsets(any_feeder, image_root, monkeypatch):
     case, subset = "training on ImageNet", [3, 22, 7, -5, 1, 1]
     python, native = (batches_of(image_root, case, monkeypatch, lowering, subset) for lowering in (False, True))
     assert equal(python, native)
+
+
+def save_grey(path, number):
+    """With 16 bits, which only Pillow decodes."""
+    Image.fromarray(numpy.random.default_rng(number).integers(0, 60000, (40, 50), dtype=numpy.uint16)).save(path)
+
+
+def epochs_of(folder, monkeypatch, lowering):
+    monkeypatch.setenv("SLUICE_LOWERING", "on" if lowering else "off")
+    loader = DataLoader(ImageFolder(folder, transforms.Compose(NATIVE["training on ImageNet"][0])), batch_size=2, shuffle=True, num_workers=2)
+    torch.manual_seed(17)
+    return [batch for _ in range(2) for batch in loader], loader.explain()
+
+
+def test_a_mixed_folder_is_native_file_by_file(real_feeder, make_fake, image_root, tmp_path, monkeypatch, caplog):
+    folder = tmp_path / "mixed" / "cat"
+    folder.mkdir(parents=True)
+    for number, path in enumerate(sorted(image_root.rglob("*.jpg"))):
+        mode = ("RGB", "RGBA", "P", "L", "1", "JPEG")[number % 6]
+        image = Image.open(path)
+        image.save(folder / f"{number}.jpg") if mode == "JPEG" else image.convert(mode).save(folder / f"{number}.png")
+    save_grey(folder / "odd.png", 1)
+    native, words = epochs_of(folder.parent, monkeypatch, True)
+    assert "\n  3 JPEG and 19 PNG files -> images" in words and "2 by this process" in words and caplog.text == ""
+    make_fake()
+    assert equal(epochs_of(folder.parent, monkeypatch, False)[0], native)
+
+
+def test_many_files_that_only_pillow_decodes_are_left_to_python_executors(real_feeder, make_fake, tmp_path, monkeypatch, caplog):
+    folder = tmp_path / "grey" / "cat"
+    folder.mkdir(parents=True)
+    for number in range(60):
+        save_grey(folder / f"{number:02d}.png", number)
+    native, words = epochs_of(folder.parent, monkeypatch, True)
+    assert caplog.text.count("8 of 8 batches failed natively") == 2 and "16 bits of grey" in caplog.text, "once in each epoch"
+    assert " python " in words
+    make_fake()
+    assert equal(epochs_of(folder.parent, monkeypatch, False)[0], native)
 
 
 @pytest.mark.parametrize("fault", [dict(refuse_native=True), dict(fail_native=True)])
@@ -127,7 +166,7 @@ def test_a_specification_that_the_real_feeder_does_not_know(real_feeder, image_r
     dataset = ImageFolder(image_root, transforms.Compose(NATIVE["evaluation on ImageNet"][0]))
     batches = list(DataLoader(dataset, batch_size=5, num_workers=2))
     assert [len(images) for images, _ in batches] == [5, 5, 5, 5, 3]
-    assert "does not accept the native pipeline" in caplog.text and "decode_lab" in caplog.text
+    assert "the feeder does not accept it" in caplog.text and "decode_lab" in caplog.text
 
 
 @pytest.mark.parametrize("pixels_max, outcome", [(1_000, "DecompressionBombError"), (3_000, "DecompressionBombWarning")])

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 
 #include "src/pipeline/torch_random.h"
@@ -20,6 +21,9 @@ struct ImageSize {
   int width = 0;
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
+
+// An image of more is what PIL calls a decompression bomb, and refuses.
+inline constexpr std::int64_t kMaxImagePixels = 178'956'970;
 
 struct Box {
   int top = 0;

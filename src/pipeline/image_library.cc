@@ -9,7 +9,7 @@
 
 #include "src/pipeline/gaussian_blur.h"
 #include "src/pipeline/geometry.h"
-#include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/image_decoder.h"
 #include "src/pipeline/ops/enhance.h"
 #include "src/pipeline/resampler.h"
 
@@ -23,7 +23,7 @@ constexpr std::int32_t kDone = 0;
 constexpr std::int32_t kRefused = 1;
 
 struct Buffers {
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   Resampler resampler;
   GaussianBlur blur;
 };

@@ -1,10 +1,10 @@
 // The C interface of libsluice_images.so: what the Python executor calls for images that decode late
 // (docs/designs/lazy-images.md).
 //
-// One call makes the pixels of one planned image from the bytes of its JPEG file; others make float tensors of pixels,
-// normalise them, and change pixels as torchvision does. Nothing is kept of a caller's memory. Every argument is
-// checked: no input makes it crash. Memory is bounded before it is allocated: kSluiceImagePixelsMax pixels for the
-// decoded image and for the resized one.
+// One call makes the pixels of one planned image from the bytes of its file, a JPEG or a PNG; others make float tensors
+// of pixels, normalise them, and change pixels as torchvision does. Nothing is kept of a caller's memory. Every
+// argument is checked: no input makes it crash. Memory is bounded before it is allocated: kSluiceImagePixelsMax pixels
+// for the decoded image and for the resized one.
 //
 // Thread safety: any number of threads; each has its own buffers, which are freed after an image of more than
 // kSluiceKeptPixelsMax pixels.

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <jpeglib.h>
 
@@ -40,28 +39,6 @@ void convert_cmyk_row(std::uint8_t* row, std::size_t pixels) {
       row[x * kRgbBytes + channel] = static_cast<std::uint8_t>(white - multiply_fractions(ink[channel], white));
     }
   }
-}
-
-struct Signature {
-  std::string_view format;
-  std::string_view bytes;
-};
-
-// The formats that image data sets hold besides JPEG, for a message that says more than "not a JPEG".
-Error not_a_jpeg(std::span<const std::uint8_t> file) {
-  using namespace std::string_view_literals;
-  static constexpr std::array kSignatures{
-      Signature{"PNG", "\x89PNG"sv}, Signature{"GIF", "GIF8"sv},   Signature{"WebP or another RIFF", "RIFF"sv},
-      Signature{"BMP", "BM"sv},      Signature{"TIFF", "II*\0"sv}, Signature{"TIFF", "MM\0*"sv},
-  };
-  const std::string_view start(reinterpret_cast<const char*>(file.data()), file.size());
-  for (const Signature& signature : kSignatures) {
-    if (start.starts_with(signature.bytes)) {
-      return invalid_argument("is a " + std::string(signature.format) +
-                              " file; native pipelines decode JPEG only, so this data set needs the Python pipeline");
-    }
-  }
-  return invalid_argument("is not a JPEG file; native pipelines decode JPEG only");
 }
 
 // Whether a progressive file has brought every bit of every coefficient. libjpeg smooths blocks that lack some.
@@ -268,9 +245,12 @@ bool JpegDecoder::State::write_progressive(JpegCoefficientWriter& writer, jvirt_
 JpegDecoder::JpegDecoder(const JpegKernels* kernels) : state_(std::make_unique<State>(kernels)) {}
 JpegDecoder::~JpegDecoder() = default;
 
+bool is_jpeg(std::span<const std::uint8_t> file) {
+  return file.size() >= 3 && file[0] == 0xFF && file[1] == 0xD8 && file[2] == 0xFF;
+}
+
 Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
-  if (file.empty()) return Error(ErrorCode::kDataLoss, "the file is empty");
-  if (file.size() < 3 || file[0] != 0xFF || file[1] != 0xD8 || file[2] != 0xFF) return not_a_jpeg(file);
+  if (!is_jpeg(file)) return invalid_argument("is not a JPEG file");
 
   State& state = *state_;
   state.has_coefficients = false;
@@ -290,7 +270,7 @@ Result<ImageSize> JpegDecoder::open(std::span<const std::uint8_t> file) {
     return invalid_argument("has " + std::to_string(codec.num_components) +
                             " colour components; Pillow cannot read it");
   }
-  if (static_cast<std::int64_t>(codec.image_width) * codec.image_height > kMaxPixels) {
+  if (static_cast<std::int64_t>(codec.image_width) * codec.image_height > kMaxImagePixels) {
     return invalid_argument("has " + std::to_string(codec.image_width) + "x" + std::to_string(codec.image_height) +
                             " pixels, more than Pillow accepts (decompression bomb)");
   }
@@ -302,7 +282,7 @@ Result<ImageSize> JpegDecoder::open_coefficients(std::span<const std::uint8_t> c
   state.errors.base.num_warnings = 0;
   if (state.coefficients) {
     const auto size = state.coefficients->open(coded);
-    if (size && std::int64_t{size->height} * size->width <= kMaxPixels) {
+    if (size && std::int64_t{size->height} * size->width <= kMaxImagePixels) {
       state.has_coefficients = true;
       return *size;
     }

@@ -24,11 +24,11 @@
 
 namespace sluice::pipeline {
 
+// By its first bytes, as PIL tells it.
+bool is_jpeg(std::span<const std::uint8_t> file);
+
 class JpegDecoder {
  public:
-  // What PIL calls a decompression bomb, and refuses.
-  static constexpr std::int64_t kMaxPixels = 178'956'970;
-
   // `kernels` are those of BaselineJpegDecoder; nullptr: libjpeg-turbo decodes every file.
   explicit JpegDecoder(const JpegKernels* kernels = fast_jpeg_kernels());
   ~JpegDecoder();

@@ -127,30 +127,6 @@ TEST_CASE("damaged files give an error or some pixels, never a crash, and the de
   CHECK(decoded(decoder, intact, {3, 5, 20, 30}) == want);
 }
 
-TEST_CASE("what is no JPEG is named for what it is") {
-  using namespace std::string_view_literals;
-  struct Case {
-    std::string_view bytes;
-    ErrorCode want_code;
-    std::string_view want;
-  };
-  JpegDecoder decoder;
-  for (const Case& c :
-       {Case{"\x89PNG\r\n\x1a\n"sv, ErrorCode::kInvalidArgument, "is a PNG file; native pipelines decode"},
-        Case{"GIF89a"sv, ErrorCode::kInvalidArgument, "is a GIF file"},
-        Case{"RIFFxxxxWEBP"sv, ErrorCode::kInvalidArgument, "is a WebP or another RIFF file"},
-        Case{"MM\0*"sv, ErrorCode::kInvalidArgument, "is a TIFF file"},
-        Case{"<html>"sv, ErrorCode::kInvalidArgument, "is not a JPEG file"},
-        Case{"\xFF"sv, ErrorCode::kInvalidArgument, "is not a JPEG file"},
-        Case{""sv, ErrorCode::kDataLoss, "the file is empty"}}) {
-    const Bytes file(c.bytes.begin(), c.bytes.end());
-    const auto size = decoder.open(file);
-    REQUIRE_FALSE(size.ok());
-    CHECK(size.error().code() == c.want_code);
-    CHECK(size.error().message().starts_with(c.want));
-  }
-}
-
 // Rewrites the frame header: SOF0 is FF C0, length, precision, height, width, components.
 Bytes with_frame_header(Bytes file, std::size_t offset, std::uint16_t value) {
   const Bytes marker{0xFF, 0xC0};

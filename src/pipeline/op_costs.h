@@ -23,7 +23,7 @@ struct Cost {
 
 struct OpCosts {
   Cost read;                             // the file
-  Cost decode;                           // JPEG to RGB, only the part that the crop needs
+  Cost decode;                           // to RGB, only the part that the crop needs
   Cost resample;                         // crop, resize and flip
   std::map<std::string_view, Cost> ops;  // those that change pixels one by one, by their names in specifications
   Cost finish;                           // the tensor, with the operations on it

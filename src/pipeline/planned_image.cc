@@ -14,9 +14,9 @@ std::size_t bytes_of(ImageSize size) {
 
 Result<void> check_pixels(ImageSize size) {
   const std::int64_t pixels = std::int64_t{size.height} * size.width;
-  if (pixels <= JpegDecoder::kMaxPixels) return {};
+  if (pixels <= kMaxImagePixels) return {};
   return invalid_argument("an operation makes " + std::to_string(pixels) + " pixels of it, more than " +
-                          std::to_string(JpegDecoder::kMaxPixels));
+                          std::to_string(kMaxImagePixels));
 }
 
 // The pixel of an axis of `size` pixels that place `at`, outside of it or not, shows.

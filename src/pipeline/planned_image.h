@@ -16,7 +16,7 @@
 
 #include "src/base/result.h"
 #include "src/pipeline/geometry.h"
-#include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/image_decoder.h"
 #include "src/pipeline/op_costs.h"
 #include "src/pipeline/resampler.h"
 
@@ -24,7 +24,7 @@ namespace sluice::pipeline {
 
 // What the images of one thread share, one image at a time.
 struct ImageBuffers {
-  JpegDecoder decoder;
+  ImageDecoder decoder;
   Resampler resampler;
   std::vector<std::uint8_t> pixels;  // of the image, once computed; readable for kReadableBytesBehindPixels more
   std::vector<std::uint8_t> spare;
@@ -59,7 +59,7 @@ class PlannedImage {
   void flip_vertically() { plan_.flip_vertically(); }
 
   // Errors of these: DataLoss and InvalidArgument of the decoder; InvalidArgument for an image of more than
-  // JpegDecoder::kMaxPixels pixels.
+  // kMaxImagePixels pixels.
   Result<void> resize(ImageSize size, Interpolation interpolation);
   Result<void> pad(const Padding& padding);
 

@@ -139,6 +139,18 @@ def compare(tmp_path, folder, names, ops, transform, first_seed=1000):
     assert not different
 
 
+def failures(folder, names, ops, seeds=1):
+    """What the native pipeline says of files of which it makes nothing."""
+    result = subprocess.run(
+        [PROBE, "samples", write_specification(folder, folder, names, ops)],
+        input="".join(f"{index} {seed}\n" for index in range(len(names)) for seed in range(seeds)).encode(),
+        capture_output=True,
+        timeout=60,
+    )
+    assert result.returncode == 1 and result.stdout == b""
+    return result.stderr.decode().splitlines()
+
+
 CROP = {"op": "random_resized_crop", "size": [224, 224], "scale": SCALE, "ratio": RATIO, "log_ratio": log_ratio(RATIO)}
 FLIP = {"op": "random_horizontal_flip", "p": 0.5}
 NORMALIZE = {"op": "normalize", "mean": MEAN, "std": STD}
@@ -352,13 +364,6 @@ def test_every_truncated_file_is_refused_as_pil_refuses_it(tmp_path):
         (tmp_path / names[-1]).write_bytes(whole[:-cut])
         with pytest.raises(OSError):
             Image.open(tmp_path / names[-1]).convert("RGB")
-    result = subprocess.run(
-        [PROBE, "samples", write_specification(tmp_path, tmp_path, names, [{"op": "decode_rgb"}, CROP])],
-        input="".join(f"{index} {seed}\n" for index in range(len(names)) for seed in range(20)).encode(),
-        capture_output=True,
-        timeout=60,
-    )
-    assert result.returncode == 1 and result.stdout == b""
-    lines = result.stderr.decode().splitlines()
+    lines = failures(tmp_path, names, [{"op": "decode_rgb"}, CROP], seeds=20)
     assert len(lines) == 20 * len(names)
     assert all(line.startswith("DataLoss: ") and ".jpg: " in line for line in lines)

@@ -10,5 +10,6 @@ namespace sluice::pipeline::fuzz {
 void specification(std::string_view input);
 void jpeg(std::string_view input);
 void jpeg_coefficients(std::string_view input);
+void png(std::string_view input);
 
 }  // namespace sluice::pipeline::fuzz

@@ -20,7 +20,7 @@ std::optional<Box> box_of(const Result<ImageSize>& size, bool middle_only) {
   }
   FUZZ_CHECK(size->height > 0 && size->width > 0);
   const std::int64_t pixels = std::int64_t{size->height} * size->width;
-  FUZZ_CHECK(pixels <= JpegDecoder::kMaxPixels);
+  FUZZ_CHECK(pixels <= kMaxImagePixels);
   if (pixels > kMaxPixels) return std::nullopt;
   return middle_only ? Box{size->height / 3, size->width / 3, (size->height + 2) / 3, (size->width + 2) / 3}
                      : Box{0, 0, size->height, size->width};

@@ -49,13 +49,13 @@ class PicturesInMemory {
  public:
   explicit PicturesInMemory(const char* ops) {
     const std::vector<File> paths{{"good.jpg", 3},    {"/abs/small.jpg", 1}, {"truncated.jpg", 4},
-                                  {"picture.png", 1}, {"missing.jpg", 5},    {"out-of-memory.jpg", 9},
+                                  {"picture.gif", 1}, {"missing.jpg", 5},    {"out-of-memory.jpg", 9},
                                   {"good.jpg", -2}};
     files->files["/data/good.jpg"] = encode_picture({90, 120}, {});
     files->files["/abs/small.jpg"] = encode_picture({9, 11}, {});
     files->files["/data/truncated.jpg"] = encode_picture({90, 120}, {});
     files->files["/data/truncated.jpg"].resize(1500);
-    files->files["/data/picture.png"] = {0x89, 'P', 'N', 'G', 0};
+    files->files["/data/picture.gif"] = {'G', 'I', 'F', '8', '9', 'a'};
     nlohmann::json spec;
     spec["version"] = 2;
     spec["source"] = {{"kind", "image_files"}, {"root", "/data"}};

@@ -1,0 +1,42 @@
+// Decodes a rectangle of an image file to RGB: JPEG or PNG, as the file's first bytes say, whatever its name is.
+//
+// Thread safety: none; one per thread.
+// Invariant: after any error the decoder can be used for the next file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "src/base/result.h"
+#include "src/pipeline/geometry.h"
+#include "src/pipeline/jpeg_decoder.h"
+#include "src/pipeline/png_decoder.h"
+#include "src/pipeline/rgb_view.h"
+
+namespace sluice::pipeline {
+
+class ImageDecoder {
+ public:
+  // Reads the header. `file` must stay valid until decode() has returned.
+  // InvalidArgument: another format, or a kind that only Pillow decodes; DataLoss: truncated or damaged. Messages do
+  // not name the file.
+  Result<ImageSize> open(std::span<const std::uint8_t> file);
+
+  // The same for the coefficients of a JPEG (JpegDecoder::transcode).
+  Result<ImageSize> open_coefficients(std::span<const std::uint8_t> coded);
+
+  // Decodes `box` of the opened image. The view is valid until the next call of any of these.
+  // DataLoss: truncated or damaged.
+  // REQUIRES: the last open succeeded and no decode() since; box is not empty and inside the image
+  Result<RgbView> decode(const Box& box) { return is_png_ ? png_.decode(box) : jpeg_.decode(box); }
+
+  // Whether the file is damaged in what the box needed of it, and other libraries may make other pixels of it.
+  bool warned() const { return !is_png_ && jpeg_.warned(); }
+
+ private:
+  JpegDecoder jpeg_;
+  PngDecoder png_;
+  bool is_png_ = false;
+};
+
+}  // namespace sluice::pipeline

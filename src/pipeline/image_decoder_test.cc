@@ -1,0 +1,61 @@
+#include "src/pipeline/image_decoder.h"
+
+#include <string_view>
+
+#include "src/base/testing/catch.h"
+#include "src/pipeline/testing/decoded_pixels.h"
+#include "src/pipeline/testing/jpeg_encoder.h"
+#include "src/pipeline/testing/png_encoder.h"
+
+namespace sluice::pipeline {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+TEST_CASE("one decoder takes JPEG and PNG files in turns") {
+  const Bytes jpeg = testing::encode_picture({20, 30}, {});
+  const Bytes png = testing::encode_png({11, 12}, {});
+  JpegDecoder jpeg_alone;
+  PngDecoder png_alone;
+  REQUIRE((jpeg_alone.open(jpeg).ok() && png_alone.open(png).ok()));
+  const Box box{3, 4, 5, 6};
+  const auto jpeg_pixels = testing::pixels_of(jpeg_alone.decode(box).value());
+  const auto png_pixels = testing::pixels_of(png_alone.decode(box).value());
+  ImageDecoder decoder;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(decoder.open(jpeg).value() == ImageSize{20, 30});
+    CHECK(testing::pixels_of(decoder.decode(box).value()) == jpeg_pixels);
+    CHECK(decoder.open(png).value() == ImageSize{11, 12});
+    CHECK(testing::pixels_of(decoder.decode(box).value()) == png_pixels);
+    CHECK_FALSE(decoder.warned());
+  }
+}
+
+TEST_CASE("what is neither is named for what it is") {
+  using namespace std::string_view_literals;
+  struct Case {
+    std::string_view bytes;
+    ErrorCode want_code;
+    std::string_view want;
+  };
+  ImageDecoder decoder;
+  for (const Case& c :
+       {Case{"GIF89a"sv, ErrorCode::kInvalidArgument, "is a GIF file; native pipelines decode JPEG and PNG only"},
+        Case{"RIFFxxxxWEBP"sv, ErrorCode::kInvalidArgument, "is a WebP or another RIFF file"},
+        Case{"MM\0*"sv, ErrorCode::kInvalidArgument, "is a TIFF file"},
+        Case{"<html>"sv, ErrorCode::kInvalidArgument, "is neither a JPEG nor a PNG file"},
+        Case{"\x89PNG\n"sv, ErrorCode::kInvalidArgument, "is neither a JPEG nor a PNG file"},
+        Case{"\xFF"sv, ErrorCode::kInvalidArgument, "is neither a JPEG nor a PNG file"},
+        Case{"\x89PNG\r\n\x1a\n"sv, ErrorCode::kDataLoss, "damaged or truncated PNG: no header"},
+        Case{"\xFF\xD8\xFF"sv, ErrorCode::kDataLoss, "the file is truncated"},
+        Case{""sv, ErrorCode::kDataLoss, "the file is empty"}}) {
+    const Bytes file(c.bytes.begin(), c.bytes.end());
+    const auto size = decoder.open(file);
+    REQUIRE_FALSE(size.ok());
+    CHECK(size.error().code() == c.want_code);
+    CHECK_THAT(size.error().message(), Catch::StartsWith(std::string(c.want)));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::pipeline
