@@ -10,7 +10,7 @@ const std::vector<Command>& commands() {
       {"why", "why a job has the workers it has", {"namespace", "output"}},
       {"plan",
        "what more workers or nodes would bring, and what cannot be had",
-       {"namespace", "what-if", "operator-namespace", "output"}},
+       {"namespace", "what-if", "snapshot", "operator-namespace", "output"}},
       {"doctor", "whether the installation works", {"namespace", "operator-namespace", "output"}},
       {"bundle",
        "objects, events, logs, metrics and plan in one archive, to send",
@@ -27,6 +27,7 @@ const std::vector<Flag>& known_flags() {
       {"output", "FORMAT", "text", "text or json, also -o; bundle: the file (default sluice-bundle.tar.gz)"},
       {"watch", "", "", "top: again every two seconds, also -w"},
       {"what-if", "QUESTION", "", "plan: workers=3 (of each job for itself), or nodes=2x32 (nodes of 32 cores)"},
+      {"snapshot", "", "", "plan -o json: also what the operator saw when it decided"},
       {"operator-namespace", "NAME", "sluice-system", "plan, doctor, bundle: where the operator runs"},
       {"help", "", "", "show this text, also -h"}};
   return kFlags;

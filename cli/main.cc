@@ -1,7 +1,7 @@
 // kubectl-sluice: what every training job gets, and why.
 //
 //   kubectl sluice top [-n NS] [--watch] [-o json]      kubectl sluice why JOB [-n NS] [-o json]
-//   kubectl sluice plan [-n NS] [--what-if workers=3|nodes=2x32] [-o json]
+//   kubectl sluice plan [-n NS] [--what-if workers=3|nodes=2x32] [-o json [--snapshot]]
 //   kubectl sluice doctor [-n NS] [-o json]
 //   kubectl sluice bundle [-n NS | -A] [-o FILE]
 //   kubectl-sluice __complete WORDS...                  for kubectl_complete-sluice (completion.h)
@@ -40,11 +40,12 @@ constexpr const char* kUsage =
     "       kubectl sluice bundle [-n NAMESPACE | -A] [-o FILE]\n"
     "                                                     objects, events, logs, metrics and plan in one archive, to "
     "send\n"
-    "       kubectl sluice plan [-n NAMESPACE] [--what-if workers=3|nodes=2x32]\n"
+    "       kubectl sluice plan [-n NAMESPACE] [--what-if workers=3|nodes=2x32] [-o json [--snapshot]]\n"
     "                                                     what more workers or nodes would bring, and what cannot be "
     "had";
 constexpr int kPlanPort = 8082;
 constexpr const char* kPlanAudience = "sluice-plan";
+constexpr const char* kWholePlan = "/plan?snapshot=1";
 
 // An answer that comes later is of no use to who has pressed Tab.
 constexpr auto kCompletionPatience = std::chrono::seconds(3);
@@ -169,9 +170,12 @@ Result<json> ask_operators(const kube::Client& client, const std::string& name_s
 }
 
 Result<void> plan(const kube::Client& client, const Flags& flags) {
-  SLUICE_TRY(const std::string target, plan_target(flags.text("what-if")));
+  const bool as_json = flags.text("output") == "json";
+  const bool with_snapshot = flags.given("snapshot");
+  if (with_snapshot && !as_json) return invalid_argument("--snapshot has no table; add -o json");
+  SLUICE_TRY(const std::string target, plan_target(flags.text("what-if"), with_snapshot));
   SLUICE_TRY(const json page, ask_operators(client, flags.text("operator-namespace"), target));
-  if (flags.text("output") == "json") {
+  if (as_json) {
     std::cout << page.dump(2) << std::endl;
     return {};
   }
@@ -192,7 +196,7 @@ BundleSource bundle_source(const kube::Client& client, const std::string& operat
               },
           .metrics = [&client](const kube::ObjectKey& pod,
                                int port) { return client.get_text_from_pod(pod, port, "/metrics"); },
-          .plan = [&client, operator_namespace] { return ask_operators(client, operator_namespace, "/plan"); }};
+          .plan = [&client, operator_namespace] { return ask_operators(client, operator_namespace, kWholePlan); }};
 }
 
 Result<void> bundle(const kube::Client& client, const Flags& flags, const std::string& name_space, const Clock& clock) {

@@ -100,14 +100,16 @@ std::string bounds_of(const json& page) {
 
 }  // namespace
 
-Result<std::string> plan_target(const std::string& what_if) {
-  if (what_if.empty()) return std::string("/plan");
+Result<std::string> plan_target(const std::string& what_if, bool with_snapshot) {
+  const std::string snapshot = with_snapshot ? "snapshot=1" : "";
+  if (what_if.empty()) return with_snapshot ? "/plan?" + snapshot : std::string("/plan");
   const std::size_t equals = what_if.find('=');
   const std::string name = what_if.substr(0, equals);
   if (equals == std::string::npos || (name != "workers" && name != "nodes"))
     return invalid_argument("--what-if " + what_if +
                             ": ask workers=3 (of each job for itself), or nodes=2x32 (two nodes of 32 cores)");
-  return "/plan?" + name + "=" + http::percent_encode(what_if.substr(equals + 1));
+  const std::string question = "/plan?" + name + "=" + http::percent_encode(what_if.substr(equals + 1));
+  return with_snapshot ? question + "&" + snapshot : question;
 }
 
 Result<std::string> render_plan(const json& page, const std::string& name_space, std::size_t max_width) {

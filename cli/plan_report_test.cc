@@ -80,10 +80,13 @@ TEST_CASE("what may be asked") {
   struct Case {
     const char* what_if;
     const char* target;  // null: refused
+    bool with_snapshot = false;
   };
   const Case cases[] = {{"", "/plan"},
                         {"workers=3", "/plan?workers=3"},
                         {"nodes=2x32", "/plan?nodes=2x32"},
+                        {"", "/plan?snapshot=1", true},
+                        {"workers=3", "/plan?workers=3&snapshot=1", true},
                         {"workers=", "/plan?workers="},
                         {"nodes=a&b", "/plan?nodes=a%26b"},
                         {"workers", nullptr},
@@ -91,7 +94,7 @@ TEST_CASE("what may be asked") {
                         {"=3", nullptr}};
   for (const Case& c : cases) {
     INFO(c.what_if);
-    const auto target = plan_target(c.what_if);
+    const auto target = plan_target(c.what_if, c.with_snapshot);
     REQUIRE(target.ok() == (c.target != nullptr));
     if (target.ok())
       CHECK(*target == c.target);

@@ -81,8 +81,14 @@ class Bed:
 
     def query(self, expression, at=None):
         """An instant query of the cluster's Prometheus."""
-        parameters = {"query": expression, **({"time": at} if at else {})}
-        with urllib.request.urlopen(f"{self.machine.prometheus()}/api/v1/query?{urllib.parse.urlencode(parameters)}", timeout=10) as answer:
+        return self._ask("query", {"query": expression, **({"time": at} if at else {})})
+
+    def query_range(self, expression, begin, end, step_seconds=0.1):
+        """Its answers from one time to another."""
+        return self._ask("query_range", {"query": expression, "start": begin, "end": end, "step": step_seconds})
+
+    def _ask(self, kind, parameters):
+        with urllib.request.urlopen(f"{self.machine.prometheus()}/api/v1/{kind}?{urllib.parse.urlencode(parameters)}", timeout=10) as answer:
             return json.load(answer)["data"]["result"]
 
     def cluster_script(self, *arguments):

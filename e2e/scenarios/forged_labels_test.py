@@ -2,7 +2,6 @@
 
 import http.server
 import json
-import re
 import socket
 import subprocess
 import threading
@@ -11,6 +10,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
+from chart_queries import chart_queries
 from conftest import ROOT
 from machine import cache_folder
 
@@ -33,12 +33,7 @@ SERIES = {
 }
 
 
-def queries():
-    """The chart's queries by name, with the window and the label of the namespace filled in."""
-    block = (ROOT / "helm/sluice/values.yaml").read_text().split("\n  queries:\n")[1].split("\nfeeder:")[0]
-    block = re.sub(r"^ *#.*\n", "", block, flags=re.MULTILINE)
-    found = re.findall(r"^    (\w+): >-\n((?:      .*\n?)+)", block, re.MULTILINE)
-    return {name: " ".join(text.split()).replace("$window", f"{WINDOW_SECONDS}s").replace("$namespace", "namespace") for name, text in found}
+QUERIES = chart_queries(f"{WINDOW_SECONDS}s")
 
 
 class Pod(http.server.BaseHTTPRequestHandler):
@@ -87,14 +82,14 @@ def labels_of(url, query):
         return []
 
 
-@pytest.mark.parametrize("name", queries())
+@pytest.mark.parametrize("name", QUERIES)
 def test_a_pod_counts_for_its_own_namespace_only(prometheus, name):
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while len(labels := labels_of(prometheus, queries()[name])) < 2 and time.monotonic() < deadline:
+    while len(labels := labels_of(prometheus, QUERIES[name])) < 2 and time.monotonic() < deadline:
         time.sleep(0.2)
     assert sorted((each["namespace"], each["training_job"]) for each in labels) == [("mallory", "vision"), ("victim", "vision")]
 
 
 def test_every_query_of_the_chart_is_asked():
     schema = json.loads((ROOT / "helm/sluice/values.schema.json").read_text())
-    assert set(queries()) == set(schema["properties"]["metrics"]["properties"]["queries"]["properties"])
+    assert set(QUERIES) == set(schema["properties"]["metrics"]["properties"]["queries"]["properties"])

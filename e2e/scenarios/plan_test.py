@@ -6,8 +6,10 @@ import subprocess
 import tarfile
 
 import pytest
+from chart_queries import chart_queries
 from conftest import JOBS_NAMESPACE, NUMBERED, RELEASE_NAMESPACE, ROOT
 from console import DemoError
+from facts_page import ASKED_SECONDS, Page, is_between, published, window_of
 from machine import delete_jobs, tool
 from watch import condition
 
@@ -112,6 +114,17 @@ def test_the_scheduler_reckons_with_the_end_that_the_script_has_announced(starve
     assert (ANNOUNCED_EPOCHS - 60) * NUMBERED <= samples < ANNOUNCED_EPOCHS * NUMBERED
     seconds = starved.wait_for("the remaining time", lambda: figure(estimate % "remaining_seconds"))
     assert seconds == pytest.approx(samples / figure(estimate % "demand_samples_per_second"), rel=0.5)
+
+
+@pytest.mark.parametrize("field, query, placement", [
+    ("Measurement::workers_at_work", "workersAtWork", {}),
+    ("Measurement::remote", "workerSamplesPerSecond", {"placement": "remote"}),
+])  # fmt: skip
+def test_the_work_of_data_workers_is_prometheus_own_answer(starved, field, query, placement):
+    seen = starved.wait_for("a window of a worker's work", lambda: (page := Page(starved)).measurement().get("workersAtWork", 0) >= 1 and page)
+    figure = published(seen.measurement(), field)
+    answers = seen.answers(chart_queries(window_of(seen))[query], -ASKED_SECONDS, 0.2, training_job="vision", **placement)
+    assert is_between(figure["samplesPerSecond"] if placement else figure, answers), answers
 
 
 def test_the_jobs_workers_have_a_network_policy(starved):

@@ -1,22 +1,14 @@
 """The chart's queries, by Prometheus' own test of expressions: what they answer for trainers of several ranks."""
 
 import json
-import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from chart_queries import chart_queries
 from machine import cache_folder
 
 PROMTOOL = cache_folder() / "packages/prometheus/usr/bin/promtool"
 JOB = 'namespace="a", training_job="b"'  # The first label is the scrape's.
-
-
-def query(name):
-    """As the operator sends it, for a window of a minute and the usual label of the namespace."""
-    text = (ROOT / "helm/sluice/values.yaml").read_text()
-    folded = re.search(rf"^    {name}: >-\n((?:      .*\n)+)", text, re.MULTILINE).group(1)
-    return " ".join(folded.split()).replace("$window", "60s").replace("$namespace", "namespace")
 
 
 def series_of(ranks):
@@ -38,7 +30,7 @@ def series_of(ranks):
     ([(0, 0), (0, 0)], 0, 0),
 ])  # fmt: skip
 def test_the_rank_that_waits_longest_counts(ranks, compute, wait, tmp_path):
-    expected = [{"expr": query(name), "eval_time": "2m", "exp_samples": [{"labels": f"{{{JOB}}}", "value": value}]}
+    expected = [{"expr": chart_queries("60s")[name], "eval_time": "2m", "exp_samples": [{"labels": f"{{{JOB}}}", "value": value}]}
                 for name, value in (("computeShare", compute), ("dataWaitShare", wait))]  # fmt: skip
     path = tmp_path / "test.json"  # JSON is YAML
     path.write_text(json.dumps({"evaluation_interval": "10s", "tests": [{"interval": "10s", "input_series": series_of(ranks), "promql_expr_test": expected}]}))

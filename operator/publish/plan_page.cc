@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "operator/publish/snapshot_page.h"
 #include "scheduler/decide/what_if.h"
 #include "scheduler/model/progress.h"
 #include "src/base/result.h"
@@ -27,6 +28,7 @@ struct Question {
   std::vector<int> workers{std::begin(scheduler::kUsualWorkersMore), std::end(scheduler::kUsualWorkersMore)};
   int nodes = 0;
   int node_cores = 0;
+  bool snapshot = false;
 };
 
 std::optional<int> whole_number(std::string_view text, int least, int most) {
@@ -54,8 +56,11 @@ Result<Question> read_question(const http::Query& query) {
                                 "most " + std::to_string(kMostNodesMore) + "x" + std::to_string(kMostNodeCores));
       question.nodes = *nodes;
       question.node_cores = *cores;
+    } else if (name == "snapshot") {
+      if (value != "1") return invalid_argument("snapshot=" + value + ": the only answer is that to snapshot=1");
+      question.snapshot = true;
     } else {
-      return invalid_argument(name + ": no such question; ask workers=3 or nodes=2x32");
+      return invalid_argument(name + ": no such question; ask workers=3, nodes=2x32 or snapshot=1");
     }
   }
   return question;
@@ -70,6 +75,37 @@ json json_of(const scheduler::Utilisation& utilisation) {
           {"anyPlanPercent", rounded(100 * utilisation.at_most)}};
 }
 
+json json_of(const scheduler::LocalCpu& cpu) {
+  const auto& [node, request_millicores, limit_millicores] = cpu;
+  return {{"node", node}, {"requestMillicores", request_millicores}, {"limitMillicores", limit_millicores}};
+}
+
+json json_of(const scheduler::Estimate& estimate) {
+  json object = {{"confidence", scheduler::to_string(estimate.confidence)}};
+  if (!estimate.known) return object;
+  object["demandSamplesPerSecond"] = estimate.demand_samples_per_second;
+  object["localRatePerCore"] = estimate.local_rate_per_core;
+  object["remoteRatePerCore"] = estimate.remote_rate_per_core;
+  object["kneeCores"] = estimate.knee_cores;
+  if (estimate.remaining_seconds) object["remainingSeconds"] = *estimate.remaining_seconds;
+  return object;
+}
+
+// What the table of the command line has no room for. It does not compile once a plan has another field.
+void add_details(const scheduler::JobPlan& plan, json& job) {
+  const auto& [id, workers, recommended, victims, new_worker_nodes, local, estimate, supply_ratio, planned_supply_ratio,
+               bottleneck, evidence, reason, explanation, next_worker_gain_percent] = plan;
+  job["victims"] = victims;
+  job["explanation"] = explanation;
+  job["estimate"] = json_of(estimate);
+  job["local"] = json::array();
+  for (const scheduler::LocalCpu& cpu : local) job["local"].push_back(json_of(cpu));
+  if (!estimate.known) return;
+  job["supplyRatio"] = supply_ratio;
+  job["plannedSupplyRatio"] = planned_supply_ratio;
+  job["nextWorkerGainPercent"] = next_worker_gain_percent;
+}
+
 json json_of(const kube::ObjectKey& key, const decide::JobDecision& decision, const Question& question,
              const scheduler::Config& config) {
   const scheduler::JobPlan& plan = decision.plan;
@@ -81,6 +117,7 @@ json json_of(const kube::ObjectKey& key, const decide::JobDecision& decision, co
               {"bottleneck", scheduler::to_string(plan.bottleneck)},
               {"evidence", plan.evidence},
               {"newWorkerNodes", plan.new_worker_nodes}};
+  if (question.snapshot) add_details(plan, job);
   if (plan.estimate.confidence == scheduler::Confidence::kNone) return job;
   job["speedPercent"] = rounded(100 * scheduler::progress(plan.planned_supply_ratio, config.softmin_exponent));
   job["gains"] = json::array();
@@ -132,7 +169,12 @@ http::Page plan_page(const decide::Round& round, const scheduler::Config& config
   if (round.utilisation.jobs > 0) page["utilisation"] = json_of(round.utilisation);
   for (const auto& [key, decision] : round.jobs) page["jobs"].push_back(json_of(key, *decision, *question, config));
   if (question->nodes > 0) page["whatIf"] = what_if(*question, *round.snapshot, config);
-  return {.content_type = "application/json", .body = kube::text_of(page) + "\n"};
+  std::string body = kube::text_of(page);
+  if (question->snapshot) {
+    body.pop_back();
+    body += ",\"snapshot\":" + snapshot_text(*round.snapshot) + "}";
+  }
+  return {.content_type = "application/json", .body = body + "\n"};
 }
 
 }  // namespace sluice::control

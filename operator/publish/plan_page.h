@@ -13,6 +13,9 @@
 // Questions, one at a time:
 //   workers=3      the gains of three more workers, each job for itself; -2: of two fewer. Without: 1, 2 and 4 more
 //   nodes=2x32     two more nodes with 32 cores free. Takes the time of two decisions.
+//   snapshot=1     what the decision was taken from, as "snapshot": snapshot_page.h. Each job has the rest of its plan:
+//                  victims, explanation, estimate, local (the feeders' CPU), supplyRatio, plannedSupplyRatio,
+//                  nextWorkerGainPercent, as scheduler/model/plan.h has them
 // Errors: 400 naming the field and its form, 503 before the first decision of this replica.
 // Thread safety: pure function.
 #pragma once

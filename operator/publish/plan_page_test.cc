@@ -99,6 +99,44 @@ TEST_CASE("more nodes are a whole new decision, and nothing of the published one
   CHECK(ask({{"nodes", "2x2"}}, round)["whatIf"]["jobs"][0]["workers"] == 4);
 }
 
+TEST_CASE("the snapshot of the decision and the rest of the plan are there when they are asked for") {
+  const json page = ask({{"snapshot", "1"}, {"workers", "3"}});
+  CHECK(page["snapshot"]["takenAtSeconds"] == scheduler::testing::kNowSeconds);
+  CHECK(page["snapshot"]["nodes"][0]["name"] == "n1");
+  REQUIRE(page["snapshot"]["jobs"].size() == 2);
+  const json& hungry = page["jobs"][1];
+  CHECK(hungry["gains"].size() == 1);
+  CHECK(hungry["victims"] == json::array());
+  CHECK(hungry["local"] == json::array());
+  CHECK_THAT(hungry["explanation"].get<std::string>(), Catch::StartsWith("No node has room for more than 4 workers"));
+  CHECK(hungry["estimate"]["confidence"] == "Assumed");
+  CHECK(hungry["estimate"]["demandSamplesPerSecond"] == Approx(8000).epsilon(0.01));
+  CHECK(hungry["supplyRatio"] < hungry["plannedSupplyRatio"]);
+  CHECK(hungry["nextWorkerGainPercent"] > 10);
+  for (const char* figure : {"supplyRatio", "plannedSupplyRatio", "nextWorkerGainPercent"})
+    CHECK_FALSE(page["jobs"][0].contains(figure));
+  CHECK(page["jobs"][0]["estimate"] == json{{"confidence", "None"}});
+
+  for (const char* on_request : {"snapshot", "victims", "explanation"}) {
+    CHECK_FALSE(ask({}).contains(on_request));
+    CHECK_FALSE(ask({})["jobs"][1].contains(on_request));
+  }
+}
+
+TEST_CASE("the feeders' CPU and the workers that go are part of the plan") {
+  scheduler::Job job = MakeJob("a").holds(2, "n1").max(1).obj();
+  job.hosts = {{.node = "n1", .request_millicores = 300, .limit_millicores = 400}};
+  job.local_adjustable = true;
+  scheduler::ClusterSnapshot snapshot = MakeSnapshot().node("n1", 4000).obj();
+  snapshot.jobs.push_back(job);
+  const json seen = ask({{"snapshot", "1"}}, decided(snapshot))["jobs"][0];
+  CHECK(seen["victims"].size() == 1);
+  REQUIRE(seen["local"].size() == 1);
+  CHECK(seen["local"][0]["node"] == "n1");
+  CHECK(seen["local"][0]["requestMillicores"] >= 300);
+  CHECK(seen["local"][0]["limitMillicores"] >= seen["local"][0]["requestMillicores"]);
+}
+
 TEST_CASE("questions that make no sense are told what they may be") {
   struct Case {
     const char* name;
@@ -117,7 +155,8 @@ TEST_CASE("questions that make no sense are told what they may be") {
                         {"nodes", "1001x1", "at most 1000x4096"},
                         {"nodes", "2x4097", "at most 1000x4096"},
                         {"nodes", "2x32x", "such as 2x32"},
-                        {"cores", "3", "ask workers=3 or nodes=2x32"}};
+                        {"snapshot", "0", "snapshot=1"},
+                        {"cores", "3", "ask workers=3, nodes=2x32 or snapshot=1"}};
   for (const Case& c : cases) {
     INFO(c.name << "=" << c.value);
     const http::Page page = plan_page(usual(), {}, {{c.name, c.value}});

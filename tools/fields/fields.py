@@ -8,6 +8,9 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ("scheduler/model/snapshot.h", "scheduler/model/plan.h")
 PAGE = "docs/scheduling.md"
+# What writes the page that people and end-to-end tests read.
+WRITERS = ("operator/publish/snapshot_page.cc", "operator/publish/plan_page.cc")
+OTHER_NAMES = {"JobPlan::id": "name"}
 # What the estimator keeps for itself; it passes through the operator as Job::memory.
 OWN_STATE = {"GrowthRecord", "SteadySpell", "FeederSpell", "EstimatorMemory"}
 
@@ -40,6 +43,24 @@ def rows(heading):
         if re.fullmatch(r"\w+::\w+", cells[0]):
             found.append(Row(cells[0], tuple(cells[1:])))
     return found
+
+
+def published_name(field):
+    first, *others = field.partition("::")[2].split("_")
+    return OTHER_NAMES.get(field) or first + "".join(word.capitalize() for word in others)
+
+
+def writes(field):
+    """Whether a function that is given the field's struct writes its published name. The page has milliCores in places, as Kubernetes."""
+    struct = field.partition("::")[0]
+    takes = re.compile(rf"scheduler::{struct}&" if struct not in ("Plan", "JobPlan") else r"decide::(JobDecision|Round)&|scheduler::JobPlan&")
+    functions = [part for path in WRITERS for part in re.split(r"\n(?=[\w:<>*]+ [\w:]+\()", (ROOT / path).read_text())]
+    return any(f'"{published_name(field)}"'.lower() in part.lower() for part in functions if takes.search(part))
+
+
+def shows(path, field):
+    """Whether a test on the real cluster looks the field up by its name, on the page."""
+    return f'"{field}"' in (ROOT / path).read_text()
 
 
 def names(path, field):
