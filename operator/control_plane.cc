@@ -6,10 +6,12 @@
 #include "operator/api/limit_range.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/object_trim.h"
 #include "operator/api/pod.h"
 #include "operator/api/pod_trim.h"
 #include "operator/api/resource_quota.h"
 #include "operator/api/trainer_job.h"
+#include "operator/process_memory.h"
 #include "operator/publish/plan_access.h"
 #include "operator/publish/plan_page.h"
 #include "src/base/logging.h"
@@ -105,13 +107,13 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
              .learnt = learnt_in(config),
              .orders_at_once = kWritesAtOnce},
             loop_seams(), clock, board_),
-      training_jobs_(client, clock, kube::kTrainingJobs, random, config.watch_namespaces),
+      training_jobs_(client, clock, kube::kTrainingJobs, random, config.watch_namespaces, "", api::trim_training_job),
       pools_(client, clock, kube::kDataWorkerPools, random, config.watch_namespaces),
-      jobs_(client, clock, kube::kJobs, random, config.watch_namespaces, managed_selector()),
+      jobs_(client, clock, kube::kJobs, random, config.watch_namespaces, managed_selector(), api::trim_trainer_job),
       services_(client, clock, kube::kServices, random, config.watch_namespaces, managed_selector()),
       network_policies_(client, clock, api::kNetworkPolicies, random, config.watch_namespaces, managed_selector()),
       pods_(client, clock, kube::kPods, random, {}, "", api::trim_pod),
-      nodes_(client, clock, kube::kNodes, random, {}),
+      nodes_(client, clock, kube::kNodes, random, {}, "", api::trim_node),
       resource_quotas_(client, clock, api::kResourceQuotas, random, config.watch_namespaces),
       limit_ranges_(client, clock, api::kLimitRanges, random, config.watch_namespaces) {
   handle_changes();
@@ -155,6 +157,7 @@ bool ControlPlane::ready() const {
 void ControlPlane::run_leader(std::stop_token stop) {
   for (const observe::Collection* collection : everything())
     if (!collection->wait_for_sync(stop)) return;
+  give_back_free_pages();  // of the first lists, which came with all their fields
   log_info("operator", "leading", {{"training_jobs", training_jobs_.snapshot().size()}});
   pool_reconciler_.write_at_once(kWritesAtOnce);
   training_job_controller_.start(kTrainingJobThreads);
