@@ -80,7 +80,7 @@ void render_observed(json& status, const json& before, const decide::JobDecision
   else
     status["bottleneck"] = scheduler::to_string(decision->plan.bottleneck);
   std::string sentences = decision->plan.explanation;
-  for (const std::string* more : {&decision->capped, &decision->feeder_problem})
+  for (const std::string* more : {&decision->left_free, &decision->capped, &decision->feeder_problem})
     if (!more->empty()) sentences += " " + *more;
   const std::string explanation = cut_text(sentences, kMaxExplanationBytes);
   const std::string explained_before = api::text_member(before, "explanation");

@@ -178,6 +178,9 @@ void SnapshotBuilder::take_workers(const SeenWorkers& seen, double now_seconds, 
   if (seen.view->auto_resources && seen.chosen) job.worker_millicores = seen.chosen->millicores;
 }
 
+  keeps_cpu_free_ = std::any_of(objects.nodes.begin(), objects.nodes.end(), [&](const auto& node) {
+    return kept_free_millicores(api::Node(*node.second).allocatable_millicores(), circumstances.free_cpu_percent) > 0;
+  });
 void SnapshotBuilder::cap(const Circumstances& circumstances, Job& job) {
   const auto caps = circumstances.namespace_caps.find(job.id.job_namespace);
   if (caps == circumstances.namespace_caps.end()) return;
@@ -299,8 +302,9 @@ scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects,
     snapshot.jobs.push_back(std::move(job));
   }
   // Workers of jobs that are over count as other pods until they are gone: no plan counts on their room.
-  snapshot.nodes = view_nodes(objects.nodes, pods, known_pools, planned, circumstances.cluster_cpu_percent,
-                              circumstances.nodes, pending_pods_, now_seconds);
+  snapshot.nodes = view_nodes(objects.nodes, pods, known_pools, planned,
+                              {circumstances.cluster_cpu_percent, circumstances.free_cpu_percent}, circumstances.nodes,
+                              pending_pods_, now_seconds);
   const std::vector<std::vector<bool>> closed = node_groups_.divide(rules, objects.nodes, snapshot.nodes);
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) snapshot.jobs[i].closed_groups = closed[rules_of_jobs[i]];
   set_spread(spread_of_jobs, objects.nodes, snapshot.nodes, snapshot.jobs);
