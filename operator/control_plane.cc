@@ -11,6 +11,7 @@
 #include "operator/api/pod_trim.h"
 #include "operator/api/resource_quota.h"
 #include "operator/api/trainer_job.h"
+#include "operator/observe/host_ports.h"
 #include "operator/process_memory.h"
 #include "operator/publish/plan_access.h"
 #include "operator/publish/plan_page.h"
@@ -261,6 +262,10 @@ act::ClusterSeams ControlPlane::seams(const WrapSeams& wrap) {
                      std::stop_token stop) { return client_.get(resource, key, stop); },
       .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
       .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
+      .host_ports =
+          [this](const kube::ObjectKey& job) {
+            return observe::held_host_ports(pods_.snapshot(), jobs_.snapshot(), job);
+          },
       .busy = [this] { return std::chrono::milliseconds(kPerWaitingPool * pool_controller_.backlog()); }};
   return wrap ? wrap(std::move(seams)) : seams;
 }

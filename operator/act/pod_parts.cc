@@ -21,7 +21,7 @@ namespace {
 constexpr int kSluiceUser = 65532;
 // Below the API server's node ports (30000) and Linux's own choice of ports (32768).
 constexpr int kFirstHostPort = 20000;
-constexpr int kHostPortPairs = 4000;
+constexpr unsigned long kHostPortPairs = 4000;
 constexpr int kPortTries = 100;
 constexpr std::string_view kPythonPath = "PYTHONPATH";
 constexpr std::string_view kUserPythonPath = "SLUICE_USER_PYTHONPATH";
@@ -160,15 +160,23 @@ void prepend_python_path(json& container) {
     env.push_back({{"name", kPythonPath}, {"value", kBundlePythonPath}});
 }
 
-ExecutorPorts executor_ports(const json& pod_spec, const Object& training_job) {
-  int first = kMetricsPort;
-  if (member(pod_spec, "hostNetwork") == true) {
-    const std::string hash = api::fingerprint(training_job.key().to_string());
-    first = kFirstHostPort + 2 * static_cast<int>(std::stoul(hash.substr(0, 8), nullptr, 16) % kHostPortPairs);
-  }
+ExecutorPorts executor_ports(const json& pod_spec, const Object& training_job, const std::set<std::int64_t>& held) {
   // 9464 is also the port of OpenTelemetry's own exporter: the feeder starts first, and would take it.
-  const std::set<std::int64_t> taken = declared_ports(pod_spec);
-  for (int tries = 0; tries < kPortTries && (taken.contains(first) || taken.contains(first + 1)); ++tries) first += 2;
+  std::set<std::int64_t> taken = declared_ports(pod_spec);
+  const auto is_free = [&](int first) { return !taken.contains(first) && !taken.contains(first + 1); };
+  if (member(pod_spec, "hostNetwork") != true) {
+    int first = kMetricsPort;
+    for (int tries = 0; tries < kPortTries && !is_free(first); ++tries) first += 2;
+    return {first, first + 1};
+  }
+  taken.insert(held.begin(), held.end());
+  const std::string hash = api::fingerprint(training_job.key().to_string());
+  const unsigned long chosen = std::stoul(hash.substr(0, 8), nullptr, 16);
+  int first = 0;
+  for (unsigned long tries = 0; tries < kHostPortPairs; ++tries) {
+    first = kFirstHostPort + 2 * static_cast<int>((chosen + tries) % kHostPortPairs);
+    if (is_free(first)) break;
+  }
   return {first, first + 1};
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -30,6 +31,10 @@ struct ClusterSeams {
   std::function<Result<kube::Json>(const kube::Resource&, const kube::ObjectKey&, std::stop_token)> read;  // live
   std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
   std::function<void(kube::Event)> record;
+  // Ports of nodes that pods hold, and trainers that are still to come; but for those of this job's trainer.
+  std::function<std::set<std::int64_t>(const kube::ObjectKey& job)> host_ports = [](const kube::ObjectKey&) {
+    return std::set<std::int64_t>();
+  };
   // How long the API server will be busy with urgent writes: reports wait for them.
   std::function<std::chrono::milliseconds()> busy = [] { return std::chrono::milliseconds(0); };
 };
@@ -49,7 +54,8 @@ class TrainingJobReconciler {
  private:
   std::chrono::duration<double> job_failed_for(const kube::ObjectKey& key, const kube::ObjectPointer& job);
   Result<void> look_at_secret(TrainingJobWorld& world, std::stop_token stop);
-  Result<void> bring_children(const TrainingJobWorld& world, std::stop_token stop);
+  Result<std::vector<kube::Action>> decide_children(TrainingJobWorld& world);
+  Result<void> bring_children(TrainingJobWorld& world, std::stop_token stop);
   Result<void> after_existing(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
   Again report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop);
 
@@ -81,6 +87,10 @@ class TrainingJobReconciler {
 
 // Thread safety: reconcile() may be called from any thread, for different keys at once.
 class PoolReconciler {
+
+  // Ports of nodes that were given to trainers whose Jobs have not been seen yet. By the TrainingJob.
+  std::mutex ports_mutex_;
+  std::map<kube::ObjectKey, std::set<std::int64_t>> given_ports_;
  public:
   // REQUIRES: all references outlive the reconciler.
   PoolReconciler(ClusterSeams seams, PodsOf workers_of, const decide::DecisionBoard& board, const Clock& clock);

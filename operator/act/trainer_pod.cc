@@ -92,7 +92,8 @@ void append(json& object, const char* list, json item) {
 
 }  // namespace
 
-Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole role, const Config& config) {
+Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole role, const Config& config,
+                                  const std::set<std::int64_t>& held_host_ports) {
   json pod = without_nulls(training_job.trainer_template());
   json& spec = pod["spec"];
   json& metadata = pod["metadata"];
@@ -110,7 +111,7 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
 
   const json trainer_container = spec["containers"][index];  // as the user wrote it
   const json trainer_pod = spec;
-  const ExecutorPorts ports = executor_ports(trainer_pod, training_job);
+  const ExecutorPorts ports = executor_ports(trainer_pod, training_job, held_host_ports);
   connect_trainer(spec["containers"][index], training_job);
   if (!is_alone) add_rendezvous(spec, spec["containers"][index], training_job);
   append(spec, "initContainers", bounded_by_pod(bundle_container(trainer_pod, trainer_container, config), trainer_pod));

@@ -145,12 +145,13 @@ std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Con
   return write_again(*world.pool, kube::kDataWorkerPools, std::move(body));
 }
 
-Result<json> new_job(const TrainingJob& training_job, const TrainingJobView& view, const Config& config) {
+Result<json> new_job(const TrainingJobWorld& world, const TrainingJobView& view, const Config& config) {
+  const TrainingJob training_job(*world.training_job);
   const bool with_feeder = view.mode != Mode::kOff;
   const FeederRole role = !with_feeder                           ? FeederRole::kNone
                           : view.placement == Placement::kRemote ? FeederRole::kBridges
                                                                  : FeederRole::kMakesBatches;
-  SLUICE_TRY(json pod_template, trainer_pod_template(training_job, role, config));
+  SLUICE_TRY(json pod_template, trainer_pod_template(training_job, role, config, world.held_host_ports));
   json metadata = job_child_metadata(training_job, view.name, kTrainerComponent);
   metadata["annotations"][std::string(kFeederAnnotation)] = with_feeder ? "true" : "false";
   metadata["annotations"][std::string(kSuspendAnnotation)] = view.suspend ? "true" : "false";
@@ -200,7 +201,7 @@ std::optional<kube::Action> clean_up_action(const TrainingJobWorld& world) {
 Result<std::optional<kube::Action>> job_action(const TrainingJobWorld& world, const TrainingJobView& view,
                                                const Config& config) {
   if (!world.job) {
-    SLUICE_TRY(json body, new_job(TrainingJob(*world.training_job), view, config));
+    SLUICE_TRY(json body, new_job(world, view, config));
     return std::optional(write(kube::Verb::kCreate, kube::kJobs, std::move(body)));
   }
   const TrainerJob job(*world.job);

@@ -6,6 +6,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/fields.h"
 #include "operator/api/labels.h"
+#include "operator/api/trainer_template.h"
 
 namespace sluice::api {
 namespace {
@@ -20,6 +21,12 @@ std::optional<bool> truth_of(const std::string& said) {
 bool TrainerJob::suspended() const { return boolean_field(object(), "/spec/suspend"); }
 std::int64_t TrainerJob::completions() const { return integer_field(object(), "/spec/completions"); }
 const nlohmann::json& TrainerJob::pod_template() const { return field(object(), "/spec/template"); }
+
+std::set<std::int64_t> TrainerJob::host_ports() const {
+  const nlohmann::json& pod = field(object(), "/spec/template/spec");
+  return boolean_field(pod, "/hostNetwork") ? declared_ports(pod) : std::set<std::int64_t>();
+}
+
 std::int64_t TrainerJob::active() const { return integer_field(object(), "/status/active"); }
 std::int64_t TrainerJob::ready() const { return integer_field(object(), "/status/ready"); }
 std::int64_t TrainerJob::succeeded() const { return integer_field(object(), "/status/succeeded"); }

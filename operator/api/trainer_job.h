@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "operator/api/object.h"
 
@@ -18,6 +19,8 @@ class TrainerJob : public Object {
   std::optional<bool> asked_to_suspend() const;
   std::int64_t completions() const;
   const nlohmann::json& pod_template() const;
+  // Ports that its pods take on the network of their nodes.
+  std::set<std::int64_t> host_ports() const;
 
   std::int64_t active() const;     // pods that are neither over nor leaving
   std::int64_t ready() const;      // of these
