@@ -101,8 +101,8 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
       loop_({.interval = config.decision_interval,
              .scheduler = config.scheduler,
              .cluster_cpu_percent = config.cluster_cpu_percent,
-             .resize_feeders = config.resize_feeders,
              .free_cpu_percent = config.free_cpu_percent,
+             .resize_feeders = config.resize_feeders,
              .nodes = config.nodes,
              .budgets = config.budgets,
              .namespace_caps = config.namespace_caps,
@@ -262,6 +262,8 @@ act::ClusterSeams ControlPlane::seams(const WrapSeams& wrap) {
                      std::stop_token stop) { return client_.get(resource, key, stop); },
       .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
       .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
+      .limit_ranges =
+          [this](const std::string& name_space) { return api::limit_ranges_in(limit_ranges_.snapshot(), name_space); },
       .host_ports =
           [this](const kube::ObjectKey& job) {
             return observe::held_host_ports(pods_.snapshot(), jobs_.snapshot(), job);

@@ -71,6 +71,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   world.network_policy = seams_.seen(api::kNetworkPolicies, {key.namespace_, api::network_policy_name(key.name)});
   SLUICE_TRY_VOID(look_at_secret(world, stop));
   SLUICE_TRY(world.unshared_data, claims_.unshared_data(api::TrainingJob(*world.training_job), stop));
+  world.limit_ranges = seams_.limit_ranges(key.namespace_);
   world.now = clock_.wall_now();
   world.job_failed_for = job_failed_for(key, world.job);
 

@@ -31,6 +31,10 @@ struct ClusterSeams {
   std::function<Result<kube::Json>(const kube::Resource&, const kube::ObjectKey&, std::stop_token)> read;  // live
   std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
   std::function<void(kube::Event)> record;
+  // The LimitRanges of a namespace.
+  std::function<std::vector<kube::ObjectPointer>(const std::string& name_space)> limit_ranges = [](const std::string&) {
+    return std::vector<kube::ObjectPointer>();
+  };
   // Ports of nodes that pods hold, and trainers that are still to come; but for those of this job's trainer.
   std::function<std::set<std::int64_t>(const kube::ObjectKey& job)> host_ports = [](const kube::ObjectKey&) {
     return std::set<std::int64_t>();
@@ -83,14 +87,14 @@ class TrainingJobReconciler {
   std::map<kube::ObjectKey, KnownSecret> secrets_;            // by the TrainingJob
   std::map<kube::ObjectKey, SeenFailure> failures_;           // the same
   std::map<std::string, Clock::TimePoint> unreported_since_;  // by its uid, where something is held back
-};
-
-// Thread safety: reconcile() may be called from any thread, for different keys at once.
-class PoolReconciler {
 
   // Ports of nodes that were given to trainers whose Jobs have not been seen yet. By the TrainingJob.
   std::mutex ports_mutex_;
   std::map<kube::ObjectKey, std::set<std::int64_t>> given_ports_;
+};
+
+// Thread safety: reconcile() may be called from any thread, for different keys at once.
+class PoolReconciler {
  public:
   // REQUIRES: all references outlive the reconciler.
   PoolReconciler(ClusterSeams seams, PodsOf workers_of, const decide::DecisionBoard& board, const Clock& clock);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/act/certificate_rotation.h"
+#include "operator/act/fitted_resources.h"
 #include "operator/act/objects.h"
 #include "operator/act/rendezvous.h"
 #include "operator/act/trainer_pod.h"
@@ -146,7 +147,10 @@ std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Con
 }
 
 Result<json> new_job(const TrainingJobWorld& world, const TrainingJobView& view, const Config& config) {
-  const TrainingJob training_job(*world.training_job);
+  json object = *world.training_job;
+  if (const json& feeder = TrainingJob(*world.training_job).feeder_resources(); feeder.is_object())
+    object["spec"]["feeder"]["resources"] = fitted_feeder(feeder, ContainerBounds(world.limit_ranges));
+  const TrainingJob training_job(object);
   const bool with_feeder = view.mode != Mode::kOff;
   const FeederRole role = !with_feeder                           ? FeederRole::kNone
                           : view.placement == Placement::kRemote ? FeederRole::kBridges
@@ -235,8 +239,14 @@ std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& wo
   return std::chrono::ceil<std::chrono::milliseconds>(left);
 }
 
-Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& world, const Config& config,
+Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& world, const Config& configured,
                                                      const IdentitySource& make_identity) {
+  std::optional<Config> fitted;
+  if (!world.limit_ranges.empty()) {
+    fitted = configured;
+    fitted->bundle = fitted_bundle(configured.bundle, ContainerBounds(world.limit_ranges));
+  }
+  const Config& config = fitted ? *fitted : configured;
   const TrainingJob training_job(*world.training_job);
   SLUICE_TRY(TrainingJobView view, view_training_job(*world.training_job));
   if (!world.unshared_data.empty()) view.keep_local();

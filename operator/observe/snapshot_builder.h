@@ -87,6 +87,7 @@ class SnapshotBuilder {
   struct SeenWorkers {
     const api::TrainingJobView* view = nullptr;
     std::optional<api::WorkerSize> chosen = {};  // by the pool
+    api::ContainerResources in_force = {};       // of the pool's next worker
     std::int64_t wanted = 0;
     std::string priority_class = {};        // of its workers; empty: none
     std::vector<const PodView*> pods = {};  // that have not finished
@@ -102,9 +103,9 @@ class SnapshotBuilder {
                      scheduler::ClusterSnapshot& snapshot);
 
   // Sets the job's worker_millicores, and a number of workers that was guessed.
-  api::ContainerResources size_workers(const SeenWorkers& seen, const scheduler::ClusterSnapshot& snapshot,
-                                       const Observations& observations, const Circumstances& circumstances,
-                                       scheduler::Job& job);
+  api::ContainerResources size_workers(const SeenWorkers& seen, const api::ContainerBounds& allowed,
+                                       const scheduler::ClusterSnapshot& snapshot, const Observations& observations,
+                                       const Circumstances& circumstances, scheduler::Job& job);
 
   const PodViews::Entries& view_pods(const kube::Store::Objects& objects, double now_seconds);
 
@@ -124,8 +125,8 @@ class SnapshotBuilder {
   std::map<scheduler::JobId, SizedWorkers> sized_workers_;
   std::map<scheduler::JobId, std::string> likenesses_;
   std::map<scheduler::JobId, std::string> capped_;
-};
   bool keeps_cpu_free_ = false;
+};
 
 // The pool that belongs to the TrainingJob itself, not merely to its name; nullptr if there is none.
 kube::ObjectPointer own_pool(const ClusterObjects& objects, const nlohmann::json& training_job);
