@@ -105,6 +105,10 @@ bench-kube: build ## watch, cache and lag of src/kube beside a client-go informe
 soak-kube: build ## src/kube's watch path under updates for half an hour: its memory must not grow (MINUTES=30 RATE=100)
 	@bench/kube.sh $(BUILD) $(or $(PODS),2000) 30 kube-soak.json --soak-minutes $(or $(MINUTES),30) --rate $(or $(RATE),100)
 
+.PHONY: bench-memory
+bench-memory: build ## what the operator holds for 10,000 workers on 1,250 nodes, kind by kind, without a cluster; a minute
+	@$(BUILD)/bench/scale/sluice-memory-bench --out bench/results/memory.json
+
 .PHONY: bench-scale
 bench-scale: build ## 1,000 jobs with 10,000 workers on fake nodes, the operator beside a bare client (JOBS=1000 WORKERS=10)
 	@bench/scale.sh $(BUILD) $(or $(JOBS),1000) $(or $(WORKERS),10)

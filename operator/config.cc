@@ -125,6 +125,7 @@ void read_scheduler(YamlMap& map, Config& config) {
   read_percent(map, "headroomPercent", config.scheduler.headroom, 100, 400);
   read_percent(map, "starvedPercent", config.scheduler.starved_above, 1, 50);
   map.integer("clusterCpuPercent", config.cluster_cpu_percent, 0, 100);
+  map.integer("freeCpuPercent", config.free_cpu_percent, 0, 50);
 }
 
 void read_all(YamlMap& map, Config& config) {

@@ -117,6 +117,7 @@ struct Config {
   LeaderElection leader_election;
   scheduler::Config scheduler;
   int cluster_cpu_percent = 100;  // of a node's allocatable CPU, that workers may take
+  int free_cpu_percent = 5;       // of the same, that they leave free; only on nodes of four cores and more
   bool resize_feeders = true;     // in place, where the API server can
   bool guard_workers = true;      // a NetworkPolicy for each job's data workers
   NodeFacts nodes;

@@ -33,7 +33,7 @@ learntConfigMap: sluice-learnt
 feeder: {resize: {enabled: false}}
 nodes: {priceLabel: example.dev/price, prices: {m5.large: 0.096, big: 3}, networkLabel: example.dev/gbit, networkGigabits: 10}
 scheduler: {objective: fair, budgetPerHour: 2.5, namespaceBudgets: {team-a: 1.5, team-b: 0},
-            namespaceCaps: {team-a: {maxPriority: -5, maxWeight: 100, maxWorkerCores: 12.5}, team-b: {}}, headroomPercent: 130, starvedPercent: 7, clusterCpuPercent: 80}
+            namespaceCaps: {team-a: {maxPriority: -5, maxWeight: 100, maxWorkerCores: 12.5}, team-b: {}}, headroomPercent: 130, starvedPercent: 7, clusterCpuPercent: 80, freeCpuPercent: 9}
 )";
 
 TEST_CASE("the chart's configuration is read") {
@@ -65,6 +65,7 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(config->scheduler.headroom == Approx(1.3));
   CHECK(config->scheduler.starved_above == Approx(0.07));
   CHECK(config->cluster_cpu_percent == 80);
+  CHECK(config->free_cpu_percent == 9);
   CHECK(config->worker_priority_class == "sluice-workers");
   CHECK(config->scheduler.objective == scheduler::Objective::kFair);
   CHECK_FALSE(config->resize_feeders);

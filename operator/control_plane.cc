@@ -7,10 +7,13 @@
 #include "operator/api/limit_range.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/object_trim.h"
 #include "operator/api/pod.h"
 #include "operator/api/pod_trim.h"
 #include "operator/api/resource_quota.h"
 #include "operator/api/trainer_job.h"
+#include "operator/observe/host_ports.h"
+#include "operator/process_memory.h"
 #include "operator/publish/plan_access.h"
 #include "operator/publish/plan_page.h"
 #include "src/base/logging.h"
@@ -99,6 +102,7 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
       loop_({.interval = config.decision_interval,
              .scheduler = config.scheduler,
              .cluster_cpu_percent = config.cluster_cpu_percent,
+             .free_cpu_percent = config.free_cpu_percent,
              .resize_feeders = config.resize_feeders,
              .nodes = config.nodes,
              .budgets = config.budgets,
@@ -106,13 +110,13 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
              .learnt = learnt_in(config),
              .orders_at_once = kWritesAtOnce},
             loop_seams(), clock, board_),
-      training_jobs_(client, clock, kube::kTrainingJobs, random, config.watch_namespaces),
+      training_jobs_(client, clock, kube::kTrainingJobs, random, config.watch_namespaces, "", api::trim_training_job),
       pools_(client, clock, kube::kDataWorkerPools, random, config.watch_namespaces),
-      jobs_(client, clock, kube::kJobs, random, config.watch_namespaces, managed_selector()),
+      jobs_(client, clock, kube::kJobs, random, config.watch_namespaces, managed_selector(), api::trim_trainer_job),
       services_(client, clock, kube::kServices, random, config.watch_namespaces, managed_selector()),
       network_policies_(client, clock, api::kNetworkPolicies, random, config.watch_namespaces, managed_selector()),
       pods_(client, clock, kube::kPods, random, {}, "", api::trim_pod),
-      nodes_(client, clock, kube::kNodes, random, {}),
+      nodes_(client, clock, kube::kNodes, random, {}, "", api::trim_node),
       resource_quotas_(client, clock, api::kResourceQuotas, random, config.watch_namespaces),
       limit_ranges_(client, clock, api::kLimitRanges, random, config.watch_namespaces) {
   handle_changes();
@@ -156,6 +160,7 @@ bool ControlPlane::ready() const {
 void ControlPlane::run_leader(std::stop_token stop) {
   for (const observe::Collection* collection : everything())
     if (!collection->wait_for_sync(stop)) return;
+  give_back_free_pages();  // of the first lists, which came with all their fields
   log_info("operator", "leading", {{"training_jobs", training_jobs_.snapshot().size()}});
   pool_reconciler_.write_at_once(kWritesAtOnce);
   training_job_controller_.start(kTrainingJobThreads);
@@ -258,6 +263,12 @@ act::ClusterSeams ControlPlane::seams(const WrapSeams& wrap) {
                      std::stop_token stop) { return client_.get(resource, key, stop); },
       .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
       .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
+      .limit_ranges =
+          [this](const std::string& name_space) { return api::limit_ranges_in(limit_ranges_.snapshot(), name_space); },
+      .host_ports =
+          [this](const kube::ObjectKey& job) {
+            return observe::held_host_ports(pods_.snapshot(), jobs_.snapshot(), job);
+          },
       .busy = [this] { return std::chrono::milliseconds(kPerWaitingPool * pool_controller_.backlog()); }};
   return wrap ? wrap(std::move(seams)) : seams;
 }

@@ -10,6 +10,7 @@
 
 #include "operator/config.h"
 #include "operator/control_plane.h"
+#include "operator/process_memory.h"
 #include "operator/prometheus_connection.h"
 #include "operator/publish/pages.h"
 #include "src/base/flags.h"
@@ -122,6 +123,7 @@ int main(int argc, char** argv) {
     std::cerr << config.error().message() << "\n";
     return 2;
   }
+  control::share_heaps();
   const sigset_t signals = control::block_signals();
   if (const auto outcome = control::run(*config, signals); !outcome.ok()) {
     log_error("operator", "exiting", {{"error", outcome.error().to_string()}});

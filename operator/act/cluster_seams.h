@@ -2,8 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <set>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "src/base/result.h"
@@ -19,6 +22,14 @@ struct ClusterSeams {
   std::function<Result<kube::Json>(const kube::Resource&, const kube::ObjectKey&, std::stop_token)> read;  // live
   std::function<Result<void>(const kube::Action&, std::stop_token)> perform;
   std::function<void(kube::Event)> record;
+  // The LimitRanges of a namespace.
+  std::function<std::vector<kube::ObjectPointer>(const std::string& name_space)> limit_ranges = [](const std::string&) {
+    return std::vector<kube::ObjectPointer>();
+  };
+  // Ports of nodes that pods hold, and trainers that are still to come; but for those of this job's trainer.
+  std::function<std::set<std::int64_t>(const kube::ObjectKey& job)> host_ports = [](const kube::ObjectKey&) {
+    return std::set<std::int64_t>();
+  };
   // How long the API server will be busy with urgent writes: reports wait for them.
   std::function<std::chrono::milliseconds()> busy = [] { return std::chrono::milliseconds(0); };
 };

@@ -21,7 +21,7 @@ namespace {
 constexpr int kSluiceUser = 65532;
 // Below the API server's node ports (30000) and Linux's own choice of ports (32768).
 constexpr int kFirstHostPort = 20000;
-constexpr int kHostPortPairs = 4000;
+constexpr unsigned long kHostPortPairs = 4000;
 constexpr int kPortTries = 100;
 
 bool is_ours(std::string_view path) {
@@ -76,15 +76,23 @@ void prepend_python_path(ContainerDraft& container) {
   container.prepend_to_path("PYTHONPATH", kBundlePythonPath, "SLUICE_USER_PYTHONPATH");
 }
 
-ExecutorPorts executor_ports(const json& pod_spec, const Object& training_job) {
-  int first = kMetricsPort;
-  if (PodSpec(pod_spec).on_host_network()) {
-    const std::string hash = api::fingerprint(training_job.key().to_string());
-    first = kFirstHostPort + 2 * static_cast<int>(std::stoul(hash.substr(0, 8), nullptr, 16) % kHostPortPairs);
-  }
+ExecutorPorts executor_ports(const json& pod_spec, const Object& training_job, const std::set<std::int64_t>& held) {
   // 9464 is also the port of OpenTelemetry's own exporter: the feeder starts first, and would take it.
-  const std::set<std::int64_t> taken = declared_ports(pod_spec);
-  for (int tries = 0; tries < kPortTries && (taken.contains(first) || taken.contains(first + 1)); ++tries) first += 2;
+  std::set<std::int64_t> taken = declared_ports(pod_spec);
+  const auto is_free = [&](int first) { return !taken.contains(first) && !taken.contains(first + 1); };
+  if (!PodSpec(pod_spec).on_host_network()) {
+    int first = kMetricsPort;
+    for (int tries = 0; tries < kPortTries && !is_free(first); ++tries) first += 2;
+    return {first, first + 1};
+  }
+  taken.insert(held.begin(), held.end());
+  const std::string hash = api::fingerprint(training_job.key().to_string());
+  const unsigned long chosen = std::stoul(hash.substr(0, 8), nullptr, 16);
+  int first = 0;
+  for (unsigned long tries = 0; tries < kHostPortPairs; ++tries) {
+    first = kFirstHostPort + 2 * static_cast<int>((chosen + tries) % kHostPortPairs);
+    if (is_free(first)) break;
+  }
   return {first, first + 1};
 }
 

@@ -3,7 +3,9 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +30,14 @@ void add_pull_secrets(api::PodSpecDraft& pod, const control::Config& config);
 std::vector<std::string> bundle_command(std::string_view program);
 
 // The ports of a Sluice program; never those that the user's containers declare. kube-scheduler puts no two pods with
-// the same ports on the network of one node. So with hostNetwork they depend on the job, and trainers of different jobs
-// find room on one node.
+// the same ports on the network of one node. So with hostNetwork they depend on the job, and are none that others hold
+// (`held`, observe/host_ports.h): trainers of different jobs find room on one node.
 struct ExecutorPorts {
   int metrics;
   int probes;
 };
-ExecutorPorts executor_ports(const nlohmann::json& pod_spec, const api::Object& training_job);
+ExecutorPorts executor_ports(const nlohmann::json& pod_spec, const api::Object& training_job,
+                             const std::set<std::int64_t>& held);
 
 // Makes `container` one that runs a Sluice program in the trainer's image, as the trainer's user. It has the trainer's
 // environment (but for LD_PRELOAD) and volumes, a writable /tmp, the bundle and the TLS identity. Volumes are read-only

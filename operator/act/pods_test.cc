@@ -234,6 +234,32 @@ TEST_CASE("a trainer on the node's network has ports of its job's own, and still
   CHECK_FALSE(worker["spec"].contains("hostNetwork"));
 }
 
+TEST_CASE("a feeder on the node's network takes no port that another pod holds there") {
+  json job = training_job();
+  job["spec"]["trainer"]["template"]["spec"]["hostNetwork"] = true;
+  const json spec = {{"hostNetwork", true}};
+  const auto first_port = [&](const std::set<std::int64_t>& held) {
+    const ExecutorPorts ports = executor_ports(spec, api::TrainingJob(job), held);
+    CHECK(ports.probes == ports.metrics + 1);
+    return ports.metrics;
+  };
+  const int own = first_port({});
+  CHECK(first_port({own - 1, own + 2}) == own);
+  CHECK(first_port({own}) == own + 2);
+  CHECK(first_port({own + 1}) == own + 2);
+  CHECK(first_port({own, own + 3}) == own + 4);
+
+  std::set<std::int64_t> all_but_one_pair;
+  for (int port = 20000; port < 28000; ++port) all_but_one_pair.insert(port);
+  for (const int free : {20000, 27998}) {
+    std::set<std::int64_t> held = all_but_one_pair;
+    held.erase(free);
+    held.erase(free + 1);
+    CHECK(first_port(held) == free);
+  }
+  CHECK(executor_ports(json::object(), api::TrainingJob(job), {9464}).metrics == 9464);  // an address of its own
+}
+
 TEST_CASE("the job's template is merged over what a worker has from the trainer") {
   json job = training_job();
   job["spec"]["dataWorkers"]["template"] = json::parse(R"({

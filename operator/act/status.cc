@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "operator/act/fitted_resources.h"
 #include "operator/act/observed.h"
 #include "operator/act/trainer_obstacle.h"
 #include "operator/api/conditions.h"
@@ -62,7 +63,7 @@ Trainer view_trainer(const TrainingJobWorld& world) {
   trainer.queued = job.suspended() && !job.asked_to_suspend().value_or(true);
   trainer.ready = job.ready();
   trainer.done = job.succeeded();
-  trainer.obstacle = trainer_obstacle(job, world.trainer_pods);
+  trainer.obstacle = trainer_obstacle(job, world.trainer_pods, objection_to_trainers(world));
   trainer.succeeded = trainer.succeeded || job.complete();
   const auto view = view_training_job(*world.training_job);
   trainer.restarting = view.ok() && will_restart(*view, job);
@@ -164,8 +165,12 @@ Condition blocked_condition(const Trainer& trainer, const TrainingJobWorld& worl
     return {"WorkersBlocked", Truth::kTrue, kDataOnlyInTrainer, std::move(data)};
   if (world.pool && !trainer.over()) {
     const SeenCondition ready = find_condition(DataWorkerPool(*world.pool).conditions(), "Ready");
-    if (ready.status == text_of(Truth::kFalse) && ready.reason != kScaling)
-      return {"WorkersBlocked", Truth::kTrue, ready.reason, ready.message};
+    if (ready.status == text_of(Truth::kFalse) && ready.reason != kScaling) {
+      // The server's words name neither the container nor the field.
+      const std::string objection = ready.reason == "Forbidden" ? objection_to_workers(world) : "";
+      return {"WorkersBlocked", Truth::kTrue, ready.reason,
+              objection.empty() ? ready.message : objection + " (" + ready.message + ")"};
+    }
   }
   return {"WorkersBlocked", Truth::kFalse, "NotBlocked", ""};
 }

@@ -15,7 +15,8 @@ std::string without_digits(std::string text) {
 
 }  // namespace
 
-std::string trainer_obstacle(const TrainerJob& job, const std::vector<kube::ObjectPointer>& pods) {
+std::string trainer_obstacle(const TrainerJob& job, const std::vector<kube::ObjectPointer>& pods,
+                             const std::string& objection) {
   bool has_pods = job.active() + job.ready() + job.succeeded() > 0;
   for (const kube::ObjectPointer& object : pods) {
     const Pod pod(*object);
@@ -26,6 +27,7 @@ std::string trainer_obstacle(const TrainerJob& job, const std::vector<kube::Obje
     const std::string why = hindrance->message.empty() ? "" : ": " + hindrance->message;
     return "pod " + pod.name() + " cannot start: " + hindrance->reason + why;
   }
+  if (!has_pods && !objection.empty()) return "no pod is made: " + objection;
   return has_pods ? "" : "no pod is made yet; if that lasts, the events of Job " + job.name() + " say why";
 }
 

@@ -69,5 +69,13 @@ TEST_CASE("the scheduler's count of nodes alone is no news, the number of ready 
   CHECK(with_obstacle(test.text, test.obstacle, "0 of 3 are ready; 0/3 nodes: 3 taints") == test.want);
 }
 
+TEST_CASE("without a pod, a value that the LimitRange of the namespace refuses is the reason") {
+  const json job = {{"metadata", {{"name", "vision"}, {"uid", "uid-job"}}}};
+  CHECK(trainer_obstacle(api::TrainerJob(job), {}, "lower it") == "no pod is made: lower it");
+  json active = job;
+  active["status"] = {{"active", 1}};
+  CHECK(trainer_obstacle(api::TrainerJob(active), {}, "lower it").empty());
+}
+
 }  // namespace
 }  // namespace sluice::act

@@ -88,7 +88,8 @@ bool asks_node_for_names(const PodSpec& pod) {
 
 }  // namespace
 
-Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole role, const Config& config) {
+Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole role, const Config& config,
+                                  const std::set<std::int64_t>& held_host_ports) {
   const json said = without_nulls(training_job.trainer_template());  // by the user
   PodTemplateDraft draft(said);
   MetadataDraft metadata = draft.metadata();
@@ -104,7 +105,7 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
   if (role == FeederRole::kNone) return draft.take();
 
   const json& trainer_container = PodSpec(trainer_pod).containers()[training_job.training_container_index()];
-  const ExecutorPorts ports = executor_ports(trainer_pod, training_job);
+  const ExecutorPorts ports = executor_ports(trainer_pod, training_job, held_host_ports);
   pod.add_init_container(bounded_by_pod(bundle_container(trainer_pod, trainer_container, config), trainer_pod));
   SLUICE_TRY(json feeder, feeder_container(training_job, trainer_pod, trainer_container, role, ports));
   pod.add_init_container(std::move(feeder));

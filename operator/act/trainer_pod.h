@@ -3,7 +3,9 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 
 #include "operator/api/training_job.h"
 #include "operator/config.h"
@@ -23,8 +25,10 @@ enum class FeederRole {
 //   annotations       Prometheus scrapes the feeder
 //   several pods      each has a name in the headless Service, and the variables of the rendezvous
 // Without: the user's template with labels and the rendezvous only.
+// `held_host_ports`: of nodes; a feeder on its node's network takes others.
 // Errors: InvalidArgument for an arena that is no quantity.
 Result<nlohmann::json> trainer_pod_template(const api::TrainingJob& training_job, FeederRole role,
-                                            const control::Config& config);
+                                            const control::Config& config,
+                                            const std::set<std::int64_t>& held_host_ports = {});
 
 }  // namespace sluice::act

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/act/certificate_rotation.h"
+#include "operator/act/fitted_resources.h"
 #include "operator/act/objects.h"
 #include "operator/act/rendezvous.h"
 #include "operator/act/trainer_pod.h"
@@ -119,12 +120,18 @@ std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Con
   return write_child(world.pool, pool, kube::Verb::kApply);
 }
 
-Result<TrainerJobDraft> new_job(const TrainingJob& training_job, const TrainingJobView& view, const Config& config) {
+Result<TrainerJobDraft> new_job(const TrainingJobWorld& world, const TrainingJobView& view, const Config& config) {
+  const json& feeder = TrainingJob(*world.training_job).feeder_resources();
+  const json object =
+      feeder.is_object()
+          ? with_feeder_resources(*world.training_job, fitted_feeder(feeder, ContainerBounds(world.limit_ranges)))
+          : *world.training_job;
+  const TrainingJob training_job(object);
   const bool with_feeder = view.mode != Mode::kOff;
   const FeederRole role = !with_feeder                           ? FeederRole::kNone
                           : view.placement == Placement::kRemote ? FeederRole::kBridges
                                                                  : FeederRole::kMakesBatches;
-  SLUICE_TRY(json pod_template, trainer_pod_template(training_job, role, config));
+  SLUICE_TRY(json pod_template, trainer_pod_template(training_job, role, config, world.held_host_ports));
   TrainerJobDraft job = child_of(training_job, TrainerJobDraft(view.name_space, view.name), kTrainerComponent);
   job.set_pods(view.trainer_replicas, std::move(pod_template));
   job.set_feeder(with_feeder);
@@ -164,7 +171,7 @@ std::optional<kube::Action> clean_up_action(const TrainingJobWorld& world) {
 Result<std::optional<kube::Action>> job_action(const TrainingJobWorld& world, const TrainingJobView& view,
                                                const Config& config) {
   if (!world.job) {
-    SLUICE_TRY(const auto draft, new_job(TrainingJob(*world.training_job), view, config));
+    SLUICE_TRY(const auto draft, new_job(world, view, config));
     return std::optional(write(kube::Verb::kCreate, draft));
   }
   const TrainerJob job(*world.job);
@@ -193,8 +200,14 @@ std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& wo
   return std::chrono::ceil<std::chrono::milliseconds>(left);
 }
 
-Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& world, const Config& config,
+Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& world, const Config& configured,
                                                      const IdentitySource& make_identity) {
+  std::optional<Config> fitted;
+  if (!world.limit_ranges.empty()) {
+    fitted = configured;
+    fitted->bundle = fitted_bundle(configured.bundle, ContainerBounds(world.limit_ranges));
+  }
+  const Config& config = fitted ? *fitted : configured;
   const TrainingJob training_job(*world.training_job);
   SLUICE_TRY(TrainingJobView view, view_training_job(*world.training_job));
   if (!world.unshared_data.empty()) view.keep_local();

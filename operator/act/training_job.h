@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "operator/act/certificates.h"
@@ -34,6 +35,9 @@ struct TrainingJobWorld {
   std::chrono::duration<double> job_failed_for{0};
   // Why workers on other nodes cannot read the trainer's claims (act/data_claims.h); empty: they can.
   std::string unshared_data = {};
+  std::vector<kube::ObjectPointer> limit_ranges = {};  // of its namespace
+  // Ports that others hold on the network of nodes. Looked up for a trainer on that network whose Job is to be made.
+  std::set<std::int64_t> held_host_ports = {};
   // As below, where it is known: then the Secret's certificates are not read before.
   std::chrono::system_clock::time_point secret_rotates_at = std::chrono::system_clock::time_point::min();
 };

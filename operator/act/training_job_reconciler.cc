@@ -8,6 +8,7 @@
 #include "operator/act/data_worker_pool.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/pod.h"
 #include "operator/api/trainer_job.h"
 #include "operator/api/training_job.h"
 #include "src/base/guarded.h"
@@ -51,6 +52,8 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
     std::lock_guard lock(mutex_);
     secrets_.erase(key);
     failures_.erase(key);
+    std::lock_guard ports_lock(ports_mutex_);
+    given_ports_.erase(key);
     return std::optional<std::chrono::milliseconds>();
   }
   world.job = seams_.seen(kube::kJobs, key);
@@ -61,6 +64,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   world.network_policy = seams_.seen(api::kNetworkPolicies, {key.namespace_, api::network_policy_name(key.name)});
   SLUICE_TRY_VOID(look_at_secret(world, stop));
   SLUICE_TRY(world.unshared_data, claims_.unshared_data(api::TrainingJob(*world.training_job), stop));
+  world.limit_ranges = seams_.limit_ranges(key.namespace_);
   world.now = clock_.wall_now();
   world.job_failed_for = job_failed_for(key, world.job);
 
@@ -148,12 +152,35 @@ Result<void> TrainingJobReconciler::look_at_secret(TrainingJobWorld& world, std:
   return {};
 }
 
-Result<void> TrainingJobReconciler::bring_children(const TrainingJobWorld& world, std::stop_token stop) {
+// One at a time where ports of nodes are chosen: two jobs would choose the same ones.
+Result<std::vector<kube::Action>> TrainingJobReconciler::decide_children(TrainingJobWorld& world) {
   const auto make_identity = [this](const std::string& job) {
     return make_tls_identity(job, api::kTlsServerName, clock_.wall_now());
   };
-  SLUICE_TRY(const auto actions, guarded(ErrorCode::kInvalidArgument, "the spec cannot be worked with; correct it",
-                                         [&] { return reconcile_children(world, config_, make_identity); }));
+  const auto decide = [&] {
+    return guarded(ErrorCode::kInvalidArgument, "the spec cannot be worked with; correct it",
+                   [&] { return reconcile_children(world, config_, make_identity); });
+  };
+  const kube::ObjectKey key = kube::key_of(*world.training_job);
+  if (!api::PodSpec(api::TrainingJob(*world.training_job).trainer_pod()).on_host_network()) return decide();
+  std::lock_guard lock(ports_mutex_);
+  if (world.job) {
+    given_ports_.erase(key);  // it is seen with them
+    return decide();
+  }
+  world.held_host_ports = seams_.host_ports(key);
+  for (const auto& [job, ports] : given_ports_)
+    if (job != key) world.held_host_ports.insert(ports.begin(), ports.end());
+  auto actions = decide();
+  if (!actions.ok()) return actions;
+  if (given_ports_.size() >= kMaxKnownJobs) given_ports_.clear();
+  for (const kube::Action& action : *actions)
+    if (action.resource == kube::kJobs) given_ports_[key] = api::TrainerJob(action.body).host_ports();
+  return actions;
+}
+
+Result<void> TrainingJobReconciler::bring_children(TrainingJobWorld& world, std::stop_token stop) {
+  SLUICE_TRY(const auto actions, decide_children(world));
   for (const kube::Action& action : actions) {
     auto done = seams_.perform(action, stop);
     if (!done.ok() && done.error().code() == ErrorCode::kAlreadyExists)

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "operator/act/cluster_seams.h"
 #include "operator/act/controller.h"
@@ -30,7 +32,8 @@ class TrainingJobReconciler {
  private:
   std::chrono::duration<double> job_failed_for(const kube::ObjectKey& key, const kube::ObjectPointer& job);
   Result<void> look_at_secret(TrainingJobWorld& world, std::stop_token stop);
-  Result<void> bring_children(const TrainingJobWorld& world, std::stop_token stop);
+  Result<std::vector<kube::Action>> decide_children(TrainingJobWorld& world);
+  Result<void> bring_children(TrainingJobWorld& world, std::stop_token stop);
   Result<void> after_existing(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
   Again report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop);
 
@@ -58,6 +61,10 @@ class TrainingJobReconciler {
   std::map<kube::ObjectKey, KnownSecret> secrets_;            // by the TrainingJob
   std::map<kube::ObjectKey, SeenFailure> failures_;           // the same
   std::map<std::string, Clock::TimePoint> unreported_since_;  // by its uid, where something is held back
+
+  // Ports of nodes that were given to trainers whose Jobs have not been seen yet. By the TrainingJob.
+  std::mutex ports_mutex_;
+  std::map<kube::ObjectKey, std::set<std::int64_t>> given_ports_;
 };
 
 }  // namespace sluice::act

@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "operator/act/pod_parts.h"
 #include "operator/api/fields.h"
 #include "operator/api/network_policy.h"
 #include "operator/api/persistent_volume_claim.h"
 #include "operator/api/tls_secret.h"
+#include "operator/api/trainer_job.h"
 #include "operator/api/training_job.h"
 #include "operator/testing/reconciler_harness.h"
 #include "src/base/testing/catch.h"
@@ -44,6 +46,38 @@ TEST_CASE("a job is brought up, and then left alone") {
   harness.writes.clear();
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
   CHECK(harness.writes.empty());
+}
+
+// Another job whose feeder would have the ports of `job`'s, were it alone.
+json job_with_the_same_ports(const json& job) {
+  const json on_host = {{"hostNetwork", true}};
+  const auto port = [&](const json& of) { return executor_ports(on_host, api::Object(of), {}).metrics; };
+  json other = job;
+  for (int number = 0; number == 0 || port(other) != port(job); ++number)
+    other["metadata"]["name"] = "speech-" + std::to_string(number);
+  other["metadata"]["uid"] = "uid-speech";
+  return other;
+}
+
+TEST_CASE("two trainers on their nodes' network get different ports, though their names ask for the same") {
+  Harness harness;
+  json job = training_job();
+  job["spec"]["trainer"]["template"]["spec"]["hostNetwork"] = true;
+  const json other = job_with_the_same_ports(job);
+  const std::string name = other["metadata"]["name"];
+  harness.cluster.put(kube::kTrainingJobs, job);
+  harness.cluster.put(kube::kTrainingJobs, other);
+  const auto ports_of = [&](const std::string& trainer_job) {
+    return api::TrainerJob(*harness.cluster.get(kube::kJobs, trainer_job)).host_ports();
+  };
+  SECTION("the first one's Job is seen") {}
+  SECTION("it was made a moment ago") { harness.unseen = "Job"; }
+  REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
+  REQUIRE(harness.jobs.reconcile({"default", name}, {}).ok());
+  const std::set<std::int64_t> first = ports_of("vision"), second = ports_of(name);
+  CHECK(first.size() == 2);
+  CHECK(second.size() == 2);
+  CHECK(*second.begin() == *first.begin() + 2);
 }
 
 TEST_CASE("while pods are to be written, figures wait and are one status then; a condition that turns does not wait") {

@@ -28,6 +28,13 @@ nlohmann::json DataWorkerPool::pod_template() const {
 
 bool DataWorkerPool::has_worker_resources() const { return field(object(), "/spec/workerResources").is_object(); }
 
+ContainerResources DataWorkerPool::worker_resources() const {
+  if (has_worker_resources()) return read_resources(field(object(), "/spec/workerResources"));
+  for (const nlohmann::json& container : list_field(object(), "/spec/template/spec/containers"))
+    if (text_field(container, "/name") == kWorkerContainer) return read_resources(member(container, "resources"));
+  return {};
+}
+
 std::optional<WorkerSize> DataWorkerPool::worker_size() const {
   constexpr std::int64_t kMostMillicores = 1'000'000;
   const WorkerSize size = requested_size(field(object(), "/spec/workerResources"));

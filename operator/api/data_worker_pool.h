@@ -26,6 +26,7 @@ class DataWorkerPool : public Object {
   // Of the workers, with the resources that Sluice has chosen for them.
   nlohmann::json pod_template() const;
   bool has_worker_resources() const;
+  ContainerResources worker_resources() const;  // of a worker made now, before the namespace's defaults
   // What they request; none: there are none, or they are no size that a worker can have.
   std::optional<WorkerSize> worker_size() const;
   std::string priority_class() const;            // of the workers; empty: none

@@ -24,8 +24,7 @@ class LimitRange : public Object {
  public:
   using Object::Object;
 
-  // The same, with this namespace's defaults where nothing is said. What breaks its bounds is for the API server to
-  // refuse.
+  // The same, with this namespace's defaults where nothing is said. Its bounds: container_bounds.h.
   ContainerResources filled_in(ContainerResources resources) const;
 };
 

@@ -118,6 +118,16 @@ std::map<std::string, std::int64_t> Pod::devices() const {
   return requested;
 }
 
+std::set<std::int64_t> Pod::host_ports() const {
+  std::set<std::int64_t> ports;
+  const PodSpec spec(field(object(), "/spec"));
+  for (const json* list : {&spec.containers(), &spec.init_containers()})
+    for (const json& container : *list)
+      for (const json& port : list_field(container, "/ports"))
+        if (const std::int64_t number = integer_field(port, "/hostPort"); number > 0) ports.insert(number);
+  return ports;
+}
+
 std::int64_t Pod::worker_memory_bytes() const {
   for (const json& container : PodSpec(field(object(), "/spec")).containers())
     if (Container(container).name() == kWorkerContainer) return Container(container).request_memory_bytes();

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "operator/api/conditions.h"
@@ -67,6 +68,10 @@ class Pod : public Object {
 
   // Extended resources that it requests, such as nvidia.com/gpu, by name.
   std::map<std::string, std::int64_t> devices() const;
+
+  // Ports that it takes on the network of its node. With hostNetwork these are all that its containers declare, as the
+  // API server fills in.
+  std::set<std::int64_t> host_ports() const;
 
   NodeRules node_rules() const;
   int completion_index() const;  // its rank in an indexed Job

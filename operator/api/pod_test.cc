@@ -33,7 +33,7 @@ TEST_CASE("why a pod cannot start") {
           ""},
       Case{"odd", R"({"containerStatuses":[7,{"state":[]}],"conditions":"x"})", ""});
   INFO(test.name);
-  json pod = {{"status", json::parse(test.status)}};
+  json pod = {{"metadata", {{"labels", {{"sluice.dev/component", "worker"}}}}}, {"status", json::parse(test.status)}};
   const auto reason = [](const json& object) { return Pod(object).hindrance().value_or(Hindrance{}).reason; };
   CHECK(reason(pod) == test.want_reason);
   trim_pod(pod);

@@ -6,9 +6,9 @@
 
 namespace sluice::api {
 
-// Leaves metadata without annotations, the node, the containers' requests, phase, reason, conditions and QoS class. It
-// also leaves the reasons why containers wait, and the feeder's CPU. Code that reads another field of a pod adds it
-// here.
+// Leaves who the pod is, the node, the containers' requests and host ports, the phase, and the conditions that say what
+// is in its way. Of trainers and workers it also leaves who controls them, Sluice's labels, the condition Ready, the
+// reasons why containers wait or ended, and the feeder's CPU. Code that reads another field of a pod adds it here.
 void trim_pod(nlohmann::json& pod);
 
 }  // namespace sluice::api

@@ -6,6 +6,8 @@
 #include "operator/api/conditions.h"
 #include "operator/api/fields.h"
 #include "operator/api/labels.h"
+#include "operator/api/pod.h"
+#include "operator/api/trainer_template.h"
 
 namespace sluice::api {
 namespace {
@@ -23,6 +25,11 @@ bool TrainerJob::suspended() const { return boolean_field(object(), "/spec/suspe
 std::int64_t TrainerJob::completions() const { return integer_field(object(), "/spec/completions"); }
 const nlohmann::json& TrainerJob::pod_template() const { return field(object(), "/spec/template"); }
 const nlohmann::json& TrainerJob::pod() const { return field(object(), "/spec/template/spec"); }
+
+std::set<std::int64_t> TrainerJob::host_ports() const {
+  return PodSpec(pod()).on_host_network() ? declared_ports(pod()) : std::set<std::int64_t>();
+}
+
 std::int64_t TrainerJob::active() const { return integer_field(object(), "/status/active"); }
 std::int64_t TrainerJob::ready() const { return integer_field(object(), "/status/ready"); }
 std::int64_t TrainerJob::succeeded() const { return integer_field(object(), "/status/succeeded"); }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include "operator/api/object_draft.h"
 #include "operator/api/training_job.h"
@@ -20,6 +21,8 @@ class TrainerJob : public Object {
   std::int64_t completions() const;
   const nlohmann::json& pod_template() const;
   const nlohmann::json& pod() const;  // the pod spec of that template
+  // Ports that its pods take on the network of their nodes.
+  std::set<std::int64_t> host_ports() const;
 
   std::int64_t active() const;     // pods that are neither over nor leaving
   std::int64_t ready() const;      // of these

@@ -178,4 +178,14 @@ Result<TrainingJobView> view_training_job(const json& object) {
   return view;
 }
 
+const json& default_feeder_resources() {
+  static const json resources = {{"requests", {{"cpu", "250m"}, {"memory", "256Mi"}}}};
+  return resources;
+}
+
+json with_feeder_resources(json training_job, json resources) {
+  training_job["spec"]["feeder"]["resources"] = std::move(resources);
+  return training_job;
+}
+
 }  // namespace sluice::api

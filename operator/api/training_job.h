@@ -105,4 +105,10 @@ struct TrainingJobView {
 // Errors: InvalidArgument naming the object and the field (an object written before its schema was tightened).
 Result<TrainingJobView> view_training_job(const nlohmann::json& object);
 
+// The schema's, for a TrainingJob that does not say what its feeder gets.
+const nlohmann::json& default_feeder_resources();
+
+// The TrainingJob with other resources of its feeder.
+nlohmann::json with_feeder_resources(nlohmann::json training_job, nlohmann::json resources);
+
 }  // namespace sluice::api

@@ -30,6 +30,11 @@ double seconds_of(TimePoint time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
+std::string left_free(int percent) {
+  return std::to_string(percent) +
+         " % of the CPU of nodes with four cores and more stays free for other pods (scheduler.freeCpuPercent).";
+}
+
 std::int64_t feeder_millicores(const scheduler::Job& job) {
   std::int64_t millicores = 0;
   for (const scheduler::TrainerHost& host : job.hosts) millicores += host.request_millicores;
@@ -215,6 +220,7 @@ observe::Circumstances DecisionLoop::circumstances(double now_seconds, std::stop
     return observe::Guess{known->memory, known->workers, known->size};
   };
   return {options_.cluster_cpu_percent,
+          options_.free_cpu_percent,
           options_.resize_feeders && server_resizes_pods_.value_or(false),
           resizing_.fixed(now_seconds),
           options_.nodes,
@@ -243,9 +249,12 @@ Round DecisionLoop::round_of(const observe::ClusterObjects& objects,
                          job.worker_millicores,
                          feeder_millicores(job),
                          resizing_.problem_of(job.id, seconds_of(clock_.now())),
+                         {},
                          {}};
     if (const auto capped = builder_.capped().find(job.id); capped != builder_.capped().end())
       decision.capped = capped->second;
+    if (job_plan.reason == scheduler::Reason::kCpu && builder_.keeps_cpu_free())
+      decision.left_free = left_free(options_.free_cpu_percent);
     if (job_plan.estimate.memory) memories[decision.job_uid] = *job_plan.estimate.memory;
     round.jobs[key] = std::make_shared<const JobDecision>(std::move(decision));
   }

@@ -29,6 +29,7 @@ struct LoopOptions {
   std::chrono::milliseconds min_pause{1000};
   scheduler::Config scheduler;
   int cluster_cpu_percent = 100;
+  int free_cpu_percent = 0;
   bool resize_feeders = true;  // where the server can
   control::NodeFacts nodes;
   control::Budgets budgets;

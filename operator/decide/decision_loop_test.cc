@@ -63,6 +63,30 @@ TEST_CASE("data workers leave a node to a pod of no job that fits without them")
   CHECK_THAT(harness.board.get(kVision)->plan.explanation, Catch::Contains("No node has room"));
 }
 
+TEST_CASE("workers leave a share of a large node free, and their job says so where that binds") {
+  struct Row {
+    const char* cpu;  // of the only node
+    int want_workers;
+    std::string want_said;
+  };
+  const Row row = GENERATE(
+      Row{"4", 7,
+          "5 % of the CPU of nodes with four cores and more stays free for other pods (scheduler.freeCpuPercent)."},
+      Row{"3", 6, ""}, Row{"64", 8, ""});
+  CAPTURE(row.cpu);
+  Harness harness;
+  harness.objects = cluster(8);  // of 500m each
+  for (int i = 0; i < 8; ++i)
+    observe::testing::put(harness.objects.pods,
+                          observe::testing::worker("vision-worker-" + std::to_string(i), "n1", "uid-pool"));
+  observe::testing::put(harness.objects.nodes, observe::testing::node("n1", row.cpu));
+  DecisionLoop loop({.free_cpu_percent = 5}, harness.seams(), harness.clock, harness.board);
+  loop.decide_once({});
+  const DecisionPointer decision = harness.board.get(kVision);
+  CHECK(decision->plan.workers == row.want_workers);
+  CHECK(decision->left_free == row.want_said);
+}
+
 TEST_CASE("a round that throws decides nothing, and the next one decides") {
   Harness harness;
   const auto measure = harness.measure;

@@ -57,6 +57,7 @@ bool is_withdrawn(const api::TrainingJob& training_job, const api::DataWorkerPoo
 std::optional<NewSize> next_size(const SizedWorkers& workers, std::int64_t least_bytes,
                                  std::optional<double> remaining_seconds) {
   const api::WorkerSize in_force = workers.chosen.value_or(workers.bounds.first());
+  if (workers.refused) return NewSize{workers.size, "the LimitRange of its namespace allows no other"};
   if (workers.count == 0) {
     if (workers.size == in_force) return std::nullopt;
     return NewSize{workers.size, "the size to begin with"};

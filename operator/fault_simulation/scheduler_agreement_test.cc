@@ -41,10 +41,12 @@ TEST_CASE("the operator's plan is the scheduler's") {
       [&](const std::string& query, std::stop_token stop) { return client.query(query, stop); }, model_metrics());
   const control::Config config = simulated_config();
   const double now = std::chrono::duration<double>(run.clock().wall_now().time_since_epoch()).count();
-  const scheduler::ClusterSnapshot snapshot = observe::SnapshotBuilder().build(
-      objects_of(run.server()), source.observe({}), memories,
-      {.cluster_cpu_percent = config.cluster_cpu_percent, .resizes_feeders = workload(name).value()->resizes_pods},
-      now);
+  const scheduler::ClusterSnapshot snapshot =
+      observe::SnapshotBuilder().build(objects_of(run.server()), source.observe({}), memories,
+                                       {.cluster_cpu_percent = config.cluster_cpu_percent,
+                                        .free_cpu_percent = config.free_cpu_percent,
+                                        .resizes_feeders = workload(name).value()->resizes_pods},
+                                       now);
   const scheduler::Plan plan = scheduler::decide(snapshot, config.scheduler);
 
   REQUIRE(plan.jobs.size() == after->jobs.size());

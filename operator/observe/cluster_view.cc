@@ -11,6 +11,8 @@ namespace sluice::observe {
 
 namespace {
 
+constexpr std::int64_t kLeastMillicoresOfSharedNode = 4000;
+
 struct WorkersOfNode {
   std::int64_t millicores = 0;
   std::int64_t memory_bytes = 0;
@@ -44,9 +46,13 @@ PendingPod pending_pod(const kube::ObjectKey& key, const PodView& pod) {
 
 }  // namespace
 
+std::int64_t kept_free_millicores(std::int64_t allocatable_millicores, int free_percent) {
+  return allocatable_millicores < kLeastMillicoresOfSharedNode ? 0 : allocatable_millicores * free_percent / 100;
+}
+
 std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const PodViews::Entries& pods,
                                         const std::set<std::string>& known_pools,
-                                        const std::set<std::string>& planned_feeders, int cpu_percent,
+                                        const std::set<std::string>& planned_feeders, CpuShares shares,
                                         const control::NodeFacts& facts, PendingPods& pending_pods,
                                         double now_seconds) {
   std::map<std::string, std::int64_t> reserved;
@@ -87,10 +93,11 @@ std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const
   auto nodes_to_leave =
       pending.empty() ? std::vector<NodeWithoutWorkers>() : without_workers(view, nodes, workers, used_devices);
   pending_pods.reserve(std::move(pending), nodes_to_leave, now_seconds);
-  for (scheduler::Node& node : view)
-    node.allocatable_millicores =
-        std::min(node.allocatable_millicores,
-                 node.requested_by_others_millicores + node.allocatable_millicores * cpu_percent / 100);
+  for (scheduler::Node& node : view) {
+    const std::int64_t others = node.requested_by_others_millicores, all = node.allocatable_millicores;
+    node.allocatable_millicores = std::min({all, others + all * shares.cluster_percent / 100,
+                                            std::max(others, all - kept_free_millicores(all, shares.free_percent))});
+  }
   return view;
 }
 

@@ -19,6 +19,7 @@ struct SizedWorkers {
   api::AutoResources bounds;
   std::optional<api::WorkerSize> chosen;  // by the pool; none: the template's is in force
   api::WorkerSize size;                   // of the next worker
+  bool refused = false;                   // the namespace does not allow what the pool says, and allows `size`
   int count = 0;                          // of workers that are there or asked for
   std::optional<double> peak_bytes;       // the most memory that one of them used; none: not measured
   std::int64_t exhausted_bytes = 0;       // the largest request of one that ran out of memory; 0: none did

@@ -197,5 +197,30 @@ TEST_CASE("the widest room is what the others, workers and feeders leave of one 
   CHECK(widest_room_millicores(snapshot, job) == 0);
 }
 
+TEST_CASE("the size that Sluice chooses is one that the LimitRange of the namespace allows") {
+  ClusterObjects objects = sized_cluster(0);
+  put(objects.limit_ranges,
+      {{"metadata", {{"name", "team"}, {"namespace", "default"}}},
+       {"spec", {{"limits", json::parse(R"([{"type": "Container", "min": {"cpu": "1500m", "memory": "2Gi"},
+                                            "maxLimitRequestRatio": {"memory": "1500m"}}])")}}}});
+  const SizedWorkers first = see(objects).sized.at(kVision);
+  CHECK(first.size == WorkerSize{1500, 2 * kGibibyte});
+  CHECK(first.refused);  // what the template says, with which no worker would be made
+  const api::ContainerResources resources{1500, 2 * kGibibyte, 1500, 3 * kGibibyte};
+  CHECK(first.bounds.resources(first.size) == resources);
+
+  json sized = pool(0);
+  sized["spec"]["workerResources"] = api::render(resources);
+  put(objects.pools, sized);
+  CHECK_FALSE(see(objects).sized.at(kVision).refused);
+
+  put(objects.limit_ranges,
+      {{"metadata", {{"name", "team"}, {"namespace", "default"}}},
+       {"spec", {{"limits", json::parse(R"([{"type": "Container", "max": {"cpu": "1", "memory": "1Gi"}}])")}}}});
+  const SizedWorkers smaller = see(objects).sized.at(kVision);
+  CHECK(smaller.refused);
+  CHECK(smaller.size == WorkerSize{1000, kGibibyte});
+}
+
 }  // namespace
 }  // namespace sluice::observe

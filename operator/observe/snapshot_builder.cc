@@ -119,15 +119,6 @@ void begin_as_guessed(const TrainingJobView& view, const Circumstances& circumst
   if (may_start && job.allocated_workers == 0) job.allocated_workers = std::min(guess->workers, job.max_workers);
 }
 
-// The requests of the job's worker pods, after the API server has put in the defaults of their namespace.
-api::ContainerResources worker_resources(const TrainingJobView& view, const kube::Store::Objects& limit_ranges) {
-  api::ContainerResources resources = view.worker;
-  for (auto range = limit_ranges.lower_bound({view.name_space, ""});
-       range != limit_ranges.end() && range->first.namespace_ == view.name_space; ++range)
-    resources = api::LimitRange(*range->second).filled_in(resources);
-  return resources;
-}
-
 // The requests of worker pods of this size. Earlier workers may hold more memory until they are replaced.
 api::ContainerResources resources_of(const SizedWorkers& workers, std::span<const PodView* const> own) {
   api::ContainerResources resources = workers.bounds.resources(workers.size);
@@ -187,13 +178,17 @@ void SnapshotBuilder::cap(const Circumstances& circumstances, Job& job) {
 void SnapshotBuilder::bound_workers(const std::vector<SeenWorkers>& workers, const ClusterObjects& objects,
                                     const Observations& observations, const Circumstances& circumstances,
                                     scheduler::ClusterSnapshot& snapshot) {
+  keeps_cpu_free_ = std::any_of(objects.nodes.begin(), objects.nodes.end(), [&](const auto& node) {
+    return kept_free_millicores(api::Node(*node.second).allocatable_millicores(), circumstances.free_cpu_percent) > 0;
+  });
   std::map<std::string, HeldByWorkers> held;
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     Job& job = snapshot.jobs[i];
     const SeenWorkers& seen = workers[i];
+    const api::ContainerBounds allowed(api::limit_ranges_in(objects.limit_ranges, job.id.job_namespace));
     const api::ContainerResources worker = seen.view->auto_resources
-                                               ? size_workers(seen, snapshot, observations, circumstances, job)
-                                               : worker_resources(*seen.view, objects.limit_ranges);
+                                               ? size_workers(seen, allowed, snapshot, observations, circumstances, job)
+                                               : allowed.filled_in(seen.view->worker);
     job.worker_memory_bytes = worker.request_memory_bytes;
     note_held(job, worker, seen.priority_class, held[job.id.job_namespace]);
   }
@@ -204,13 +199,13 @@ void SnapshotBuilder::bound_workers(const std::vector<SeenWorkers>& workers, con
       if (quota.name == job.id.job_namespace) job.quota = quota.name;
 }
 
-api::ContainerResources SnapshotBuilder::size_workers(const SeenWorkers& seen,
+api::ContainerResources SnapshotBuilder::size_workers(const SeenWorkers& seen, const api::ContainerBounds& allowed,
                                                       const scheduler::ClusterSnapshot& snapshot,
                                                       const Observations& observations,
                                                       const Circumstances& circumstances, Job& job) {
   const double now_seconds = snapshot.taken_at_seconds;
   SizedWorkers workers =
-      view_sized_workers(*seen.view->auto_resources, seen.chosen, seen.pods, seen.wanted, now_seconds);
+      view_sized_workers(seen.view->auto_resources->within(allowed), seen.chosen, seen.pods, seen.wanted, now_seconds);
   workers.job_uid = seen.view->uid;
   workers.peak_bytes = observations.worker_memory_bytes_of(job.id);
   if (workers.count == 0) {
@@ -221,6 +216,11 @@ api::ContainerResources SnapshotBuilder::size_workers(const SeenWorkers& seen,
     if (learnt && learnt->millicores > 0)
       job.allocated_workers = static_cast<int>(std::min<std::int64_t>(
           job.max_workers, job.allocated_workers * learnt->millicores / workers.size.millicores));
+  }
+  if (!allowed.allow(allowed.filled_in(seen.in_force))) {
+    const api::ContainerResources fitted = allowed.fitted(workers.bounds.resources(workers.size));
+    workers.size = {fitted.request_millicores, fitted.request_memory_bytes};
+    workers.refused = allowed.allow(workers.bounds.resources(workers.size));
   }
   job.worker_millicores = workers.size.millicores;
   const api::ContainerResources resources = resources_of(workers, seen.pods);
@@ -272,7 +272,7 @@ scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects,
       rules_of_job = &worker_rules.at(pool.key()).view;
       const std::string uid = pool.uid();
       known_pools.insert(uid);
-      seen = {&*view, pool.worker_size(), pool.replicas(), pool.priority_class()};
+      seen = {&*view, pool.worker_size(), pool.worker_resources(), pool.replicas(), pool.priority_class()};
       if (const auto own = workers.find(uid); own != workers.end()) seen.pods = own->second;
       take_workers(seen, now_seconds, job);
     }
@@ -299,8 +299,9 @@ scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects,
     snapshot.jobs.push_back(std::move(job));
   }
   // Workers of jobs that are over count as other pods until they are gone: no plan counts on their room.
-  snapshot.nodes = view_nodes(objects.nodes, pods, known_pools, planned, circumstances.cluster_cpu_percent,
-                              circumstances.nodes, pending_pods_, now_seconds);
+  snapshot.nodes = view_nodes(objects.nodes, pods, known_pools, planned,
+                              {circumstances.cluster_cpu_percent, circumstances.free_cpu_percent}, circumstances.nodes,
+                              pending_pods_, now_seconds);
   const std::vector<std::vector<bool>> closed = node_groups_.divide(rules, objects.nodes, snapshot.nodes);
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) snapshot.jobs[i].closed_groups = closed[rules_of_jobs[i]];
   set_spread(spread_of_jobs, objects.nodes, snapshot.nodes, snapshot.jobs);

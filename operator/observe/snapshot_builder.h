@@ -46,6 +46,7 @@ using EstimatorMemories = std::map<std::string, scheduler::EstimatorMemory>;
 // Facts that the objects do not hold.
 struct Circumstances {
   int cluster_cpu_percent = 100;
+  int free_cpu_percent = 0;
   bool resizes_feeders = false;         // the server can, and the configuration allows it
   std::set<std::string> fixed_feeders;  // uids of trainer pods whose feeder could not be resized lately
   control::NodeFacts nodes;
@@ -78,11 +79,15 @@ class SnapshotBuilder {
   // Of the last snapshot's jobs that a cap of their namespace binds: in words.
   const std::map<scheduler::JobId, std::string>& capped() const { return capped_; }
 
+  // Whether a part of the last snapshot's nodes is left free, by Circumstances::free_cpu_percent.
+  bool keeps_cpu_free() const { return keeps_cpu_free_; }
+
  private:
   // The workers of one job, as far as they are seen before the nodes are.
   struct SeenWorkers {
     const api::TrainingJobView* view = nullptr;
     std::optional<api::WorkerSize> chosen = {};  // by the pool
+    api::ContainerResources in_force = {};       // of the pool's next worker
     std::int64_t wanted = 0;
     std::string priority_class = {};        // of its workers; empty: none
     std::vector<const PodView*> pods = {};  // that have not finished
@@ -98,9 +103,9 @@ class SnapshotBuilder {
                      scheduler::ClusterSnapshot& snapshot);
 
   // Sets the job's worker_millicores, and a number of workers that was guessed.
-  api::ContainerResources size_workers(const SeenWorkers& seen, const scheduler::ClusterSnapshot& snapshot,
-                                       const Observations& observations, const Circumstances& circumstances,
-                                       scheduler::Job& job);
+  api::ContainerResources size_workers(const SeenWorkers& seen, const api::ContainerBounds& allowed,
+                                       const scheduler::ClusterSnapshot& snapshot, const Observations& observations,
+                                       const Circumstances& circumstances, scheduler::Job& job);
 
   const PodViews::Entries& view_pods(const kube::Store::Objects& objects, double now_seconds);
 
@@ -120,6 +125,7 @@ class SnapshotBuilder {
   std::map<scheduler::JobId, SizedWorkers> sized_workers_;
   std::map<scheduler::JobId, std::string> likenesses_;
   std::map<scheduler::JobId, std::string> capped_;
+  bool keeps_cpu_free_ = false;
 };
 
 // The pool that belongs to the TrainingJob itself, not merely to its name; nullptr if there is none.

@@ -209,12 +209,6 @@ TEST_CASE("a trainer that waits for a node has its room kept free, if any node c
   }
 }
 
-TEST_CASE("workers may be kept to a share of each node") {
-  const auto snapshot = SnapshotBuilder().build(cluster(), {}, {}, {.cluster_cpu_percent = 50}, kNow);
-  CHECK(snapshot.nodes[0].allocatable_millicores == 700 + 2000);
-  CHECK(snapshot.nodes[0].requested_by_others_millicores == 700);
-}
-
 TEST_CASE("a node's free memory is what everybody but known workers leaves; a worker's is its template's") {
   ClusterObjects objects = cluster();
   json with_memory = node("n1", "4");

@@ -7,6 +7,7 @@
 
 #include "operator/act/pool_reconciler.h"
 #include "operator/act/training_job_reconciler.h"
+#include "operator/observe/host_ports.h"
 #include "operator/testing/fake_cluster.h"
 #include "operator/testing/objects.h"
 #include "src/base/testing/manual_clock.h"
@@ -45,6 +46,12 @@ struct ReconcilerHarness {
               return cluster.perform(action);
             },
             .record = [this](kube::Event event) { events.push_back(event.reason); },
+            .host_ports =
+                [this](const kube::ObjectKey& job) {
+                  return observe::held_host_ports(cluster.all(kube::kPods),
+                                                  unseen == "Job" ? kube::Store::Objects() : cluster.all(kube::kJobs),
+                                                  job);
+                },
             .busy = [this] { return std::chrono::milliseconds(busy); }};
   }
 

@@ -47,7 +47,7 @@ DEPENDENCIES = {
     "operator/fault_simulation": [*SRC[:4], *CORE, "scheduler/testing", "operator"],
     "operator": [*SRC[:4], *CORE],  # control_plane and main join the parts
     "cli": ["src/base", "src/http", "src/kube"],
-    "bench": [*SRC, *CORE, "scheduler/testing"],
+    "bench": [*SRC, *CORE, "scheduler/testing", "operator"],
 }
 BANNED_NAME = re.compile(r"(?i)(utils?|helpers?|common|manager)$")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")

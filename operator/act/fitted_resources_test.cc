@@ -1,0 +1,119 @@
+#include "operator/act/fitted_resources.h"
+
+#include <nlohmann/json.hpp>
+
+#include "operator/api/fields.h"
+#include "operator/api/names.h"
+#include "operator/testing/objects.h"
+#include "src/base/testing/catch.h"
+
+namespace sluice::act {
+namespace {
+
+using namespace control::testing;
+using nlohmann::json;
+
+std::vector<kube::ObjectPointer> limit_range(const char* limits) {
+  return {shared(
+      {{"metadata", {{"name", "team"}, {"namespace", "default"}}}, {"spec", {{"limits", json::parse(limits)}}}})};
+}
+
+TrainingJobWorld world(json job, const char* limits) {
+  TrainingJobWorld world;
+  world.training_job = shared(std::move(job));
+  world.limit_ranges = limit_range(limits);
+  return world;
+}
+
+Result<TlsIdentity> no_identity(const std::string&) { return TlsIdentity{"authority", "certificate", "key"}; }
+
+json body_of(const TrainingJobWorld& world, const kube::Resource& resource) {
+  const auto actions = reconcile_children(world, test_config(), no_identity);
+  for (const kube::Action& action : *actions)
+    if (action.resource == resource) return action.body;
+  return {};
+}
+
+json container(const json& pod_spec, const char* list, std::string_view name) {
+  for (const json& each : pod_spec.at(list))
+    if (each.at("name") == name) return each;
+  return {};
+}
+
+// 250m and 256Mi are the schema's default.
+json job_with_feeder(const char* resources = R"({"requests": {"cpu": "250m", "memory": "256Mi"}})") {
+  json job = training_job();
+  job["spec"]["feeder"]["resources"] = json::parse(resources);
+  return job;
+}
+
+constexpr const char* kTight = R"([{"type": "Container", "min": {"cpu": "100m", "memory": "64Mi"},
+    "max": {"cpu": "4", "memory": "8Gi"}, "default": {"cpu": "4", "memory": "8Gi"},
+    "maxLimitRequestRatio": {"cpu": "2", "memory": "2"}}])";
+
+TEST_CASE("the containers that Sluice adds keep the bounds of a LimitRange, in trainers and in workers") {
+  const TrainingJobWorld tight = world(job_with_feeder(), kTight);
+  const json bundle =
+      json::parse(R"({"requests": {"cpu": "125m", "memory": "64Mi"}, "limits": {"cpu": "250m", "memory": "128Mi"}})");
+  const json trainer = body_of(tight, kube::kJobs)["spec"]["template"]["spec"];
+  CHECK(container(trainer, "initContainers", api::kBundleContainer)["resources"] == bundle);
+  const json worker = body_of(tight, kube::kDataWorkerPools)["spec"]["template"]["spec"];
+  CHECK(container(worker, "initContainers", api::kBundleContainer)["resources"] == bundle);
+  // With the namespace's default limit of 4 cores, 250m would be a sixteenth.
+  CHECK(
+      container(trainer, "initContainers", api::kFeederContainer)["resources"] ==
+      json::parse(R"({"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}})"));
+}
+
+TEST_CASE("without a LimitRange in the way, nothing changes") {
+  TrainingJobWorld plain = world(job_with_feeder(), "[]");
+  const json with = body_of(plain, kube::kJobs);
+  plain.limit_ranges.clear();
+  CHECK(with == body_of(plain, kube::kJobs));
+}
+
+TEST_CASE("what the user has written stays, and is named where it is refused") {
+  struct Row {
+    const char* situation;
+    const char* pointer;  // into the TrainingJob
+    const char* resources;
+    const char* want_trainers;
+    const char* want_workers;
+  };
+  const char* const ok = R"({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}})";
+  const Row row =
+      GENERATE_COPY(Row{"all within", "/spec/feeder/resources", ok, "", ""},
+                    Row{"a feeder", "/spec/feeder/resources",
+                        R"({"requests": {"cpu": "1", "memory": "32Mi"}, "limits": {"cpu": "1"}})",
+                        "spec.feeder.resources.requests.memory is 32Mi, and the namespace's LimitRange allows no less "
+                        "than 64Mi: raise "
+                        "it",
+                        ""},
+                    Row{"a worker", "/spec/dataWorkers/resources",
+                        R"({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "3", "memory": "1Gi"}})", "",
+                        "spec.dataWorkers.resources.limits.cpu is 3000m, and the namespace's LimitRange allows no more "
+                        "than 2 times the "
+                        "request: lower it, or raise spec.dataWorkers.resources.requests.cpu"},
+                    Row{"a trainer", "/spec/trainer/template/spec/containers/0/resources",
+                        R"({"requests": {"cpu": "6", "memory": "8Gi"}, "limits": {"cpu": "6", "memory": "8Gi"}})",
+                        "spec.trainer.template.spec.containers[0].resources.limits.cpu is 6000m, and the namespace's "
+                        "LimitRange allows "
+                        "no more than 4000m: lower it",
+                        ""});
+  CAPTURE(row.situation);
+  json job = training_job();
+  for (const char* pointer :
+       {"/spec/feeder/resources", "/spec/dataWorkers/resources", "/spec/trainer/template/spec/containers/0/resources"})
+    job[json::json_pointer(pointer)] = json::parse(ok);
+  job[json::json_pointer(row.pointer)] = json::parse(row.resources);
+  const TrainingJobWorld seen = world(job, kTight);
+  CHECK(objection_to_trainers(seen) == row.want_trainers);
+  CHECK(objection_to_workers(seen) == row.want_workers);
+  const json trainer = body_of(seen, kube::kJobs)["spec"]["template"]["spec"];
+  CHECK(container(trainer, "initContainers", api::kFeederContainer)["resources"] == job["spec"]["feeder"]["resources"]);
+  const json worker = body_of(seen, kube::kDataWorkerPools)["spec"]["template"]["spec"];
+  CHECK(container(worker, "containers", api::kWorkerContainer)["resources"] == job["spec"]["dataWorkers"]["resources"]);
+}
+
+}  // namespace
+}  // namespace sluice::act

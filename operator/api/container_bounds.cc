@@ -1,0 +1,117 @@
+#include "operator/api/container_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "operator/api/fields.h"
+#include "operator/api/quantity_text.h"
+
+namespace sluice::api {
+
+using nlohmann::json;
+
+namespace {
+
+void tighten(Bound& bound, std::int64_t least, std::int64_t most, double ratio) {
+  bound.least = std::max(bound.least, least);
+  if (most > 0) bound.most = std::min(bound.most.value_or(most), most);
+  if (ratio > 0) bound.ratio = std::min(bound.ratio.value_or(ratio), ratio);
+}
+
+// Of one resource; 0: not said.
+struct Amounts {
+  std::int64_t request = 0;
+  std::int64_t limit = 0;
+};
+
+Amounts fitted_amounts(Amounts amounts, const Bound& bound) {
+  const auto most_for = [&](std::int64_t request) {  // of the ratio
+    return std::max(request, static_cast<std::int64_t>(static_cast<double>(request) * *bound.ratio));
+  };
+  amounts.request = std::max(amounts.request, bound.least);
+  if (bound.most) amounts.request = std::min(amounts.request, *bound.most);
+  if (amounts.limit > 0)
+    amounts.limit = std::max(amounts.limit, bound.least);
+  else if (bound.ratio)
+    amounts.limit = most_for(amounts.request);
+  else if (bound.most)
+    amounts.limit = *bound.most;
+  if (bound.most) amounts.limit = std::min(amounts.limit, *bound.most);
+  if (bound.ratio && amounts.limit > most_for(amounts.request))
+    amounts.request = static_cast<std::int64_t>(std::ceil(static_cast<double>(amounts.limit) / *bound.ratio));
+  return amounts;
+}
+
+// The first that is not allowed; empty: all is. `text_of` writes an amount.
+template <class TextOf>
+std::string objection_to(const Amounts& amounts, const Bound& bound, std::string_view path, const char* resource,
+                         const TextOf& text_of) {
+  const auto name = [&](const char* list) { return std::string(path) + "." + list + "." + resource; };
+  const auto said = [&](const char* list, std::int64_t amount) {
+    return name(list) + (amount > 0 ? " is " + text_of(amount) : " is missing") +
+           ", and the namespace's LimitRange allows ";
+  };
+  const std::string least = "no less than " + text_of(bound.least);
+  if (amounts.request < bound.least)
+    return said("requests", amounts.request) + least + ": " + (amounts.request > 0 ? "raise it" : "set it");
+  if (amounts.limit > 0 && amounts.limit < bound.least) return said("limits", amounts.limit) + least + ": raise it";
+  if (bound.most && (amounts.limit == 0 || amounts.limit > *bound.most))
+    return said("limits", amounts.limit) + "no more than " + text_of(*bound.most) + ": " +
+           (amounts.limit > 0 ? "lower it" : "set it");
+  if (bound.ratio && amounts.limit == 0) return said("limits", 0) + "no container without it: set it";
+  if (bound.ratio && static_cast<double>(amounts.limit) > static_cast<double>(amounts.request) * *bound.ratio)
+    return said("limits", amounts.limit) + "no more than " + number_text(*bound.ratio) +
+           " times the request: lower it, or raise " + name("requests");
+  return "";
+}
+
+}  // namespace
+
+ContainerBounds::ContainerBounds(std::span<const kube::ObjectPointer> limit_ranges)
+    : limit_ranges_(limit_ranges.begin(), limit_ranges.end()) {
+  for (const kube::ObjectPointer& object : limit_ranges_) {
+    for (const json& item : list_field(*object, "/spec/limits")) {
+      if (text_field(item, "/type") != "Container") continue;
+      // A ratio is a quantity, too: "1500m" is one and a half.
+      const auto ratio = [&](const char* path) { return static_cast<double>(millicores_field(item, path)) / 1000; };
+      tighten(millicores_, millicores_field(item, "/min/cpu"), millicores_field(item, "/max/cpu"),
+              ratio("/maxLimitRequestRatio/cpu"));
+      tighten(memory_bytes_, bytes_field(item, "/min/memory"), bytes_field(item, "/max/memory"),
+              ratio("/maxLimitRequestRatio/memory"));
+    }
+  }
+}
+
+ContainerResources ContainerBounds::filled_in(ContainerResources resources) const {
+  if (resources.request_millicores == 0) resources.request_millicores = resources.limit_millicores;
+  if (resources.request_memory_bytes == 0) resources.request_memory_bytes = resources.limit_memory_bytes;
+  for (const kube::ObjectPointer& range : limit_ranges_) resources = LimitRange(*range).filled_in(resources);
+  return resources;
+}
+
+ContainerResources ContainerBounds::fitted(ContainerResources resources) const {
+  const Amounts cpu = fitted_amounts({resources.request_millicores, resources.limit_millicores}, millicores_);
+  const Amounts memory = fitted_amounts({resources.request_memory_bytes, resources.limit_memory_bytes}, memory_bytes_);
+  return {cpu.request, memory.request, cpu.limit, memory.limit};
+}
+
+std::string ContainerBounds::objection(const ContainerResources& resources, std::string_view path) const {
+  const ContainerResources filled = filled_in(resources);
+  const std::string cpu =
+      objection_to({filled.request_millicores, filled.limit_millicores}, millicores_, path, "cpu", millicores_text);
+  if (!cpu.empty()) return cpu;
+  return objection_to({filled.request_memory_bytes, filled.limit_memory_bytes}, memory_bytes_, path, "memory",
+                      memory_text);
+}
+
+std::vector<kube::ObjectPointer> limit_ranges_in(const kube::Store::Objects& limit_ranges,
+                                                 const std::string& name_space) {
+  std::vector<kube::ObjectPointer> found;
+  for (auto range = limit_ranges.lower_bound({name_space, ""});
+       range != limit_ranges.end() && range->first.namespace_ == name_space; ++range)
+    found.push_back(range->second);
+  return found;
+}
+
+}  // namespace sluice::api

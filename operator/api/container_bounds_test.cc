@@ -1,0 +1,125 @@
+#include "operator/api/container_bounds.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/testing/catch.h"
+
+namespace sluice::api {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+
+kube::ObjectPointer range(const char* limits) {
+  return std::make_shared<const json>(json{{"spec", {{"limits", json::parse(limits)}}}});
+}
+
+ContainerBounds bounds(const std::vector<const char*>& limits) {
+  std::vector<kube::ObjectPointer> ranges;
+  for (const char* each : limits) ranges.push_back(range(each));
+  return ContainerBounds(ranges);
+}
+
+// Requests, then limits.
+constexpr ContainerResources kBundle{10, 32 * kMebibyte, 250, 128 * kMebibyte};
+
+TEST_CASE("a container of ours is fitted to the LimitRanges of its namespace") {
+  struct Row {
+    const char* situation;
+    std::vector<const char*> limits;
+    ContainerResources want;
+    ContainerResources written = kBundle;
+  };
+  const Row row =
+      GENERATE(Row{"there is none", {}, kBundle},
+               Row{"it is within",
+                   {R"([{"type": "Container", "min": {"cpu": "10m"}, "max": {"cpu": "1", "memory": "1Gi"}}])"},
+                   kBundle},
+               Row{"a least request",
+                   {R"([{"type": "Container", "min": {"cpu": "100m", "memory": "64Mi"}}])"},
+                   {100, 64 * kMebibyte, 250, 128 * kMebibyte}},
+               Row{"a least request above the limit",
+                   {R"([{"type": "Container", "min": {"cpu": "500m", "memory": "256Mi"}}])"},
+                   {500, 256 * kMebibyte, 500, 256 * kMebibyte}},
+               Row{"a most",
+                   {R"([{"type": "Container", "max": {"cpu": "100m", "memory": "16Mi"}}])"},
+                   {10, 16 * kMebibyte, 100, 16 * kMebibyte}},
+               Row{"a ratio",
+                   {R"([{"type": "Container", "maxLimitRequestRatio": {"cpu": "4", "memory": 2}}])"},
+                   {63, 64 * kMebibyte, 250, 128 * kMebibyte}},
+               Row{"a ratio of one and a half",
+                   {R"([{"type": "Container", "maxLimitRequestRatio": {"cpu": "1500m"}}])"},
+                   {167, 32 * kMebibyte, 250, 128 * kMebibyte}},
+               Row{"a most and a ratio",
+                   {R"([{"type": "Container", "max": {"cpu": "100m"}, "maxLimitRequestRatio": {"cpu": "2"}}])"},
+                   {50, 32 * kMebibyte, 100, 128 * kMebibyte}},
+               Row{"two LimitRanges: the tightest of each",
+                   {R"([{"type": "Container", "min": {"cpu": "20m"}, "max": {"cpu": "200m"}}])",
+                    R"([{"type": "Container", "min": {"cpu": "40m"}, "max": {"cpu": "300m"}}])"},
+                   {40, 32 * kMebibyte, 200, 128 * kMebibyte}},
+               Row{"a bound of whole pods", {R"([{"type": "Pod", "max": {"cpu": "1m"}}])"}, kBundle},
+               Row{"nonsense", {R"([7, {"type": "Container", "min": 3, "max": {"cpu": "lots"}}])"}, kBundle},
+               Row{"a limit that has to be said",
+                   {R"([{"type": "Container", "max": {"cpu": "2"}, "maxLimitRequestRatio": {"memory": "2"}}])"},
+                   {250, 64 * kMebibyte, 2000, 128 * kMebibyte},
+                   {250, 64 * kMebibyte, 0, 0}});
+  CAPTURE(row.situation);
+  const ContainerBounds allowed = bounds(row.limits);
+  const ContainerResources fitted = allowed.fitted(row.written);
+  CHECK(fitted.request_millicores == row.want.request_millicores);
+  CHECK(fitted.request_memory_bytes == row.want.request_memory_bytes);
+  CHECK(fitted.limit_millicores == row.want.limit_millicores);
+  CHECK(fitted.limit_memory_bytes == row.want.limit_memory_bytes);
+  CHECK(allowed.allow(fitted));
+  CHECK(allowed.objection(fitted, "x").empty());
+  CHECK(allowed.allow(row.written) == (row.want == row.written));
+  CHECK(allowed.objection(row.written, "x").empty() == (row.want == row.written));
+}
+
+TEST_CASE("bounds that contradict each other are fitted to no end, and objected to") {
+  const ContainerBounds allowed =
+      bounds({R"([{"type": "Container", "min": {"cpu": "2"}}])", R"([{"type": "Container", "max": {"cpu": "1"}}])"});
+  CHECK_FALSE(allowed.allow({}));
+  CHECK_FALSE(allowed.objection(allowed.fitted(kBundle), "x").empty());
+}
+
+TEST_CASE("what a user's value breaks is said with the field, the value and the way out") {
+  struct Row {
+    const char* limits;
+    ContainerResources written;
+    const char* want;
+  };
+  const Row row = GENERATE(
+      Row{R"([{"type": "Container", "min": {"memory": "1Gi"}}])",
+          {500, 256 * kMebibyte},
+          "r.requests.memory is 256Mi, and the namespace's LimitRange allows no less than 1024Mi: raise it"},
+      Row{R"([{"type": "Container", "min": {"cpu": "1"}}])",
+          {},
+          "r.requests.cpu is missing, and the namespace's LimitRange allows no less than 1000m: set it"},
+      Row{R"([{"type": "Container", "max": {"cpu": "2"}}])",
+          {500, 0, 4000},
+          "r.limits.cpu is 4000m, and the namespace's LimitRange allows no more than 2000m: lower it"},
+      Row{R"([{"type": "Container", "max": {"cpu": "2"}}])",
+          {500},
+          "r.limits.cpu is missing, and the namespace's LimitRange allows no more than 2000m: set it"},
+      Row{R"([{"type": "Container", "max": {"cpu": "2"}, "default": {"cpu": "2"}}])", {500}, ""},
+      Row{R"([{"type": "Container", "maxLimitRequestRatio": {"cpu": "4"}}])",
+          {500, 0, 4000},
+          "r.limits.cpu is 4000m, and the namespace's LimitRange allows no more than 4 times the request: lower it, or "
+          "raise r.requests.cpu"},
+      Row{R"([{"type": "Container", "maxLimitRequestRatio": {"cpu": "4"}}])", {0, 0, 4000}, ""},
+      Row{R"([{"type": "Container", "defaultRequest": {"cpu": "2"}, "min": {"cpu": "1"}}])", {}, ""});
+  CAPTURE(row.limits);
+  CHECK(bounds({row.limits}).objection(row.written, "r") == row.want);
+}
+
+TEST_CASE("the LimitRanges of one namespace") {
+  const kube::Store::Objects all = {
+      {{"a", "z"}, range("[]")}, {{"b", "1"}, range("[]")}, {{"b", "2"}, range("[]")}, {{"c", "1"}, range("[]")}};
+  CHECK(limit_ranges_in(all, "b") == std::vector{all.at({"b", "1"}), all.at({"b", "2"})});
+  CHECK(limit_ranges_in(all, "d").empty());
+}
+
+}  // namespace
+}  // namespace sluice::api
