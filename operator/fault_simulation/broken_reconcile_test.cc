@@ -3,7 +3,9 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 
+#include "operator/api/conditions.h"
 #include "operator/api/fields.h"
 #include "operator/api/names.h"
 #include "operator/fault_simulation/campaign.h"
@@ -95,6 +97,16 @@ act::ClusterSeams never_content(act::ClusterSeams seams) {
   return seams;
 }
 
+// Keeps to itself that a spec cannot be carried out.
+act::ClusterSeams silent_about_refusals(act::ClusterSeams seams) {
+  const auto product = seams;
+  seams.perform = [product](const kube::Action& action, std::stop_token stop) -> Result<void> {
+    if (action.body.dump().find(api::kSpecRefused) != std::string::npos) return {};
+    return product.perform(action, stop);
+  };
+  return seams;
+}
+
 // `first`: where the search begins. All plans are tried before the broken reconciler counts as not caught.
 bool is_caught(const std::string& workload_name, Perturbation::Kind kind, std::size_t first,
                const RunOptions& options) {
@@ -136,6 +148,29 @@ TEST_CASE("an operator that answers each of its own writes is caught within a mi
   REQUIRE_FALSE(outcome.violations.empty());
   CHECK_THAT(outcome.violations.front(), Catch::Contains("times a minute"));
   CHECK(outcome.seconds < 120);
+}
+
+TEST_CASE("whoever wrote what cannot be carried out is told, and a job that is told nothing is a violation") {
+  FaultPlan plan = undisturbed("templates");
+  plan.damages = {{"trainer", Json::json_pointer("/spec/podKind"), 7}};
+  CHECK(simulate_and_compare(plan).violations.empty());
+  RunOptions options;
+  options.wrap = silent_about_refusals;
+  const Outcome outcome = simulate(plan, options);
+  REQUIRE_FALSE(outcome.violations.empty());
+  CHECK_THAT(outcome.violations.back(), Catch::Contains("waits in vain") && Catch::Contains("trainingjobs/trainer"));
+}
+
+TEST_CASE("an exception that leaves a step of the operator is a violation, and the run goes on") {
+  RunOptions options;
+  int elections = 0;
+  options.on_request = [&](const http::Request& request, int) {
+    if (request.target.find("/leases") != std::string::npos && ++elections == 2) throw std::runtime_error("broken");
+  };
+  const Outcome outcome = simulate(undisturbed("finishes"), options);
+  REQUIRE(outcome.violations.size() == 1);
+  CHECK_THAT(outcome.violations.front(), Catch::Contains("ends by an exception") && Catch::Contains("broken"));
+  CHECK(outcome.final_state == simulate(undisturbed("finishes")).final_state);
 }
 
 }  // namespace

@@ -39,6 +39,23 @@ CampaignResult run_campaign(std::uint64_t count, const std::function<FaultPlan(s
   return result;
 }
 
+FaultPlan simplest_failing(FaultPlan plan, const std::function<bool(const FaultPlan&)>& fails) {
+  if (!fails(plan)) return plan;
+  const auto try_without = [&](const std::function<void(FaultPlan&)>& leave_out) {
+    FaultPlan simpler = plan;
+    leave_out(simpler);
+    if (simpler.to_json() != plan.to_json() && fails(simpler)) plan = std::move(simpler);
+  };
+  for (std::size_t index = plan.damages.size(); index-- > 0;)
+    try_without([&](FaultPlan& simpler) { simpler.damages.erase(simpler.damages.begin() + std::ptrdiff_t(index)); });
+  for (double FaultRates::*const rate : all_rates()) try_without([&](FaultPlan& simpler) { simpler.rates.*rate = 0; });
+  try_without([](FaultPlan& simpler) { simpler.operator_skew_seconds = 0; });
+  try_without([](FaultPlan& simpler) { simpler.node_skew_seconds = 0; });
+  try_without([](FaultPlan& simpler) { simpler.operators = 1; });
+  try_without([](FaultPlan& simpler) { simpler.stored_before = false; });
+  return plan;
+}
+
 std::string scenario_text(const Failure& failure) {
   nlohmann::json scenario = failure.plan.to_json();
   scenario["found"] = failure.violations.front();

@@ -31,6 +31,10 @@ CampaignResult run_campaign(std::uint64_t count, const std::function<FaultPlan(s
                             const std::function<bool()>& enough = nullptr, const RunOptions& options = {},
                             std::size_t max_failures = kMaxFailures);
 
+// The plan without what it fails without as well: damages, kinds of fault, wrong clocks, a second operator. One run for
+// each. A plan that does not fail stays as it is.
+FaultPlan simplest_failing(FaultPlan plan, const std::function<bool(const FaultPlan&)>& fails);
+
 // The file under operator/fault_simulation/scenarios that makes a failure a test.
 std::string scenario_text(const Failure& failure);
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "operator/api/persistent_volume_claim.h"
+#include "src/base/guarded.h"
 #include "src/kube/fake/crd.h"
 
 namespace sluice::simulation {
@@ -43,7 +43,7 @@ ClusterRun::ClusterRun(const FaultPlan& plan, const Workload& workload, const Ru
       random_(plan.seed),
       server_(clock_),
       cluster_(server_, clock_, random_, workload),
-      prometheus_(std::make_shared<PrometheusModel>(server_, clock_, workload)),
+      prometheus_(std::make_shared<PrometheusModel>(server_, clock_, random_, workload)),
       oracle_(clock_) {
   for (const kube::fake::Crd& crd : sluice_crds()) server_.serve(crd);
   server_.set_resizes_pods(workload.resizes_pods);
@@ -59,7 +59,9 @@ ClusterRun::ClusterRun(const FaultPlan& plan, const Workload& workload, const Ru
 
 Outcome ClusterRun::run() {
   while (!is_over()) take_turn();
-  if (clock_.now() >= faults_end_ + kPatience) oracle_.violated("the operator does not come to rest");
+  if (is_out_of_patience()) oracle_.violated("the operator does not come to rest");
+  if (next_user_action_ < workload_.timeline.size())
+    oracle_.violated("the user waits in vain for " + workload_.timeline[next_user_action_].action.dump());
   oracle_.check_orphans(server_);
   oracle_.check_certificates(server_);
   if (OperatorProcess* process = leader()) oracle_.check_feeders(server_, *process->parts().board.last_round());
@@ -69,12 +71,16 @@ Outcome ClusterRun::run() {
   return std::move(outcome_);
 }
 
+bool ClusterRun::is_out_of_patience() const {
+  return clock_.now() >= std::max(faults_end_, last_user_action_) + kPatience;
+}
+
 bool ClusterRun::is_over() const {
   const auto since = [&](Clock::TimePoint moment) { return clock_.now() - moment; };
-  if (oracle_.has_seen_storm()) return true;
+  if (oracle_.has_seen_storm() || is_out_of_patience()) return true;
   if (clock_.now() < faults_end_ + kQuiet || next_user_action_ < workload_.timeline.size()) return false;
   if (perturbed_ && !released_) return false;
-  return since(faults_end_) >= kPatience || (since(last_change_) >= kQuiet && is_at_rest()) ||
+  return (since(last_change_) >= kQuiet && is_at_rest()) ||
          (since(last_change_) >= kLongestPause + kQuiet && !cluster_.is_training());
 }
 
@@ -126,8 +132,14 @@ void ClusterRun::take_turn() {
     note_changes("the cluster", false);
   } else {
     const auto [machine, step] = turns[choice];
-    const std::string what = machine->process->step(step);
-    say(machine->name + ": " + what);
+    const auto what = guarded(ErrorCode::kInternal, machine->name, [machine = machine, step = step] {
+      return Result<std::string>(machine->process->step(step));
+    });
+    if (!what.ok()) {
+      oracle_.violated("the operator ends by an exception: " + what.error().message());
+      machine->process->kill();
+    }
+    say(what.ok() ? machine->name + ": " + *what : what.error().message());
     note_changes(machine->name, true);
   }
   perturb();
@@ -197,46 +209,6 @@ void ClusterRun::say(const std::string& what) {
   char time[32];
   std::snprintf(time, sizeof time, "%9.3f ", clock_.seconds());
   outcome_.trace.push_back(time + what);
-}
-
-// In the timeline's order; what cannot be done yet (the pool is not there) is tried again.
-void ClusterRun::act_as_user() {
-  while (next_user_action_ < workload_.timeline.size() && user_waits_until_ <= clock_.now() &&
-         VirtualClock::at_seconds(workload_.timeline[next_user_action_].at_seconds) <= clock_.now()) {
-    const Json& action = workload_.timeline[next_user_action_].action;
-    say("the user: " + action.dump());
-    if (perform(action))
-      ++next_user_action_;
-    else
-      user_waits_until_ = clock_.now() + seconds(1);
-    note_changes("the user", false);
-  }
-}
-
-bool ClusterRun::perform(const Json& action) {
-  const auto key_in = [&](const char* member) {
-    const std::string path = action.at(member);
-    return kube::ObjectKey{"default", path.substr(path.find('/') + 1)};
-  };
-  if (action.contains("onceThereIsJob") && !server_.get(kube::kJobs, key_in("onceThereIsJob"))) return false;
-  kube::fake::Reply reply;
-  if (action.contains("create"))
-    reply = server_.create(kube::kTrainingJobs, action.at("create"));
-  else if (action.contains("createPool"))
-    reply = server_.create(kube::kDataWorkerPools, action.at("createPool"));
-  else if (action.contains("createClaim"))
-    reply = server_.create(api::kPersistentVolumeClaims, action.at("createClaim"));
-  else if (action.contains("patch"))
-    reply = server_.modify(kube::kTrainingJobs, key_in("patch"),
-                           [&](Json& object) { object.merge_patch(action.at("with")); });
-  else if (action.contains("scale"))
-    reply = server_.modify(kube::kDataWorkerPools, key_in("scale"),
-                           [&](Json& object) { object["spec"]["replicas"] = action.at("replicas"); });
-  else
-    reply = server_.remove(kube::kTrainingJobs, key_in("delete"));
-  if (reply.status == 404 || reply.status == 409) return false;
-  if (!reply.ok()) oracle_.violated("the workload's own action is refused: " + reply.body.dump());
-  return true;
 }
 
 }  // namespace sluice::simulation

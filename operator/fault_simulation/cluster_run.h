@@ -1,6 +1,7 @@
 // The state of one run; simulation.h is the entry.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ class ClusterRun {
   };
 
   bool is_over() const;
+  bool is_out_of_patience() const;
   bool is_at_rest() const;
   void check_pauses();
   void take_turn();
@@ -48,7 +50,13 @@ class ClusterRun {
 
   // People.
   void act_as_user();
-  bool perform(const nlohmann::json& action);
+  bool is_awaited(const nlohmann::json& action);
+  bool perform(const nlohmann::json& wanted);
+  bool damage(nlohmann::json& action) const;
+  kube::fake::Reply write(const nlohmann::json& action);
+  kube::fake::Reply overwrite(const nlohmann::json& action);
+  kube::fake::Reply put_back(const kube::ObjectKey& key);
+  kube::fake::Reply correct(const nlohmann::json& action);
 
   // Faults.
   void tick();
@@ -78,6 +86,8 @@ class ClusterRun {
   std::vector<Machine> machines_;
   std::size_t next_user_action_ = 0;
   Clock::TimePoint user_waits_until_;
+  Clock::TimePoint last_user_action_;
+  std::map<kube::ObjectKey, kube::Json> overwritten_;  // pools' templates, as they were before
   std::uint64_t seen_revision_ = 0;
   int effective_writes_ = 0;
   Clock::TimePoint last_change_;  // of any counted object, by any writer

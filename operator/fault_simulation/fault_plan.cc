@@ -1,5 +1,7 @@
 #include "operator/fault_simulation/fault_plan.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "operator/fault_simulation/random.h"
@@ -21,9 +23,11 @@ constexpr Rate kRates[] = {{"loseRequest", &FaultRates::lose_request, 0.05},
                            {"repeat", &FaultRates::repeat, 0.03},
                            {"refuse", &FaultRates::refuse, 0.05},
                            {"delay", &FaultRates::delay, 0.02},
+                           {"errorPage", &FaultRates::error_page, 0.05},
                            {"crashPerSecond", &FaultRates::crash_per_second, 0.03},
                            {"pausePerSecond", &FaultRates::pause_per_second, 0.01},
                            {"breakWatchPerSecond", &FaultRates::break_watch_per_second, 0.05},
+                           {"garbleWatchPerSecond", &FaultRates::garble_watch_per_second, 0.05},
                            {"stallWatchPerSecond", &FaultRates::stall_watch_per_second, 0.03},
                            {"expirePerSecond", &FaultRates::expire_per_second, 0.03},
                            {"clockJumpPerSecond", &FaultRates::clock_jump_per_second, 0.02},
@@ -51,6 +55,8 @@ json FaultPlan::to_json() const {
     result["perturbation"] = {{"pattern", kPatterns[static_cast<int>(perturbation->kind)]},
                               {"at", perturbation->at},
                               {"until", perturbation->until}};
+  for (const TemplateDamage& damage : damages) result["damages"].push_back(damage.to_json());
+  if (stored_before) result["storedBefore"] = true;
   return result;
 }
 
@@ -74,10 +80,21 @@ Result<FaultPlan> FaultPlan::from_json(const json& value) {
       perturbation.until = found->value("until", std::uint64_t{0});
       plan.perturbation = perturbation;
     }
+    for (const json& each : value.value("damages", json::array())) {
+      SLUICE_TRY(TemplateDamage damage, TemplateDamage::from_json(each));
+      plan.damages.push_back(std::move(damage));
+    }
+    plan.stored_before = value.value("storedBefore", false);
     return plan;
   } catch (const json::exception& failure) {
     return invalid_argument(std::string("no plan: ") + failure.what());
   }
+}
+
+std::vector<double FaultRates::*> all_rates() {
+  std::vector<double FaultRates::*> rates;
+  for (const Rate& rate : kRates) rates.push_back(rate.rate);
+  return rates;
 }
 
 FaultPlan random_plan(std::uint64_t seed) {
@@ -93,6 +110,11 @@ FaultPlan random_plan(std::uint64_t seed) {
   const auto skew = [&] { return static_cast<int>(random.below(2 * kMostSkewSeconds + 1)) - kMostSkewSeconds; };
   if (random.chance(0.35)) plan.operator_skew_seconds = skew();
   if (random.chance(0.2)) plan.node_skew_seconds = skew();
+  if (const auto drawn = workload(plan.workload); drawn.ok())
+    for (const auto& [object, pod_template] : (*drawn)->odd_templates)
+      if (random.chance(0.7))
+        std::ranges::move(draw_damages(random, object, pod_template), std::back_inserter(plan.damages));
+  plan.stored_before = !plan.damages.empty() && random.chance(0.5);
   return plan;
 }
 

@@ -6,7 +6,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "operator/fault_simulation/template_damage.h"
 #include "src/base/result.h"
 
 namespace sluice::simulation {
@@ -30,13 +32,15 @@ struct FaultRates {
   double repeat = 0;
   double refuse = 0;
   double delay = 0;
+  double error_page = 0;  // of a proxy, before the API server sees the request or after (error_pages.h)
   double crash_per_second = 0;
   double pause_per_second = 0;  // a process stands still for longer than its lease lasts
   double break_watch_per_second = 0;
+  double garble_watch_per_second = 0;
   double stall_watch_per_second = 0;  // a replica's cache falls behind for a while
   double expire_per_second = 0;       // history is compacted: 410
   double clock_jump_per_second = 0;
-  double metrics_per_second = 0;  // Prometheus is gone, or says NaN, or the past
+  double metrics_per_second = 0;  // Prometheus is gone, or says NaN, or the past, or no answer
   double kill_pod_per_second = 0;
   double delete_service_per_second = 0;
   double write_replicas_per_second = 0;
@@ -56,13 +60,20 @@ struct FaultPlan {
   int operator_skew_seconds = 0;
   int node_skew_seconds = 0;
   std::optional<Perturbation> perturbation;
+  // Of the workload's templates that may be odd, until people correct them. `stored_before`: they were stored before
+  // the CRDs refused such.
+  std::vector<TemplateDamage> damages;
+  bool stored_before = false;
 
   // For scenario files; reads the text of writes(). Errors: InvalidArgument naming the key.
   nlohmann::json to_json() const;
   static Result<FaultPlan> from_json(const nlohmann::json& json);
 };
 
-// The plan of a seed: workload, number of operators and rates are drawn from it.
+// Every rate.
+std::vector<double FaultRates::*> all_rates();
+
+// The plan of a seed: workload, number of operators, rates and damages are drawn from it.
 FaultPlan random_plan(std::uint64_t seed);
 
 }  // namespace sluice::simulation

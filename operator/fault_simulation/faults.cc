@@ -6,6 +6,7 @@
 #include "operator/api/pod.h"
 #include "operator/api/training_job.h"
 #include "operator/fault_simulation/cluster_run.h"
+#include "operator/fault_simulation/error_pages.h"
 
 namespace sluice::simulation {
 
@@ -56,6 +57,10 @@ void ClusterRun::strike() {
     Machine& machine = any_machine();
     if (machine.process) machine.process->break_watch(random_.below(64));
   }
+  if (happens(rates.garble_watch_per_second)) {
+    Machine& machine = any_machine();
+    if (machine.process) machine.process->garble_watch(random_.below(64), draw_watch_line(random_));
+  }
   if (happens(rates.stall_watch_per_second)) {
     Machine& machine = any_machine();
     if (!machine.view.frozen_at) machine.view.frozen_at = server_.revision();
@@ -68,7 +73,7 @@ void ClusterRun::strike() {
     if (machine.process) machine.process->set_skew(seconds(static_cast<int>(random_.below(1200)) - 600));
   }
   if (happens(rates.metrics_per_second)) {
-    prometheus_->set_fault(static_cast<MetricsFault>(1 + random_.below(4)));
+    prometheus_->set_fault(static_cast<MetricsFault>(1 + random_.below(kMetricsFaults)));
     metrics_heal_at_ = later(5, 40);
     say("Prometheus fails");
   }
@@ -167,6 +172,7 @@ http::Fault ClusterRun::request_fault(const http::Request& request) {
     static constexpr int kStatuses[] = {429, 500, 503};
     fault.refuse = http::Response{kStatuses[random_.below(3)], {}, "the simulation refuses"};
   }
+  if (happens(rates.error_page)) (random_.chance(0.5) ? fault.refuse : fault.replace_answer) = draw_error_page(random_);
   if (request.target.find("/resize") != std::string::npos && happens(rates.refuse_resize))
     fault.refuse = http::Response{random_.chance(0.5) ? 403 : 422, {}, "the simulation refuses"};
   return fault;

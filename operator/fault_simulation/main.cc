@@ -41,11 +41,20 @@ int run_one(const FaultPlan& plan) {
   return outcome.violations.empty() ? 0 : 1;
 }
 
+// As plan and violations; the second time without what it fails without as well.
+void show(const char* what, const FaultPlan& plan, const std::vector<std::string>& violations) {
+  std::cout << what << " " << plan.to_json().dump() << "\n";
+  for (const std::string& violation : violations) std::cout << "  " << violation << "\n";
+}
+
 int report(const CampaignResult& result, std::chrono::steady_clock::time_point began, const std::string& directory) {
   int number = 0;
   for (const Failure& failure : result.failures) {
-    std::cout << "FAILED " << failure.plan.to_json().dump() << "\n";
-    for (const std::string& violation : failure.violations) std::cout << "  " << violation << "\n";
+    show("FAILED", failure.plan, failure.violations);
+    const FaultPlan simplest = simplest_failing(
+        failure.plan, [](const FaultPlan& plan) { return !simulate_and_compare(plan).violations.empty(); });
+    if (simplest.to_json() != failure.plan.to_json())
+      show("  fails as", simplest, simulate_and_compare(simplest).violations);
     // A plan that was drawn from its seed; another one needs a file (--save).
     if (random_plan(failure.plan.seed).to_json() == failure.plan.to_json())
       std::cout << "  again, with its trace: sluice-simulation --seed " << failure.plan.seed << "\n";

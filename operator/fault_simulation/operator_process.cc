@@ -204,4 +204,11 @@ void OperatorProcess::break_watch(std::size_t which) {
   if (watch.session != nullptr) watch.session->break_off();
 }
 
+void OperatorProcess::garble_watch(std::size_t which, const std::string& line) {
+  Watch& watch = watches_[which % watches_.size()];
+  if (watch.session == nullptr) return;
+  const Result<void> taken = watch.decoder->on_bytes(line + "\n");
+  end_watch(watch, taken.ok() ? unavailable("connection lost") : taken.error());
+}
+
 }  // namespace sluice::simulation

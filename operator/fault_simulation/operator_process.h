@@ -56,6 +56,8 @@ class OperatorProcess {
   void set_skew(std::chrono::seconds skew) { clock_.set_skew(skew); }
   // The connection of one of the watches breaks; `which` counts modulo their number.
   void break_watch(std::size_t which);
+  // The same, after a line that the API server did not write.
+  void garble_watch(std::size_t which, const std::string& line);
   const control::ControlPlane::Parts& parts() const { return *parts_; }
 
  private:

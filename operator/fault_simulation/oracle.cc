@@ -201,6 +201,23 @@ void Oracle::check_feeders(kube::fake::ApiServer& server, const decide::Round& l
     }
 }
 
+bool is_told(kube::fake::ApiServer& server, const kube::ObjectKey& key) {
+  const auto stored = server.get(kube::kTrainingJobs, key);
+  if (!stored) return true;  // by whom refused it
+  const auto says_why = [](const Object& object) {
+    const auto ready = api::find_condition(object.conditions(), "Ready");
+    return ready.reason == api::kSpecRefused && ready.message.find("spec") != std::string::npos;
+  };
+  const TrainingJob job(*stored);
+  if (observed_generation(job) != job.generation()) return false;
+  if (says_why(job)) return true;
+  const auto pool_stored = server.get(kube::kDataWorkerPools, key);
+  if (!server.get(kube::kJobs, key) || !pool_stored) return false;
+  const DataWorkerPool pool(*pool_stored);
+  if (observed_generation(pool) != pool.generation()) return false;
+  return says_why(pool) || member(pool.status(), "replicas") == pool.replicas();
+}
+
 Json final_state(kube::fake::ApiServer& server) {
   Json state = Json::object();
   for (const kube::Resource& kind : {kube::kServices, kube::kSecrets, api::kNetworkPolicies, kube::kJobs})

@@ -7,6 +7,8 @@
 //               9. whoever has a job's certificates from before a write of the operator, and whoever has those after
 //                  it, trust each other
 //              11. the operator writes an object at most 300 times a minute, whoever else writes it
+//              12. no exception ends the operator
+//              13. whoever wrote a spec that cannot be carried out is told the field that is wrong (is_told)
 //   at the end  5. nothing is left whose owner is gone
 //               6. the objects are those that a run without faults ends with (final_state)
 //               7. nothing is written any more, and never much more than needed
@@ -71,6 +73,9 @@ class Oracle {
   std::map<std::string, std::int64_t> most_planned_;           // by the pool's uid
   std::map<std::string, std::set<std::string>> live_workers_;  // the same; names
 };
+
+// Whether a job and its pool are as the job's spec asks, or a condition names the field that is wrong.
+bool is_told(kube::fake::ApiServer& server, const kube::ObjectKey& job);
 
 // The cluster's state without the values in which two histories with the same outcome may differ: identities, versions,
 // times, names of pods, measured figures.

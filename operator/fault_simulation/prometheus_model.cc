@@ -6,6 +6,7 @@
 #include "operator/api/feeder_view.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainer_job.h"
+#include "operator/fault_simulation/error_pages.h"
 
 namespace sluice::simulation {
 
@@ -65,6 +66,7 @@ control::MetricsSource model_metrics() {
 
 Result<http::Response> PrometheusModel::send(const http::Request& request, std::chrono::milliseconds, std::stop_token) {
   if (fault_ == MetricsFault::kGone) return unavailable("connection refused");
+  if (fault_ == MetricsFault::kPage) return draw_error_page(random_);
   // The names of model_metrics() have no characters that would be encoded.
   const std::size_t begin = request.target.find("query=") + 6;
   const std::string query = request.target.substr(begin, request.target.find('&', begin) - begin);
@@ -99,7 +101,9 @@ Result<http::Response> PrometheusModel::send(const http::Request& request, std::
     }
   }
   const Json answer = {{"status", "success"}, {"data", {{"resultType", "vector"}, {"result", std::move(result)}}}};
-  return http::Response{200, {}, answer.dump()};
+  std::string body = answer.dump();
+  if (fault_ == MetricsFault::kDamaged) body = draw_damaged_body(random_, std::move(body));
+  return http::Response{200, {}, std::move(body)};
 }
 
 }  // namespace sluice::simulation

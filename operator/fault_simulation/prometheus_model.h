@@ -2,6 +2,7 @@
 #pragma once
 
 #include "operator/config.h"
+#include "operator/fault_simulation/random.h"
 #include "operator/fault_simulation/virtual_clock.h"
 #include "operator/fault_simulation/workload.h"
 #include "src/http/transport.h"
@@ -12,15 +13,16 @@ namespace sluice::simulation {
 // The queries that the model understands: the names of its answers.
 control::MetricsSource model_metrics();
 
-// The faults of the answers.
-enum class MetricsFault { kNone, kGone, kNan, kStale, kAbsent };
+// The faults of the answers. kPage: something else answers; kDamaged: an answer is cut or of another shape.
+enum class MetricsFault { kNone, kGone, kNan, kStale, kAbsent, kPage, kDamaged };
+inline constexpr std::uint64_t kMetricsFaults = 6;  // but for kNone
 
 // Thread safety: none.
 class PrometheusModel final : public http::Transport {
  public:
   // REQUIRES: all references outlive the model.
-  PrometheusModel(kube::fake::ApiServer& server, const VirtualClock& clock, const Workload& workload)
-      : server_(server), clock_(clock), workload_(workload) {}
+  PrometheusModel(kube::fake::ApiServer& server, const VirtualClock& clock, Random& random, const Workload& workload)
+      : server_(server), clock_(clock), random_(random), workload_(workload) {}
 
   void set_fault(MetricsFault fault) { fault_ = fault; }
 
@@ -34,6 +36,7 @@ class PrometheusModel final : public http::Transport {
  private:
   kube::fake::ApiServer& server_;
   const VirtualClock& clock_;
+  Random& random_;
   const Workload& workload_;
   MetricsFault fault_ = MetricsFault::kNone;
 };

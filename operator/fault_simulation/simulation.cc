@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "operator/fault_simulation/cluster_run.h"
+#include "src/base/guarded.h"
 
 namespace sluice::simulation {
 
@@ -38,7 +39,12 @@ Outcome simulate(const FaultPlan& plan, const RunOptions& options) {
     outcome.violations.push_back(found.error().to_string());
     return outcome;
   }
-  return ClusterRun(plan, **found, options).run();
+  auto run = guarded(ErrorCode::kInternal, "the simulation itself",
+                     [&] { return Result<Outcome>(ClusterRun(plan, **found, options).run()); });
+  if (run.ok()) return std::move(*run);
+  Outcome outcome;
+  outcome.violations.push_back(run.error().message());
+  return outcome;
 }
 
 Outcome simulate_and_compare(const FaultPlan& plan, const RunOptions& options) {

@@ -44,6 +44,8 @@ Result<Workload> read(const std::string& name) {
         action.action["create"] = complete_job();
         action.action["create"].merge_patch(entry.at("create"));
       }
+      if (const auto odd = odd_template(action.action))
+        workload.odd_templates[odd->object] = action.action.at(odd->place);
       workload.ends_at_seconds = std::max(workload.ends_at_seconds, action.at_seconds);
       workload.timeline.push_back(std::move(action));
     }
@@ -55,6 +57,17 @@ Result<Workload> read(const std::string& name) {
 
 }  // namespace
 
+std::optional<OddTemplate> odd_template(const json& action) {
+  if (const auto pool = action.find("overwrite"); pool != action.end()) {
+    const std::string path = *pool;
+    return OddTemplate{path.substr(path.find('/') + 1), json::json_pointer("/template")};
+  }
+  if (!action.contains("odd")) return std::nullopt;
+  const std::string verb = action.contains("create") ? "create" : "createPool";
+  return OddTemplate{action.at(verb).at("metadata").at("name"),
+                     json::json_pointer("/" + verb + action.at("odd").get<std::string>())};
+}
+
 Result<const Workload*> workload(const std::string& name) {
   static std::mutex mutex;
   static std::map<std::string, Workload> known;
@@ -65,8 +78,8 @@ Result<const Workload*> workload(const std::string& name) {
 }
 
 const std::vector<std::string>& workload_names() {
-  static const std::vector<std::string> kNames = {"starved", "finishes", "recommend", "again", "suspend",
-                                                  "odd",     "host",     "fenced",    "sized", "gang"};
+  static const std::vector<std::string> kNames = {"starved", "finishes", "recommend", "again", "suspend",  "odd",
+                                                  "host",    "fenced",   "sized",     "gang",  "templates"};
   return kNames;
 }
 

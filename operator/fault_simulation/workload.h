@@ -10,15 +10,21 @@
 //                                                                             of training, absent: for ever;
 //                                                                             the memory is that of a worker
 //   timeline: [{at: seconds, create: {...}} | {at, patch: PLURAL/NAME, with: {...}} | {at, delete: PLURAL/NAME} |
-//              {at, scale: POOL, replicas} | {at, createPool: {...}} | {at, createClaim: {...}}]
-//              a created TrainingJob is merged into a complete one;
-//                                                  onceThereIsJob: NAME   puts an action off until then
+//              {at, scale: POOL, replicas} | {at, createPool: {...}} | {at, createClaim: {...}} |
+//              {at, overwrite: POOL, template: {...}} | {at, putBack: POOL} |
+//              {at, correct: PLURAL/NAME, remake: true}]
+//              a created TrainingJob is merged into a complete one; onceThereIsJob: NAME puts an action off until then,
+//              onceTold: NAME until the job or its pool is as it was asked for or says why not, onceServed: NAME until
+//              its pool has a worker; ifThere: true leaves out what its object is not there for
+//              odd: POINTER   to the pod template in what is created: a plan's damages are done to it. They are done to
+//                             what a pool is overwritten with, too
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,8 +52,16 @@ struct Workload {
   bool path_dependent = false;
   std::map<std::string, Physics> physics;
   std::vector<UserAction> timeline;
-  double ends_at_seconds = 0;  // of the timeline
+  std::map<std::string, nlohmann::json> odd_templates;  // by the object's name: valid ones, which a plan may damage
+  double ends_at_seconds = 0;                           // of the timeline
 };
+
+// The pod template, in what an action writes, that a plan may damage.
+struct OddTemplate {
+  std::string object;                  // its name
+  nlohmann::json::json_pointer place;  // in the action
+};
+std::optional<OddTemplate> odd_template(const nlohmann::json& action);
 
 // Read once, from the files in the source tree (the working directory). Errors: NotFound, InvalidArgument.
 Result<const Workload*> workload(const std::string& name);

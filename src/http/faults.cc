@@ -21,6 +21,7 @@ class FaultyTransport final : public Transport {
     if (fault.repeat) response = inner_->send(request, left_until(deadline), stop);
     SLUICE_TRY_VOID(pass(fault.delay_after, deadline, stop));
     if (fault.lose_answer) return Error(ErrorCode::kDeadlineExceeded, "the answer was lost");
+    if (fault.replace_answer) return *fault.replace_answer;
     return response;
   }
 

@@ -20,6 +20,7 @@ struct Fault {
   bool repeat = false;                        // the server gets it twice; the second answer comes back
   std::chrono::milliseconds delay_after{0};   // on the way back
   bool lose_answer = false;                   // the server has done it, and the client does not know: DeadlineExceeded
+  std::optional<Response> replace_answer;     // the server has done it, and a proxy answers this
 };
 
 // Called once per request, before it is sent. Thread safety: as the transport is used.

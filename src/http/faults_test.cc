@@ -40,6 +40,7 @@ TEST_CASE("what the client gets, what the server sees and what time passes, for 
       {"sent twice", {.repeat = true}, 200, ErrorCode::kInternal, 2, 0ms},
       {"delayed", {.delay_before = 3ms, .delay_after = 4ms}, 200, ErrorCode::kInternal, 1, 7ms},
       {"answer lost", {.lose_answer = true}, 0, ErrorCode::kDeadlineExceeded, 1, 0ms},
+      {"answered by a proxy", {.replace_answer = Response{502, {}, ""}}, 502, ErrorCode::kInternal, 1, 0ms},
       {"too slow to arrive", {.delay_before = 2s}, 0, ErrorCode::kDeadlineExceeded, 0, 1s},
       {"too slow to come back", {.delay_after = 2s}, 0, ErrorCode::kDeadlineExceeded, 1, 1s},
   };

@@ -133,6 +133,22 @@ TEST_CASE("connections that say nothing keep no other from an answer") {
   CHECK(silent.front().read_all().empty());
 }
 
+TEST_CASE("clients that ask for more than they read keep no other from an answer") {
+  constexpr std::size_t kMoreThanTheSystemKeeps = 32u << 20;
+  Routes pages = routes();
+  pages["/large"] = [](const Query&) { return Page{200, "text/plain", std::string(kMoreThanTheSystemKeeps, 'x')}; };
+  ServerLimits limits;
+  limits.max_connections = 4;
+  const auto server = Server::start("127.0.0.1:0", pages, limits);
+  std::vector<RawClient> deaf;
+  for (std::size_t i = 0; i < 3 * limits.max_connections; ++i) {
+    deaf.emplace_back((*server)->port());
+    deaf.back().send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  CHECK_THAT(ask((*server)->port(), "GET /healthz"), Catch::Contains("200"));
+  CHECK(deaf.front().read_all().size() < kMoreThanTheSystemKeeps);
+}
+
 TEST_CASE("the connection that was silent longest gives its place to the next one") {
   ServerLimits limits;
   limits.max_connections = 2;

@@ -61,6 +61,10 @@ class ApiServer {
   // Whether pods have the subresource "resize", as from Kubernetes 1.33. REQUIRES: before the first request.
   void set_resizes_pods(bool resizes) { resizes_pods_ = resizes; }
 
+  // Whether written custom resources must be as their schemas want them; false: as if an earlier schema, which wanted
+  // less, had let them in.
+  void set_checks_custom_kinds(bool checks) { checks_custom_kinds_ = checks; }
+
   // Any request but a watch. `view` may be null: a replica that is up to date.
   http::Response answer(const http::Request& request, const CacheView* view = nullptr);
 
@@ -133,6 +137,7 @@ class ApiServer {
   std::uint64_t changes_ = 0;  // counts what waiters wait for
   std::vector<std::unique_ptr<Kind>> kinds_;
   bool resizes_pods_ = true;
+  bool checks_custom_kinds_ = true;
   Storage storage_;
   std::uint64_t names_ = 0;
   struct Pages {

@@ -9,6 +9,8 @@ using Names = std::initializer_list<const char*>;
 
 Json anything() { return {{"x-kubernetes-preserve-unknown-fields", true}}; }
 Json text() { return {{"type", "string"}, {"nullable", true}}; }
+Json integer() { return {{"type", "integer"}, {"nullable", true}}; }
+Json truth() { return {{"type", "boolean"}, {"nullable", true}}; }
 Json list_of(Json items) { return {{"type", "array"}, {"nullable", true}, {"items", std::move(items)}}; }
 Json text_by_name() { return {{"type", "object"}, {"nullable", true}, {"additionalProperties", text()}}; }
 Json open_object() { return {{"type", "object"}, {"nullable", true}, {"x-kubernetes-preserve-unknown-fields", true}}; }
@@ -21,12 +23,13 @@ Json object_of(Names others, Json known) {
 
 Json container() {
   const Json variable = object_of({"valueFrom"}, {{"name", text()}, {"value", text()}});
-  const Json mount = object_of({"readOnly"}, {{"name", text()},
-                                              {"mountPath", text()},
-                                              {"mountPropagation", text()},
-                                              {"recursiveReadOnly", text()},
-                                              {"subPath", text()},
-                                              {"subPathExpr", text()}});
+  const Json mount = object_of({}, {{"readOnly", truth()},
+                                    {"name", text()},
+                                    {"mountPath", text()},
+                                    {"mountPropagation", text()},
+                                    {"recursiveReadOnly", text()},
+                                    {"subPath", text()},
+                                    {"subPathExpr", text()}});
   return object_of(
       {"lifecycle", "livenessProbe", "readinessProbe", "resizePolicy", "restartPolicyRules", "startupProbe", "stdin",
        "stdinOnce", "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeDevices"},
@@ -46,11 +49,20 @@ Json container() {
 }
 
 Json pod_spec() {
-  return object_of({"activeDeadlineSeconds", "affinity", "automountServiceAccountToken", "enableServiceLinks",
-                    "ephemeralContainers", "hostIPC", "hostNetwork", "hostPID", "hostUsers", "os", "overhead",
-                    "priority", "readinessGates", "resourceClaims", "schedulingGates", "setHostnameAsFQDN",
-                    "shareProcessNamespace", "terminationGracePeriodSeconds", "topologySpreadConstraints"},
-                   {{"containers", list_of(container())},
+  return object_of({"affinity", "ephemeralContainers", "os", "overhead", "readinessGates", "resourceClaims",
+                    "schedulingGates", "topologySpreadConstraints"},
+                   {{"activeDeadlineSeconds", integer()},
+                    {"priority", integer()},
+                    {"terminationGracePeriodSeconds", integer()},
+                    {"automountServiceAccountToken", truth()},
+                    {"enableServiceLinks", truth()},
+                    {"hostIPC", truth()},
+                    {"hostNetwork", truth()},
+                    {"hostPID", truth()},
+                    {"hostUsers", truth()},
+                    {"setHostnameAsFQDN", truth()},
+                    {"shareProcessNamespace", truth()},
+                    {"containers", list_of(container())},
                     {"initContainers", list_of(container())},
                     {"volumes", list_of(open_object())},
                     {"imagePullSecrets", list_of(open_object())},
