@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What a loader of a Python data set, or of very many files, costs beside torch's loader: seconds and memory.
 
-usage: bench/data_plane/client_bench.py BUILD [--output FILE]
+usage: bench/data_plane/client_bench.py BUILD [--output FILE] [--only MEASURES]
 
 Each figure is the median or the total that its name says, from this process and a feeder of its own. Executors are started at
-once, for otherwise the training process and its forks might serve these short loops; but for the two rows that are about those. The figures mean something on a quiet machine only.
+once, for otherwise the training process and its forks might serve these short loops; but for the two rows that are about those. `new_loader` is about data sets of
+`__main__`, which this script's own are. The figures mean something on a quiet machine only.
 Prints a table and writes it as JSON. Goals: client_goals.json beside this file.
 """
 
@@ -23,7 +24,9 @@ import time
 import numpy
 import torch
 import torchvision.transforms as transforms
+from computing_data import local_beside_torch, remote_beside_torch
 from PIL import Image
+from remote_batches import worker_and_feeder
 from torch.utils.data import Dataset
 from torchvision.datasets import ImageFolder
 
@@ -37,6 +40,7 @@ CLASSES = 1000
 COPY_BYTES = 400 << 20
 CHILDREN = 4
 LOADERS = (3, 8)
+EPOCHS = 1000
 
 
 class Counts(Dataset):
@@ -84,11 +88,11 @@ def many_files():
     return folder
 
 
-def first_batch_seconds(loader, dataset, epochs):
-    """From the epoch's begin to its first batch: of the epochs after the first."""
+def first_batch_seconds(loader, epochs, change=lambda epoch: None):
+    """From the epoch's begin to its first batch: of the epochs after the first. `change(epoch)` comes before it."""
     seconds = []
     for epoch in range(epochs):
-        dataset.set_epoch(epoch)
+        change(epoch)
         began = time.perf_counter()
         batches = iter(loader)
         next(batches)
@@ -100,7 +104,56 @@ def first_batch_seconds(loader, dataset, epochs):
 
 def change_of_epoch(loader_class):
     dataset = Counts()
-    return 1000 * first_batch_seconds(loader_class(dataset, batch_size=16, num_workers=2), dataset, 12)
+    return 1000 * first_batch_seconds(loader_class(dataset, batch_size=16, num_workers=2), 12, dataset.set_epoch)
+
+
+def epoch_as_before(loader_class):
+    return 1000 * first_batch_seconds(loader_class(Counts(), batch_size=16, num_workers=2), 12)
+
+
+def new_loader(loader_class):
+    """From the making of a loader to its first batch, of a data set of this script that the feeder has not met."""
+    seconds = []
+    for samples in range(300, 306):
+        began = time.perf_counter()
+        batches = iter(loader_class(Counts(samples), batch_size=16, num_workers=2))
+        next(batches)
+        seconds.append(time.perf_counter() - began)
+        del batches
+    return statistics.median(seconds[1:])
+
+
+def growth_over_epochs():
+    """MiB of this process and its descendants, from the 100th to the 1,000th epoch of a data set that changes with each."""
+    dataset = Counts(32)
+    loader = sluice.torch.DataLoader(dataset, batch_size=16, num_workers=2)
+    for epoch in range(EPOCHS):
+        if epoch == EPOCHS // 10:
+            before = own_memory_bytes()
+        dataset.set_epoch(epoch)
+        for _, epochs in loader:
+            assert epochs.tolist() == [epoch] * 16
+    return (own_memory_bytes() - before) / 2**20
+
+
+def worker_of_many_files(build):
+    """MiB of a data worker that has their table, at its peak and above the table's size."""
+    with worker_and_feeder(build) as (worker, metrics_address):
+        batches = iter(sluice.torch.DataLoader(many_files(), batch_size=64, num_workers=2))
+        table_bytes = batches._stream.pipeline.registration(2, 64)[1].memory.nbytes
+        deadline = time.monotonic() + 60
+        while memory_bytes(worker.pid, "VmHWM") < table_bytes and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(2)  # It parses what it has got.
+        peak_bytes = memory_bytes(worker.pid, "VmHWM")
+        batches._shutdown_workers()
+    assert peak_bytes > table_bytes, "the table has not come to the worker"
+    return (peak_bytes - table_bytes) / 2**20
+
+
+def memory_bytes(pid, field):
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
 def second_epoch_of_many_files():
@@ -241,30 +294,52 @@ def in_turn(number):
     return seconds[-1]
 
 
+def beside_torch(measure):
+    return lambda build: (measure(sluice.torch.DataLoader), measure(torch.utils.data.DataLoader))
+
+
+def python_data_as_a_user_has_it():
+    with as_a_user_has_it():
+        return local_beside_torch()
+
+
 MEASURES = {
-    "set_epoch": lambda: (change_of_epoch(sluice.torch.DataLoader), change_of_epoch(torch.utils.data.DataLoader)),
-    "first_batch": first_batches,
-    "many_files": lambda: (second_epoch_of_many_files(), None),
-    "copies": lambda: (copies_of_a_table(), None),
-    "trainer": lambda: (trainer_microseconds_a_batch(sluice.torch.DataLoader, num_workers=2), None),
-    "trainer_forks": trainer_beside_forks,
-    "trainer_in_process": trainer_in_process,
-    **{f"in_turn_{number}": (lambda number=number: (in_turn(number), None)) for number in LOADERS},
+    "python_data": lambda build: python_data_as_a_user_has_it(),
+    "python_data_executors": lambda build: local_beside_torch(),
+    "python_data_remote": remote_beside_torch,
+    "new_loader": beside_torch(new_loader),
+    "first_batch": lambda build: first_batches(),
+    "set_epoch": beside_torch(change_of_epoch),
+    "same_epoch": beside_torch(epoch_as_before),
+    "growth": lambda build: (growth_over_epochs(), None),
+    "many_files": lambda build: (second_epoch_of_many_files(), None),
+    "many_files_worker": lambda build: (worker_of_many_files(build), None),
+    "copies": lambda build: (copies_of_a_table(), None),
+    "trainer": lambda build: (trainer_microseconds_a_batch(sluice.torch.DataLoader, num_workers=2), None),
+    "trainer_forks": lambda build: trainer_beside_forks(),
+    "trainer_in_process": lambda build: trainer_in_process(),
+    **{f"in_turn_{number}": (lambda build, number=number: (in_turn(number), None)) for number in LOADERS},
 }
+
+
+def chosen_goals(only):
+    goals = json.loads((HERE / "client_goals.json").read_text())
+    return [goal for goal in goals if not only or goal["measure"] in only.split(",")]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--output", default=str(HERE.parent / "results/client.json"))
+    parser.add_argument("--only", default="", help="measures of client_goals.json, by commas; nothing is written then")
     options = parser.parse_args()
     os.environ["SLUICE_FEEDER_BINARY"] = str(pathlib.Path(options.build, "worker-image/sluice-feeder").resolve())
     os.environ.update(SLUICE_STEP_ASIDE="off", SLUICE_THREADS=str(CHILDREN))
     shared_connection(Settings.from_environment())
     rows = []
-    for goal in json.loads((HERE / "client_goals.json").read_text()):
+    for goal in chosen_goals(options.only):
         began = time.monotonic()
-        value, peer = MEASURES[goal["measure"]]()
+        value, peer = MEASURES[goal["measure"]](options.build)
         row = {"name": goal["name"], "value": round(value, 3), "goal": goal["at_most"], "peer": None if peer is None else round(peer, 3)}
         rows.append({**row, "verdict": "ok" if value <= goal["at_most"] else "falls short"})
         torch_has = "" if peer is None else f"torch {peer:.3f}"
@@ -277,7 +352,8 @@ def main():
         "load_average": os.getloadavg()[0],
         "rows": rows,
     }
-    pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
+    if not options.only:
+        pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
     return 0 if all(row["verdict"] == "ok" for row in rows) else 1
 
 

@@ -29,8 +29,8 @@ import tempfile
 import time
 
 import torch
+from loader_costs import loader_seconds_per_1000
 from PIL import Image
-from process_trees import tree_cpu_seconds
 from remote_batches import remote_seconds_per_1000
 from training_data import RECIPES, OwnDataset, TextLines, photographs, pngs_of, shards_of, training_recipe
 
@@ -41,15 +41,8 @@ BATCH = 64
 WORKERS = 2
 
 
-def loader_seconds_per_1000(loader_class, dataset, workers=WORKERS):
-    loader = loader_class(dataset, batch_size=BATCH, num_workers=workers, persistent_workers=workers > 0)
-    for _ in loader:  # an epoch to start the workers and warm their caches
-        pass
-    before = tree_cpu_seconds()
-    for _ in loader:
-        pass
-    used = tree_cpu_seconds() - before
-    return used * 1000 / len(dataset)
+def costs(loader_class, dataset, workers=WORKERS):
+    return loader_seconds_per_1000(loader_class, dataset, workers, BATCH)
 
 
 def native_seconds_per_1000(build, files):
@@ -115,22 +108,22 @@ def measure(options, folder, directory):
     for number in range(options.repetitions):
         figures = native_seconds_per_1000(options.build, files)
         figures |= transcoded_seconds_per_1000(options.build, files)
-        figures["loader"] = loader_seconds_per_1000(sluice.torch.DataLoader, dataset)
-        figures["shards"] = loader_seconds_per_1000(sluice.torch.DataLoader, shards)
-        figures["torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, dataset)
-        figures["png"] = loader_seconds_per_1000(sluice.torch.DataLoader, pngs)
-        figures["png_torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, pngs)
+        figures["loader"] = costs(sluice.torch.DataLoader, dataset)
+        figures["shards"] = costs(sluice.torch.DataLoader, shards)
+        figures["torch"] = costs(torch.utils.data.DataLoader, dataset)
+        figures["png"] = costs(sluice.torch.DataLoader, pngs)
+        figures["png_torch"] = costs(torch.utils.data.DataLoader, pngs)
         for name, switch in [("own", "on"), ("own_eager", "off")]:
-            figures[name] = with_setting("SLUICE_LAZY_IMAGES", switch, lambda: loader_seconds_per_1000(sluice.torch.DataLoader, own))
+            figures[name] = with_setting("SLUICE_LAZY_IMAGES", switch, lambda: costs(sluice.torch.DataLoader, own))
         for name, data in [("own", own), ("own_png", OwnDataset(png_files))]:
-            figures[f"{name}_torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, data)
-        figures["own_png"] = loader_seconds_per_1000(sluice.torch.DataLoader, OwnDataset(png_files))
+            figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, data)
+        figures["own_png"] = costs(sluice.torch.DataLoader, OwnDataset(png_files))
         for name, recipe in RECIPES.items():
             augmented, _ = photographs(folder, options.images, recipe())
-            figures[name] = loader_seconds_per_1000(sluice.torch.DataLoader, augmented)
-            figures[f"{name}_torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, augmented)
-        figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: loader_seconds_per_1000(sluice.torch.DataLoader, lines))
-        figures["text_torch"] = loader_seconds_per_1000(torch.utils.data.DataLoader, lines, workers=0)
+            figures[name] = costs(sluice.torch.DataLoader, augmented)
+            figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, augmented)
+        figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: costs(sluice.torch.DataLoader, lines))
+        figures["text_torch"] = costs(torch.utils.data.DataLoader, lines, workers=0)
         figures["remote"] = remote_seconds_per_1000(options.build, dataset, BATCH, figures["loader"])
         repetitions.append(figures)
         print(f"repetition {number}: " + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()), file=sys.stderr)

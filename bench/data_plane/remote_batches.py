@@ -54,9 +54,10 @@ def wait_for_remote_batches(loader, metrics_address):
     raise RuntimeError(f"no batch came from the worker within {_START_SECONDS} s")
 
 
-def remote_seconds_per_1000(build, dataset, batch_size, local_seconds_per_1000):
-    """CPU-seconds for 1,000 samples of a worker with one thread on this machine, without TLS. The feeder beside it makes batches, too, and they
-    cost `local_seconds_per_1000`: the remainder is what the others cost."""
+@contextlib.contextmanager
+def worker_and_feeder(build):
+    """A worker with one thread on this machine, without TLS, and the feeder beside it, which this process's loaders meanwhile use. Yields the
+    worker and the feeder's address for metrics."""
     programs = pathlib.Path(build, "worker-image").resolve()
     python_path = pathlib.Path(sluice.torch.__file__).resolve().parent.parent
     worker_address, metrics_address = free_address(), free_address()
@@ -64,19 +65,26 @@ def remote_seconds_per_1000(build, dataset, batch_size, local_seconds_per_1000):
         endpoint = f"{folder}/feeder.sock"
         worker = [programs / "sluice-worker", "--listen", worker_address, "--insecure", "--threads", "1", "--python-path", python_path]
         feeder = [programs / "sluice-feeder", "--socket", endpoint, "--threads", "1", "--workers", worker_address, "--insecure"]
-        with program(worker), program([*feeder, "--metrics-address", metrics_address, "--python-path", python_path]):
+        with program(worker) as process, program([*feeder, "--metrics-address", metrics_address, "--python-path", python_path]):
             os.environ["SLUICE_FEEDER_SOCKET"] = endpoint
             try:
-                loader = sluice.torch.DataLoader(dataset, batch_size=batch_size, num_workers=2)
-                wait_for_remote_batches(loader, metrics_address)
-                before, cpu_before = batches_by_placement(metrics_address), tree_cpu_seconds()
-                for _ in range(_EPOCHS):
-                    for _ in loader:
-                        pass
-                used, after = tree_cpu_seconds() - cpu_before, batches_by_placement(metrics_address)
+                yield process, metrics_address
             finally:
                 del os.environ["SLUICE_FEEDER_SOCKET"]
                 disconnect_all()
+
+
+def remote_seconds_per_1000(build, dataset, batch_size, local_seconds_per_1000):
+    """CPU-seconds for 1,000 samples of a data worker. The feeder beside it makes batches, too, and they cost `local_seconds_per_1000`: the
+    remainder is what the others cost."""
+    with worker_and_feeder(build) as (_, metrics_address):
+        loader = sluice.torch.DataLoader(dataset, batch_size=batch_size, num_workers=2)
+        wait_for_remote_batches(loader, metrics_address)
+        before, cpu_before = batches_by_placement(metrics_address), tree_cpu_seconds()
+        for _ in range(_EPOCHS):
+            for _ in loader:
+                pass
+        used, after = tree_cpu_seconds() - cpu_before, batches_by_placement(metrics_address)
     made = {placement: after[placement] - before.get(placement, 0) for placement in after}
     remote_share = made["remote"] / sum(made.values())
     samples = _EPOCHS * len(dataset)

@@ -27,7 +27,7 @@ ContainerResources resources_of(const control::BundleResources& bundle) {
 std::string objection_in(const json& containers, const std::string& path, const ContainerBounds& bounds) {
   for (std::size_t index = 0; index < containers.size(); ++index) {
     const ContainerResources resources = read_resources(Container(containers[index]).resources());
-    const std::string objection = bounds.objection(resources, path + "[" + std::to_string(index) + "].resources");
+    const std::string objection = bounds.objection(resources, path + '[' + std::to_string(index) + "].resources");
     if (!objection.empty()) return objection;
   }
   return "";

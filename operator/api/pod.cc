@@ -161,6 +161,7 @@ bool Container::mounts(const std::string& volume) const {
                      [&](const json& mount) { return VolumeMount(mount).volume() == volume; });
 }
 
+const json& Container::resources() const { return field(*container_, "/resources"); }
 const json& Container::security_context() const { return field(*container_, "/securityContext"); }
 
 std::int64_t Container::request_millicores() const { return millicores_field(*container_, "/resources/requests/cpu"); }

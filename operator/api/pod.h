@@ -99,6 +99,7 @@ class Container {
   std::string name() const;
   const nlohmann::json& volume_mounts() const;  // an array
   bool mounts(const std::string& volume) const;
+  const nlohmann::json& resources() const;         // null where there are none
   const nlohmann::json& security_context() const;  // null where there is none
   std::int64_t request_millicores() const;
   std::int64_t request_memory_bytes() const;

@@ -1,0 +1,14 @@
+"""What a loader costs: CPU time of the whole process tree in the middle of a training."""
+
+from process_trees import tree_cpu_seconds
+
+
+def loader_seconds_per_1000(loader_class, dataset, workers, batch_size):
+    """CPU-seconds for 1,000 samples. Start and end of the workers are not counted."""
+    loader = loader_class(dataset, batch_size=batch_size, num_workers=workers, persistent_workers=workers > 0)
+    for _ in loader:  # An epoch starts the workers and warms their caches.
+        pass
+    before = tree_cpu_seconds()
+    for _ in loader:
+        pass
+    return (tree_cpu_seconds() - before) * 1000 / len(dataset)
