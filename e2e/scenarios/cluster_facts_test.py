@@ -32,7 +32,7 @@ PLANNED = {
     "second": ([], "Cpu", "No node has room for more than 0 workers"),
     "frugal": (["facts-open"], "Quota", "Quota facts-quoted limits it to 1 worker"),
     "advised": ([], "Min", "Recommends 2 workers (has 0)"),
-    "gated": ([], "NoMetrics", "Holding 2 workers"),  # of the 3 of its minimum, as the gate holds them back
+    "gated": ([], None, "2 workers"),  # of the 3 of its minimum: limited by the gate at first, and then held
     "idle": ([], "NotRunning", "Not running"),
 }
 
@@ -171,6 +171,7 @@ SEEN = [
     ("JobPlan::id", lambda s: s.plan("careful"), lambda s: "careful"),
     ("JobPlan::workers", lambda s: s.plan("fleeting"), lambda s: s.pool("fleeting")["spec"]["replicas"]),
     ("JobPlan::workers", lambda s: s.plan("advised"), lambda s: 0),
+    ("JobPlan::workers", lambda s: s.plan("gated"), lambda s: 2),
     ("JobPlan::recommended", lambda s: s.plan("advised"), lambda s: s.training_job("advised")["status"]["workers"]["recommended"]),
     ("JobPlan::new_worker_nodes", lambda s: s.plan("careful"), lambda s: ["facts-good", "facts-good"]),
     ("JobPlan::reason", lambda s: s.plan("frugal"), lambda s: "Quota"),
