@@ -99,10 +99,18 @@ def used_by_quota(seen):
     return seen.bed.cluster.get(f"/api/v1/namespaces/{facts.QUOTED}/resourcequotas/facts")["status"]["used"]["requests.cpu"]
 
 
+LEFT_FREE_PERCENT = 5  # scheduler.freeCpuPercent, by default
+
+
+def usable_millicores(cpu):
+    """A node of four cores or more keeps a share of its CPU free."""
+    return millicores(cpu) * (100 - LEFT_FREE_PERCENT) // 100 if millicores(cpu) >= 4000 else millicores(cpu)
+
+
 def capacity(seen):
-    """Of the nodes that a job's workers may go to, what is not requested by others."""
+    """Of the nodes that a job's workers may go to, what is neither requested by others nor left free."""
     open_nodes = [node for node in facts.NODES if not node.cordoned and not node.taints and node.pool != "linked"]
-    free = sum(millicores(node.cpu) for node in open_nodes) - 700
+    free = sum(usable_millicores(node.cpu) for node in open_nodes) - 700
     node = seen.node(own_node(seen))
     feeders = sum(cpu["requestMillicores"] for job in seen.page["jobs"] for cpu in job["local"] if cpu["node"] == node["name"])
     return free + node["allocatableMillicores"] - node["requestedByOthersMillicores"] - feeders

@@ -41,7 +41,6 @@ def grown(bed):
     start_without_pod_limit(bed)
     bed.wait_for("metrics", lambda: condition(bed.job(), "MetricsAvailable"))
     yield bed
-    bed.kubectl("delete", "trainingjob", "second", "-n", JOBS_NAMESPACE, "--ignore-not-found")
     delete_jobs(bed.cluster)
     set_resizing(bed.cluster, False)
 
@@ -64,9 +63,15 @@ def test_the_feeder_grows_in_place_and_needs_no_data_worker(grown):
     assert all(state["restartCount"] == 0 for state in pod["status"]["initContainerStatuses"])
 
 
-def test_another_trainer_has_the_cores_back(grown):
+@pytest.fixture
+def start_second_trainer(grown):
+    yield lambda: grown.cluster.apply(json.dumps(SECOND_TRAINER))
+    grown.kubectl("delete", "trainingjob", "second", "-n", JOBS_NAMESPACE)
+
+
+def test_another_trainer_has_the_cores_back(grown, start_second_trainer):
     before = feeder_millicores(grown)
-    grown.cluster.apply(json.dumps(SECOND_TRAINER))
+    start_second_trainer()
     grown.wait_for("the second trainer", lambda: condition(grown.job("second"), "Ready"))
     assert feeder_millicores(grown) < before
 

@@ -35,7 +35,8 @@ TEST_CASE("the operator's plan is the scheduler's") {
   leader->parts().decisions.decide_once({});
   const auto after = leader->parts().board.last_round();
 
-  PrometheusModel prometheus(run.server(), run.clock(), *workload(name).value());
+  Random random(1);  // draws nothing, as no fault is set
+  PrometheusModel prometheus(run.server(), run.clock(), random, *workload(name).value());
   const prom::Client client(std::shared_ptr<http::Transport>(std::shared_ptr<void>(), &prometheus));
   const observe::PrometheusSource source(
       [&](const std::string& query, std::stop_token stop) { return client.query(query, stop); }, model_metrics());
