@@ -36,7 +36,8 @@ class OperationMetrics final : public prometheus::Collectable {
     MetricFamily depth = gauge_family("sluice_operator_queue_depth", "Objects that wait for their controller.");
     for (const auto& [controller, waiting] : now.queue_depths)
       add(depth, {{"controller", controller}}, static_cast<double>(waiting));
-    MetricFamily age = gauge_family("sluice_operator_watch_age_seconds", "Since the API server told something of a kind.");
+    MetricFamily age =
+        gauge_family("sluice_operator_watch_age_seconds", "Since the API server told something of a kind.");
     for (const auto& [resource, seconds] : now.watch_ages) add(age, {{"resource", resource}}, seconds);
     MetricFamily build = gauge_family("sluice_operator_build_info", "1; the version of this operator.");
     add(build, {{"version", SLUICE_VERSION}}, 1);
