@@ -68,7 +68,7 @@ class CountingTransport final : public http::Transport {
  public:
   Result<http::Response> send(const http::Request&, std::chrono::milliseconds, std::stop_token) override {
     ++requests;
-    return http::Response{200, {}, "{}"};
+    return http::Response{200, {}, R"({"kind": "Pod"})"};
   }
   Result<http::Response> stream(const http::Request&, http::ByteSink&, std::chrono::milliseconds,
                                 std::stop_token) override {

@@ -37,7 +37,7 @@ TEST_CASE_METHOD(Fixture, "each verb is the request it names") {
   for (std::size_t i = 0; i < std::size(cases); ++i) {
     const Action action{cases[i].verb, kServices, {"ns", "s"}, Json::object(), "m"};
     INFO(action.to_string());
-    server->answer(200, "{}");
+    server->answer(200, R"({"kind": "Service"})");
     CHECK(perform(client, action).ok());
     CHECK(server->requests().at(i).method == cases[i].method);
     CHECK(server->requests().at(i).target == cases[i].target);
@@ -48,11 +48,11 @@ TEST_CASE_METHOD(Fixture, "each verb is the request it names") {
 
 TEST_CASE_METHOD(Fixture, "a uid is a precondition wherever the API has one") {
   for (const Verb verb : {Verb::kApply, Verb::kApplyStatus, Verb::kMergePatch}) {
-    server->answer(200, "{}");
+    server->answer(200, R"({"kind": "Pod"})");
     CHECK(perform(client, {verb, kPods, {"ns", "p"}, Json::object(), "m", "u1"}).ok());
     CHECK(Json::parse(server->requests().back().body)["metadata"]["uid"] == "u1");
   }
-  server->answer(200, "{}");
+  server->answer(200, R"({"kind": "Pod"})");
   CHECK(perform(client, {Verb::kDelete, kPods, {"ns", "p"}, {}, "", "u1"}).ok());
   CHECK(Json::parse(server->requests().back().body)["preconditions"]["uid"] == "u1");
 }
@@ -69,15 +69,15 @@ TEST_CASE_METHOD(Fixture, "a version is a precondition of every patch") {
 }
 
 TEST_CASE_METHOD(Fixture, "a patch may name a subresource") {
-  server->answer(200, "{}");
-  const Action action{Verb::kMergePatch, kDataWorkerPools, {"ns", "p"}, Json::object(), "m", "", "scale"};
+  server->answer(200, R"({"kind": "DataWorkerPool"})");
+  const Action action{Verb::kMergePatch, kDataWorkerPools, {"ns", "p"}, Json::object(), "m", "", "status"};
   CHECK(perform(client, action).ok());
-  CHECK_THAT(server->requests().back().target, Catch::Contains("/dataworkerpools/p/scale?"));
-  CHECK(action.to_string() == "patch DataWorkerPool ns/p/scale");
+  CHECK_THAT(server->requests().back().target, Catch::Contains("/dataworkerpools/p/status?"));
+  CHECK(action.to_string() == "patch DataWorkerPool ns/p/status");
 }
 
 TEST_CASE_METHOD(Fixture, "an apply may name a subresource") {
-  server->answer(200, "{}");
+  server->answer(200, R"({"kind": "Pod"})");
   Action action{Verb::kApply, kPods, {"ns", "p"}, Json::object(), "m", "u1"};
   action.subresource = "resize";
   CHECK(perform(client, action).ok());
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Fixture, "a deletion says what becomes of what the object owns"
   for (const auto& [propagation, name] :
        {std::pair{Propagation::kBackground, "Background"}, std::pair{Propagation::kForeground, "Foreground"}}) {
     action.propagation = propagation;
-    server->answer(200, "{}");
+    server->answer(200, R"({"kind": "Job"})");
     CHECK(perform(client, action).ok());
     CHECK(Json::parse(server->requests().back().body)["propagationPolicy"] == name);
   }

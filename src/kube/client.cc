@@ -36,11 +36,14 @@ std::string describe(std::string_view verb, const Resource& resource, const Obje
   return text;
 }
 
+std::string text_at(const Json& object, const char* member) {
+  const auto text = object.find(member);
+  return text != object.end() && text->is_string() ? text->get<std::string>() : std::string();
+}
+
 std::string text_at(const Json& object, const char* outer, const char* inner) {
   const auto found = object.find(outer);
-  if (found == object.end() || !found->is_object()) return {};
-  const auto text = found->find(inner);
-  return text != found->end() && text->is_string() ? text->get<std::string>() : std::string();
+  return found != object.end() && found->is_object() ? text_at(*found, inner) : std::string();
 }
 
 const char* name_of(Propagation propagation) {
@@ -76,6 +79,14 @@ Result<Json> Client::exchange(http::Request request, std::string_view what, std:
   if (!parsed || !parsed->is_object())
     return Error(ErrorCode::kDataLoss, std::string(what) + ": the answer is no JSON object");
   return std::move(*parsed);
+}
+
+Result<Json> Client::exchange_object(http::Request request, std::string_view what, std::string_view kind,
+                                     std::stop_token stop) const {
+  SLUICE_TRY(Json answer, exchange(std::move(request), what, std::move(stop)));
+  if (text_at(answer, "kind") != kind)
+    return Error(ErrorCode::kDataLoss, std::string(what) + ": the answer is no " + std::string(kind));
+  return answer;
 }
 
 Result<std::string> Client::exchange_text(http::Request request, std::string_view what, std::stop_token stop) const {
@@ -128,7 +139,8 @@ Result<ObjectList> Client::list(const Resource& resource, const ListOptions& opt
 }
 
 Result<Json> Client::get(const Resource& resource, const ObjectKey& key, std::stop_token stop) const {
-  return exchange({"GET", object_path(resource, key)}, describe("get", resource, key), std::move(stop));
+  return exchange_object({"GET", object_path(resource, key)}, describe("get", resource, key), resource.kind,
+                         std::move(stop));
 }
 
 Result<bool> Client::serves(const Resource& resource, std::string_view subresource, std::stop_token stop) const {
@@ -212,7 +224,7 @@ Result<Json> Client::create(const Resource& resource, std::string_view namespace
   request.headers["Content-Type"] = "application/json";
   request.body = text_of(body);
   request.may_repeat = body.contains("/metadata/name"_json_pointer);
-  return exchange(std::move(request), describe("create", resource, key), std::move(stop));
+  return exchange_object(std::move(request), describe("create", resource, key), resource.kind, std::move(stop));
 }
 
 Result<Json> Client::apply(const Resource& resource, const ObjectKey& key, const Json& object,
@@ -227,7 +239,8 @@ Result<Json> Client::apply(const Resource& resource, const ObjectKey& key, const
   http::Request request{"PATCH", object_path(resource, key, subresource) + query.text()};
   request.headers["Content-Type"] = "application/apply-patch+yaml";  // JSON is YAML
   request.body = text_of(body);
-  return exchange(std::move(request), describe("apply", resource, key, subresource), std::move(stop));
+  return exchange_object(std::move(request), describe("apply", resource, key, subresource), resource.kind,
+                         std::move(stop));
 }
 
 Result<Json> Client::merge_patch(const Resource& resource, const ObjectKey& key, const Json& patch,
@@ -237,7 +250,8 @@ Result<Json> Client::merge_patch(const Resource& resource, const ObjectKey& key,
                         object_path(resource, key, subresource) + Query().add("fieldManager", field_manager).text()};
   request.headers["Content-Type"] = "application/merge-patch+json";
   request.body = text_of(patch);
-  return exchange(std::move(request), describe("patch", resource, key, subresource), std::move(stop));
+  return exchange_object(std::move(request), describe("patch", resource, key, subresource), resource.kind,
+                         std::move(stop));
 }
 
 Result<void> Client::remove(const Resource& resource, const ObjectKey& key, const RemoveOptions& options,
@@ -249,8 +263,12 @@ Result<void> Client::remove(const Resource& resource, const ObjectKey& key, cons
   http::Request request{"DELETE", object_path(resource, key)};
   request.headers["Content-Type"] = "application/json";
   request.body = text_of(body);
-  const Result<Json> answer = exchange(std::move(request), describe("delete", resource, key), std::move(stop));
-  return answer.ok() ? Result<void>() : answer.error();
+  const std::string what = describe("delete", resource, key);
+  SLUICE_TRY(const Json answer, exchange(std::move(request), what, std::move(stop)));
+  // The object with its deletion time, or, if it has gone at once, a Status.
+  const std::string kind = text_at(answer, "kind");
+  if (kind == resource.kind || (kind == "Status" && text_at(answer, "status") == "Success")) return {};
+  return Error(ErrorCode::kDataLoss, what + ": the answer is no " + std::string(resource.kind));
 }
 
 http::Request Client::watch_request(const Resource& resource, const WatchOptions& options) const {

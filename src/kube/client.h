@@ -166,6 +166,9 @@ class Client {
   Result<std::string> exchange_text(http::Request request, std::string_view what, std::stop_token stop) const;
   Result<Json> exchange(http::Request request, std::string_view what, std::stop_token stop,
                         MemberPath left_out = {}) const;
+  // An answer of another kind is an error (kDataLoss): a proxy's page with status 200 must not count as done.
+  Result<Json> exchange_object(http::Request request, std::string_view what, std::string_view kind,
+                               std::stop_token stop) const;
 
   std::shared_ptr<http::Transport> transport_;
   std::shared_ptr<http::Transport> retrying_;  // around transport_, for unary requests

@@ -105,7 +105,9 @@ TEST_CASE_METHOD(Fixture, "a token of a service account is requested for one aud
 }
 
 TEST_CASE_METHOD(Fixture, "a token that is reviewed is good for the audience alone") {
-  server->answer(201, R"({"status": {"authenticated": true, "audiences": ["plan"], "user": {"username": "u"}}})");
+  server->answer(
+      201,
+      R"({"kind": "TokenReview", "status": {"authenticated": true, "audiences": ["plan"], "user": {"username": "u"}}})");
   CHECK(*client.review_token("abc", "plan") == "u");
   CHECK(asked(0).method == "POST");
   CHECK_THAT(asked(0).target, Catch::StartsWith("/apis/authentication.k8s.io/v1/tokenreviews?"));
@@ -115,7 +117,9 @@ TEST_CASE_METHOD(Fixture, "a token that is reviewed is good for the audience alo
         R"({"status": {"authenticated": true, "user": {"username": "u"}}})",
         R"({"status": {"authenticated": true, "audiences": ["api"], "user": {"username": "u"}}})"}) {
     INFO(answer);
-    server->answer(201, answer);
+    Json review = Json::parse(answer);
+    review["kind"] = "TokenReview";
+    server->answer(201, review.dump());
     CHECK(client.review_token("abc", "plan").error().code() == ErrorCode::kUnauthenticated);
   }
   server->answer(403, status(403, "Forbidden", "no").dump());
@@ -144,8 +148,8 @@ TEST_CASE_METHOD(Fixture, "create sends the object and tells a taken name from a
 }
 
 TEST_CASE_METHOD(Fixture, "apply forces our fields, of the object or of its status") {
-  server->answer(200, "{}");
-  server->answer(200, "{}");
+  server->answer(200, R"({"kind": "DataWorkerPool"})");
+  server->answer(200, R"({"kind": "DataWorkerPool"})");
   const Json intent{{"spec", {{"replicas", 2}}}};
   REQUIRE(client.apply(kDataWorkerPools, {"ns", "p"}, intent, "sluice-scheduler").ok());
   REQUIRE(client.apply(kDataWorkerPools, {"ns", "p"}, {{"status", 1}}, "sluice-operator", "status").ok());
@@ -162,14 +166,14 @@ TEST_CASE_METHOD(Fixture, "apply forces our fields, of the object or of its stat
 }
 
 TEST_CASE_METHOD(Fixture, "merge patch") {
-  server->answer(200, "{}");
-  REQUIRE(client.merge_patch(kDataWorkerPools, {"ns", "p"}, {{"spec", {{"replicas", 3}}}}, "me", "scale").ok());
-  CHECK(asked(0).target == "/apis/sluice.dev/v1alpha1/namespaces/ns/dataworkerpools/p/scale?fieldManager=me");
+  server->answer(200, R"({"kind": "DataWorkerPool"})");
+  REQUIRE(client.merge_patch(kDataWorkerPools, {"ns", "p"}, {{"spec", {{"replicas", 3}}}}, "me", "status").ok());
+  CHECK(asked(0).target == "/apis/sluice.dev/v1alpha1/namespaces/ns/dataworkerpools/p/status?fieldManager=me");
   CHECK(asked(0).headers.at("Content-Type") == "application/merge-patch+json");
 }
 
 TEST_CASE_METHOD(Fixture, "remove carries its preconditions") {
-  server->answer(200, "{}");
+  server->answer(200, pod("a", 1).dump());
   RemoveOptions options;
   options.uid = "u";
   options.resource_version = "5";
@@ -183,7 +187,7 @@ TEST_CASE_METHOD(Fixture, "remove carries its preconditions") {
                         {"gracePeriodSeconds", 0},
                         {"preconditions", {{"uid", "u"}, {"resourceVersion", "5"}}}});
 
-  server->answer(200, "{}");
+  server->answer(200, R"({"kind": "Status", "status": "Success"})");
   REQUIRE(client.remove(kPods, {"ns", "a"}).ok());
   CHECK(sent(1) == Json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}});
 }
@@ -191,7 +195,7 @@ TEST_CASE_METHOD(Fixture, "remove carries its preconditions") {
 TEST_CASE_METHOD(Fixture, "a server that says when to come back is asked again then, and only so often") {
   SECTION("the wait is the server's") {
     server->answer(429, status(429, "TooManyRequests").dump(), {{"Retry-After", "3"}});
-    server->answer(200, "{}");
+    server->answer(200, pod("a", 1).dump());
     Result<Json> result = unavailable("not yet");
     std::thread caller([&] { result = client.get(kPods, {"ns", "a"}); });
     clock.wait_for_sleepers(1);
@@ -233,6 +237,20 @@ TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data, lost conne
   server->answer(unavailable("connection refused"));
   const auto refused = client.get(kPods, {"ns", "a"});
   CHECK(refused.error() == Error(ErrorCode::kUnavailable, "get Pod ns/a: connection refused"));
+}
+
+TEST_CASE_METHOD(Fixture, "a page of a proxy with status 200 does not count as done") {
+  const Json object{{"metadata", {{"name", "a"}}}};
+  for (const char* page :
+       {"<html>", "[]", "null", R"({"status": 7, "data": []})", R"({"kind": "Status", "code": "503"})"}) {
+    INFO(page);
+    for (int i = 0; i < 5; ++i) server->answer(200, page);
+    CHECK(client.get(kPods, {"ns", "a"}).error().code() == ErrorCode::kDataLoss);
+    CHECK(client.create(kPods, "ns", object, "me").error().code() == ErrorCode::kDataLoss);
+    CHECK(client.apply(kPods, {"ns", "a"}, object, "me").error().code() == ErrorCode::kDataLoss);
+    CHECK(client.merge_patch(kPods, {"ns", "a"}, object, "me").error().code() == ErrorCode::kDataLoss);
+    CHECK(client.remove(kPods, {"ns", "a"}).error().code() == ErrorCode::kDataLoss);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "a watch hands over its events and ends as the server ends it") {

@@ -20,7 +20,9 @@ struct Fixture {
   Client client{server, clock};
 
   Fixture() {
-    server->respond_with([](const http::Request&) { return ScriptedTransport::Answer(http::Response{200, {}, "{}"}); });
+    server->respond_with([](const http::Request&) {
+      return ScriptedTransport::Answer(http::Response{200, {}, R"({"kind": "Event"})"});
+    });
   }
   static EventRecorderOptions options(std::size_t capacity = 1000) {
     EventRecorderOptions options;
@@ -103,7 +105,7 @@ TEST_CASE_METHOD(Fixture, "another object, reason or type, or a long silence, is
 TEST_CASE_METHOD(Fixture, "a failed first write is tried anew with the next event of its kind") {
   int posts = 0;
   server->respond_with([&](const http::Request&) {
-    return ScriptedTransport::Answer(http::Response{posts++ == 0 ? 403 : 200, {}, "{}"});
+    return ScriptedTransport::Answer(http::Response{posts++ == 0 ? 403 : 200, {}, R"({"kind": "Event"})"});
   });
   EventRecorder recorder(client, clock, options());
   recorder.start();
@@ -128,7 +130,7 @@ TEST_CASE_METHOD(Fixture, "a full queue drops and never blocks") {
   std::atomic<bool> release = false;
   server->respond_with([&](const http::Request&) {
     while (!release) std::this_thread::yield();
-    return ScriptedTransport::Answer(http::Response{200, {}, "{}"});
+    return ScriptedTransport::Answer(http::Response{200, {}, R"({"kind": "Event"})"});
   });
   EventRecorder recorder(client, clock, options(2));
   recorder.start();

@@ -57,7 +57,7 @@ class LeaseServer {
   }
   static Answer reply(int status, const Json& body) { return http::Response{status, {}, body.dump()}; }
   void store(const Json& change) {
-    if (lease_.is_null()) lease_ = Json::object();
+    if (lease_.is_null()) lease_ = {{"kind", "Lease"}};
     lease_.merge_patch(change);
     lease_["metadata"]["resourceVersion"] = std::to_string(++version_);
   }

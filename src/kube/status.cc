@@ -10,7 +10,8 @@
 namespace sluice::kube {
 namespace {
 
-constexpr std::size_t kMaxQuotedBytes = 512;  // of an answer that is no Status
+constexpr std::size_t kMaxQuotedBytes = 512;                     // of an answer that is no Status
+constexpr std::string_view kUnknownPath = "404 page not found";  // the API server of a kind that is not installed
 
 std::string text_at(const Json& object, const char* field) {
   const auto found = object.find(field);
@@ -73,6 +74,10 @@ std::string message_of(int http_status, const Json& status) {
   return message;
 }
 
+// Of an object that is absent, taken or changed only the API server may tell. A page of a proxy on the way with such a
+// status must not: after a deletion that it answers with 404, the pod would still run beside its replacement.
+bool speaks_of_objects(int http_status) { return http_status == 404 || http_status == 409 || http_status == 410; }
+
 }  // namespace
 
 Error error_of_status(std::string_view what, const Json& status) {
@@ -83,12 +88,15 @@ Error error_of_status(std::string_view what, const Json& status) {
 
 Error error_of_response(std::string_view what, int http_status, std::string_view body) {
   const std::optional<Json> parsed = parse_json(body);
-  if (parsed && parsed->is_object())
-    return {code_of(http_status, *parsed), std::string(what) + ": " + message_of(http_status, *parsed)};
+  const bool is_object = parsed && parsed->is_object();
+  const Json status = is_object ? *parsed : Json::object();
+  const bool by_api_server = !text_at(status, "reason").empty() || body.starts_with(kUnknownPath);
+  const ErrorCode code =
+      speaks_of_objects(http_status) && !by_api_server ? ErrorCode::kUnavailable : code_of(http_status, status);
+  if (is_object) return {code, std::string(what) + ": " + message_of(http_status, status)};
   std::string quoted = cut_text(body, kMaxQuotedBytes);
   if (!quoted.empty()) quoted = " '" + quoted + "'";
-  return {code_of(http_status, Json::object()),
-          std::string(what) + ": HTTP status " + std::to_string(http_status) + quoted};
+  return {code, std::string(what) + ": HTTP status " + std::to_string(http_status) + quoted};
 }
 
 }  // namespace sluice::kube

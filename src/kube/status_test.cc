@@ -73,8 +73,29 @@ TEST_CASE("answers that are no Status are quoted, in part") {
   CHECK(error_of_response("x", 503, "no healthy upstream").message() == "x: HTTP status 503 'no healthy upstream'");
   CHECK(error_of_response("x", 500, "").message() == "x: HTTP status 500");
   CHECK(error_of_response("x", 500, std::string(100000, 'a')).message().size() < 1000);
-  CHECK(error_of_response("x", 404, "[1]").code() == ErrorCode::kNotFound);
   CHECK(error_of_status("x", Json{{"details", {{"causes", {1, "a"}}}}}).code() == ErrorCode::kInternal);
+}
+
+TEST_CASE("only the API server tells that an object is absent, taken or changed") {
+  struct Case {
+    int status;
+    std::string body;
+    ErrorCode code;
+  };
+  const Case cases[] = {
+      {404, status_json(404, "NotFound", "pods \"a\" not found"), ErrorCode::kNotFound},
+      {404, "404 page not found\n", ErrorCode::kNotFound},  // of a kind that is not installed
+      {404, "<html>404 Not Found</html>", ErrorCode::kUnavailable},
+      {404, "", ErrorCode::kUnavailable},
+      {404, "[1]", ErrorCode::kUnavailable},
+      {404, R"({"kind": "Status", "message": "a route is missing"})", ErrorCode::kUnavailable},
+      {409, "<html>", ErrorCode::kUnavailable},
+      {410, "gone", ErrorCode::kUnavailable},
+  };
+  for (const Case& c : cases) {
+    INFO(c.status << " " << c.body);
+    CHECK(error_of_response("delete Pod a/b", c.status, c.body).code() == c.code);
+  }
 }
 
 }  // namespace
