@@ -100,7 +100,8 @@ ServiceDraft workers_service(const TrainingJob& training_job) {
 
 std::optional<kube::Action> network_policy_action(const TrainingJobWorld& world, bool wanted) {
   if (!wanted) {
-    if (!world.network_policy) return std::nullopt;
+    // Whether there are workers, the Job tells. It may just not be seen yet.
+    if (!world.network_policy || !world.job) return std::nullopt;
     kube::Action action{kube::Verb::kDelete, kNetworkPolicies, kube::key_of(*world.network_policy), json(), ""};
     action.uid = Object(*world.network_policy).uid();
     return action;

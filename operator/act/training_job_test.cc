@@ -278,6 +278,20 @@ TEST_CASE("mode Off from the start is a plain Job and nothing else") {
   CHECK(step(cluster)->empty());
 }
 
+TEST_CASE("mode Off leaves a running job's NetworkPolicy, also while its Job is not seen") {
+  FakeCluster cluster = cluster_with(training_job());
+  settle(cluster);
+  cluster.at(kube::kTrainingJobs, "vision")["spec"]["mode"] = "Off";
+  for (const bool job_is_seen : {true, false}) {
+    INFO("the Job is seen: " << job_is_seen);
+    TrainingJobWorld world = see(cluster);
+    if (!job_is_seen) world.job = nullptr;
+    const auto actions = step(world);
+    REQUIRE(actions.ok());
+    CHECK_THAT(names(*actions), !Catch::VectorContains(std::string("delete NetworkPolicy default/vision-workers")));
+  }
+}
+
 TEST_CASE("a job that is being deleted is left to the garbage collector") {
   json job = training_job();
   job["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
