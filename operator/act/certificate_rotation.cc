@@ -19,7 +19,7 @@ std::chrono::system_clock::time_point rotates_at(const TlsEntries& entries) {
   const auto present = validity_of(entries.certificate);
   if (!present.ok()) return std::chrono::system_clock::time_point::min();
   if (const auto next = validity_of(entries.next_certificate); next.ok())  // once it is trusted everywhere
-    return std::min(next->from + kBackdated + kPropagation, present->until);
+    return std::min(next->from + kBackdated + kPropagation, present->until - kWrongClock);
   return present->until - (present->until - present->from) / kRenewedAtLifeLeft;
 }
 

@@ -5,7 +5,7 @@
 //
 //   1  a third of the life is left: the next authority is trusted beside the present one; both ends still show the
 //      present certificate. The next one waits in the Secret.
-//   2  kPropagation later: both ends show the next certificate. The authority before is trusted until it ends.
+//   2  kPropagation later, or kWrongClock before the present certificate ends: both ends show the next certificate. The authority before is trusted until it ends.
 //
 // At any time, a program with the files before a step and a program with those after it trust each other.
 #pragma once
@@ -21,6 +21,8 @@ namespace sluice::act {
 inline constexpr int kRenewedAtLifeLeft = 3;
 // A kubelet looks at its Secrets about once a minute.
 inline constexpr std::chrono::hours kPropagation{1};
+// The present certificate is not shown to its very end: the operator's clock may be behind those of the pods.
+inline constexpr std::chrono::minutes kWrongClock{15};
 
 using api::TlsEntries;
 

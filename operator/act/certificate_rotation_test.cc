@@ -91,6 +91,13 @@ TEST_CASE("after the end of the present certificates, which no operator renewed,
   CHECK(trusts(third.authorities, third.certificate, late));
 }
 
+TEST_CASE("the next certificates do not wait for the very end of the present ones: a clock may be behind") {
+  const Time end = kMade + 90 * kDay;
+  const TlsEntries second = step(made_at(kMade), end - minutes(20));
+  CHECK(same(step(second, end - minutes(16)), second));
+  CHECK(step(second, end - minutes(15)).certificate == second.next_certificate);
+}
+
 TEST_CASE("damaged entries are made anew") {
   const TlsEntries good = made_at(kMade);
   SECTION("the present certificate: all of them") {
