@@ -15,9 +15,9 @@ namespace {
 
 constexpr auto kQuiet = seconds(35);          // without a change: two decisions
 constexpr auto kLongestPause = seconds(300);  // of the operator, before it tries again (act/data_worker_pool.cc)
-// Time to settle after the last fault: the longest pause, and twice a training or a slow start. Then the longest pause
-// once more, to see that nothing but looking again goes on.
-constexpr auto kPatience = 2 * kLongestPause + seconds(200);
+// Time to settle after the last fault: the longest pause twice, as a Secret may change in two steps, and a training or
+// a slow start twice. Then the longest pause once more, to see that nothing but looking again goes on.
+constexpr auto kPatience = 3 * kLongestPause + seconds(200);
 constexpr auto kAfterTimeline = seconds(20);
 constexpr std::size_t kMaxTrace = 200000;
 

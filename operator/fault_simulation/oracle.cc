@@ -4,6 +4,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/data_worker_pool.h"
 #include "operator/api/feeder_view.h"
+#include "operator/api/fingerprint.h"
 #include "operator/api/labels.h"
 #include "operator/api/network_policy.h"
 #include "operator/api/pod.h"
@@ -62,6 +63,12 @@ bool is_of_finished_job(kube::fake::ApiServer& server, const Json& child) {
   const Object object(child);
   const auto job = server.get(kube::kTrainingJobs, {object.name_space(), object.label(api::kJobLabel)});
   return job && TrainingJob(*job).succeeded();
+}
+
+// Made from the template that its pool has now.
+bool is_current(kube::fake::ApiServer& server, const Pod& worker) {
+  const auto pool = server.get(kube::kDataWorkerPools, {worker.name_space(), worker.job()});
+  return pool && worker.template_hash() == api::fingerprint(DataWorkerPool(*pool).pod_template());
 }
 
 }  // namespace
@@ -236,6 +243,8 @@ Json final_state(kube::fake::ApiServer& server) {
   for (const auto& [key, object] : server.all(kube::kDataWorkerPools)) {
     const DataWorkerPool pool(*object);
     Json kept = without_history(*object);
+    // The CPU of workers that Sluice sizes is what their nodes had free when the first of them was made.
+    for (Json& resources : kept["spec"]["workerResources"]) resources.erase("cpu");
     kept["status"] = {{"replicas", member(pool.status(), "replicas")},
                       {"ready", pool.ready_replicas()},
                       {"current", observed_generation(pool) == pool.generation()},
@@ -254,8 +263,9 @@ Json final_state(kube::fake::ApiServer& server) {
   }
   for (const auto& [key, object] : server.all(kube::kPods)) {
     const Pod pod(*object);
+    const std::string version = !pod.is_worker() ? "" : is_current(server, pod) ? "current " : "outdated ";
     const std::string what =
-        "pods of " + pod.job() + ": " + pod.label(api::kComponentLabel) + " " + pod.template_hash() + " " + pod.phase();
+        "pods of " + pod.job() + ": " + version + pod.label(api::kComponentLabel) + " " + pod.phase();
     state[what] = state.value(what, 0) + 1;
   }
   return state;
