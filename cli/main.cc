@@ -156,17 +156,25 @@ Result<std::string> plan_token(const kube::Client& client, const std::string& na
   return client.request_token(kube::key_of(readers.items.front()), kPlanAudience);
 }
 
+// A pod that is being replaced still has its name, but nothing listens in it any more.
+bool may_serve(const json& pod) {
+  return !pod.at("metadata").contains("deletionTimestamp") && pod.value("/status/phase"_json_pointer, "") == "Running";
+}
+
 // Only the replica that leads has a plan; the others say so.
 Result<json> ask_operators(const kube::Client& client, const std::string& name_space, const std::string& target) {
   SLUICE_TRY(const std::string token, plan_token(client, name_space));
   SLUICE_TRY(const auto pods, client.list(kube::kPods, {.namespace_ = name_space, .label_selector = kOperators}));
-  Error last = not_found("no operator runs in namespace " + name_space);
+  std::string refusals;
   for (const json& pod : pods.items) {
+    if (!may_serve(pod)) continue;
     auto page = client.get_from_pod(kube::key_of(pod), plan_port(pod), target, {{http::kTokenHeader, token}});
     if (page.ok() || page.error().code() != ErrorCode::kUnavailable) return page;
-    last = page.error();
+    refusals += (refusals.empty() ? "" : "; ") + page.error().message();
   }
-  return last;
+  if (!refusals.empty()) return unavailable("no operator has a plan at the moment, try again: " + refusals);
+  return not_found("no operator runs in namespace " + name_space + " (" + std::to_string(pods.items.size()) +
+                   " of its pods start or end)");
 }
 
 Result<void> plan(const kube::Client& client, const Flags& flags) {
