@@ -13,11 +13,12 @@ from watch import condition, log_events
 EPOCHS = 2
 
 # Every figure of the quota makes the API server refuse pods with a container that does not say it. The LimitRange says it
-# for containers whose owner did not.
+# for containers whose owner did not. Its least values are more than what the copying container asks for by itself.
 COUNTED = {"requests.cpu": "8", "limits.cpu": "16", "requests.memory": "16Gi", "limits.memory": "32Gi", "pods": "30"}
 QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}, "spec": {"hard": COUNTED}}
-DEFAULTS = {"type": "Container", "defaultRequest": {"cpu": "50m", "memory": "64Mi"}, "default": {"cpu": "400m", "memory": "2Gi"}}
-LIMIT_RANGE = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "team"}, "spec": {"limits": [DEFAULTS]}}
+LEAST = {"cpu": "60m", "memory": "96Mi"}
+BOUNDS = {"type": "Container", "min": LEAST, "defaultRequest": LEAST, "default": {"cpu": "400m", "memory": "2Gi"}}
+LIMIT_RANGE = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "team"}, "spec": {"limits": [BOUNDS]}}
 
 
 def start(bed, arguments, min_workers, max_workers=8):
