@@ -99,6 +99,8 @@ TEST_CASE("a real API server: every verb and its errors", "[cluster]") {
   const ObjectKey key = cluster->key("settings");
 
   CHECK(code_of(client.get(kConfigMaps, key)) == ErrorCode::kNotFound);
+  constexpr Resource kNotInstalled{"absent.example", "v1", "things", "Thing"};
+  CHECK(code_of(client.get(kNotInstalled, key)) == ErrorCode::kNotFound);
   const auto applied = client.apply(kConfigMaps, key, {{"data", {{"a", "1"}, {"b", "2"}}}}, kManager);
   REQUIRE(applied.ok());
   const std::string uid = (*applied)["metadata"]["uid"];
