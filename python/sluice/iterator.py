@@ -341,7 +341,7 @@ class FeederIterator(_BaseDataLoaderIter):
         if self._payback is None or self._payback.pays:
             return
         left = 0
-        with contextlib.suppress(TypeError):
+        with contextlib.suppress(Exception):  # Of the user's `__len__`: the loop has not asked for it.
             left = len(self._index_sampler) - self._progress.handed_over
         self._scales.weigh(self._payback, self._stream.account.totals(), max(0, left), self._stream.has_warm_feeder, can_fork())
 

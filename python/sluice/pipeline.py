@@ -191,5 +191,5 @@ def _describe(python: PythonPipeline, previous: Description | None) -> tuple[Des
         raise
     except ImportError as error:
         raise NotSendable(f"pickling needs the package cloudpickle ({error})") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # torch's workers are forked: nothing is pickled for them.
         raise NotSendable(f"the dataset, its transforms or collate_fn cannot be pickled ({type(error).__name__}: {error})") from None

@@ -324,7 +324,7 @@ def _load(pipeline: Pipeline) -> None:
             pipeline.computation()
     except NotSendable:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TorchInstead(f"the dataset, its transforms or collate_fn cannot be unpickled ({type(error).__name__}: {error})") from None
 
 
