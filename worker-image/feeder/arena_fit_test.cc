@@ -1,6 +1,13 @@
 #include "worker-image/feeder/arena_fit.h"
 
+#include <mutex>
+#include <vector>
+
+#include "src/base/logging.h"
 #include "src/base/testing/catch.h"
+#include "worker-image/testing/local_feeder.h"
+#include "worker-image/testing/picture_folder.h"
+#include "worker-image/testing/test_client.h"
 
 namespace sluice::feeder {
 namespace {
@@ -62,6 +69,38 @@ TEST_CASE("a loop that waits at the smallest window is told once") {
   ArenaFit few_executors;  // and so a window of two
   few_executors.told_of({.credits = 0, .prefetch_batches = 2, .arena_bytes = 512 * kMiB, .batch_bytes = kMiB});
   CHECK(few_executors.told_of_wait(0.5, 0.5).empty());
+}
+
+TEST_CASE("the log says that batches do not fit in the arena, and later that the loop waits for them, each once") {
+  const testing::PictureFolder pictures;
+  std::mutex mutex;
+  std::vector<std::string> told;
+  set_log_sink([&](std::string_view line) {
+    const std::lock_guard lock(mutex);
+    if (line.find("spec.feeder.arena") != std::string_view::npos) told.emplace_back(line);
+  });
+  {
+    testing::LocalFeeder feeder({.arena_bytes = 2 * 14 * 4096});  // two batches of four pictures
+    testing::TestClient client(feeder.socket());
+    client.open("native", pictures.specification());
+    client.run(6, 4, 24);
+    for (const int reported : {2, 4, 6}) {
+      client.send({{"type", "progress"},
+                   {"stream", 1},
+                   {"batches", reported},
+                   {"samples", 4 * reported},
+                   {"compute_seconds", 0.1 * reported},
+                   {"wait_seconds", 0.5 * reported},
+                   {"queue_depth", 0},
+                   {"queue_capacity", 2},
+                   {"epoch", 0}});
+    }
+    CHECK(feeder.wait_metric("sluice_trainer_batches_total", 6));
+  }
+  set_log_sink(nullptr);
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told.front(), Catch::Contains("so that 2 are made ahead, the minimum"));
+  CHECK_THAT(told.back(), Catch::Contains("the loop waits for batches, and its window is at the minimum of 2"));
 }
 
 }  // namespace

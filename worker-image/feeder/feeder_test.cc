@@ -4,10 +4,8 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <mutex>
 #include <thread>
 
-#include "src/base/logging.h"
 #include "src/base/testing/catch.h"
 #include "worker-image/testing/eventually.h"
 #include "worker-image/testing/local_feeder.h"
@@ -329,38 +327,6 @@ TEST_CASE("progress becomes counters of the rank, over streams and repeated repo
   CHECK(feeder.metric("sluice_trainer_step_seconds_total", "compute") == Approx(1.75));
   CHECK(feeder.metric("sluice_trainer_queue_capacity") == 5);
   CHECK(feeder.metric("sluice_trainer_remaining_samples", "3") == 980);
-}
-
-TEST_CASE("the log says that batches do not fit in the arena, and later that the loop waits for them, each once") {
-  const PictureFolder pictures;
-  std::mutex mutex;
-  std::vector<std::string> told;
-  set_log_sink([&](std::string_view line) {
-    const std::lock_guard lock(mutex);
-    if (line.find("spec.feeder.arena") != std::string_view::npos) told.emplace_back(line);
-  });
-  {
-    LocalFeeder feeder({.arena_bytes = 2 * 14 * 4096});  // two batches of four pictures
-    TestClient client(feeder.socket());
-    client.open("native", pictures.specification());
-    client.run(6, 4, 24);
-    for (const int reported : {2, 4, 6}) {
-      client.send({{"type", "progress"},
-                   {"stream", 1},
-                   {"batches", reported},
-                   {"samples", 4 * reported},
-                   {"compute_seconds", 0.1 * reported},
-                   {"wait_seconds", 0.5 * reported},
-                   {"queue_depth", 0},
-                   {"queue_capacity", 2},
-                   {"epoch", 0}});
-    }
-    CHECK(feeder.wait_metric("sluice_trainer_batches_total", 6));
-  }
-  set_log_sink(nullptr);
-  REQUIRE(told.size() == 2);
-  CHECK_THAT(told.front(), Catch::Contains("so that 2 are made ahead, the minimum"));
-  CHECK_THAT(told.back(), Catch::Contains("the loop waits for batches, and its window is at the minimum of 2"));
 }
 
 TEST_CASE("a changed CPU quota changes threads and window") {
