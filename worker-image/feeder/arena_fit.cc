@@ -6,7 +6,8 @@
 namespace sluice::feeder {
 namespace {
 
-constexpr std::string_view kSetting = "the arena is spec.feeder.arena in a TrainingJob, else SLUICE_ARENA_BYTES";
+constexpr std::string_view kSetting =
+    "the arena is spec.feeder.arena in a TrainingJob, else SLUICE_ARENA_BYTES for each rank";
 constexpr double kWaitShare = 0.03;  // of the loop's time; below it nobody gains from a deeper window
 
 std::string mebibytes(std::size_t bytes) {
@@ -20,7 +21,7 @@ std::string arena_exceeds_memory(std::size_t arena_bytes, std::optional<std::siz
   if (!limit_bytes || arena_bytes + kFeederOwnBytes <= *limit_bytes) return "";
   return "an arena of " + mebibytes(arena_bytes) + " does not fit in the memory limit of " + mebibytes(*limit_bytes) +
          ": the feeder is killed when batches fill it. Raise spec.feeder.resources.limits.memory or lower "
-         "spec.feeder.arena";
+         "spec.feeder.arena (SLUICE_ARENA_BYTES outside of a TrainingJob)";
 }
 
 std::string ArenaFit::told_of(const WindowInputs& inputs) {

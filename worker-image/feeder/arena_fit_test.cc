@@ -25,14 +25,15 @@ TEST_CASE("an arena that the memory limit cannot hold is told, with both setting
   CHECK(arena_exceeds_memory(512 * kMiB, 576 * kMiB).empty());
   CHECK(arena_exceeds_memory(512 * kMiB, 256 * kMiB) ==
         "an arena of 512 MiB does not fit in the memory limit of 256 MiB: the feeder is killed when batches fill it. "
-        "Raise spec.feeder.resources.limits.memory or lower spec.feeder.arena");
+        "Raise spec.feeder.resources.limits.memory or lower spec.feeder.arena (SLUICE_ARENA_BYTES "
+        "outside of a TrainingJob)");
 }
 
 TEST_CASE("batches that do not fit are told with what they take and where it is set") {
   CHECK(
       ArenaFit().told_of(images(512 * kMiB)) ==
       "the arena of 512 MiB is small: 16 batches of 147 MiB ahead of the loop take 2689 MiB, so that 2 are made ahead, "
-      "the minimum (the arena is spec.feeder.arena in a TrainingJob, else SLUICE_ARENA_BYTES)");
+      "the minimum (the arena is spec.feeder.arena in a TrainingJob, else SLUICE_ARENA_BYTES for each rank)");
   CHECK(ArenaFit().told_of(images(2048 * kMiB)).find("so that 12 are made ahead (") != std::string::npos);
   CHECK(ArenaFit().told_of(images(2048 * kMiB, 4)).find("ahead of each of 4 loops take") != std::string::npos);
   CHECK(ArenaFit().told_of(images(2689 * kMiB)).empty());
@@ -59,7 +60,7 @@ TEST_CASE("a loop that waits at the smallest window is told once") {
   CHECK(fit.told_of_wait(0.5, 0.5) ==
         "the loop waits for batches, and its window is at the minimum of 2 because they fill the arena: make the arena "
         "2689 MiB large, or lower batch_size (the arena is spec.feeder.arena in a TrainingJob, else "
-        "SLUICE_ARENA_BYTES)");
+        "SLUICE_ARENA_BYTES for each rank)");
   CHECK(fit.told_of_wait(0.5, 0.5).empty());
 
   ArenaFit deep;
