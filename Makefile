@@ -86,8 +86,12 @@ bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and who
 	@bench/data-plane.sh $(BUILD)
 
 .PHONY: bench-client
-bench-client: build ## the begin of an epoch, memory, CPU-seconds of Python data, the trainer's own time and loaders in turn, beside their goals; five minutes
+bench-client: build ## the begin of an epoch, memory, CPU-seconds of Python data, the trainer's own time, loaders in turn and data workers of any speed, beside their goals; seven minutes
 	@OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/client_bench.py $(BUILD)
+
+.PHONY: soak-client
+soak-client: build ## loaders made and dropped, data workers joining and leaving, at full rate: nothing held may grow (MINUTES=30)
+	@OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/client_soak.py $(BUILD) --minutes $(or $(MINUTES),30)
 
 .PHONY: bench-estimator
 bench-estimator: ## what the scheduler believes about jobs on a real cluster, against what was counted; ten minutes

@@ -25,6 +25,7 @@ import numpy
 import torch
 import torchvision.transforms as transforms
 from computing_data import local_beside_torch, remote_beside_torch
+from executor_mix import worst_mix
 from PIL import Image
 from remote_batches import worker_and_feeder
 from torch.utils.data import Dataset
@@ -318,6 +319,7 @@ MEASURES = {
     "trainer": lambda build: (trainer_microseconds_a_batch(sluice.torch.DataLoader, num_workers=2), None),
     "trainer_forks": lambda build: trainer_beside_forks(),
     "trainer_in_process": lambda build: trainer_in_process(),
+    "executor_mix": lambda build: (worst_mix(build), None),
     **{f"in_turn_{number}": (lambda build, number=number: (in_turn(number), None)) for number in LOADERS},
 }
 

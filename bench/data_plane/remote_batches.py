@@ -26,8 +26,8 @@ def free_address():
 
 
 @contextlib.contextmanager
-def program(command):
-    process = subprocess.Popen([str(argument) for argument in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def program(command, environment=None):
+    process = subprocess.Popen([str(argument) for argument in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     try:
         yield process
     finally:
@@ -54,24 +54,38 @@ def wait_for_remote_batches(loader, metrics_address):
     raise RuntimeError(f"no batch came from the worker within {_START_SECONDS} s")
 
 
-@contextlib.contextmanager
-def worker_and_feeder(build):
-    """A worker with one thread on this machine, without TLS, and the feeder beside it, which this process's loaders meanwhile use. Yields the
-    worker and the feeder's address for metrics."""
-    programs = pathlib.Path(build, "worker-image").resolve()
+def _program_of(build, name):
     python_path = pathlib.Path(sluice.torch.__file__).resolve().parent.parent
-    worker_address, metrics_address = free_address(), free_address()
+    return [pathlib.Path(build, "worker-image").resolve() / name, "--threads", "1", "--insecure", "--python-path", python_path]
+
+
+def worker_at(build, address, **environment):
+    """A worker with one thread on this machine, without TLS. `environment`: variables that it has beside this process's."""
+    command = [*_program_of(build, "sluice-worker"), "--listen", address, "--drain-seconds", "1", "--metrics-address", "none"]
+    return program(command, {**os.environ, **environment})
+
+
+@contextlib.contextmanager
+def feeder_for_workers(build, worker_address, metrics_address="none"):
+    """The feeder with one thread beside such a worker, which this process's loaders meanwhile use."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         endpoint = f"{folder}/feeder.sock"
-        worker = [programs / "sluice-worker", "--listen", worker_address, "--insecure", "--threads", "1", "--python-path", python_path]
-        feeder = [programs / "sluice-feeder", "--socket", endpoint, "--threads", "1", "--workers", worker_address, "--insecure"]
-        with program(worker) as process, program([*feeder, "--metrics-address", metrics_address, "--python-path", python_path]):
+        command = [*_program_of(build, "sluice-feeder"), "--socket", endpoint, "--workers", worker_address]
+        with program([*command, "--metrics-address", metrics_address]) as process:
             os.environ["SLUICE_FEEDER_SOCKET"] = endpoint
             try:
-                yield process, metrics_address
+                yield process
             finally:
                 del os.environ["SLUICE_FEEDER_SOCKET"]
                 disconnect_all()
+
+
+@contextlib.contextmanager
+def worker_and_feeder(build):
+    """Yields the worker and the feeder's address for metrics."""
+    worker_address, metrics_address = free_address(), free_address()
+    with worker_at(build, worker_address) as worker, feeder_for_workers(build, worker_address, metrics_address):
+        yield worker, metrics_address
 
 
 def remote_seconds_per_1000(build, dataset, batch_size, local_seconds_per_1000):

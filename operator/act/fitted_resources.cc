@@ -43,8 +43,10 @@ control::BundleResources fitted_bundle(const control::BundleResources& bundle, c
           millicores_text(fitted.limit_millicores), memory_text(fitted.limit_memory_bytes)};
 }
 
-json fitted_feeder(const json& resources, const ContainerBounds& bounds) {
-  if (resources != default_feeder_resources()) return resources;
+json fitted_feeder(const TrainingJob& training_job, const ContainerBounds& bounds) {
+  const auto arena_bytes = training_job.arena_bytes();
+  if (!has_default_feeder_resources(training_job) || !arena_bytes.ok()) return training_job.feeder_resources();
+  const json resources = default_feeder_resources(*arena_bytes);
   const ContainerResources written = read_resources(resources);
   return bounds.allow(bounds.filled_in(written)) ? resources : render(bounds.fitted(written));
 }
@@ -66,7 +68,7 @@ std::string objection_to_trainers(const TrainingJobWorld& world) {
                                        objection_in(pod.init_containers(), path + "initContainers", bounds)})
     if (!objection.empty()) return objection;
   if (training_job.mode() == "Off") return "";
-  const json feeder = fitted_feeder(training_job.feeder_resources(), bounds);
+  const json feeder = fitted_feeder(training_job, bounds);
   return bounds.objection(read_resources(feeder), "spec.feeder.resources");
 }
 

@@ -9,6 +9,7 @@
 
 #include "operator/act/training_job.h"
 #include "operator/api/container_bounds.h"
+#include "operator/api/training_job.h"
 #include "operator/config.h"
 
 namespace sluice::act {
@@ -16,8 +17,9 @@ namespace sluice::act {
 // The same where it is allowed. Else requests are raised rather than limits lowered: the copy shall not take long.
 control::BundleResources fitted_bundle(const control::BundleResources& bundle, const api::ContainerBounds& bounds);
 
-// `resources`: of spec.feeder. Another value than the schema's default is the user's.
-nlohmann::json fitted_feeder(const nlohmann::json& resources, const api::ContainerBounds& bounds);
+// The resources of the job's feeder. Another value than the schema's default is the user's; instead of that the feeder
+// gets memory for its arena, too.
+nlohmann::json fitted_feeder(const api::TrainingJob& training_job, const api::ContainerBounds& bounds);
 
 // Which value of the job the LimitRanges of its namespace refuse in its workers, and in its trainers; empty: none.
 std::string objection_to_workers(const TrainingJobWorld& world);

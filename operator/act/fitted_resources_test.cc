@@ -40,10 +40,11 @@ json container(const json& pod_spec, const char* list, std::string_view name) {
   return {};
 }
 
-// 250m and 256Mi are the schema's default.
-json job_with_feeder(const char* resources = R"({"requests": {"cpu": "250m", "memory": "256Mi"}})") {
+// 250m and 768Mi are the schema's default, 512Mi that of the arena.
+json job_with_feeder(const char* resources = R"({"requests": {"cpu": "250m", "memory": "768Mi"}})",
+                     const char* arena = "512Mi") {
   json job = training_job();
-  job["spec"]["feeder"]["resources"] = json::parse(resources);
+  job["spec"]["feeder"] = {{"resources", json::parse(resources)}, {"arena", arena}};
   return job;
 }
 
@@ -60,9 +61,22 @@ TEST_CASE("the containers that Sluice adds keep the bounds of a LimitRange, in t
   const json worker = body_of(tight, kube::kDataWorkerPools)["spec"]["template"]["spec"];
   CHECK(container(worker, "initContainers", api::kBundleContainer)["resources"] == bundle);
   // With the namespace's default limit of 4 cores, 250m would be a sixteenth.
-  CHECK(
-      container(trainer, "initContainers", api::kFeederContainer)["resources"] ==
-      json::parse(R"({"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}})"));
+  CHECK(container(trainer, "initContainers", api::kFeederContainer)["resources"] ==
+        json::parse(
+            R"({"requests": {"cpu": "250m", "memory": "768Mi"}, "limits": {"cpu": "500m", "memory": "1536Mi"}})"));
+}
+
+TEST_CASE("a feeder that nobody has sized gets memory for its arena") {
+  const char* const schema = R"({"requests": {"cpu": "250m", "memory": "768Mi"}})";
+  const auto memory = [](const json& job) {
+    const json trainer = body_of(world(job, "[]"), kube::kJobs)["spec"]["template"]["spec"];
+    return container(trainer, "initContainers", api::kFeederContainer)["resources"]["requests"].value("memory", "");
+  };
+  CHECK(memory(job_with_feeder(schema, "512Mi")) == "768Mi");
+  CHECK(memory(job_with_feeder(schema, "4Gi")) == "4352Mi");
+  CHECK(memory(job_with_feeder(schema, "64Mi")) == "320Mi");
+  CHECK(memory(job_with_feeder(R"({"requests": {"cpu": "250m", "memory": "1Gi"}})", "4Gi")) == "1Gi");
+  CHECK(memory(job_with_feeder(R"({"requests": {"cpu": "1"}})", "4Gi")).empty());
 }
 
 TEST_CASE("without a LimitRange in the way, nothing changes") {

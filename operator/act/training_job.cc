@@ -122,10 +122,10 @@ std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Con
 }
 
 Result<TrainerJobDraft> new_job(const TrainingJobWorld& world, const TrainingJobView& view, const Config& config) {
-  const json& feeder = TrainingJob(*world.training_job).feeder_resources();
+  const TrainingJob written(*world.training_job);
   const json object =
-      feeder.is_object()
-          ? with_feeder_resources(*world.training_job, fitted_feeder(feeder, ContainerBounds(world.limit_ranges)))
+      written.feeder_resources().is_object()
+          ? with_feeder_resources(*world.training_job, fitted_feeder(written, ContainerBounds(world.limit_ranges)))
           : *world.training_job;
   const TrainingJob training_job(object);
   const bool with_feeder = view.mode != Mode::kOff;

@@ -10,6 +10,7 @@
 #include "operator/api/labels.h"
 #include "operator/api/pod.h"
 #include "operator/api/pod_template.h"
+#include "operator/api/quantity_text.h"
 #include "operator/api/trainer_data.h"
 #include "operator/api/trainer_template.h"
 #include "operator/api/worker_template.h"
@@ -178,9 +179,14 @@ Result<TrainingJobView> view_training_job(const json& object) {
   return view;
 }
 
-const json& default_feeder_resources() {
-  static const json resources = {{"requests", {{"cpu", "250m"}, {"memory", "256Mi"}}}};
-  return resources;
+json default_feeder_resources(std::int64_t arena_bytes) {
+  constexpr std::int64_t kOwnBytes = std::int64_t{256} << 20;  // of the feeder and of the Python processes it starts
+  return {{"requests", {{"cpu", "250m"}, {"memory", memory_text(arena_bytes + kOwnBytes)}}}};
+}
+
+bool has_default_feeder_resources(const TrainingJob& training_job) {
+  static const json by_schema = default_feeder_resources(*kube::parse_bytes(kDefaultArena));
+  return training_job.feeder_resources() == by_schema;
 }
 
 json with_feeder_resources(json training_job, json resources) {

@@ -105,8 +105,10 @@ struct TrainingJobView {
 // Errors: InvalidArgument naming the object and the field (an object written before its schema was tightened).
 Result<TrainingJobView> view_training_job(const nlohmann::json& object);
 
-// The schema's, for a TrainingJob that does not say what its feeder gets.
-const nlohmann::json& default_feeder_resources();
+// Of the feeder of a TrainingJob that does not say what it gets: memory for an arena of that size, and for itself.
+nlohmann::json default_feeder_resources(std::int64_t arena_bytes);
+// Whether its feeder's resources are those of the schema, which has them for an arena of the default size.
+bool has_default_feeder_resources(const TrainingJob& training_job);
 
 // The TrainingJob with other resources of its feeder.
 nlohmann::json with_feeder_resources(nlohmann::json training_job, nlohmann::json resources);

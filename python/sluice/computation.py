@@ -6,11 +6,10 @@ keeps state, virtual workers make the batches: then it depends on those that cam
 from __future__ import annotations
 
 import contextlib
-import operator
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from torch.utils.data._utils import worker as torch_worker
 
 from sluice.collation import collate
 from sluice.generators import untouched_generators
+from sluice.keys import restored
 from sluice.laps import COLLATE, DATASET, Laps
 from sluice.process_end import exit_is_an_error
 from sluice.reading_ahead import read_ahead
@@ -50,8 +50,6 @@ class BatchRequest:
     def of(drawn: Any, seq: int, base_seed: int, epoch: int, position: int, num_workers: int, batched: bool) -> BatchRequest:
         """For what a sampler has yielded: a batch's keys, or a single key unless `batched`."""
         keys = list(drawn) if batched else [drawn]
-        with contextlib.suppress(TypeError):
-            keys = [operator.index(key) for key in keys]
         return BatchRequest(seq, base_seed, epoch, position, keys, seq % num_workers, num_workers)
 
 
@@ -59,7 +57,7 @@ class BatchRequest:
 class PythonPipeline:
     """What the Python executor needs. `collate_fn` None stands for torch's default. `sticky`: its batches are made by virtual
     workers; only those call `worker_init_fn`. `iterable`: these are streams (sluice.iterable), for which alone `drop_last` counts.
-    `on_error`: of a sample, as the loader has it; not for streams."""
+    `on_error`: of a sample, as the loader has it; not for streams. `key_type`: of the keys that travel to it as plain integers."""
 
     dataset: Any
     collate_fn: Any
@@ -69,6 +67,7 @@ class PythonPipeline:
     iterable: bool = False
     drop_last: bool = False
     on_error: str = RAISE
+    key_type: type = int
 
 
 class Computation:
@@ -91,6 +90,10 @@ class Computation:
     def dataset(self) -> Any:
         """The copy of the data set that batches are made from; of a sticky pipeline, that of its first virtual worker."""
         return self._pipeline.dataset
+
+    def arrived(self, request: BatchRequest) -> BatchRequest:
+        """The request with the sampler's own keys. `request`: as it has travelled, with plain integers."""
+        return replace(request, indices=restored(request.indices, self._pipeline.key_type))
 
     @property
     def is_sticky(self) -> bool:

@@ -128,7 +128,7 @@ class Executor:
         try:
             computation = self._computations[pipeline]
             watch = BlockedTime()
-            made = computation.compute(_request(message), history, stacks=True)
+            made = computation.compute(computation.arrived(_request(message)), history, stacks=True)
             if isinstance(made, Reduced) and not computation.is_sticky:  # Otherwise no data worker makes it, and only this process can.
                 made.require_something()
             blocked_seconds = watch.seconds()

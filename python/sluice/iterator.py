@@ -7,7 +7,6 @@ by torch's multi-process iterator.
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import weakref
 from collections import deque
@@ -17,7 +16,7 @@ import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from sluice import costs, remaining
+from sluice import costs, keys, remaining
 from sluice.answer import Answer
 from sluice.checkpoint import Progress, drawing
 from sluice.computation import BatchRequest, untouched_process
@@ -27,8 +26,8 @@ from sluice.forks import Forked, Forks, can_fork
 from sluice.generators import StateError, capture_generators, untouched_generators
 from sluice.history import History
 from sluice.iterable import Streams
-from sluice.notices import log, say_once
-from sluice.pace import batches_decided
+from sluice.notices import log
+from sluice.pace import batches_decided, batches_left
 from sluice.payback import Payback, Scales
 from sluice.pipeline import Pipeline
 from sluice.prediction import Moment
@@ -108,6 +107,7 @@ class FeederIterator(_BaseDataLoaderIter):
     def _begin_stream(self, loader: Any, epoch: int, before: Moment | None) -> Stream:
         """The stream of this pass: what was made ahead, if this is the pass that was expected then. `before`: the moment before it
         drew anything; None if it was resumed."""
+        self._follow_keys(loader)
         stream = Stream(self._connection, self._pipeline, self._base_seed, self._pass_number, epoch, self._prefetch_batches, self._batch_size,
                         history=self._history)
         foresight = loader._sluice_foresight
@@ -119,6 +119,13 @@ class FeederIterator(_BaseDataLoaderIter):
         for _ in expected.asked:
             self._unasked.popleft()
         return expected.stream
+
+    def _follow_keys(self, loader: Any) -> None:
+        """The data set gets keys of the type that the sampler yields. torch's workers, too, have drawn by now."""
+        first = next(iter(self._outstanding.values()), None) or self._draw()
+        if first is not None and not self._pipeline.is_iterable:
+            self._pipeline = self._pipeline.with_keys_like(first.indices)
+            loader._sluice_key_type = self._pipeline.key_type
 
     def _draw_base_seed(self, loader: Any, resume: Progress | None, first: bool) -> None:
         """torch's constructor draws the base seed; the later passes of a persistent iterator keep it. So the drawing must
@@ -160,11 +167,8 @@ class FeederIterator(_BaseDataLoaderIter):
                 while (batch := self._next_data()) is NOTHING_LEFT:
                     pass
             self._num_yielded += 1
-        except StopIteration:
-            account.stop()
-            raise
-        except BaseException:
-            account.compute()
+        except BaseException as error:
+            account.stop() if isinstance(error, StopIteration) else account.compute()
             raise
         account.compute()
         return batch
@@ -257,8 +261,7 @@ class FeederIterator(_BaseDataLoaderIter):
         reraise(*failure, request.worker_id)
 
     def _fill(self) -> None:
-        """Draws what torch would have drawn by now, and what is decided already up to the feeder's window; asks for batches up
-        to that window."""
+        """Draws what torch would have drawn by now, and what is decided up to the feeder's window; asks for batches up to that."""
         window = self._stream.limit_batches
         self._draw_at_once(window)
         if self._serves_here():
@@ -284,8 +287,7 @@ class FeederIterator(_BaseDataLoaderIter):
             foresight.ask(loader, self._stream, room_batches, self._decided_batches)
 
     def _draw_at_once(self, window: int) -> dict[int, BatchRequest]:
-        """Draws what torch would have drawn by now, and up to the window what is decided already. Returns what the loop has not
-        got."""
+        """Draws what torch would have drawn by now, and up to the window what is decided. Returns what the loop has not got."""
         while not self._exhausted and self._may_draw(window):
             self._draw()
         return self._outstanding
@@ -340,10 +342,8 @@ class FeederIterator(_BaseDataLoaderIter):
         """Notes what the last batch has cost the loop, if this process or a fork of it has made it."""
         if self._payback is None or self._payback.pays:
             return
-        left = 0
-        with contextlib.suppress(TypeError):
-            left = len(self._index_sampler) - self._progress.handed_over
-        self._scales.weigh(self._payback, self._stream.account.totals(), max(0, left), self._stream.has_warm_feeder, can_fork())
+        left = batches_left(self._index_sampler, self._progress.handed_over)
+        self._scales.weigh(self._payback, self._stream.account.totals(), left, self._stream.has_warm_feeder, can_fork())
 
     def _may_draw(self, window: int) -> bool:
         due = self._next_seq < self._prefetch_batches + self._progress.handed_over
@@ -376,8 +376,7 @@ class FeederIterator(_BaseDataLoaderIter):
         """Whether a feeder can be asked."""
         if self._stream.pipeline.takes(request.indices):
             return self._history is None or self._history.is_complete
-        if not all(type(key) is int for key in request.indices):
-            say_once(logging.WARNING, f"the sampler yields {type(request.indices[0]).__name__} keys, which only this process can look up")
+        keys.say_what_cannot_travel(request.indices, self._stream.pipeline.key_type)
         return False
 
     def _close(self) -> None:

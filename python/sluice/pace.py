@@ -30,3 +30,11 @@ def batches_decided(loader: Any) -> float:
     if sampler.replacement or sampler.num_samples != len(sampler.data_source):
         return 0
     return len(batches) - 1  # The end of a permutation draws the next one.
+
+
+def batches_left(batches: Any, taken: int) -> int:
+    """Of an epoch of which the loop has had so many; 0 if unknown."""
+    try:
+        return max(0, len(batches) - taken)
+    except Exception:  # Of the user's `__len__`, which the loop has not asked for.
+        return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch.utils.data import IterableDataset
@@ -13,6 +13,7 @@ from torch.utils.data._utils.collate import default_collate, default_convert
 from sluice.computation import Computation, ForkComputation, PythonPipeline
 from sluice.failures import NotNative, NotSendable
 from sluice.framing import MOST_KEYS
+from sluice.keys import INTEGERS, key_type, plain
 from sluice.lowering import NativePipeline, lower
 from sluice.settings import RAISE, SKIP
 from sluice.shipment import Description, Shipment, describe_pipeline
@@ -91,14 +92,16 @@ class Pipeline:
         return self.description if self.native is None else self._natively_sent(self.native)
 
     def takes(self, keys: list) -> bool:
-        """Whether a feeder can be asked for these. Only the dataset itself can judge keys that are no integers, and those that the native form
-        does not know (negative or too large). More than a frame may hold this process looks up as well."""
+        """Whether a feeder can be asked for these. Only the dataset itself can judge keys that are no integers, those of another type
+        than most, and those that the native form does not know (negative or too large). More than a frame may hold this process looks up as well."""
         if not keys:
             return True
-        if set(map(type, keys)) != {int} or len(keys) > MOST_KEYS:
+        kind = key_type(keys)
+        if kind is None or len(keys) > MOST_KEYS or not (self.native is not None or kind is self._python.key_type):
             return False
-        least, end = (0, self.native.samples) if self.native is not None else (-(2**63), 2**63)
-        return least <= min(keys) and max(keys) < end
+        numbers = plain(keys)
+        least, end = (0, self.native.samples) if self.native is not None else INTEGERS
+        return least <= min(numbers) and max(numbers) < end
 
     def is_like(self, other: Pipeline) -> bool:
         """Whether executors would make the same of every request. Raises NotSendable."""
@@ -111,6 +114,20 @@ class Pipeline:
     def without_native(self, reason: str) -> Pipeline:
         """The same pipeline for the Python executor."""
         return Pipeline(self._python, None, reason, self.num_workers, self.description)
+
+    def with_keys_like(self, keys: list) -> Pipeline:
+        """The pipeline for a sampler that yields keys of the type of these. It is this one if nothing has to be known of them."""
+        kind = key_type(keys) or self._python.key_type
+        if kind is self._python.key_type:
+            return self
+        changed = Pipeline(replace(self._python, key_type=kind), self.native, self.reason, self.num_workers, self.description, self._sent)
+        changed._computation = self._computation  # In this process keys are what they are.
+        return changed
+
+    @property
+    def key_type(self) -> type:
+        """Of the keys that the data set gets from its executors."""
+        return self._python.key_type
 
     def registration(self, prefetch_batches: int, batch_size: int) -> tuple[dict, Shipment]:
         """The `pipeline` frame without its id, and what travels with it. Raises NotSendable."""
@@ -163,6 +180,7 @@ def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None
         iterable=iterable,
         drop_last=loader.drop_last,
         on_error=RAISE if iterable else on_error,
+        key_type=getattr(loader, "_sluice_key_type", int),
     )
     if why_sticky:
         return Pipeline(python, None, why_sticky, loader.num_workers, previous)
@@ -191,5 +209,5 @@ def _describe(python: PythonPipeline, previous: Description | None) -> tuple[Des
         raise
     except ImportError as error:
         raise NotSendable(f"pickling needs the package cloudpickle ({error})") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # torch's workers are forked: nothing is pickled for them.
         raise NotSendable(f"the dataset, its transforms or collate_fn cannot be pickled ({type(error).__name__}: {error})") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from numbers import Integral
 from typing import Any
 
 from torch.utils.data import Subset
@@ -14,7 +15,7 @@ def read_ahead(dataset: Any, keys: list) -> None:
     if shards is None:
         return
     while type(dataset) is Subset:
-        if not all(isinstance(key, int) and -len(dataset.indices) <= key < len(dataset.indices) for key in keys):
+        if not all(isinstance(key, Integral) and -len(dataset.indices) <= key < len(dataset.indices) for key in keys):
             return
         dataset, keys = dataset.dataset, [dataset.indices[key] for key in keys]
     if isinstance(dataset, shards.TarShards):

@@ -19,6 +19,7 @@ from sluice.answer import Answer
 from sluice.computation import BatchRequest
 from sluice.failures import NOT_LOADED, NotSendable
 from sluice.history import History
+from sluice.keys import plain
 from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
 from sluice.pipeline import Pipeline
@@ -299,7 +300,7 @@ class Stream:
 
     def _send(self, request: BatchRequest) -> None:
         """With the first request for a virtual worker goes what it has made before: in another session, or before a resume."""
-        message = {"type": "request", "stream": self._number, "seq": request.seq, "position": request.position, "indices": request.indices}
+        message = {"type": "request", "stream": self._number, "seq": request.seq, "position": request.position, "indices": plain(request.indices)}
         history = b""
         if self._history is not None and request.worker_id not in self._informed:
             self._informed.add(request.worker_id)

@@ -66,6 +66,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     _sluice_foresight: Foresight | None = None
     _sluice_payback: Payback | None = None
     _sluice_skipped: SkippedSamples | None = None
+    _sluice_key_type: type = int  # Of the keys that the sampler has yielded last.
     _sluice_left = ""  # Why torch makes the batches of the last iterator, which has no account of them.
     _sluice_measured: Measured | None = None
     on_error: str | None = None
@@ -324,7 +325,7 @@ def _load(pipeline: Pipeline) -> None:
             pipeline.computation()
     except NotSendable:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TorchInstead(f"the dataset, its transforms or collate_fn cannot be unpickled ({type(error).__name__}: {error})") from None
 
 

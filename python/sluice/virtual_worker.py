@@ -17,6 +17,7 @@ from sluice.collation import Collation
 from sluice.generators import ProcessGenerators
 from sluice.history import batches_of
 from sluice.iterable import Reader, StreamEnd
+from sluice.keys import restored
 from sluice.laps import Laps
 from sluice.reading_ahead import read_ahead
 from sluice.settings import SKIP
@@ -67,7 +68,7 @@ class VirtualWorker:
         before = request.seq // request.num_workers
         if self._pipeline.iterable:
             return [request.indices] * (before - self._made_batches)
-        return batches_of(history)[self._made_batches : before]
+        return [restored(keys, self._pipeline.key_type) for keys in batches_of(history)[self._made_batches : before]]
 
     def _next(self, keys: list) -> Any:
         self._made_batches += 1

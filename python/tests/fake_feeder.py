@@ -248,7 +248,7 @@ class _Server:
             if "virtual_workers" not in stream:
                 computation.renew(stream["state"])
             wanted = BatchRequest(request["seq"], position=request["position"], indices=request["indices"], **seeds, **worker)
-            batch = computation.compute(wanted, made)
+            batch = computation.compute(computation.arrived(wanted), made)
             tensors, structure = pack(batch)
         except Exception as error:
             fields, blob = describe(error)

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "src/executor/batch.h"
+#include "worker-image/feeder/arena_fit.h"
 #include "worker-image/feeder/socket_server.h"
 
 namespace sluice::feeder {
@@ -38,6 +39,7 @@ struct ClientSession {
   std::size_t batch_bytes_hint = 0;                     // the client's word, until one was seen
   std::size_t prefetch_batches = 0;
   std::size_t window = 0;  // as told last
+  ArenaFit arena_fit;
 };
 
 }  // namespace sluice::feeder

@@ -250,6 +250,11 @@ Result<void> Feeder::handle(ClientSession& client, const transport::ProgressMess
     return invalid_argument("progress.stream: " + number(message.stream) + " is not open");
   metrics_.count_progress(client.rank, stream->second.progress, message);
   note_pace(client, stream->second, message);
+  const transport::ProgressMessage& before = stream->second.progress;
+  if (const std::string line = client.arena_fit.told_of_wait(message.wait_seconds - before.wait_seconds,
+                                                             message.compute_seconds - before.compute_seconds);
+      !line.empty())
+    log_warning("feeder", line, {{"client", client.connection->id()}, {"rank", client.rank}});
   stream->second.progress = message;
   return {};
 }

@@ -140,13 +140,16 @@ void Feeder::send_windows() {
   const std::size_t clients = greeted_clients();
   for (auto& [id, client] : clients_) {
     if (!client.greeted) continue;
-    const std::size_t window = window_batches({
+    const WindowInputs inputs{
         .credits = dispatch_.credits(),
         .clients = clients,
         .prefetch_batches = client.prefetch_batches,
         .arena_bytes = options_.local.arena->bytes(),
         .batch_bytes = client.batch_bytes > 0 ? client.batch_bytes : client.batch_bytes_hint,
-    });
+    };
+    if (const std::string line = client.arena_fit.told_of(inputs); !line.empty())
+      log_info("feeder", line, {{"client", id}, {"rank", client.rank}});
+    const std::size_t window = window_batches(inputs);
     if (std::exchange(client.window, window) != window) client.connection->send(transport::window_json(window));
   }
 }

@@ -11,6 +11,7 @@
 
 #include "src/base/logging.h"
 #include "src/executor/cgroup.h"
+#include "worker-image/feeder/arena_fit.h"
 #include "worker-image/feeder/end_without_clients.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/feeder/remote_pool.h"
@@ -144,6 +145,8 @@ Result<void> run(const Settings& settings, int signals) {
             {"probes_port", pages.probes_port()},
             {"threads", program::threads_now(settings.fixed_threads)},
             {"arena_bytes", arena->bytes()}});
+  if (const std::string line = arena_exceeds_memory(arena->bytes(), executor::memory_limit_bytes()); !line.empty())
+    log_warning("feeder", line);
   wait_for_end(signals, parent, clientless ? &*clientless : nullptr, [&] {
     feeder.tick(program::threads_now(settings.fixed_threads));
     remote.tick();

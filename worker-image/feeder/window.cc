@@ -8,6 +8,12 @@ std::size_t keep_bytes(std::size_t arena_bytes, std::size_t largest_batch_bytes)
   return std::min(arena_bytes, std::max(largest_batch_bytes, arena_bytes / 8));
 }
 
+std::size_t arena_bytes_wanted(const WindowInputs& inputs) {
+  const std::size_t batches = std::clamp(inputs.prefetch_batches, kWindowMin, kWindowMax);
+  const std::size_t lent = batches * std::max<std::size_t>(1, inputs.clients) * inputs.batch_bytes;
+  return lent + std::max(inputs.batch_bytes, lent / 7 + 1);  // An eighth of the whole is a seventh of the rest.
+}
+
 std::size_t window_batches(const WindowInputs& inputs) {
   // Half as many again as can be in the making: batches that are finished out of order wait, and no executor idles.
   const std::size_t wanted = std::max(inputs.credits + inputs.credits / 2 + 2, inputs.prefetch_batches);

@@ -22,6 +22,10 @@ inline constexpr std::size_t kWindowMax = 1024;
 
 std::size_t window_batches(const WindowInputs& inputs);
 
+// The smallest arena in which each client can have as many batches ahead as it would like, and at least kWindowMin.
+// REQUIRES: inputs.batch_bytes > 0.
+std::size_t arena_bytes_wanted(const WindowInputs& inputs);
+
 // Memory that must stay free of lent slots, so that the next batch always finds room: a batch, or an eighth of the
 // arena.
 std::size_t keep_bytes(std::size_t arena_bytes, std::size_t largest_batch_bytes);

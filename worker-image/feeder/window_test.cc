@@ -30,6 +30,29 @@ TEST_CASE("the window covers the executors and fits in the arena") {
   }
 }
 
+TEST_CASE("the arena that is wanted is the smallest that holds what clients would like") {
+  struct Case {
+    const char* name;
+    WindowInputs inputs;
+    std::size_t want_window;
+  };
+  const Case cases[] = {
+      {"sixteen ahead", {100, 1, 16, 0, 150 * kMiB}, 16},
+      {"few large ones: a whole batch stays free", {100, 1, 3, 0, 150 * kMiB}, 3},
+      {"four ranks", {100, 4, 16, 0, 1000}, 16},
+      {"no wish", {100, 1, 0, 0, 1000}, kWindowMin},
+      {"more than any window", {5000, 1, 5000, 0, 10}, kWindowMax},
+  };
+  for (Case test : cases) {
+    INFO(test.name);
+    test.inputs.arena_bytes = arena_bytes_wanted(test.inputs);
+    CHECK(window_batches(test.inputs) >= test.want_window);
+    test.inputs.arena_bytes -= test.inputs.arena_bytes / 50 + 1;
+    const std::size_t lendable = test.inputs.arena_bytes - keep_bytes(test.inputs.arena_bytes, test.inputs.batch_bytes);
+    CHECK(lendable / test.inputs.clients / test.inputs.batch_bytes < test.want_window);
+  }
+}
+
 TEST_CASE("room for the next batch is kept free of lent slots") {
   CHECK(keep_bytes(512 * kMiB, 1 * kMiB) == 64 * kMiB);
   CHECK(keep_bytes(512 * kMiB, 150 * kMiB) == 150 * kMiB);

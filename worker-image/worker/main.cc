@@ -10,6 +10,7 @@
 #include "worker-image/program/program.h"
 #include "worker-image/program/source_cache.h"
 #include "worker-image/worker/install.h"
+#include "worker-image/worker/listen_address.h"
 #include "worker-image/worker/worker_service.h"
 
 namespace sluice::worker {
@@ -25,7 +26,6 @@ std::vector<Flag> known_flags() {
   });
 }
 constexpr const char* kUsage = "sluice-worker --listen IP:PORT [flags]\n       sluice-worker install DIR";
-constexpr const char* kInsecureListen = "127.0.0.1:7471";
 constexpr int kTickMilliseconds = 1000;
 constexpr std::chrono::seconds kLongestDrainWithoutMemory{2};
 constexpr int kOutOfMemory = 137;  // as if the kernel had killed this process
@@ -60,16 +60,6 @@ Result<Settings> read_settings(const Flags& flags) {
         std::clamp(executor::memory_limit_bytes().value_or(2 * kArenaBytesMax) / 2, kArenaBytesMin, kArenaBytesMax);
   }
   return settings;
-}
-
-// Where to listen. Errors: InvalidArgument for an address that the network can reach without TLS, unless it is wanted.
-Result<std::string> listen_address(const Flags& flags) {
-  if (!flags.given("insecure") || flags.given("insecure-anywhere")) return flags.text("listen");
-  if (!flags.given("listen")) return std::string(kInsecureListen);
-  for (const std::string_view loopback : {"127.", "[::1]:", "localhost:"}) {
-    if (flags.text("listen").starts_with(loopback)) return flags.text("listen");
-  }
-  return invalid_argument("--listen: with --insecure a worker listens on loopback only (or say --insecure-anywhere)");
 }
 
 // A worker whose trainer has finished gives its CPU back by itself, should there be no operator any more that deletes

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""A training process at full rate for a long time: nothing that it or its feeder holds may grow.
+
+usage: bench/data_plane/client_soak.py BUILD [--minutes 30] [--output FILE]     (make soak-client MINUTES=30)
+
+Loaders are made and dropped, some in the middle of an epoch; data sets change between epochs; a data worker is started, drained and killed in turn.
+Once a quiet moment comes in each round, this counts for the training process, for the feeder and for the feeder's processes: memory, descriptors,
+memfds, threads and processes. The medians of the last third of the rounds are compared with those of the second; the first one warms up.
+Prints a table and exits with 1 if anything has grown beyond its bound.
+"""
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+import numpy
+import torch
+from process_trees import process_tree
+from remote_batches import feeder_for_workers, free_address, worker_at
+from torch.utils.data import Dataset
+
+import sluice.torch
+
+# What may differ by chance from one third to the next: MiB, and numbers of things.
+BOUNDS = {"memory_mebibytes": 12, "descriptors": 4, "memfds": 2, "threads": 3, "processes": 2}
+ROUND_SECONDS = 3.0
+FEWEST_ROUNDS = 9
+
+
+class Rows(Dataset):
+    """Rows of an array that travels beside the pickle, and an attribute that changes with each epoch."""
+
+    def __init__(self, samples, seed):
+        self.rows = numpy.random.default_rng(seed).integers(0, 256, (samples, 2048), dtype=numpy.uint8)
+        self.epoch = 0
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return torch.from_numpy(self.rows[index].copy()), self.epoch
+
+
+def use_loaders(number):
+    """Makes loaders and drops them: to the end, in the middle of an epoch, and in turn with another one."""
+    whole = Rows(256, number)
+    loader = sluice.torch.DataLoader(whole, batch_size=16, num_workers=2, shuffle=True)
+    for whole.epoch in range(3):
+        batches = [epochs.tolist() for _, epochs in loader]
+        if batches != [[whole.epoch] * 16] * 16:
+            raise RuntimeError("a batch is not what its data set says")
+    for _, _ in zip(range(3), sluice.torch.DataLoader(whole, batch_size=8, num_workers=2)):
+        pass
+    pair = [sluice.torch.DataLoader(Rows(96, number + place), batch_size=8, num_workers=2) for place in range(2)]
+    for first, second in zip(*pair, strict=True):
+        if len(first[0]) != len(second[0]):
+            raise RuntimeError("two loaders in turn have lost a batch")
+
+
+def links_of(folder):
+    for descriptor in folder.iterdir():
+        with contextlib.suppress(OSError):  # The one by which the folder was read.
+            yield os.readlink(descriptor)
+
+
+def held(pids):
+    """What these processes hold together."""
+    counts = dict.fromkeys(BOUNDS, 0)
+    for pid in pids:
+        with contextlib.suppress(OSError):  # It has ended meanwhile.
+            place = pathlib.Path(f"/proc/{pid}")
+            rollup = [line.split() for line in (place / "smaps_rollup").read_text().splitlines()]
+            counts["memory_mebibytes"] += sum(int(line[1]) for line in rollup if line[0] in ("Pss_Anon:", "Pss_Shmem:")) / 1024
+            links = list(links_of(place / "fd"))
+            counts["descriptors"] += len(links)
+            counts["memfds"] += sum(link.startswith("/memfd:") for link in links)
+            counts["threads"] += len(list((place / "task").iterdir()))
+            counts["processes"] += 1
+    return counts
+
+
+def one_round(number, build, worker_address):
+    """A worker joins, and leaves: drained in even rounds, killed in odd ones."""
+    ends = time.monotonic() + ROUND_SECONDS
+    with worker_at(build, worker_address) as worker:
+        passes = 0
+        while time.monotonic() < ends or passes == 0:
+            use_loaders(1000 * number + passes)
+            passes += 1
+        if number % 2:
+            worker.kill()
+    gc.collect()
+    return passes
+
+
+def medians(rounds):
+    return {name: {what: statistics.median(each[name][what] for each in rounds) for what in BOUNDS} for name in rounds[0]}
+
+
+def soak(build, minutes):
+    """What was held after each round, by owner."""
+    rounds, ends = [], time.monotonic() + 60 * minutes
+    worker_address = free_address()
+    with feeder_for_workers(build, worker_address) as feeder:
+        while time.monotonic() < ends or len(rounds) < FEWEST_ROUNDS:
+            passes = one_round(len(rounds), build, worker_address)
+            below = [pid for pid in process_tree(feeder.pid) if pid != feeder.pid]
+            rounds.append({"trainer": held([os.getpid()]), "feeder": held([feeder.pid]), "executors": held(below)})
+            if len(rounds) % 10 == 1:
+                print(f"round {len(rounds)}: {passes} passes; {json.dumps(rounds[-1])}", flush=True)
+    return rounds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--output", default="")
+    options = parser.parse_args()
+    os.environ["SLUICE_STEP_ASIDE"] = "off"  # Otherwise this process might make these short loops' batches.
+    rounds = soak(options.build, options.minutes)
+    third = len(rounds) // 3
+    before, after = medians(rounds[third : 2 * third]), medians(rounds[2 * third :])
+    rows, grown = [], False
+    print(f"{len(rounds)} rounds: medians of the second third and of the last")
+    for owner, counts in after.items():
+        for what, value in counts.items():
+            growth = value - before[owner][what]
+            grown = grown or growth > BOUNDS[what]
+            rows.append({"owner": owner, "what": what, "before": round(before[owner][what], 1), "after": round(value, 1), "bound": BOUNDS[what]})
+            print(f"{owner:10} {what:18} {before[owner][what]:9.1f} {value:9.1f}  {'GROWN' if growth > BOUNDS[what] else 'flat'}")
+    if options.output:
+        result = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "minutes": options.minutes, "rounds": len(rounds), "rows": rows}
+        pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
+    return 1 if grown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

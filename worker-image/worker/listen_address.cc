@@ -1,0 +1,25 @@
+#include "worker-image/worker/listen_address.h"
+
+#include <arpa/inet.h>
+
+namespace sluice::worker {
+namespace {
+
+// A name that only begins like an address ("127.example.com") may be of any other machine.
+bool is_loopback(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  in_addr parsed{};
+  if (::inet_pton(AF_INET, host.c_str(), &parsed) == 1) return ntohl(parsed.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "[::1]";
+}
+
+}  // namespace
+
+Result<std::string> listen_address(const Flags& flags) {
+  if (!flags.given("insecure") || flags.given("insecure-anywhere")) return flags.text("listen");
+  if (!flags.given("listen")) return std::string(kInsecureListen);
+  if (is_loopback(flags.text("listen"))) return flags.text("listen");
+  return invalid_argument("--listen: with --insecure a worker listens on loopback only (or say --insecure-anywhere)");
+}
+
+}  // namespace sluice::worker

@@ -1,0 +1,17 @@
+// Where a worker listens. Without TLS that is a loopback address, unless another one is wanted.
+#pragma once
+
+#include <string>
+
+#include "src/base/flags.h"
+#include "src/base/result.h"
+
+namespace sluice::worker {
+
+inline constexpr const char* kInsecureListen = "127.0.0.1:7471";
+
+// Of --listen, --insecure and --insecure-anywhere. Errors: InvalidArgument for an address that the network can reach
+// in the clear, unless that is wanted.
+Result<std::string> listen_address(const Flags& flags);
+
+}  // namespace sluice::worker
