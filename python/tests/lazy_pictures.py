@@ -151,3 +151,5 @@ DAMAGED = {
     "text": b"not an image at all",
     "empty": b"",
 }
+# Of those, files that fail as truncated, or as damaged at the call that decodes.
+CUT_OFF = ("cut off", "cut off before the last marker", "cut off inside the header", "PNG cut off", "PNG with bytes changed", "half of a WebP's pixels")

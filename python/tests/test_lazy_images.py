@@ -16,7 +16,7 @@ from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 from PIL.JpegImagePlugin import JpegImageFile
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
-from lazy_pictures import DAMAGED, FILES, jpeg
+from lazy_pictures import CUT_OFF, DAMAGED, FILES, jpeg
 from sluice import lazy_images
 from sluice.image_library import ImageLibrary
 
@@ -230,9 +230,6 @@ def test_damaged_files_fail_as_with_pillow(name, lenient, monkeypatch):
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", lenient)
     for work in ("as opened", "convert", "crop", "crop, resize, mirror", "resize, crop", "load", "as an array of RGB", "to grey"):
         same(DAMAGED[name], WORKS[work])
-
-
-CUT_OFF = ("cut off", "cut off before the last marker", "cut off inside the header", "PNG cut off", "PNG with bytes changed", "half of a WebP's pixels")
 
 
 @pytest.mark.parametrize("name", CUT_OFF)
