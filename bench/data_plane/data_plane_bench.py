@@ -8,7 +8,7 @@ memory, batches in the training loop's hands. torch's loader runs PIL and torchv
 
 The work is the usual training recipe: decode, RandomResizedCrop(224), horizontal flip, float32, normalise. An own
 Dataset class says the same in a `__getitem__`, which runs in Python on both sides (lazily and eagerly on Sluice's,
-which must give the same bytes). Tar shards hold the same files as the folder, and PNG files some of its photographs. Two more recipes are those of torchvision's own
+which must give the same bytes). Tar shards hold the same files as the folder, and PNG and WebP files some of its photographs. Two more recipes are those of torchvision's own
 training scripts and of SimCLR; cheap text is lines of bytes, beside torch's loader without workers (training_data.py). A data worker
 beside the feeder shows what gRPC costs on both ends together. Executors start at once, but for the text. Both sides
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
@@ -32,7 +32,7 @@ import torch
 from loader_costs import loader_seconds_per_1000
 from PIL import Image
 from remote_batches import remote_seconds_per_1000
-from training_data import RECIPES, OwnDataset, TextLines, photographs, pngs_of, shards_of, training_recipe
+from training_data import RECIPES, OwnDataset, TextLines, copies_of, photographs, shards_of, training_recipe
 
 import sluice.torch
 
@@ -101,9 +101,9 @@ def measure(options, folder, directory):
     """`directory`: for tar shards."""
     dataset, files = photographs(folder, options.images, training_recipe())
     own, lines, shards = OwnDataset(files), TextLines(50_000), shards_of(files, directory)
-    pngs, png_files = pngs_of(files, directory, len(files))
-    check_bytes(files)
-    check_bytes(png_files)
+    copies = {extension: copies_of(files, extension, directory, len(files)) for extension in ("png", "webp")}
+    for paths in (files, *(paths for _, paths in copies.values())):
+        check_bytes(paths)
     repetitions = []
     for number in range(options.repetitions):
         figures = native_seconds_per_1000(options.build, files)
@@ -111,13 +111,13 @@ def measure(options, folder, directory):
         figures["loader"] = costs(sluice.torch.DataLoader, dataset)
         figures["shards"] = costs(sluice.torch.DataLoader, shards)
         figures["torch"] = costs(torch.utils.data.DataLoader, dataset)
-        figures["png"] = costs(sluice.torch.DataLoader, pngs)
-        figures["png_torch"] = costs(torch.utils.data.DataLoader, pngs)
+        for extension, (copied, paths) in copies.items():
+            for name, data in [(extension, copied), (f"own_{extension}", OwnDataset(paths))]:
+                figures[name] = costs(sluice.torch.DataLoader, data)
+                figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, data)
         for name, switch in [("own", "on"), ("own_eager", "off")]:
             figures[name] = with_setting("SLUICE_LAZY_IMAGES", switch, lambda: costs(sluice.torch.DataLoader, own))
-        for name, data in [("own", own), ("own_png", OwnDataset(png_files))]:
-            figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, data)
-        figures["own_png"] = costs(sluice.torch.DataLoader, OwnDataset(png_files))
+        figures["own_torch"] = costs(torch.utils.data.DataLoader, own)
         for name, recipe in RECIPES.items():
             augmented, _ = photographs(folder, options.images, recipe())
             figures[name] = costs(sluice.torch.DataLoader, augmented)

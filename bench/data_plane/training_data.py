@@ -1,4 +1,4 @@
-"""What the bench of the data plane reads: photographs with recipes of augmentation, in folders, as PNG files and in tar shards, and lines of text."""
+"""What the bench of the data plane reads: photographs with recipes of augmentation, in folders, as PNG and WebP files and in tar shards, and lines of text."""
 
 import tarfile
 
@@ -10,7 +10,7 @@ from torchvision.transforms import v2
 
 from sluice.shards import TarShards
 
-PNGS = 200  # Each takes its writer a tenth of a second.
+COPIES = 200  # Each takes its writer a tenth of a second.
 MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
@@ -70,12 +70,12 @@ def photographs(folder, most, recipe):
     return torch.utils.data.Subset(dataset, chosen), [dataset.samples[index][0] for index in chosen]
 
 
-def pngs_of(files, directory, samples):
-    """Some of the photographs as PNG files, as Pillow writes them, so often that they are so many samples; and their paths."""
-    folder = directory / "pngs" / "class"
+def copies_of(files, extension, directory, samples):
+    """Some of the photographs in another format, as Pillow writes them, so often that they are so many samples; and their paths."""
+    folder = directory / extension / "class"
     folder.mkdir(parents=True)
-    for number, name in enumerate(files[:: max(1, len(files) // PNGS)][:PNGS]):
-        Image.open(name).convert("RGB").save(folder / f"{number:04d}.png")
+    for number, name in enumerate(files[:: max(1, len(files) // COPIES)][:COPIES]):
+        Image.open(name).convert("RGB").save(folder / f"{number:04d}.{extension}")
     dataset = ImageFolder(folder.parent, training_recipe())
     chosen = [number % len(dataset) for number in range(samples)]
     return torch.utils.data.Subset(dataset, chosen), [dataset.samples[index][0] for index in chosen]

@@ -12,9 +12,7 @@ from array import array
 from typing import Any
 
 from sluice.failures import NotNative
-from sluice.image_formats import KNOWN, NAMES
-
-_PNG = b".png\0"
+from sluice.image_formats import KNOWN, NAMES, by_format
 
 
 class FileTable:
@@ -32,9 +30,10 @@ class FileTable:
         self._origin = folder.root, os.getcwd(), selection
         self._samples = samples if all(type(entry) is tuple for entry in samples) else None  # A list could change unseen.
 
-    def pngs(self) -> int:
-        """Files that are PNGs by their names."""
-        return self.blob[len(self.blob) - self._names_bytes :].lower().count(_PNG)
+    def formats(self) -> dict[str, int]:
+        """How many files have each format, by their names."""
+        names = self.blob[len(self.blob) - self._names_bytes :].lower()
+        return by_format(lambda extension: names.count(f".{extension}\0".encode()))
 
     def is_of(self, folder: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. Cheap where the folder holds the same tuples as before: milliseconds for a

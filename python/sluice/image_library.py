@@ -12,7 +12,8 @@ from sluice.image_plan import ImagePlan
 
 _PACKAGE = Path(__file__).resolve().parent
 _NAME = "libsluice_images.so"
-_VERSION = 2
+_VERSION = 3
+_BYTES_BEHIND_PIXELS = 32
 
 
 class _Plan(ctypes.Structure):
@@ -38,6 +39,8 @@ class ImageLibrary:
             raise OSError(f"{path} is of version {version}, not {_VERSION}")
         self._make_pixels = library.sluice_image_pixels
         self._make_pixels.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_Plan), ctypes.c_char_p, ctypes.c_size_t]
+        self._make_part = library.sluice_image_part
+        self._make_part.argtypes = self._make_pixels.argtypes
         self._make_tensor = library.sluice_image_tensor
         self._make_tensor.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p]
         self._make_tensor.restype = None
@@ -56,6 +59,17 @@ class ImageLibrary:
         pixels = bytes(plan.window_height * plan.window_width * 3)  # Nobody else has it yet: it may be written.
         done = self._make_pixels(file, len(file), _Plan(*plan), pixels, len(pixels)) == 0
         return pixels if done else None
+
+    def decoded(self, file: bytes, plan: ImagePlan) -> bytes | None:
+        """All pixels of the file, for part(); None for a file that Pillow itself must see to. `plan`: of all pixels."""
+        nbytes = plan.image_height * plan.image_width * 3
+        image = bytes(nbytes + _BYTES_BEHIND_PIXELS)  # Nobody else has it yet: it may be written.
+        return image if self._make_pixels(file, len(file), _Plan(*plan), image, nbytes) == 0 else None
+
+    def part(self, image: bytes, plan: ImagePlan) -> bytes | None:
+        """RGB pixels in rows, of what decoded() gave; None for a plan that Pillow itself must see to."""
+        pixels = bytes(plan.window_height * plan.window_width * 3)  # Nobody else has it yet: it may be written.
+        return pixels if self._make_part(image, len(image), _Plan(*plan), pixels, len(pixels)) == 0 else None
 
     def tensor(self, pixels: bytes, tensor_address: int) -> None:
         """Writes [3][n] floats for n RGB pixels: each byte divided by 255."""

@@ -1,4 +1,4 @@
-"""JPEG and PNG images that decode late, for Dataset classes that open files with PIL (docs/designs/lazy-images.md).
+"""JPEG, PNG and WebP images that decode late, for Dataset classes that open files with PIL (docs/designs/lazy-images.md).
 
 After install(), `PIL.Image.open` of such a file gives an image that stands for Pillow's. What training does first with an image is recorded:
 convert("RGB"), crop, resize, a mirror. The first use of pixels computes only those that are shown, natively, with Pillow's bytes.
@@ -18,12 +18,13 @@ from typing import Any
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
+from PIL.WebPImagePlugin import WebPImageFile
 
 from sluice.image_changes import ImageChanges
 from sluice.image_library import ImageLibrary, find_image_library
 from sluice.image_plan import ImagePlan
 from sluice.image_tensors import ImageTensors
-from sluice.lazy_formats import JPEG, PNG, Format
+from sluice.lazy_formats import JPEG, PNG, WEBP, Format
 
 _FLIP_LEFT_RIGHT = 0
 # Where an image keeps its pixels: newer Pillows have another name for it.
@@ -43,7 +44,7 @@ def install() -> bool:
             _pillow = int(importlib.metadata.version("pillow").split(".")[0])
         _library = find_image_library() if _pillow else None
         if _library is not None:
-            classes = frozenset((Image.Image, LazyImage, JpegImageFile, LazyJpegImageFile, PngImageFile, LazyPngImageFile))
+            classes = frozenset((Image.Image, LazyImage, *_FILE_CLASSES, *(lazy._plain_class for lazy in _FILE_CLASSES)))
             _torchvision[:] = [ImageTensors(_library, classes), ImageChanges(_library, classes, _image_of_pixels)]
     Image.preinit()
     if _library is None or any(Image.OPEN[form.name][0] not in (form.factory, opener) for form, opener in _OPENERS):
@@ -66,11 +67,12 @@ def remove() -> None:
 class _Pending:
     """What an image will be made of: the file's bytes, and what to show of them. Thread-safe."""
 
-    __slots__ = ("file", "lock", "pixels", "plain_class", "plan")
+    __slots__ = ("decoded", "file", "lock", "pixels", "plain_class", "plan")
 
-    def __init__(self, file: bytes, plan: ImagePlan, plain_class: type) -> None:
-        """`plain_class`: of Pillow, which opens the file."""
+    def __init__(self, file: bytes, plan: ImagePlan, plain_class: type, decoded: bytes | None = None) -> None:
+        """`plain_class`: of Pillow, which opens the file. `decoded`: all pixels of the file, where they are known."""
         self.file = file
+        self.decoded = decoded
         self.plan = plan
         self.plain_class = plain_class
         self.pixels: bytes | None = None  # of the RGB image, once computed
@@ -80,13 +82,13 @@ class _Pending:
         """The RGB pixels. Raises what Pillow raises of the file."""
         with self.lock:
             if self.pixels is None:
-                pixels = _library.pixels(self.file, self.plan)
+                pixels = _library.pixels(self.file, self.plan) if self.decoded is None else _library.part(self.decoded, self.plan)
                 self.pixels = self.by_pillow().tobytes() if pixels is None else pixels
             return self.pixels
 
     def core(self) -> Any:
         """The RGB pixels as Pillow keeps them."""
-        if self.pixels is None and self.plan.shows_all():
+        if self.pixels is None and self.decoded is None and self.plan.shows_all():
             return self.by_pillow().im
         return Image.frombytes("RGB", self.plan.size(), self.compute()).im
 
@@ -100,6 +102,9 @@ class _Pending:
 
     def opened(self) -> Any:
         return self.plain_class(io.BytesIO(self.file))
+
+    def changed(self, plan: ImagePlan) -> _Pending:
+        return _Pending(self.file, plan, self.plain_class, self.decoded)
 
 
 class _Lazy:
@@ -124,6 +129,7 @@ class _Lazy:
                     self._set_core(self._core_of(pending))
         else:
             self.__class__ = self._plain_class
+            self.__dict__.pop("_sluice_file", None)
         return self.__dict__[_CORE]
 
     def _set_core(self, core: Any) -> None:
@@ -176,7 +182,7 @@ class _Lazy:
         if pending is None or pending.pixels is not None:
             return None
         plan = change(pending.plan)
-        return None if plan is None else _lazy_image(_Pending(pending.file, plan, pending.plain_class), self)
+        return None if plan is None else _lazy_image(pending.changed(plan), self)
 
     def __eq__(self, other: object) -> bool:
         return self._plain() == other
@@ -193,16 +199,23 @@ class LazyImage(_Lazy, Image.Image):
 
 class _LazyFile(_Lazy):
     """Stands for an opened file. It is as Pillow's until the first call that reads pixels: that reads the whole file, as Pillow's load() does, and
-    decodes nothing."""
+    decodes nothing, unless only that shows whether Pillow can."""
 
     _sluice_format: Format
 
     def _read(self) -> _Pending | None:
         pending = super()._read()
-        if pending is not None or (file := self._sluice_format.take_file(self)) is None:
-            return pending
-        self._sluice = _Pending(file, ImagePlan.of_all(self.size, _pillow), self._plain_class)
-        return self._sluice
+        if pending is None and (pending := self._sluice_format.take_file(self, self._pending_of)) is not None:
+            self._sluice = pending
+        return pending
+
+    def _pending_of(self, file: bytes) -> _Pending | None:
+        """None if Pillow may refuse the file."""
+        plan = ImagePlan.of_all(self.size, _pillow)
+        if not self._sluice_format.is_read_at_open:
+            return _Pending(file, plan, self._plain_class)
+        decoded = _library.decoded(file, plan)
+        return None if decoded is None else _Pending(file, plan, self._plain_class, decoded)
 
     def _core_of(self, pending: _Pending) -> Any:
         if self.mode == "RGB":
@@ -225,6 +238,17 @@ class LazyPngImageFile(_LazyFile, PngImageFile):
     _sluice_format = PNG
 
 
+class LazyWebPImageFile(_LazyFile, WebPImageFile):
+    _plain_class = WebPImageFile
+    _sluice_format = WEBP
+
+    def load(self) -> Any:
+        return self._plain().load()  # RGB pixels do not tell the alpha that load() decodes, too.
+
+
+_FILE_CLASSES = (LazyJpegImageFile, LazyPngImageFile, LazyWebPImageFile)
+
+
 def _opener(lazy: type[_LazyFile]) -> Callable[..., Any]:
     """What opens such files in the place of Pillow's own."""
 
@@ -234,12 +258,13 @@ def _opener(lazy: type[_LazyFile]) -> Callable[..., Any]:
         image = lazy._sluice_format.factory(*arguments, **options)
         if type(image) is lazy._plain_class:  # An image of several pictures may be of another class.
             image.__class__ = lazy
+            lazy._sluice_format.keep_file(image)
         return image
 
     return opened
 
 
-_OPENERS = [(lazy._sluice_format, _opener(lazy)) for lazy in (LazyJpegImageFile, LazyPngImageFile)]
+_OPENERS = [(lazy._sluice_format, _opener(lazy)) for lazy in _FILE_CLASSES]
 
 
 class _PixelAccess:
@@ -259,7 +284,7 @@ class _PixelAccess:
         return self._image.load()
 
 
-for _lazy_class in (LazyImage, LazyJpegImageFile, LazyPngImageFile):
+for _lazy_class in (LazyImage, *_FILE_CLASSES):
     setattr(_lazy_class, _CORE, property(_lazy_class._get_core, _lazy_class._set_core))
     # Programs print and compare the names of types.
     _lazy_class.__module__ = _lazy_class._plain_class.__module__

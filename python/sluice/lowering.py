@@ -47,7 +47,7 @@ class NativePipeline:
         return any(draws(op) for op in json.loads(self.header)["ops"])
 
     def files_in_words(self) -> str:
-        return in_words(self.samples, self.files.pngs())
+        return in_words(self.files.formats())
 
     def operations_in_words(self) -> list[str]:
         """A line for each operation, in their order: its name, and whether it is random."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from sluice.failures import NotNative
-from sluice.image_formats import FORMATS, KNOWN
+from sluice.image_formats import FORMATS, KNOWN, by_format
 from sluice.object_urls import is_url
 from sluice.sample_fields import Column
 
@@ -30,7 +30,7 @@ class RangeTable:
         if any(is_url(path) for path in dataset.shards):
             raise NotNative("the shards are objects of a store, and native executors read files")
         self.count = len(samples)
-        self._pngs = sum(int((images.choice == choice).sum()) for choice, name in enumerate(images.extensions) if name == "png")
+        self._extensions = {name: int((images.choice == choice).sum()) for choice, name in enumerate(images.extensions)}
         shards = numpy.searchsorted(dataset.ends, samples, "right")
         self.source = {"kind": "file_ranges", "files": len(dataset.shards), "samples": self.count}
         self.blob = b"".join([
@@ -43,9 +43,9 @@ class RangeTable:
             _names(dataset.shards),
         ])  # fmt: skip
 
-    def pngs(self) -> int:
-        """Samples that are PNGs by their names."""
-        return self._pngs
+    def formats(self) -> dict[str, int]:
+        """How many samples have each format, by their names."""
+        return by_format(lambda extension: self._extensions.get(extension, 0))
 
     def is_of(self, dataset: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. The columns of a data set never change."""

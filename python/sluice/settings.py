@@ -28,7 +28,7 @@ class SettingError(ValueError):
 @dataclass(frozen=True)
 class Settings:
     """`enabled`: Sluice may be used at all. `ahead`: batches are made before their epoch begins. `step_aside`: this process makes
-    a Python pipeline's batches until an executor pays. `lazy_images`: executors decode the JPEGs and PNGs that PIL opens late and natively.
+    a Python pipeline's batches until an executor pays. `lazy_images`: executors decode the JPEGs, PNGs and WebPs that PIL opens natively, and late.
     `torch_randomness`: each virtual worker draws the numbers that torch's worker draws; otherwise every sample has a seed of its own.
     `on_error`: what becomes of samples that fail, where the loader does not say it: `raise` or `skip`. `report`: the loaders are
     told at the end; `explain`: with what was measured of them. `share_feeder`: the ranks of a host may have one feeder. Seconds

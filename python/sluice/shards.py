@@ -3,7 +3,7 @@
     from sluice.shards import TarShards
     dataset = TarShards("data/train-{000000..000099}.tar", transform=train_transform)
 
-Any loader takes it, and any sampler. It needs no feeder. Under sluice.torch.DataLoader a data set of JPEG and PNG files with class numbers is native where its
+Any loader takes it, and any sampler. It needs no feeder. Under sluice.torch.DataLoader a data set of JPEG, PNG and WebP files with class numbers is native where its
 transform is. The shards are indexed once (`index_files.py`). 1.28 million samples of an image and a class take 45 MB, which all processes of a host
 share. A shard is opened for each sample, so that a change of it is seen, and no descriptor stays open: any start method of processes will do.
 """

@@ -106,7 +106,7 @@ def _deterministic() -> tuple[bool, bool]:
 
 
 def wants_lazy_images() -> bool:
-    """Whether the processes that make this one's batches open the JPEGs and PNGs of PIL lazily, if they can."""
+    """Whether the processes that make this one's batches open the JPEGs, PNGs and WebPs of PIL lazily, if they can."""
     return "PIL.Image" in sys.modules and Settings.from_environment().lazy_images
 
 

@@ -314,7 +314,7 @@ def _because(words: str, reasons: list[str]) -> str:
 
 
 def _images_in_words() -> str:
-    return "  JPEGs and PNGs that PIL opens are decoded late and natively\n" if wants_lazy_images() and image_library_paths() else ""
+    return "  JPEGs, PNGs and WebPs that PIL opens are decoded late and natively\n" if wants_lazy_images() and image_library_paths() else ""
 
 
 def _load(pipeline: Pipeline) -> None:

@@ -1,4 +1,4 @@
-"""JPEG and PNG files of every kind, for images opened both ways: by Pillow alone and lazily."""
+"""JPEG, PNG and WebP files of every kind, for images opened both ways: by Pillow alone and lazily."""
 
 from __future__ import annotations
 
@@ -38,6 +38,13 @@ def other_format(name: str, mode: str) -> bytes:
     return file.getvalue()
 
 
+def sixteen_bits(width: int, height: int) -> bytes:
+    """Older Pillows convert no picture to this mode."""
+    file = io.BytesIO()
+    Image.new("I;16", (width, height), 700).save(file, "PNG")
+    return file.getvalue()
+
+
 def png(width: int, height: int, mode: str = "RGB", behind: bool = False, **options) -> bytes:
     """With a text before the rows, or a chunk of nobody's behind them."""
     words = PngInfo()
@@ -45,6 +52,21 @@ def png(width: int, height: int, mode: str = "RGB", behind: bool = False, **opti
     file = io.BytesIO()
     picture(width, height, mode).save(file, "PNG", pnginfo=words, **options)
     return file.getvalue()
+
+
+def webp(width: int, height: int, mode: str = "RGB", **options) -> bytes:
+    image = picture(width, height, "RGB")
+    if mode == "RGBA":
+        image.putalpha(picture(width, height, "L"))
+    file = io.BytesIO()
+    image.save(file, "WEBP", **options)
+    return file.getvalue()
+
+
+def half_of_webp(file: bytes) -> bytes:
+    """With right lengths, so that only decoding shows that the rest is missing. `file`: of one chunk."""
+    data = file[20 : 20 + len(file) // 4 * 2]
+    return b"RIFF" + struct.pack("<I", 12 + len(data)) + file[8:16] + struct.pack("<I", len(data)) + data
 
 
 def interlaced(width: int, height: int) -> bytes:
@@ -93,13 +115,21 @@ FILES = {
     "bits": png(51, 40, "1"),
     "palette": other_format("PNG", "P"),
     "GIF": other_format("GIF", "P"),
-    "WebP": other_format("WEBP", "RGB"),
-    "16 bits": other_format("PNG", "I;16"),
+    "WebP": webp(63, 38),
+    "WebP with alpha": webp(50, 37, "RGBA"),
+    "large WebP": webp(301, 223),
+    "lossless WebP": webp(41, 39, lossless=True),
+    "lossless WebP with alpha": webp(41, 39, "RGBA", lossless=True),
+    "WebP with a profile": webp(40, 33, icc_profile=b"profile" * 9, exif=b"Exif\0\0words"),
+    "rubbish behind a WebP": webp(40, 30) + b"rubbish" * 20,
+    "animated WebP": webp(40, 30, save_all=True, append_images=[picture(40, 30), picture(30, 40).resize((40, 30))]),
+    "16 bits": sixteen_bits(33, 27),
 }
 
 _WHOLE = jpeg(120, 90)
 _PNG = png(120, 90)
 _MIDDLE = len(_PNG) // 2
+_WEBP = webp(120, 90, lossless=True)
 DAMAGED = {
     "cut off": _WHOLE[: len(_WHOLE) // 2],
     "cut off before the last marker": _WHOLE[:-2],
@@ -115,6 +145,11 @@ DAMAGED = {
     "PNG with bytes changed": _PNG[:_MIDDLE] + bytes(byte ^ 0x5A for byte in _PNG[_MIDDLE : _MIDDLE + 9]) + _PNG[_MIDDLE + 9 :],
     "PNG with another checksum": _PNG[:-13] + bytes([_PNG[-13] ^ 1]) + _PNG[-12:],
     "PNG with another name of its rows": _PNG.replace(b"IDAT", b"IDOT"),
+    "WebP cut off": _WEBP[: len(_WEBP) // 2],
+    "WebP cut off inside the header": _WEBP[:20],
+    "half of a WebP's pixels": half_of_webp(_WEBP),
     "text": b"not an image at all",
     "empty": b"",
 }
+# Of those, files that fail as truncated, or as damaged at the call that decodes.
+CUT_OFF = ("cut off", "cut off before the last marker", "cut off inside the header", "PNG cut off", "PNG with bytes changed", "half of a WebP's pixels")

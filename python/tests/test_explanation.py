@@ -127,7 +127,7 @@ def test_all_obstacles_are_named_also_behind_settings(image_root, make_fake, mon
     monkeypatch.setenv("SLUICE_LOWERING", "off")
     report = DataLoader(Subset(folder, ["x"]), collate_fn=keep, num_workers=1).explain()
     told = report.splitlines()[2:-1]
-    for part in ("SLUICE_LOWERING is off", "collate_fn is ", "a Subset's indices are not integers", "one size", "MAX_IMAGE_PIXELS is -1", "not a JPEG or PNG file"):
+    for part in ("SLUICE_LOWERING is off", "collate_fn is ", "a Subset's indices are not integers", "one size", "MAX_IMAGE_PIXELS is -1", "not a JPEG, PNG or WebP file"):
         assert sum(part in line for line in told) == 1, (part, report)
     monkeypatch.setenv("SLUICE_RANDOMNESS", "torch")
     assert "because SLUICE_RANDOMNESS is torch\n  not native either because\n" in DataLoader(folder, collate_fn=keep, num_workers=1).explain()

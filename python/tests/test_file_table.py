@@ -63,8 +63,8 @@ def test_a_relative_root(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("samples, selection, reason", [
-    ([("/data/a.webp", 0)], None, "a.webp is not a JPEG or PNG file"),
-    ([("/data/.jpg/..", 0)], None, ".. is not a JPEG or PNG file"),
+    ([("/data/a.gif", 0)], None, "a.gif is not a JPEG, PNG or WebP file"),
+    ([("/data/.jpg/..", 0)], None, ".. is not a JPEG, PNG or WebP file"),
     ([("/database/a.jpg", 0)], None, "/database/a.jpg is not inside the folder /data"),
     ([("/data/../a.jpg", 0)], None, "not inside"),
     ([("/data/a.jpg", "cat")], None, "label of sample 0 is 'cat'"),

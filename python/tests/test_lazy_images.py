@@ -16,7 +16,7 @@ from PIL import Image, ImageEnhance, ImageFile, ImageFilter, ImageOps
 from PIL.JpegImagePlugin import JpegImageFile
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
-from lazy_pictures import DAMAGED, FILES, jpeg
+from lazy_pictures import CUT_OFF, DAMAGED, FILES, jpeg
 from sluice import lazy_images
 from sluice.image_library import ImageLibrary
 
@@ -36,12 +36,16 @@ def native_calls(monkeypatch):
     """The plans that the library has run."""
     plans = []
 
-    def pixels(library, file, plan):
-        made = ImageLibrary.pixels(library, file, plan)
-        plans.append((plan, made is not None))
-        return made
+    def noted(work):
+        def call(file, plan):
+            made = work(lazy_images._library, file, plan)
+            plans.append((plan, made is not None))
+            return made
 
-    monkeypatch.setattr(lazy_images._library, "pixels", lambda file, plan: pixels(lazy_images._library, file, plan), raising=False)
+        return call
+
+    for work in (ImageLibrary.pixels, ImageLibrary.decoded):
+        monkeypatch.setattr(lazy_images._library, work.__name__, noted(work), raising=False)
     return plans
 
 
@@ -228,9 +232,9 @@ def test_damaged_files_fail_as_with_pillow(name, lenient, monkeypatch):
         same(DAMAGED[name], WORKS[work])
 
 
-@pytest.mark.parametrize("name", ["cut off", "cut off before the last marker", "cut off inside the header", "PNG cut off", "PNG with bytes changed"])
+@pytest.mark.parametrize("name", CUT_OFF)
 def test_a_file_that_is_cut_off_fails_at_the_call_that_reads_it(name):
-    with pytest.raises(OSError, match="truncated|Truncated|unrecognized"):
+    with pytest.raises(OSError, match="truncated|Truncated|unrecognized|failed to read"):
         Image.open(io.BytesIO(DAMAGED[name])).convert("RGB")
 
 
@@ -322,7 +326,7 @@ def test_an_image_of_several_pictures_stays_pillows():
     assert type(Image.open(io.BytesIO(file.getvalue()))) is expected
 
 
-@pytest.mark.parametrize("name", ["large", "large PNG", "rubbish behind a PNG", "interlaced PNG"])
+@pytest.mark.parametrize("name", ["large", "large PNG", "rubbish behind a PNG", "interlaced PNG", "large WebP", "WebP with alpha", "animated WebP"])
 @pytest.mark.parametrize("work", [rgb, lambda image: image.load(), lambda image: image.size, lambda image: image.crop((0, 0, 9, 9))])
 def test_files_are_closed_where_pillow_closes_them(work, name, tmp_path):
     path = tmp_path / "picture"

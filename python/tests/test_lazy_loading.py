@@ -92,7 +92,7 @@ def test_executors_open_images_lazily_unless_told_not_to(photographs, monkeypatc
     plain, how_plain, plain_words = batches_of(photographs, monkeypatch, SLUICE_STEP_ASIDE=step_aside, SLUICE_LAZY_IMAGES="0")
     assert torch.equal(lazy, plain)
     assert how_plain == {False} and (how_lazy == {True} or step_aside == "on")
-    assert "JPEGs and PNGs that PIL opens are decoded late" in lazy_words and "decoded late" not in plain_words
+    assert "JPEGs, PNGs and WebPs that PIL opens are decoded late" in lazy_words and "decoded late" not in plain_words
     assert not {opener for _, opener in lazy_images._OPENERS} & {factory for factory, _ in Image.OPEN.values()}
 
 

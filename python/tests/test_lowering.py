@@ -259,7 +259,10 @@ def test_files_of_other_formats_by_name(image_root, tmp_path):
     (root / "cat" / "01.jpg").rename(root / "cat" / "01.PNG")
     assert "\n  22 JPEG and 1 PNG files -> images [n, 3, " in loader_for(ImageFolder(root, GOOD)).explain()
     (root / "cat" / "01.PNG").rename(root / "cat" / "01.webp")
-    assert "01.webp is not a JPEG or PNG file" in loader_for(ImageFolder(root, GOOD)).explain()
+    (root / "cat" / "07.jpg").rename(root / "cat" / "07.png")
+    assert "\n  21 JPEG, 1 PNG and 1 WebP files -> images [n, 3, " in loader_for(ImageFolder(root, GOOD)).explain()
+    (root / "cat" / "01.webp").rename(root / "cat" / "01.bmp")
+    assert "01.bmp is not a JPEG, PNG or WebP file" in loader_for(ImageFolder(root, GOOD)).explain()
 
 
 def test_subsets_list_their_own_files(image_root):

@@ -68,12 +68,13 @@ def test_a_mixed_folder_is_native_file_by_file(real_feeder, make_fake, image_roo
     folder = tmp_path / "mixed" / "cat"
     folder.mkdir(parents=True)
     for number, path in enumerate(sorted(image_root.rglob("*.jpg"))):
-        mode = ("RGB", "RGBA", "P", "L", "1", "JPEG")[number % 6]
-        image = Image.open(path)
-        image.save(folder / f"{number}.jpg") if mode == "JPEG" else image.convert(mode).save(folder / f"{number}.png")
+        mode, extension = (("RGB", "png"), ("RGBA", "webp"), ("P", "png"), ("RGB", "webp"), ("1", "png"), ("RGB", "jpg"))[number % 6]
+        Image.open(path).convert(mode).save(folder / f"{number}.{extension}")
     save_grey(folder / "odd.png", 1)
+    frames = [Image.new("RGB", (50, 40), colour) for colour in ("red", "green")]
+    frames[0].save(folder / "odd.webp", save_all=True, append_images=frames[1:])
     native, words = epochs_of(folder.parent, monkeypatch, True)
-    assert "\n  3 JPEG and 19 PNG files -> images" in words and "2 by this process" in words and caplog.text == ""
+    assert "\n  3 JPEG, 12 PNG and 8 WebP files -> images" in words and "4 by this process" in words and caplog.text == ""
     make_fake()
     assert equal(epochs_of(folder.parent, monkeypatch, False)[0], native)
 

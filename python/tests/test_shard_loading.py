@@ -170,8 +170,8 @@ def test_what_stays_python_says_why(folder, arguments, reason):
 
 
 def test_an_image_of_another_kind_stays_python(tmp_path, folder):
-    write_shard(tmp_path / "a.tar", [("0.jpg", b"x"), ("0.cls", b"1"), ("1.webp", b"x"), ("1.cls", b"1")])
-    with pytest.raises(NotNative, match=r"sample 1 is not a JPEG or PNG file by its name, but \.webp"):
+    write_shard(tmp_path / "a.tar", [("0.jpg", b"x"), ("0.cls", b"1"), ("1.gif", b"x"), ("1.cls", b"1")])
+    with pytest.raises(NotNative, match=r"sample 1 is not a JPEG, PNG or WebP file by its name, but \.gif"):
         RangeTable(TarShards(tmp_path), None)
     assert RangeTable(TarShards(tmp_path), [0]).count == 1
 

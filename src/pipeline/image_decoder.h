@@ -1,4 +1,5 @@
-// Decodes a rectangle of an image file to RGB: JPEG or PNG, as the file's first bytes say, whatever its name is.
+// Decodes a rectangle of an image file to RGB: JPEG, PNG or WebP, as the file's first bytes say, whatever its name
+// is.
 //
 // Thread safety: none; one per thread.
 // Invariant: after any error the decoder can be used for the next file.
@@ -12,6 +13,7 @@
 #include "src/pipeline/jpeg_decoder.h"
 #include "src/pipeline/png_decoder.h"
 #include "src/pipeline/rgb_view.h"
+#include "src/pipeline/webp_decoder.h"
 
 namespace sluice::pipeline {
 
@@ -28,15 +30,18 @@ class ImageDecoder {
   // Decodes `box` of the opened image. The view is valid until the next call of any of these.
   // DataLoss: truncated or damaged.
   // REQUIRES: the last open succeeded and no decode() since; box is not empty and inside the image
-  Result<RgbView> decode(const Box& box) { return is_png_ ? png_.decode(box) : jpeg_.decode(box); }
+  Result<RgbView> decode(const Box& box);
 
   // Whether the file is damaged in what the box needed of it, and other libraries may make other pixels of it.
-  bool warned() const { return !is_png_ && jpeg_.warned(); }
+  bool warned() const { return format_ == Format::kJpeg && jpeg_.warned(); }
 
  private:
+  enum class Format : std::uint8_t { kJpeg, kPng, kWebp };
+
   JpegDecoder jpeg_;
   PngDecoder png_;
-  bool is_png_ = false;
+  WebpDecoder webp_;
+  Format format_ = Format::kJpeg;  // of the opened file
 };
 
 }  // namespace sluice::pipeline

@@ -6,21 +6,25 @@
 #include "src/pipeline/testing/decoded_pixels.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
 #include "src/pipeline/testing/png_encoder.h"
+#include "src/pipeline/testing/webp_encoder.h"
 
 namespace sluice::pipeline {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-TEST_CASE("one decoder takes JPEG and PNG files in turns") {
+TEST_CASE("one decoder takes JPEG, PNG and WebP files in turns") {
   const Bytes jpeg = testing::encode_picture({20, 30}, {});
   const Bytes png = testing::encode_png({11, 12}, {});
+  const Bytes webp = testing::encode_webp({14, 13}, {});
   JpegDecoder jpeg_alone;
   PngDecoder png_alone;
-  REQUIRE((jpeg_alone.open(jpeg).ok() && png_alone.open(png).ok()));
+  WebpDecoder webp_alone;
+  REQUIRE((jpeg_alone.open(jpeg).ok() && png_alone.open(png).ok() && webp_alone.open(webp).ok()));
   const Box box{3, 4, 5, 6};
   const auto jpeg_pixels = testing::pixels_of(jpeg_alone.decode(box).value());
   const auto png_pixels = testing::pixels_of(png_alone.decode(box).value());
+  const auto webp_pixels = testing::pixels_of(webp_alone.decode(box).value());
   ImageDecoder decoder;
   for (int i = 0; i < 2; ++i) {
     CHECK(decoder.open(jpeg).value() == ImageSize{20, 30});
@@ -28,10 +32,13 @@ TEST_CASE("one decoder takes JPEG and PNG files in turns") {
     CHECK(decoder.open(png).value() == ImageSize{11, 12});
     CHECK(testing::pixels_of(decoder.decode(box).value()) == png_pixels);
     CHECK_FALSE(decoder.warned());
+    CHECK(decoder.open(webp).value() == ImageSize{14, 13});
+    CHECK(testing::pixels_of(decoder.decode(box).value()) == webp_pixels);
+    CHECK_FALSE(decoder.warned());
   }
 }
 
-TEST_CASE("what is neither is named for what it is") {
+TEST_CASE("what is none of these is named for what it is") {
   using namespace std::string_view_literals;
   struct Case {
     std::string_view bytes;
@@ -40,12 +47,13 @@ TEST_CASE("what is neither is named for what it is") {
   };
   ImageDecoder decoder;
   for (const Case& c :
-       {Case{"GIF89a"sv, ErrorCode::kInvalidArgument, "is a GIF file; native pipelines decode JPEG and PNG only"},
-        Case{"RIFFxxxxWEBP"sv, ErrorCode::kInvalidArgument, "is a WebP or another RIFF file"},
+       {Case{"GIF89a"sv, ErrorCode::kInvalidArgument, "is a GIF file; native pipelines decode JPEG, PNG and WebP only"},
+        Case{"RIFFxxxxWEBPVP8?"sv, ErrorCode::kInvalidArgument, "is a RIFF file"},
+        Case{"RIFFxxxxWEBPVP8X"sv, ErrorCode::kDataLoss, "damaged or truncated WebP: its length"},
         Case{"MM\0*"sv, ErrorCode::kInvalidArgument, "is a TIFF file"},
-        Case{"<html>"sv, ErrorCode::kInvalidArgument, "is neither a JPEG nor a PNG file"},
-        Case{"\x89PNG\n"sv, ErrorCode::kInvalidArgument, "is neither a JPEG nor a PNG file"},
-        Case{"\xFF"sv, ErrorCode::kInvalidArgument, "is neither a JPEG nor a PNG file"},
+        Case{"<html>"sv, ErrorCode::kInvalidArgument, "is no JPEG, PNG or WebP file"},
+        Case{"\x89PNG\n"sv, ErrorCode::kInvalidArgument, "is no JPEG, PNG or WebP file"},
+        Case{"\xFF"sv, ErrorCode::kInvalidArgument, "is no JPEG, PNG or WebP file"},
         Case{"\x89PNG\r\n\x1a\n"sv, ErrorCode::kDataLoss, "damaged or truncated PNG: no header"},
         Case{"\xFF\xD8\xFF"sv, ErrorCode::kDataLoss, "the file is truncated"},
         Case{""sv, ErrorCode::kDataLoss, "the file is empty"}}) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 
 #include "src/pipeline/gaussian_blur.h"
@@ -58,9 +59,14 @@ void copy_pixels(const RgbView& view, bool flip, std::span<std::uint8_t> pixels)
   }
 }
 
-std::int32_t make_pixels(std::span<const std::uint8_t> file, const SluiceImagePlan& asked,
-                         std::span<std::uint8_t> pixels) {
-  const ImageSize image{asked.image_height, asked.image_width};
+Buffers& buffers() {
+  if (thread_buffers == nullptr) thread_buffers = std::make_unique<Buffers>();
+  return *thread_buffers;
+}
+
+// Runs a plan on the boxes that `decode` gives of the image, or does not.
+template <typename Decode>
+std::int32_t show(const SluiceImagePlan& asked, std::span<std::uint8_t> pixels, const Decode& decode) {
   const GeometryPlan plan{
       .source = {asked.source_top, asked.source_left, asked.source_height, asked.source_width},
       .resized = {asked.resized_height, asked.resized_width},
@@ -68,29 +74,65 @@ std::int32_t make_pixels(std::span<const std::uint8_t> file, const SluiceImagePl
       .flip = asked.flip != 0,
       .interpolation = asked.interpolation == kPilBicubic ? Interpolation::kBicubic : Interpolation::kBilinear,
   };
-  if (!is_sound(asked, image, plan)) return kRefused;
+  if (!is_sound(asked, {asked.image_height, asked.image_width}, plan)) return kRefused;
   if (pixels.size() != static_cast<std::size_t>(pixels_of({plan.window.height, plan.window.width})) * 3) {
     return kRefused;
   }
-  if (thread_buffers == nullptr) thread_buffers = std::make_unique<Buffers>();
-  auto& [decoder, resampler, blur] = *thread_buffers;
-
-  const auto stored = decoder.open(file);
-  if (!stored || *stored != image) return kRefused;
   if (plan.resized == ImageSize{plan.source.height, plan.source.width}) {
     const Box shown{plan.source.top + plan.window.top, plan.source.left + plan.window.left, plan.window.height,
                     plan.window.width};
-    const auto decoded = decoder.decode(shown);
-    if (!decoded || decoder.warned()) return kRefused;
+    const std::optional<RgbView> decoded = decode(shown);
+    if (!decoded) return kRefused;
     copy_pixels(*decoded, plan.flip, pixels);
     return kDone;
   }
   const PassOrder order =
       asked.pillow >= kFirstPillowWithHeightFirst ? PassOrder::kHeightFirstIfShrunkMore : PassOrder::kWidthFirst;
-  const auto decoded = decoder.decode(resampler.prepare(plan, order));
-  if (!decoded || decoder.warned()) return kRefused;
+  Resampler& resampler = buffers().resampler;
+  const std::optional<RgbView> decoded = decode(resampler.prepare(plan, order));
+  if (!decoded) return kRefused;
   resampler.resample(*decoded, pixels);
   return kDone;
+}
+
+std::int32_t show_file(std::span<const std::uint8_t> file, const SluiceImagePlan& asked,
+                       std::span<std::uint8_t> pixels) {
+  return show(asked, pixels, [&](const Box& box) -> std::optional<RgbView> {
+    ImageDecoder& decoder = buffers().decoder;
+    const auto stored = decoder.open(file);
+    if (!stored || *stored != ImageSize{asked.image_height, asked.image_width}) return std::nullopt;
+    const auto decoded = decoder.decode(box);
+    if (!decoded || decoder.warned()) return std::nullopt;
+    return *decoded;
+  });
+}
+
+std::int32_t show_image(std::span<const std::uint8_t> image, const SluiceImagePlan& asked,
+                        std::span<std::uint8_t> pixels) {
+  static_assert(kSluiceReadableBytesBehindPixels >= kReadableBytesBehindPixels);
+  return show(asked, pixels, [&](const Box& box) -> std::optional<RgbView> {
+    const std::size_t stride = static_cast<std::size_t>(asked.image_width) * 3;
+    const std::size_t rows_bytes = static_cast<std::size_t>(asked.image_height) * stride;
+    if (image.size() != rows_bytes + kSluiceReadableBytesBehindPixels) return std::nullopt;
+    const std::size_t offset = static_cast<std::size_t>(box.top) * stride + static_cast<std::size_t>(box.left) * 3;
+    return RgbView{image.data() + offset, stride, {box.height, box.width}};
+  });
+}
+
+// Calls `work`, which returns what a C function does, and frees the thread's buffers where they are too large to keep.
+template <typename Work>
+std::int32_t with_bounded_buffers(const SluiceImagePlan& plan, const Work& work) {
+  std::int32_t result = kRefused;
+  try {
+    result = work();
+  } catch (const std::bad_alloc&) {
+    thread_buffers.reset();
+  }
+  if (pixels_of({plan.image_height, plan.image_width}) > kSluiceKeptPixelsMax ||
+      pixels_of({plan.resized_height, plan.resized_width}) > kSluiceKeptPixelsMax) {
+    thread_buffers.reset();
+  }
+  return result;
 }
 
 // Calls `work` with the thread's blur, the image's size, its pixels and the window.
@@ -106,8 +148,7 @@ std::int32_t with_blur(const std::uint8_t* pixels, const SluiceImageBlur& asked,
   if (!can_blur(size, window)) return kRefused;
   const std::size_t bytes = static_cast<std::size_t>(pixels_of(size)) * 3;
   try {
-    if (thread_buffers == nullptr) thread_buffers = std::make_unique<Buffers>();
-    work(thread_buffers->blur, size, std::span(pixels, bytes), window);
+    work(buffers().blur, size, std::span(pixels, bytes), window);
   } catch (const std::bad_alloc&) {
     thread_buffers.reset();
     return kRefused;
@@ -163,17 +204,14 @@ int32_t sluice_image_pixels(const uint8_t* file, size_t file_bytes, const Sluice
                             size_t pixels_bytes) {
   using namespace sluice::pipeline;
   if (file == nullptr || plan == nullptr || pixels == nullptr) return kRefused;
-  std::int32_t result = kRefused;
-  try {
-    result = make_pixels({file, file_bytes}, *plan, {pixels, pixels_bytes});
-  } catch (const std::bad_alloc&) {
-    thread_buffers.reset();
-  }
-  if (pixels_of({plan->image_height, plan->image_width}) > kSluiceKeptPixelsMax ||
-      pixels_of({plan->resized_height, plan->resized_width}) > kSluiceKeptPixelsMax) {
-    thread_buffers.reset();
-  }
-  return result;
+  return with_bounded_buffers(*plan, [&] { return show_file({file, file_bytes}, *plan, {pixels, pixels_bytes}); });
+}
+
+int32_t sluice_image_part(const uint8_t* image, size_t image_bytes, const SluiceImagePlan* plan, uint8_t* pixels,
+                          size_t pixels_bytes) {
+  using namespace sluice::pipeline;
+  if (image == nullptr || plan == nullptr || pixels == nullptr) return kRefused;
+  return with_bounded_buffers(*plan, [&] { return show_image({image, image_bytes}, *plan, {pixels, pixels_bytes}); });
 }
 
 void sluice_image_tensor(const uint8_t* pixels, size_t plane, float* tensor) {

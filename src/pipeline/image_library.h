@@ -1,7 +1,8 @@
 // The C interface of libsluice_images.so: what the Python executor calls for images that decode late
 // (docs/designs/lazy-images.md).
 //
-// One call makes the pixels of one planned image from the bytes of its file, a JPEG or a PNG; others make float tensors
+// One call makes the pixels of one planned image from the bytes of its file, a JPEG, a PNG or a WebP, or from its
+// decoded pixels; others make float tensors
 // of pixels, normalise them, and change pixels as torchvision does. Nothing is kept of a caller's memory. Every
 // argument is checked: no input makes it crash. Memory is bounded before it is allocated: kSluiceImagePixelsMax pixels
 // for the decoded image and for the resized one.
@@ -16,9 +17,10 @@
 extern "C" {
 
 // Changes with the meaning of any function or field. Python does not use a library of another version.
-inline constexpr int32_t kSluiceImageLibraryVersion = 2;
+inline constexpr int32_t kSluiceImageLibraryVersion = 3;
 inline constexpr int64_t kSluiceImagePixelsMax = int64_t{1} << 26;
 inline constexpr int64_t kSluiceKeptPixelsMax = int64_t{1} << 23;
+inline constexpr size_t kSluiceReadableBytesBehindPixels = 32;
 
 // GeometryPlan as plain numbers (geometry.h). The window may be of an image that no operation resizes: then the resized
 // size is that of the source box.
@@ -39,6 +41,11 @@ int32_t sluice_image_library_version(void);
 // decodes with a warning of libjpeg's: of damaged files, only Pillow's own libjpeg makes Pillow's pixels.
 int32_t sluice_image_pixels(const uint8_t* file, size_t file_bytes, const SluiceImagePlan* plan, uint8_t* pixels,
                             size_t pixels_bytes);
+
+// The same of an image that was decoded before: image_height * image_width RGB pixels, and behind them
+// kSluiceReadableBytesBehindPixels bytes of any value.
+int32_t sluice_image_part(const uint8_t* image, size_t image_bytes, const SluiceImagePlan* plan, uint8_t* pixels,
+                          size_t pixels_bytes);
 
 // tensor[channel][i] = pixels[i][channel] / 255 for `plane` pixels.
 void sluice_image_tensor(const uint8_t* pixels, size_t plane, float* tensor);

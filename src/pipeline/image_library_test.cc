@@ -81,6 +81,29 @@ TEST_CASE("A window of a resized image shows the whole resized image's pixels") 
   }
 }
 
+TEST_CASE("a part of decoded pixels is that of the file") {
+  const Bytes file = testing::encode_picture({90, 120}, {});
+  Bytes image = pixels_of(file, kWhole);
+  image.resize(image.size() + kSluiceReadableBytesBehindPixels);
+  for (const int flip : {0, 1}) {
+    for (const int resized : {40, 64}) {
+      const SluiceImagePlan plan = changed([&](SluiceImagePlan& p) {
+        p.source_top = 11, p.source_left = 70, p.source_height = 40, p.source_width = 50;
+        p.resized_height = resized, p.resized_width = resized + 10;
+        p.window_top = 3, p.window_left = 5, p.window_height = 30, p.window_width = 41;
+        p.flip = flip;
+      });
+      const Bytes want = pixels_of(file, plan);
+      Bytes part(want.size());
+      CHECK(sluice_image_part(image.data(), image.size(), &plan, part.data(), part.size()) == 0);
+      CHECK(part == want);
+      CHECK(sluice_image_part(image.data(), image.size() - 1, &plan, part.data(), part.size()) != 0);
+      CHECK(sluice_image_part(image.data(), image.size(), &plan, part.data(), part.size() - 1) != 0);
+    }
+  }
+  CHECK(sluice_image_part(nullptr, 0, &kWhole, image.data(), image.size()) != 0);
+}
+
 TEST_CASE("Pillow's major version decides which pass of a resize goes first") {
   const Bytes file = testing::encode_picture({90, 120}, {});
   const auto shrunk = [&](int pillow) {

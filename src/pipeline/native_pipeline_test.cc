@@ -100,9 +100,8 @@ TEST_CASE("every failing sample names its file and leaves the workspace usable")
   Fixture fixture(kByteOps);
   CHECK(fixture.error_of(2).to_string() == "DataLoss: /data/truncated.jpg: the file is truncated");
   CHECK(fixture.error_of(3).to_string() ==
-        "InvalidArgument: /data/picture.gif: is a GIF file; native pipelines decode JPEG and PNG only, so its batch "
-        "needs "
-        "the Python pipeline");
+        "InvalidArgument: /data/picture.gif: is a GIF file; native pipelines decode JPEG, PNG and WebP only, so its "
+        "batch needs the Python pipeline");
   CHECK(fixture.error_of(4).to_string() == "NotFound: open /data/missing.jpg");
   CHECK(fixture.error_of(5).to_string() ==
         "ResourceExhausted: /data/out-of-memory.jpg: not enough memory to decode it");

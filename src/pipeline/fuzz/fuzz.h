@@ -11,5 +11,6 @@ void specification(std::string_view input);
 void jpeg(std::string_view input);
 void jpeg_coefficients(std::string_view input);
 void png(std::string_view input);
+void webp(std::string_view input);
 
 }  // namespace sluice::pipeline::fuzz

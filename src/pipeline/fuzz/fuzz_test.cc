@@ -6,12 +6,12 @@
 namespace sluice::pipeline::fuzz {
 namespace {
 
-TEST_CASE(
-    "specifications, JPEG files, their coefficients and PNG files hold out against their corpus and mutations of it") {
+TEST_CASE("specifications and image files hold out against their corpus and mutations of it") {
   CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/specification", specification) > 0);
   CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg", jpeg) > 0);
   CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg_coefficients", jpeg_coefficients) > 0);
   CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/png", png) > 0);
+  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/webp", webp) > 0);
 }
 
 }  // namespace
