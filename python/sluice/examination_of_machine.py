@@ -12,12 +12,12 @@ from pathlib import Path
 from sluice.cpu_quota import cgroup_folders, usable_cores
 from sluice.examination import Check, Place
 from sluice.sealed_memory import SealedMemory
+from sluice.source_cache import FORMS
 
 _MIB = 1 << 20
 _DEFAULT_ARENA_BYTES = 512 * _MIB  # The feeder's own default.
 _SHARED_MEMORY_MIB = 256  # Docker gives 64; a batch of 256 images of 224 x 224 takes 147.
 _FILES = 1024
-_CACHE_FORMS = ("source", "transcoded")
 
 
 def shared_memory(place: Place) -> Check:
@@ -94,8 +94,8 @@ def cache(place: Place) -> Check:
         return Check("cache", False, "one of SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES is missing", "set both")
     if not text.isdigit() or not 0 < int(text) < 1 << 63:
         return Check("cache", False, f"SLUICE_CACHE_BYTES={text}", "use a number of bytes")
-    if form and form not in _CACHE_FORMS:
-        return Check("cache", False, f"SLUICE_CACHE_FORM={form}", f"use {' or '.join(_CACHE_FORMS)}")
+    if form and form not in FORMS:
+        return Check("cache", False, f"SLUICE_CACHE_FORM={form}", f"use {' or '.join(FORMS)}")
     existing = next(parent for parent in (Path(folder).absolute(), *Path(folder).absolute().parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Check("cache", False, f"{existing} cannot be written to", "name a folder of yours: without it the feeder runs without the cache")

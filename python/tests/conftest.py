@@ -42,13 +42,20 @@ def clean_slate(monkeypatch):
     feeder_module.disconnect_all()
 
 
+def free_address() -> str:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
 class RealFeeder:
     """The feeder's own program, as a sidecar would run it."""
 
-    def __init__(self, directory: Path, threads: int = 2, arena_bytes: int = 64 << 20, workers: str = "") -> None:
+    def __init__(self, directory: Path, threads: int = 2, arena_bytes: int = 64 << 20, workers: str = "", metrics: str = "none") -> None:
         self.path = str(directory / "real.sock")
         command = [REAL_BINARY, "--socket", self.path, "--threads", str(threads), "--arena-bytes", str(arena_bytes)]
-        command += ["--metrics-address", "none", "--insecure", "--python-path", str(Path(__file__).resolve().parent.parent)]
+        command += ["--metrics-address", metrics, "--insecure", "--python-path", str(Path(__file__).resolve().parent.parent)]
         command += ["--workers", workers] if workers else []
         self.log = open(directory / "real.log", "w+b")
         self._process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
@@ -71,9 +78,7 @@ class RealWorker:
     """A data worker's own program, of one thread. Feeders reach it at `address`."""
 
     def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.address = free_address()
         command = [Path(REAL_BINARY).with_name("sluice-worker"), "--listen", self.address, "--insecure", "--threads", "1", "--drain-seconds", "1"]
         self._process = subprocess.Popen([*command, "--python-path", str(Path(__file__).resolve().parent.parent)])
 

@@ -23,7 +23,11 @@ NOT_CACHED = "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CAC
         ),
         (
             {"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "2000000000", "SLUICE_CACHE_FORM": "pixels"},
-            "source files: not cached (SLUICE_CACHE_FORM=pixels: use source or transcoded)\n",
+            "source files: not cached (SLUICE_CACHE_FORM=pixels: use source or transcoded or prefix)\n",
+        ),
+        (
+            {"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "2000000000", "SLUICE_CACHE_FORM": "prefix"},
+            "source files: cached, as what the transforms before the first random one make of them, in /none, 0.0 GB of at most 2.0 GB\n",
         ),
         ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000"}, "source files: cached in /none, 0.0 GB of at most 20.0 GB\n"),
     ],

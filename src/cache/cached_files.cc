@@ -15,11 +15,25 @@ namespace {
 using pipeline::FileForm;
 using pipeline::FileIdentity;
 using pipeline::FilePart;
+using pipeline::ImageContent;
+using pipeline::Prefix;
 
-// What is cached, and the version of its making: the bytes of a file as the source gives them, or its coefficients.
+// What is cached, and the version of its making: the bytes of a file as the source gives them, its coefficients, or
+// what a prefix makes of it; the prefix's fingerprint comes behind.
 constexpr std::string_view kSourceBytes = "source bytes 1";
 constexpr std::string_view kCoefficients = "jpeg coefficients 1";
+constexpr std::string_view kOutput = "prefix output 1 ";
 static_assert(pipeline::kJpegCoefficientsVersion == 1, "as in the form's name");
+
+void count_hit(FormCounters& counters, std::size_t bytes) {
+  ++counters.hits;
+  counters.hit_bytes += bytes;
+}
+
+// Without its kernels coefficients are no faster than the file.
+Keep possible(Keep keep) {
+  return keep == Keep::kTranscoded && pipeline::fast_jpeg_kernels() == nullptr ? Keep::kSource : keep;
+}
 
 }  // namespace
 
@@ -27,7 +41,7 @@ CachedFiles::CachedFiles(std::shared_ptr<const pipeline::FileReader> source, std
                          const Limits& limits, std::string name_space, const Clock& clock, Keep keep)
     : source_(std::move(source)),
       name_space_(std::move(name_space)),
-      keeps_coefficients_(keep == Keep::kTranscoded && pipeline::fast_jpeg_kernels() != nullptr),
+      keep_(possible(keep)),
       clock_(clock),
       opener_([this, disk = std::move(disk), limits](const std::stop_token& stop) mutable {
         open(std::move(disk), limits, stop);
@@ -65,53 +79,88 @@ Result<void> CachedFiles::read(const FilePart& part, std::vector<std::uint8_t>& 
   // The source has the words for a file that is gone, or that has changed since the range was found.
   if (!identity.ok() || !part.is_of(*identity)) return source_->read(part, bytes);
   const Key key = key_of(kSourceBytes, part, *identity);
-  if (find(*store, key, bytes)) return {};
+  if (find_source(*store, key, bytes)) return {};
   SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
   if (is_slow(took, bytes.size()) && is_certain(part, *identity, bytes.size())) store->add(key, bytes);
   return {};
 }
 
-Result<FileForm> CachedFiles::read_image(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
+Result<ImageContent> CachedFiles::read_image(const FilePart& part, const Prefix& prefix,
+                                             std::vector<std::uint8_t>& bytes) const {
   SegmentStore* const store = store_;
-  if (store == nullptr || !keeps_coefficients_) return FileReader::read_image(part, bytes);
+  const bool has_form = keep_ == Keep::kTranscoded || (keep_ == Keep::kOutput && !prefix.fingerprint.empty());
+  if (store == nullptr || !has_form) return FileReader::read_image(part, prefix, bytes);
   const auto identity = source_->identify(part.path);
-  if (!identity.ok() || !part.is_of(*identity)) return FileReader::read_image(part, bytes);
-  const Key key = key_of(kCoefficients, part, *identity);
-  if (store->find(key, bytes)) {
-    if (bytes.empty()) return FileReader::read_image(part, bytes);
-    ++counters_.hits;
-    counters_.hit_bytes += bytes.size();
-    return FileForm::kCoefficients;
+  if (!identity.ok() || !part.is_of(*identity)) return FileReader::read_image(part, prefix, bytes);
+  if (keep_ == Keep::kTranscoded) return read_coefficients(*store, part, *identity, bytes);
+  return read_output(*store, part, prefix, *identity, bytes);
+}
+
+Result<ImageContent> CachedFiles::read_coefficients(SegmentStore& store, const FilePart& part,
+                                                    const FileIdentity& identity,
+                                                    std::vector<std::uint8_t>& bytes) const {
+  const Key key = key_of(kCoefficients, part, identity);
+  if (store.find(key, bytes)) {
+    if (bytes.empty()) {
+      SLUICE_TRY_VOID(read(part, bytes));
+      return ImageContent{};
+    }
+    count_hit(counters_.coefficients, bytes.size());
+    return ImageContent{FileForm::kCoefficients, {}};
   }
-  const Key source_key = key_of(kSourceBytes, part, *identity);
+  const Key source_key = key_of(kSourceBytes, part, identity);
   std::optional<Clock::Duration> took;  // of the source
-  if (!find(*store, source_key, bytes)) {
+  if (!find_source(store, source_key, bytes)) {
     SLUICE_TRY(took, read_source(part, bytes));
-    if (!is_certain(part, *identity, bytes.size())) return FileForm::kFile;
+    if (!is_certain(part, identity, bytes.size())) return ImageContent{};
   }
   const std::size_t bytes_max = kCoefficientsPerByte * bytes.size();
-  if (store->has_room_for(key, bytes_max)) {
+  if (store.has_room_for(key, bytes_max)) {
     pipeline::JpegDecoder decoder;
     std::vector<std::uint8_t> coefficients;
     if (decoder.open(bytes).ok() && decoder.transcode(bytes_max, coefficients)) {
       ++counters_.transcoded;
-      store->add(key, coefficients);
+      store.add(key, coefficients);
       bytes.swap(coefficients);
-      return FileForm::kCoefficients;
+      return ImageContent{FileForm::kCoefficients, {}};
     }
-    store->add(key, {});
+    store.add(key, {});
   }
-  if (took && is_slow(*took, bytes.size())) store->add(source_key, bytes);
-  return FileForm::kFile;
+  if (took && is_slow(*took, bytes.size())) store.add(source_key, bytes);
+  return ImageContent{};
 }
 
-bool CachedFiles::find(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const {
+Result<ImageContent> CachedFiles::read_output(SegmentStore& store, const FilePart& part, const Prefix& prefix,
+                                              const FileIdentity& identity, std::vector<std::uint8_t>& bytes) const {
+  if (store.find(key_of(prefix, part, identity), bytes)) {
+    count_hit(counters_.outputs, bytes.size());
+    return ImageContent{FileForm::kOutput, {}};
+  }
+  if (!find_source(store, key_of(kSourceBytes, part, identity), bytes)) {
+    SLUICE_TRY_VOID(read_source(part, bytes));
+    if (!is_certain(part, identity, bytes.size())) return ImageContent{};
+  }
+  return ImageContent{FileForm::kFile, identity};
+}
+
+bool CachedFiles::has_room_for_output(const FilePart& part, const Prefix& prefix, const FileIdentity& state,
+                                      std::size_t bytes) const {
+  if (opened_->has_room_for(key_of(prefix, part, state), bytes)) return true;
+  ++(opened_->is_paused() ? counters_.not_stored_failed : counters_.not_stored_full);
+  return false;
+}
+
+void CachedFiles::keep_output(const FilePart& part, const Prefix& prefix, const FileIdentity& state,
+                              std::span<const std::uint8_t> output) const {
+  opened_->add(key_of(prefix, part, state), output);
+}
+
+bool CachedFiles::find_source(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const {
   if (!store.find(key, bytes)) {
     ++counters_.misses;
     return false;
   }
-  ++counters_.hits;
-  counters_.hit_bytes += bytes.size();
+  count_hit(counters_.source, bytes.size());
   return true;
 }
 
@@ -139,6 +188,10 @@ bool CachedFiles::has_settled(const FileIdentity& identity) const {
   const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(clock_.wall_now().time_since_epoch());
   return now.count() - std::max(identity.modified_ns, identity.changed_ns) >=
          std::chrono::nanoseconds(kSettled).count();
+}
+
+Key CachedFiles::key_of(const Prefix& prefix, const FilePart& part, const FileIdentity& identity) const {
+  return key_of(std::string(kOutput) + prefix.fingerprint, part, identity);
 }
 
 Key CachedFiles::key_of(std::string_view form, const FilePart& part, const FileIdentity& identity) const {

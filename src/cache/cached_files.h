@@ -9,7 +9,9 @@
 // source is (pipeline/jpeg_coefficients.h). They are of the same pixels. A file that has none, as it is damaged or of a
 // rare kind, or as they would have more than kCoefficientsPerByte times its bytes, gets an empty record, so that they
 // are not tried again.
-// Thread safety: read(), read_image() and identify() may be called from any thread.
+// With Keep::kOutput, read_image() keeps what a pipeline's prefix makes of a file, however fast the source is. Where
+// the prefix is empty, it keeps the bytes of slow files. Thread safety: all but the constructor and the destructor may
+// be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -26,7 +28,7 @@
 
 namespace sluice::cache {
 
-enum class Keep { kSource, kTranscoded };
+enum class Keep { kSource, kTranscoded, kOutput };
 
 class CachedFiles final : public pipeline::FileReader {
  public:
@@ -42,8 +44,12 @@ class CachedFiles final : public pipeline::FileReader {
   ~CachedFiles() override;
 
   Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override;
-  Result<pipeline::FileForm> read_image(const pipeline::FilePart& part,
-                                        std::vector<std::uint8_t>& bytes) const override;
+  Result<pipeline::ImageContent> read_image(const pipeline::FilePart& part, const pipeline::Prefix& prefix,
+                                            std::vector<std::uint8_t>& bytes) const override;
+  bool has_room_for_output(const pipeline::FilePart& part, const pipeline::Prefix& prefix,
+                           const pipeline::FileIdentity& state, std::size_t bytes) const override;
+  void keep_output(const pipeline::FilePart& part, const pipeline::Prefix& prefix, const pipeline::FileIdentity& state,
+                   std::span<const std::uint8_t> output) const override;
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return source_->identify(path); }
 
   const Counters& counters() const { return counters_; }
@@ -54,7 +60,15 @@ class CachedFiles final : public pipeline::FileReader {
  private:
   void open(std::unique_ptr<Disk> disk, const Limits& limits, const std::stop_token& stop);
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
-  bool find(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
+  Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
+             const pipeline::FileIdentity& identity) const;
+  Result<pipeline::ImageContent> read_coefficients(SegmentStore& store, const pipeline::FilePart& part,
+                                                   const pipeline::FileIdentity& identity,
+                                                   std::vector<std::uint8_t>& bytes) const;
+  Result<pipeline::ImageContent> read_output(SegmentStore& store, const pipeline::FilePart& part,
+                                             const pipeline::Prefix& prefix, const pipeline::FileIdentity& identity,
+                                             std::vector<std::uint8_t>& bytes) const;
+  bool find_source(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
   // Reads from the source. The time that it took.
   Result<Clock::Duration> read_source(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const;
   bool is_slow(Clock::Duration took, std::size_t bytes) const;
@@ -64,7 +78,7 @@ class CachedFiles final : public pipeline::FileReader {
 
   const std::shared_ptr<const pipeline::FileReader> source_;
   const std::string name_space_;
-  const bool keeps_coefficients_;
+  const Keep keep_;
   const Clock& clock_;
   mutable Counters counters_;
 

@@ -37,9 +37,9 @@ TEST_CASE("the second epoch reads nothing from a slow source, nor does the next 
   Fixture cache;
   CHECK(cache.epoch() == kFiles);
   CHECK(cache.epoch() == 0);
-  CHECK(cache.files->counters().hits == kFiles);
+  CHECK(cache.files->counters().hits() == kFiles);
   CHECK(cache.files->counters().misses == kFiles);
-  CHECK(cache.files->counters().hit_bytes == kFiles * kFileBytes);
+  CHECK(cache.files->counters().hit_bytes() == kFiles * kFileBytes);
   cache.start(Keep::kSource);
   CHECK(cache.epoch() == 0);
 }

@@ -10,10 +10,19 @@ namespace sluice::cache {
 
 using Count = std::atomic<std::uint64_t>;
 
-struct Counters {
+struct FormCounters {
   Count hits = 0;
-  Count misses = 0;
   Count hit_bytes = 0;
+};
+
+struct Counters {
+  FormCounters source;        // bytes of files as their source gives them
+  FormCounters coefficients;  // of JPEG files
+  FormCounters outputs;       // of the first operations of pipelines
+  Count misses = 0;           // files that it had in no form
+  std::uint64_t hits() const { return source.hits + coefficients.hits + outputs.hits; }
+  std::uint64_t hit_bytes() const { return source.hit_bytes + coefficients.hit_bytes + outputs.hit_bytes; }
+
   Count transcoded = 0;  // files whose coefficients were made to be stored
 
   // What was read from the source and not stored, by reason.

@@ -87,6 +87,11 @@ bool SegmentStore::has_room_for(const Key& key, std::size_t value_bytes) {
   return has_room(record_bytes(key, value_bytes));
 }
 
+bool SegmentStore::is_paused() {
+  std::lock_guard writing(writing_);
+  return clock_.now() < paused_until_;
+}
+
 void SegmentStore::add(const Key& key, std::span<const std::uint8_t> value) {
   if (!has_legal_lengths(key, value.size())) {
     ++counters_.not_stored_full;

@@ -50,6 +50,9 @@ class SegmentStore {
   // Whether add() would keep a value of so many bytes, unless the disk refuses it. Saves the making of it.
   bool has_room_for(const Key& key, std::size_t value_bytes);
 
+  // Whether nothing is stored now, as the disk has refused a write.
+  bool is_paused();
+
   // Keeps `value`, or counts why not. Lengths beyond those of record.h are not kept.
   void add(const Key& key, std::span<const std::uint8_t> value);
 

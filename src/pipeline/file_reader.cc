@@ -80,10 +80,19 @@ class SystemFileReader final : public FileReader {
 
 }  // namespace
 
-Result<FileForm> FileReader::read_image(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
+Result<ImageContent> FileReader::read_image(const FilePart& part, const Prefix& /*prefix*/,
+                                            std::vector<std::uint8_t>& bytes) const {
   SLUICE_TRY_VOID(read(part, bytes));
-  return FileForm::kFile;
+  return ImageContent{};
 }
+
+bool FileReader::has_room_for_output(const FilePart& /*part*/, const Prefix& /*prefix*/, const FileIdentity& /*state*/,
+                                     std::size_t /*bytes*/) const {
+  return false;
+}
+
+void FileReader::keep_output(const FilePart& /*part*/, const Prefix& /*prefix*/, const FileIdentity& /*state*/,
+                             std::span<const std::uint8_t> /*output*/) const {}
 
 std::shared_ptr<const FileReader> make_system_file_reader() { return std::make_shared<SystemFileReader>(); }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,19 @@ struct FilePart {
 enum class FileForm {
   kFile,          // its bytes
   kCoefficients,  // jpeg_coefficients.h: the same pixels for less
+  kOutput,        // what a pipeline's prefix has made of it, as keep_output() got it
+};
+
+// The first operations of a pipeline that draw no random numbers. They make the same of a file in each epoch.
+struct Prefix {
+  std::string fingerprint;  // of all that decides what they make; empty: there is nothing worth keeping
+  std::size_t ops = 0;      // so many of the pipeline's operations
+};
+
+struct ImageContent {
+  FileForm form = FileForm::kFile;
+  // Set where the reader would keep the prefix's output: the state of the file that the content is of.
+  std::optional<FileIdentity> wants_output_of;
 };
 
 class FileReader {
@@ -69,7 +83,15 @@ class FileReader {
   virtual Result<void> read(const FilePart& part, std::vector<std::uint8_t>& bytes) const = 0;
 
   // Replaces `bytes` with the content of an image, or with another form of it. Errors as read().
-  virtual Result<FileForm> read_image(const FilePart& part, std::vector<std::uint8_t>& bytes) const;
+  virtual Result<ImageContent> read_image(const FilePart& part, const Prefix& prefix,
+                                          std::vector<std::uint8_t>& bytes) const;
+
+  // For a part whose ImageContent has wants_output_of, which is `state`: whether so many bytes would be kept, and the
+  // bytes to keep.
+  virtual bool has_room_for_output(const FilePart& part, const Prefix& prefix, const FileIdentity& state,
+                                   std::size_t bytes) const;
+  virtual void keep_output(const FilePart& part, const Prefix& prefix, const FileIdentity& state,
+                           std::span<const std::uint8_t> output) const;
 
   // Of the file that `path` names now, without reading it. It is opened, as for a read: network file systems look for
   // changes then, and answer a mere stat from memory. The error's message names the path.

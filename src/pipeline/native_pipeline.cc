@@ -34,6 +34,36 @@ std::size_t bytes_of(ImageSize size) {
   return static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3;
 }
 
+// The output of a prefix as it is kept: the pixels [height][width][3], then height and width as u32, little-endian.
+constexpr std::size_t kSizeBytes = 8;
+// A larger one is not kept: it is more than any image that a pipeline goes on to work with.
+constexpr std::size_t kOutputBytesMax = std::size_t{64} << 20;
+
+void append_size(ImageSize size, std::vector<std::uint8_t>& output) {
+  for (const int side : {size.height, size.width})
+    for (int shift = 0; shift < 32; shift += 8) output.push_back(static_cast<std::uint8_t>(side >> shift));
+}
+
+// Takes the size from the end of a kept output. DataLoss where the pixels do not have it.
+Result<ImageSize> take_size(std::vector<std::uint8_t>& output) {
+  if (output.size() >= kSizeBytes && output.size() <= kOutputBytesMax) {
+    const auto side_at = [&](std::size_t at) {
+      std::uint32_t side = 0;
+      for (std::size_t i = 0; i < 4; ++i) side |= std::uint32_t{output[at + i]} << (8 * i);
+      return side;
+    };
+    const std::size_t pixel_bytes = output.size() - kSizeBytes;
+    const std::uint64_t height = side_at(pixel_bytes);
+    const std::uint64_t width = side_at(pixel_bytes + 4);
+    const bool is_possible = height > 0 && width > 0 && height <= kOutputBytesMax && width <= kOutputBytesMax;
+    if (is_possible && height * width * 3 == pixel_bytes) {
+      output.resize(pixel_bytes);
+      return ImageSize{static_cast<int>(height), static_cast<int>(width)};
+    }
+  }
+  return Error(ErrorCode::kDataLoss, "is no output of a prefix");
+}
+
 std::vector<const Op*> tensor_ops(const PipelineSpec& spec) {
   std::vector<const Op*> ops;
   ValueType value;
@@ -113,12 +143,12 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
   const FilePart part = std::visit([&](const auto& source) { return part_of(source, static_cast<std::size_t>(index)); },
                                    state_->spec.source);
   try {
-    SLUICE_TRY(const FileForm form, read_part(part, workspace));
-    auto made = run_ops(form, seed, wire, workspace);
-    if (!made && form != FileForm::kFile) {
-      // Only the file itself can say what is wrong with it.
+    SLUICE_TRY(const ImageContent content, read_part(part, workspace));
+    auto made = run_ops(part, content, seed, wire, workspace);
+    if (!made && (content.form != FileForm::kFile || content.wants_output_of)) {
+      // Only the file itself, decoded as far as this sample needs it, can say what is wrong with it.
       SLUICE_TRY_VOID(state_->files->read(part, workspace.state_->file));
-      made = run_ops(FileForm::kFile, seed, wire, workspace);
+      made = run_ops(part, {}, seed, wire, workspace);
     }
     if (!made) return made.error().with_context(part.name());
     return {};
@@ -127,38 +157,71 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
   }
 }
 
-Result<FileForm> NativePipeline::read_part(const FilePart& part, Workspace& workspace) const {
+Result<ImageContent> NativePipeline::read_part(const FilePart& part, Workspace& workspace) const {
   auto& costs = workspace.state_->buffers.costs;
   const auto started = std::chrono::steady_clock::now();
   Cost cost;
   Stopwatch stopwatch;
-  SLUICE_TRY(const FileForm form, state_->files->read_image(part, workspace.state_->file));
+  SLUICE_TRY(const ImageContent content, state_->files->read_image(part, state_->spec.prefix, workspace.state_->file));
   stopwatch.lap(cost, workspace.state_->file.size());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   costs.read.add(cost);
   costs.blocked_seconds += std::max(0.0, took.count() - cost.seconds);
-  return form;
+  return content;
 }
 
-Result<void> NativePipeline::run_ops(FileForm form, std::uint32_t seed, std::span<std::uint8_t> wire,
-                                     Workspace& workspace) const {
+Result<PlannedImage> NativePipeline::open(const ImageContent& content, Workspace& workspace) const {
   auto& [file, buffers] = *workspace.state_;
-  buffers.stopwatch = Stopwatch();
-  auto opened = form == FileForm::kFile ? buffers.decoder.open(file) : buffers.decoder.open_coefficients(file);
+  if (content.form == FileForm::kOutput) {
+    SLUICE_TRY(const ImageSize size, take_size(file));
+    buffers.pixels.swap(file);
+    buffers.pixels.resize(bytes_of(size) + kReadableBytesBehindPixels);
+    return PlannedImage::of_pixels(size, state_->spec.pass_order, buffers);
+  }
+  auto opened = content.form == FileForm::kFile ? buffers.decoder.open(file) : buffers.decoder.open_coefficients(file);
   SLUICE_TRY(const ImageSize size, std::move(opened));
   const std::int64_t pixels_of_file = std::int64_t{size.height} * size.width;
   if (const auto limit = state_->spec.max_image_pixels; limit && pixels_of_file > *limit) {
     return invalid_argument("has " + std::to_string(pixels_of_file) + " pixels, more than max_image_pixels (" +
                             std::to_string(*limit) + ")");
   }
-  PlannedImage image(size, state_->spec.pass_order, buffers);
+  return PlannedImage(size, state_->spec.pass_order, buffers);
+}
+
+Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& content, std::uint32_t seed,
+                                     std::span<std::uint8_t> wire, Workspace& workspace) const {
+  auto& buffers = workspace.state_->buffers;
+  buffers.stopwatch = Stopwatch();
+  SLUICE_TRY(PlannedImage image, open(content, workspace));
   TorchRandom random(seed);
-  for (const auto& [name, op] : std::span(state_->spec.ops).first(state_->image_ops)) {
-    SLUICE_TRY_VOID(op->change(image, random));
-    if (image.take_was_touched()) buffers.stopwatch.lap(buffers.costs.ops[name], bytes_of(image.size()));
+  const auto ops = std::span(state_->spec.ops).first(state_->image_ops);
+  const std::size_t prefix_ops = state_->spec.prefix.ops;
+  for (std::size_t i = content.form == FileForm::kOutput ? prefix_ops : 0; i < ops.size(); ++i) {
+    if (i == prefix_ops) SLUICE_TRY_VOID(keep_output(part, content, image, workspace));
+    SLUICE_TRY_VOID(ops[i].op->change(image, random));
+    if (image.take_was_touched()) buffers.stopwatch.lap(buffers.costs.ops[ops[i].name], bytes_of(image.size()));
   }
+  if (prefix_ops == ops.size()) SLUICE_TRY_VOID(keep_output(part, content, image, workspace));
+  if (!(image.size() == state_->spec.output_size)) return Error(ErrorCode::kDataLoss, "has another size than it had");
   state_->conversion.draw(random, wire.subspan(state_->pixel_bytes()));
   return image.write_to(wire.first(state_->pixel_bytes()));
+}
+
+Result<void> NativePipeline::keep_output(const FilePart& part, const ImageContent& content, PlannedImage& image,
+                                         Workspace& workspace) const {
+  if (!content.wants_output_of) return {};
+  const Prefix& prefix = state_->spec.prefix;
+  const std::size_t bytes = bytes_of(image.size()) + kSizeBytes;
+  if (bytes > kOutputBytesMax) return {};
+  if (!state_->files->has_room_for_output(part, prefix, *content.wants_output_of, bytes)) return {};
+  const ImageSize size = image.size();
+  SLUICE_TRY(const std::span<const std::uint8_t> pixels, image.pixels());
+  image.take_was_touched();             // by no operation
+  auto& file = workspace.state_->file;  // whose content has been decoded
+  file.assign(pixels.begin(), pixels.end());
+  append_size(size, file);
+  state_->files->keep_output(part, prefix, *content.wants_output_of, file);
+  return {};
 }
 
 void NativePipeline::finish(std::span<const std::uint8_t> wire, std::span<std::byte> image) const {

@@ -24,7 +24,8 @@ namespace sluice::pipeline {
 
 class FileReader;
 struct FilePart;
-enum class FileForm;
+struct ImageContent;
+class PlannedImage;
 
 // The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 8 bytes per decoded pixel.
 // Thread safety: none; one per thread, usable with any pipeline.
@@ -81,8 +82,12 @@ class NativePipeline {
  private:
   struct State;
   explicit NativePipeline(std::unique_ptr<const State> state);
-  Result<FileForm> read_part(const FilePart& part, Workspace& workspace) const;
-  Result<void> run_ops(FileForm form, std::uint32_t seed, std::span<std::uint8_t> wire, Workspace& workspace) const;
+  Result<ImageContent> read_part(const FilePart& part, Workspace& workspace) const;
+  Result<PlannedImage> open(const ImageContent& content, Workspace& workspace) const;
+  Result<void> run_ops(const FilePart& part, const ImageContent& content, std::uint32_t seed,
+                       std::span<std::uint8_t> wire, Workspace& workspace) const;
+  Result<void> keep_output(const FilePart& part, const ImageContent& content, PlannedImage& image,
+                           Workspace& workspace) const;
 
   std::unique_ptr<const State> state_;
 };

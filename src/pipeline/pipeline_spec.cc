@@ -64,6 +64,27 @@ Result<void> read_ops(const json& list, PipelineSpec& spec) {
   return {};
 }
 
+// Raised whenever native pipelines make another byte of the same file by the same operations.
+constexpr int kOutputVersion = 1;
+
+// Decoding alone is not worth keeping: pixels have five to seven times the bytes of a photograph.
+Prefix prefix_of(const json& list, const PipelineSpec& spec) {
+  Prefix prefix;
+  ValueType value;
+  for (const auto& [name, op] : spec.ops) {
+    value = op->result_of(value);
+    if (op->draws() || value.kind != ValueKind::kImage) break;
+    ++prefix.ops;
+  }
+  if (prefix.ops < 2) return {};
+  const json ops(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(prefix.ops));
+  json all{{"ops", ops}, {"version", kOutputVersion}, {"pass_order", static_cast<int>(spec.pass_order)}};
+  if (spec.max_image_pixels) all["max_image_pixels"] = *spec.max_image_pixels;
+  // Keys of objects come sorted, so that the order of the specification's fields does not matter.
+  prefix.fingerprint = all.dump(-1, ' ', false, json::error_handler_t::replace);
+  return prefix;
+}
+
 // What a user writes who wants no limit in effect.
 constexpr std::int64_t kMaxImagePixelsMax = std::int64_t{1} << 53;
 
@@ -94,6 +115,7 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text) {
   if (reader.error()) return *reader.error();
 
   SLUICE_TRY_VOID(read_ops(*ops, spec));
+  spec.prefix = prefix_of(*ops, spec);
   SLUICE_TRY_VOID(read_source(*source, text.substr(std::min(line_end + 1, text.size())), spec));
   return spec;
 }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/pipeline/file_reader.h"
 #include "src/pipeline/file_table.h"
 #include "src/pipeline/ops/op.h"
 #include "src/pipeline/ops/registry.h"
@@ -49,6 +50,7 @@ struct PipelineSpec {
   std::optional<std::int64_t> max_image_pixels;
   ValueKind result = ValueKind::kImage;  // or a tensor
   ImageSize output_size;                 // every sample has it
+  Prefix prefix;
 };
 
 // InvalidArgument names the field and its form: "ops[1].scale: must be two numbers from 0 to 1".

@@ -50,6 +50,13 @@ class PlannedImage {
   PlannedImage(ImageSize stored, PassOrder order, ImageBuffers& buffers)
       : plan_(stored), order_(order), buffers_(&buffers) {}
 
+  // An image of the pixels that lie in `buffers.pixels`.
+  static PlannedImage of_pixels(ImageSize size, PassOrder order, ImageBuffers& buffers) {
+    PlannedImage image(size, order, buffers);
+    image.is_computed_ = true;
+    return image;
+  }
+
   ImageSize size() const { return plan_.current(); }
   const GeometryPlan& plan() const { return plan_.plan(); }
 

@@ -43,9 +43,11 @@ class CoefficientFiles final : public FileReader {
   Result<void> read(const FilePart& part, std::vector<std::uint8_t>& bytes) const override {
     return files->read(part, bytes);
   }
-  Result<FileForm> read_image(const FilePart& part, std::vector<std::uint8_t>& bytes) const override {
+  Result<ImageContent> read_image(const FilePart& part, const Prefix& prefix,
+                                  std::vector<std::uint8_t>& bytes) const override {
     bytes = coefficients;
-    return files->files.contains(part.path) ? FileForm::kCoefficients : FileReader::read_image(part, bytes);
+    if (!files->files.contains(part.path)) return FileReader::read_image(part, prefix, bytes);
+    return ImageContent{FileForm::kCoefficients, {}};
   }
   Result<FileIdentity> identify(const std::string& path) const override { return files->identify(path); }
 

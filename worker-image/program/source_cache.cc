@@ -31,8 +31,10 @@ Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, 
   const std::string_view name = form == nullptr ? "" : form;
   if (name == "transcoded") {
     settings.keep = cache::Keep::kTranscoded;
+  } else if (name == "prefix") {
+    settings.keep = cache::Keep::kOutput;
   } else if (!name.empty() && name != "source") {
-    return invalid_argument("SLUICE_CACHE_FORM=" + std::string(name) + ": use source or transcoded");
+    return invalid_argument("SLUICE_CACHE_FORM=" + std::string(name) + ": use source, transcoded or prefix");
   }
   return std::optional(std::move(settings));
 }
@@ -84,9 +86,14 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
     series_->gauges.push_back({&family.Add(with_placement({})), &count});
   };
   const cache::Counters& counts = files_->counters();
-  counter("sluice_cache_hits_total", "Files that came from the cache.", {}, counts.hits);
+  const auto form = [&](const char* name, const cache::FormCounters& of_form) {
+    counter("sluice_cache_hits_total", "Files that came from the cache.", {{"form", name}}, of_form.hits);
+    counter("sluice_cache_hit_bytes_total", "Bytes that came from the cache.", {{"form", name}}, of_form.hit_bytes);
+  };
+  form("source", counts.source);
+  form("transcoded", counts.coefficients);
+  form("prefix", counts.outputs);
   counter("sluice_cache_misses_total", "Files that the cache did not have.", {}, counts.misses);
-  counter("sluice_cache_hit_bytes_total", "Bytes that came from the cache.", {}, counts.hit_bytes);
   counter("sluice_cache_transcoded_total", "Files whose coefficients were made to be stored.", {}, counts.transcoded);
   const auto not_stored = [&](const char* reason, const cache::Count& count) {
     counter("sluice_cache_not_stored_total", "Files that were read and not stored.", {{"reason", reason}}, count);

@@ -16,15 +16,16 @@ namespace {
 
 constexpr std::int64_t kPictures = 24;
 
-TEST_CASE("the form of what is kept is one of two, and the source's bytes without a word of it") {
+TEST_CASE("the form of what is kept is one of three, and the source's bytes without a word of it") {
   const auto keep = [](const char* form) { return (*read_cache_settings("/cache", "1000", form))->keep; };
   CHECK(keep(nullptr) == cache::Keep::kSource);
   CHECK(keep("") == cache::Keep::kSource);
   CHECK(keep("source") == cache::Keep::kSource);
   CHECK(keep("transcoded") == cache::Keep::kTranscoded);
+  CHECK(keep("prefix") == cache::Keep::kOutput);
   const auto refused = read_cache_settings("/cache", "1000", "Transcoded");
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message() == "SLUICE_CACHE_FORM=Transcoded: use source or transcoded");
+  CHECK(refused.error().message() == "SLUICE_CACHE_FORM=Transcoded: use source, transcoded or prefix");
   CHECK_FALSE(read_cache_settings(nullptr, nullptr, "transcoded")->has_value());
 }
 
@@ -102,7 +103,7 @@ TEST_CASE("a feeder's batches are the same from the cache, and the second epoch 
   CHECK(source.files->reads == kPictures);
   CHECK(same_bytes(epochs(source.cached), expected));
   CHECK(source.files->reads == kPictures);
-  CHECK(source.cached->counters().hits == 3 * kPictures);
+  CHECK(source.cached->counters().hits() == 3 * kPictures);
 }
 
 TEST_CASE("a worker reads through the cache, too, and its metrics tell of it") {
@@ -122,8 +123,9 @@ TEST_CASE("a worker reads through the cache, too, and its metrics tell of it") {
   cache.tick();
   cache.tick();  // adds nothing
   const std::set<std::string> lines = sluice::testing::metrics_lines(registry);
-  const std::string labels = R"(job_namespace="namespace",training_job="job",placement="remote")";
-  CHECK(lines.contains("sluice_cache_hits_total{" + labels + "} 8"));
+  const std::string constant = R"(job_namespace="namespace",training_job="job",)";
+  const std::string labels = constant + R"(placement="remote")";
+  CHECK(lines.contains("sluice_cache_hits_total{" + constant + R"(form="source",placement="remote"} 8)"));
   CHECK(lines.contains("sluice_cache_misses_total{" + labels + "} 4"));
   CHECK(lines.contains("sluice_cache_files{" + labels + "} 4"));
 }

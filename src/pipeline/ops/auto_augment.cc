@@ -26,6 +26,7 @@ class Augment final : public ImageOp {
  public:
   explicit Augment(Augmentation augmentation) : augmentation_(std::move(augmentation)) {}
 
+  bool draws() const override { return false; }
   Result<void> change(PlannedImage& image, TorchRandom& /*random*/) const override {
     return augmentation_.apply(augmentation_.magnitudes().front(), {}, image);
   }

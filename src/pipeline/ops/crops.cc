@@ -21,6 +21,7 @@ class CenterCrop final : public Crop {
  public:
   using Crop::Crop;
 
+  bool draws() const override { return false; }
   Result<void> change(PlannedImage& image, TorchRandom& /*random*/) const override {
     const int lacks_height = std::max(0, size_.height - image.size().height);
     const int lacks_width = std::max(0, size_.width - image.size().width);

@@ -6,6 +6,7 @@ namespace {
 
 class DecodeRgb final : public Op {
  public:
+  bool draws() const override { return false; }
   ValueKind takes() const override { return ValueKind::kBytes; }
   ValueType result_of(const ValueType& /*input*/) const override { return {ValueKind::kImage, {}}; }
 };

@@ -11,6 +11,7 @@ class Grayscale final : public Op {
  public:
   explicit Grayscale(std::optional<double> probability) : probability_(probability) {}
 
+  bool draws() const override { return probability_.has_value(); }
   ValueKind takes() const override { return ValueKind::kImage; }
   ValueType result_of(const ValueType& input) const override { return input; }
 

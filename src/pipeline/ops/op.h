@@ -42,6 +42,10 @@ class Op {
   // What it makes of a value of the kind that it takes.
   virtual ValueType result_of(const ValueType& input) const = 0;
 
+  // Whether it takes numbers from the sample's random generator, for whatever sample. One that does not may be done
+  // once for all epochs (file_reader.h), so an operation has to say so.
+  virtual bool draws() const { return true; }
+
   // Draws and changes an image. Errors do not name the file.
   virtual Result<void> change(PlannedImage& image, TorchRandom& random) const;
 

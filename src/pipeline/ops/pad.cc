@@ -11,6 +11,7 @@ class Pad final : public Op {
  public:
   explicit Pad(const Padding& padding) : padding_(padding) {}
 
+  bool draws() const override { return false; }
   ValueKind takes() const override { return ValueKind::kImage; }
   ValueType result_of(const ValueType& input) const override {
     if (!input.size) return input;

@@ -10,6 +10,7 @@ class Resize final : public Op {
   Resize(std::vector<int> sides, std::optional<int> max_size, Interpolation interpolation)
       : sides_(std::move(sides)), max_size_(max_size), interpolation_(interpolation) {}
 
+  bool draws() const override { return false; }
   ValueKind takes() const override { return ValueKind::kImage; }
   ValueType result_of(const ValueType& input) const override {
     if (sides_.size() == 1 && !input.size) return {input.kind, {}};

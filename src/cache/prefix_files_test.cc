@@ -1,0 +1,147 @@
+// A cache that keeps what the first operations of pipelines make: the samples are the files', whatever becomes of it.
+#include "src/base/testing/catch.h"
+#include "src/cache/cached_files.h"
+#include "src/cache/testing/cached_files_fixture.h"
+#include "src/pipeline/native_pipeline.h"
+#include "src/pipeline/testing/jpeg_encoder.h"
+#include "src/pipeline/testing/specification.h"
+
+namespace sluice::cache {
+namespace {
+
+using pipeline::NativePipeline;
+using testing::Bytes;
+
+constexpr int kPictures = 12;
+constexpr const char* kValidation =
+    R"([{"op": "decode_rgb"}, {"op": "resize", "size": [40]}, {"op": "center_crop", "size": [32, 32]}, {"op": "to_tensor"}])";
+constexpr const char* kRandomCrop =
+    R"([{"op": "decode_rgb"}, {"op": "resize", "size": [40]}, {"op": "random_crop", "size": [32, 32]},
+    {"op": "random_horizontal_flip", "p": 0.5}])";
+constexpr const char* kRandomFromTheStart =
+    R"([{"op": "decode_rgb"}, {"op": "random_crop", "size": [32, 32]}, {"op": "random_horizontal_flip", "p": 0.5}])";
+
+std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
+Bytes picture_of(int i, int version = 1) {
+  return pipeline::testing::encode_picture({48 + i, 60}, {.quality = 80 + version});
+}
+
+struct Fixture : testing::CachedFilesFixture {
+  Fixture() {
+    source->takes = std::chrono::nanoseconds(0);  // as fast as the cache
+    write(1);
+    clock.advance(std::chrono::hours(1));
+    start(Keep::kOutput);
+  }
+  const Counters& counters() const { return files->counters(); }
+  void write(int version) {
+    for (int i = 0; i < kPictures; ++i) source->write(path_of(i), picture_of(i, version));
+  }
+
+  // All samples of an epoch, one behind the other.
+  Bytes epoch_of(const char* ops, std::uint32_t seed, std::shared_ptr<const pipeline::FileReader> reader) const {
+    nlohmann::json spec{{"version", 2}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
+    spec["ops"] = nlohmann::json::parse(ops);
+    std::vector<pipeline::testing::File> paths;
+    for (int i = 0; i < kPictures; ++i) paths.push_back({path_of(i), i});
+    const auto native = NativePipeline::parse(pipeline::testing::specification(spec, paths), std::move(reader));
+    REQUIRE(native.ok());
+    pipeline::Workspace workspace;
+    const std::size_t bytes = (*native)->wire_sample_bytes();
+    Bytes samples(kPictures * bytes);
+    for (std::size_t i = 0; i < kPictures; ++i)
+      REQUIRE((*native)
+                  ->produce(static_cast<std::int64_t>(i), seed + static_cast<std::uint32_t>(i),
+                            std::span(samples).subspan(i * bytes, bytes), workspace)
+                  .ok());
+    return samples;
+  }
+  // Compares an epoch with one of the files alone; the number of reads of the source that it took.
+  int epoch(const char* ops, std::uint32_t seed = 1) const {
+    const Bytes expected = epoch_of(ops, seed, source);
+    const int before = source->reads;
+    CHECK(epoch_of(ops, seed, std::shared_ptr<const pipeline::FileReader>(files.get(), [](const auto*) {})) ==
+          expected);
+    return source->reads - before;
+  }
+};
+
+TEST_CASE("the second epoch of a validation set and of random crops reads no file, from a fast source, too") {
+  for (const char* ops : {kValidation, kRandomCrop}) {
+    Fixture cache;
+    CHECK(cache.epoch(ops, 1) == kPictures);
+    CHECK(cache.counters().records == kPictures);
+    for (std::uint32_t seed = 2; seed < 5; ++seed) CHECK(cache.epoch(ops, seed) == 0);
+    CHECK(cache.counters().outputs.hits == 3 * kPictures);
+    CHECK(cache.counters().source.hits == 0);
+    cache.start(Keep::kOutput);  // a new process
+    CHECK(cache.epoch(ops, 9) == 0);
+  }
+}
+
+TEST_CASE("pipelines with the same first operations share what they make, and others do not") {
+  Fixture cache;
+  const std::string another = std::string(kRandomCrop).replace(std::string(kRandomCrop).find("40"), 2, "44");
+  CHECK(cache.epoch(kRandomCrop) == kPictures);
+  CHECK(cache.epoch(kValidation) == kPictures);
+  CHECK(cache.epoch(another.c_str()) == kPictures);
+  CHECK(cache.counters().records == 3 * kPictures);
+  for (const char* ops : {kRandomCrop, kValidation, another.c_str()}) CHECK(cache.epoch(ops, 5) == 0);
+}
+
+TEST_CASE("where the first operation is random, the bytes of slow files are kept") {
+  Fixture cache;
+  CHECK(cache.epoch(kRandomFromTheStart) == kPictures);
+  CHECK(cache.epoch(kRandomFromTheStart) == kPictures);
+  cache.source->takes = std::chrono::milliseconds(50);
+  CHECK(cache.epoch(kRandomFromTheStart) == kPictures);
+  CHECK(cache.epoch(kRandomFromTheStart, 2) == 0);
+  CHECK(cache.counters().source.hits == kPictures);
+  CHECK(cache.epoch(kValidation) == 0);  // made from what is kept
+}
+
+TEST_CASE("a file that has changed, or may change without a trace, has its own samples") {
+  Fixture cache;
+  CHECK(cache.epoch(kValidation) == kPictures);
+  cache.write(2);
+  CHECK(cache.epoch(kValidation) == kPictures);
+  CHECK(cache.epoch(kValidation) == kPictures);  // it has not settled
+  cache.clock.advance(CachedFiles::kSettled);
+  CHECK(cache.epoch(kValidation) == kPictures);
+  CHECK(cache.epoch(kValidation) == 0);
+}
+
+TEST_CASE("samples are the same with a cache that is full or damaged, or whose disk fails") {
+  Fixture cache;
+  SECTION("full") {
+    cache.start(Keep::kOutput, {.bytes = 20'000});
+    CHECK(cache.epoch(kValidation) == kPictures);
+    const int read = cache.epoch(kValidation);
+    CHECK(read > 0);
+    CHECK(read < kPictures);
+    CHECK(cache.counters().not_stored_full > 0);
+  }
+  SECTION("a disk that refuses") {
+    cache.disk->refuses_writes = true;
+    CHECK(cache.epoch(kValidation) == kPictures);
+    CHECK(cache.epoch(kValidation) == kPictures);
+    CHECK(cache.counters().write_errors == 1);
+    CHECK(cache.counters().not_stored_failed == 2 * kPictures);
+  }
+  SECTION("damaged") {
+    cache.epoch(kValidation);
+    auto& bytes = *cache.disk->files.begin()->second;
+    for (std::size_t at = 400; at < bytes.size(); at += 5'000) bytes[at] ^= 4;
+    CHECK(cache.epoch(kValidation) > 0);
+    CHECK(cache.counters().damaged > 0);
+    CHECK(cache.epoch(kValidation) == 0);
+  }
+  SECTION("no reads from its disk") {
+    cache.epoch(kValidation);
+    cache.disk->refuses_reads = true;
+    CHECK(cache.epoch(kValidation) == kPictures);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::cache
