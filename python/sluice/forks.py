@@ -6,6 +6,7 @@ batch is a function of its request, so nothing shows where it was made. Where vi
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import sys
@@ -88,6 +89,7 @@ class Forks:
                  timeout_seconds: float = 0, history: History | None = None) -> None:
         """`computation` is inherited by the workers: what changes in it afterwards they do not see. `timeout_seconds`: of `take`, 0
         for none. `history`: of the pass, if virtual workers make its batches. All its batches are given then, in their order."""
+        self._num_workers = num_workers
         self._given = _Given()
         self._seqs: set[int] = set()
         self._most_batches = num_workers * prefetch_factor
@@ -131,6 +133,10 @@ class Forks:
         forked = next(self._batches)
         self._seqs.remove(forked.seq)
         return forked
+
+    def begin_pass(self) -> None:
+        """The next request goes to the first worker, as with torch's that persist. REQUIRES: is_idle."""
+        self._batches._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
 
     def close(self) -> None:
         """Ends the workers."""

@@ -153,20 +153,10 @@ class FeederIterator(_BaseDataLoaderIter):
 
     def __next__(self) -> Any:
         self._connection.require_owner()
-        account = self._stream.account
-        account.wait()
-        try:
-            with recorded(self._profile_name):
-                while (batch := self._next_data()) is NOTHING_LEFT:
-                    pass
+        with self._stream.account.asked(), recorded(self._profile_name):
+            while (batch := self._next_data()) is NOTHING_LEFT:
+                pass
             self._num_yielded += 1
-        except StopIteration:
-            account.stop()
-            raise
-        except BaseException:
-            account.compute()
-            raise
-        account.compute()
         return batch
 
     def _next_data(self) -> Any:
@@ -174,7 +164,7 @@ class FeederIterator(_BaseDataLoaderIter):
         self._require_next()
         request, made = self._obtain()
         del self._outstanding[request.seq]
-        self._progress.hand_over(request.seq)
+        self._progress.hand_over(self._place(request))
         if made is not None:
             self._note_taken(request)
         self._fill()
@@ -356,19 +346,27 @@ class FeederIterator(_BaseDataLoaderIter):
         except StopIteration:
             self._exhausted = True
             return None
-        return self._add(BatchRequest.of(drawn, self._next_seq, self._base_seed, self._pass_number, self._position, self._num_workers,
+        return self._add(BatchRequest.of(drawn, self._next_number(), self._base_seed, self._pass_number, self._position, self._num_workers,
                                          self._auto_collation))
+
+    def _next_number(self) -> int:
+        """Of the batch that is drawn next."""
+        return self._next_seq
+
+    def _place(self, request: BatchRequest) -> int:
+        """In the pass."""
+        return request.seq
 
     def _add(self, request: BatchRequest) -> BatchRequest:
         """The loop needs this batch next but for those that it waits for."""
         seq = request.seq
         self._outstanding[seq] = request
-        if seq < (1 if self._history is not None else _TRIAL_BATCHES):
+        if self._next_seq < (1 if self._history is not None else _TRIAL_BATCHES):
             self._first_drawn.append(request)
         if self._history is not None:
             self._history.add(request)
         self._unasked.append(seq)
-        self._next_seq = seq + 1
+        self._next_seq += 1
         self._position += len(request.indices)
         return request
 

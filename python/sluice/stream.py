@@ -77,7 +77,8 @@ class Stream:
         self._trials: set[int] = set()           # Batches asked for only to try executors: their answers are not wanted.
         self._history = history
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
-        self._reported = Totals()
+        self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
+        self._rests = False                   # Its pass is over, and another may follow.
         self._native_record = NativeRecord()
         self._given_up = ""                   # Why no feeder can serve this pipeline, if that is so.
         self._noticed_fallback = False
@@ -96,6 +97,17 @@ class Stream:
         following = Stream(self._connection, self.pipeline, base_seed, seed_epoch, self._epoch + 1, self.prefetch_batches, self._batch_size, self)
         following.begin()
         return following
+
+    def rest(self) -> None:
+        """Its pass is over. It stays open for another one of the same virtual workers."""
+        self._rests = True
+
+    def begin_pass(self, epoch: int) -> None:
+        """Another pass of the same virtual workers. `epoch`: the loop's, for people."""
+        with self._connection.condition:
+            self._rests, self._epoch = False, epoch
+            self._reported = self._reported.since(self.account.totals())
+            self.account = Account(starting=not self._connection.has_delivered)
 
     def take_over(self, wanted: Stream) -> bool:
         """Whether this stream, of batches made ahead, may be used instead of `wanted`, which has not begun. From then on it is
@@ -129,7 +141,7 @@ class Stream:
         with self._connection.condition:
             if self._session is None or self._session.window_batches is None:
                 return self.prefetch_batches
-            sharing = sum(not stream.is_ahead for stream in self._connection.streams)
+            sharing = sum(not (stream.is_ahead or stream._rests) for stream in self._connection.streams)
             return max(1, self._session.window_batches // max(1, sharing))
 
     @property
