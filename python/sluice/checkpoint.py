@@ -150,18 +150,18 @@ def restore(loader: Any, state: dict) -> Progress:
 
 
 @contextlib.contextmanager
-def drawing(loader: Any, resume: Progress | None) -> Iterator[bool]:
-    """Inside, the pass that begins draws what that of `resume` has drawn, or was about to draw; then True, and the process's own
+def drawing(loader: Any, resume: Progress | None) -> Iterator[Progress | None]:
+    """Inside, the pass that begins draws what that of `resume` has drawn, or was about to draw; then this is `resume`, else None. The process's own
     generators come out as they went in. Raises StateError for generators that do not fit."""
     if resume is None or not (resume.begun or has_gone_on(resume.generators)):
-        yield False
+        yield None
         return
     with untouched_generators():
         if resume.begun:
             restore_generators(loader, resume.generators)
         else:
             restore_default(resume.generators)
-        yield True
+        yield resume
 
 
 def _check(loader: Any, state: Any) -> None:
@@ -269,7 +269,7 @@ def _data_states(loader: Any, progress: Progress | None) -> dict[str, Any]:
     reading = progress.reading if progress is not None and not progress.finished else None
     if reading is not loader.dataset and _keeps_own_state(loader):
         states["data"] = copy.deepcopy(loader.dataset.state_dict())
-    if has_state(reading):
+    if reading is not None and has_state(reading):
         states["iterator"] = copy.deepcopy(reading.state_dict())
     return states
 

@@ -25,6 +25,7 @@ from sluice.computation import BatchRequest, Computation, ForkComputation
 from sluice.failures import describe, reraise
 from sluice.generators import untouched_generators
 from sluice.history import History
+from sluice.iterable import Streams
 from sluice.light_batches import lightened
 from sluice.surroundings import make_images_lazy, wants_lazy_images
 
@@ -86,7 +87,7 @@ class Forks:
     """Of one iterator. Not thread-safe. Processes, queues and the notice of a worker that dies are torch's own loader's."""
 
     def __init__(self, computation: Computation | ForkComputation, num_workers: int, prefetch_factor: int, in_order: bool,
-                 timeout_seconds: float = 0, history: History | None = None) -> None:
+                 timeout_seconds: float = 0, history: History | Streams | None = None) -> None:
         """`computation` is inherited by the workers: what changes in it afterwards they do not see. `timeout_seconds`: of `take`, 0
         for none. `history`: of the pass, if virtual workers make its batches. All its batches are given then, in their order."""
         self._num_workers = num_workers
@@ -95,13 +96,13 @@ class Forks:
         self._most_batches = num_workers * prefetch_factor
         self._history = history
         self._informed: set[int] = set()  # The virtual workers that know what they have made before.
-        order = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
+        order: dict[str, Any] = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
         with untouched_generators(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The loader of the user has said already what torch thinks of so many workers.
             loader = TorchLoader(Batches(computation), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
                                  prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
                                  worker_init_fn=_begin, **order)  # fmt: skip
-            self._batches = iter(loader)
+            self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
         _living.add(self)
 
     def __contains__(self, seq: int) -> bool:

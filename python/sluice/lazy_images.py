@@ -13,7 +13,7 @@ import importlib.metadata
 import io
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
@@ -63,6 +63,13 @@ def remove() -> None:
         functions.remove()
 
 
+# The classes of images have both bases.
+if TYPE_CHECKING:
+    _Base = Image.Image
+else:
+    _Base = object
+
+
 class _Pending:
     """What an image will be made of: the file's bytes, and what to show of them. Thread-safe."""
 
@@ -80,7 +87,7 @@ class _Pending:
         """The RGB pixels. Raises what Pillow raises of the file."""
         with self.lock:
             if self.pixels is None:
-                pixels = _library.pixels(self.file, self.plan)
+                pixels = _library.pixels(self.file, self.plan) if _library is not None else None
                 self.pixels = self.by_pillow().tobytes() if pixels is None else pixels
             return self.pixels
 
@@ -102,11 +109,10 @@ class _Pending:
         return self.plain_class(io.BytesIO(self.file))
 
 
-class _Lazy:
+class _Lazy(_Base):
     """What both kinds of lazy images share. The instance's `_sluice` is its _Pending; an image whose file was not read has none."""
 
     _plain_class: type
-    __hash__ = None
 
     def _read(self) -> _Pending | None:
         """What this image is made of; None if only Pillow can make it."""
@@ -274,7 +280,7 @@ def _image_of_pixels(pixels: bytes, size: tuple[int, int], parent: Image.Image |
 
 def _lazy_image(pending: _Pending, parent: Image.Image | None) -> LazyImage:
     """`parent`: the image that it is made of; None for a new one."""
-    image = Image.Image()
+    image: Any = Image.Image()
     image._mode, image._size = "RGB", pending.plan.size()
     if parent is not None:
         image.info = parent._copy_info() if hasattr(parent, "_copy_info") else parent.info.copy()

@@ -16,6 +16,7 @@ from sluice.computation import BatchRequest
 from sluice.forks import Forked
 from sluice.history import History
 from sluice.iterator import FeederIterator
+from sluice.payback import Payback
 from sluice.prediction import Moment
 from sluice.skipping import Reduced
 from sluice.stream import Stream
@@ -26,7 +27,6 @@ class PersistentIterator(FeederIterator):
     all that they have made."""
 
     _history: History
-    _stream: Stream | None
 
     def __init__(self, *arguments: Any) -> None:
         """As FeederIterator's."""
@@ -56,7 +56,7 @@ class PersistentIterator(FeederIterator):
             self._lives_here = super()._serves_here()
         return self._lives_here
 
-    def _try_executor(self) -> None:
+    def _try_executor(self, payback: Payback) -> None:
         """None takes over."""
 
     def _may_draw(self, window: int) -> bool:
@@ -77,8 +77,8 @@ class PersistentIterator(FeederIterator):
 
     def _close(self) -> None:
         """The pass is over, and its workers go on. torch's make first what the loop has not taken."""
-        if self._lives_here:
-            self._finish_in_forks()
+        if self._payback is not None and self._lives_here:
+            self._finish_in_forks(self._payback)
         elif self._history.is_complete:
             self._finish_in_executors()
         else:
@@ -88,12 +88,12 @@ class PersistentIterator(FeederIterator):
         self._exhausted = True
         self._stream.rest()
 
-    def _finish_in_forks(self) -> None:
+    def _finish_in_forks(self, payback: Payback) -> None:
         """Raises RuntimeError, torch's own, if one has died."""
-        self._give_to_forks()
+        self._give_to_forks(payback)
         while self._forks is not None and not self._forks.is_idle:
             self._forks.take()
-            self._give_to_forks()
+            self._give_to_forks(payback)
 
     def _finish_in_executors(self) -> None:
         """Their answers are dropped. A worker that is lost meanwhile gets to know the batches with the next request."""

@@ -19,6 +19,7 @@ from sluice.answer import Answer
 from sluice.computation import BatchRequest
 from sluice.failures import NOT_LOADED, NotSendable
 from sluice.history import History
+from sluice.iterable import Streams
 from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
 from sluice.pipeline import Pipeline
@@ -55,7 +56,7 @@ class Stream:
     delivers. Methods beginning with `on_` are for the connection, which holds the condition while it calls them."""
 
     def __init__(self, connection: Link, pipeline: Pipeline, base_seed: int, seed_epoch: int, epoch: int,
-                 prefetch_batches: int, batch_size: int, after: Stream | None = None, history: History | None = None) -> None:
+                 prefetch_batches: int, batch_size: int, after: Stream | None = None, history: History | Streams | None = None) -> None:
         """`seed_epoch`: the epoch of the seeds; `epoch`: the loop's, for people. `batch_size`: samples, 1 if unbatched.
         `after`: the pass after which this one is expected to begin. Until it has begun, its batches are made ahead.
         `history`: of this pass, if virtual workers make its batches; a request is added before it is made."""
@@ -169,7 +170,7 @@ class Stream:
             self._pending[request.seq] = request
             self._tried_in = self._session
             if self._session is not None and not self._given_up:
-                self._send(request)
+                self._send(self._session, request)
 
     def try_executor(self, request: BatchRequest) -> None:
         """Asks for a batch that is made elsewhere, so that an executor loads the pipeline. The answer is dropped."""
@@ -177,7 +178,7 @@ class Stream:
             self._tried_in = self._session
             if self._session is not None and not self._given_up:
                 self._trials.add(request.seq)
-                self._send(request)
+                self._send(self._session, request)
 
     def take(self, seq: int | None, deadline_seconds: float | None) -> tuple[int, Answer] | Outcome:
         """The answer for `seq`, or for any seq if None, as soon as it is there. After COMPUTE_HERE the caller computes the
@@ -243,7 +244,7 @@ class Stream:
         session.send({**opening, "base_seed": self.base_seed, "epoch": self.seed_epoch}, state)
         for request in self._pending.values():
             self._tried_in = session
-            self._send(request)
+            self._send(session, request)
         self._noticed_fallback = False
 
     def on_disconnected(self) -> None:
@@ -255,7 +256,7 @@ class Stream:
         answer.is_native = self.pipeline.native is not None
         if answer.failed:
             self._tried_in = None
-        elif self._session is not None and self.pipeline.native is None:
+        elif self._session is not None and self.pipeline_number is not None and self.pipeline.native is None:
             self._session.proven_pipelines.add(self.pipeline_number)
         is_wanted = seq in self._pending or seq in self._trials
         self._trials.discard(seq)
@@ -309,7 +310,7 @@ class Stream:
             **({} if left is None else {"remaining_samples": left}),
         }
 
-    def _send(self, request: BatchRequest) -> None:
+    def _send(self, session: Session, request: BatchRequest) -> None:
         """With the first request for a virtual worker goes what it has made before: in another session, or before a resume."""
         message = {"type": "request", "stream": self._number, "seq": request.seq, "position": request.position, "indices": request.indices}
         history = b""
@@ -317,9 +318,9 @@ class Stream:
             self._informed.add(request.worker_id)
             history = self._history.before(request)
         if history:
-            self._session.send(message, history)
+            session.send(message, history)
         else:
-            self._session.request(message)
+            session.request(message)
 
     def _leave_native(self, reason: str) -> None:
         """From here on the pipeline's Python form makes the batches of this pass."""

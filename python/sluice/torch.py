@@ -243,7 +243,7 @@ def _not_resumable(method: str, *reasons: str) -> RuntimeError:
     return RuntimeError(f"{method} needs a loader that Sluice serves, and this one is torch's own: {'; '.join(filter(None, reasons))}")
 
 
-def explain(loader: torch.utils.data.DataLoader) -> Report:
+def explain(loader: torch.utils.data.DataLoader[Any]) -> Report:
     """Which executor makes, or would make, the batches of `loader` and why: every obstacle to native execution, what the operations
     have cost so far, and what would make the loop wait less (sluice.advice). A text, which notebooks show as a table. Starts nothing."""
     settings = Settings.from_environment()
