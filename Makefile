@@ -69,7 +69,7 @@ test-pythons: configure ## the client's tests on the oldest and newest Python an
 	@tests/pythons.py $(PYTHONS)
 
 .PHONY: check
-check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, chart, CRDs
+check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, types of the client, chart, CRDs
 	@tools/check.sh
 
 .PHONY: build-times

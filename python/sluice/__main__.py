@@ -12,6 +12,7 @@ import shutil
 import site
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -34,7 +35,8 @@ def command(arguments: list[str]) -> list[str]:
     found = None if program.startswith("-") or os.path.exists(program) else shutil.which(program)
     if found is not None:
         return [found, *arguments[1:]]
-    return [sys.executable, *subprocess._args_from_interpreter_flags(), *arguments]
+    own_flags: Callable[[], list[str]] = vars(subprocess)["_args_from_interpreter_flags"]  # As multiprocessing does it.
+    return [sys.executable, *own_flags(), *arguments]
 
 
 def environment(explains: bool = False) -> dict[str, str]:

@@ -7,9 +7,10 @@ workers to a job that needs none.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 
@@ -58,6 +59,20 @@ class Account:
     def stop(self) -> None:
         """The epoch is over: what the loop does now is not this stream's time."""
         self._turn(None)
+
+    @contextlib.contextmanager
+    def asked(self) -> Iterator[None]:
+        """Inside the loop waits; afterwards it computes, unless the epoch has ended (StopIteration)."""
+        self.wait()
+        try:
+            yield
+        except StopIteration:
+            self.stop()
+            raise
+        except BaseException:
+            self.compute()
+            raise
+        self.compute()
 
     def deliver(self, samples: int) -> None:
         """A batch of so many samples is being handed over."""

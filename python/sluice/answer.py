@@ -48,7 +48,7 @@ class Answer:
 
     def tell_trouble(self) -> bool:
         """Logs why there is no batch, if that is no fault of the user's code. Whether so."""
-        trouble = _TROUBLES.get(self.message.get("exception_type")) if self.failed else None
+        trouble = _TROUBLES.get(self.message.get("exception_type", "")) if self.failed else None
         if trouble is not None:
             log.info("the feeder made no batch: %s", self.message["message"])
             say_once(logging.WARNING, f"{trouble}; computing such batches in this process")

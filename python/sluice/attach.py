@@ -67,5 +67,5 @@ def _replace(module: Any) -> None:
 
         return iterator(self, made_by_torch)
 
-    _get_iterator.attached_by_sluice = True
+    vars(_get_iterator)["attached_by_sluice"] = True
     module.DataLoader._get_iterator = _get_iterator

@@ -27,7 +27,7 @@ class _Attached(DataLoader):
 
     def __init__(self, loader: Any) -> None:
         """Not torch's: nothing is built anew. `loader` is not kept alive."""
-        self._sluice_loader = weakref.ref(loader)
+        self._sluice_loader: Callable[[], Any] = weakref.ref(loader)
 
     def __getattr__(self, name: str) -> Any:
         """REQUIRES: the loader lives, as it does while an iterator is made and while its epoch's end looks ahead."""

@@ -40,6 +40,7 @@ class Progress:
 
     An epoch that has not begun may still have a base seed: that of the persistent iterator whose next pass it is.
     `virtual_workers`: how many make the batches, if the data set keeps state or is iterable; then this number must stay the same.
+    `first_pass`: of these virtual workers. Those that have gone on from an earlier pass cannot be made again.
     `streams`: how many batches the loop had of each, None for one that has ended; None if the data set's batches come in another way.
     `data`: what the data set's own `load_state_dict` gets before its iterator is made; `iterator`: what that one's gets; None if nothing.
     `reading`: the iterator of a data set that is read in this process, to be asked for its state."""
@@ -53,6 +54,7 @@ class Progress:
     finished: bool = False
     generators: dict[str, Any] = field(default_factory=dict)
     virtual_workers: int | None = None
+    first_pass: int = 0
     streams: list[int | None] | None = None
     data: Any = None
     iterator: Any = None
@@ -75,9 +77,12 @@ class Progress:
             self.consumed += 1
 
     def require_virtual_workers(self, number: int | None) -> None:
-        """Raises StateError unless so many made the batches; None: none did."""
+        """Raises StateError unless so many made the batches, from the pass's begin on; None: none did."""
         if self.virtual_workers != number:
             raise StateError(f"the state is of {_in_words(self.virtual_workers)}, this loader has {_in_words(number)}")
+        if number is not None and self.pass_number != self.first_pass:
+            raise StateError("persistent workers had gone on from earlier epochs; with a state of its own, a data set resumes in their first epoch, or "
+                             "at an epoch's start")  # fmt: skip
 
 
 def _in_words(virtual_workers: int | None) -> str:
@@ -109,6 +114,7 @@ def save(loader: Any, progress: Progress | None) -> dict:
         "generators": progress.generators,
         "sampler_epoch": _sampler_epoch(loader),
         "virtual_workers": progress.virtual_workers,
+        "first_pass": progress.first_pass,
         "streams": None if progress.streams is None else list(progress.streams),
     }
 
@@ -136,6 +142,7 @@ def restore(loader: Any, state: dict) -> Progress:
         beyond=set(state["beyond"]),
         generators=state["generators"],
         virtual_workers=state.get("virtual_workers"),
+        first_pass=state.get("first_pass", 0),
         streams=state.get("streams"),
         data=state.get("data"),
         iterator=state.get("iterator"),
@@ -143,18 +150,18 @@ def restore(loader: Any, state: dict) -> Progress:
 
 
 @contextlib.contextmanager
-def drawing(loader: Any, resume: Progress | None) -> Iterator[bool]:
-    """Inside, the pass that begins draws what that of `resume` has drawn, or was about to draw; then True, and the process's own
+def drawing(loader: Any, resume: Progress | None) -> Iterator[Progress | None]:
+    """Inside, the pass that begins draws what that of `resume` has drawn, or was about to draw; then this is `resume`, else None. The process's own
     generators come out as they went in. Raises StateError for generators that do not fit."""
     if resume is None or not (resume.begun or has_gone_on(resume.generators)):
-        yield False
+        yield None
         return
     with untouched_generators():
         if resume.begun:
             restore_generators(loader, resume.generators)
         else:
             restore_default(resume.generators)
-        yield True
+        yield resume
 
 
 def _check(loader: Any, state: Any) -> None:
@@ -262,7 +269,7 @@ def _data_states(loader: Any, progress: Progress | None) -> dict[str, Any]:
     reading = progress.reading if progress is not None and not progress.finished else None
     if reading is not loader.dataset and _keeps_own_state(loader):
         states["data"] = copy.deepcopy(loader.dataset.state_dict())
-    if has_state(reading):
+    if reading is not None and has_state(reading):
         states["iterator"] = copy.deepcopy(reading.state_dict())
     return states
 

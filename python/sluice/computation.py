@@ -122,7 +122,8 @@ class Computation:
         if rank == before or not (self._of_ranks or self._watch.has_learnt()):
             return
         self._of_ranks[before] = self._pipeline
-        self._pipeline = self._of_ranks.pop(rank, None) or self._received.copy(self._state)
+        known = self._of_ranks.pop(rank, None)
+        self._pipeline = self._received.copy(self._state) if known is None else known
         while len(self._of_ranks) > _MOST_RANKS:
             del self._of_ranks[next(iter(self._of_ranks))]
 

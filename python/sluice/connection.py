@@ -18,7 +18,7 @@ from typing import Protocol
 
 from sluice.framing import FrameParser, Outgoing, ProtocolError, encode
 from sluice.notices import log
-from sluice.session import Session
+from sluice.session import Listener, Session
 from sluice.stream import Stream
 
 PROTOCOL_VERSION = 1
@@ -350,7 +350,7 @@ class Connection:
             raise ProtocolError(f"it sent a frame of type {kind!r}")
 
 
-    def _make_room(self, wanting: Stream | None) -> None:
+    def _make_room(self, wanting: Listener | None) -> None:
         """The feeder has no slot to lend. Batches that another loader had made ahead give theirs back."""
         self._withdraw([stream for stream in self.streams if stream.is_ahead and wanting not in (stream, stream.after)])
 

@@ -84,14 +84,14 @@ class EmbeddedFeeder:
 
     def address(self) -> str:
         """Raises FeederUnavailable if the feeder cannot be started or has just ended; the next call starts another."""
-        if self._process is not None and self._process.poll() is not None:
+        if self._process is not None and self._directory is not None and self._process.poll() is not None:
             status, self._process = self._process.returncode, None
             raise FeederUnavailable(f"it ended with status {status}{last_words(self._directory)}")
         if self._directory is None:
             _sweep(Path(tempfile.gettempdir()))
             self._directory = Path(tempfile.mkdtemp(prefix=_DIRECTORY_PREFIX))
         if self._process is None:
-            self._start()
+            self._process = self._start(self._directory)
         return str(self._directory / "feeder.sock")
 
     def close(self) -> None:
@@ -107,13 +107,13 @@ class EmbeddedFeeder:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
 
-    def _start(self) -> None:
-        arguments = [*feeder_arguments(self._settings, self._directory), "--exit-with-parent"]
-        (self._directory / "feeder.sock").unlink(missing_ok=True)
-        with open(self._directory / "feeder.log", "wb") as log_file:
+    def _start(self, directory: Path) -> subprocess.Popen:
+        arguments = [*feeder_arguments(self._settings, directory), "--exit-with-parent"]
+        (directory / "feeder.sock").unlink(missing_ok=True)
+        with open(directory / "feeder.log", "wb") as log_file:
             try:
                 # Its own session: Ctrl-C in a terminal is for the training script, which ends the feeder in good order.
-                self._process = subprocess.Popen(
+                return subprocess.Popen(
                     [*self._command, *arguments], env=feeder_environment(os.environ), stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
                 )
             except OSError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import gc
+import io
 import mmap
 import os
 import signal
@@ -47,7 +48,7 @@ class Executor:
         self._frames = frames
         self._arena = arena
         self._computations: dict[int, Computation] = {}
-        self._last_pipeline: int | None = None
+        self._last_pipeline = 0  # The number of none.
         # Why a pipeline could not go over to its last state: the fields of the error that its batches get.
         self._not_entered: dict[int, dict] = {}
         # Frames that arrived while an answer to `alloc` was awaited.
@@ -212,7 +213,8 @@ def main() -> None:
     # Ctrl-C at a terminal reaches the whole process group; the parent decides when this child ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # It may be killed while it idles: what the user's code has printed must be out by then.
-    sys.stdout.reconfigure(line_buffering=True)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     torch.set_num_threads(1)
     keep_freed_memory()
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # pyarrow's thread: with it this process could not be forked.

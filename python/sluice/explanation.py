@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from sluice.advice import Site, advice
 from sluice.laps import COLLATE, DATASET
@@ -98,7 +99,7 @@ class Explanation:
         fused = [op for op in ops if op["op"] in _FUSED_OPS and op not in own]
         tensor = [op for op in ops if op["op"] in _TENSOR_OPS]
 
-        def step(name: str, parts: list[dict], of: float | None = None) -> tuple[str, float | None, bool]:
+        def step(name: str, parts: list[dict[str, Any]], of: float | None = None) -> tuple[str, float | None, bool]:
             return f"{name} ({', '.join(dict.fromkeys(op['op'] for op in parts))})" if parts else name, of, any(map(draws, parts))
 
         def made(op: str) -> float | None:

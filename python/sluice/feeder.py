@@ -54,7 +54,7 @@ def shared_connection(settings: Settings) -> Connection:
     with _lock:
         connection = _connections.get(settings)
         if connection is None:
-            endpoint = SocketEndpoint(settings.feeder_socket) if command is None else _started_here(command, settings)
+            endpoint = _started_here(command, settings) if command is not None else SocketEndpoint(settings.feeder_socket or "")
             connection = _connections[settings] = Connection(
                 endpoint, settings.start_patience_seconds, settings.loss_patience_seconds, identity=process_identity
             )

@@ -6,6 +6,7 @@ batch is a function of its request, so nothing shows where it was made. Where vi
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import sys
@@ -24,6 +25,7 @@ from sluice.computation import BatchRequest, Computation, ForkComputation
 from sluice.failures import describe, reraise
 from sluice.generators import untouched_generators
 from sluice.history import History
+from sluice.iterable import Streams
 from sluice.light_batches import lightened
 from sluice.surroundings import make_images_lazy, wants_lazy_images
 
@@ -85,21 +87,22 @@ class Forks:
     """Of one iterator. Not thread-safe. Processes, queues and the notice of a worker that dies are torch's own loader's."""
 
     def __init__(self, computation: Computation | ForkComputation, num_workers: int, prefetch_factor: int, in_order: bool,
-                 timeout_seconds: float = 0, history: History | None = None) -> None:
+                 timeout_seconds: float = 0, history: History | Streams | None = None) -> None:
         """`computation` is inherited by the workers: what changes in it afterwards they do not see. `timeout_seconds`: of `take`, 0
         for none. `history`: of the pass, if virtual workers make its batches. All its batches are given then, in their order."""
+        self._num_workers = num_workers
         self._given = _Given()
         self._seqs: set[int] = set()
         self._most_batches = num_workers * prefetch_factor
         self._history = history
         self._informed: set[int] = set()  # The virtual workers that know what they have made before.
-        order = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
+        order: dict[str, Any] = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
         with untouched_generators(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The loader of the user has said already what torch thinks of so many workers.
             loader = TorchLoader(Batches(computation), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
                                  prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
                                  worker_init_fn=_begin, **order)  # fmt: skip
-            self._batches = iter(loader)
+            self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
         _living.add(self)
 
     def __contains__(self, seq: int) -> bool:
@@ -131,6 +134,10 @@ class Forks:
         forked = next(self._batches)
         self._seqs.remove(forked.seq)
         return forked
+
+    def begin_pass(self) -> None:
+        """The next request goes to the first worker, as with torch's that persist. REQUIRES: is_idle."""
+        self._batches._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
 
     def close(self) -> None:
         """Ends the workers."""

@@ -27,7 +27,7 @@ def follow_transformers() -> None:
         remaining.tell(_samples_of_transformers(args, state))
         return followed(self, args, state, control, **others)
 
-    on_step_begin.followed_by_sluice = True
+    vars(on_step_begin)["followed_by_sluice"] = True
     handler.on_step_begin = on_step_begin
 
 

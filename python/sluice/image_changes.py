@@ -107,7 +107,7 @@ class ImageChanges:
                 kernels[Image.Image] = adjust
                 self._undo.append(functools.partial(kernels.__setitem__, Image.Image, before))
 
-    def _calling(self, blur_class: type, generation: _Generation) -> Any:
+    def _calling(self, blur_class: Any, generation: _Generation) -> Any:
         """What calls a GaussianBlur of the class."""
         forward = blur_class.forward
 

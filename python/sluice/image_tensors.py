@@ -38,7 +38,8 @@ class ImageTensors:
         """Once torchvision is imported; before that, and afterwards, it does nothing."""
         if self._to_tensor_before is not None:
             return
-        functions, transforms = sys.modules.get(_FUNCTIONS), sys.modules.get(_TRANSFORMS)
+        functions: Any = sys.modules.get(_FUNCTIONS)
+        transforms: Any = sys.modules.get(_TRANSFORMS)
         if not hasattr(functions, "to_tensor") or not hasattr(transforms, "Normalize"):
             return
         with self._lock:
@@ -49,7 +50,7 @@ class ImageTensors:
 
     def remove(self) -> None:
         if self._to_tensor_before is not None:
-            sys.modules[_FUNCTIONS].to_tensor = self._to_tensor_before
+            vars(sys.modules[_FUNCTIONS])["to_tensor"] = self._to_tensor_before
             del sys.modules[_TRANSFORMS].Normalize.__call__
             self._to_tensor_before = None
 
@@ -62,7 +63,7 @@ class ImageTensors:
         self._library.tensor(pixels, tensor.data_ptr())
         return tensor
 
-    def _calling(self, normalize_class: type) -> Any:
+    def _calling(self, normalize_class: Any) -> Any:
         """What calls a transform of the class."""
         forward = normalize_class.forward
 

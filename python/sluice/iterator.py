@@ -43,6 +43,9 @@ _TRIAL_BATCHES = 2
 class FeederIterator(_BaseDataLoaderIter):
     """One pass over the samples, or with persistent_workers one after the other. Not thread-safe, as torch's is not."""
 
+    _base_seed: int
+    _stream: Stream
+
     def __init__(self, loader: Any, connection: Connection, pipeline: Pipeline, payback: Payback | None = None) -> None:
         """`payback` decides when executors are started; None: at once. Raises NotSendable, before anything is drawn, if the
         pipeline cannot leave this process, but has to."""
@@ -50,7 +53,6 @@ class FeederIterator(_BaseDataLoaderIter):
         self._only_forks = payback is not None and payback.forks_suffice and pipeline.is_sticky and pipeline.description is not None
         if not self._only_forks:
             pipeline.registration(1, 1)
-        self._stream: Stream | None = None
         self._connection = connection
         self._pipeline = pipeline
         self._in_order = getattr(loader, "in_order", True)  # torch has it since 2.6.
@@ -73,7 +75,7 @@ class FeederIterator(_BaseDataLoaderIter):
         virtual_workers = self._pipeline.num_workers if self._pipeline.is_sticky else None
         if resume is not None and resume.begun:
             resume.require_virtual_workers(virtual_workers)
-        with drawing(loader, resume) as resuming:
+        with drawing(loader, resume) as resumed:
             generators = capture_generators(loader)
             before = Moment.of(loader)
             self._draw_base_seed(loader, resume, first)
@@ -84,15 +86,15 @@ class FeederIterator(_BaseDataLoaderIter):
             self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators, virtual_workers=virtual_workers)
             self._skipped, self._measured = loader._follow(self._progress), loader._sluice_measured
             self._next_seq, self._position = 0, 0
-            self._history = self._new_history(resume if resuming else None)
+            self._history = self._new_history(resumed)
             self._outstanding: dict[int, BatchRequest] = {}
             self._stays_here: bool | None = None  # Whether virtual workers are here to the end of the pass; None: not decided, or none.
             self._first_drawn: list[BatchRequest] = []  # The batches that try executors, if forks make those that the loop gets.
             self._unasked: deque[int] = deque()  # The last of them: drawn, but beyond the feeder's window.
             self._exhausted = False
             self._scales = Scales()
-            if resuming:
-                self._skip(resume)
+            if resumed is not None:
+                self._skip(resumed)
         self._announcement = loader._sluice_announcement
         if self._announcement is not None:
             self._announcement.begin_epoch(loader, self._progress.handed_over)
@@ -160,17 +162,10 @@ class FeederIterator(_BaseDataLoaderIter):
 
     def __next__(self) -> Any:
         self._connection.require_owner()
-        account = self._stream.account
-        account.wait()
-        try:
-            with recorded(self._profile_name):
-                while (batch := self._next_data()) is NOTHING_LEFT:
-                    pass
+        with self._stream.account.asked(), recorded(self._profile_name):
+            while (batch := self._next_data()) is NOTHING_LEFT:
+                pass
             self._num_yielded += 1
-        except BaseException as error:
-            account.stop() if isinstance(error, StopIteration) else account.compute()
-            raise
-        account.compute()
         return batch
 
     def _next_data(self) -> Any:
@@ -178,7 +173,7 @@ class FeederIterator(_BaseDataLoaderIter):
         self._require_next()
         request, made = self._obtain()
         del self._outstanding[request.seq]
-        self._progress.hand_over(request.seq)
+        self._progress.hand_over(self._place(request))
         if made is not None:
             self._note_taken(request)
         self._fill()
@@ -264,9 +259,9 @@ class FeederIterator(_BaseDataLoaderIter):
         """Draws what torch would have drawn by now, and what is decided up to the feeder's window; asks for batches up to that."""
         window = self._stream.limit_batches
         self._draw_at_once(window)
-        if self._serves_here():
-            self._try_executor()
-            self._give_to_forks()
+        if self._payback is not None and self._serves_here():
+            self._try_executor(self._payback)
+            self._give_to_forks(self._payback)
             return
         if self._forks is not None and self._forks.is_idle:
             self._end_forks()
@@ -300,12 +295,12 @@ class FeederIterator(_BaseDataLoaderIter):
             return self._only_forks
         return self._stays_here if self._stays_here is not None else not (self._payback.pays and self._stream.is_proven)
 
-    def _try_executor(self) -> None:
+    def _try_executor(self, payback: Payback) -> None:
         """Once an executor pays, asks for the last batches that were drawn; where this process makes none, for the first ones once
         more. Until one has come the loop goes on here."""
-        if not self._payback.pays or self._stream.is_tried or self._stream.is_proven:
+        if not payback.pays or self._stream.is_tried or self._stream.is_proven:
             return
-        if self._payback.forks_at_once:
+        if payback.forks_at_once:
             for request in self._first_drawn:
                 if self._can_travel(request):
                     self._stream.try_executor(request)
@@ -315,21 +310,20 @@ class FeederIterator(_BaseDataLoaderIter):
             if self._can_travel(request):
                 self._stream.request(request)
 
-    def _give_to_forks(self) -> None:
+    def _give_to_forks(self, payback: Payback) -> None:
         """Gives them what is drawn, once waiting costs more than they do. A trial of executors comes first."""
-        if not self._payback.forks_pay:
+        if not payback.forks_pay:
             if self._forks is not None and self._forks.is_idle:
                 self._end_forks()
             return
-        at_once = self._payback.forks_at_once
-        kept = _TRIAL_BATCHES if self._payback.pays and not self._stream.is_tried and not self._exhausted and not at_once else 0
+        kept = _TRIAL_BATCHES if payback.pays and not self._stream.is_tried and not self._exhausted and not payback.forks_at_once else 0
         while len(self._unasked) > kept and (self._forks is None or self._forks.has_room):
             if self._forks is None:
-                self._forks = self._make_forks()
+                self._forks = self._make_forks(payback)
             self._forks.give(self._outstanding[self._unasked.popleft()])
 
-    def _make_forks(self) -> Forks:
-        inherits = self._payback.forks_at_once and self._as_described
+    def _make_forks(self, payback: Payback) -> Forks:
+        inherits = payback.forks_at_once and self._as_described
         computation = self._pipeline.fork_computation() if inherits else self._pipeline.computation()
         return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
 
@@ -356,19 +350,27 @@ class FeederIterator(_BaseDataLoaderIter):
         except StopIteration:
             self._exhausted = True
             return None
-        return self._add(BatchRequest.of(drawn, self._next_seq, self._base_seed, self._pass_number, self._position, self._num_workers,
+        return self._add(BatchRequest.of(drawn, self._next_number(), self._base_seed, self._pass_number, self._position, self._num_workers,
                                          self._auto_collation))
+
+    def _next_number(self) -> int:
+        """Of the batch that is drawn next."""
+        return self._next_seq
+
+    def _place(self, request: BatchRequest) -> int:
+        """In the pass."""
+        return request.seq
 
     def _add(self, request: BatchRequest) -> BatchRequest:
         """The loop needs this batch next but for those that it waits for."""
         seq = request.seq
         self._outstanding[seq] = request
-        if seq < (1 if self._history is not None else _TRIAL_BATCHES):
+        if self._next_seq < (1 if self._history is not None else _TRIAL_BATCHES):
             self._first_drawn.append(request)
         if self._history is not None:
             self._history.add(request)
         self._unasked.append(seq)
-        self._next_seq = seq + 1
+        self._next_seq += 1
         self._position += len(request.indices)
         return request
 
@@ -380,8 +382,7 @@ class FeederIterator(_BaseDataLoaderIter):
         return False
 
     def _close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
+        self._stream.close()
         if self._forks is not None and not (self._persistent_workers and self._forks.is_idle):
             self._end_forks()
         self._outstanding.clear()

@@ -13,7 +13,7 @@ import importlib.metadata
 import io
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 from PIL.JpegImagePlugin import JpegImageFile
@@ -64,6 +64,13 @@ def remove() -> None:
         functions.remove()
 
 
+# The classes of images have both bases.
+if TYPE_CHECKING:
+    _Base = Image.Image
+else:
+    _Base = object
+
+
 class _Pending:
     """What an image will be made of: the file's bytes, and what to show of them. Thread-safe."""
 
@@ -82,9 +89,15 @@ class _Pending:
         """The RGB pixels. Raises what Pillow raises of the file."""
         with self.lock:
             if self.pixels is None:
-                pixels = _library.pixels(self.file, self.plan) if self.decoded is None else _library.part(self.decoded, self.plan)
+                pixels = self.native_pixels()
                 self.pixels = self.by_pillow().tobytes() if pixels is None else pixels
             return self.pixels
+
+    def native_pixels(self) -> bytes | None:
+        """The RGB pixels; None of what the library leaves to Pillow."""
+        if _library is None:
+            return None
+        return _library.pixels(self.file, self.plan) if self.decoded is None else _library.part(self.decoded, self.plan)
 
     def core(self) -> Any:
         """The RGB pixels as Pillow keeps them."""
@@ -107,11 +120,10 @@ class _Pending:
         return _Pending(self.file, plan, self.plain_class, self.decoded)
 
 
-class _Lazy:
+class _Lazy(_Base):
     """What both kinds of lazy images share. The instance's `_sluice` is its _Pending; an image whose file was not read has none."""
 
     _plain_class: type
-    __hash__ = None
 
     def _read(self) -> _Pending | None:
         """What this image is made of; None if only Pillow can make it."""
@@ -214,7 +226,7 @@ class _LazyFile(_Lazy):
         plan = ImagePlan.of_all(self.size, _pillow)
         if not self._sluice_format.is_read_at_open:
             return _Pending(file, plan, self._plain_class)
-        decoded = _library.decoded(file, plan)
+        decoded = _library.decoded(file, plan) if _library is not None else None
         return None if decoded is None else _Pending(file, plan, self._plain_class, decoded)
 
     def _core_of(self, pending: _Pending) -> Any:
@@ -299,7 +311,7 @@ def _image_of_pixels(pixels: bytes, size: tuple[int, int], parent: Image.Image |
 
 def _lazy_image(pending: _Pending, parent: Image.Image | None) -> LazyImage:
     """`parent`: the image that it is made of; None for a new one."""
-    image = Image.Image()
+    image: Any = Image.Image()
     image._mode, image._size = "RGB", pending.plan.size()
     if parent is not None:
         image.info = parent._copy_info() if hasattr(parent, "_copy_info") else parent.info.copy()

@@ -78,13 +78,13 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable 
     innermost, selection = _unwrap_subsets(dataset, obstacles)
     lowered = _lower_dataset(innermost, obstacles)
     libraries = _libraries(obstacles) if lowered is not None else {}
-    files = known if type(known) is _kind_of_table(innermost) and known.is_of(innermost, selection) else None
+    files = known if known is not None and type(known) is _kind_of_table(innermost) and known.is_of(innermost, selection) else None
     if files is None and lowered is not None and (looks_at_files or not obstacles):
         files = _table_of(innermost, selection, obstacles)
-    if lowered is None or files is None or obstacles:
+    if lowered is None or lowered.size is None or files is None or obstacles:
         raise NotNative(obstacles)
     header = json.dumps({"version": 2, **libraries, "source": files.source, "ops": lowered.ops}, separators=(",", ":"))
-    return NativePipeline(header.encode() + b"\n", files, *lowered.size, lowered.dtype)
+    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype)
 
 
 def _libraries(obstacles: list[str]) -> dict[str, int]:

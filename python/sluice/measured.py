@@ -137,8 +137,8 @@ class Measured:
             pace.compute_seconds += loop.compute_seconds
             pace.wait_seconds += loop.wait_seconds
             pace.cpu_seconds += cpu_seconds
-            known = pace.blocked_seconds is not None and blocked_seconds is not None
-            pace.blocked_seconds = pace.blocked_seconds + blocked_seconds if known else None
+            is_known = pace.blocked_seconds is not None and blocked_seconds is not None
+            pace.blocked_seconds = (pace.blocked_seconds or 0.0) + (blocked_seconds or 0.0) if is_known else None
 
     def so_far(self) -> tuple[dict[str, int], dict[str, Work], Pace]:
         """Batches by who has made them; work by kind of executor; the pace. Copies."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 from urllib.parse import urljoin
 
 from sluice.object_urls import Target, shown, target_of
@@ -207,7 +208,7 @@ class ObjectReader:
 
     def _connection(self, target: Target) -> http.client.HTTPConnection:
         """Kept for the next request of this thread: a handshake takes longer than a range."""
-        known = self._connections.__dict__
+        known: dict[Any, http.client.HTTPConnection] = self._connections.__dict__
         if (target.scheme, target.host) not in known:
             self._forget_connections()
             kind = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection

@@ -55,8 +55,6 @@ def _obstacles(loader: Any) -> list[str]:
         found.append("multiprocessing_context asks for processes of a particular kind")
     if loader.prefetch_factor == 0:
         found.append("prefetch_factor is 0")
-    if loader.persistent_workers and not iterable and state_kept(loader):
-        found.append(f"{state_kept(loader)}, and persistent workers keep that over all epochs")
     return found
 
 

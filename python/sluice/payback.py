@@ -61,7 +61,7 @@ class Payback:
         self._recent.append(excess_seconds)
         self._recent_waits.append(wait_seconds)
         if self._cheap_seconds is not None:
-            self._compare()
+            self._compare(self._cheap_seconds)
             return
         # One slow batch, the first most often, says little of the next ones.
         if len(self._recent) >= 2 or wait_seconds >= _LONG_WAIT_SECONDS:
@@ -78,12 +78,12 @@ class Payback:
         if self.pays or self._batches == _RECENT_BATCHES:
             log.info("a loader's batches: %s", self.in_words())
 
-    def _compare(self) -> None:
-        """A batch has come from the forks of a loader whose batches are cheap."""
+    def _compare(self, wait_alone_seconds: float) -> None:
+        """A batch has come from the forks of a loader whose batches are cheap. `wait_alone_seconds`: a batch's wait before the forks."""
         self._beside_forks += 1
         if self._beside_forks < _COMPARED_BATCHES:
             return
-        wait_alone_seconds, self._cheap_seconds = self._cheap_seconds, None
+        self._cheap_seconds = None
         beside_seconds = _median(self._recent_waits)
         if beside_seconds > _FORKS_HELP_SHARE * wait_alone_seconds:
             self.forks_pay = False

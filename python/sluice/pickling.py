@@ -131,7 +131,7 @@ def _is_shared_tensor(tensor: torch.Tensor) -> bool:
     return tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_shared()
 
 
-def _hugging_face_streams() -> tuple[type, ...]:
+def _hugging_face_streams() -> tuple[Any, ...]:
     """The class of Hugging Face's streaming data sets, where it is imported."""
     module = sys.modules.get("datasets.iterable_dataset")
     return (module.IterableDataset,) if module is not None else ()

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from typing import NoReturn
 
 
 @contextlib.contextmanager
@@ -14,7 +15,7 @@ def exit_is_an_error() -> Iterator[None]:
     who has the function under another name, is not seen."""
     end, process, thread = os._exit, os.getpid(), threading.get_ident()
 
-    def tell(status: int) -> None:
+    def tell(status: int) -> NoReturn:
         if (os.getpid(), threading.get_ident()) != (process, thread):
             end(status)
         raise SystemExit(f"a sample has called os._exit({status})")

@@ -15,7 +15,7 @@ def read_ahead(dataset: Any, keys: list) -> None:
     if shards is None:
         return
     while type(dataset) is Subset:
-        if not all(isinstance(key, Integral) and -len(dataset.indices) <= key < len(dataset.indices) for key in keys):
+        if not all(isinstance(key, Integral) and -len(dataset.indices) <= int(key) < len(dataset.indices) for key in keys):
             return
         dataset, keys = dataset.dataset, [dataset.indices[key] for key in keys]
     if isinstance(dataset, shards.TarShards):

@@ -68,15 +68,17 @@ def _dividing_workers(loader: Any) -> int | None:
 class _Accounted(_BaseDataLoaderIter):
     """Draws from the generators what torch's class draws. A resumed pass leaves the process's own as they are."""
 
+    _base_seed: int
+
     def __init__(self, loader: Any, resume: Progress | None) -> None:
-        with drawing(loader, resume) as resuming:
+        with drawing(loader, resume) as resumed:
             generators = capture_generators(loader)
             super().__init__(loader)
             epoch = loader._next_epoch if resume is None else resume.epoch
             self._progress = Progress(self._base_seed, True, 0, epoch, generators=generators, virtual_workers=_dividing_workers(loader))
             self._skipped = loader._follow(self._progress)
-            if resuming:
-                self._skip(resume)
+            if resumed is not None:
+                self._skip(resumed)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """torch calls this at the start, and with persistent_workers for every further epoch. `load_state_dict` ends such workers, so
@@ -154,7 +156,7 @@ class _Iterable(_Accounted):
 
     def _next_data(self) -> Any:
         try:
-            batch = super()._next_data()
+            batch: Any = super()._next_data()
         except StopIteration:
             self._progress.finished = True
             raise

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+_Number = TypeVar("_Number", int, float)
+_Default = TypeVar("_Default")
 
 # What becomes of a sample whose reading or transforming fails (sluice.skipping).
 RAISE, SKIP = POLICIES = ("raise", "skip")
@@ -94,7 +97,7 @@ def _choice(env: Mapping[str, str], name: str, values: tuple[str, str]) -> str:
     return value
 
 
-def _number(env: Mapping[str, str], name: str, default, kind):
+def _number(env: Mapping[str, str], name: str, default: _Default, kind: Callable[[str], _Number]) -> _Number | _Default:
     text = env.get(name, "").strip()
     if not text:
         return default

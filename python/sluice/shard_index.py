@@ -12,7 +12,7 @@ import stat
 import tarfile
 from array import array
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy
 
@@ -149,7 +149,8 @@ class _HeaderBytes:
 def _read_headers(file: _HeaderBytes, members: _Members) -> int:
     """Returns where the last member ends."""
     offset = -1
-    with tarfile.TarFile(fileobj=file) as tar:
+    opened: Any = tarfile.TarFile(fileobj=cast(IO[bytes], file))  # Its list of members is not in the documents.
+    with opened as tar:
         while (member := tar.next()) is not None:
             if tar.offset <= offset:
                 raise _Damaged("a member of negative length")

@@ -40,7 +40,7 @@ _THREADS = 16  # They wait for a file system, or a store.
 Read = Callable[[int, int], bytes]
 
 
-class TarShards(Dataset):
+class TarShards(Dataset[tuple[Any, ...]]):
     """Samples in the order of the shards, each a tuple of its `fields`.
 
     `shards`: a folder (its *.tar, sorted), a pattern with braces, URLs of objects (object_urls.py), or a list of these. `fields`: each a list of extensions between semicolons, of which the
@@ -48,8 +48,8 @@ class TarShards(Dataset):
     everything else stays bytes. `transform` is for the first field, `target_transform` for the second.
     """
 
-    def __init__(self, shards: str | os.PathLike | Iterable[str | os.PathLike], transform: Callable | None = None,
-                 target_transform: Callable | None = None, fields: Iterable[str] = (IMAGE, "cls")) -> None:
+    def __init__(self, shards: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], transform: Callable[[Any], Any] | None = None,
+                 target_transform: Callable[[Any], Any] | None = None, fields: Iterable[str] = (IMAGE, "cls")) -> None:
         """Raises ValueError for what names no shards or fields, ShardError or OSError for a shard that cannot be indexed."""
         self.fields = _checked(fields)
         self.transform = transform
@@ -57,7 +57,7 @@ class TarShards(Dataset):
         self.shards = tuple(shard_paths(shards))
         wanted = [() if field == KEY else tuple(field.lower().split(";")) for field in self.fields]
 
-        def columns_of(path: str) -> tuple[ShardState, int, list[Column | Keys]]:
+        def columns_of(path: str) -> tuple[ShardState, int, list[Any]]:
             index = index_of(path)
             return index.state, index.samples, [read_column(index, extensions) if extensions else read_keys(index) for extensions in wanted]
 
@@ -72,7 +72,7 @@ class TarShards(Dataset):
     def __len__(self) -> int:
         return int(self.ends[-1])
 
-    def __getitem__(self, index: Any) -> tuple:
+    def __getitem__(self, index: Any) -> tuple[Any, ...]:
         number = operator.index(index)
         sample = number + len(self) if number < 0 else number
         if not 0 <= sample < len(self):
@@ -95,7 +95,7 @@ class TarShards(Dataset):
         """Raises ShardError if not the transform is to blame but the sample: where images decode late, they do so in the transform."""
         self._values(sample, decode=lambda extension, data: getattr(decode(extension, data), "load", bool)())
 
-    def _values(self, sample: int, decode: Callable[[str, bytes], Any] = decode) -> list:
+    def _values(self, sample: int, decode: Callable[[str, bytes], Any] = decode) -> list[Any]:
         shard = self.shard_of(sample)
         with _opened(self.shards[shard], self.states[shard]) as read:
             return [self._value(field, column, sample, shard, read, decode) for field, column in zip(self.fields, self.columns, strict=True)]

@@ -108,7 +108,7 @@ class Received:
     def surroundings(self, state: bytes) -> Surroundings:
         return pickle.loads(_parts(memoryview(state))[1] if state else self._surroundings)
 
-    def load(self, state: bytes) -> Any | None:
+    def load(self, state: bytes) -> Any:
         """The pipeline as it is in `state`; None if the last call has already returned that. Raises whatever unpickling
         raises."""
         pickled = self._pickle_of(state)

@@ -49,7 +49,7 @@ class Reduced:
 
     batch: Any
     skipped: list[Skipped]
-    failure: tuple[dict, bytes] | None = None
+    failure: tuple[dict[str, Any], bytes] | None = None
 
     def require_something(self) -> None:
         """Raises NothingLeft. An executor so tells it as a failure: a feeder does not believe a data worker that fails whole batches,
@@ -69,7 +69,7 @@ class _NothingLeft:
 NOTHING_LEFT = _NothingLeft()
 
 
-def leave_out_failures(dataset: Any, batch: int, keys: list, auto_collation: bool, at_once: bool, seed: Callable[[int], None],
+def leave_out_failures(dataset: Any, batch: int, keys: list[Any], auto_collation: bool, at_once: bool, seed: Callable[[int], None],
                        finish: Callable[[Any], Any]) -> Any:
     """The batch, or a Reduced. `at_once`: the data set is asked for whole batches. One that fails is asked for its samples one by one. `seed`
     is called before each sample with its place in the batch. `finish` collates; what that raises is not left out."""
@@ -77,13 +77,13 @@ def leave_out_failures(dataset: Any, batch: int, keys: list, auto_collation: boo
     if at_once:
         seed(0)
         try:
-            samples = dataset.__getitems__(keys)
+            fetched = dataset.__getitems__(keys)
         except Exception as error:
             _require_of_sample(error)
             failure_at_once = error
         else:
-            return finish(samples)
-    samples: list = []
+            return finish(fetched)
+    samples: list[Any] = []
     skipped: list[Skipped] = []
     last_error: Exception | None = None
     for place, key in enumerate(keys):

@@ -19,6 +19,7 @@ from sluice.answer import Answer
 from sluice.computation import BatchRequest
 from sluice.failures import NOT_LOADED, NotSendable
 from sluice.history import History
+from sluice.iterable import Streams
 from sluice.keys import plain
 from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
@@ -56,7 +57,7 @@ class Stream:
     delivers. Methods beginning with `on_` are for the connection, which holds the condition while it calls them."""
 
     def __init__(self, connection: Link, pipeline: Pipeline, base_seed: int, seed_epoch: int, epoch: int,
-                 prefetch_batches: int, batch_size: int, after: Stream | None = None, history: History | None = None) -> None:
+                 prefetch_batches: int, batch_size: int, after: Stream | None = None, history: History | Streams | None = None) -> None:
         """`seed_epoch`: the epoch of the seeds; `epoch`: the loop's, for people. `batch_size`: samples, 1 if unbatched.
         `after`: the pass after which this one is expected to begin. Until it has begun, its batches are made ahead.
         `history`: of this pass, if virtual workers make its batches; a request is added before it is made."""
@@ -78,7 +79,8 @@ class Stream:
         self._trials: set[int] = set()           # Batches asked for only to try executors: their answers are not wanted.
         self._history = history
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
-        self._reported = Totals()
+        self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
+        self._rests = False                   # Its pass is over, and another may follow.
         self._native_record = NativeRecord()
         self._given_up = ""                   # Why no feeder can serve this pipeline, if that is so.
         self._noticed_fallback = False
@@ -97,6 +99,17 @@ class Stream:
         following = Stream(self._connection, self.pipeline, base_seed, seed_epoch, self._epoch + 1, self.prefetch_batches, self._batch_size, self)
         following.begin()
         return following
+
+    def rest(self) -> None:
+        """Its pass is over. It stays open for another one of the same virtual workers."""
+        self._rests = True
+
+    def begin_pass(self, epoch: int) -> None:
+        """Another pass of the same virtual workers. `epoch`: the loop's, for people."""
+        with self._connection.condition:
+            self._rests, self._epoch = False, epoch
+            self._reported = self._reported.since(self.account.totals())
+            self.account = Account(starting=not self._connection.has_delivered)
 
     def take_over(self, wanted: Stream) -> bool:
         """Whether this stream, of batches made ahead, may be used instead of `wanted`, which has not begun. From then on it is
@@ -130,7 +143,7 @@ class Stream:
         with self._connection.condition:
             if self._session is None or self._session.window_batches is None:
                 return self.prefetch_batches
-            sharing = sum(not stream.is_ahead for stream in self._connection.streams)
+            sharing = sum(not (stream.is_ahead or stream._rests) for stream in self._connection.streams)
             return max(1, self._session.window_batches // max(1, sharing))
 
     @property
@@ -158,7 +171,7 @@ class Stream:
             self._pending[request.seq] = request
             self._tried_in = self._session
             if self._session is not None and not self._given_up:
-                self._send(request)
+                self._send(self._session, request)
 
     def try_executor(self, request: BatchRequest) -> None:
         """Asks for a batch that is made elsewhere, so that an executor loads the pipeline. The answer is dropped."""
@@ -166,7 +179,7 @@ class Stream:
             self._tried_in = self._session
             if self._session is not None and not self._given_up:
                 self._trials.add(request.seq)
-                self._send(request)
+                self._send(self._session, request)
 
     def take(self, seq: int | None, deadline_seconds: float | None) -> tuple[int, Answer] | Outcome:
         """The answer for `seq`, or for any seq if None, as soon as it is there. After COMPUTE_HERE the caller computes the
@@ -232,7 +245,7 @@ class Stream:
         session.send({**opening, "base_seed": self.base_seed, "epoch": self.seed_epoch}, state)
         for request in self._pending.values():
             self._tried_in = session
-            self._send(request)
+            self._send(session, request)
         self._noticed_fallback = False
 
     def on_disconnected(self) -> None:
@@ -244,7 +257,7 @@ class Stream:
         answer.is_native = self.pipeline.native is not None
         if answer.failed:
             self._tried_in = None
-        elif self._session is not None and self.pipeline.native is None:
+        elif self._session is not None and self.pipeline_number is not None and self.pipeline.native is None:
             self._session.proven_pipelines.add(self.pipeline_number)
         is_wanted = seq in self._pending or seq in self._trials
         self._trials.discard(seq)
@@ -298,7 +311,7 @@ class Stream:
             **({} if left is None else {"remaining_samples": left}),
         }
 
-    def _send(self, request: BatchRequest) -> None:
+    def _send(self, session: Session, request: BatchRequest) -> None:
         """With the first request for a virtual worker goes what it has made before: in another session, or before a resume."""
         message = {"type": "request", "stream": self._number, "seq": request.seq, "position": request.position, "indices": plain(request.indices)}
         history = b""
@@ -306,9 +319,9 @@ class Stream:
             self._informed.add(request.worker_id)
             history = self._history.before(request)
         if history:
-            self._session.send(message, history)
+            session.send(message, history)
         else:
-            self._session.request(message)
+            session.request(message)
 
     def _leave_native(self, reason: str) -> None:
         """From here on the pipeline's Python form makes the batches of this pass."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import pickle
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import torch
 
@@ -49,6 +49,7 @@ _Id = int | _View
 _MOST_GAPS = 2  # How many times the elements of some tensors the memory may hold that is carried for them.
 
 
+@final
 @dataclass(frozen=True)
 class Stack:
     """The tensor that torch.stack makes of `tensors`, not made yet: its place is the batch's slot. Only within a batch that goes
@@ -101,8 +102,8 @@ def _views(tensors: list[torch.Tensor | Stack]) -> tuple[list[torch.Tensor | Sta
     as ids."""
     of_memory: dict[Any, list[int]] = {}
     for number, tensor in enumerate(tensors):
-        is_alone = type(tensor) is Stack or tensor.numel() == 0
-        of_memory.setdefault(("alone", number) if is_alone else (tensor.untyped_storage().data_ptr(), tensor.dtype), []).append(number)
+        memory = ("alone", number) if type(tensor) is Stack or tensor.numel() == 0 else (tensor.untyped_storage().data_ptr(), tensor.dtype)
+        of_memory.setdefault(memory, []).append(number)
     if len(of_memory) == len(tensors) and all(map(_is_whole, tensors)):
         return tensors, list(range(len(tensors)))
     carried: list[torch.Tensor | Stack] = []

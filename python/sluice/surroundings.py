@@ -86,7 +86,8 @@ class Surroundings:
         if self.deterministic != _deterministic():  # The call imports torch's compiler: two CPU-seconds, for each pipeline.
             torch.use_deterministic_algorithms(self.deterministic[0], warn_only=self.deterministic[1])
         warnings.resetwarnings()  # Which also drops what the warnings module remembers about the old ones.
-        warnings.filters[:] = self.warning_filters
+        filters: Any = warnings.filters  # A list, by its documents some sequence.
+        filters[:] = self.warning_filters
         for (module, name), value in self.pillow.items():
             with contextlib.suppress(ImportError):
                 __import__(module)

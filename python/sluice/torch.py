@@ -28,6 +28,7 @@ from sluice.forks import can_fork
 from sluice.image_library import image_library_paths
 from sluice.iterable_iterator import IterableIterator
 from sluice.iterator import FeederIterator
+from sluice.persistent_iterator import PersistentIterator
 from sluice.measured import Measured
 from sluice.notices import say_once
 from sluice.offered import TorchInstead, check_offered, reasons_for_torch, state_kept
@@ -127,7 +128,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         self._require_resumable("load_state_dict")
         self._sluice_resume = checkpoint.restore(self, state)
         resume = self._sluice_resume
-        if self._resumes_in_torch() or (resume.base_seed is None and not resume.begun):
+        if self._resumes_in_torch() or isinstance(self._iterator, PersistentIterator) or (resume.base_seed is None and not resume.begun):
             self._iterator = None  # Persistent workers have gone on from where the state was made, or had not begun there.
 
     def _get_iterator(self) -> Any:
@@ -145,8 +146,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             in_process = payback is not None and not payback.pays and not payback.forks_at_once
             if in_process and threading.current_thread() is threading.main_thread():
                 _load(pipeline)  # Other threads never make batches themselves.
-            iterator_class = IterableIterator if pipeline.is_iterable else FeederIterator
-            batches = iterator_class(self, connection, pipeline, payback)
+            batches = self._iterator_class(pipeline)(self, connection, pipeline, payback)
             self._sluice_kept = pipeline.kept
             self._sluice_left = ""
             explanation = _explanation(self, settings, pipeline, self._sluice_measured) if settings.explain else None
@@ -164,6 +164,11 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             self._sluice_left = "" if self._resumes_in_torch() else str(reason)
             self._note(f"left to torch: {reason}", _left_to_torch(str(reason)) if settings.explain else None)
             return self._leave_to_torch(_on_error(self, settings) == SKIP and self._skips_here())
+
+    def _iterator_class(self, pipeline: Pipeline) -> type[FeederIterator]:
+        if pipeline.is_iterable:
+            return IterableIterator
+        return PersistentIterator if pipeline.is_sticky and self.persistent_workers else FeederIterator
 
     def _leave_to_torch(self, leaves_out_failures: bool) -> Any:
         """torch's own iterator, with an account of what the loop has had where it can be resumed."""
@@ -191,8 +196,6 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             self._sluice_state_found = f"the data set changes while it is read: {found}"
             pipeline = _describe(self, settings)
         if pipeline.is_sticky:
-            if self.persistent_workers:
-                raise TorchInstead(f"{pipeline.reason}, and persistent workers go on over all epochs")
             say_once(logging.WARNING, f"{pipeline.reason}; virtual workers beside this process make the batches, no data worker does")
         return pipeline
 
@@ -241,7 +244,7 @@ def _not_resumable(method: str, *reasons: str) -> RuntimeError:
     return RuntimeError(f"{method} needs a loader that Sluice serves, and this one is torch's own: {'; '.join(filter(None, reasons))}")
 
 
-def explain(loader: torch.utils.data.DataLoader) -> Report:
+def explain(loader: torch.utils.data.DataLoader[Any]) -> Report:
     """Which executor makes, or would make, the batches of `loader` and why: every obstacle to native execution, what the operations
     have cost so far, and what would make the loop wait less (sluice.advice). A text, which notebooks show as a table. Starts nothing."""
     settings = Settings.from_environment()

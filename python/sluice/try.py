@@ -10,9 +10,10 @@ import argparse
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.utils.data
@@ -42,7 +43,7 @@ class Measurement:
         return 1000 * self.cpu_seconds / self.images
 
 
-def training_set(folder: str, pixels: int = 224):
+def training_set(folder: str, pixels: int = 224) -> Any:
     """ImageFolder with the transforms of ImageNet training."""
     from torchvision import transforms
     from torchvision.datasets import ImageFolder
@@ -79,7 +80,7 @@ def tree_cpu_seconds() -> float:
     return sum(ticks[pid] for pid in ticks if _descends(pid, parents, os.getpid())) / _TICKS_PER_SECOND
 
 
-def same_batches(dataset, batch_size: int) -> bool:
+def same_batches(dataset: Any, batch_size: int) -> bool:
     """Whether native and Python executor make the same bytes of the first batches, for the same seed."""
     made = []
     os.environ["SLUICE_STEP_ASIDE"] = "off"  # Else this process would make so few batches itself.
@@ -103,7 +104,7 @@ def main() -> None:
 
     dataset = training_set(arguments.folder)
     common = dict(batch_size=arguments.batch_size, shuffle=True, num_workers=arguments.workers)
-    ours = DataLoader(dataset, **common)
+    ours: DataLoader[Any] = DataLoader(dataset, **common)
     try:
         shared_connection(Settings.from_environment())
     except NoFeeder as reason:
@@ -123,7 +124,7 @@ def main() -> None:
         raise SystemExit(1)
 
 
-def _endless(loader) -> Iterator:
+def _endless(loader: Iterable[Any]) -> Iterator[Any]:
     while True:
         yield from loader
 

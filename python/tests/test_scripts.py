@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import io
 import json
@@ -18,8 +19,9 @@ from pathlib import Path
 import numpy
 import pytest
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY
+from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from test_run import PACKAGE, run
+from test_sticky import descendants
 
 EXAMPLES = PACKAGE / "examples"
 pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
@@ -38,17 +40,15 @@ class Script:
 
 
 SERVED = ": served"
-# torch's draws of workers that live over all epochs are those of torch's own workers only.
-LEFT = ": left to torch: SLUICE_RANDOMNESS is torch, and persistent workers"
 SCRIPTS = {
     "plain_loop": Script(["{data}/images"], 8, {"DataLoader of Subset, batch_size 4": SERVED, "DataLoader of Subset, batch_size 8": SERVED}),
-    "lightning_images": Script(["{data}/images"], 14, {"DataLoader of ImageFolder, batch_size 4": LEFT, "DataLoader of ImageFolder, batch_size 8": SERVED}, "pytorch_lightning"),
+    "lightning_images": Script(["{data}/images"], 14, {"DataLoader of ImageFolder, batch_size 4": SERVED, "DataLoader of ImageFolder, batch_size 8": SERVED}, "pytorch_lightning"),
     "lightning_datamodule": Script([], 18, {"DataLoader of Subset, batch_size 8, num_workers 2": SERVED, "DataLoader of Subset, batch_size 15": SERVED}, "pytorch_lightning"),
     "accelerate_images": Script(["{data}/images"], 8, {"DataLoader of Pets": SERVED}, "accelerate"),
     "trainer_images": Script(["{data}/images"], 10, {"DataLoader": SERVED}, "transformers"),
-    "trainer_text": Script(["{data}/text/lines-0.jsonl"], 12, {"DataLoader": LEFT}, "transformers"),
-    "loader_factory": Script(["{data}/images"], 10, {"DataLoader of Pictures": LEFT}),
-    "loader_factory, one iterator": Script(["{data}/images", "--one-iterator"], 10, {"OneIteratorLoader of Pictures": LEFT}),
+    "trainer_text": Script(["{data}/text/lines-0.jsonl"], 12, {"DataLoader": SERVED}, "transformers"),
+    "loader_factory": Script(["{data}/images"], 10, {"DataLoader of Pictures": SERVED}),
+    "loader_factory, one iterator": Script(["{data}/images", "--one-iterator"], 10, {"OneIteratorLoader of Pictures": SERVED}),
     "reference_recipe": Script(["{data}/images"], 12, {"DataLoader of ImageFolder": SERVED}),
     "speech_commands": Script(["{data}/words"], 12, {"DataLoader of Words": SERVED}),
     "webdataset_shards": Script(["{data}/shards/shard-{0..3}.tar"], 8, {"DataLoader of WebDataset": SERVED}, "webdataset"),
@@ -113,20 +113,97 @@ def losses(out: str) -> list[str]:
     return [line for line in out.splitlines() if "loss " in line or "evaluation" in line or "accuracy" in line]
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_losses_are_those_of_plain_pytorch(name, data, tmp_path):
+def program_of(name: str, data: Path) -> list[str]:
     script = SCRIPTS[name]
     if importlib.util.find_spec(script.needs) is None:
         pytest.skip(f"{script.needs} is not installed")
-    program = [*script.launcher, str(EXAMPLES / f"{name.partition(',')[0]}.py"), *(argument.replace("{data}", str(data)) for argument in script.arguments)]
-    status, expected, errors = run(program, cwd=tmp_path, **variables(tmp_path, sluice=False))
+    return [*script.launcher, str(EXAMPLES / f"{name.partition(',')[0]}.py"), *(argument.replace("{data}", str(data)) for argument in script.arguments)]
+
+
+@functools.cache
+def losses_by_torch(name: str, data: Path) -> list[str]:
+    folder = data / f"by torch, {name}"
+    folder.mkdir()
+    status, out, errors = run(program_of(name, data), cwd=folder, **variables(folder, sluice=False))
     assert status == 0, errors
+    assert len(losses(out)) >= SCRIPTS[name].losses
+    return losses(out)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_losses_are_those_of_plain_pytorch(name, data, tmp_path):
+    script, program = SCRIPTS[name], program_of(name, data)
     status, out, errors = run(["-m", "sluice", "run", *program], cwd=tmp_path, **variables(tmp_path, sluice=True))
     assert status == 0, errors
-    assert losses(out) == losses(expected) and len(losses(out)) >= script.losses
+    assert losses(out) == losses_by_torch(name, data)
     told = [line for line in errors.splitlines() if line.startswith("sluice: ")]
     for loader, who in script.told.items():
         assert any(loader in line and who in line for line in told), errors
+
+
+# The word of a process's command line that tells what it is.
+EXECUTOR, FEEDER = "sluice.executor", "sluice-feeder"
+MOST_KILLS = 3
+
+
+def with_kills(program: list, in_turn: tuple[str, ...], *, cwd: Path, **more: str) -> tuple[int, str, str, list[str]]:
+    """As `run`, of a program under Sluice. Meanwhile one of its processes is killed whenever the losses have gone on. Returns also the victims'
+    names. No process is left behind."""
+    mark = f"TEST_OF_SCRIPTS={cwd}"
+    names = {**os.environ, **more, **dict([mark.split("=", 1)]), "PYTHONUNBUFFERED": "1"}
+    out, victims, told = cwd / "out", [], 0
+
+    def strike() -> bool:
+        """Whether the program has ended."""
+        nonlocal told
+        seen = len(losses(out.read_text()))
+        if seen > told and len(victims) < MOST_KILLS and (victim := find_victim()):
+            told = seen
+            os.kill(victim, signal.SIGKILL)
+            victims.append(in_turn[len(victims) % len(in_turn)])
+        return process.poll() is not None
+
+    def find_victim() -> int | None:
+        wanted = in_turn[len(victims) % len(in_turn)]
+        return next((pid for pid in reversed(descendants(process.pid)) if wanted in of_process(pid, "cmdline")), None)
+
+    with out.open("w") as lines, (cwd / "errors").open("w") as errors, subprocess.Popen(
+        [sys.executable, "-m", "sluice", "run", *program], cwd=cwd, env={name: value for name, value in names.items() if value}, stdout=lines, stderr=errors
+    ) as process:
+        try:
+            eventually(strike, seconds=300)
+        finally:
+            process.kill()
+    eventually(lambda: not [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if mark in of_process(pid, "environ")])
+    return process.returncode, out.read_text(), (cwd / "errors").read_text(), victims
+
+
+def of_process(pid: int, file: str) -> list[str]:
+    try:
+        return [Path(word).name if file == "cmdline" else word for word in Path(f"/proc/{pid}/{file}").read_text(errors="replace").split("\0")]
+    except OSError:  # It has ended, or is another user's.
+        return []
+
+
+@pytest.mark.parametrize("name", ["plain_loop", "speech_commands", "lightning_images", "trainer_images"])
+def test_losses_are_the_same_while_executors_and_the_feeder_are_killed(name, data, tmp_path):
+    status, out, errors, victims = with_kills(program_of(name, data), (EXECUTOR, FEEDER), cwd=tmp_path, **variables(tmp_path, sluice=True))
+    assert status == 0, errors
+    assert losses(out) == losses_by_torch(name, data)
+    assert victims[:2] == [EXECUTOR, FEEDER], victims
+
+
+@pytest.mark.parametrize("name", ["speech_commands"])
+def test_losses_are_the_same_with_any_number_of_executors(name, data, tmp_path):
+    """Where each sample has a seed of its own, as without SLUICE_RANDOMNESS."""
+    seen = {}
+    for executors in (0, 1, 4, 8):
+        number = {"SLUICE_THREADS": str(executors)} if executors > 0 else {"SLUICE_STEP_ASIDE": "on"}
+        settings = {**variables(tmp_path, sluice=True), "SLUICE_RANDOMNESS": "", **number}
+        status, out, errors = run(["-m", "sluice", "run", *program_of(name, data)], cwd=tmp_path, **settings)
+        assert status == 0, errors
+        seen[executors] = losses(out)
+    assert len(seen[0]) >= SCRIPTS[name].losses and list(seen.values()) == 4 * [seen[0]]
 
 
 def until_killed(folder: Path, data: Path, *, after: str) -> list[str]:
@@ -149,8 +226,8 @@ def test_a_script_that_was_killed_goes_on_from_its_checkpoint(data, tmp_path):
     status, expected, errors = run([*program, "torch/checkpoint.pt"], cwd=tmp_path, **variables(tmp_path, sluice=False))
     assert status == 0, errors
     before = until_killed(tmp_path, data, after="epoch 1 step 2")
-    status, after, errors = run(["-m", "sluice", "run", *program, "checkpoint.pt"], cwd=tmp_path, **variables(tmp_path, sluice=True))
-    assert status == 0, errors
+    status, after, errors, victims = with_kills([*program, "checkpoint.pt"], (FEEDER,), cwd=tmp_path, **variables(tmp_path, sluice=True))
+    assert status == 0 and victims, errors
     steps = {line.partition(" loss ")[0]: line for line in before + after.splitlines()}
     assert before[-1].startswith("epoch 1 step 2") and after.startswith("epoch 1 step ")
     assert list(steps.values()) == expected.splitlines() and all(steps[line.partition(" loss ")[0]] == line for line in before)

@@ -67,7 +67,7 @@ def run(loader_class, name: str, epochs: int = 2, **arguments) -> list:
     seen = []
     for _ in range(epochs):
         batches = iter(loader)
-        assert isinstance(batches, FeederIterator) == (loader_class is DataLoader and not loader.persistent_workers)
+        assert isinstance(batches, FeederIterator) == (loader_class is DataLoader)
         seen += [list(batches), torch.rand(1).item(), random.random(), numpy.random.rand()]
     return seen
 
@@ -305,13 +305,6 @@ def test_two_passes_at_once_have_workers_of_their_own(any_feeder):
         loader = loader_class(Transformed(Compose()), batch_size=3, num_workers=2)
         seen.append([list(pair) for pair in zip(loader, loader, strict=True)])
     assert equal(*seen)
-
-
-@pytest.mark.parametrize("name", ["as of MONAI", "a counter"])
-def test_persistent_workers_stay_with_torch(make_fake, as_torch, caplog, name):
-    make_fake()
-    assert equal(run(DataLoader, name, persistent_workers=True), copy.deepcopy(run(TorchLoader, name, persistent_workers=True)))
-    assert sum("using torch's own workers: " in record.message for record in caplog.records) == 1
 
 
 def test_what_the_log_and_explain_say(make_fake, as_torch, caplog, image_root):

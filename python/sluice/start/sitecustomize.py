@@ -8,11 +8,11 @@ import sys
 from importlib.machinery import PathFinder
 
 
-def _is_on(name, default):
+def _is_on(name: str, default: str) -> bool:
     return (os.environ.get(name, "").strip().lower() or default) in ("on", "1", "true", "yes")
 
 
-def _attach():
+def _attach() -> None:
     try:
         from sluice.attach import attach
 
@@ -21,7 +21,7 @@ def _attach():
         sys.stderr.write("sluice: not attached: %s: %s\n" % (type(error).__name__, error))
 
 
-def _run_the_next():
+def _run_the_next() -> None:
     """Only what comes after this file: a copy of it, further ahead, has run."""
     here, folders = os.path.dirname(os.path.abspath(__file__)), [os.path.abspath(entry) for entry in sys.path]
     behind = folders[folders.index(here) + 1 :] if here in folders else []
@@ -29,7 +29,8 @@ def _run_the_next():
     if spec is None or spec.loader is None:
         return
     module = type(sys)("sitecustomize")
-    module.__spec__, module.__loader__, module.__file__, module.__cached__ = spec, spec.loader, spec.origin, spec.cached
+    module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
+    vars(module)["__cached__"] = spec.cached
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
 
