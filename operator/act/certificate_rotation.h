@@ -5,7 +5,8 @@
 //
 //   1  a third of the life is left: the next authority is trusted beside the present one; both ends still show the
 //      present certificate. The next one waits in the Secret.
-//   2  kPropagation later, or kWrongClock before the present certificate ends: both ends show the next certificate. The authority before is trusted until it ends.
+//   2  kPropagation later, or kWrongClock before the present certificate ends: both ends show the next certificate. The
+//      authority before is trusted until it ends.
 //
 // At any time, a program with the files before a step and a program with those after it trust each other.
 #pragma once
