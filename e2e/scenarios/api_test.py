@@ -73,7 +73,7 @@ def try_apply(bed, manifest):
     ("spec.dataWorkers", {"placement": "Remote", "max": 0, "resources": {"requests": {"cpu": 1}}}, "spec.dataWorkers.placement", "raise max"),
     ("spec.dataWorkers.placement", "Elsewhere", "spec.dataWorkers.placement", "Local"),
     ("spec.feeder", {"arena": "1Ki"}, "spec.feeder.arena", "at least 1Mi"),
-    ("spec.feeder", {"resources": {"limits": {"memory": "256Mi"}}}, "spec.feeder.resources.limits.memory of 256Mi", "raise the limit or lower the arena"),
+    ("spec.feeder", {"resources": {"limits": {"memory": "256Mi"}}}, "spec.feeder.resources.limits.memory must hold", "raise the limit or lower the arena"),
     ("spec.mode", "auto", "spec.mode", "Recommend"),
     ("spec.weight", 0, "spec.weight", "100 is normal"),
     ("spec.weight", 10001, "spec.weight", "between 1 and 10000"),

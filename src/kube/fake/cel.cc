@@ -94,11 +94,15 @@ Result<Json> call(const std::string& name, const Json& argument) {
 }
 
 Result<Json> method(const std::string& name, const Json& target, const Json& argument) {
-  if (name == "compareTo") {
+  if (name == "compareTo" || name == "add") {
     const auto left = target.find(kQuantityMark);
     const auto right = argument.find(kQuantityMark);
-    if (left == target.end() || right == argument.end()) return cannot("compareTo() needs quantities");
-    return Json(*left < *right ? -1 : *left > *right ? 1 : 0);
+    if (left == target.end() || right == argument.end()) return cannot(name + "() needs quantities");
+    if (name == "compareTo") return Json(*left < *right ? -1 : *left > *right ? 1 : 0);
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(left->get<std::int64_t>(), right->get<std::int64_t>(), &sum))
+      return cannot("add() of quantities that are too large");
+    return Json{{kQuantityMark, sum}};
   }
   if (!target.is_string() || !argument.is_string()) return cannot(name + "() needs texts");
   const auto& text = target.get_ref<const std::string&>();
@@ -209,7 +213,8 @@ class Parser {
       });
     }
     if (name == "exists") return parse_exists(std::move(target));
-    if (name != "matches" && name != "startsWith" && name != "compareTo") return expected("a known method");
+    if (name != "matches" && name != "startsWith" && name != "compareTo" && name != "add")
+      return expected("a known method");
     SLUICE_TRY(Evaluate argument, parse_or());
     if (!take(")")) return expected(")");
     return Evaluate([=](const Scope& scope) -> Result<Value> {

@@ -1,8 +1,8 @@
 // The part of CEL (Common Expression Language) that the validation rules in crds/ are written in.
 //
 // Values are JSON, plus quantities: literals (integer, text, bool, list), self and oldSelf, member and index access,
-// ! && || == != < <= > >= and in, has(), size(), string(), quantity(), and the methods matches, startsWith, exists and
-// compareTo. parse() refuses everything else: a rule that this cannot decide is noticed.
+// ! && || == != < <= > >= and in, has(), size(), string(), quantity(), and the methods matches, startsWith, exists,
+// compareTo and add. parse() refuses everything else: a rule that this cannot decide is noticed.
 // As in CEL, && and || are commutative about errors: a side that decides makes an error of the other one irrelevant.
 //
 // Thread safety: a parsed expression is immutable and may be evaluated from any thread.

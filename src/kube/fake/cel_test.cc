@@ -44,6 +44,9 @@ TEST_CASE("rules over an object") {
       {"self.list.exists(c, c.absent == 'c')", "error"},
       {"quantity(string(self.limits['cpu'])).compareTo(quantity(string(self.requests['cpu']))) >= 0", "false"},
       {"quantity('1Mi').compareTo(quantity('1048576')) == 0", "true"},
+      {"quantity('1Mi').add(quantity('1Ki')).compareTo(quantity('1025Ki')) == 0", "true"},
+      {"quantity('1Mi').add('1Ki').compareTo(quantity('1025Ki')) == 0", "error"},
+      {"quantity('8E').add(quantity('8E')).add(quantity('8E')).compareTo(quantity('1')) > 0", "error"},
       {"quantity('half').compareTo(quantity('1')) == 0", "error"},
       {"true", "true"},
   }));
