@@ -9,6 +9,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
@@ -23,6 +24,8 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
+
+constexpr auto kAcceptPause = std::chrono::milliseconds(100);  // while the process is out of file descriptors
 
 // nullopt: a percent sign that encodes nothing.
 std::optional<Query> parse_query(std::string_view text) {
@@ -171,6 +174,7 @@ class Server::Implementation {
  public:
   Implementation(Routes routes, ServerLimits limits, Admission admission)
       : acceptor_(io_),
+        pause_(io_),
         shared_(std::make_shared<Shared>(Shared{std::move(routes), limits, std::move(admission), {}})) {}
 
   ~Implementation() {
@@ -202,12 +206,23 @@ class Server::Implementation {
         std::make_shared<Session>(std::move(socket), shared_)->read();
       }
       // Out of file descriptors and the like pass; only a closed acceptor does not.
-      if (failed != asio::error::operation_aborted) accept();
+      if (failed == asio::error::operation_aborted) return;
+      if (failed) return accept_later();
+      accept();
     });
+  }
+
+  // The connection that was not accepted is offered again at once, for as long as it waits. Its place may be had from
+  // one that says nothing.
+  void accept_later() {
+    if (!shared_->open.empty()) shared_->open.front()->hang_up();
+    pause_.expires_after(kAcceptPause);
+    pause_.async_wait([this](beast::error_code) { accept(); });
   }
 
   asio::io_context io_{1};
   tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
   std::shared_ptr<Shared> shared_;  // touched by the server's thread only, once it runs
   std::uint16_t port_ = 0;
   std::thread thread_;

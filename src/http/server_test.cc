@@ -1,6 +1,10 @@
 #include "src/http/server.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+#include <ctime>
 #include <thread>
+#include <vector>
 
 #include "src/base/testing/catch.h"
 #include "src/http/testing/raw_client.h"
@@ -210,6 +214,50 @@ TEST_CASE("a request that is not admitted gets no page, and the reason") {
   }
   CHECK(made == 0);
   CHECK_THAT(ask((*server)->port(), "GET /plan", "Sluice-Token: good\r\n"), Catch::EndsWith("the plan\n"));
+}
+
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// All file descriptors that the process may still have.
+class TakenDescriptors {
+ public:
+  TakenDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{std::min<rlim_t>(before_.rlim_cur, 256), before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    for (int copy = 0; (copy = dup(STDOUT_FILENO)) >= 0;) taken_.push_back(copy);
+  }
+  ~TakenDescriptors() {
+    while (!taken_.empty()) give_back_one();
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+  void give_back_one() {
+    close(taken_.back());
+    taken_.pop_back();
+  }
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
+TEST_CASE("a server without file descriptors waits for some, and takes no processor meanwhile") {
+  const auto server = Server::start("127.0.0.1:0", routes());
+  REQUIRE(server.ok());
+  REQUIRE_THAT(ask((*server)->port(), "GET /healthz"), Catch::StartsWith("HTTP/1.1 200"));  // its thread runs
+  std::optional<RawClient> client;
+  double used_seconds = 0;
+  {
+    TakenDescriptors taken;
+    taken.give_back_one();
+    client.emplace((*server)->port());  // with the last one: none is left for the server's side
+    client->send("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    const double before_seconds = processor_seconds();
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    used_seconds = processor_seconds() - before_seconds;
+  }
+  CHECK(used_seconds < 0.2);
+  CHECK_THAT(client->read_all(), Catch::StartsWith("HTTP/1.1 200"));
 }
 
 TEST_CASE("stopping closes open connections") {
