@@ -124,8 +124,8 @@ class FeederIterator(_BaseDataLoaderIter):
 
     def _follow_keys(self, loader: Any) -> None:
         """The data set gets keys of the type that the sampler yields. torch's workers, too, have drawn by now."""
-        first = next(iter(self._outstanding.values()), None) or self._draw()
-        if first is not None and not self._pipeline.is_iterable:
+        first = None if self._pipeline.is_iterable else next(iter(self._outstanding.values()), None) or self._draw()
+        if first is not None:
             self._pipeline = self._pipeline.with_keys_like(first.indices)
             loader._sluice_key_type = self._pipeline.key_type
 

@@ -11,6 +11,7 @@ import torch
 
 from sample_datasets import Point
 from sluice.accounting import Account, Totals
+from sluice.computation import PythonPipeline
 from sluice.framing import MOST_JSON_BYTES, MOST_KEYS, FrameParser, ProtocolError, encode
 from sluice.notices import say_once
 from sluice.pipeline import Pipeline
@@ -196,7 +197,7 @@ KEYS = {
 @pytest.mark.parametrize("case", KEYS)
 def test_which_keys_a_feeder_can_be_asked_for(case):
     keys, taken = KEYS[case]
-    assert Pipeline(None, None, "", 1).takes(keys) is taken
+    assert Pipeline(PythonPipeline(None, None, auto_collation=True), None, "", 1).takes(keys) is taken
 
 
 def test_a_request_of_the_most_keys_fits_a_frame():
