@@ -309,8 +309,9 @@ def test_a_state_of_another_number_of_workers_is_refused(make_fake):
 def test_executors_that_pay_are_tried_with_one_batch_and_make_the_next_pass(make_fake, monkeypatch):
     monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
     fake = make_fake()
+    expected = by_torch(UNEVEN, 2)
     seed()
-    loader, expected = DataLoader(Uneven(), batch_size=4, num_workers=2), by_torch(UNEVEN, 2)
+    loader = DataLoader(Uneven(), batch_size=4, num_workers=2)
     loader._sluice_payback = Payback(forks_at_once=True)
     loader._sluice_payback.pays = True
     batches = iter(loader)
