@@ -25,7 +25,7 @@ NO_REAL_FEEDER = "the real feeder is not tested: SLUICE_FEEDER_BINARY does not n
 
 @pytest.fixture(autouse=True)
 def clean_slate(monkeypatch):
-    """Each test begins without a feeder, connections or settings, and ends without tensors that keep slots."""
+    """Each test begins without a feeder, connections or settings, and ends without tensors that keep slots and lazy images."""
     for name in [name for name in os.environ if name.startswith("SLUICE")]:
         monkeypatch.delenv(name)
     # An installation has one, which tests without a feeder must not find.
@@ -40,6 +40,8 @@ def clean_slate(monkeypatch):
     torch.manual_seed(0)
     yield
     feeder_module.disconnect_all()
+    if "sluice.lazy_images" in sys.modules:  # The fake feeder computes in this process, as executors do.
+        sys.modules["sluice.lazy_images"].remove()
 
 
 def free_address() -> str:
