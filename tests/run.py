@@ -2,8 +2,7 @@
 """Builds and runs every test of Sluice and prints `N passed, M failed` as the last line.
 
 A stage is a command with a log file and a way to count its tests. Stages that do not need each other overlap. The Go parts of the local cluster, the
-fuzzers, the simulation's seeds and the tests under ThreadSanitizer run at low priority beside the rest, which often waits. A stage that cannot run is a
-failure, never a silent skip.
+fuzzers and the simulation's seeds run at low priority beside the rest, which often waits. A stage that cannot run is a failure, never a silent skip.
 """
 
 import argparse
@@ -269,11 +268,11 @@ def run_stages(stages):
     built = build("build", [], "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF") and \
         run("bundle", ["worker-image/bundle.sh", "build"])
     total.failed += int(not built)
-    # 3. The tests that only compute, beside those that also wait. The last of them have the processors while the cluster waits.
-    for name, stage in [("fuzz", fuzzing), ("simulation", simulation_runs), ("threads", thread_tests)]:
+    # 3. The tests that only compute, beside those that also wait.
+    for name, stage in [("fuzz", fuzzing), ("simulation", simulation_runs)]:
         if name in stages:
             results.append(background.start(stage))
-    for name, stage in [("unit", unit_tests), ("python", lambda: python_tests(packages))]:
+    for name, stage in [("unit", unit_tests), ("threads", thread_tests), ("python", lambda: python_tests(packages))]:
         if name in stages:
             total.add(stage())
     # 4. The cluster.
