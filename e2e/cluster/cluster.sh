@@ -128,12 +128,17 @@ start_workloads() {
 }
 
 stop_node() {
-  local pid started
+  local pid started attempt
   if [ -f "$RUN/outer.pid" ]; then
     read -r pid started <"$RUN/outer.pid"
     if [ "$(start_time "$pid")" = "$started" ]; then kill -KILL "$pid" 2>/dev/null || true; fi
   fi
   if pid=$(node_pid); then kill -KILL "$pid" 2>/dev/null || true; fi   # the kernel ends the rest of its pid namespace
+  for attempt in $(seq 100); do                                        # a little later, and until then they make cgroups
+    [ -n "$(node_processes)" ] || break
+    node_processes | xargs -r kill -KILL 2>/dev/null || true
+    sleep 0.05
+  done
   cgroup_remove
   if ip link show "$LINK_NAME" >/dev/null 2>&1; then ip link delete "$LINK_NAME" 2>/dev/null || true; fi
   remove_mount_points

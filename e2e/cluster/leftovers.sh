@@ -4,13 +4,13 @@
 # Mounts and nft rules are looked for in the host's namespaces, where the cluster never makes any. Network namespaces
 # are found through the processes that hold them: a namespace without a holder and a mount is gone.
 
+# The node's own processes and what they have started, one to a line.
+node_processes() { grep -lsxz "SLUICE_CLUSTER_NODE=$STATE" /proc/[0-9]*/environ | cut -d/ -f3 || true; }
+
 leftover_processes() {
-  local pid environment
-  for environment in /proc/[0-9]*/environ; do
-    pid=${environment#/proc/}; pid=${pid%/environ}
-    if tr '\0' '\n' 2>/dev/null <"$environment" | grep -qx "SLUICE_CLUSTER_NODE=$STATE"; then
-      echo "process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c 1-100)"
-    fi
+  local pid
+  for pid in $(node_processes); do
+    echo "process $pid: $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c 1-100)"
   done
 }
 
