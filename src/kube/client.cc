@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/http/retry.h"
+#include "src/kube/json_member.h"
 #include "src/kube/json_text.h"
 #include "src/kube/status.h"
 #include "src/kube/watch.h"
@@ -34,16 +35,6 @@ std::string describe(std::string_view verb, const Resource& resource, const Obje
   std::string text = std::string(verb) + " " + std::string(resource.kind) + " " + key.to_string();
   if (!subresource.empty()) text += "/" + std::string(subresource);
   return text;
-}
-
-std::string text_at(const Json& object, const char* member) {
-  const auto text = object.find(member);
-  return text != object.end() && text->is_string() ? text->get<std::string>() : std::string();
-}
-
-std::string text_at(const Json& object, const char* outer, const char* inner) {
-  const auto found = object.find(outer);
-  return found != object.end() && found->is_object() ? text_at(*found, inner) : std::string();
 }
 
 const char* name_of(Propagation propagation) {

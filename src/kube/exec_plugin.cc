@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/kube/json_member.h"
 #include "src/kube/json_text.h"
 #include "src/kube/resource.h"
 #include "src/kube/timestamp.h"
@@ -23,11 +24,6 @@ namespace {
 
 constexpr std::size_t kMaxOutputBytes = 1u << 20;
 constexpr auto kExpiryLeeway = std::chrono::seconds(10);
-
-std::string text_at(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> all;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/logging.h"
+#include "src/kube/json_member.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::kube {
@@ -16,13 +17,6 @@ namespace {
 constexpr std::string_view kFieldManager = "sluice-leader-election";
 constexpr double kRetryJitter = 1.2;
 constexpr int kMaxReleaseTries = 3;
-
-std::string text_at(const Json& object, const char* outer, const char* inner) {
-  const auto found = object.find(outer);
-  if (found == object.end() || !found->is_object()) return {};
-  const auto value = found->find(inner);
-  return value != found->end() && value->is_string() ? value->get<std::string>() : std::string();
-}
 
 std::int64_t integer_at(const Json& object, const char* outer, const char* inner) {
   const auto found = object.find(outer);

@@ -3,16 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "src/http/transport.h"
+#include "src/kube/json_member.h"
 
 namespace sluice::kube {
-namespace {
-
-std::string text_at(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-}  // namespace
 
 std::string Resource::api_version() const {
   return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/base/utf8.h"
+#include "src/kube/json_member.h"
 #include "src/kube/json_text.h"
 
 namespace sluice::kube {
@@ -12,11 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxQuotedBytes = 512;                     // of an answer that is no Status
 constexpr std::string_view kUnknownPath = "404 page not found";  // the API server of a kind that is not installed
-
-std::string text_at(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // Empty, or the causes of Status.details: [{reason, message, field}].
 const Json& causes_of(const Json& status) {
