@@ -13,7 +13,7 @@ from PIL import Image
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "testing"))
 from png_files import GREY, GREY_ALPHA, KINDS, PALETTE, RGB, RGB_ALPHA, around, chunk, png, rows_of  # noqa: E402
-from torch_conformance_test import PIPELINES, compare, failures, picture  # noqa: E402
+from torch_conformance_test import PIPELINES, assert_left_to_pillow, compare, picture  # noqa: E402
 
 SIZES = [(1, 1), (2, 3), (3, 2), (7, 8), (8, 7), (9, 16), (33, 33), (64, 1), (1, 64), (150, 101)]
 DECODE = [{"op": "decode_rgb"}]
@@ -115,14 +115,7 @@ LEFT_TO_PILLOW = {
 
 @pytest.mark.parametrize("name", LEFT_TO_PILLOW)
 def test_what_pillow_has_to_decide_is_left_to_it(tmp_path, name):
-    file, error = LEFT_TO_PILLOW[name]
-    (tmp_path / "0.png").write_bytes(file)
-    if error is None:
-        Image.open(io.BytesIO(file)).convert("RGB")
-    else:
-        with pytest.raises(Exception, match=error):
-            Image.open(io.BytesIO(file)).convert("RGB")
-    assert len(failures(tmp_path, ["0.png"], [*DECODE, {"op": "center_crop", "size": [8]}])) == 1
+    assert_left_to_pillow(tmp_path / "0.png", *LEFT_TO_PILLOW[name])
 
 
 def test_a_wrong_checksum_of_rows_concerns_nobody(tmp_path):

@@ -151,6 +151,17 @@ def failures(folder, names, ops, seeds=1):
     return result.stderr.decode().splitlines()
 
 
+def assert_left_to_pillow(path, file, error):
+    """The native pipeline makes nothing of these bytes. Pillow says `error` of them, or reads them if it is None."""
+    path.write_bytes(file)
+    if error is None:
+        Image.open(io.BytesIO(file)).convert("RGB")
+    else:
+        with pytest.raises(Exception, match=error):
+            Image.open(io.BytesIO(file)).convert("RGB")
+    assert len(failures(path.parent, [path.name], [{"op": "decode_rgb"}, {"op": "center_crop", "size": [8]}])) == 1
+
+
 CROP = {"op": "random_resized_crop", "size": [224, 224], "scale": SCALE, "ratio": RATIO, "log_ratio": log_ratio(RATIO)}
 FLIP = {"op": "random_horizontal_flip", "p": 0.5}
 NORMALIZE = {"op": "normalize", "mean": MEAN, "std": STD}

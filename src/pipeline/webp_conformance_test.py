@@ -11,7 +11,7 @@ import torchvision.transforms as transforms
 from PIL import Image
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "testing"))
-from torch_conformance_test import PIPELINES, compare, failures, picture  # noqa: E402
+from torch_conformance_test import PIPELINES, assert_left_to_pillow, compare, failures, picture  # noqa: E402
 
 SIZES = [(1, 1), (2, 3), (3, 2), (7, 8), (8, 7), (15, 16), (17, 17), (33, 33), (64, 1), (1, 64), (150, 101), (501, 374)]
 KINDS = {
@@ -119,14 +119,7 @@ LEFT_TO_PILLOW = {
 
 @pytest.mark.parametrize("name", LEFT_TO_PILLOW)
 def test_what_pillow_has_to_decide_is_left_to_it(tmp_path, name):
-    file, error = LEFT_TO_PILLOW[name]
-    (tmp_path / "0.webp").write_bytes(file)
-    if error is None:
-        Image.open(io.BytesIO(file)).convert("RGB")
-    else:
-        with pytest.raises(Exception, match=error):
-            Image.open(io.BytesIO(file)).convert("RGB")
-    assert len(failures(tmp_path, ["0.webp"], [{"op": "decode_rgb"}, {"op": "center_crop", "size": [8]}])) == 1
+    assert_left_to_pillow(tmp_path / "0.webp", *LEFT_TO_PILLOW[name])
 
 
 def damaged_files():

@@ -3,27 +3,20 @@
 #include <optional>
 #include <span>
 
+#include "src/pipeline/fuzz/decoded_box.h"
 #include "src/pipeline/fuzz/fuzz.h"
 #include "src/pipeline/jpeg_decoder.h"
 
 namespace sluice::pipeline::fuzz {
 namespace {
 
-// Larger images take too long to decode for a fuzzer.
 constexpr std::int64_t kMaxPixels = 1 << 18;
 
 // Nothing if the file is refused. Larger images are not decoded.
-std::optional<Box> box_of(const Result<ImageSize>& size, bool middle_only) {
-  if (!size.ok()) {
-    FUZZ_CHECK(!size.error().message().empty());
-    return std::nullopt;
-  }
-  FUZZ_CHECK(size->height > 0 && size->width > 0);
-  const std::int64_t pixels = std::int64_t{size->height} * size->width;
-  FUZZ_CHECK(pixels <= kMaxImagePixels);
-  if (pixels > kMaxPixels) return std::nullopt;
-  return middle_only ? Box{size->height / 3, size->width / 3, (size->height + 2) / 3, (size->width + 2) / 3}
-                     : Box{0, 0, size->height, size->width};
+std::optional<Box> box_of(const Result<ImageSize>& opened, bool middle_only) {
+  const auto size = size_to_decode(opened, kMaxPixels);
+  if (!size) return std::nullopt;
+  return middle_only ? middle_of(*size) : whole_of(*size);
 }
 
 void compare(std::span<const std::uint8_t> file, bool middle_only, const JpegKernels& kernels) {

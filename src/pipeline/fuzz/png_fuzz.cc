@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/pipeline/fuzz/decoded_box.h"
 #include "src/pipeline/fuzz/fuzz.h"
 #include "src/pipeline/png_decoder.h"
 #include "src/pipeline/testing/decoded_pixels.h"
@@ -17,22 +18,14 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// Larger images take too long to decode for a fuzzer.
 constexpr std::int64_t kMaxPixels = 1 << 18;
 
 std::optional<Bytes> pixels_of(const Bytes& file, bool middle_only) {
   PngDecoder decoder;
-  const auto size = decoder.open(file);
-  if (!size) {
-    FUZZ_CHECK(!size.error().message().empty());
-    return std::nullopt;
-  }
-  FUZZ_CHECK(size->height > 0 && size->width > 0);
-  const std::int64_t pixels = std::int64_t{size->height} * size->width;
-  FUZZ_CHECK(pixels <= kMaxImagePixels);
-  if (pixels > kMaxPixels) return std::nullopt;
-  const Box middle{size->height / 3, size->width / 3, (size->height + 2) / 3, (size->width + 2) / 3};
-  const auto view = decoder.decode(middle_only ? middle : Box{0, 0, size->height, size->width});
+  const auto size = size_to_decode(decoder.open(file), kMaxPixels);
+  if (!size) return std::nullopt;
+  const Box middle = middle_of(*size);
+  const auto view = decoder.decode(middle_only ? middle : whole_of(*size));
   if (!view) return std::nullopt;
   const Bytes all = testing::pixels_of(*view);
   if (middle_only) return all;

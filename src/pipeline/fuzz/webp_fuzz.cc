@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/pipeline/fuzz/decoded_box.h"
 #include "src/pipeline/fuzz/fuzz.h"
 #include "src/pipeline/testing/decoded_pixels.h"
 #include "src/pipeline/webp_decoder.h"
@@ -12,20 +13,12 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// Larger images take too long to decode for a fuzzer.
 constexpr std::int64_t kMaxPixels = 1 << 16;
 
 std::optional<Bytes> pixels_of(WebpDecoder& decoder, const Bytes& file) {
-  const auto size = decoder.open(file);
-  if (!size) {
-    FUZZ_CHECK(!size.error().message().empty());
-    return std::nullopt;
-  }
-  FUZZ_CHECK(size->height > 0 && size->width > 0);
-  const std::int64_t pixels = std::int64_t{size->height} * size->width;
-  FUZZ_CHECK(pixels <= kMaxImagePixels);
-  if (pixels > kMaxPixels) return std::nullopt;
-  const auto view = decoder.decode({0, 0, size->height, size->width});
+  const auto size = size_to_decode(decoder.open(file), kMaxPixels);
+  if (!size) return std::nullopt;
+  const auto view = decoder.decode(whole_of(*size));
   if (!view) return std::nullopt;
   return testing::pixels_of(*view);
 }
