@@ -25,7 +25,7 @@ from sluice.torch import DataLoader
 from stateful_datasets import Compose, Counts, CountsBatches, FailsOnce, Randomizable, Transformed, draw_and_stack, set_random_states
 from test_forks import Decided
 from test_loader import equal
-from test_sticky import batch, leaves
+from test_sticky import batch, batches_and_errors, leaves
 
 # How many batches the loop takes of each epoch; None: all.
 EPOCHS = [None, 2, 0, 5, None]
@@ -165,16 +165,7 @@ def test_a_sample_that_raises_is_told_and_the_state_goes_on(any_feeder, as_torch
     for loader_class in (TorchLoader, DataLoader):
         torch.manual_seed(11)
         loader = loader_class(FailsOnce(), batch_size=2, num_workers=2, persistent_workers=True)
-        seen.append([])
-        for _ in range(2):
-            batches = iter(loader)
-            while True:
-                try:
-                    seen[-1].append(next(batches))
-                except ValueError as error:
-                    seen[-1].append(str(error).partition("\n")[0])
-                except StopIteration:
-                    break
+        seen.append(batches_and_errors(loader) + batches_and_errors(loader))
     assert equal(*seen) and seen[0].count("Caught ValueError in DataLoader worker process 1.") == 1
 
 

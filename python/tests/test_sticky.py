@@ -275,19 +275,23 @@ def test_a_state_of_other_workers_is_refused(make_fake, make, num_workers, said)
         iter(other)
 
 
+def batches_and_errors(loader) -> list:
+    """Of one epoch; of a ValueError the first line."""
+    batches, seen = iter(loader), []
+    while True:
+        try:
+            seen.append(next(batches))
+        except ValueError as error:
+            seen.append(str(error).partition("\n")[0])
+        except StopIteration:
+            return seen
+
+
 def test_a_sample_that_raises_is_told_and_the_state_goes_on(any_feeder, as_torch):
     seen = []
     for loader_class in (TorchLoader, DataLoader):
         torch.manual_seed(11)
-        batches = iter(loader_class(FailsOnce(), batch_size=2, num_workers=2))
-        seen.append([])
-        while True:
-            try:
-                seen[-1].append(next(batches))
-            except ValueError as error:
-                seen[-1].append(str(error).partition("\n")[0])
-            except StopIteration:
-                break
+        seen.append(batches_and_errors(loader_class(FailsOnce(), batch_size=2, num_workers=2)))
     assert equal(*seen) and seen[0].count("Caught ValueError in DataLoader worker process 0.") == 1
 
 
