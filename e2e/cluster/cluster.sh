@@ -128,15 +128,16 @@ start_workloads() {
 }
 
 stop_node() {
-  local pid started attempt
+  local pid started attempt pids
   if [ -f "$RUN/outer.pid" ]; then
     read -r pid started <"$RUN/outer.pid"
     if [ "$(start_time "$pid")" = "$started" ]; then kill -KILL "$pid" 2>/dev/null || true; fi
   fi
   if pid=$(node_pid); then kill -KILL "$pid" 2>/dev/null || true; fi   # the kernel ends the rest of its pid namespace
   for attempt in $(seq 100); do                                        # a little later, and until then they make cgroups
-    [ -n "$(node_processes)" ] || break
-    node_processes | xargs -r kill -KILL 2>/dev/null || true
+    pids=$(node_processes)
+    [ -n "$pids" ] || break
+    xargs kill -KILL <<<"$pids" 2>/dev/null || true
     sleep 0.05
   done
   cgroup_remove
