@@ -17,12 +17,14 @@ from pathlib import Path
 
 from sluice.connection import FeederUnavailable
 from sluice.settings import Settings
+from sluice.socket_folder import folder_for_sockets
 
 _PACKAGE = Path(__file__).resolve().parent
 _BUNDLE = _PACKAGE / "bundle"  # Of an installation.
 STOP_SECONDS = 3.0
 _LOG_TAIL_BYTES = 2000
 _DIRECTORY_PREFIX = "sluice-"
+_RANDOM_LETTERS = 8  # That mkdtemp adds.
 _SWEPT_AFTER_SECONDS = 60.0
 
 
@@ -88,8 +90,9 @@ class EmbeddedFeeder:
             status, self._process = self._process.returncode, None
             raise FeederUnavailable(f"it ended with status {status}{last_words(self._directory)}")
         if self._directory is None:
-            _sweep(Path(tempfile.gettempdir()))
-            self._directory = Path(tempfile.mkdtemp(prefix=_DIRECTORY_PREFIX))
+            temporary = folder_for_sockets(f"{_DIRECTORY_PREFIX}{_RANDOM_LETTERS * '_'}/feeder.sock")
+            _sweep(temporary)
+            self._directory = Path(tempfile.mkdtemp(prefix=_DIRECTORY_PREFIX, dir=temporary))
         if self._process is None:
             self._process = self._start(self._directory)
         return str(self._directory / "feeder.sock")

@@ -13,7 +13,6 @@ import shutil
 import socket
 import stat
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +22,8 @@ from sluice.embedded import STOP_SECONDS, EmbeddedFeeder, feeder_arguments, last
 from sluice.launch import Launch
 from sluice.notices import log
 from sluice.settings import Settings
+from sluice.socket_folder import folder_for_sockets
 
-_LONGEST_SOCKET_PATH = 107
 _SWEPT_AFTER_SECONDS = 60.0
 
 
@@ -36,7 +35,8 @@ class SharedFeeder:
         self._settings = settings
         self._launch = launch
         self._clock = clock
-        self._folder = Path(tempfile.gettempdir()) / f"sluice.{os.geteuid()}" / launch.name
+        name = f"sluice.{os.geteuid()}/{launch.name}"
+        self._folder = folder_for_sockets(f"{name}/feeder.sock") / name
         self._lock: int | None = None  # The descriptor, while it is held. A POSIX lock: it ends with its process, and no fork has it.
         self._process: subprocess.Popen | None = None  # If it was started by this rank.
         self._was_there = False
@@ -97,8 +97,6 @@ class SharedFeeder:
         """The lock stays with this rank from the start of a feeder until that listens."""
         if self._lock is not None:
             return
-        if len(os.fsencode(self._socket)) > _LONGEST_SOCKET_PATH:
-            raise OSError(f"{self._socket} is too long for a socket")
         for folder in (self._folder.parent, self._folder):
             _make_private(folder)
         self._lock = _locked(self._folder)

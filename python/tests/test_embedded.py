@@ -73,6 +73,18 @@ def test_is_started_once_and_shared_and_stopped(program, tmp_path):
     assert not alive(pid) and not directory.exists()
 
 
+def test_a_temporary_folder_with_a_long_name_is_no_obstacle(program, tmp_path, monkeypatch):
+    long = tmp_path / ("job." + "9" * 60)
+    long.mkdir()
+    monkeypatch.setenv("TMPDIR", str(long))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert indices_of(DataLoader(Numbers(), batch_size=4, num_workers=2))[-1] == [36]
+    directory = the_feeder()._directory
+    assert directory.parent == Path("/tmp")
+    feeder.disconnect_all()
+    assert not directory.exists()
+
+
 def test_libraries_that_are_preloaded_are_not_the_feeders(program, monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", "/usr/lib/of-a-newer-machine.so")
     next(iter(DataLoader(Numbers(), num_workers=1)))
