@@ -24,7 +24,7 @@ ALONE_SECONDS = 10
 SETTLED_SECONDS = 18  # a window of the metrics and one decision
 BESIDE_SECONDS = 40
 LONGEST_SECONDS = 300
-NEIGHBOUR_FIGURES = ("seconds_per_step", "waiting_share")
+NEIGHBOUR_FIGURES = ("seconds_per_step", "waiting_share", "machine_busy_share")
 
 
 def run(cluster, console, site, machine):

@@ -87,8 +87,11 @@ def checks(phases):
     return found
 
 
-MOST_SLOWER = 1.02  # of the second trainer, by its seconds per step
-MOST_WAITING = 0.02  # of its steps' time without a core, more than alone: the machine's speed does not count
+# Of the second trainer's steps, more than alone: ready to run while other processes had the cores. The wall time of its steps is no check: two processors of
+# one core, and hypervisors, make steps slower whoever uses the other processor.
+MOST_WAITING = 0.02
+# Both nodes and the control plane are this one machine. Beyond that even perfect neighbours meet on its few processors.
+MOST_BUSY = 0.4
 LEAST_SPEED = 0.97  # of vision on its host's own cores, by its utilisation with data workers
 
 
@@ -97,10 +100,8 @@ def own_cores_checks(figures, phases):
     if figures is None:
         return []
     host, remote, neighbour = figures["on_host"], figures["with_workers"], figures["neighbour"]
-    alone = neighbour["alone_seconds_per_step"]
-    slower = neighbour["seconds_per_step"] / max(alone)
-    noise = max(alone) / min(alone)  # of the machine: a smaller difference than that between two runs alone says nothing
-    waiting, waiting_alone = neighbour["waiting_share"], max(neighbour["alone_waiting_share"])
+    waiting, waiting_alone, busy = (neighbour[name] for name in ("waiting_share", "alone_waiting_share", "machine_busy_share"))
+    is_judged = None not in (waiting, *waiting_alone) and busy <= MOST_BUSY
     found = [
         (f"(d) free cores of the host come first: the feeder grew from {figures['feeder_cores_at_start']:.2f} "
          f"to {host['feeder_cores']:.2f} cores, and no data worker started",
@@ -109,12 +110,10 @@ def own_cores_checks(figures, phases):
          host["utilisation_percent"] >= LEAST_SPEED * remote["utilisation_percent"]),
         (f"(d) a second trainer had its cores back: the feeder shrank to {remote['feeder_cores']:.2f} cores, and data workers took over",
          remote["feeder_cores"] < host["feeder_cores"] and remote["most_workers_ready"] > 0),
-        (f"(d) the second trainer's steps took {100 * (slower - 1):+.1f} % of their time alone; "
-         f"at most {100 * (MOST_SLOWER - 1):+.0f} %, and the {100 * (noise - 1):.1f} % between its two runs alone",
-         slower <= MOST_SLOWER * noise),
-        (f"(d) the second trainer waited for a core in {100 * waiting:.1f} % of its steps' time; "
-         f"at most {100 * MOST_WAITING:.0f} points more than alone, {100 * waiting_alone:.1f} %",
-         waiting <= waiting_alone + MOST_WAITING),
+        (f"(d) the second trainer waited for a core in {percents([waiting])} of its steps' time; "
+         + (f"at most {100 * MOST_WAITING:.0f} points more than alone, {percents(waiting_alone)}" if is_judged else
+            f"alone {percents(waiting_alone)}. Not judged: the machine that is both nodes was busy for {percents([busy])}, at most {100 * MOST_BUSY:.0f} %"),
+         not is_judged or waiting <= max(waiting_alone) + MOST_WAITING),
         ("(d) every sample of every epoch was seen exactly once", figures["complete"]),
         (f"(d) CPU requested never exceeded what the nodes have: {figures['cpu']['most_requested_cores']:.2f} of {figures['cpu']['allocatable_cores']:.2f} cores",
          figures["cpu"]["most_requested_cores"] <= figures["cpu"]["allocatable_cores"] + 1e-6),
@@ -144,7 +143,7 @@ def own_cores_lines(figures):
 
 
 def percents(shares):
-    return " and ".join(f"{100 * share:.1f} %" for share in shares)
+    return " and ".join("an unknown part (this kernel does not tell)" if share is None else f"{100 * share:.1f} %" for share in shares)
 
 
 def figure(value):

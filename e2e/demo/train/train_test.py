@@ -1,6 +1,7 @@
 """The training script, run as users run it, on small data made here."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -157,3 +158,18 @@ def test_the_second_trainer_tells_how_long_its_steps_take():
     done = subprocess.run([sys.executable, HERE / "neighbour.py", "0.3"], capture_output=True, text=True, timeout=60, check=True)
     result = json.loads(done.stdout)
     assert result["steps"] > 0 and 0 < result["seconds_per_step"] < 10
+    assert 0 < result["machine_busy_share"] <= 1
+
+
+def test_the_second_trainer_tells_what_it_waits_for_cores():
+    core = {min(os.sched_getaffinity(0))}
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, core))
+    try:
+        done = subprocess.run(
+            [sys.executable, HERE / "neighbour.py", "2"], capture_output=True, text=True, timeout=60, check=True, preexec_fn=lambda: os.sched_setaffinity(0, core)
+        )
+    finally:
+        busy.kill()
+        busy.wait()
+    share = json.loads(done.stdout)["waiting_share"]
+    assert share is None or 0.05 < share < 1
