@@ -6,7 +6,6 @@ import ctypes
 import multiprocessing
 import os
 import resource
-import shutil
 import signal
 import socket
 import struct
@@ -204,19 +203,6 @@ def _address(endpoint) -> str | None:
         return endpoint.address()
     except FeederUnavailable:
         return None
-
-
-def test_a_temporary_folder_with_a_long_name_is_no_obstacle(launcher, tmp_path, monkeypatch, caplog):
-    long = tmp_path / ("job." + "9" * 60)
-    long.mkdir()
-    monkeypatch.setenv("TMPDIR", str(long))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    endpoint = shared_feeder()
-    assert eventually(lambda: _address(endpoint)) == endpoint._socket
-    assert caplog.text == "" and endpoint._folder.parent == Path(f"/tmp/sluice.{os.geteuid()}")
-    endpoint._process.kill()
-    endpoint.close()
-    shutil.rmtree(endpoint._folder)
 
 
 def test_one_that_does_not_get_the_lock_has_a_feeder_of_its_own_after_half_of_its_patience(launcher, tmp_path, caplog):
