@@ -25,17 +25,11 @@ from sluice.launch import Launch
 from sluice.settings import Settings
 from sluice.shared_feeder import SharedFeeder, _locked
 from sluice.torch import DataLoader
+from test_embedded import alive
 
 TESTS = Path(__file__).resolve().parent
 FORK = multiprocessing.get_context("fork")
 SECONDS = 60
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def in_a_fork(call):
@@ -103,8 +97,7 @@ def all_at_once(ranks: list[Rank], call=feeder_pid) -> list:
 
 
 @pytest.fixture
-def tmp_path():
-    """Short, whatever number pytest's own folder has reached: sockets lie in it."""
+def tmp_path():  # Short, whatever number pytest's own folder has reached: sockets lie in it.
     with tempfile.TemporaryDirectory(prefix="ranks-", dir="/tmp") as folder:
         yield Path(folder)
 

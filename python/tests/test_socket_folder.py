@@ -21,5 +21,5 @@ def test_a_socket_has_a_path_of_107_bytes_at_most(monkeypatch, spare_bytes, fits
 
 
 def test_it_is_bytes_that_count(monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", "/" + "ü" * 30)
+    monkeypatch.setattr(tempfile, "tempdir", "/" + "ü" * 31)
     assert folder_for_sockets(NAME) == Path("/tmp")
