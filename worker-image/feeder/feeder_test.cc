@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <fstream>
 #include <thread>
 
@@ -44,27 +45,23 @@ std::vector<std::string> expected_batch(const std::string& specification, std::u
 }
 
 TEST_CASE("batches hold exactly the pipeline's bytes, whatever the order of execution") {
-  struct Case {
-    std::size_t threads;
-    std::size_t batch_size;
-  };
-  const Case test = GENERATE(Case{1, 20}, Case{3, 4}, Case{8, 20});
-  INFO(test.threads << " threads, batches of " << test.batch_size);
+  const auto [threads, batch_size] =
+      GENERATE(std::array<std::size_t, 2>{1, 20}, std::array<std::size_t, 2>{3, 4}, std::array<std::size_t, 2>{8, 20});
   const PictureFolder pictures;
-  LocalFeeder feeder({.threads = test.threads});
+  LocalFeeder feeder({.threads = threads});
   TestClient client(feeder.socket());
   const json ready = client.open("native", pictures.specification());
   CHECK(ready["fingerprint"] ==
         executor::pipeline_fingerprint(executor::ExecutorKind::kNative, pictures.specification()));
-  const auto batches = client.run(20, test.batch_size, 24);
+  const auto batches = client.run(20, batch_size, 24);
   for (std::size_t seq = 0; seq < batches.size(); ++seq) {
-    const std::size_t first = seq * test.batch_size;
+    const std::size_t first = seq * batch_size;
     std::vector<std::int64_t> indices;
-    for (std::size_t i = first; i < first + test.batch_size; ++i) indices.push_back(static_cast<std::int64_t>(i % 24));
+    for (std::size_t i = first; i < first + batch_size; ++i) indices.push_back(static_cast<std::int64_t>(i % 24));
     CHECK(batches[seq].tensors == expected_batch(pictures.specification(), first, indices));
     CHECK(batches[seq].placement == "local");
   }
-  const double samples = 20 * static_cast<double>(test.batch_size);
+  const double samples = 20 * static_cast<double>(batch_size);
   CHECK(feeder.wait_metric("sluice_feeder_batches_total", 20, "local"));  // counted after it is sent
   CHECK(feeder.metric("sluice_feeder_batches_total", "local") == 20);
   CHECK(feeder.wait_metric("sluice_worker_samples_total", samples, "native"));
