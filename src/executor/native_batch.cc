@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "src/pipeline/seeds.h"
 
 namespace sluice::executor {
 namespace {
-
-Error cancelled_error() { return {ErrorCode::kCancelled, "the batch is no longer wanted"}; }
 
 Result<void> produce(const BatchRequest& request, std::size_t i, std::span<std::uint8_t> pixels,
                      NativeScratch& scratch) {
@@ -34,6 +33,11 @@ class TakesCosts {
 };
 
 }  // namespace
+
+pipeline::OpCosts NativeScratch::take_costs() {
+  costs.add(workspace.take_costs());
+  return std::exchange(costs, {});
+}
 
 std::vector<transport::OpCost> costs_by_op(const pipeline::OpCosts& costs) {
   std::vector<transport::OpCost> list;
@@ -87,21 +91,17 @@ Result<void> check_indices(const BatchRequest& request) {
   return {};
 }
 
-Result<void> run_native_into(const BatchRequest& request, std::span<std::byte> slot, NativeScratch& scratch,
-                             const std::function<bool()>& cancelled) {
-  SLUICE_TRY_VOID(check_indices(request));
+Error no_longer_wanted() { return {ErrorCode::kCancelled, "the batch is no longer wanted"}; }
+
+Result<void> make_native_sample(const BatchRequest& request, std::size_t i, std::span<std::byte> slot,
+                                NativeScratch& scratch) {
   const pipeline::NativePipeline& native = *request.pipeline->native;
   scratch.pixels.resize(native.wire_sample_bytes());
-  const TakesCosts takes_costs(scratch);
-  for (std::size_t i = 0; i < request.indices.size(); ++i) {
-    if (cancelled()) return cancelled_error();
-    SLUICE_TRY_VOID(produce(request, i, scratch.pixels, scratch));
-    pipeline::Stopwatch stopwatch;
-    const std::span<std::byte> image = image_in_slot(*request.pipeline, i, slot);
-    native.finish(scratch.pixels, image);
-    stopwatch.lap(scratch.costs.finish, image.size());
-  }
-  write_labels(request, slot);
+  SLUICE_TRY_VOID(produce(request, i, scratch.pixels, scratch));
+  pipeline::Stopwatch stopwatch;
+  const std::span<std::byte> image = image_in_slot(*request.pipeline, i, slot);
+  native.finish(scratch.pixels, image);
+  stopwatch.lap(scratch.costs.finish, image.size());
   return {};
 }
 
@@ -122,7 +122,7 @@ Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& ar
     SLUICE_TRY(chunk.slot, arena.allocate(chunk.bytes, stop));
     const std::span pixels(reinterpret_cast<std::uint8_t*>(chunk.slot.data()), chunk.bytes);
     for (std::size_t i = 0; i < chunk.samples; ++i) {
-      if (cancelled()) return cancelled_error();
+      if (cancelled()) return no_longer_wanted();
       SLUICE_TRY_VOID(produce(request, first + i, pixels.subspan(i * sample_bytes, sample_bytes), scratch));
     }
     if (chunk.last) takes_costs.take();

@@ -1,6 +1,6 @@
-// Computes native batches on the calling thread.
+// Computes native batches.
 //
-// Two shapes of one loop. The feeder's own threads expand every sample at once into the batch's slot. A worker makes
+// Two shapes. The feeder's own threads expand every sample at once into its place in the batch's slot. A worker makes
 // chunks of whole samples as uint8 pixels, each about kChunkBytes. So sending overlaps with computing, and a batch need
 // not fit in a worker's memory. Thread safety: functions are reentrant; NativeScratch belongs to one thread.
 #pragma once
@@ -19,7 +19,10 @@ inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 struct NativeScratch {
   pipeline::Workspace workspace;
   std::vector<std::uint8_t> pixels;
-  pipeline::OpCosts costs;  // totals since the caller last reset it, of failed batches, too
+  pipeline::OpCosts costs;  // without those that the workspace still holds
+
+  // Totals since the last call, of samples that failed, too.
+  pipeline::OpCosts take_costs();
 };
 
 // The tensors of a batch of `samples`, offsets relative to the slot.
@@ -39,9 +42,13 @@ std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std:
 // Errors: InvalidArgument "indices[3]: 99 is outside the data set of 10 samples".
 Result<void> check_indices(const BatchRequest& request);
 
-// Fills `slot` (batch_bytes of it). Errors name the file and the place in the batch; Cancelled between samples.
-Result<void> run_native_into(const BatchRequest& request, std::span<std::byte> slot, NativeScratch& scratch,
-                             const std::function<bool()>& cancelled);
+// Cancelled: the batch is not to be finished.
+Error no_longer_wanted();
+
+// Writes the image of sample `i` into `slot` (batch_bytes of it). Several threads may write different samples.
+// Errors name the file and the place in the batch. REQUIRES: indices were accepted by check_indices().
+Result<void> make_native_sample(const BatchRequest& request, std::size_t i, std::span<std::byte> slot,
+                                NativeScratch& scratch);
 
 struct PixelChunk {
   transport::ArenaSlot slot;
@@ -51,8 +58,9 @@ struct PixelChunk {
   bool last = false;
 };
 
-// Hands chunks to `emit` in order; the last one has `last` set. Chunk memory comes from `arena`: when no reader takes
-// chunks away, this blocks. Errors as above.
+// Hands chunks to `emit` in order; the last one has `last` set, and by then `costs` has those of the batch. Whatever
+// becomes of the batch, `costs` has them in the end. Chunk memory comes from `arena`: when no reader takes
+// chunks away, this blocks. Errors as above; Cancelled between samples.
 Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& arena, NativeScratch& scratch,
                                const std::function<bool()>& cancelled, const std::stop_token& stop,
                                const std::function<void(PixelChunk)>& emit);

@@ -7,6 +7,7 @@
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/temporary_directory.h"
+#include "src/executor/testing/whole_batch.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
 #include "src/pipeline/testing/specification.h"
 
@@ -47,6 +48,8 @@ struct Fixture {
   }
 };
 
+using sluice::testing::make_whole_batch;
+
 bool never() { return false; }
 
 TEST_CASE("labels follow the indices") {
@@ -54,13 +57,13 @@ TEST_CASE("labels follow the indices") {
   const BatchRequest request = f.request({5, 0, 3});
   std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(3));
   NativeScratch scratch;
-  REQUIRE(run_native_into(request, slot, scratch, never).ok());
+  REQUIRE(make_whole_batch(request, slot, scratch).ok());
   std::int64_t labels[3];
   std::memcpy(labels, slot.data() + native_tensors(*f.pipeline, 3)[1].offset, sizeof(labels));
   CHECK(labels[0] == 105);
   CHECK(labels[1] == 100);
   CHECK(labels[2] == 103);
-  CHECK(scratch.costs.decode.seconds > 0);
+  CHECK(scratch.take_costs().decode.seconds > 0);
 }
 
 TEST_CASE("chunks put together and finished are the whole batch") {
@@ -70,7 +73,7 @@ TEST_CASE("chunks put together and finished are the whole batch") {
     const BatchRequest request = f.request({0, 1, 2, 3, 4});
     std::vector<std::byte> whole(f.pipeline->native->schema().batch_bytes(5)), assembled(whole.size());
     NativeScratch scratch;
-    REQUIRE(run_native_into(request, whole, scratch, never).ok());
+    REQUIRE(make_whole_batch(request, whole, scratch).ok());
     auto arena = *transport::Arena::create(std::size_t{16} << 20);
     std::size_t chunks = 0, samples = 0;
     bool last = false;
@@ -123,9 +126,11 @@ TEST_CASE("an empty batch is a batch") {
 TEST_CASE("a cancelled batch stops between samples") {
   const Fixture f(16);
   int asked = 0;
-  std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(6));
+  auto arena = *transport::Arena::create(1 << 20);
   NativeScratch scratch;
-  const auto done = run_native_into(f.request({0, 1, 2, 3, 4, 5}), slot, scratch, [&] { return ++asked > 2; });
+  const auto cancelled = [&] { return ++asked > 2; };
+  const auto done =
+      run_native_chunks(f.request({0, 1, 2, 3, 4, 5}), *arena, scratch, cancelled, {}, [](const PixelChunk&) {});
   CHECK(done.error().code() == ErrorCode::kCancelled);
   CHECK(asked == 3);
 }
@@ -135,7 +140,7 @@ TEST_CASE("a damaged file is named with its place in the batch") {
   std::ofstream(f.root / "4.jpg") << "no JPEG";
   std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(2));
   NativeScratch scratch;
-  const auto done = run_native_into(f.request({1, 4}), slot, scratch, never);
+  const auto done = make_whole_batch(f.request({1, 4}), slot, scratch);
   REQUIRE(!done.ok());
   CHECK_THAT(done.error().message(), Catch::Contains("sample 1 of the batch, index 4") && Catch::Contains("4.jpg"));
 }
@@ -150,10 +155,9 @@ TEST_CASE("the costs of a batch are its own, also after one that failed or was n
     if (in_chunks) {
       (void)run_native_chunks(f.request(indices), *arena, scratch, cancelled, {}, [](const PixelChunk&) {});
     } else {
-      (void)run_native_into(f.request(indices), slot, scratch, cancelled);
+      (void)make_whole_batch(f.request(indices), slot, scratch);
     }
-    for (const auto& cost : costs_by_op(scratch.costs)) made.emplace_back(cost.op, cost.bytes);
-    scratch.costs = {};
+    for (const auto& cost : costs_by_op(scratch.take_costs())) made.emplace_back(cost.op, cost.bytes);
     return made;
   };
   for (const bool in_chunks : {false, true}) {

@@ -37,6 +37,14 @@ bool ThreadPool::submit(Job job) {
   return true;
 }
 
+void ThreadPool::invite(std::size_t threads, const Job& help) {
+  {
+    std::lock_guard lock(mutex_);
+    invitations_.insert(invitations_.end(), threads, help);
+  }
+  changed_.notify_all();
+}
+
 void ThreadPool::set_threads(std::size_t threads) {
   {
     std::lock_guard lock(mutex_);
@@ -65,13 +73,20 @@ void ThreadPool::run(std::size_t number, const std::stop_token& stop) {
     Job job;
     {
       std::unique_lock lock(mutex_);
-      if (!changed_.wait(lock, stop, [&] { return number < threads_ && !queue_.empty(); })) return;
+      if (!changed_.wait(lock, stop, [&] { return number < threads_ && !(queue_.empty() && invitations_.empty()); }))
+        return;
       if (stop.stop_requested()) return;
-      job = std::move(queue_.front());
-      queue_.pop_front();
+      job = take_locked();
     }
     job(state);
   }
+}
+
+ThreadPool::Job ThreadPool::take_locked() {
+  std::deque<Job>& oldest = invitations_.empty() ? queue_ : invitations_;
+  Job job = std::move(oldest.front());
+  oldest.pop_front();
+  return job;
 }
 
 }  // namespace sluice::executor

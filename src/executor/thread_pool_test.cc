@@ -41,6 +41,25 @@ TEST_CASE("the queue is bounded") {
   release.set_value();
 }
 
+TEST_CASE("threads that a job invites come before the jobs that wait") {
+  ThreadPool pool(1, 1, 10, 0);
+  std::vector<std::string> order;
+  std::promise<void> submitted, done;
+  auto all_submitted = submitted.get_future().share();
+  REQUIRE(pool.submit([&, all_submitted](ThreadState&) {
+    all_submitted.wait();
+    pool.invite(2, [&](ThreadState&) { order.emplace_back("helps"); });
+    order.emplace_back("invites");
+  }));
+  REQUIRE(pool.submit([&](ThreadState&) {
+    order.emplace_back("waits");
+    done.set_value();
+  }));
+  submitted.set_value();
+  done.get_future().wait();
+  CHECK(order == std::vector<std::string>{"invites", "helps", "helps", "waits"});
+}
+
 TEST_CASE("fewer threads after a smaller quota, more after a larger one") {
   ThreadPool pool(1, 4, 100, 0);
   CHECK(pool.threads() == 1);

@@ -24,12 +24,31 @@ TimePoint finish_of_running(TimePoint started, double expected_seconds, TimePoin
   return finish >= now ? finish : now + (now - finish);
 }
 
-TimePoint take_thread(std::vector<TimePoint>& free_at, double seconds) {
-  std::pop_heap(free_at.begin(), free_at.end(), kEarliestFirst);
-  free_at.back() += duration(seconds);
-  const TimePoint finish = free_at.back();
-  std::push_heap(free_at.begin(), free_at.end(), kEarliestFirst);
+// The work of `seconds` on `threads` threads at once, on the threads that are free first: each joins when it is free,
+// and all end together. `free_at` is a heap.
+TimePoint take_threads(std::vector<TimePoint>& free_at, double seconds, std::size_t threads) {
+  threads = std::clamp<std::size_t>(threads, 1, free_at.size());
+  auto first_taken = free_at.end();
+  const TimePoint first_free = free_at.front();
+  Clock::Duration sum = duration(seconds * static_cast<double>(threads));
+  TimePoint finish{};
+  for (std::size_t taken = 1; taken <= threads; ++taken) {
+    std::pop_heap(free_at.begin(), first_taken, kEarliestFirst);
+    --first_taken;
+    sum += *first_taken - first_free;
+    finish = first_free + sum / static_cast<Clock::Duration::rep>(taken);
+    if (first_taken == free_at.begin() || finish <= free_at.front()) break;
+  }
+  while (first_taken != free_at.end()) {
+    *first_taken++ = finish;
+    std::push_heap(free_at.begin(), first_taken, kEarliestFirst);
+  }
   return finish;
+}
+
+TimePoint finish_on_threads(std::vector<TimePoint> free_at, double seconds, std::size_t threads) {
+  if (threads == 1) return free_at.front() + duration(seconds);
+  return take_threads(free_at, seconds, threads);
 }
 
 std::size_t free_credits(bool draining, std::size_t credits, std::size_t held) {
@@ -40,10 +59,17 @@ std::size_t free_credits(bool draining, std::size_t credits, std::size_t held) {
 
 Assigner::Assigner(Dispatch& dispatch, TimePoint now) : dispatch_(dispatch), now_(now) {
   for (auto& [id, executor] : dispatch_.executors_) {
-    for (std::size_t i = 0; i < std::min(executor.threads, executor.attempts.size()); ++i) {
-      if (!executor.attempts[i].started) executor.attempts[i].started = now_;
-    }
+    mark_started(executor);
     free_credits_ += free_credits(executor.draining, executor.credits, executor.attempts.size());
+  }
+}
+
+void Assigner::mark_started(Dispatch::Executor& executor) const {
+  std::size_t threads_before = 0;
+  for (Dispatch::Attempt& attempt : executor.attempts) {
+    if (threads_before >= executor.threads) return;
+    if (!attempt.started) attempt.started = now_;
+    threads_before += attempt.threads;
   }
 }
 
@@ -54,18 +80,19 @@ void Assigner::lay_out(ExecutorId id, Dispatch::Executor& executor) {
   for (Dispatch::Attempt& attempt : executor.attempts) {
     if (!attempt.started) break;
     if (const double fastest = fastest_sample_seconds(attempt.pipeline); fastest > 0 && !attempt.expected_seconds) {
-      attempt.expected_seconds = fastest * static_cast<double>(attempt.samples);
+      attempt.expected_seconds = fastest * static_cast<double>(attempt.samples) / static_cast<double>(attempt.threads);
       attempt.late_at = *attempt.started + duration(*attempt.expected_seconds * kUnknownLateFactor) + kLateSlack;
     }
     const double seconds = attempt.expected_seconds.value_or(kUnmeasuredSeconds);
-    lane.free_at.push_back(finish_of_running(*attempt.started, seconds, now_));
+    lane.finishes.push_back(finish_of_running(*attempt.started, seconds, now_));
+    lane.free_at.insert(lane.free_at.end(), std::min(attempt.threads, executor.threads), lane.finishes.back());
   }
-  lane.finishes = lane.free_at;  // those that have started are the oldest
   while (lane.free_at.size() < executor.threads) lane.free_at.push_back(now_);
   std::make_heap(lane.free_at.begin(), lane.free_at.end(), kEarliestFirst);
   for (std::size_t i = lane.finishes.size(); i < executor.attempts.size(); ++i)
-    lane.finishes.push_back(
-        take_thread(lane.free_at, executor.attempts[i].expected_seconds.value_or(kUnmeasuredSeconds)));
+    lane.finishes.push_back(take_threads(lane.free_at,
+                                         executor.attempts[i].expected_seconds.value_or(kUnmeasuredSeconds),
+                                         executor.attempts[i].threads));
 }
 
 std::vector<Assignment> Assigner::run() {
@@ -118,11 +145,12 @@ Assigner::Queue* Assigner::emptiest_queue() {
 bool Assigner::place_at_home(RequestId id, Dispatch::Request& request) {
   const auto chosen = home(request);
   Lane& lane = chosen->second;
-  const Expected time = expected(*lane.executor, request);
+  const Expected time = expected(chosen, request);
   if (lane.free_credits == 0) {
-    take_thread(lane.free_at, time.seconds);
+    take_threads(lane.free_at, time.seconds, time.threads);
   } else {
-    start(id, request, {chosen, time, lane.free_at.front() + duration(time.seconds)}, AttemptKind::kFirst);
+    const TimePoint finish = finish_on_threads(lane.free_at, time.seconds, time.threads);
+    start(id, request, {chosen, time, finish}, AttemptKind::kFirst);
   }
   return true;
 }
@@ -147,9 +175,8 @@ Assigner::Lanes::iterator Assigner::new_home(const Dispatch::Request& request) {
   double best_seconds = std::numeric_limits<double>::infinity();
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {  // local has the smallest id: it wins ties
     if (!can_run(lane, request.pipeline)) continue;
-    const Dispatch::Executor& executor = *lane->second.executor;
-    const double seconds = expected(executor, request).seconds * static_cast<double>(residents_[lane->first] + 1) /
-                           static_cast<double>(executor.threads);
+    const double seconds = expected(lane, request).seconds * static_cast<double>(residents_[lane->first] + 1) /
+                           static_cast<double>(lane->second.executor->threads);
     if (seconds >= best_seconds) continue;
     best = lane;
     best_seconds = seconds;
@@ -164,7 +191,7 @@ bool Assigner::place(RequestId id, Dispatch::Request& request) {
   if (choice->lane->second.free_credits == 0) {
     const auto in_time = first_to_finish(request, true);
     if (!in_time || in_time->finish > due(request)) {
-      take_thread(choice->lane->second.free_at, choice->expected.seconds);
+      take_threads(choice->lane->second.free_at, choice->expected.seconds, choice->expected.threads);
       return true;
     }
     choice = in_time;
@@ -174,20 +201,30 @@ bool Assigner::place(RequestId id, Dispatch::Request& request) {
 }
 
 void Assigner::hedge(RequestId id, Dispatch::Request& request, bool is_head) {
-  if (request.virtual_worker || request.attempts.size() - request.probe.has_value() != 1) return;
-  auto holding = request.attempts.begin();
-  if (*holding == request.probe) ++holding;
-  const Lane& holder = lanes_.at(*holding);
-  const auto& attempts = holder.executor->attempts;
-  const auto held = std::find_if(attempts.begin(), attempts.end(), [&](const auto& a) { return a.request == id; });
-  const bool is_late = now_ > held->late_at;
-  if (!is_head && !is_late) return;
-  const TimePoint finish = holder.finishes[static_cast<std::size_t>(held - attempts.begin())];
-  if (finish <= due(request)) return;
-  const auto choice = first_to_finish(request, true);
+  const std::size_t attempts = request.attempts.size() - request.probe.has_value();
+  if (request.virtual_worker || attempts > (is_head ? 2 : 1)) return;
+  bool is_late = true;
+  TimePoint finish = TimePoint::max();
+  for (const ExecutorId executor : request.attempts) {
+    if (executor == request.probe) continue;
+    const Lane& holder = lanes_.at(executor);
+    const auto& held = holder.executor->attempts;
+    const auto attempt = std::find_if(held.begin(), held.end(), [&](const auto& a) { return a.request == id; });
+    is_late &= now_ > attempt->late_at;
+    finish = std::min(finish, holder.finishes[static_cast<std::size_t>(attempt - held.begin())]);
+  }
+  if ((!is_head && !is_late) || finish <= due(request)) return;
+  const auto choice = attempts == 1 ? first_to_finish(request, true) : local(request);
   if (!choice || !choice->expected.measured) return;
   if (!is_late && choice->finish - now_ > (finish - now_) / 2) return;
   start(id, request, *choice, AttemptKind::kHedge);
+}
+
+std::optional<Assigner::Choice> Assigner::local(const Dispatch::Request& request) {
+  const auto lane = lanes_.find(kLocalExecutor);
+  if (lane == lanes_.end() || lane->second.free_credits == 0 || !may_run(lane, request)) return std::nullopt;
+  const Expected time = expected(lane, request);
+  return Choice{lane, time, finish_on_threads(lane->second.free_at, time.seconds, time.threads)};
 }
 
 void Assigner::probe() {
@@ -214,8 +251,8 @@ void Assigner::probe(Lanes::iterator lane) {
         if (request.blamed || request.virtual_worker || known.contains(request.pipeline) ||
             !can_run(lane, request.pipeline))
           continue;
-        const Expected time = expected(executor, request);
-        const Choice choice{lane, time, lane->second.free_at.front() + duration(time.seconds)};
+        const Expected time = expected(lane, request);
+        const Choice choice{lane, time, finish_on_threads(lane->second.free_at, time.seconds, time.threads)};
         if (is_measured) request.probe = lane->first;
         return start(*id, request, choice, is_measured ? AttemptKind::kProbe : AttemptKind::kFirst);
       }
@@ -226,15 +263,16 @@ void Assigner::probe(Lanes::iterator lane) {
 void Assigner::start(RequestId id, Dispatch::Request& request, const Choice& choice, AttemptKind kind) {
   Lane& lane = choice.lane->second;
   const Expected& expected = choice.expected;
-  take_thread(lane.free_at, expected.seconds);
-  Dispatch::Attempt attempt{.request = id, .pipeline = request.pipeline, .samples = request.samples};
+  take_threads(lane.free_at, expected.seconds, expected.threads);
+  Dispatch::Attempt attempt{
+      .request = id, .pipeline = request.pipeline, .samples = request.samples, .threads = expected.threads};
   attempt.is_measuring = choice.lane->first != kLocalExecutor && !is_measured(*lane.executor, request.pipeline);
   if (expected.measured) {
     attempt.expected_seconds = expected.seconds;
     attempt.late_at = choice.finish + duration(expected.seconds * (expected.late_factor - 1)) + kLateSlack;
   }
-  if (lane.executor->attempts.size() < lane.executor->threads) attempt.started = now_;
   lane.executor->attempts.push_back(attempt);
+  mark_started(*lane.executor);
   lane.executor->skills.try_emplace(request.pipeline);
   lane.finishes.push_back(choice.finish);
   --lane.free_credits;
@@ -249,8 +287,8 @@ std::optional<Assigner::Choice> Assigner::first_to_finish(const Dispatch::Reques
   std::optional<Choice> best;
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {  // local has the smallest id: it wins ties
     if ((free_only && lane->second.free_credits == 0) || !may_run(lane, request)) continue;
-    const Expected time = expected(*lane->second.executor, request);
-    const TimePoint finish = lane->second.free_at.front() + duration(time.seconds);
+    const Expected time = expected(lane, request);
+    const TimePoint finish = finish_on_threads(lane->second.free_at, time.seconds, time.threads);
     if (!best || finish < best->finish) best = Choice{lane, time, finish};
   }
   return best;
@@ -280,14 +318,17 @@ bool Assigner::may_run(Lanes::const_iterator lane, const Dispatch::Request& requ
   return !request.blamed && is_measured(*lane->second.executor, request.pipeline);
 }
 
-Assigner::Expected Assigner::expected(const Dispatch::Executor& executor, const Dispatch::Request& request) {
-  const auto samples = static_cast<double>(request.samples);
+Assigner::Expected Assigner::expected(Lanes::const_iterator lane, const Dispatch::Request& request) {
+  const Dispatch::Executor& executor = *lane->second.executor;
+  const std::size_t threads = lane->first == kLocalExecutor ? std::min(executor.threads, request.threads_max) : 1;
+  const double samples = static_cast<double>(request.samples) / static_cast<double>(threads);  // of each thread
   if (is_measured(executor, request.pipeline)) {
     const ServiceTime& time = executor.skills.at(request.pipeline).time;
-    return {samples * time.seconds(), time.late_factor(), true};
+    return {samples * time.seconds(), threads, time.late_factor(), true};
   }
   const double fastest = fastest_sample_seconds(request.pipeline);
-  return fastest > 0 ? Expected{samples * fastest, kUnknownLateFactor, true} : Expected{.seconds = kUnmeasuredSeconds};
+  return fastest > 0 ? Expected{samples * fastest, threads, kUnknownLateFactor, true}
+                     : Expected{.seconds = kUnmeasuredSeconds, .threads = threads};
 }
 
 double Assigner::fastest_sample_seconds(PipelineNumber pipeline) {

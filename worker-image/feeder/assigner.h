@@ -34,7 +34,8 @@ class Assigner {
     std::set<std::pair<StreamId, std::uint32_t>> virtual_workers;  // that have an older request
   };
   struct Expected {
-    double seconds = 0;
+    double seconds = 0;       // on `threads` threads at once
+    std::size_t threads = 1;  // rule 12
     double late_factor = kUnknownLateFactor;
     bool measured = false;  // on this executor or another one
   };
@@ -44,6 +45,7 @@ class Assigner {
     TimePoint finish{};
   };
 
+  void mark_started(Dispatch::Executor& executor) const;
   void lay_out(ExecutorId id, Dispatch::Executor& executor);
   Queue* emptiest_queue();
   // False if no executor may run it.
@@ -61,13 +63,15 @@ class Assigner {
   Lanes::iterator new_home(const Dispatch::Request& request);
   // The executor that is expected to finish it first; only of those with a free credit if told so.
   std::optional<Choice> first_to_finish(const Dispatch::Request& request, bool free_only);
+  // The local executor, if it has a free credit and may run it.
+  std::optional<Choice> local(const Dispatch::Request& request);
   bool may_run(Lanes::const_iterator lane, const Dispatch::Request& request) const;
   // An older request of the same virtual worker is not answered yet.
   static bool must_wait(Queue& queue, const Dispatch::Request& request);
   // The executor takes new requests of this pipeline and is none that failed it.
   static bool can_run(Lanes::const_iterator lane, PipelineNumber pipeline);
   bool is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const;
-  Expected expected(const Dispatch::Executor& executor, const Dispatch::Request& request);
+  Expected expected(Lanes::const_iterator lane, const Dispatch::Request& request);
   // Seconds for a sample on the fastest executor; 0: no executor was ever measured.
   double fastest_sample_seconds(PipelineNumber pipeline);
   // When the training loop gets there.

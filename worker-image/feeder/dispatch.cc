@@ -22,7 +22,7 @@ std::vector<Assignment> Dispatch::remove_client(ClientId client) {
 }
 
 bool Dispatch::submit(ClientId client, StreamId stream, PipelineNumber pipeline, RequestId request, std::size_t samples,
-                      std::optional<VirtualWorker> virtual_worker) {
+                      std::optional<VirtualWorker> virtual_worker, std::size_t threads_max) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return false;
   if (found->second.pending.size() + found->second.assigned.size() >= kPendingPerClientMax) return false;
@@ -30,8 +30,16 @@ bool Dispatch::submit(ClientId client, StreamId stream, PipelineNumber pipeline,
   Stream& order = found->second.streams[stream];
   const std::uint64_t place = std::max(order.submitted, order.consumed);
   order.submitted = place + 1;
-  requests_.emplace(
-      request, Request{client, stream, pipeline, std::max<std::size_t>(1, samples), place, {}, {}, {}, virtual_worker});
+  requests_.emplace(request, Request{client,
+                                     stream,
+                                     pipeline,
+                                     std::max<std::size_t>(1, samples),
+                                     place,
+                                     {},
+                                     {},
+                                     {},
+                                     virtual_worker,
+                                     std::max<std::size_t>(1, threads_max)});
   found->second.pending.insert(request);
   return true;
 }
@@ -164,7 +172,7 @@ void Dispatch::observe(ExecutorId executor, const Attempt& attempt, bool finishe
   const auto skill = skills.find(attempt.pipeline);
   if (skill == skills.end()) return;  // forgotten meanwhile
   const double seconds = std::chrono::duration<double>(now - *attempt.started).count();
-  const double per_sample = seconds / static_cast<double>(attempt.samples);
+  const double per_sample = seconds * static_cast<double>(attempt.threads) / static_cast<double>(attempt.samples);
   if (finished) {
     skill->second.time.observe(per_sample, now);
   } else {

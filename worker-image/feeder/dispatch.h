@@ -22,7 +22,8 @@
 //   expected,
 //      and the request is late (its time has passed by a margin), or is the head and the other executor is expected to
 //      need at most half the time that is left. A request has at most two attempts at a time, and a probe. Only heads
-//      are hedged with credits that pending requests would take.
+//      are hedged with credits that pending requests would take. A head may have a third
+//      attempt, by the local executor: both others may have stopped.
 //   5. The first answer wins. Later ones are duplicates: dropped and counted.
 //   6. A lost executor's requests are pending again, in their old places. A draining one gets nothing new.
 //   7. An executor that fails a request it should have been able to run loses that request to the local executor,
@@ -36,10 +37,11 @@
 //      local executor. A portable one may have any home: the executor that has the fewest for its threads and speed
 //      when it needs one. It moves only where its home is lost, drains or may not run it any more.
 //  11. Of a client that has a share, no more requests than that start before one of them is answered.
+//  12. The local executor's threads make the samples of a request together, as many threads as the request can use.
 //
 // Invariants (checked by the property test and, for every order of events up to a bound, by the model test)
 //   - no executor ever holds more than its credits (unless they shrank), none beyond rule 7 runs a pipeline it failed
-//   - a request has at most two attempts and a probe, at different executors
+//   - a request has at most two attempts, a third one that is local, and a probe, at different executors
 //   - every request that was submitted and not cancelled is answered exactly once, if executors keep answering
 // Thread safety: none; the feeder calls it under its lock. A value: copies and equal ones act alike.
 #pragma once
@@ -112,9 +114,9 @@ class Dispatch {
   std::vector<Assignment> remove_client(ClientId client);
 
   // False if the client has kPendingPerClientMax requests already, or is unknown. REQUIRES: request ids ascend.
-  // `virtual_worker`: of the stream; none: its batches may be made in any order.
+  // `virtual_worker`: of the stream; none: its batches may be made in any order. `threads_max`: rule 12.
   bool submit(ClientId client, StreamId stream, PipelineNumber pipeline, RequestId request, std::size_t samples,
-              std::optional<VirtualWorker> virtual_worker = std::nullopt);
+              std::optional<VirtualWorker> virtual_worker = std::nullopt, std::size_t threads_max = 1);
   // The training loop had `consumed` batches of the stream at `now`, and computes so long on each.
   void set_pace(ClientId client, StreamId stream, std::uint64_t consumed, double seconds_per_batch, TimePoint now);
   std::vector<Assignment> cancel_stream(ClientId client, StreamId stream);
@@ -165,6 +167,7 @@ class Dispatch {
     std::optional<ExecutorId> probe;
     std::optional<ExecutorId> blamed;  // failed it remotely; since then only the local executor may run it
     std::optional<VirtualWorker> virtual_worker;
+    std::size_t threads_max = 1;
     auto operator<=>(const Request&) const = default;
   };
   struct Stream {
@@ -187,6 +190,7 @@ class Dispatch {
     RequestId request = 0;
     PipelineNumber pipeline = 0;
     std::size_t samples = 1;
+    std::size_t threads = 1;                 // that make it together
     bool is_measuring = false;               // goes on when it is overtaken: how long it takes is worth knowing
     std::optional<double> expected_seconds;  // unless no executor was measured yet
     TimePoint late_at = TimePoint::max();

@@ -105,7 +105,7 @@ struct World {
       started.insert(assignment.kind);
       const auto attempts = std::count_if(running.begin(), running.end(),
                                           [&](const Held& other) { return other.request == held.request; });
-      expect(attempts <= 3, "more than two attempts and a probe");
+      expect(attempts <= 4, "more than two attempts, a local one and a probe");
       expect(assignment.kind != AttemptKind::kFirst || attempts == 1, "a first attempt that is none");
     }
     for (const ExecutorId executor : here) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/logging.h"
+#include "src/executor/shared_work.h"
 
 namespace sluice::feeder {
 namespace {
@@ -221,8 +222,11 @@ Result<void> Feeder::handle(ClientSession& client, transport::RequestMessage mes
   std::optional<VirtualWorker> virtual_worker;
   if (const auto& pass = request->virtual_workers; pass != nullptr)
     virtual_worker = VirtualWorker{request->virtual_worker(), pass->is_portable};
-  if (!dispatch_.submit(client.connection->id(), message.stream, request->pipeline->number, id, request->indices.size(),
-                        virtual_worker)) {
+  const std::size_t samples = request->indices.size();
+  const std::size_t threads_max =
+      request->pipeline->kind == ExecutorKind::kNative ? executor::SharedWork::threads_max(samples) : 1;
+  if (!dispatch_.submit(client.connection->id(), message.stream, request->pipeline->number, id, samples, virtual_worker,
+                        threads_max)) {
     return Error(ErrorCode::kResourceExhausted,
                  "request: far beyond the window of " + number(client.window) + " batches");
   }

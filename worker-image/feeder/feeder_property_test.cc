@@ -11,6 +11,7 @@
 #include "src/base/testing/manual_clock.h"
 #include "src/base/testing/temporary_directory.h"
 #include "src/executor/testing/metrics_text.h"
+#include "src/executor/testing/whole_batch.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/testing/eventually.h"
 #include "worker-image/testing/picture_folder.h"
@@ -27,7 +28,7 @@ executor::Batch make_batch(transport::Arena& arena, const executor::BatchRequest
   auto slot = arena.allocate(bytes, {});
   REQUIRE(slot.ok());
   executor::NativeScratch scratch;
-  REQUIRE(executor::run_native_into(request, {slot->data(), bytes}, scratch, [] { return false; }).ok());
+  REQUIRE(testing::make_whole_batch(request, {slot->data(), bytes}, scratch).ok());
   return {std::move(slot).value(), executor::native_tensors(*request.pipeline, request.indices.size()), "", 0};
 }
 

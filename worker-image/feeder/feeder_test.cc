@@ -3,10 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <fstream>
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "src/executor/testing/whole_batch.h"
 #include "worker-image/testing/eventually.h"
 #include "worker-image/testing/local_feeder.h"
 #include "worker-image/testing/picture_folder.h"
@@ -34,7 +36,7 @@ std::vector<std::string> expected_batch(const std::string& specification, std::u
   request.indices = indices;
   std::vector<std::byte> slot((*made)->native->schema().batch_bytes(indices.size()));
   executor::NativeScratch scratch;
-  REQUIRE(executor::run_native_into(request, slot, scratch, [] { return false; }).ok());
+  REQUIRE(testing::make_whole_batch(request, slot, scratch).ok());
   std::vector<std::string> tensors;
   for (const auto& tensor : executor::native_tensors(**made, indices.size())) {
     tensors.emplace_back(reinterpret_cast<const char*>(slot.data()) + tensor.offset, tensor.nbytes);
@@ -43,23 +45,27 @@ std::vector<std::string> expected_batch(const std::string& specification, std::u
 }
 
 TEST_CASE("batches hold exactly the pipeline's bytes, whatever the order of execution") {
+  const auto [threads, batch_size] =
+      GENERATE(std::array<std::size_t, 2>{1, 20}, std::array<std::size_t, 2>{3, 4}, std::array<std::size_t, 2>{8, 20});
   const PictureFolder pictures;
-  LocalFeeder feeder({.threads = 3});
+  LocalFeeder feeder({.threads = threads});
   TestClient client(feeder.socket());
   const json ready = client.open("native", pictures.specification());
   CHECK(ready["fingerprint"] ==
         executor::pipeline_fingerprint(executor::ExecutorKind::kNative, pictures.specification()));
-  const auto batches = client.run(20, 4, 24);
+  const auto batches = client.run(20, batch_size, 24);
   for (std::size_t seq = 0; seq < batches.size(); ++seq) {
+    const std::size_t first = seq * batch_size;
     std::vector<std::int64_t> indices;
-    for (std::size_t i = 0; i < 4; ++i) indices.push_back(static_cast<std::int64_t>((seq * 4 + i) % 24));
-    CHECK(batches[seq].tensors == expected_batch(pictures.specification(), seq * 4, indices));
+    for (std::size_t i = first; i < first + batch_size; ++i) indices.push_back(static_cast<std::int64_t>(i % 24));
+    CHECK(batches[seq].tensors == expected_batch(pictures.specification(), first, indices));
     CHECK(batches[seq].placement == "local");
   }
+  const double samples = 20 * static_cast<double>(batch_size);
   CHECK(feeder.wait_metric("sluice_feeder_batches_total", 20, "local"));  // counted after it is sent
   CHECK(feeder.metric("sluice_feeder_batches_total", "local") == 20);
-  CHECK(feeder.wait_metric("sluice_worker_samples_total", 80, "native"));
-  CHECK(feeder.metric("sluice_worker_samples_total", "native") == 80);
+  CHECK(feeder.wait_metric("sluice_worker_samples_total", samples, "native"));
+  CHECK(feeder.metric("sluice_worker_samples_total", "native") == samples);
 }
 
 TEST_CASE("what the answers say of the operations adds up to what the metrics say") {

@@ -1,11 +1,13 @@
 #include "worker-image/feeder/local_executor.h"
 
 #include "src/base/clock.h"
+#include "src/executor/shared_work.h"
 
 namespace sluice::feeder {
 namespace {
 
 using executor::Batch;
+using executor::BatchFailure;
 using executor::BatchRequest;
 using executor::ExecutorKind;
 
@@ -38,51 +40,73 @@ void LocalExecutor::set_threads(std::size_t threads) {
 bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
                         std::function<void(BatchOutcome)> finished) {
   metrics_.set_queue_depth(++queued_);
-  const bool taken = pool_.submit([this, request = std::move(request), cancelled = std::move(cancelled),
-                                   finished = std::move(finished)](executor::ThreadState& thread) {
-    const double start_seconds = thread_cpu_seconds();
-    BatchOutcome outcome = execute(*request, *cancelled, thread);
-    double busy_seconds = thread_cpu_seconds() - start_seconds;
-    auto* batch = std::get_if<Batch>(&outcome);
-    if (batch != nullptr) busy_seconds = batch->busy_seconds += busy_seconds;
-    if (batch != nullptr && batch->blocked_seconds && request->pipeline->kind == ExecutorKind::kPython)
-      metrics_.count_blocked(request->pipeline->kind, *batch->blocked_seconds);
-    if (*cancelled) {
-      metrics_.count_unwanted(request->pipeline->kind, busy_seconds);
-    } else if (batch != nullptr) {
-      metrics_.count_batch(request->pipeline->kind, request->indices.size(), batch->busy_seconds, batch_bytes(*batch));
-    } else {
-      metrics_.count_error(request->pipeline->kind, busy_seconds);
-    }
-    metrics_.count_ops(thread.scratch.costs);
-    metrics_.set_queue_depth(--queued_);
-    finished(std::move(outcome));
-  });
+  const bool taken = pool_.submit(
+      [this, job = Job{std::move(request), std::move(cancelled), std::move(finished)}](executor::ThreadState& thread) {
+        if (job.request->pipeline->kind == ExecutorKind::kNative) return run_native(job, thread);
+        run_python(job, thread);
+      });
   if (!taken) --queued_;
   return taken;
 }
 
-BatchOutcome LocalExecutor::execute(const BatchRequest& request, const std::atomic<bool>& cancelled,
-                                    executor::ThreadState& thread) {
-  if (request.pipeline->kind == ExecutorKind::kNative) return execute_native(request, cancelled, thread);
-  return python_.run(request, thread.stop, [&] { return cancelled.load(); });
+void LocalExecutor::run_python(const Job& job, executor::ThreadState& thread) {
+  const double start_seconds = thread_cpu_seconds();
+  BatchOutcome outcome = python_.run(*job.request, thread.stop, [&] { return job.cancelled->load(); });
+  double busy_seconds = thread_cpu_seconds() - start_seconds;
+  if (auto* batch = std::get_if<Batch>(&outcome)) {
+    busy_seconds += batch->busy_seconds;
+    if (batch->blocked_seconds) metrics_.count_blocked(ExecutorKind::kPython, *batch->blocked_seconds);
+  }
+  finish(job, std::move(outcome), busy_seconds);
 }
 
-BatchOutcome LocalExecutor::execute_native(const BatchRequest& request, const std::atomic<bool>& cancelled,
-                                           executor::ThreadState& thread) {
-  const std::size_t bytes = request.pipeline->native->schema().batch_bytes(request.indices.size());
-  auto slot = arena_->allocate(bytes, thread.stop);
-  if (!slot.ok()) return executor::to_failure(slot.error());
-  const auto done = executor::run_native_into(request, {slot->data(), bytes}, thread.scratch,
-                                              [&] { return cancelled.load() || thread.stop.stop_requested(); });
-  if (!done.ok()) return executor::to_failure(done.error());
-  const pipeline::OpCosts& costs = thread.scratch.costs;
-  return Batch{std::move(slot).value(),
-               executor::native_tensors(*request.pipeline, request.indices.size()),
-               "",
-               0,
-               executor::blocked_seconds(costs),
-               executor::costs_by_op(costs)};
+void LocalExecutor::run_native(const Job& job, executor::ThreadState& thread) {
+  auto begun = begin_native(*job.request, thread.stop);
+  if (!begun.ok()) return finish(job, executor::to_failure(begun.error()), 0);
+  const auto slot = std::make_shared<transport::ArenaSlot>(std::move(begun).value());
+  const std::size_t samples = job.request->indices.size();
+  const std::span bytes(slot->data(), job.request->pipeline->native->schema().batch_bytes(samples));
+  const auto make = [job, bytes](std::size_t i, executor::ThreadState& maker) -> Result<void> {
+    if (*job.cancelled || maker.stop.stop_requested()) return executor::no_longer_wanted();
+    return executor::make_native_sample(*job.request, i, bytes, maker.scratch);
+  };
+  const auto finished = [this, job, slot, bytes, samples](executor::SharedWork::Done done) {
+    BatchOutcome outcome = BatchFailure{};
+    if (done.result.ok()) {
+      executor::write_labels(*job.request, bytes);
+      outcome = Batch{std::move(*slot),
+                      executor::native_tensors(*job.request->pipeline, samples),
+                      "",
+                      0,
+                      executor::blocked_seconds(done.costs),
+                      executor::costs_by_op(done.costs)};
+    } else {
+      outcome = executor::to_failure(done.result.error());
+    }
+    metrics_.count_ops(done.costs);
+    finish(job, std::move(outcome), done.busy_seconds);
+  };
+  executor::SharedWork::run({samples, make, finished}, pool_, thread);
+}
+
+Result<transport::ArenaSlot> LocalExecutor::begin_native(const BatchRequest& request, const std::stop_token& stop) {
+  SLUICE_TRY_VOID(executor::check_indices(request));
+  return arena_->allocate(request.pipeline->native->schema().batch_bytes(request.indices.size()), stop);
+}
+
+void LocalExecutor::finish(const Job& job, BatchOutcome outcome, double busy_seconds) {
+  const ExecutorKind kind = job.request->pipeline->kind;
+  auto* batch = std::get_if<Batch>(&outcome);
+  if (batch != nullptr) batch->busy_seconds = busy_seconds;
+  if (*job.cancelled) {
+    metrics_.count_unwanted(kind, busy_seconds);
+  } else if (batch != nullptr) {
+    metrics_.count_batch(kind, job.request->indices.size(), busy_seconds, batch_bytes(*batch));
+  } else {
+    metrics_.count_error(kind, busy_seconds);
+  }
+  metrics_.set_queue_depth(--queued_);
+  job.finished(std::move(outcome));
 }
 
 }  // namespace sluice::feeder

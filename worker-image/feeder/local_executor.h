@@ -1,5 +1,6 @@
-// The feeder's own executor: whole batches on threads beside the trainer, straight into the arena.
+// The feeder's own executor: batches on threads beside the trainer, straight into the arena.
 //
+// All free threads make a native batch together; one thread, or its Python child, makes a Python batch.
 // Where there are remote workers, its threads and children have a lower priority than the rest of the feeder. On a
 // quarter of a core, receiving from the workers must not wait behind computing. Thread safety: all methods may be
 // called from any thread.
@@ -35,7 +36,7 @@ class LocalExecutor {
   // Stops waiting for memory and kills Python children; jobs that had not started never call `finished`.
   ~LocalExecutor();
 
-  // `finished` runs once, on the executing thread. False if the queue is full: it will not run.
+  // `finished` runs once, on one of the executing threads. False if the queue is full: it will not run.
   bool run(executor::RequestHandle request, CancelFlag cancelled, std::function<void(BatchOutcome)> finished);
 
   void set_threads(std::size_t threads);
@@ -44,10 +45,17 @@ class LocalExecutor {
   std::size_t threads() const { return pool_.threads(); }
 
  private:
-  BatchOutcome execute(const executor::BatchRequest& request, const std::atomic<bool>& cancelled,
-                       executor::ThreadState& thread);
-  BatchOutcome execute_native(const executor::BatchRequest& request, const std::atomic<bool>& cancelled,
-                              executor::ThreadState& thread);
+  struct Job {
+    executor::RequestHandle request;
+    CancelFlag cancelled;
+    std::function<void(BatchOutcome)> finished;
+  };
+
+  void run_python(const Job& job, executor::ThreadState& thread);
+  void run_native(const Job& job, executor::ThreadState& thread);
+  Result<transport::ArenaSlot> begin_native(const executor::BatchRequest& request, const std::stop_token& stop);
+  // `busy_seconds`: CPU, also where the batch knows them.
+  void finish(const Job& job, BatchOutcome outcome, double busy_seconds);
 
   const std::shared_ptr<transport::Arena> arena_;
   executor::ExecutorMetrics& metrics_;

@@ -1,4 +1,5 @@
-// How long one executor takes for one sample of one pipeline: a robust mean, as a pure function of what was seen.
+// How long one thread of an executor takes for one sample of one pipeline: a robust mean, as a pure function of what
+// was seen.
 //
 // Kept as a logarithm, so that ten times slower counts as much as ten times faster, and one outlier moves it little.
 // A mean that is old says nothing any more: the next sample replaces it.
