@@ -154,6 +154,7 @@ class Run {
     return counters.source.pipelines > 0         ? "source"
            : counters.coefficients.pipelines > 0 ? "transcoded"
            : counters.outputs.pipelines > 0      ? "prefix"
+           : counters.uncached_pipelines > 0     ? "none"
                                                  : "";
   }
 

@@ -38,7 +38,7 @@ def test_batches_are_the_same_while_loaders_choose(real_feeder, image_root, tmp_
         def have_chosen():
             for recipe, loader in loaders.items():
                 assert equal(epochs_of(loader), expected[recipe])
-            chosen = feeder.count('sluice_cache_pipelines{.*form="(source|transcoded|prefix)"')
+            chosen = feeder.count('sluice_cache_pipelines{.*form="(source|transcoded|prefix|none)"')
             return chosen == len(STEPS) and feeder.count('sluice_cache_pipelines{.*form="undecided"') == 0
 
         eventually(have_chosen, 60)

@@ -105,7 +105,7 @@ Result<ImageContent> CachedFiles::read_image(const FilePart& part, const Prefix&
 
 Result<ImageContent> CachedFiles::read_image_as(Keep keep, const FilePart& part, const Prefix& prefix,
                                                 std::vector<std::uint8_t>& bytes) const {
-  SegmentStore* const store = store_;
+  SegmentStore* const store = keep == Keep::kNothing ? nullptr : store_.load();
   const auto identity = store == nullptr ? not_found(part.path) : source_->identify(part.path);
   if (!identity.ok() || !part.is_of(*identity)) {
     SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));

@@ -56,15 +56,23 @@ Trial measured(const pipeline::SampleTrial& sample) {
   return trial;
 }
 
-FormCounters& counters_of(Keep form, Counters& counters) {
-  return form == Keep::kTranscoded ? counters.coefficients : form == Keep::kOutput ? counters.outputs : counters.source;
+// Of the pipelines that are so far.
+Count& pipelines_of(const std::optional<FormChoice>& choice, Counters& counters) {
+  if (!choice) return counters.undecided_pipelines;
+  switch (choice->form) {
+    case Keep::kSource: return counters.source.pipelines;
+    case Keep::kTranscoded: return counters.coefficients.pipelines;
+    case Keep::kOutput: return counters.outputs.pipelines;
+    default: return counters.uncached_pipelines;
+  }
 }
 
 std::string in_words(Keep form) {
   switch (form) {
     case Keep::kTranscoded: return "their coefficients";
     case Keep::kOutput: return "what the transforms before the first random one make of them";
-    default: return "their bytes where they are slow to read";
+    case Keep::kSource: return "their bytes where they are slow to read";
+    default: return "nothing, as no form would save enough";
   }
 }
 
@@ -94,10 +102,7 @@ ChosenFormFiles::ChosenFormFiles(const CachedFiles& files, std::size_t samples)
   ++files_.counters_of_choices().undecided_pipelines;
 }
 
-ChosenFormFiles::~ChosenFormFiles() {
-  Counters& counters = files_.counters_of_choices();
-  --(choice_ ? counters_of(choice_->form, counters).pipelines : counters.undecided_pipelines);
-}
+ChosenFormFiles::~ChosenFormFiles() { --pipelines_of(choice_, files_.counters_of_choices()); }
 
 Result<void> ChosenFormFiles::read(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
   return files_.read(part, bytes);
@@ -131,8 +136,8 @@ bool ChosenFormFiles::note(const ImageContent& content, double seconds) const {
   std::lock_guard lock(mutex_);
   ledger_.note({record_of(content), content.wait_seconds});
   if (choice_) {
-    if (!ledger_.is_epoch_over()) return false;
-    ledger_.begin_epoch();
+    if (!ledger_.is_round_over()) return false;
+    ledger_.begin_round();
     if (has_changed(table_, ledger_.table(files_.free_bytes()))) choose();
     return false;
   }
@@ -151,7 +156,7 @@ void ChosenFormFiles::note_trial(const std::optional<pipeline::SampleTrial>& tri
   trial_seconds_ += seconds;
   if (costs) ledger_.note_trial(*costs);
   if (++trials_ < kTrials) return;
-  ledger_.begin_epoch();
+  ledger_.begin_round();
   choose();
 }
 
@@ -164,15 +169,10 @@ void ChosenFormFiles::choose() const {
   table_ = ledger_.table(files_.free_bytes());
   const FormChoice chosen = choose_form(table_);
   const bool is_news = !choice_ || choice_->form != chosen.form || choice_->rest != chosen.rest;
-  count(chosen);
+  --pipelines_of(choice_, files_.counters_of_choices());
   choice_ = chosen;
+  ++pipelines_of(choice_, files_.counters_of_choices());
   if (is_news) say(chosen, table_);
-}
-
-void ChosenFormFiles::count(const FormChoice& choice) const {
-  Counters& counters = files_.counters_of_choices();
-  --(choice_ ? counters_of(choice_->form, counters).pipelines : counters.undecided_pipelines);
-  ++counters_of(choice.form, counters).pipelines;
 }
 
 }  // namespace sluice::cache

@@ -3,9 +3,9 @@
 // Until kTrials samples have been tried, files come in whatever form they are kept, and the bytes of slow ones are
 // stored. Trials take 1 / kSecondsPerTrialSecond of the time that samples take, so that a job is never much slower for
 // them. Then the form is chosen, for all files or for a share of them: which files, a hash of their names says. The
-// choice is looked at again after each epoch, and made again if a figure of the table has changed much. Records of a
-// form that is no longer chosen stay, and are not read.
-// Whatever is chosen, and while it changes, samples are the same. Thread safety: as PipelineFiles'.
+// choice is looked at again after each epoch or FormLedger::kRoundMost samples, and made again if a figure of the table
+// has changed much. Records of a form that is no longer chosen stay, and are not read. Whatever is chosen, and while it
+// changes, samples are the same. Thread safety: as PipelineFiles'.
 #pragma once
 
 #include <mutex>
@@ -43,9 +43,7 @@ class ChosenFormFiles final : public pipeline::PipelineFiles {
   std::optional<FormChoice> choice() const;
 
  private:
-  // REQUIRES, for both: mutex_ is held.
-  void choose() const;
-  void count(const FormChoice& choice) const;
+  void choose() const;  // REQUIRES: mutex_ is held
 
   const CachedFiles& files_;
 

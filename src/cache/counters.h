@@ -25,6 +25,7 @@ struct Counters {
   std::uint64_t hit_bytes() const { return source.hit_bytes + coefficients.hit_bytes + outputs.hit_bytes; }
 
   Count undecided_pipelines = 0;  // that are still to choose a form
+  Count uncached_pipelines = 0;   // whose files are as well read from their source
   Count trials = 0;               // samples that were made from each form to choose one
 
   Count transcoded = 0;  // files whose coefficients were made to be stored

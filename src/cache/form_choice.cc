@@ -51,7 +51,7 @@ FormChoice choice_of(const Option& option) {
 
 FormChoice between(const Option& lower, const Option& upper, double share) {
   const bool are_two = lower.form && lower.form != upper.form;
-  if (share <= 0 || (are_two && share < kLeastShare)) return choice_of(lower);
+  if (are_two && share < kLeastShare) return choice_of(lower);
   FormChoice choice = choice_of(upper);
   choice.seconds_saved = share * upper.seconds_saved + (1 - share) * lower.seconds_saved;
   choice.bytes = (share * upper.bytes + (1 - share) * lower.bytes) / kRoomForErrors;
@@ -74,11 +74,13 @@ std::string_view name_of(Keep keep) {
     case Keep::kTranscoded: return "transcoded";
     case Keep::kOutput: return "prefix";
     case Keep::kAutomatic: return "auto";
+    case Keep::kNothing: return "none";
   }
   return "";
 }
 
 FormChoice choose_form(const FormTable& table) {
+  if (table.none_seconds <= 0) return {.form = Keep::kSource, .rest = Keep::kSource};
   const std::vector<Option> options = options_of(table);
   // 1. The best of what needs no room.
   Option lower = options.front();

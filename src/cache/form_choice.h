@@ -16,8 +16,9 @@
 
 namespace sluice::cache {
 
-// What is kept of files. kAutomatic: what choose_form() says for each pipeline.
-enum class Keep { kSource, kTranscoded, kOutput, kAutomatic };
+// What is kept of files. kAutomatic: what choose_form() says for each pipeline. kNothing: they are read from their
+// source.
+enum class Keep { kSource, kTranscoded, kOutput, kAutomatic, kNothing };
 inline constexpr std::array kForms{Keep::kSource, Keep::kTranscoded, Keep::kOutput};
 
 // As SLUICE_CACHE_FORM and the metrics have it.
@@ -40,8 +41,8 @@ struct FormTable {
 };
 
 struct FormChoice {
-  Keep form = Keep::kSource;
-  Keep rest = Keep::kSource;  // of the samples beyond `share`; where it is `form`, so much is kept as fits
+  Keep form = Keep::kNothing;
+  Keep rest = Keep::kNothing;  // of the samples beyond `share`; where it is `form`, so much is kept as fits
   double share = 1;
   double seconds_saved = 0;  // of an epoch, once all of it is kept
   double bytes = 0;          // that it adds to the disk
@@ -53,7 +54,8 @@ inline constexpr double kRepaid = 1.5;
 // and two forms that do not fit as they were to are worse than one.
 inline constexpr double kRoomForErrors = 1.25;
 
-// Keep::kSource, as whoever keeps it then only keeps what is slow to read, if no form gains anything.
+// Keep::kNothing if no form gains anything, Keep::kSource if nothing was measured. A form that gains is chosen without
+// room for it, too: the store may find some.
 FormChoice choose_form(const FormTable& table);
 
 // Whether a figure is so far from what it was that the choice should be made again.

@@ -38,7 +38,7 @@ void FormLedger::note_trial(const Trial& trial) {
   if (trial.output) tried_[index_of(Keep::kOutput)].add(*trial.output);
 }
 
-void FormLedger::begin_epoch() {
+void FormLedger::begin_round() {
   const std::size_t enough = std::min(kWaitsMin, samples_);
   if (source_now_.count >= enough) source_waits_ = source_now_;
   for (const Keep form : kForms) {
@@ -75,7 +75,7 @@ FormCost FormLedger::source_cost() const {
 
 std::optional<FormCost> FormLedger::cost_of(Keep form) const {
   const Tried& tried = tried_[index_of(form)];
-  if (tried.count == 0 || (form == Keep::kSource && source_waits_.slow == 0)) return std::nullopt;
+  if (tried.count == 0 || (form == Keep::kSource && source_waits_.are_noise())) return std::nullopt;
   FormCost cost = source_cost();
   if (form != Keep::kSource) {
     // The files that have no such form are kept as they are.

@@ -9,6 +9,7 @@
 // Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -43,7 +44,10 @@ class FormLedger {
  public:
   static constexpr double kEpochsMin = 2;
   static constexpr double kDiskSecondsPerByte = 2e-9;
-  static constexpr std::size_t kWaitsMin = 64;  // fewer of an epoch say nothing, unless it has no more samples
+  static constexpr std::size_t kRoundMost = 4096;
+  static constexpr std::size_t kWaitsMin = 64;  // fewer of a round say nothing, unless an epoch has no more samples
+  // If fewer of the reads of the source wait, it is no matter of the files, but of a thread that waited for its CPU.
+  static constexpr double kSlowMin = 0.01;
 
   FormLedger(std::size_t samples, std::uint64_t page_cache_bytes)
       : samples_(samples), page_cache_bytes_(page_cache_bytes) {}
@@ -51,10 +55,10 @@ class FormLedger {
   void note(const MadeSample& sample);
   void note_trial(const Trial& trial);
 
-  // Whether as many samples were noted since the last begin_epoch() as an epoch has.
-  bool is_epoch_over() const { return noted_ >= samples_; }
+  // Whether an epoch, or kRoundMost samples of it, were noted since the last begin_round().
+  bool is_round_over() const { return noted_ >= std::min(samples_, kRoundMost); }
   // Takes over what those tell that have been noted, and begins anew.
-  void begin_epoch();
+  void begin_round();
 
   FormTable table(std::uint64_t room_bytes) const;
 
@@ -65,8 +69,9 @@ class FormLedger {
     double seconds = 0;
 
     void add(double wait_seconds);
-    double share_of_slow() const { return count == 0 ? 0 : static_cast<double>(slow) / static_cast<double>(count); }
-    double mean_seconds() const { return count == 0 ? 0 : seconds / static_cast<double>(count); }
+    bool are_noise() const { return static_cast<double>(slow) <= kSlowMin * static_cast<double>(count); }
+    double share_of_slow() const { return are_noise() ? 0 : static_cast<double>(slow) / static_cast<double>(count); }
+    double mean_seconds() const { return are_noise() ? 0 : seconds / static_cast<double>(count); }
   };
   // Sums over the trials whose file has the form.
   struct Tried {
@@ -86,11 +91,11 @@ class FormLedger {
   const std::uint64_t page_cache_bytes_;
   double copying_seconds_ = 0;
   ByForm tried_;
-  Waits source_waits_;  // of the trials, later of an epoch
+  Waits source_waits_;  // of the trials, later of a round
   std::array<Waits, kForms.size()> record_waits_;
   std::array<double, kForms.size()> stored_{};
   std::size_t noted_before_ = 0;
-  std::size_t noted_ = 0;  // since begin_epoch(), as all below
+  std::size_t noted_ = 0;  // since begin_round(), as all below
   Waits source_now_;
   std::array<Waits, kForms.size()> records_now_;
 };

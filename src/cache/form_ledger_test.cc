@@ -83,28 +83,45 @@ TEST_CASE("bytes that the page cache cannot hold take a disk's time") {
 TEST_CASE("samples tell what is stored, and how slow the source and the cache's disk have become") {
   Ledger ledger;
   ledger.tries(5, 0).gives(30, Keep::kTranscoded).gives(70, std::nullopt);
-  CHECK(ledger.is_epoch_over());
-  ledger.begin_epoch();
-  CHECK_FALSE(ledger.is_epoch_over());
+  CHECK(ledger.is_round_over());
+  ledger.begin_round();
+  CHECK_FALSE(ledger.is_round_over());
   CHECK(ledger.cost(Keep::kTranscoded)->stored == Approx(0.3));
   CHECK(ledger.cost(Keep::kOutput)->stored == 0);
 
-  ledger.gives(100, Keep::kTranscoded, 8 * kMilli).begin_epoch();
+  ledger.gives(100, Keep::kTranscoded, 8 * kMilli).begin_round();
   CHECK(ledger.cost(Keep::kTranscoded)->stored == Approx(1));
   CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(8.34 * kMilli));
-  CHECK(choose_form(ledger.table(0)).form == Keep::kSource);
+  CHECK(choose_form(ledger.table(0)).form != Keep::kTranscoded);
 
-  ledger.gives(100, std::nullopt, 20 * kMilli).begin_epoch();
+  ledger.gives(100, std::nullopt, 20 * kMilli).begin_round();
   CHECK(ledger.table(0).none_seconds == Approx(20.81 * kMilli));
   CHECK(ledger.cost(Keep::kTranscoded)->stored == Approx(1));  // it was not looked for
   CHECK(choose_form(ledger.table(0)).form == Keep::kTranscoded);
 }
 
+TEST_CASE("where one read in a hundred waits, the source is not slow") {
+  Ledger ledger(1000);
+  ledger.tries(5, 0).gives(990, std::nullopt).gives(10, std::nullopt, 1).begin_round();
+  CHECK_FALSE(ledger.cost(Keep::kSource).has_value());
+  CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMilli));
+  ledger.gives(989, std::nullopt).gives(11, std::nullopt, 1).begin_round();
+  CHECK(ledger.cost(Keep::kSource)->bytes == Approx(0.011 * 100e3));
+  CHECK(ledger.table(0).none_seconds > 11 * kMilli);
+}
+
+TEST_CASE("a long epoch is looked at in parts") {
+  Ledger ledger(1'000'000);
+  ledger.gives(FormLedger::kRoundMost - 1, std::nullopt);
+  CHECK_FALSE(ledger.is_round_over());
+  CHECK(ledger.gives(1, std::nullopt).is_round_over());
+}
+
 TEST_CASE("a few reads tell nothing of a disk") {
   Ledger ledger(1000);
-  ledger.tries(5, 0).gives(63, Keep::kOutput, 1).gives(937, std::nullopt).begin_epoch();
+  ledger.tries(5, 0).gives(63, Keep::kOutput, 1).gives(937, std::nullopt).begin_round();
   CHECK(ledger.cost(Keep::kOutput)->seconds == Approx(0.13 * kMilli));
-  ledger.gives(64, Keep::kOutput, 1).gives(936, std::nullopt).begin_epoch();
+  ledger.gives(64, Keep::kOutput, 1).gives(936, std::nullopt).begin_round();
   CHECK(ledger.cost(Keep::kOutput)->seconds > 1);
 }
 
@@ -112,7 +129,7 @@ TEST_CASE("a job is expected to go on for as long as it has gone, and for two ep
   Ledger ledger;
   ledger.tries(5, 0);
   for (const double epochs : {2, 2, 3, 4, 5}) {
-    ledger.gives(100, std::nullopt).begin_epoch();
+    ledger.gives(100, std::nullopt).begin_round();
     CHECK(ledger.table(0).epochs == epochs);
   }
 }

@@ -109,6 +109,7 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
   form("source", counts.source);
   form("transcoded", counts.coefficients);
   form("prefix", counts.outputs);
+  pipelines("none", counts.uncached_pipelines);
   pipelines("undecided", counts.undecided_pipelines);
   counter("sluice_cache_trials_total", "Samples that were made from each form to choose one.", {}, counts.trials);
   counter("sluice_cache_misses_total", "Files that the cache did not have.", {}, counts.misses);
