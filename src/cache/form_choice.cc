@@ -80,7 +80,6 @@ std::string_view name_of(Keep keep) {
 }
 
 FormChoice choose_form(const FormTable& table) {
-  if (table.none_seconds <= 0) return {.form = Keep::kSource, .rest = Keep::kSource};
   const std::vector<Option> options = options_of(table);
   // 1. The best of what needs no room.
   Option lower = options.front();
@@ -90,6 +89,7 @@ FormChoice choose_form(const FormTable& table) {
   const Option* upper = next_on_hull(options, lower);
   for (; upper != nullptr && upper->bytes <= table.room_bytes; upper = next_on_hull(options, lower)) lower = *upper;
   // 3. Of the one that does not fit, as much as does.
+  if (upper == nullptr && !lower.form) return {.form = table.without_gain, .rest = table.without_gain};
   if (upper == nullptr) return choice_of(lower);
   return between(lower, *upper, std::max(0.0, (table.room_bytes - lower.bytes) / (upper->bytes - lower.bytes)));
 }
@@ -98,6 +98,7 @@ bool has_changed(const FormTable& before, const FormTable& now) {
   if (differs(before.epochs, now.epochs) || differs(before.none_seconds, now.none_seconds)) return true;
   // What is kept takes room. That is no news, but that there is more of it is.
   if (now.room_bytes > kChange * before.room_bytes) return true;
+  if (before.without_gain == Keep::kNothing && now.without_gain != Keep::kNothing) return true;
   for (const Keep form : kForms) {
     const auto& was = before.forms[static_cast<std::size_t>(form)];
     const auto& is = now.forms[static_cast<std::size_t>(form)];

@@ -38,6 +38,7 @@ struct FormTable {
   double room_bytes = 0;                                     // free
   double none_seconds = 0;                                   // to read a file from its source and make the sample
   std::array<std::optional<FormCost>, kForms.size()> forms;  // none: the form is not possible, or keeps nothing
+  Keep without_gain = Keep::kNothing;                        // what is chosen if no form gains anything
 };
 
 struct FormChoice {
@@ -54,7 +55,7 @@ inline constexpr double kRepaid = 1.5;
 // and two forms that do not fit as they were to are worse than one.
 inline constexpr double kRoomForErrors = 1.25;
 
-// Keep::kNothing if no form gains anything, Keep::kSource if nothing was measured. A form that gains is chosen without
+// A form that gains is chosen without
 // room for it, too: the store may find some.
 FormChoice choose_form(const FormTable& table);
 

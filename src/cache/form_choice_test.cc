@@ -97,6 +97,15 @@ TEST_CASE("what is kept already is used, and is given up for what saves more ove
   CHECK(mixed.seconds_saved == Approx(0.1 * 0.9 + 0.9 * 0.2));
 }
 
+TEST_CASE("where no form gains, it is as the table says") {
+  FormTable table = Photographs{}.table();
+  table.without_gain = Keep::kSource;
+  CHECK(choose_form(table).form == Keep::kSource);
+  CHECK(choose_form(table).rest == Keep::kSource);
+  table.epochs = 3;
+  CHECK(choose_form(table).form == Keep::kTranscoded);
+}
+
 TEST_CASE("what it is expected to save and to need is that of the share that fits") {
   const FormChoice all = choose_form(Photographs{}.with_prefix(kFinished));
   CHECK(all.seconds_saved == Approx(0.9));
@@ -229,6 +238,7 @@ TEST_CASE("a choice is made again when a figure has changed by half, and not for
     now.forms[1]->stored = 1;
   }));
   CHECK(changed([](FormTable& now) { now.room_bytes *= 2; }));
+  CHECK(changed([](FormTable& now) { now.without_gain = Keep::kSource; }));
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ FormTable FormLedger::table(std::uint64_t room_bytes) const {
   table.epochs = std::max(kEpochsMin, static_cast<double>(noted_before_) / static_cast<double>(samples_));
   table.room_bytes = static_cast<double>(room_bytes);
   const Tried& file = tried_[index_of(Keep::kSource)];
+  if (file.count == 0 || source_waits_.are_above(kSometimesSlow)) table.without_gain = Keep::kSource;
   if (file.count == 0) return table;
   table.none_seconds = file.mean(&TriedForm::seconds) + copying_seconds_ / static_cast<double>(file.count) +
                        source_waits_.mean_seconds() +

@@ -46,8 +46,10 @@ class FormLedger {
   static constexpr double kDiskSecondsPerByte = 2e-9;
   static constexpr std::size_t kRoundMost = 4096;
   static constexpr std::size_t kWaitsMin = 64;  // fewer of a round say nothing, unless an epoch has no more samples
-  // If fewer of the reads of the source wait, it is no matter of the files, but of a thread that waited for its CPU.
-  static constexpr double kSlowMin = 0.01;
+  // If fewer of the reads wait, it is no matter of the files, but of a thread that waited for its CPU.
+  static constexpr double kSlowMin = 0.05;
+  // If more than so many do, and no form gains, the bytes of those that wait are kept nevertheless.
+  static constexpr double kSometimesSlow = 0.01;
 
   FormLedger(std::size_t samples, std::uint64_t page_cache_bytes)
       : samples_(samples), page_cache_bytes_(page_cache_bytes) {}
@@ -69,7 +71,8 @@ class FormLedger {
     double seconds = 0;
 
     void add(double wait_seconds);
-    bool are_noise() const { return static_cast<double>(slow) <= kSlowMin * static_cast<double>(count); }
+    bool are_above(double share) const { return static_cast<double>(slow) > share * static_cast<double>(count); }
+    bool are_noise() const { return !are_above(kSlowMin); }
     double share_of_slow() const { return are_noise() ? 0 : static_cast<double>(slow) / static_cast<double>(count); }
     double mean_seconds() const { return are_noise() ? 0 : seconds / static_cast<double>(count); }
   };

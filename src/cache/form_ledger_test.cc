@@ -100,14 +100,19 @@ TEST_CASE("samples tell what is stored, and how slow the source and the cache's 
   CHECK(choose_form(ledger.table(0)).form == Keep::kTranscoded);
 }
 
-TEST_CASE("where one read in a hundred waits, the source is not slow") {
+TEST_CASE("where few reads wait, neither source nor records count as slow") {
   Ledger ledger(1000);
-  ledger.tries(5, 0).gives(990, std::nullopt).gives(10, std::nullopt, 1).begin_round();
-  CHECK_FALSE(ledger.cost(Keep::kSource).has_value());
-  CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMilli));
-  ledger.gives(989, std::nullopt).gives(11, std::nullopt, 1).begin_round();
-  CHECK(ledger.cost(Keep::kSource)->bytes == Approx(0.011 * 100e3));
-  CHECK(ledger.table(0).none_seconds > 11 * kMilli);
+  for (const auto& [slow, fallback] : {std::pair{10u, Keep::kNothing}, {11u, Keep::kSource}, {50u, Keep::kSource}}) {
+    ledger.tries(5, 0).gives(1000 - slow, std::nullopt).gives(slow, std::nullopt, 1).begin_round();
+    CHECK_FALSE(ledger.cost(Keep::kSource).has_value());
+    CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMilli));
+    CHECK(ledger.table(0).without_gain == fallback);
+  }
+  ledger.gives(949, std::nullopt).gives(51, std::nullopt, 1).begin_round();
+  CHECK(ledger.cost(Keep::kSource)->bytes == Approx(0.051 * 100e3));
+  CHECK(ledger.table(0).none_seconds > 51 * kMilli);
+  ledger.gives(950, Keep::kTranscoded).gives(50, Keep::kTranscoded, 1).begin_round();
+  CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(0.34 * kMilli));
 }
 
 TEST_CASE("a long epoch is looked at in parts") {
