@@ -1,18 +1,27 @@
-// sluice-cache-bench MODE DIRECTORY [DELAY_MS [PIPELINE]] < list of JPEG files, one a line: what the cache of source
-// files costs and gives a native pipeline on one thread. Three epochs, one JSON object a line.
+// sluice-cache-bench MODE DIRECTORY [DELAY_MS [PIPELINE [EPOCHS]]] < list of JPEG files, one a line: what the cache of
+// source files costs and gives a native pipeline on one thread.
 //   plain       without a cache
 //   cached      through a cache of 10 GB in DIRECTORY
 //   transcoded  the same, and the cache keeps coefficients of JPEG files
 //   prefix      the same, and the cache keeps what the operations before the first random one make
-// PIPELINE is one of train (RandomResizedCrop(224), flip), crop (Resize(256), RandomCrop(224), flip) and validation
-// (Resize(256), CenterCrop(224)); all normalise to float32.
+//   auto        the same, and the cache chooses one of these forms
+//   all         all of these, an epoch of each in turn, as the machine is not as busy all the time; each has a folder
+//   in
+//               DIRECTORY
+// Prints one JSON object a line: of each epoch, with `all` of each mode, with a figure for each of its epochs.
+// PIPELINE is one of train (RandomResizedCrop(224), flip), crop (Resize(256), RandomCrop(224), flip), validation
+// (Resize(256), CenterCrop(224)) and tiny (RandomCrop(28), flip); all normalise to float32. EPOCHS: 3.
 // DELAY_MS is added to each read of a file, as a slow file system would. With 0 the files are as fast as the cache, and
 // the source's bytes are not stored.
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include "src/cache/cached_files.h"
@@ -23,9 +32,21 @@
 namespace sluice::cache {
 namespace {
 
-constexpr int kEpochs = 3;
-const std::map<std::string, Keep> kModes{
-    {"cached", Keep::kSource}, {"transcoded", Keep::kTranscoded}, {"prefix", Keep::kOutput}};
+const std::map<std::string, std::optional<Keep>> kModes{{"plain", std::nullopt},
+                                                        {"cached", Keep::kSource},
+                                                        {"transcoded", Keep::kTranscoded},
+                                                        {"prefix", Keep::kOutput},
+                                                        {"auto", Keep::kAutomatic}};
+constexpr const char* kAll = "all";
+constexpr std::uint64_t kPageCacheBytes = std::uint64_t{4} << 30;
+
+struct Command {
+  std::string mode;
+  std::string directory;
+  std::chrono::milliseconds delay{0};
+  std::string pipeline = "train";
+  int epochs = 3;
+};
 
 class DelayedFiles final : public pipeline::FileReader {
  public:
@@ -55,6 +76,9 @@ std::string image_ops(std::string_view name) {
         {"op": "random_horizontal_flip", "p": 0.5},)";
   }
   if (name == "validation") return R"({"op": "resize", "size": [256]}, {"op": "center_crop", "size": [224, 224]},)";
+  if (name == "tiny") {
+    return R"({"op": "random_crop", "size": [28, 28]}, {"op": "random_horizontal_flip", "p": 0.5},)";
+  }
   return "";
 }
 
@@ -73,74 +97,148 @@ std::string specification(const std::vector<std::string>& paths, std::string_vie
 struct Epoch {
   std::uint64_t sum = 0;  // of all bytes; the epochs draw the same numbers, so that it is the same for each
   double cpu_seconds = 0;
+  double seconds = 0;
+  int source_reads = 0;
+  std::uint64_t bytes_on_disk = 0;  // at its end
 };
 
-Epoch run_epoch(const pipeline::NativePipeline& native, pipeline::Workspace& workspace) {
-  constexpr std::size_t kSlots = 64;  // as many as a batch has, so that tensors are not in the nearest cache
-  const std::size_t tensor_bytes = native.schema().fields()[0].sample_bytes;
-  std::vector<std::uint8_t> pixels(native.wire_sample_bytes());
-  std::vector<std::byte> tensors(kSlots * tensor_bytes);
-  Epoch epoch;
-  for (std::size_t i = 0; i < native.sample_count(); ++i) {
-    const double before = thread_cpu_seconds();
-    const auto made = native.produce(static_cast<std::int64_t>(i), pipeline::sample_seed(1, 0, i), pixels, workspace);
-    if (!made.ok()) std::cerr << made.error().to_string() << '\n';
-    native.finish(pixels, std::span(tensors).subspan(i % kSlots * tensor_bytes, tensor_bytes));
-    epoch.cpu_seconds += thread_cpu_seconds() - before;
-    epoch.sum = std::accumulate(pixels.begin(), pixels.end(), epoch.sum * 31);
+// One mode over the files.
+class Run {
+ public:
+  Run(const Command& command, std::optional<Keep> keep, const std::string& directory,
+      const std::vector<std::string>& paths)
+      : source_(std::make_shared<const DelayedFiles>(command.delay)) {
+    std::shared_ptr<const pipeline::FileReader> files = source_;
+    if (keep) {
+      const Limits limits{.bytes = 10'000'000'000};
+      cache_ = std::make_shared<const CachedFiles>(source_, make_system_disk(directory), limits, "", clock_, *keep,
+                                                   kPageCacheBytes);
+      if (!cache_->wait_until_opened()) std::exit(1);
+      files = cache_;
+    }
+    auto parsed = pipeline::NativePipeline::parse(specification(paths, command.pipeline), files);
+    if (!parsed.ok()) {
+      std::cerr << parsed.error().to_string() << '\n';
+      std::exit(1);
+    }
+    native_ = *parsed;
   }
-  return epoch;
+
+  Epoch epoch() {
+    constexpr std::size_t kSlots = 64;  // as many as a batch has, so that tensors are not in the nearest cache
+    const std::size_t tensor_bytes = native_->schema().fields()[0].sample_bytes;
+    std::vector<std::uint8_t> pixels(native_->wire_sample_bytes());
+    std::vector<std::byte> tensors(kSlots * tensor_bytes);
+    const int reads = source_->reads;
+    const auto started = clock_.now();
+    Epoch epoch;
+    for (std::size_t i = 0; i < native_->sample_count(); ++i) {
+      const double before = thread_cpu_seconds();
+      const auto made =
+          native_->produce(static_cast<std::int64_t>(i), pipeline::sample_seed(1, 0, i), pixels, workspace_);
+      if (!made.ok()) std::cerr << made.error().to_string() << '\n';
+      native_->finish(pixels, std::span(tensors).subspan(i % kSlots * tensor_bytes, tensor_bytes));
+      epoch.cpu_seconds += thread_cpu_seconds() - before;
+      epoch.sum = std::accumulate(pixels.begin(), pixels.end(), epoch.sum * 31);
+    }
+    epoch.seconds = std::chrono::duration<double>(clock_.now() - started).count();
+    epoch.source_reads = source_->reads - reads;
+    if (cache_) epoch.bytes_on_disk = cache_->counters().bytes_on_disk;
+    return epoch;
+  }
+
+  // The form that its pipeline has chosen; empty: none.
+  std::string chosen() const {
+    if (!cache_) return "";
+    const Counters& counters = cache_->counters();
+    return counters.source.pipelines > 0         ? "source"
+           : counters.coefficients.pipelines > 0 ? "transcoded"
+           : counters.outputs.pipelines > 0      ? "prefix"
+           : counters.uncached_pipelines > 0     ? "none"
+                                                 : "";
+  }
+
+ private:
+  const SystemClock clock_;
+  const std::shared_ptr<const DelayedFiles> source_;
+  std::shared_ptr<const CachedFiles> cache_;
+  std::shared_ptr<const pipeline::NativePipeline> native_;
+  pipeline::Workspace workspace_;
+};
+
+void run_one(const Command& command, const std::vector<std::string>& paths) {
+  Run run(command, kModes.at(command.mode), command.directory, paths);
+  for (int number = 0; number < command.epochs; ++number) {
+    const Epoch epoch = run.epoch();
+    const nlohmann::json line{{"epoch", number},
+                              {"files", paths.size()},
+                              {"sum_of_bytes", epoch.sum},
+                              {"cpu_seconds", epoch.cpu_seconds},
+                              {"seconds", epoch.seconds},
+                              {"source_reads", epoch.source_reads},
+                              {"bytes_on_disk", epoch.bytes_on_disk},
+                              {"chosen", run.chosen()}};
+    std::cout << line.dump() << std::endl;
+  }
 }
 
-int run(const std::string& mode, const std::string& directory, std::chrono::milliseconds delay,
-        const std::string& pipeline_name, const std::vector<std::string>& paths) {
-  const SystemClock clock;
-  const auto source = std::make_shared<const DelayedFiles>(delay);
-  std::shared_ptr<const CachedFiles> cache;
-  if (mode != "plain") {
-    const Limits limits{.bytes = 10'000'000'000};
-    const Keep keep = kModes.at(mode);
-    cache = std::make_shared<const CachedFiles>(source, make_system_disk(directory), limits, "", clock, keep);
-    if (!cache->wait_until_opened()) return 1;
+void run_all(const Command& command, const std::vector<std::string>& paths) {
+  std::filesystem::create_directories(command.directory);
+  std::map<std::string, std::unique_ptr<Run>> runs;
+  std::map<std::string, nlohmann::json> lines;
+  for (const auto& [mode, keep] : kModes) {
+    runs[mode] = std::make_unique<Run>(command, keep, command.directory + '/' + mode, paths);
+    lines[mode] = {{"mode", mode}, {"files", paths.size()}, {"pipeline", command.pipeline}};
   }
-  std::shared_ptr<const pipeline::FileReader> files = source;
-  if (cache) files = cache;
-  const auto native = pipeline::NativePipeline::parse(specification(paths, pipeline_name), files);
-  if (!native.ok()) {
-    std::cerr << native.error().to_string() << '\n';
-    return 1;
+  std::set<std::uint64_t> sums;
+  for (int number = 0; number < command.epochs; ++number) {
+    for (const auto& [mode, run] : runs) {
+      const Epoch epoch = run->epoch();
+      sums.insert(epoch.sum);
+      nlohmann::json& line = lines[mode];
+      line["cpu_seconds"].push_back(epoch.cpu_seconds);
+      line["seconds"].push_back(epoch.seconds);
+      line["source_reads"].push_back(epoch.source_reads);
+      line["bytes_on_disk"] = epoch.bytes_on_disk;
+      line["chosen"].push_back(run->chosen());
+    }
   }
-  pipeline::Workspace workspace;
-  for (int epoch = 0; epoch < kEpochs; ++epoch) {
-    const int reads = source->reads;
-    const auto started = clock.now();
-    const Epoch done = run_epoch(**native, workspace);
-    nlohmann::json line{{"epoch", epoch}, {"files", paths.size()}, {"sum_of_bytes", done.sum}};
-    line["cpu_seconds"] = done.cpu_seconds;
-    if (cache) line["bytes_on_disk"] = cache->counters().bytes_on_disk.load();
-    line["seconds"] = std::chrono::duration<double>(clock.now() - started).count();
-    line["source_reads"] = source->reads - reads;
+  for (auto& [mode, line] : lines) {
+    line["same_bytes"] = sums.size() == 1;
     std::cout << line.dump() << '\n';
   }
-  return 0;
 }
 
 }  // namespace
 }  // namespace sluice::cache
 
 int main(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  int delay = 0;
-  if (words.size() > 2) std::from_chars(words[2].data(), words[2].data() + words[2].size(), delay);
-  const std::string pipeline = words.size() > 3 ? words[3] : "train";
-  if (words.size() < 2 || words.size() > 4 || (words[0] != "plain" && !sluice::cache::kModes.contains(words[0])) ||
-      delay < 0 || sluice::cache::image_ops(pipeline).empty()) {
-    std::cerr
-        << "usage: sluice-cache-bench plain|cached|transcoded|prefix DIRECTORY [DELAY_MS [train|crop|validation]] "
-           "< FILES\n";
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto number = [&](std::size_t at, int fallback) {
+    if (words.size() > at) std::from_chars(words[at].data(), words[at].data() + words[at].size(), fallback);
+    return fallback;
+  };
+  sluice::cache::Command command;
+  if (words.size() >= 2) {
+    command.mode = words[0];
+    command.directory = words[1];
+  }
+  command.delay = std::chrono::milliseconds(number(2, 0));
+  if (words.size() > 3) command.pipeline = words[3];
+  command.epochs = number(4, command.epochs);
+  const bool is_mode = command.mode == sluice::cache::kAll || sluice::cache::kModes.contains(command.mode);
+  if (words.size() > 5 || !is_mode || command.delay.count() < 0 || command.epochs < 1 ||
+      sluice::cache::image_ops(command.pipeline).empty()) {
+    std::cerr << "usage: sluice-cache-bench plain|cached|transcoded|prefix|auto|all DIRECTORY [DELAY_MS "
+                 "[train|crop|validation|tiny [EPOCHS]]] < FILES\n";
     return 2;
   }
   std::vector<std::string> paths;
   for (std::string path; std::getline(std::cin, path);) paths.push_back(path);
-  return sluice::cache::run(words[0], words[1], std::chrono::milliseconds(delay), pipeline, paths);
+  if (command.mode == sluice::cache::kAll) {
+    sluice::cache::run_all(command, paths);
+  } else {
+    sluice::cache::run_one(command, paths);
+  }
+  return 0;
 }

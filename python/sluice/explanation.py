@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluice.advice import Site, advice
+from sluice.cache_table import should_i_cache
 from sluice.laps import COLLATE, DATASET
 from sluice.lowering import NativePipeline, draws
 from sluice.measured import MAKERS, Measured, Work
@@ -49,7 +50,7 @@ class Report(str):
 @dataclass(frozen=True)
 class Explanation:
     """Of one loader. `head`: lines on who makes its batches and why; `tail`: the last line. `measured`: None where torch's own workers or
-    nobody makes them. `python_parts`: what the two parts of a Python batch are here."""
+    nobody makes them. `python_parts`: what the two parts of a Python batch are here. `is_cached`: whether files are read through a cache."""
 
     head: list[str]
     tail: str = ""
@@ -58,6 +59,7 @@ class Explanation:
     native: NativePipeline | None = None
     python_parts: tuple[str, str] = ("data set", "collate")
     may_become_native: bool = False
+    is_cached: bool = False
 
     def report(self) -> Report:
         made, work, pace = self.measured.so_far() if self.measured is not None else ({}, {}, None)
@@ -68,7 +70,7 @@ class Explanation:
         counts = ", ".join(f"{count} by {MAKERS.get(maker, maker)}" for maker, count in made.items())
         batches, samples = sum(made.values()), sum(one.samples for one in work.values())
         summary = f"measured: {batches} batches of {samples} samples, {counts}"
-        what_to_do = [*self._gain(work), *advice(pace, self.site)]
+        what_to_do = [*self._gain(work), *advice(pace, self.site), *self._cache(work)]
         lines = [*self.head, f"  {summary}", *(f"    {line}" for line in _table(rows)), *(f"  {line}" for line in what_to_do), self.tail]
         return Report("\n".join(lines), _html(self.head, summary, rows, [*what_to_do, self.tail]))
 
@@ -116,6 +118,10 @@ class Explanation:
 
     def _python_steps(self) -> dict[str, tuple[str, float | None, bool | None]]:
         return {DATASET: (self.python_parts[0], None, None), COLLATE: (self.python_parts[1], None, None)}
+
+    def _cache(self, work: dict[str, Work]) -> list[str]:
+        """What was measured through a cache does not say what there would be without."""
+        return should_i_cache(work["native"], self.native) if self.native is not None and "native" in work and not self.is_cached else []
 
     def _gain(self, work: dict[str, Work]) -> list[str]:
         """What lowering would bring at most: its own cost cannot be measured before."""

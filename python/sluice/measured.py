@@ -35,14 +35,18 @@ class Cost:
 
 @dataclass
 class Work:
-    """The batches of one kind of executor, native or Python. `seconds`: CPU, all of it; `ops`: of that, by operation."""
+    """The batches of one kind of executor, native or Python. `seconds`: CPU, all of it; `ops`: of that, by operation. `blocked_seconds`: that executors
+    waited for what they read; None: some do not know it."""
 
     batches: int = 0
     samples: int = 0
     seconds: float = 0.0
     ops: dict[str, Cost] = field(default_factory=dict)
+    blocked_seconds: float | None = 0.0
 
     def include(self, other: Work) -> None:
+        is_known = self.blocked_seconds is not None and other.blocked_seconds is not None
+        self.blocked_seconds = (self.blocked_seconds or 0.0) + (other.blocked_seconds or 0.0) if is_known else None
         self.batches += other.batches
         self.samples += other.samples
         self.seconds += other.seconds
@@ -119,7 +123,7 @@ class Measured:
                 work.ops.setdefault(name, Cost()).include(Cost(op_seconds, op_bytes))
                 spent_seconds += op_seconds
             seconds = spent_seconds if seconds is None else max(seconds, spent_seconds)
-            work.include(Work(1, samples, seconds))
+            work.include(Work(1, samples, seconds, blocked_seconds=blocked_seconds))
             before = self._last if account is self._account else Totals()
             self._pass(maker, seconds, blocked_seconds, totals.since(before))
             self._account, self._last = account, totals

@@ -9,7 +9,7 @@ from pathlib import Path
 from sluice.settings import Settings
 
 # SLUICE_CACHE_FORM, and how `explain` puts it.
-FORMS = {"source": "", "transcoded": ", JPEG transcoded,", "prefix": ", as what the transforms before the first random one make of them,"}
+FORMS = {"auto": ", in the form that is measured to pay,", "source": "", "transcoded": ", JPEG transcoded,", "prefix": ", as what the transforms before the first random one make of them,"}
 
 
 def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = None) -> str:
@@ -20,10 +20,10 @@ def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = N
         return ""
     if not directory or not (most.isascii() and most.isdigit()) or int(most) == 0:
         return "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes)\n"
-    form = env.get("SLUICE_CACHE_FORM", "")
-    if form and form not in FORMS:
+    form = env.get("SLUICE_CACHE_FORM", "") or "auto"
+    if form not in FORMS:
         return f"source files: not cached (SLUICE_CACHE_FORM={form}: use {' or '.join(FORMS)})\n"
-    cached = f"cached{FORMS.get(form, '')}"
+    cached = f"cached{FORMS[form]}"
     if settings.feeder_socket is not None:
         return f"source files: {cached} by the feeder in {directory}, at most {_gigabytes(int(most))}\n"
     return f"source files: {cached} in {directory}, {_gigabytes(_bytes_on_disk(Path(directory)))} of at most {_gigabytes(int(most))}\n"

@@ -278,6 +278,7 @@ def _explanation(loader: Any, settings: Settings, pipeline: Pipeline, measured: 
         pipeline.native,
         (f"{dataset}, its samples", f"{collate_fn}, their batch"),
         pipeline.native is None and not pipeline.is_iterable,
+        bool(cache_in_words(settings)),
     )
 
 

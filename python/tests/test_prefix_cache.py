@@ -37,9 +37,9 @@ def batches_of(root, recipe):
 class CachingFeeder(RealFeeder):
     """A feeder with a cache in `folder`."""
 
-    def __init__(self, directory, folder, monkeypatch, cache_bytes=1 << 24):
+    def __init__(self, directory, folder, monkeypatch, cache_bytes=1 << 24, form="prefix"):
         directory.mkdir()
-        for name, value in {"DIR": folder, "BYTES": cache_bytes, "FORM": "prefix"}.items():
+        for name, value in {"DIR": folder, "BYTES": cache_bytes, "FORM": form}.items():
             monkeypatch.setenv(f"SLUICE_CACHE_{name}", str(value))
         self.metrics_address = free_address()
         super().__init__(directory, metrics=self.metrics_address)

@@ -23,13 +23,17 @@ NOT_CACHED = "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CAC
         ),
         (
             {"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "2000000000", "SLUICE_CACHE_FORM": "pixels"},
-            "source files: not cached (SLUICE_CACHE_FORM=pixels: use source or transcoded or prefix)\n",
+            "source files: not cached (SLUICE_CACHE_FORM=pixels: use auto or source or transcoded or prefix)\n",
         ),
         (
             {"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "2000000000", "SLUICE_CACHE_FORM": "prefix"},
             "source files: cached, as what the transforms before the first random one make of them, in /none, 0.0 GB of at most 2.0 GB\n",
         ),
-        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000"}, "source files: cached in /none, 0.0 GB of at most 20.0 GB\n"),
+        (
+            {"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000", "SLUICE_CACHE_FORM": "source"},
+            "source files: cached in /none, 0.0 GB of at most 20.0 GB\n",
+        ),
+        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000"}, "source files: cached, in the form that is measured to pay, in /none, 0.0 GB of at most 20.0 GB\n"),
     ],
 )
 def test_both_variables_ask_for_a_cache(environment, words):
@@ -41,6 +45,6 @@ def test_the_segments_on_disk_are_counted_and_nothing_else(tmp_path):
         with open(tmp_path / name, "wb") as file:
             file.truncate(1_500_000_000)
     environment = {"SLUICE_CACHE_DIR": str(tmp_path), "SLUICE_CACHE_BYTES": "10000000000"}
-    assert cache_in_words(Settings(), environment) == f"source files: cached in {tmp_path}, 3.0 GB of at most 10.0 GB\n"
+    assert cache_in_words(Settings(), environment) == f"source files: cached, in the form that is measured to pay, in {tmp_path}, 3.0 GB of at most 10.0 GB\n"
     beside = Settings(feeder_socket="/run/sluice/feeder.sock")
-    assert cache_in_words(beside, environment) == f"source files: cached by the feeder in {tmp_path}, at most 10.0 GB\n"
+    assert cache_in_words(beside, environment) == f"source files: cached, in the form that is measured to pay, by the feeder in {tmp_path}, at most 10.0 GB\n"

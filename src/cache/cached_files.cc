@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 
 #include "src/base/logging.h"
+#include "src/cache/chosen_form_files.h"
 #include "src/pipeline/jpeg_coefficients.h"
 #include "src/pipeline/jpeg_decoder.h"
 
@@ -30,6 +30,10 @@ void count_hit(FormCounters& counters, std::size_t bytes) {
   counters.hit_bytes += bytes;
 }
 
+ImageContent content_of(FileForm form, bool is_of_source, Clock::Duration took, std::size_t bytes) {
+  return {form, std::nullopt, is_of_source, CachedFiles::wait_seconds(took, bytes)};
+}
+
 // Without its kernels coefficients are no faster than the file.
 Keep possible(Keep keep) {
   return keep == Keep::kTranscoded && pipeline::fast_jpeg_kernels() == nullptr ? Keep::kSource : keep;
@@ -38,10 +42,13 @@ Keep possible(Keep keep) {
 }  // namespace
 
 CachedFiles::CachedFiles(std::shared_ptr<const pipeline::FileReader> source, std::unique_ptr<Disk> disk,
-                         const Limits& limits, std::string name_space, const Clock& clock, Keep keep)
+                         const Limits& limits, std::string name_space, const Clock& clock, Keep keep,
+                         std::uint64_t page_cache_bytes)
     : source_(std::move(source)),
       name_space_(std::move(name_space)),
       keep_(possible(keep)),
+      bytes_max_(limits.bytes),
+      page_cache_bytes_(page_cache_bytes),
       clock_(clock),
       opener_([this, disk = std::move(disk), limits](const std::stop_token& stop) mutable {
         open(std::move(disk), limits, stop);
@@ -72,49 +79,90 @@ bool CachedFiles::wait_until_opened() const {
   return store_ != nullptr;
 }
 
+std::unique_ptr<const pipeline::PipelineFiles> CachedFiles::for_pipeline(std::size_t samples) const {
+  if (keep_ != Keep::kAutomatic) return nullptr;
+  return std::make_unique<const ChosenFormFiles>(*this, samples);
+}
+
+std::uint64_t CachedFiles::free_bytes() const {
+  return bytes_max_ - std::min<std::uint64_t>(bytes_max_, counters_.bytes_on_disk);
+}
+
 Result<void> CachedFiles::read(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
   SegmentStore* const store = store_;
   if (store == nullptr) return source_->read(part, bytes);
   const auto identity = source_->identify(part.path);
   // The source has the words for a file that is gone, or that has changed since the range was found.
   if (!identity.ok() || !part.is_of(*identity)) return source_->read(part, bytes);
-  const Key key = key_of(kSourceBytes, part, *identity);
-  if (find_source(*store, key, bytes)) return {};
-  SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
-  if (is_slow(took, bytes.size()) && is_certain(part, *identity, bytes.size())) store->add(key, bytes);
+  SLUICE_TRY_VOID(read_bytes(*store, part, *identity, bytes));
   return {};
 }
 
 Result<ImageContent> CachedFiles::read_image(const FilePart& part, const Prefix& prefix,
                                              std::vector<std::uint8_t>& bytes) const {
-  SegmentStore* const store = store_;
-  const bool has_form = keep_ == Keep::kTranscoded || (keep_ == Keep::kOutput && !prefix.fingerprint.empty());
-  if (store == nullptr || !has_form) return FileReader::read_image(part, prefix, bytes);
-  const auto identity = source_->identify(part.path);
-  if (!identity.ok() || !part.is_of(*identity)) return FileReader::read_image(part, prefix, bytes);
-  if (keep_ == Keep::kTranscoded) return read_coefficients(*store, part, *identity, bytes);
-  return read_output(*store, part, prefix, *identity, bytes);
+  return read_image_as(keep_, part, prefix, bytes);
+}
+
+Result<ImageContent> CachedFiles::read_image_as(Keep keep, const FilePart& part, const Prefix& prefix,
+                                                std::vector<std::uint8_t>& bytes) const {
+  SegmentStore* const store = keep == Keep::kNothing ? nullptr : store_.load();
+  const auto identity = store == nullptr ? not_found(part.path) : source_->identify(part.path);
+  if (!identity.ok() || !part.is_of(*identity)) {
+    SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
+    return content_of(FileForm::kFile, true, took, bytes.size());
+  }
+  if (keep == Keep::kAutomatic) return read_whatever_is_kept(*store, part, prefix, *identity, bytes);
+  if (keep == Keep::kTranscoded) return read_coefficients(*store, part, *identity, bytes);
+  if (keep == Keep::kOutput && !prefix.fingerprint.empty()) return read_output(*store, part, prefix, *identity, bytes);
+  return read_bytes(*store, part, *identity, bytes);
+}
+
+Result<ImageContent> CachedFiles::read_whatever_is_kept(SegmentStore& store, const FilePart& part, const Prefix& prefix,
+                                                        const FileIdentity& identity,
+                                                        std::vector<std::uint8_t>& bytes) const {
+  if (!prefix.fingerprint.empty()) {
+    if (const auto took = find(store, key_of(prefix, part, identity), bytes)) {
+      count_hit(counters_.outputs, bytes.size());
+      return content_of(FileForm::kOutput, false, *took, bytes.size());
+    }
+  }
+  if (possible(Keep::kTranscoded) == Keep::kTranscoded) {
+    const auto took = find(store, key_of(kCoefficients, part, identity), bytes);
+    if (took && !bytes.empty()) {
+      count_hit(counters_.coefficients, bytes.size());
+      return content_of(FileForm::kCoefficients, false, *took, bytes.size());
+    }
+  }
+  return read_bytes(store, part, identity, bytes);
+}
+
+Result<ImageContent> CachedFiles::read_bytes(SegmentStore& store, const FilePart& part, const FileIdentity& identity,
+                                             std::vector<std::uint8_t>& bytes) const {
+  const Key key = key_of(kSourceBytes, part, identity);
+  if (const auto took = find_source(store, key, bytes)) return content_of(FileForm::kFile, false, *took, bytes.size());
+  SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
+  if (is_worth_storing(took, bytes.size()) && is_certain(part, identity, bytes.size())) store.add(key, bytes);
+  return content_of(FileForm::kFile, true, took, bytes.size());
 }
 
 Result<ImageContent> CachedFiles::read_coefficients(SegmentStore& store, const FilePart& part,
                                                     const FileIdentity& identity,
                                                     std::vector<std::uint8_t>& bytes) const {
   const Key key = key_of(kCoefficients, part, identity);
-  if (store.find(key, bytes)) {
-    if (bytes.empty()) {
-      SLUICE_TRY_VOID(read(part, bytes));
-      return ImageContent{};
-    }
+  if (const auto took = find(store, key, bytes)) {
+    if (bytes.empty()) return read_bytes(store, part, identity, bytes);
     count_hit(counters_.coefficients, bytes.size());
-    return ImageContent{FileForm::kCoefficients, {}};
+    return content_of(FileForm::kCoefficients, false, *took, bytes.size());
   }
   const Key source_key = key_of(kSourceBytes, part, identity);
-  std::optional<Clock::Duration> took;  // of the source
-  if (!find_source(store, source_key, bytes)) {
+  auto took = find_source(store, source_key, bytes);
+  const bool is_of_source = !took;
+  if (is_of_source) {
     SLUICE_TRY(took, read_source(part, bytes));
-    if (!is_certain(part, identity, bytes.size())) return ImageContent{};
+    if (!is_certain(part, identity, bytes.size())) return content_of(FileForm::kFile, true, *took, bytes.size());
   }
-  const std::size_t bytes_max = kCoefficientsPerByte * bytes.size();
+  const std::size_t file_bytes = bytes.size();
+  const std::size_t bytes_max = pipeline::kCoefficientsPerByte * file_bytes;
   if (store.has_room_for(key, bytes_max)) {
     pipeline::JpegDecoder decoder;
     std::vector<std::uint8_t> coefficients;
@@ -122,25 +170,30 @@ Result<ImageContent> CachedFiles::read_coefficients(SegmentStore& store, const F
       ++counters_.transcoded;
       store.add(key, coefficients);
       bytes.swap(coefficients);
-      return ImageContent{FileForm::kCoefficients, {}};
+      return content_of(FileForm::kCoefficients, is_of_source, *took, file_bytes);
     }
     store.add(key, {});
   }
-  if (took && is_slow(*took, bytes.size())) store.add(source_key, bytes);
-  return ImageContent{};
+  if (is_of_source && is_worth_storing(*took, bytes.size())) store.add(source_key, bytes);
+  return content_of(FileForm::kFile, is_of_source, *took, bytes.size());
 }
 
 Result<ImageContent> CachedFiles::read_output(SegmentStore& store, const FilePart& part, const Prefix& prefix,
                                               const FileIdentity& identity, std::vector<std::uint8_t>& bytes) const {
-  if (store.find(key_of(prefix, part, identity), bytes)) {
+  if (const auto took = find(store, key_of(prefix, part, identity), bytes)) {
     count_hit(counters_.outputs, bytes.size());
-    return ImageContent{FileForm::kOutput, {}};
+    return content_of(FileForm::kOutput, false, *took, bytes.size());
   }
-  if (!find_source(store, key_of(kSourceBytes, part, identity), bytes)) {
-    SLUICE_TRY_VOID(read_source(part, bytes));
-    if (!is_certain(part, identity, bytes.size())) return ImageContent{};
+  ImageContent content;
+  if (const auto took = find_source(store, key_of(kSourceBytes, part, identity), bytes)) {
+    content = content_of(FileForm::kFile, false, *took, bytes.size());
+  } else {
+    SLUICE_TRY(const Clock::Duration read, read_source(part, bytes));
+    content = content_of(FileForm::kFile, true, read, bytes.size());
+    if (!is_certain(part, identity, bytes.size())) return content;
   }
-  return ImageContent{FileForm::kFile, identity};
+  content.wants_output_of = identity;
+  return content;
 }
 
 bool CachedFiles::has_room_for_output(const FilePart& part, const Prefix& prefix, const FileIdentity& state,
@@ -155,13 +208,22 @@ void CachedFiles::keep_output(const FilePart& part, const Prefix& prefix, const 
   opened_->add(key_of(prefix, part, state), output);
 }
 
-bool CachedFiles::find_source(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const {
-  if (!store.find(key, bytes)) {
+std::optional<Clock::Duration> CachedFiles::find(SegmentStore& store, const Key& key,
+                                                 std::vector<std::uint8_t>& bytes) const {
+  const auto started = clock_.now();
+  if (!store.find(key, bytes)) return std::nullopt;
+  return clock_.now() - started;
+}
+
+std::optional<Clock::Duration> CachedFiles::find_source(SegmentStore& store, const Key& key,
+                                                        std::vector<std::uint8_t>& bytes) const {
+  const auto took = find(store, key, bytes);
+  if (took) {
+    count_hit(counters_.source, bytes.size());
+  } else {
     ++counters_.misses;
-    return false;
   }
-  count_hit(counters_.source, bytes.size());
-  return true;
+  return took;
 }
 
 Result<Clock::Duration> CachedFiles::read_source(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
@@ -170,8 +232,12 @@ Result<Clock::Duration> CachedFiles::read_source(const FilePart& part, std::vect
   return clock_.now() - started;
 }
 
-bool CachedFiles::is_slow(Clock::Duration took, std::size_t bytes) const {
-  if (took > kSlowRead + kSlowReadPerByte * bytes) return true;
+double CachedFiles::wait_seconds(Clock::Duration took, std::size_t bytes) {
+  return is_slow(took, bytes) ? std::chrono::duration<double>(took).count() : 0;
+}
+
+bool CachedFiles::is_worth_storing(Clock::Duration took, std::size_t bytes) const {
+  if (is_slow(took, bytes)) return true;
   ++counters_.not_stored_fast;
   return false;
 }

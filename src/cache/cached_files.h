@@ -7,10 +7,11 @@
 // system's clock.
 // With Keep::kTranscoded, read_image() keeps the coefficients of JPEG files in place of their bytes, however fast the
 // source is (pipeline/jpeg_coefficients.h). They are of the same pixels. A file that has none, as it is damaged or of a
-// rare kind, or as they would have more than kCoefficientsPerByte times its bytes, gets an empty record, so that they
-// are not tried again.
+// rare kind, or as they would have more than pipeline::kCoefficientsPerByte times its bytes, gets an empty record, so
+// that they are not tried again.
 // With Keep::kOutput, read_image() keeps what a pipeline's prefix makes of a file, however fast the source is. Where
-// the prefix is empty, it keeps the bytes of slow files. Thread safety: all but the constructor and the destructor may
+// the prefix is empty, it keeps the bytes of slow files. With Keep::kAutomatic each pipeline has a reader of its own
+// that chooses by what it measures (chosen_form_files.h). Thread safety: all but the constructor and the destructor may
 // be called from any thread.
 #pragma once
 
@@ -18,17 +19,17 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "src/base/clock.h"
 #include "src/cache/counters.h"
+#include "src/cache/form_choice.h"
 #include "src/cache/segment_store.h"
 #include "src/pipeline/file_reader.h"
 
 namespace sluice::cache {
-
-enum class Keep { kSource, kTranscoded, kOutput };
 
 class CachedFiles final : public pipeline::FileReader {
  public:
@@ -36,11 +37,12 @@ class CachedFiles final : public pipeline::FileReader {
   static constexpr std::chrono::nanoseconds kSlowRead = std::chrono::milliseconds(1);
   static constexpr std::chrono::nanoseconds kSlowReadPerByte{2};
   static constexpr std::chrono::seconds kSettled{10};
-  static constexpr std::size_t kCoefficientsPerByte = 3;
 
-  // Files of one name space are never given to another. REQUIRES: clock outlives this.
+  // Files of one name space are never given to another. `page_cache_bytes`: of the disk's files, that memory can hold;
+  // only the choice of a form looks at it. REQUIRES: clock outlives this.
   CachedFiles(std::shared_ptr<const pipeline::FileReader> source, std::unique_ptr<Disk> disk, const Limits& limits,
-              std::string name_space, const Clock& clock, Keep keep = Keep::kSource);
+              std::string name_space, const Clock& clock, Keep keep = Keep::kSource,
+              std::uint64_t page_cache_bytes = 0);
   ~CachedFiles() override;
 
   Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override;
@@ -51,8 +53,24 @@ class CachedFiles final : public pipeline::FileReader {
   void keep_output(const pipeline::FilePart& part, const pipeline::Prefix& prefix, const pipeline::FileIdentity& state,
                    std::span<const std::uint8_t> output) const override;
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return source_->identify(path); }
+  std::unique_ptr<const pipeline::PipelineFiles> for_pipeline(std::size_t samples) const override;
+
+  // read_image(), with `keep` for this file. kAutomatic: in whatever form it is kept, and if in none, as kSource.
+  Result<pipeline::ImageContent> read_image_as(Keep keep, const pipeline::FilePart& part,
+                                               const pipeline::Prefix& prefix, std::vector<std::uint8_t>& bytes) const;
+  // Reads from the source and stores nothing. The time that it took.
+  Result<Clock::Duration> read_source(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const;
+  static bool is_slow(Clock::Duration took, std::size_t bytes) { return took > kSlowRead + kSlowReadPerByte * bytes; }
+  // 0 where it is not slow.
+  static double wait_seconds(Clock::Duration took, std::size_t bytes);
+
+  bool is_in_use() const { return store_ != nullptr; }
+  // Of the bound on bytes, what no record needs. Records of earlier processes that may make room are not counted.
+  std::uint64_t free_bytes() const;
+  std::uint64_t page_cache_bytes() const { return page_cache_bytes_; }
 
   const Counters& counters() const { return counters_; }
+  Counters& counters_of_choices() const { return counters_; }
 
   // True if the cache is in use, false if it could not be opened.
   bool wait_until_opened() const;
@@ -62,16 +80,26 @@ class CachedFiles final : public pipeline::FileReader {
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
   Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
              const pipeline::FileIdentity& identity) const;
+  Result<pipeline::ImageContent> read_whatever_is_kept(SegmentStore& store, const pipeline::FilePart& part,
+                                                       const pipeline::Prefix& prefix,
+                                                       const pipeline::FileIdentity& identity,
+                                                       std::vector<std::uint8_t>& bytes) const;
+  Result<pipeline::ImageContent> read_bytes(SegmentStore& store, const pipeline::FilePart& part,
+                                            const pipeline::FileIdentity& identity,
+                                            std::vector<std::uint8_t>& bytes) const;
   Result<pipeline::ImageContent> read_coefficients(SegmentStore& store, const pipeline::FilePart& part,
                                                    const pipeline::FileIdentity& identity,
                                                    std::vector<std::uint8_t>& bytes) const;
   Result<pipeline::ImageContent> read_output(SegmentStore& store, const pipeline::FilePart& part,
                                              const pipeline::Prefix& prefix, const pipeline::FileIdentity& identity,
                                              std::vector<std::uint8_t>& bytes) const;
-  bool find_source(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
-  // Reads from the source. The time that it took.
-  Result<Clock::Duration> read_source(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const;
-  bool is_slow(Clock::Duration took, std::size_t bytes) const;
+  // How long it took to find the record of `key`, and to read it into `bytes`; nullopt: there is none.
+  std::optional<Clock::Duration> find(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
+  // The same for the source's bytes, and counts it.
+  std::optional<Clock::Duration> find_source(SegmentStore& store, const Key& key,
+                                             std::vector<std::uint8_t>& bytes) const;
+  // is_slow(), and counts what is not.
+  bool is_worth_storing(Clock::Duration took, std::size_t bytes) const;
   // Whether the bytes that have just been read are those of the state `before`, and no later one can look like it.
   bool is_certain(const pipeline::FilePart& part, const pipeline::FileIdentity& before, std::size_t bytes) const;
   bool has_settled(const pipeline::FileIdentity& identity) const;
@@ -79,6 +107,8 @@ class CachedFiles final : public pipeline::FileReader {
   const std::shared_ptr<const pipeline::FileReader> source_;
   const std::string name_space_;
   const Keep keep_;
+  const std::uint64_t bytes_max_;
+  const std::uint64_t page_cache_bytes_;
   const Clock& clock_;
   mutable Counters counters_;
 

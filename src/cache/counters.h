@@ -13,6 +13,7 @@ using Count = std::atomic<std::uint64_t>;
 struct FormCounters {
   Count hits = 0;
   Count hit_bytes = 0;
+  Count pipelines = 0;  // that have chosen this form for their files, and run now
 };
 
 struct Counters {
@@ -22,6 +23,10 @@ struct Counters {
   Count misses = 0;           // files that it had in no form
   std::uint64_t hits() const { return source.hits + coefficients.hits + outputs.hits; }
   std::uint64_t hit_bytes() const { return source.hit_bytes + coefficients.hit_bytes + outputs.hit_bytes; }
+
+  Count undecided_pipelines = 0;  // that are still to choose a form
+  Count uncached_pipelines = 0;   // whose files are as well read from their source
+  Count trials = 0;               // samples that were made from each form to choose one
 
   Count transcoded = 0;  // files whose coefficients were made to be stored
 

@@ -38,9 +38,12 @@ std::optional<double> number_in(const fs::path& file) {
 // Of a file with a name and a number in each line.
 std::optional<double> named_number_in(const fs::path& file, std::string_view wanted) {
   std::ifstream in(file);
-  std::string name;
-  for (double number = 0; in >> name >> number;)
-    if (name == wanted) return number;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name;
+    double number = 0;
+    if (words >> name >> number && name == wanted) return number;
+  }
   return std::nullopt;
 }
 
@@ -128,6 +131,17 @@ std::optional<std::size_t> memory_in_use_bytes(const fs::path& root) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::size_t> memory_available_bytes(const fs::path& root) {
+  std::optional<std::size_t> available;
+  if (const auto kilobytes = named_number_in(root / "proc/meminfo", "MemAvailable:"))
+    available = static_cast<std::size_t>(*kilobytes) << 10;
+  const auto limit = memory_limit_bytes(root);
+  const auto in_use = memory_in_use_bytes(root);
+  if (!limit || !in_use) return available;
+  const std::size_t own = *limit - std::min(*limit, *in_use);
+  return available ? std::min(*available, own) : own;
 }
 
 std::optional<std::size_t> out_of_memory_kills(const fs::path& root) {

@@ -21,6 +21,10 @@ std::optional<std::size_t> memory_limit_bytes(const std::filesystem::path& root 
 // can take back at once. In a container that is all of its processes. nullopt if it cannot be read.
 std::optional<std::size_t> memory_in_use_bytes(const std::filesystem::path& root = "/");
 
+// How much more memory this process could use, by its cgroup and by the whole machine, without others being pushed out;
+// what file pages can be given back counts as free. nullopt if neither can be read.
+std::optional<std::size_t> memory_available_bytes(const std::filesystem::path& root = "/");
+
 // How many processes of its own cgroup the kernel has killed for want of memory. It may kill one and let the others of
 // a container live. nullopt if it cannot be read.
 std::optional<std::size_t> out_of_memory_kills(const std::filesystem::path& root = "/");

@@ -118,6 +118,35 @@ TEST_CASE("the working set is what is in use, without file pages that can go at 
   }
 }
 
+TEST_CASE("memory is available as far as the machine and the cgroup both have some left") {
+  struct Case {
+    const char* name;
+    std::map<std::string, std::string> files;
+    std::optional<std::size_t> want;
+  };
+  const std::pair<const std::string, std::string> machine{"proc/meminfo",
+                                                          "MemTotal:  9000 kB\nMemAvailable:    4000 kB\n"};
+  const std::pair<const std::string, std::string> own{"proc/self/cgroup", "0::/\n"};
+  const std::pair<const std::string, std::string> stat{"sys/fs/cgroup/memory.stat", "inactive_file 0\n"};
+  const Case cases[] = {
+      {"nothing readable", {}, std::nullopt},
+      {"no limit", {machine, own}, 4000 << 10},
+      {"a limit",
+       {machine, own, stat, {"sys/fs/cgroup/memory.max", "9000\n"}, {"sys/fs/cgroup/memory.current", "2000\n"}},
+       7000},
+      {"a limit beyond what the machine has",
+       {machine, own, stat, {"sys/fs/cgroup/memory.max", "90000000\n"}, {"sys/fs/cgroup/memory.current", "1\n"}},
+       4000 << 10},
+      {"more in use than the limit",
+       {own, stat, {"sys/fs/cgroup/memory.max", "1000\n"}, {"sys/fs/cgroup/memory.current", "2000\n"}},
+       0},
+  };
+  for (const Case& test : cases) {
+    INFO(test.name);
+    CHECK(memory_available_bytes(Tree(test.files).path) == test.want);
+  }
+}
+
 TEST_CASE("processes that were killed for want of memory are counted in both versions of cgroups") {
   struct Case {
     const char* name;

@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "src/pipeline/pipeline_files.h"
+
 namespace sluice::pipeline {
 namespace {
 
@@ -85,6 +87,8 @@ Result<ImageContent> FileReader::read_image(const FilePart& part, const Prefix& 
   SLUICE_TRY_VOID(read(part, bytes));
   return ImageContent{};
 }
+
+std::unique_ptr<const PipelineFiles> FileReader::for_pipeline(std::size_t /*samples*/) const { return nullptr; }
 
 bool FileReader::has_room_for_output(const FilePart& /*part*/, const Prefix& /*prefix*/, const FileIdentity& /*state*/,
                                      std::size_t /*bytes*/) const {

@@ -68,8 +68,14 @@ struct Prefix {
 struct ImageContent {
   FileForm form = FileForm::kFile;
   // Set where the reader would keep the prefix's output: the state of the file that the content is of.
-  std::optional<FileIdentity> wants_output_of;
+  std::optional<FileIdentity> wants_output_of = std::nullopt;
+  // Of readers that keep forms: whether the source was read, rather than what is kept, and how long that read took, by
+  // the clock and without what was done beside it; 0: no longer than a local disk takes.
+  bool is_of_source = false;
+  double wait_seconds = 0;
 };
+
+class PipelineFiles;
 
 class FileReader {
  public:
@@ -85,6 +91,10 @@ class FileReader {
   // Replaces `bytes` with the content of an image, or with another form of it. Errors as read().
   virtual Result<ImageContent> read_image(const FilePart& part, const Prefix& prefix,
                                           std::vector<std::uint8_t>& bytes) const;
+
+  // What reads the files of one pipeline of so many samples, in place of this reader; null: this reader does.
+  // REQUIRES: this outlives it
+  virtual std::unique_ptr<const PipelineFiles> for_pipeline(std::size_t samples) const;
 
   // For a part whose ImageContent has wants_output_of, which is `state`: whether so many bytes would be kept, and the
   // bytes to keep.

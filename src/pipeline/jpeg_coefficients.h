@@ -29,6 +29,9 @@ namespace sluice::pipeline {
 // Changes with the meaning of any byte. A reader of another version must not be given the bytes.
 inline constexpr int kJpegCoefficientsVersion = 1;
 
+// Coefficients that have more than so many times the file's bytes are not worth keeping.
+inline constexpr std::size_t kCoefficientsPerByte = 3;
+
 // Thread safety: none.
 class JpegCoefficientWriter {
  public:

@@ -6,14 +6,18 @@
 #include <new>
 #include <utility>
 
-#include "src/pipeline/file_reader.h"
-#include "src/pipeline/pipeline_spec.h"
-#include "src/pipeline/planned_image.h"
-#include "src/pipeline/tensor_conversion.h"
+#include "src/pipeline/native_pipeline_state.h"
+#include "src/pipeline/prefix_output.h"
 #include "src/pipeline/torch_random.h"
 
 namespace sluice::pipeline {
 namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
 
 FilePart part_of(const ImageFilesSource& source, std::size_t index) {
   std::string path = source.files.path(index);
@@ -30,40 +34,6 @@ BatchSchema schema_of(const TensorConversion& conversion, ImageSize size) {
        {"labels", "int64", {}, sizeof(std::int64_t)}});
 }
 
-std::size_t bytes_of(ImageSize size) {
-  return static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3;
-}
-
-// The output of a prefix as it is kept: the pixels [height][width][3], then height and width as u32, little-endian.
-constexpr std::size_t kSizeBytes = 8;
-// A larger one is not kept: it is more than any image that a pipeline goes on to work with.
-constexpr std::size_t kOutputBytesMax = std::size_t{64} << 20;
-
-void append_size(ImageSize size, std::vector<std::uint8_t>& output) {
-  for (const int side : {size.height, size.width})
-    for (int shift = 0; shift < 32; shift += 8) output.push_back(static_cast<std::uint8_t>(side >> shift));
-}
-
-// Takes the size from the end of a kept output. DataLoss where the pixels do not have it.
-Result<ImageSize> take_size(std::vector<std::uint8_t>& output) {
-  if (output.size() >= kSizeBytes && output.size() <= kOutputBytesMax) {
-    const auto side_at = [&](std::size_t at) {
-      std::uint32_t side = 0;
-      for (std::size_t i = 0; i < 4; ++i) side |= std::uint32_t{output[at + i]} << (8 * i);
-      return side;
-    };
-    const std::size_t pixel_bytes = output.size() - kSizeBytes;
-    const std::uint64_t height = side_at(pixel_bytes);
-    const std::uint64_t width = side_at(pixel_bytes + 4);
-    const bool is_possible = height > 0 && width > 0 && height <= kOutputBytesMax && width <= kOutputBytesMax;
-    if (is_possible && height * width * 3 == pixel_bytes) {
-      output.resize(pixel_bytes);
-      return ImageSize{static_cast<int>(height), static_cast<int>(width)};
-    }
-  }
-  return Error(ErrorCode::kDataLoss, "is no output of a prefix");
-}
-
 std::vector<const Op*> tensor_ops(const PipelineSpec& spec) {
   std::vector<const Op*> ops;
   ValueType value;
@@ -76,11 +46,6 @@ std::vector<const Op*> tensor_ops(const PipelineSpec& spec) {
 
 }  // namespace
 
-struct Workspace::State {
-  std::vector<std::uint8_t> file;
-  ImageBuffers buffers;
-};
-
 Workspace::Workspace() : state_(std::make_unique<State>()) {}
 Workspace::~Workspace() = default;
 Workspace::Workspace(Workspace&&) noexcept = default;
@@ -88,25 +53,14 @@ Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 
 OpCosts Workspace::take_costs() { return std::exchange(state_->buffers.costs, {}); }
 
-struct NativePipeline::State {
-  State(PipelineSpec parsed, std::shared_ptr<const FileReader> reader)
-      : spec(std::move(parsed)),
-        files(std::move(reader)),
-        conversion(tensor_ops(spec), spec.output_size),
-        schema(schema_of(conversion, spec.output_size)),
-        samples(std::visit([](const auto& source) { return source.files.size(); }, spec.source)) {
-    image_ops = spec.ops.size() - tensor_ops(spec).size();
-  }
-
-  std::size_t pixel_bytes() const { return bytes_of(spec.output_size); }
-
-  PipelineSpec spec;
-  std::shared_ptr<const FileReader> files;
-  TensorConversion conversion;
-  BatchSchema schema;
-  std::size_t samples = 0;
-  std::size_t image_ops = 0;  // the first so many
-};
+NativePipeline::State::State(PipelineSpec parsed, std::shared_ptr<const FileReader> reader)
+    : spec(std::move(parsed)),
+      shared_files(std::move(reader)),
+      conversion(tensor_ops(spec), spec.output_size),
+      schema(schema_of(conversion, spec.output_size)),
+      samples(std::visit([](const auto& source) { return source.files.size(); }, spec.source)),
+      image_ops(spec.ops.size() - tensor_ops(spec).size()),
+      own_files(samples == 0 ? nullptr : shared_files->for_pipeline(samples)) {}
 
 NativePipeline::NativePipeline(std::unique_ptr<const State> state) : state_(std::move(state)) {}
 NativePipeline::~NativePipeline() = default;
@@ -143,12 +97,17 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
   const FilePart part = std::visit([&](const auto& source) { return part_of(source, static_cast<std::size_t>(index)); },
                                    state_->spec.source);
   try {
+    const auto started = SteadyClock::now();
     SLUICE_TRY(const ImageContent content, read_part(part, workspace));
-    auto made = run_ops(part, content, seed, wire, workspace);
-    if (!made && (content.form != FileForm::kFile || content.wants_output_of)) {
+    auto made = run_ops(part, content, seed, wire, workspace, state_->files());
+    if (made) {
+      learn(part, content, seed, seconds_since(started), workspace);
+      return {};
+    }
+    if (content.form != FileForm::kFile || content.wants_output_of) {
       // Only the file itself, decoded as far as this sample needs it, can say what is wrong with it.
-      SLUICE_TRY_VOID(state_->files->read(part, workspace.state_->file));
-      made = run_ops(part, {}, seed, wire, workspace);
+      SLUICE_TRY_VOID(state_->files().read(part, workspace.state_->file));
+      made = run_ops(part, {}, seed, wire, workspace, state_->files());
     }
     if (!made) return made.error().with_context(part.name());
     return {};
@@ -159,21 +118,20 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
 
 Result<ImageContent> NativePipeline::read_part(const FilePart& part, Workspace& workspace) const {
   auto& costs = workspace.state_->buffers.costs;
-  const auto started = std::chrono::steady_clock::now();
+  const auto started = SteadyClock::now();
   Cost cost;
   Stopwatch stopwatch;
-  SLUICE_TRY(const ImageContent content, state_->files->read_image(part, state_->spec.prefix, workspace.state_->file));
+  SLUICE_TRY(const ImageContent content, state_->files().read_image(part, state_->spec.prefix, workspace.state_->file));
   stopwatch.lap(cost, workspace.state_->file.size());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   costs.read.add(cost);
-  costs.blocked_seconds += std::max(0.0, took.count() - cost.seconds);
+  costs.blocked_seconds += std::max(0.0, seconds_since(started) - cost.seconds);
   return content;
 }
 
 Result<PlannedImage> NativePipeline::open(const ImageContent& content, Workspace& workspace) const {
   auto& [file, buffers] = *workspace.state_;
   if (content.form == FileForm::kOutput) {
-    SLUICE_TRY(const ImageSize size, take_size(file));
+    SLUICE_TRY(const ImageSize size, take_output_size(file));
     buffers.pixels.swap(file);
     buffers.pixels.resize(bytes_of(size) + kReadableBytesBehindPixels);
     return PlannedImage::of_pixels(size, state_->spec.pass_order, buffers);
@@ -189,7 +147,8 @@ Result<PlannedImage> NativePipeline::open(const ImageContent& content, Workspace
 }
 
 Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& content, std::uint32_t seed,
-                                     std::span<std::uint8_t> wire, Workspace& workspace) const {
+                                     std::span<std::uint8_t> wire, Workspace& workspace,
+                                     const FileReader& files) const {
   auto& buffers = workspace.state_->buffers;
   buffers.stopwatch = Stopwatch();
   SLUICE_TRY(PlannedImage image, open(content, workspace));
@@ -197,30 +156,30 @@ Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& c
   const auto ops = std::span(state_->spec.ops).first(state_->image_ops);
   const std::size_t prefix_ops = state_->spec.prefix.ops;
   for (std::size_t i = content.form == FileForm::kOutput ? prefix_ops : 0; i < ops.size(); ++i) {
-    if (i == prefix_ops) SLUICE_TRY_VOID(keep_output(part, content, image, workspace));
+    if (i == prefix_ops) SLUICE_TRY_VOID(keep_output(part, content, image, workspace, files));
     SLUICE_TRY_VOID(ops[i].op->change(image, random));
     if (image.take_was_touched()) buffers.stopwatch.lap(buffers.costs.ops[ops[i].name], bytes_of(image.size()));
   }
-  if (prefix_ops == ops.size()) SLUICE_TRY_VOID(keep_output(part, content, image, workspace));
+  if (prefix_ops == ops.size()) SLUICE_TRY_VOID(keep_output(part, content, image, workspace, files));
   if (!(image.size() == state_->spec.output_size)) return Error(ErrorCode::kDataLoss, "has another size than it had");
   state_->conversion.draw(random, wire.subspan(state_->pixel_bytes()));
   return image.write_to(wire.first(state_->pixel_bytes()));
 }
 
 Result<void> NativePipeline::keep_output(const FilePart& part, const ImageContent& content, PlannedImage& image,
-                                         Workspace& workspace) const {
+                                         Workspace& workspace, const FileReader& files) const {
   if (!content.wants_output_of) return {};
   const Prefix& prefix = state_->spec.prefix;
-  const std::size_t bytes = bytes_of(image.size()) + kSizeBytes;
+  const std::size_t bytes = output_bytes(image.size());
   if (bytes > kOutputBytesMax) return {};
-  if (!state_->files->has_room_for_output(part, prefix, *content.wants_output_of, bytes)) return {};
+  if (!files.has_room_for_output(part, prefix, *content.wants_output_of, bytes)) return {};
   const ImageSize size = image.size();
   SLUICE_TRY(const std::span<const std::uint8_t> pixels, image.pixels());
   image.take_was_touched();             // by no operation
   auto& file = workspace.state_->file;  // whose content has been decoded
   file.assign(pixels.begin(), pixels.end());
-  append_size(size, file);
-  state_->files->keep_output(part, prefix, *content.wants_output_of, file);
+  append_output_size(size, file);
+  files.keep_output(part, prefix, *content.wants_output_of, file);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class FileReader;
 struct FilePart;
 struct ImageContent;
 class PlannedImage;
+struct SampleTrial;
 
 // The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 8 bytes per decoded pixel.
 // Thread safety: none; one per thread, usable with any pipeline.
@@ -84,10 +86,16 @@ class NativePipeline {
   explicit NativePipeline(std::unique_ptr<const State> state);
   Result<ImageContent> read_part(const FilePart& part, Workspace& workspace) const;
   Result<PlannedImage> open(const ImageContent& content, Workspace& workspace) const;
+  // `files` is asked to keep the prefix's output.
   Result<void> run_ops(const FilePart& part, const ImageContent& content, std::uint32_t seed,
-                       std::span<std::uint8_t> wire, Workspace& workspace) const;
-  Result<void> keep_output(const FilePart& part, const ImageContent& content, PlannedImage& image,
-                           Workspace& workspace) const;
+                       std::span<std::uint8_t> wire, Workspace& workspace, const FileReader& files) const;
+  Result<void> keep_output(const FilePart& part, const ImageContent& content, PlannedImage& image, Workspace& workspace,
+                           const FileReader& files) const;
+  // Tells the files' reader of a sample that was made, and tries it where the reader asks for that.
+  void learn(const FilePart& part, const ImageContent& content, std::uint32_t seed, double seconds,
+             Workspace& workspace) const;
+  std::optional<SampleTrial> try_forms(const FilePart& part, const ImageContent& content, std::uint32_t seed,
+                                       Workspace& workspace) const;
 
   std::unique_ptr<const State> state_;
 };

@@ -4,17 +4,28 @@
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
 
 #include "src/base/logging.h"
+#include "src/executor/cgroup.h"
 
 namespace sluice::program {
 namespace {
 
 using Labels = std::map<std::string, std::string>;
+
+// Of the memory that is left now, the page cache is expected to have so much while a job runs; programs have the rest.
+constexpr double kPageCacheShare = 0.5;
+
+std::uint64_t page_cache_bytes() {
+  const auto available = executor::memory_available_bytes();
+  return available ? static_cast<std::uint64_t>(kPageCacheShare * static_cast<double>(*available)) : 0;
+}
 
 }  // namespace
 
@@ -29,12 +40,13 @@ Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, 
   if (error != std::errc() || end != number.data() + number.size() || settings.bytes == 0)
     return invalid_argument("SLUICE_CACHE_BYTES=" + std::string(number) + ": use a number of bytes");
   const std::string_view name = form == nullptr ? "" : form;
-  if (name == "transcoded") {
-    settings.keep = cache::Keep::kTranscoded;
-  } else if (name == "prefix") {
-    settings.keep = cache::Keep::kOutput;
-  } else if (!name.empty() && name != "source") {
-    return invalid_argument("SLUICE_CACHE_FORM=" + std::string(name) + ": use source, transcoded or prefix");
+  constexpr std::array kValues{cache::Keep::kAutomatic, cache::Keep::kSource, cache::Keep::kTranscoded,
+                               cache::Keep::kOutput};
+  const auto* keep = std::find_if(kValues.begin(), kValues.end(), [&](auto value) { return name_of(value) == name; });
+  if (keep != kValues.end()) {
+    settings.keep = *keep;
+  } else if (!name.empty()) {
+    return invalid_argument("SLUICE_CACHE_FORM=" + std::string(name) + ": use auto, source, transcoded or prefix");
   }
   return std::optional(std::move(settings));
 }
@@ -52,7 +64,7 @@ std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry&
   const CacheSettings& wanted = **settings;
   auto files = std::make_shared<const cache::CachedFiles>(
       pipeline::make_system_file_reader(), cache::make_system_disk(wanted.directory),
-      cache::Limits{.bytes = wanted.bytes}, labels.job_namespace, clock, wanted.keep);
+      cache::Limits{.bytes = wanted.bytes}, labels.job_namespace, clock, wanted.keep, page_cache_bytes());
   return std::make_unique<SourceCache>(registry, labels, placement, std::move(files));
 }
 
@@ -81,18 +93,25 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
     auto& family = prometheus::BuildCounter().Name(name).Help(help).Labels(constant).Register(registry);
     series_->counters.push_back({&family.Add(with_placement(own)), &count});
   };
-  const auto gauge = [&](const char* name, const char* help, const cache::Count& count) {
+  const auto gauge = [&](const char* name, const char* help, const Labels& own, const cache::Count& count) {
     auto& family = prometheus::BuildGauge().Name(name).Help(help).Labels(constant).Register(registry);
-    series_->gauges.push_back({&family.Add(with_placement({})), &count});
+    series_->gauges.push_back({&family.Add(with_placement(own)), &count});
+  };
+  const auto pipelines = [&](const char* form, const cache::Count& count) {
+    gauge("sluice_cache_pipelines", "Pipelines by the form that is chosen for their files.", {{"form", form}}, count);
   };
   const cache::Counters& counts = files_->counters();
   const auto form = [&](const char* name, const cache::FormCounters& of_form) {
     counter("sluice_cache_hits_total", "Files that came from the cache.", {{"form", name}}, of_form.hits);
     counter("sluice_cache_hit_bytes_total", "Bytes that came from the cache.", {{"form", name}}, of_form.hit_bytes);
+    pipelines(name, of_form.pipelines);
   };
   form("source", counts.source);
   form("transcoded", counts.coefficients);
   form("prefix", counts.outputs);
+  pipelines("none", counts.uncached_pipelines);
+  pipelines("undecided", counts.undecided_pipelines);
+  counter("sluice_cache_trials_total", "Samples that were made from each form to choose one.", {}, counts.trials);
   counter("sluice_cache_misses_total", "Files that the cache did not have.", {}, counts.misses);
   counter("sluice_cache_transcoded_total", "Files whose coefficients were made to be stored.", {}, counts.transcoded);
   const auto not_stored = [&](const char* reason, const cache::Count& count) {
@@ -109,8 +128,8 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
   error("read", counts.read_errors);
   error("write", counts.write_errors);
   error("version", counts.other_versions);
-  gauge("sluice_cache_bytes", "Bytes of the cache's files on disk.", counts.bytes_on_disk);
-  gauge("sluice_cache_files", "Source files that the cache has.", counts.records);
+  gauge("sluice_cache_bytes", "Bytes of the cache's files on disk.", {}, counts.bytes_on_disk);
+  gauge("sluice_cache_files", "Source files that the cache has.", {}, counts.records);
 }
 
 SourceCache::~SourceCache() = default;

@@ -19,7 +19,7 @@ namespace sluice::program {
 struct CacheSettings {
   std::string directory;
   std::uint64_t bytes = 0;
-  cache::Keep keep = cache::Keep::kSource;
+  cache::Keep keep = cache::Keep::kAutomatic;
 };
 
 // From the values of SLUICE_CACHE_DIR, SLUICE_CACHE_BYTES and SLUICE_CACHE_FORM; null: not set, as is an empty one.

@@ -16,16 +16,17 @@ namespace {
 
 constexpr std::int64_t kPictures = 24;
 
-TEST_CASE("the form of what is kept is one of three, and the source's bytes without a word of it") {
+TEST_CASE("the form of what is kept is one of three, and chosen for each pipeline without a word of it") {
   const auto keep = [](const char* form) { return (*read_cache_settings("/cache", "1000", form))->keep; };
-  CHECK(keep(nullptr) == cache::Keep::kSource);
-  CHECK(keep("") == cache::Keep::kSource);
+  CHECK(keep(nullptr) == cache::Keep::kAutomatic);
+  CHECK(keep("") == cache::Keep::kAutomatic);
+  CHECK(keep("auto") == cache::Keep::kAutomatic);
   CHECK(keep("source") == cache::Keep::kSource);
   CHECK(keep("transcoded") == cache::Keep::kTranscoded);
   CHECK(keep("prefix") == cache::Keep::kOutput);
   const auto refused = read_cache_settings("/cache", "1000", "Transcoded");
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message() == "SLUICE_CACHE_FORM=Transcoded: use source, transcoded or prefix");
+  CHECK(refused.error().message() == "SLUICE_CACHE_FORM=Transcoded: use auto, source, transcoded or prefix");
   CHECK_FALSE(read_cache_settings(nullptr, nullptr, "transcoded")->has_value());
 }
 

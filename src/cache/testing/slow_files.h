@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -55,7 +56,7 @@ class SlowFiles final : public pipeline::FileReader {
 
   std::chrono::nanoseconds takes = std::chrono::milliseconds(50);
   std::function<void()> while_reading;
-  mutable int reads = 0;
+  mutable std::atomic<int> reads = 0;
 
  private:
   sluice::testing::ManualClock& clock_;
