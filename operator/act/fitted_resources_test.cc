@@ -79,6 +79,54 @@ TEST_CASE("a feeder that nobody has sized gets memory for its arena") {
   CHECK(memory(job_with_feeder(R"({"requests": {"cpu": "1"}})", "4Gi")).empty());
 }
 
+// Of the whole pod; and a limit of 4 cores for containers that state none.
+constexpr const char* kTightPods = R"([{"type": "Pod", "max": {"cpu": "4", "memory": "8Gi"}},
+    {"type": "Container", "default": {"cpu": "4"}}])";
+
+json job_with_trainer(const char* cpu) {
+  json job = job_with_feeder();
+  const json amounts = {{"cpu", cpu}, {"memory", "1Gi"}};
+  job["spec"]["trainer"]["template"]["spec"]["containers"][0]["resources"] = {{"requests", amounts},
+                                                                              {"limits", amounts}};
+  return job;
+}
+
+TEST_CASE("a feeder gets what the bounds of whole pods leave beside the trainer") {
+  const TrainingJobWorld seen = world(job_with_trainer("1"), kTightPods);
+  const json trainer = body_of(seen, kube::kJobs)["spec"]["template"]["spec"];
+  CHECK(container(trainer, "initContainers", api::kFeederContainer)["resources"] ==
+        json::parse(
+            R"({"requests": {"cpu": "250m", "memory": "768Mi"}, "limits": {"cpu": "3000m", "memory": "7168Mi"}})"));
+  CHECK(objection_to_trainers(seen).empty());
+  CHECK(api::ContainerBounds(seen.limit_ranges).objection_to_pod(trainer, "it").empty());
+}
+
+TEST_CASE("a feeder is not made smaller than it needs: what the pod has together is named") {
+  const TrainingJobWorld seen = world(job_with_trainer("3900m"), kTightPods);
+  const json trainer = body_of(seen, kube::kJobs)["spec"]["template"]["spec"];
+  CHECK(container(trainer, "initContainers", api::kFeederContainer)["resources"] ==
+        json::parse(R"({"requests": {"cpu": "250m", "memory": "768Mi"}})"));
+  CHECK(objection_to_trainers(seen) ==
+        "the sum of limits.cpu in a trainer's pod is 7900m, and the namespace's LimitRange allows no more than 4000m: "
+        "lower it");
+}
+
+TEST_CASE("the copying container keeps the bounds of whole pods; a worker's pod that breaks them is named") {
+  json job = job_with_trainer("1");
+  job["spec"]["dataWorkers"]["resources"] =
+      json::parse(R"({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}})");
+  TrainingJobWorld seen =
+      world(job, R"([{"type": "Pod", "max": {"cpu": "200m"}, "maxLimitRequestRatio": {"memory": "2"}}])");
+  CHECK(objection_to_workers(seen).empty());  // until there is a pool
+  const json pool = body_of(seen, kube::kDataWorkerPools);
+  CHECK(container(pool["spec"]["template"]["spec"], "initContainers", api::kBundleContainer)["resources"] ==
+        json::parse(R"({"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "200m", "memory": "128Mi"}})"));
+  seen.pool = shared(pool);
+  CHECK(objection_to_workers(seen) ==
+        "the sum of limits.cpu in a worker's pod is 1000m, and the namespace's LimitRange allows no more than 200m: "
+        "lower it");
+}
+
 TEST_CASE("without a LimitRange in the way, nothing changes") {
   TrainingJobWorld plain = world(job_with_feeder(), "[]");
   const json with = body_of(plain, kube::kJobs);

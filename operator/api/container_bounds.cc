@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/api/fields.h"
+#include "operator/api/pod.h"
 #include "operator/api/quantity_text.h"
+#include "operator/api/reserved.h"
+#include "operator/api/worker_size.h"
 
 namespace sluice::api {
 
@@ -43,11 +46,21 @@ Amounts fitted_amounts(Amounts amounts, const Bound& bound) {
   return amounts;
 }
 
+// Names of a container's amounts: PATH.limits.cpu.
+auto names_at(std::string_view path) {
+  return [path](const std::string& amount) { return std::string(path) + "." + amount; };
+}
+
+// Names of the sums of a pod.
+auto names_of_sums(std::string_view pod) {
+  return [pod](const std::string& amount) { return "the sum of " + amount + " in " + std::string(pod); };
+}
+
 // The first that is not allowed; empty: all is. `text_of` writes an amount.
-template <class TextOf>
-std::string objection_to(const Amounts& amounts, const Bound& bound, std::string_view path, const char* resource,
+template <class NameOf, class TextOf>
+std::string objection_to(const Amounts& amounts, const Bound& bound, const NameOf& name_of, const char* resource,
                          const TextOf& text_of) {
-  const auto name = [&](const char* list) { return std::string(path) + "." + list + "." + resource; };
+  const auto name = [&](const char* list) { return name_of(std::string(list) + "." + resource); };
   const auto said = [&](const char* list, std::int64_t amount) {
     return name(list) + (amount > 0 ? " is " + text_of(amount) : " is missing") +
            ", and the namespace's LimitRange allows ";
@@ -59,7 +72,7 @@ std::string objection_to(const Amounts& amounts, const Bound& bound, std::string
   if (bound.most && (amounts.limit == 0 || amounts.limit > *bound.most))
     return said("limits", amounts.limit) + "no more than " + text_of(*bound.most) + ": " +
            (amounts.limit > 0 ? "lower it" : "set it");
-  if (bound.ratio && amounts.limit == 0) return said("limits", 0) + "no container without it: set it";
+  if (bound.ratio && amounts.limit == 0) return said("limits", 0) + "nothing without it: set it";
   if (bound.ratio && static_cast<double>(amounts.limit) > static_cast<double>(amounts.request) * *bound.ratio)
     return said("limits", amounts.limit) + "no more than " + number_text(*bound.ratio) +
            " times the request: lower it, or raise " + name("requests");
@@ -72,13 +85,14 @@ ContainerBounds::ContainerBounds(std::span<const kube::ObjectPointer> limit_rang
     : limit_ranges_(limit_ranges.begin(), limit_ranges.end()) {
   for (const kube::ObjectPointer& object : limit_ranges_) {
     for (const json& item : list_field(*object, "/spec/limits")) {
-      if (text_field(item, "/type") != "Container") continue;
+      const std::string type = text_field(item, "/type");
+      if (type != "Container" && type != "Pod") continue;
       // A ratio is a quantity, too: "1500m" is one and a half.
       const auto ratio = [&](const char* path) { return static_cast<double>(millicores_field(item, path)) / 1000; };
-      tighten(millicores_, millicores_field(item, "/min/cpu"), millicores_field(item, "/max/cpu"),
-              ratio("/maxLimitRequestRatio/cpu"));
-      tighten(memory_bytes_, bytes_field(item, "/min/memory"), bytes_field(item, "/max/memory"),
-              ratio("/maxLimitRequestRatio/memory"));
+      tighten(type == "Pod" ? pod_millicores_ : millicores_, millicores_field(item, "/min/cpu"),
+              millicores_field(item, "/max/cpu"), ratio("/maxLimitRequestRatio/cpu"));
+      tighten(type == "Pod" ? pod_memory_bytes_ : memory_bytes_, bytes_field(item, "/min/memory"),
+              bytes_field(item, "/max/memory"), ratio("/maxLimitRequestRatio/memory"));
     }
   }
 }
@@ -96,13 +110,45 @@ ContainerResources ContainerBounds::fitted(ContainerResources resources) const {
   return {cpu.request, memory.request, cpu.limit, memory.limit};
 }
 
+ContainerBounds ContainerBounds::beside(const ContainerResources& others) const {
+  const auto tighten_by = [](Bound& bound, const Bound& pod, const Amounts& of_others) {
+    const std::int64_t left = pod.most.value_or(0) - std::max(of_others.request, of_others.limit);
+    tighten(bound, pod.least - of_others.request, pod.most ? std::max<std::int64_t>(left, 1) : 0,
+            pod.ratio.value_or(0));
+  };
+  ContainerBounds tighter = *this;
+  tighten_by(tighter.millicores_, pod_millicores_, {others.request_millicores, others.limit_millicores});
+  tighten_by(tighter.memory_bytes_, pod_memory_bytes_, {others.request_memory_bytes, others.limit_memory_bytes});
+  return tighter;
+}
+
+ContainerResources ContainerBounds::together(const json& pod_spec) const {
+  const auto sum = [&](std::int64_t ContainerResources::*amount) {
+    return reserved(PodSpec(pod_spec), [&](const Container& container) {
+      return filled_in(read_resources(container.resources())).*amount;
+    });
+  };
+  return {sum(&ContainerResources::request_millicores), sum(&ContainerResources::request_memory_bytes),
+          sum(&ContainerResources::limit_millicores), sum(&ContainerResources::limit_memory_bytes)};
+}
+
 std::string ContainerBounds::objection(const ContainerResources& resources, std::string_view path) const {
   const ContainerResources filled = filled_in(resources);
-  const std::string cpu =
-      objection_to({filled.request_millicores, filled.limit_millicores}, millicores_, path, "cpu", millicores_text);
+  const std::string cpu = objection_to({filled.request_millicores, filled.limit_millicores}, millicores_,
+                                       names_at(path), "cpu", millicores_text);
   if (!cpu.empty()) return cpu;
-  return objection_to({filled.request_memory_bytes, filled.limit_memory_bytes}, memory_bytes_, path, "memory",
+  return objection_to({filled.request_memory_bytes, filled.limit_memory_bytes}, memory_bytes_, names_at(path), "memory",
                       memory_text);
+}
+
+std::string ContainerBounds::objection_to_pod(const json& pod_spec, std::string_view pod) const {
+  if (!field(pod_spec, "/resources").is_null()) return "";
+  const ContainerResources all = together(pod_spec);
+  const std::string cpu = objection_to({all.request_millicores, all.limit_millicores}, pod_millicores_,
+                                       names_of_sums(pod), "cpu", millicores_text);
+  if (!cpu.empty()) return cpu;
+  return objection_to({all.request_memory_bytes, all.limit_memory_bytes}, pod_memory_bytes_, names_of_sums(pod),
+                      "memory", memory_text);
 }
 
 std::vector<kube::ObjectPointer> limit_ranges_in(const kube::Store::Objects& limit_ranges,

@@ -1,10 +1,12 @@
-// What the LimitRanges of a namespace allow each container. The API server refuses a pod with a container beyond it.
+// What the LimitRanges of a namespace allow each container (type Container), and those of a pod together (type Pod).
+// The API server refuses a pod beyond it.
 //
-// Source: Kubernetes' admission plugin LimitRanger. Bounds of whole pods (type Pod) are not looked at.
+// Source: Kubernetes' admission plugin LimitRanger.
 // Thread safety: values.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,7 +18,7 @@
 
 namespace sluice::api {
 
-// Of one container and one resource. Several LimitRanges count by the tightest.
+// Of one resource. Several LimitRanges count by the tightest.
 struct Bound {
   std::int64_t least = 0;            // request and limit
   std::optional<std::int64_t> most;  // limit and request
@@ -29,6 +31,10 @@ class ContainerBounds {
 
   // `limit_ranges`: all of one namespace.
   explicit ContainerBounds(std::span<const kube::ObjectPointer> limit_ranges);
+
+  // The same for a container beside others of its pod, which have `others` together. Whoever keeps them keeps those of
+  // the pod, too, if the others do not break a ratio.
+  ContainerBounds beside(const ContainerResources& others) const;
 
   const Bound& millicores() const { return millicores_; }
   const Bound& memory_bytes() const { return memory_bytes_; }
@@ -46,9 +52,18 @@ class ContainerBounds {
   // `path`: of the field, as "spec.feeder.resources".
   std::string objection(const ContainerResources& resources, std::string_view path) const;
 
+  // The containers of a pod together, filled in.
+  ContainerResources together(const nlohmann::json& pod_spec) const;
+
+  // What the containers of a pod have together that is not allowed, in the same way. `pod`: in words, as "a worker's
+  // pod". Empty, too, for a pod with a request or a limit of its own (KEP-2837): servers count it differently.
+  std::string objection_to_pod(const nlohmann::json& pod_spec, std::string_view pod) const;
+
  private:
   Bound millicores_;
   Bound memory_bytes_;
+  Bound pod_millicores_;
+  Bound pod_memory_bytes_;
   std::vector<kube::ObjectPointer> limit_ranges_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "operator/api/worker_size.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::api {
@@ -112,6 +113,82 @@ TEST_CASE("what a user's value breaks is said with the field, the value and the 
       Row{R"([{"type": "Container", "defaultRequest": {"cpu": "2"}, "min": {"cpu": "1"}}])", {}, ""});
   CAPTURE(row.limits);
   CHECK(bounds({row.limits}).objection(row.written, "r") == row.want);
+}
+
+TEST_CASE("a container beside others is fitted so that all of the pod together keep the bounds of pods") {
+  struct Row {
+    const char* situation;
+    const char* limits;
+    ContainerResources others;
+    ContainerResources want;
+  };
+  const Row row =
+      GENERATE(Row{"there is room", R"([{"type": "Pod", "max": {"cpu": "2"}}])", {1000, 0, 1000, 0}, kBundle},
+               Row{"a little room",
+                   R"([{"type": "Pod", "max": {"cpu": "2", "memory": "1Gi"}}])",
+                   {1000, 512 * kMebibyte, 1900, 960 * kMebibyte},
+                   {10, 32 * kMebibyte, 100, 64 * kMebibyte}},
+               Row{"a least that the others do not reach",
+                   R"([{"type": "Pod", "min": {"cpu": "1200m"}}])",
+                   {1000, 0, 1000, 0},
+                   {200, 32 * kMebibyte, 250, 128 * kMebibyte}},
+               Row{"a ratio",
+                   R"([{"type": "Pod", "maxLimitRequestRatio": {"cpu": "2"}}])",
+                   {1000, 0, 2000, 0},
+                   {125, 32 * kMebibyte, 250, 128 * kMebibyte}},
+               Row{"bounds of containers, too",
+                   R"([{"type": "Pod", "max": {"cpu": "2"}}, {"type": "Container", "max": {"cpu": "80m"}}])",
+                   {1000, 0, 1900, 0},
+                   {10, 32 * kMebibyte, 80, 128 * kMebibyte}});
+  CAPTURE(row.situation);
+  const ContainerBounds allowed = bounds({row.limits});
+  const ContainerResources fitted = allowed.beside(row.others).fitted(kBundle);
+  CHECK(fitted == row.want);
+  const json pod = {{"containers", {{{"resources", render(row.others)}}, {{"resources", render(fitted)}}}}};
+  CHECK(allowed.objection_to_pod(pod, "x").empty());
+}
+
+TEST_CASE("what a pod's containers have together is what LimitRanger counts, with the namespace's defaults") {
+  const json pod = json::parse(R"({
+    "initContainers": [
+      {"name": "sidecar", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "200m"}}},
+      {"name": "first", "resources": {"requests": {"cpu": "4"}, "limits": {"memory": "1Gi"}}}],
+    "containers": [{"name": "a", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "2Gi"}}},
+                   {"name": "b"}]})");
+  CHECK(ContainerBounds().together(pod) == ContainerResources{4100, 2048 * kMebibyte, 2200, 2048 * kMebibyte});
+  const ContainerBounds defaults =
+      bounds({R"([{"type": "Container", "default": {"memory": "3Gi"}, "defaultRequest": {"cpu": "5"}}])"});
+  CHECK(defaults.together(pod).request_millicores == 6100);
+  CHECK(defaults.together(pod).limit_memory_bytes == 8 * 1024 * kMebibyte);
+  CHECK(ContainerBounds().together(json()) == ContainerResources());
+}
+
+TEST_CASE("what a pod breaks is said of its sum, with the way out") {
+  struct Row {
+    const char* limits;
+    const char* pod;
+    const char* want;
+  };
+  const char* const two = R"({"containers": [{"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}}},
+                                             {"resources": {"requests": {"cpu": "1"}}}]})";
+  const Row row = GENERATE_COPY(
+      Row{R"([{"type": "Pod", "max": {"cpu": "2"}}])", two,
+          "the sum of limits.cpu in p is 3000m, and the namespace's LimitRange allows no more than 2000m: lower it"},
+      Row{R"([{"type": "Pod", "min": {"cpu": "2500m"}}])", two,
+          "the sum of requests.cpu in p is 2000m, and the namespace's LimitRange allows no less than 2500m: raise it"},
+      Row{R"([{"type": "Pod", "maxLimitRequestRatio": {"cpu": "1"}}])", two,
+          "the sum of limits.cpu in p is 3000m, and the namespace's LimitRange allows no more than 1 times the "
+          "request: "
+          "lower it, or raise the sum of requests.cpu in p"},
+      Row{R"([{"type": "Pod", "max": {"memory": "2Gi"}}])", two,
+          "the sum of limits.memory in p is missing, and the namespace's LimitRange allows no more than 2048Mi: set "
+          "it"},
+      Row{R"([{"type": "Container", "max": {"cpu": "1"}}])", two, ""},
+      Row{R"([{"type": "Pod", "max": {"cpu": "3"}}])", two, ""},
+      Row{R"([{"type": "Pod", "max": {"cpu": "2"}}])",
+          R"({"resources": {"limits": {"cpu": "2"}}, "containers": [{"resources": {"limits": {"cpu": "3"}}}]})", ""});
+  CAPTURE(row.limits);
+  CHECK(bounds({row.limits}).objection_to_pod(json::parse(row.pod), "p") == row.want);
 }
 
 TEST_CASE("the LimitRanges of one namespace") {

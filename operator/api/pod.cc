@@ -9,6 +9,7 @@
 #include "operator/api/fields.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
+#include "operator/api/reserved.h"
 
 namespace sluice::api {
 
@@ -59,26 +60,6 @@ std::string Pod::gate() const {
   const json& gates = list_field(object(), "/spec/schedulingGates");
   return gates.empty() ? "" : text_field(gates.front(), "/name");
 }
-
-namespace {
-
-// What the scheduler reserves of one resource, by what `request_of` says of a container.
-template <class RequestOf>
-std::int64_t reserved(const PodSpec& spec, const RequestOf& request_of) {
-  std::int64_t sidecars = 0;
-  std::int64_t initialisation = 0;
-  for (const json& each : spec.init_containers()) {
-    const Container container(each);
-    const std::int64_t request = request_of(container);
-    if (container.is_sidecar()) sidecars += request;
-    initialisation = std::max(initialisation, sidecars + (container.is_sidecar() ? 0 : request));
-  }
-  std::int64_t running = sidecars;
-  for (const json& container : spec.containers()) running += request_of(Container(container));
-  return std::max(running, initialisation);
-}
-
-}  // namespace
 
 std::int64_t Pod::request_millicores(std::optional<std::int64_t> feeder_millicores) const {
   const std::int64_t overhead = millicores_field(object(), "/spec/overhead/cpu");

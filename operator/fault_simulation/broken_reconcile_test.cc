@@ -107,6 +107,37 @@ act::ClusterSeams silent_about_refusals(act::ClusterSeams seams) {
   return seams;
 }
 
+// Binds its workers itself, and knows nothing of drains.
+act::ClusterSeams binding_to_a_node(act::ClusterSeams seams) {
+  const auto product = seams;
+  seams.perform = [product](const kube::Action& action, std::stop_token stop) {
+    kube::Action bound = action;
+    if (creates(action, kube::kPods)) bound.body["spec"]["nodeName"] = "n1";
+    return product.perform(bound, stop);
+  };
+  return seams;
+}
+
+// Does not hear that a node is drained.
+std::string deaf_to_drains(std::string line) {
+  Json event = Json::parse(line, nullptr, false);
+  if (event.is_discarded() || text_field(event, "/object/kind") != "Node") return line;
+  event["object"].erase("spec");
+  return event.dump() + "\n";
+}
+
+// Leaves the workers of another release as they are.
+act::ClusterSeams leaving_others_templates(act::ClusterSeams seams) {
+  const auto product = seams;
+  seams.perform = [product](const kube::Action& action, std::stop_token stop) -> Result<void> {
+    const bool is_own = action.body.dump().find("sluice:other") == std::string::npos;
+    const bool updates =
+        action.resource == kube::kDataWorkerPools && action.verb == kube::Verb::kApply && action.uid != "";
+    return updates && is_own ? Result<void>() : product.perform(action, stop);
+  };
+  return seams;
+}
+
 // `first`: where the search begins. All plans are tried before the broken reconciler counts as not caught.
 bool is_caught(const std::string& workload_name, Perturbation::Kind kind, std::size_t first,
                const RunOptions& options) {
@@ -159,6 +190,31 @@ TEST_CASE("whoever wrote what cannot be carried out is told, and a job that is t
   const Outcome outcome = simulate(plan, options);
   REQUIRE_FALSE(outcome.violations.empty());
   CHECK_THAT(outcome.violations.back(), Catch::Contains("waits in vain") && Catch::Contains("trainingjobs/trainer"));
+}
+
+TEST_CASE("an operator that counts on drained nodes is caught, whether it binds its workers there or lets them wait") {
+  RunOptions binds;
+  binds.wrap = binding_to_a_node;
+  const Outcome bound = simulate(undisturbed("drained"), binds);
+  REQUIRE_FALSE(bound.violations.empty());
+  CHECK_THAT(bound.violations.front(), Catch::Contains("is put on node n1, which takes it no more"));
+
+  RunOptions deaf;
+  deaf.hears = deaf_to_drains;
+  const Outcome waits = simulate(undisturbed("drained"), deaf);
+  REQUIRE_FALSE(waits.violations.empty());
+  CHECK_THAT(waits.violations.front(), Catch::Contains("waits for a node"));
+}
+
+TEST_CASE("an operator that leaves another release's workers as they are is caught") {
+  FaultPlan plan = undisturbed("finishes");
+  plan.rates.upgrade_per_second = 0.05;
+  CHECK(simulate_and_compare(plan).violations.empty());
+  RunOptions options;
+  options.wrap = leaving_others_templates;
+  const Outcome outcome = simulate_and_compare(plan, options);
+  REQUIRE_FALSE(outcome.violations.empty());
+  CHECK_THAT(outcome.violations.back(), Catch::Contains("sluice:other") || Catch::Contains("another state"));
 }
 
 TEST_CASE("an exception that leaves a step of the operator is a violation, and the run goes on") {

@@ -41,21 +41,7 @@ bool retries(const Json& job) { return api::member(api::member(job, "spec"), "ba
 ClusterModel::ClusterModel(kube::fake::ApiServer& server, const VirtualClock& clock, Random& random,
                            const Workload& workload)
     : server_(server), clock_(clock), random_(random), workload_(workload) {
-  for (const Json& node : workload.nodes) {
-    const std::string name = node.at("name");
-    Json metadata = {{"name", name}, {"labels", {{api::kArchitectureLabel, api::kArchitecture}}}};
-    if (node.contains("labels")) metadata["labels"].update(node["labels"]);
-    Json created = {{"metadata", std::move(metadata)}};
-    if (node.contains("taints")) created["spec"]["taints"] = node["taints"];
-    server_.create(kube::kNodes, std::move(created));
-    server_.modify(
-        kube::kNodes, {"", name},
-        [&](Json& object) {
-          object["status"] = {{"allocatable", {{"cpu", node.at("cpu")}}},
-                              {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
-        },
-        "status");
-  }
+  for (const Json& node : workload.nodes) add_node(node.at("name"));
 }
 
 void ClusterModel::schedule(Task task, const kube::ObjectKey& key, const std::string& uid, double least_seconds,
@@ -107,6 +93,9 @@ std::string ClusterModel::step() {
     case Task::kStart: start(due); return "kubelet starts " + due.key.to_string();
     case Task::kResize: resize(due); return "kubelet resizes " + due.key.to_string();
     case Task::kFinish: finish(due); return "the trainer ends: " + due.key.to_string();
+    case Task::kEvict:  // one that has ended meanwhile stays
+      if (serving(due)) server_.remove(kube::kPods, due.key, {.uid = due.uid});
+      return "evicts " + due.key.to_string();
     case Task::kRemove:
       server_.remove(kube::kPods, due.key, {.uid = due.uid, .grace_period_seconds = 0});
       return "kubelet removes " + due.key.to_string();
@@ -121,7 +110,7 @@ void ClusterModel::bind(const Due& due) {
   if (!pod || Pod(*pod).uid() != due.uid || Pod(*pod).deleting()) return;
   std::map<std::string, std::int64_t> free;
   const api::NodeRules rules = Pod(*pod).node_rules();
-  for (const auto& [key, node] : server_.all(kube::kNodes))
+  for (const auto& [key, node] : server_.all(kube::kNodes))  // a drained one has a taint
     if (rules.admit(api::Node(*node))) free[key.name] = api::Node(*node).allocatable_millicores();
   for (const auto& [key, other] : server_.all(kube::kPods))
     if (const auto node = free.find(Pod(*other).node()); node != free.end() && !Pod(*other).ended())
@@ -148,7 +137,8 @@ void ClusterModel::modify_status(const Due& due, const std::function<void(Json&,
 
 kube::ObjectPointer ClusterModel::serving(const Due& due) const {
   const auto pod = server_.get(kube::kPods, due.key);
-  return pod && Pod(*pod).uid() == due.uid && Pod(*pod).serves() ? pod : nullptr;
+  const bool serves = pod && Pod(*pod).uid() == due.uid && Pod(*pod).serves();
+  return serves && server_.get(kube::kNodes, {"", Pod(*pod).node()}) ? pod : nullptr;
 }
 
 // A worker whose limit is below what it uses never becomes ready: it is stopped, and started again, for ever.

@@ -2,7 +2,7 @@
 // takes a little while, drawn from the seed.
 //
 // Simplified: pods never fail by themselves; a Job's controller creates, deletes and counts its pods and ends the Job;
-// endpoints are the ready pods themselves. Thread safety: none.
+// endpoints are the ready pods themselves; no disruption budget holds up an eviction. Thread safety: none.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "operator/api/pod.h"
 #include "operator/api/trainer_job.h"
 #include "operator/fault_simulation/random.h"
 #include "operator/fault_simulation/virtual_clock.h"
@@ -35,11 +36,16 @@ class ClusterModel {
   bool is_training() const;
   // Kubelets do not resize any pod while they are.
   void set_kubelets_deaf(bool deaf) { kubelets_are_deaf_ = deaf; }
+  // Nodes of the workload, by name. Each answers as the API server does.
+  kube::fake::Reply add_node(const std::string& name);
+  kube::fake::Reply drain(const std::string& name);
+  kube::fake::Reply uncordon(const std::string& name);
+  kube::fake::Reply remove_node(const std::string& name);
   // By how much the kubelets' clocks are ahead of the API server's.
   void set_node_skew(std::chrono::seconds skew) { node_skew_ = skew; }
 
  private:
-  enum class Task { kBind, kStart, kResize, kFinish, kRemove, kSyncJob, kCollect };
+  enum class Task { kBind, kStart, kResize, kFinish, kEvict, kRemove, kSyncJob, kCollect };
   struct Due {
     Task task;
     kube::ObjectKey key;
@@ -50,13 +56,15 @@ class ClusterModel {
   void schedule(Task task, const kube::ObjectKey& key, const std::string& uid, double least_seconds,
                 double most_seconds);
   void on_pod(const kube::fake::StoredChange& change);
+  void for_pods_on(const std::string& node,
+                   const std::function<void(const kube::ObjectKey&, const api::Pod&)>& act) const;
   void bind(const Due& due);
   void start(const Due& due);
   bool runs_out_of_memory(const kube::Json& object) const;
   void finish(const Due& due);
   void resize(const Due& due);
   void report_feeder(kube::Json& pod) const;
-  // The pod of the task, unless it is gone, another one, or over.
+  // The pod of the task, unless it is gone, another one, or over, or its node is gone.
   kube::ObjectPointer serving(const Due& due) const;
   void modify_status(const Due& due, const std::function<void(kube::Json&, const std::string& now)>& modify);
   std::int64_t free_millicores(const std::string& node, const kube::ObjectKey& but);

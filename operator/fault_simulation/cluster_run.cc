@@ -48,11 +48,13 @@ ClusterRun::ClusterRun(const FaultPlan& plan, const Workload& workload, const Ru
   for (const kube::fake::Crd& crd : sluice_crds()) server_.serve(crd);
   server_.set_resizes_pods(workload.resizes_pods);
   faults_end_ = VirtualClock::at_seconds(workload.ends_at_seconds) + kAfterTimeline;
-  machines_.resize(static_cast<std::size_t>(plan.operators));
+  const bool needs_spare = plan.rates.upgrade_per_second > 0;
+  machines_.resize(static_cast<std::size_t>(plan.operators) + (needs_spare ? 1 : 0));
   for (std::size_t index = 0; index < machines_.size(); ++index) {
     machines_[index].name = "operator-" + std::to_string(index);
     machines_[index].skew = seconds(index % 2 == 0 ? plan.operator_skew_seconds : -plan.operator_skew_seconds);
   }
+  if (needs_spare) machines_.back().starts_at = Clock::TimePoint::max();
   cluster_.set_node_skew(seconds(plan.node_skew_seconds));
   seen_revision_ = server_.revision();
 }
@@ -64,6 +66,7 @@ Outcome ClusterRun::run() {
     oracle_.violated("the user waits in vain for " + workload_.timeline[next_user_action_].action.dump());
   oracle_.check_orphans(server_);
   oracle_.check_certificates(server_);
+  oracle_.check_waiting(server_);
   if (OperatorProcess* process = leader()) oracle_.check_feeders(server_, *process->parts().board.last_round());
   outcome_.violations = oracle_.violations();
   outcome_.final_state = final_state(server_);
@@ -75,18 +78,19 @@ bool ClusterRun::is_out_of_patience() const {
   return clock_.now() >= std::max(faults_end_, last_user_action_) + kPatience;
 }
 
-bool ClusterRun::is_over() const {
+bool ClusterRun::is_over() {
   const auto since = [&](Clock::TimePoint moment) { return clock_.now() - moment; };
   if (oracle_.has_seen_storm() || is_out_of_patience()) return true;
   if (clock_.now() < faults_end_ + kQuiet || next_user_action_ < workload_.timeline.size()) return false;
   if (perturbed_ && !released_) return false;
+  if (rollout_due_ != Clock::TimePoint::max()) return false;
   return (since(last_change_) >= kQuiet && is_at_rest()) ||
          (since(last_change_) >= kLongestPause + kQuiet && !cluster_.is_training());
 }
 
-// Nothing that will come is waited for: the end of a training, a pause before the next try.
-bool ClusterRun::is_at_rest() const {
-  if (cluster_.is_training()) return false;
+// Nothing that will come is waited for: the end of a training, a leader, a pause before the next try.
+bool ClusterRun::is_at_rest() {
+  if (cluster_.is_training() || leader() == nullptr) return false;
   return std::all_of(machines_.begin(), machines_.end(), [](const Machine& machine) {
     if (!machine.process || !machine.process->leads()) return true;
     const auto& parts = machine.process->parts();
@@ -132,6 +136,7 @@ void ClusterRun::take_turn() {
     note_changes("the cluster", false);
   } else {
     const auto [machine, step] = turns[choice];
+    const bool led = machine->process->leads();
     const auto what = guarded(ErrorCode::kInternal, machine->name, [machine = machine, step = step] {
       return Result<std::string>(machine->process->step(step));
     });
@@ -139,6 +144,7 @@ void ClusterRun::take_turn() {
       oracle_.violated("the operator ends by an exception: " + what.error().message());
       machine->process->kill();
     }
+    if (machine->process->leads() && !led) last_change_ = clock_.now();  // it may have much to put right
     say(what.ok() ? machine->name + ": " + *what : what.error().message());
     note_changes(machine->name, true);
   }
@@ -180,8 +186,8 @@ void ClusterRun::restart(Machine& machine) {
   machine.process = std::make_unique<OperatorProcess>(
       Surroundings{server_, clock_, random_, prometheus_,
                    [this](const http::Request& request) { return request_fault(request); },
-                   [this] { return dies_after_write(); }, options_.wrap, options_.on_request},
-      machine.view, machine.name);
+                   [this] { return dies_after_write(); }, options_.wrap, options_.on_request, options_.hears},
+      machine.view, machine.name, machine.version);
   machine.process->set_skew(machine.skew);
 }
 

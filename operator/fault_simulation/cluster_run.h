@@ -37,11 +37,19 @@ class ClusterRun {
     Clock::TimePoint paused_until;
     Clock::TimePoint view_thaws_at = Clock::TimePoint::max();
     std::chrono::seconds skew{0};  // of its wall clock, when it does not jump
+    OperatorVersion version = OperatorVersion::kThis;
+
+    bool is_spare() const { return !process && starts_at == Clock::TimePoint::max(); }  // waits for an upgrade
   };
 
-  bool is_over() const;
+  struct Drain {
+    Clock::TimePoint next_step_at;
+    bool is_reclaimed = false;  // the machine goes, and another one of its name comes
+  };
+
+  bool is_over();
   bool is_out_of_patience() const;
-  bool is_at_rest() const;
+  bool is_at_rest();
   void check_pauses();
   void take_turn();
   void pass_time();
@@ -57,6 +65,7 @@ class ClusterRun {
   kube::fake::Reply overwrite(const nlohmann::json& action);
   kube::fake::Reply put_back(const kube::ObjectKey& key);
   kube::fake::Reply correct(const nlohmann::json& action);
+  kube::fake::Reply change_node(const nlohmann::json& action);
 
   // Faults.
   void tick();
@@ -65,6 +74,13 @@ class ClusterRun {
   void delete_service();
   void write_replicas();
   void age_certificates();
+  void drain_node();
+  void continue_drains();
+  void end_drain(const std::string& name);
+  Clock::TimePoint next_step_of_drain();
+  void change_version();
+  void roll_out(OperatorVersion version);
+  void continue_rollout();
   void perturb();
   void heal();
   http::Fault request_fault(const http::Request& request);
@@ -99,6 +115,9 @@ class ClusterRun {
   Clock::TimePoint perturbed_at_;
   Clock::TimePoint metrics_heal_at_ = Clock::TimePoint::max();
   Clock::TimePoint kubelets_hear_at_ = Clock::TimePoint::max();
+  std::map<std::string, Drain> drains_;  // by the adversary, by node
+  OperatorVersion wanted_version_ = OperatorVersion::kThis;
+  Clock::TimePoint rollout_due_ = Clock::TimePoint::max();  // its next step; max: none is under way
 };
 
 }  // namespace sluice::simulation

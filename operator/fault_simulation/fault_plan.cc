@@ -37,7 +37,9 @@ constexpr Rate kRates[] = {{"loseRequest", &FaultRates::lose_request, 0.05},
                            {"writeReplicasPerSecond", &FaultRates::write_replicas_per_second, 0.02},
                            {"refuseResize", &FaultRates::refuse_resize, 0.9},
                            {"loseResizesPerSecond", &FaultRates::lose_resizes_per_second, 0.03},
-                           {"ageCertificatesPerSecond", &FaultRates::age_certificates_per_second, 0.03}};
+                           {"ageCertificatesPerSecond", &FaultRates::age_certificates_per_second, 0.03},
+                           {"drainNodePerSecond", &FaultRates::drain_node_per_second, 0.02},
+                           {"upgradePerSecond", &FaultRates::upgrade_per_second, 0.02}};
 
 constexpr int kMostSkewSeconds = 600;
 

@@ -47,6 +47,8 @@ struct FaultRates {
   double refuse_resize = 0;                // of a feeder, by the API server
   double lose_resizes_per_second = 0;      // kubelets resize nothing for a while
   double age_certificates_per_second = 0;  // a job's certificates are two or three months old
+  double drain_node_per_second = 0;        // for a while, or until the machine is taken back and another one comes
+  double upgrade_per_second = 0;           // of the operator to another release, and back from it
 };
 
 // Thread safety: a value.

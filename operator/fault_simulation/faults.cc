@@ -35,7 +35,10 @@ void ClusterRun::tick() {
     kubelets_hear_at_ = Clock::TimePoint::max();
   }
   if (static_cast<int>(clock_.seconds()) % kBookmarkEvery == 0) server_.send_bookmarks();
+  continue_drains();
+  continue_rollout();
   if (faults_last_) strike();
+  note_changes("the adversary", false);
   check_pauses();
 }
 
@@ -86,7 +89,8 @@ void ClusterRun::strike() {
   if (happens(rates.delete_service_per_second)) delete_service();
   if (happens(rates.write_replicas_per_second)) write_replicas();
   if (happens(rates.age_certificates_per_second)) age_certificates();
-  note_changes("the adversary", false);
+  if (happens(rates.drain_node_per_second)) drain_node();
+  if (happens(rates.upgrade_per_second)) change_version();
 }
 
 void ClusterRun::strike_pods() {
@@ -152,6 +156,8 @@ void ClusterRun::heal() {
   say("the faults end");
   prometheus_->set_fault(MetricsFault::kNone);
   cluster_.set_kubelets_deaf(false);
+  for (const auto& [name, drain] : std::map(drains_)) end_drain(name);
+  if (wanted_version_ != OperatorVersion::kThis) roll_out(OperatorVersion::kThis);
   for (Machine& machine : machines_) {
     machine.view.frozen_at.reset();
     machine.paused_until = clock_.now();

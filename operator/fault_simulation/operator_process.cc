@@ -59,18 +59,19 @@ class OperatorProcess::Connection final : public http::Transport {
   kube::fake::FakeTransport transport_;
 };
 
-OperatorProcess::OperatorProcess(const Surroundings& surroundings, const kube::fake::CacheView& view, std::string name)
+OperatorProcess::OperatorProcess(const Surroundings& surroundings, const kube::fake::CacheView& view, std::string name,
+                                 OperatorVersion version)
     : surroundings_(surroundings),
       view_(view),
       name_(std::move(name)),
       clock_(surroundings.clock),
-      config_(simulated_config()) {
+      config_(config_of(version)) {
   const kube::UniformRandom random = [this] { return surroundings_.random.unit(); };
   auto connection = std::make_shared<Connection>(*this, view_);
   client_ = std::make_unique<kube::Client>(http::with_faults(connection, clock_, surroundings_.request_fault), clock_);
   plane_ = std::make_unique<control::ControlPlane>(config_, *client_,
                                                    std::make_shared<const prom::Client>(surroundings_.prometheus),
-                                                   clock_, random, name_, surroundings_.wrap);
+                                                   clock_, random, name_, seams_of(version, surroundings_.wrap));
   parts_.emplace(plane_->parts());
   for (kube::Informer* informer : parts_->informers) watches_.push_back({informer, nullptr, nullptr, {}, {}});
   const control::LeaderElection& election = config_.leader_election;
@@ -172,7 +173,7 @@ void OperatorProcess::open_watch(Watch& watch, const kube::WatchOptions& options
 std::string OperatorProcess::deliver(Watch& watch) {
   using State = kube::fake::WatchSession::State;
   if (const auto line = watch.session->next_line()) {
-    const Result<void> taken = watch.decoder->on_bytes(*line);
+    const Result<void> taken = watch.decoder->on_bytes(surroundings_.hears ? surroundings_.hears(*line) : *line);
     if (!taken.ok()) end_watch(watch, taken.error());
     return taken.ok() ? "sees " + line->substr(0, line->find(',')) : taken.error().to_string();
   }
@@ -197,6 +198,11 @@ Clock::TimePoint OperatorProcess::next_due() const {
   }
   for (const Watch& watch : watches_) due = std::min(due, watch.session ? watch.ends_at : watch.paused_until);
   return due;
+}
+
+void OperatorProcess::stop() {
+  if (!dead_) elector_->release();
+  dead_ = true;
 }
 
 void OperatorProcess::break_watch(std::size_t which) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operator/control_plane.h"
+#include "operator/fault_simulation/operator_versions.h"
 #include "operator/fault_simulation/prometheus_model.h"
 #include "operator/fault_simulation/random.h"
 #include "operator/fault_simulation/simulation.h"
@@ -32,13 +33,15 @@ struct Surroundings {
   std::function<bool()> dies_after_write;
   control::WrapSeams wrap;
   RequestListener on_request;  // may be empty
+  WatchHearing hears;          // may be empty
 };
 
 // Thread safety: none. A process that is dead does nothing any more, and is to be destroyed.
 class OperatorProcess {
  public:
   // REQUIRES: the view (of the API server's replica that the process talks to) outlives the process.
-  OperatorProcess(const Surroundings& surroundings, const kube::fake::CacheView& view, std::string name);
+  OperatorProcess(const Surroundings& surroundings, const kube::fake::CacheView& view, std::string name,
+                  OperatorVersion version);
   ~OperatorProcess();
 
   const std::string& name() const { return name_; }
@@ -53,6 +56,8 @@ class OperatorProcess {
   Clock::TimePoint next_due() const;
 
   void kill() { dead_ = true; }
+  // Ends as a process that is told to: a lease that it has is free at once.
+  void stop();
   void set_skew(std::chrono::seconds skew) { clock_.set_skew(skew); }
   // The connection of one of the watches breaks; `which` counts modulo their number.
   void break_watch(std::size_t which);

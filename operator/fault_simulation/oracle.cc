@@ -6,7 +6,9 @@
 #include "operator/api/feeder_view.h"
 #include "operator/api/fingerprint.h"
 #include "operator/api/labels.h"
+#include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/node.h"
 #include "operator/api/pod.h"
 #include "operator/api/tls_secret.h"
 #include "operator/api/trainer_job.h"
@@ -53,6 +55,13 @@ Json without_history(const Json& object) {
   return kept;
 }
 
+// A Job keeps the image of the release of the operator that made it.
+void forget_bundle_image(Json& pod) {
+  if (pod.contains("initContainers"))
+    for (Json& container : pod["initContainers"])
+      if (container.value("name", "") == api::kBundleContainer) container.erase("image");
+}
+
 // The operator's own pools have an owner.
 bool is_a_persons(const kube::Resource& kind, const std::string& owner) {
   return kind == kube::kDataWorkerPools && owner.empty();
@@ -89,6 +98,7 @@ void Oracle::on_change(const kube::fake::StoredChange& change, bool by_operator)
   const std::string& kind = change.kind->name;
   if (by_operator) count_write(change.kind->plural + " " + change.key.to_string());
   if (kind == "DataWorkerPool") on_pool(change);
+  if (kind == "Node") on_node(change);
   if (kind == "Pod") on_pod(change, by_operator);
   if (kind == "TrainingJob") on_training_job(change);
   if (kind == "Secret") on_secret(change, by_operator);
@@ -115,8 +125,22 @@ void Oracle::on_pool(const kube::fake::StoredChange& change) {
   most = std::max(most, pool.replicas());
 }
 
+void Oracle::on_node(const kube::fake::StoredChange& change) {
+  changed_nodes_[change.key.name] = change.deleted ? nullptr : change.after;
+}
+
+void Oracle::check_node_of(const kube::fake::StoredChange& change) {
+  const Pod pod(*change.after);
+  const bool was_put = change.before && !Pod(*change.before).node().empty();
+  const auto node = changed_nodes_.find(pod.node());
+  if (change.deleted || was_put || node == changed_nodes_.end()) return;
+  if (!node->second || !pod.node_rules().admit(api::Node(*node->second)))
+    violated("pod " + change.key.to_string() + " is put on node " + node->first + ", which takes it no more");
+}
+
 void Oracle::on_pod(const kube::fake::StoredChange& change, bool by_operator) {
   const Pod pod(*change.after);
+  check_node_of(change);
   if (!pod.is_worker()) return;
   const std::string pool = pod.controller_uid();
   std::set<std::string>& live = live_workers_[pool];
@@ -169,6 +193,12 @@ void Oracle::check_certificates(kube::fake::ApiServer& server) {
     if (shown.ok() && shown->until - now < act::kCertificateLife / 4 && secret.text(api::kNextCertificateEntry).empty())
       violated("the certificate of " + key.to_string() + " is not renewed");
   }
+}
+
+void Oracle::check_waiting(kube::fake::ApiServer& server) {
+  for (const auto& [key, object] : server.all(kube::kPods))
+    if (const Pod pod(*object); pod.is_worker() && pod.serves() && pod.node().empty())
+      violated("worker " + key.to_string() + " waits for a node that has room for it");
 }
 
 void Oracle::check_orphans(kube::fake::ApiServer& server) {
@@ -237,6 +267,7 @@ Json final_state(kube::fake::ApiServer& server) {
         kept["spec"].erase("selector");
         kept["spec"]["template"]["metadata"].erase("labels");
         kept["ready"] = api::TrainerJob(*object).ready();
+        forget_bundle_image(kept["spec"]["template"]["spec"]);
       }
       state[std::string(kind.kind) + " " + key.to_string()] = std::move(kept);
     }
@@ -245,6 +276,11 @@ Json final_state(kube::fake::ApiServer& server) {
     Json kept = without_history(*object);
     // The CPU of workers that Sluice sizes is what their nodes had free when the first of them was made.
     for (Json& resources : kept["spec"]["workerResources"]) resources.erase("cpu");
+    // The pool of a job that is over stays as the release that led then wrote it.
+    if (is_of_finished_job(server, *object)) {
+      kept["spec"].erase("template");
+      kept["metadata"]["annotations"].erase(std::string(api::kAppliedTemplateAnnotation));
+    }
     kept["status"] = {{"replicas", member(pool.status(), "replicas")},
                       {"ready", pool.ready_replicas()},
                       {"current", observed_generation(pool) == pool.generation()},

@@ -9,9 +9,11 @@
 //              11. the operator writes an object at most 300 times a minute, whoever else writes it
 //              12. no exception ends the operator
 //              13. whoever wrote a spec that cannot be carried out is told the field that is wrong (is_told)
+//              14. no pod is put on a node that is gone or drained
 //   at the end  5. nothing is left whose owner is gone
 //               6. the objects are those that a run without faults ends with (final_state)
 //               7. nothing is written any more, and never much more than needed
+//              15. no worker waits for a node: the operator asked for no more than there is room for
 //               8. no resize of a feeder waits, and the feeders have the CPU of the last plan
 //              10. certificates are renewed
 // Thread safety: none.
@@ -43,6 +45,9 @@ class Oracle {
   // Rule 8.
   void check_feeders(kube::fake::ApiServer& server, const decide::Round& last);
 
+  // Rule 15.
+  void check_waiting(kube::fake::ApiServer& server);
+
   // Rule 10.
   void check_certificates(kube::fake::ApiServer& server);
 
@@ -60,6 +65,8 @@ class Oracle {
 
   void count_write(const std::string& object);
   void check_generation(const kube::fake::StoredChange& change);
+  void on_node(const kube::fake::StoredChange& change);
+  void check_node_of(const kube::fake::StoredChange& change);
   void on_pool(const kube::fake::StoredChange& change);
   void on_pod(const kube::fake::StoredChange& change, bool by_operator);
   void on_training_job(const kube::fake::StoredChange& change);
@@ -70,6 +77,7 @@ class Oracle {
   bool has_seen_storm_ = false;
   std::map<kube::ObjectKey, Clock::TimePoint> aged_at_;  // Secrets, by others than the operator
   std::vector<std::string> violations_;
+  std::map<std::string, kube::ObjectPointer> changed_nodes_;   // null: gone
   std::map<std::string, std::int64_t> most_planned_;           // by the pool's uid
   std::map<std::string, std::set<std::string>> live_workers_;  // the same; names
 };

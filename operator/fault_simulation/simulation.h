@@ -19,9 +19,13 @@ namespace sluice::simulation {
 // Hears each request of the operator that the API server has answered, with the status.
 using RequestListener = std::function<void(const http::Request& request, int status)>;
 
+// What an operator hears of a line that a watch brings.
+using WatchHearing = std::function<std::string(std::string line)>;
+
 struct RunOptions {
   bool trace = false;
   control::WrapSeams wrap;     // makes the operator a broken one, to see that it is caught
+  WatchHearing hears;          // the same: it hears amiss; may be empty
   RequestListener on_request;  // may be empty
 };
 

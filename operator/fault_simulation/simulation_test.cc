@@ -2,6 +2,8 @@
 // the plan in a file under scenarios/ makes it a test for good.
 #include "operator/fault_simulation/simulation.h"
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -95,6 +97,63 @@ TEST_CASE("a job whose data one node holds trains without workers, until its use
   };
   CHECK(blocked("apart") == api::kDataOnlyInTrainer);
   CHECK(blocked("freed") == "NotBlocked");
+}
+
+TEST_CASE("what ran on drained nodes runs elsewhere as far as there is room, and nothing waits for theirs") {
+  ClusterRun run(undisturbed("drained"), *workload("drained").value(), {});
+  REQUIRE(run.run().violations.empty());
+  std::map<std::string, int> workers;  // by node
+  for (const auto& [key, object] : run.server().all(kube::kPods))
+    if (const api::Pod pod(*object); pod.is_worker() && pod.serves()) ++workers[pod.node()];
+  CHECK(workers["n1"] == 0);
+  CHECK(workers["n0"] + workers["n2"] == 5);  // four on one node, and one beside the trainer
+  CHECK(workers.size() == 3);
+}
+
+TEST_CASE("nodes are drained for a while, or taken back and replaced, and every workload ends as if none had been") {
+  const auto& names = workload_names();
+  expect_no_failure(run_campaign(names.size() * 2, [&](std::uint64_t index) {
+    FaultPlan plan = undisturbed(names[index % names.size()]);
+    plan.seed = 1 + index;
+    plan.rates.drain_node_per_second = 0.05;
+    return plan;
+  }));
+}
+
+TEST_CASE("the operator is upgraded and rolled back while jobs run, and what the other release wrote is put right") {
+  const auto& names = workload_names();
+  std::atomic<int> writes_of_other = 0;
+  RunOptions options;
+  options.on_request = [&](const http::Request& request, int) {
+    if (request.body.find("sluice:other") != std::string::npos) ++writes_of_other;
+  };
+  expect_no_failure(run_campaign(
+      names.size() * 2,
+      [&](std::uint64_t index) {
+        FaultPlan plan = undisturbed(names[index % names.size()]);
+        plan.seed = 1 + index;
+        plan.operators = 1 + static_cast<int>(index / names.size());
+        plan.rates.upgrade_per_second = 0.05;
+        return plan;
+      },
+      nullptr, options));
+  CHECK(writes_of_other > 100);
+}
+
+TEST_CASE("a process that is told to end gives its lease up, and the other one leads at once") {
+  FaultPlan plan = undisturbed("starved");
+  plan.rates.upgrade_per_second = 0.1;
+  RunOptions options;
+  options.trace = true;
+  const Outcome outcome = simulate(plan, options);
+  const auto has = [&](const char* text) {
+    return std::any_of(outcome.trace.begin(), outcome.trace.end(),
+                       [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  };
+  CHECK(outcome.violations.empty());
+  for (const char* text : {"is upgraded", "is rolled back", "operator-0: is told to end", "operator-1: election: leads",
+                           "operator-1: is told to end"})
+    CHECK(has(text));
 }
 
 TEST_CASE("the same plan gives the same run") {

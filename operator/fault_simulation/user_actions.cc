@@ -87,6 +87,8 @@ Reply ClusterRun::write(const Json& action) {
   if (action.contains("overwrite")) return overwrite(action);
   if (action.contains("putBack")) return put_back(key_in(action, "putBack"));
   if (action.contains("correct")) return correct(action);
+  if (action.contains("drain") || action.contains("removeNode") || action.contains("addNode"))
+    return change_node(action);
   return server_.remove(kube::kTrainingJobs, key_in(action, "delete"));
 }
 

@@ -78,8 +78,8 @@ Result<const Workload*> workload(const std::string& name) {
 }
 
 const std::vector<std::string>& workload_names() {
-  static const std::vector<std::string> kNames = {"starved", "finishes", "recommend", "again", "suspend",  "odd",
-                                                  "host",    "fenced",   "sized",     "gang",  "templates"};
+  static const std::vector<std::string> kNames = {"starved", "finishes", "recommend", "again", "suspend",   "odd",
+                                                  "host",    "fenced",   "sized",     "gang",  "templates", "drained"};
   return kNames;
 }
 

@@ -12,7 +12,8 @@
 //   timeline: [{at: seconds, create: {...}} | {at, patch: PLURAL/NAME, with: {...}} | {at, delete: PLURAL/NAME} |
 //              {at, scale: POOL, replicas} | {at, createPool: {...}} | {at, createClaim: {...}} |
 //              {at, overwrite: POOL, template: {...}} | {at, putBack: POOL} |
-//              {at, correct: PLURAL/NAME, remake: true}]
+//              {at, correct: PLURAL/NAME, remake: true} | {at, drain: NODE} | {at, removeNode: NODE} |
+//              {at, addNode: NODE}]
 //              a created TrainingJob is merged into a complete one; onceThereIsJob: NAME puts an action off until then,
 //              onceTold: NAME until the job or its pool is as it was asked for or says why not, onceServed: NAME until
 //              its pool has a worker; ifThere: true leaves out what its object is not there for

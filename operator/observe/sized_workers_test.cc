@@ -198,11 +198,15 @@ TEST_CASE("the widest room is what the others, workers and feeders leave of one 
 }
 
 TEST_CASE("the size that Sluice chooses is one that the LimitRange of the namespace allows") {
+  const char* const type = GENERATE("Container", "Pod");  // a worker's container is the largest of its pod
+  CAPTURE(type);
   ClusterObjects objects = sized_cluster(0);
-  put(objects.limit_ranges,
-      {{"metadata", {{"name", "team"}, {"namespace", "default"}}},
-       {"spec", {{"limits", json::parse(R"([{"type": "Container", "min": {"cpu": "1500m", "memory": "2Gi"},
-                                            "maxLimitRequestRatio": {"memory": "1500m"}}])")}}}});
+  const auto set_bounds = [&](json bounds) {
+    bounds["type"] = type;
+    put(objects.limit_ranges, {{"metadata", {{"name", "team"}, {"namespace", "default"}}},
+                               {"spec", {{"limits", json::array({std::move(bounds)})}}}});
+  };
+  set_bounds(json::parse(R"({"min": {"cpu": "1500m", "memory": "2Gi"}, "maxLimitRequestRatio": {"memory": "1500m"}})"));
   const SizedWorkers first = see(objects).sized.at(kVision);
   CHECK(first.size == WorkerSize{1500, 2 * kGibibyte});
   CHECK(first.refused);  // what the template says, with which no worker would be made
@@ -214,9 +218,7 @@ TEST_CASE("the size that Sluice chooses is one that the LimitRange of the namesp
   put(objects.pools, sized);
   CHECK_FALSE(see(objects).sized.at(kVision).refused);
 
-  put(objects.limit_ranges,
-      {{"metadata", {{"name", "team"}, {"namespace", "default"}}},
-       {"spec", {{"limits", json::parse(R"([{"type": "Container", "max": {"cpu": "1", "memory": "1Gi"}}])")}}}});
+  set_bounds(json::parse(R"({"max": {"cpu": "1", "memory": "1Gi"}})"));
   const SizedWorkers smaller = see(objects).sized.at(kVision);
   CHECK(smaller.refused);
   CHECK(smaller.size == WorkerSize{1000, kGibibyte});

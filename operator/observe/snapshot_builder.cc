@@ -185,7 +185,9 @@ void SnapshotBuilder::bound_workers(const std::vector<SeenWorkers>& workers, con
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
     Job& job = snapshot.jobs[i];
     const SeenWorkers& seen = workers[i];
-    const api::ContainerBounds allowed(api::limit_ranges_in(objects.limit_ranges, job.id.job_namespace));
+    // The worker's container is the largest of its pod, unless the user's template adds others.
+    const api::ContainerBounds allowed =
+        api::ContainerBounds(api::limit_ranges_in(objects.limit_ranges, job.id.job_namespace)).beside({});
     const api::ContainerResources worker = seen.view->auto_resources
                                                ? size_workers(seen, allowed, snapshot, observations, circumstances, job)
                                                : allowed.filled_in(seen.view->worker);

@@ -16,10 +16,18 @@ bool is_loopback(const std::string& address) {
 }  // namespace
 
 Result<std::string> listen_address(const Flags& flags) {
-  if (!flags.given("insecure") || flags.given("insecure-anywhere")) return flags.text("listen");
+  const bool anywhere = flags.given("insecure-anywhere");
+  if (!flags.given("insecure")) {
+    if (anywhere) return invalid_argument("--insecure-anywhere: belongs to --insecure; with TLS say --listen");
+    return flags.text("listen");
+  }
+  if (anywhere && flags.given("listen"))
+    return invalid_argument("--insecure-anywhere: is the address; --listen cannot be another one");
+  if (anywhere) return flags.text("insecure-anywhere");
   if (!flags.given("listen")) return std::string(kInsecureListen);
   if (is_loopback(flags.text("listen"))) return flags.text("listen");
-  return invalid_argument("--listen: with --insecure a worker listens on loopback only (or say --insecure-anywhere)");
+  return invalid_argument("--listen: with --insecure a worker listens on loopback only (or say --insecure-anywhere " +
+                          flags.text("listen") + ")");
 }
 
 }  // namespace sluice::worker

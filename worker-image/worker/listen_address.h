@@ -10,8 +10,8 @@ namespace sluice::worker {
 
 inline constexpr const char* kInsecureListen = "127.0.0.1:7471";
 
-// Of --listen, --insecure and --insecure-anywhere. Errors: InvalidArgument for an address that the network can reach
-// in the clear, unless that is wanted.
+// Of --listen, --insecure and --insecure-anywhere, which names an address that the network can reach in the clear.
+// Errors: InvalidArgument for such an address as --listen, and for flags that do not go together.
 Result<std::string> listen_address(const Flags& flags);
 
 }  // namespace sluice::worker

@@ -11,7 +11,7 @@ Result<std::string> listens(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "sluice-worker");
   const auto flags = Flags::parse({{"listen", "IP:PORT", "0.0.0.0:7471", ""},
                                    {"insecure", "", "", ""},
-                                   {"insecure-anywhere", "", "", ""},
+                                   {"insecure-anywhere", "IP:PORT", "", ""},
                                    {"tls-dir", "DIR", "", ""}},
                                   static_cast<int>(arguments.size()), arguments.data());
   REQUIRE(flags.ok());
@@ -39,9 +39,11 @@ TEST_CASE("a worker without TLS listens on loopback only, unless another address
       {{"--insecure", "--listen", "localhost.example.com:80"}, ""},
       {{"--insecure", "--listen", ":80"}, ""},
       {{"--insecure", "--listen", "unix:/tmp/socket"}, ""},
-      {{"--insecure", "--insecure-anywhere"}, "0.0.0.0:7471"},
-      {{"--insecure", "--insecure-anywhere", "--listen", "10.0.0.1:80"}, "10.0.0.1:80"},
-      {{"--insecure-anywhere", "--tls-dir", "/tls"}, "0.0.0.0:7471"},
+      {{"--insecure", "--insecure-anywhere", "0.0.0.0:7471"}, "0.0.0.0:7471"},
+      {{"--insecure", "--insecure-anywhere=10.0.0.1:80"}, "10.0.0.1:80"},
+      {{"--insecure", "--insecure-anywhere", "10.0.0.1:80", "--listen", "10.0.0.1:80"}, ""},
+      {{"--insecure-anywhere", "0.0.0.0:7471", "--tls-dir", "/tls"}, ""},
+      {{"--insecure-anywhere", "0.0.0.0:7471"}, ""},
       {{"--insecure=false", "--listen", "10.0.0.1:80"}, "10.0.0.1:80"},
   };
   for (const Case& test : cases) {

@@ -22,7 +22,8 @@ std::vector<Flag> known_flags() {
       {"arena-bytes", "N", "0", "memory for results on their way; 0: half of the memory limit, at most 1 GiB"},
       {"drain-seconds", "N", "30", "how long a terminating worker may finish what it has"},
       {"unused-seconds", "N", "0", "end after so long without a feeder; 0: never"},
-      {"insecure-anywhere", "", "", "with --insecure: --listen may name any address, not only a loopback one"},
+      {"insecure-anywhere", "IP:PORT", "",
+       "with --insecure, instead of --listen: any address, not only a loopback one"},
   });
 }
 constexpr const char* kUsage = "sluice-worker --listen IP:PORT [flags]\n       sluice-worker install DIR";
