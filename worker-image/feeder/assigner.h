@@ -59,13 +59,15 @@ class Assigner {
   Lanes::iterator home(const Dispatch::Request& request);
   // Where the next virtual worker would have the largest share of a thread.
   Lanes::iterator new_home(const Dispatch::Request& request);
-  // The executor that is expected to finish it first; only of those with a free credit if told so.
+  // The executor that is expected to finish it first; only of those that can start it if told so.
   std::optional<Choice> first_to_finish(const Dispatch::Request& request, bool free_only);
   bool may_run(Lanes::const_iterator lane, const Dispatch::Request& request) const;
   // An older request of the same virtual worker is not answered yet.
   static bool must_wait(Queue& queue, const Dispatch::Request& request);
   // The executor takes new requests of this pipeline and is none that failed it.
   static bool can_run(Lanes::const_iterator lane, PipelineNumber pipeline);
+  // It has a credit for a request of this pipeline.
+  static bool can_start(const Lane& lane, PipelineNumber pipeline);
   bool is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const;
   Expected expected(const Dispatch::Executor& executor, const Dispatch::Request& request);
   // Seconds for a sample on the fastest executor; 0: no executor was ever measured.
