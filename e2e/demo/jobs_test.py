@@ -32,6 +32,18 @@ def test_the_pod_as_a_whole_has_the_share_of_its_containers(name):
     assert limits[2:] == [500] and worker < 500, "a worker starts faster than its share while no other pod wants the CPU"
 
 
+@pytest.mark.parametrize("name", jobs.NAMES)
+def test_the_feeder_asks_for_its_arena_and_the_memory_of_its_own(name):
+    text = "\n".join(lines(name, SHIPPED))
+    pod, trainer, feeder = (mebibytes(size) for size in re.findall(r"requests: {cpu: \d+m, memory: (\w+)}", text)[:3])
+    assert feeder == mebibytes(re.search(r"arena: (\w+)", text)[1]) + 256, "as the operator asks for it where a job does not say"
+    assert pod == trainer + feeder
+
+
+def mebibytes(size):
+    return int(size[:-2]) * {"Mi": 1, "Gi": 1024}[size[-2:]]
+
+
 def test_the_plain_phase_has_no_workers():
     assert [[line for line in lines("vision", phase) if "mode:" in line] for phase in jobs.PHASES] == \
         [['  mode: "Off"'], ['  mode: "Auto"'], ['  mode: "Auto"']]

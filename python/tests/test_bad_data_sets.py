@@ -241,6 +241,14 @@ def test_a_sample_that_ends_its_process_is_told(real_feeder, case):
     assert seen(DataLoader, Ten()) == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 
 
+@pytest.mark.parametrize("case", ["exits", "killed"])
+def test_with_a_timeout_no_batch_is_made_where_it_could_end_the_trainer(real_feeder, monkeypatch, case):
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    got = seen(DataLoader, DEATHS[case][0], timeout=60)
+    assert any(type(entry) is tuple and entry[0] is RuntimeError and "DataLoader worker" in entry[1] for entry in got)
+    assert seen(DataLoader, Ten()) == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+
+
 class Hangs(At5):
     def happen(self) -> None:
         time.sleep(10_000)

@@ -24,8 +24,8 @@ void append_to(std::string& made, const std::vector<std::int64_t>& keys) {
 
 }  // namespace
 
-PythonExecutor::PythonExecutor(PythonOptions options, std::size_t children_max)
-    : options_(std::move(options)), children_max_(children_max), zygotes_(options_) {}
+PythonExecutor::PythonExecutor(PythonOptions options, std::size_t children_max, LoadObserver observer)
+    : options_(std::move(options)), children_max_(children_max), observer_(std::move(observer)), zygotes_(options_) {}
 
 PythonExecutor::~PythonExecutor() = default;
 
@@ -36,10 +36,15 @@ std::size_t PythonExecutor::idle_children() const {
 
 std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_child(const PipelineHandle& pipeline,
                                                                                     const std::stop_token& stop) {
+  std::list<IdleChild> ended;  // declared before the lock: their processes end outside of it
   {
     std::lock_guard lock(mutex_);
     // A batch must not pay for children that died before it came: two of those would look like its own doing.
-    idle_.remove_if([](const auto& idle) { return idle.child->has_ended(); });
+    for (auto idle = idle_.begin(); idle != idle_.end();) {
+      const auto next = std::next(idle);
+      if (idle->child->has_ended()) ended.splice(ended.end(), idle_, idle);
+      idle = next;
+    }
     const auto known =
         std::find_if(idle_.begin(), idle_.end(), [&](const auto& idle) { return idle.child->runs(*pipeline); });
     if (known != idle_.end()) {
@@ -93,13 +98,19 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::start_c
       return known->second.failure;
     }
   }
+  tell(*pipeline, LoadWait::kBegins);
   auto started = zygotes_.start_child(pipeline, stop);
+  tell(*pipeline, LoadWait::kEnds);
   if (const auto* failure = std::get_if<BatchFailure>(&started)) {
     log_warning("executor", "python pipeline not loaded", {{"reason", failure->failure.message}});
     std::lock_guard lock(mutex_);
     load_failures_.insert_or_assign(pipeline->fingerprint, LoadFailure{*failure, Clock::now() + kLoadFailureMemory});
   }
   return started;
+}
+
+void PythonExecutor::tell(const Pipeline& pipeline, LoadWait wait) {
+  if (observer_) observer_(pipeline, wait, zygotes_.has_loaded(pipeline));
 }
 
 void PythonExecutor::give_back(std::unique_ptr<PythonChild> child) {

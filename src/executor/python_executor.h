@@ -6,6 +6,7 @@
 // batch is replaced, and the batch is tried once more. If it dies again, the failure names the signal or the exit code.
 // A virtual worker has a child of its own, which ends with its pass. One that is lost is rebuilt in another child.
 // A pipeline that could not be loaded is not tried again for a while: each attempt costs an interpreter.
+// How long a load takes is up to the user's code, so whoever owns the threads is told when one begins to wait for it.
 #pragma once
 
 #include <list>
@@ -19,11 +20,15 @@ namespace sluice::executor {
 // Room for three loaders that take turns on every thread, and for a few more where there are few threads.
 constexpr std::size_t idle_children_max(std::size_t threads) { return 3 * threads + 5; }
 
+enum class LoadWait { kBegins, kEnds };
+// Called by the thread that waits for a new child. `is_loaded`: a process has loaded the pipeline by now.
+using LoadObserver = std::function<void(const Pipeline& pipeline, LoadWait wait, bool is_loaded)>;
+
 // Thread safety: run() may be called from any thread.
 class PythonExecutor {
  public:
   // Keeps at most `children_max` idle children beside those that run() is using.
-  PythonExecutor(PythonOptions options, std::size_t children_max);
+  PythonExecutor(PythonOptions options, std::size_t children_max, LoadObserver observer = nullptr);
   ~PythonExecutor();
 
   // Blocks for the batch. `stop` kills the child in use; `cancelled` turns true when the batch is no longer wanted.
@@ -59,6 +64,7 @@ class PythonExecutor {
                                                                       const std::stop_token& stop);
   std::variant<std::unique_ptr<PythonChild>, BatchFailure> start_child(const PipelineHandle& pipeline,
                                                                        const std::stop_token& stop);
+  void tell(const Pipeline& pipeline, LoadWait wait);
   void give_back(std::unique_ptr<PythonChild> child);
   void give_back(const BatchRequest& request, std::unique_ptr<PythonChild> child);
   // Takes out the children of passes that are over. REQUIRES: the lock is held.
@@ -66,6 +72,7 @@ class PythonExecutor {
 
   const PythonOptions options_;
   const std::size_t children_max_;
+  const LoadObserver observer_;
   PythonZygotes zygotes_;  // before the children: they must be gone when it ends
   mutable std::mutex mutex_;
   std::list<IdleChild> idle_;  // the last used first

@@ -23,10 +23,8 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 struct Fixture {
   std::shared_ptr<transport::Arena> arena = *transport::Arena::create(4 * kMiB);
-  PythonExecutor executor{{.arena = arena,
-                           .python_path = std::filesystem::absolute("src/executor/testing/python").string(),
-                           .cancel_grace = std::chrono::seconds(0)},
-                          2};
+  const std::string python_path = std::filesystem::absolute("src/executor/testing/python").string();
+  PythonExecutor executor{{.arena = arena, .python_path = python_path, .cancel_grace = std::chrono::seconds(0)}, 2};
   std::uint64_t next_pipeline = 1;
 
   BatchRequest request(const std::string& blob, const std::string& python = "/usr/bin/python3") {
@@ -82,10 +80,9 @@ TEST_CASE("an idle child is used again by its own pipeline only") {
 
 TEST_CASE("loaders that take turns keep their children until they have idled too long") {
   Fixture f;
-  PythonExecutor executor({.arena = f.arena,
-                           .python_path = std::filesystem::absolute("src/executor/testing/python").string(),
-                           .idle_time_max = std::chrono::milliseconds(300)},
-                          idle_children_max(1));
+  PythonExecutor executor(
+      {.arena = f.arena, .python_path = f.python_path, .idle_time_max = std::chrono::milliseconds(300)},
+      idle_children_max(1));
   std::vector<BatchRequest> requests;
   for (int i = 0; i < 3; ++i) {
     requests.push_back(f.request(R"({"behaviour": "echo", "loader": )" + std::to_string(i) + "}"));
@@ -100,10 +97,9 @@ TEST_CASE("loaders that take turns keep their children until they have idled too
 
 TEST_CASE("children of a forgotten pipeline go soon, those of another one stay") {
   Fixture f;
-  PythonExecutor executor({.arena = f.arena,
-                           .python_path = std::filesystem::absolute("src/executor/testing/python").string(),
-                           .orphan_time_max = std::chrono::milliseconds(0)},
-                          idle_children_max(1));
+  PythonExecutor executor(
+      {.arena = f.arena, .python_path = f.python_path, .orphan_time_max = std::chrono::milliseconds(0)},
+      idle_children_max(1));
   const BatchRequest kept = f.request(behaviour("echo"));
   for (const BatchRequest& request : {kept, f.request(R"({"behaviour": "echo", "other": 1})")})
     REQUIRE(std::holds_alternative<Batch>(executor.run(request, {}, [] { return false; })));
@@ -276,6 +272,23 @@ TEST_CASE("a pipeline that cannot be loaded fails with the user's exception, at 
   CHECK(f.failure(request).failure.exception_type == "ImportError");
   CHECK(f.failure(request).failure.message == "no module");
   CHECK(f.executor.warm(request.pipeline, {}).has_value());
+}
+
+TEST_CASE("a wait for a load is told, with what has come of it; that for an idle child is none") {
+  using Told = std::vector<std::pair<LoadWait, bool>>;
+  Fixture f;
+  Told told;
+  PythonExecutor executor({.arena = f.arena, .python_path = f.python_path}, 2,
+                          [&](const Pipeline&, LoadWait wait, bool is_loaded) { told.emplace_back(wait, is_loaded); });
+  const auto told_of = [&](const BatchRequest& request) {
+    (void)executor.run(request, {}, [] { return false; });
+    return std::exchange(told, {});
+  };
+  const BatchRequest echo = f.request(behaviour("echo")), broken = f.request(behaviour("cannot load"));
+  CHECK(told_of(echo) == Told{{LoadWait::kBegins, false}, {LoadWait::kEnds, true}});
+  CHECK(told_of(echo).empty());
+  CHECK(told_of(broken) == Told{{LoadWait::kBegins, false}, {LoadWait::kEnds, false}});
+  CHECK(told_of(broken).empty());  // the failure is remembered
 }
 
 TEST_CASE("an interpreter that does not exist is this machine's fault, not the data's") {

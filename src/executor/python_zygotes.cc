@@ -116,6 +116,12 @@ PythonZygotes::ChildOrFailure PythonZygotes::start_child(const PipelineHandle& p
   return load_alone(pipeline, stop);
 }
 
+bool PythonZygotes::has_loaded(const Pipeline& pipeline) {
+  std::lock_guard lock(mutex_);
+  const auto entry = entries_.find({pipeline.python, pipeline.fingerprint});
+  return entry != entries_.end() && !entry->second.starting;
+}
+
 void PythonZygotes::end_idle() {
   std::map<Key, Entry> ended;  // declared before the lock: their processes end outside of it
   std::lock_guard lock(mutex_);

@@ -25,6 +25,9 @@ class PythonZygotes {
   std::variant<std::unique_ptr<PythonChild>, BatchFailure> start_child(const PipelineHandle& pipeline,
                                                                        const std::stop_token& stop);
 
+  // Whether a process has loaded it, and still may be there.
+  bool has_loaded(const Pipeline& pipeline);
+
   // Lets go of those that nothing was forked from for as long as a child may idle. Call it every second.
   void end_idle();
 

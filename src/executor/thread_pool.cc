@@ -2,8 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
-
 namespace sluice::executor {
 
 ThreadPool::ThreadPool(std::size_t threads, std::size_t threads_max, std::size_t queue_max, int nice)
@@ -16,13 +14,18 @@ ThreadPool::ThreadPool(std::size_t threads, std::size_t threads_max, std::size_t
 }
 
 ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;  // from here on nobody changes `running_`: a job that begins to wait starts no thread
+  }
   for (std::jthread& thread : running_) thread.request_stop();
   running_.clear();
 }
 
 void ThreadPool::start_missing_locked() {
-  for (std::size_t number = running_.size(); number < threads_; ++number) {
-    running_.emplace_back([this, number](const std::stop_token& stop) { run(number, stop); });
+  if (ending_) return;
+  while (running_.size() < threads_ + waiting_locked()) {
+    running_.emplace_back([this](const std::stop_token& stop) { run(stop); });
   }
 }
 
@@ -32,8 +35,7 @@ bool ThreadPool::submit(Job job) {
     if (queue_.size() >= queue_max_) return false;
     queue_.push_back(std::move(job));
   }
-  // Not notify_one: the thread that wakes may be one that set_threads() told to idle.
-  changed_.notify_all();
+  changed_.notify_one();
   return true;
 }
 
@@ -43,6 +45,27 @@ void ThreadPool::invite(std::size_t threads, const Job& help) {
     invitations_.insert(invitations_.end(), threads, help);
   }
   changed_.notify_all();
+}
+
+void ThreadPool::begin_wait() {
+  {
+    std::lock_guard lock(mutex_);
+    --working_;
+    ++waiting_;
+    start_missing_locked();
+  }
+  changed_.notify_one();
+}
+
+void ThreadPool::end_wait() {
+  std::lock_guard lock(mutex_);
+  ++working_;
+  --waiting_;
+}
+
+std::size_t ThreadPool::waiting() const {
+  std::lock_guard lock(mutex_);
+  return waiting_locked();
 }
 
 void ThreadPool::set_threads(std::size_t threads) {
@@ -64,21 +87,22 @@ std::size_t ThreadPool::queued() const {
   return queue_.size();
 }
 
-void ThreadPool::run(std::size_t number, const std::stop_token& stop) {
+void ThreadPool::run(const std::stop_token& stop) {
   // On Linux a priority belongs to the thread; failing to lower it costs latency, not correctness.
   if (nice_ > 0) (void)::setpriority(PRIO_PROCESS, 0, nice_);
   ThreadState state;
   state.stop = stop;
-  while (true) {
-    Job job;
-    {
-      std::unique_lock lock(mutex_);
-      if (!changed_.wait(lock, stop, [&] { return number < threads_ && !(queue_.empty() && invitations_.empty()); }))
-        return;
-      if (stop.stop_requested()) return;
-      job = take_locked();
-    }
+  std::unique_lock lock(mutex_);
+  const auto has_work = [&] { return working_ < threads_ && !(queue_.empty() && invitations_.empty()); };
+  while (changed_.wait(lock, stop, has_work)) {
+    if (stop.stop_requested()) return;
+    Job job = take_locked();
+    ++working_;
+    lock.unlock();
     job(state);
+    job = nullptr;  // outside of the lock: what it holds may be much
+    lock.lock();
+    --working_;
   }
 }
 

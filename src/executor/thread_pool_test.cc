@@ -89,6 +89,70 @@ TEST_CASE("fewer threads after a smaller quota, more after a larger one") {
   CHECK(pool.threads() == 4);
 }
 
+TEST_CASE("a job that waits leaves its place to another one, and takes no second one afterwards") {
+  ThreadPool pool(1, 1, 100, 0);
+  std::promise<void> other_ran, over;
+  REQUIRE(pool.submit([&](ThreadState&) {
+    pool.begin_wait();
+    other_ran.get_future().wait();
+    pool.end_wait();
+    over.set_value();
+  }));
+  REQUIRE(pool.submit([&](ThreadState&) { other_ran.set_value(); }));
+  REQUIRE(over.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+  CHECK(pool.waiting() == 0);
+  std::atomic<int> working = 0, beside_another = 0, done = 0;
+  for (int i = 0; i < 40; ++i) {
+    REQUIRE(pool.submit([&](ThreadState&) {
+      if (++working > 1) ++beside_another;
+      std::this_thread::yield();
+      --working;
+      ++done;
+    }));
+  }
+  while (done < 40) std::this_thread::yield();
+  CHECK(beside_another == 0);
+}
+
+TEST_CASE("jobs that wait have threads up to a bound") {
+  ThreadPool pool(1, 1, 100, 0);
+  constexpr std::size_t kJobs = ThreadPool::waiting_max(1) + 3;
+  std::promise<void> release;
+  auto released = release.get_future().share();
+  std::atomic<std::size_t> begun = 0, ended = 0;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    REQUIRE(pool.submit([&, released](ThreadState&) {
+      pool.begin_wait();
+      ++begun;
+      released.wait();
+      pool.end_wait();
+      ++ended;
+    }));
+  }
+  while (begun < ThreadPool::waiting_max(1) + 1) std::this_thread::yield();
+  CHECK(pool.waiting() == ThreadPool::waiting_max(1));
+  CHECK(pool.queued() == 2);
+  release.set_value();
+  while (ended < kJobs) std::this_thread::yield();
+}
+
+TEST_CASE("a pool that ends asks the jobs that wait, too") {
+  std::atomic<bool> waited = false;
+  {
+    ThreadPool pool(1, 1, 10, 0);
+    std::promise<void> started;
+    REQUIRE(pool.submit([&](ThreadState& thread) {
+      started.set_value();
+      while (!thread.stop.stop_requested()) std::this_thread::yield();
+      pool.begin_wait();
+      pool.end_wait();
+      waited = true;
+    }));
+    started.get_future().wait();
+  }
+  CHECK(waited);
+}
+
 TEST_CASE("a nice pool yields to the process's other threads") {
   const int ours = ::getpriority(PRIO_PROCESS, 0);
   ThreadPool pool(1, 1, 1, 10);

@@ -60,14 +60,14 @@ std::size_t free_credits(bool draining, std::size_t credits, std::size_t held) {
 Assigner::Assigner(Dispatch& dispatch, TimePoint now) : dispatch_(dispatch), now_(now) {
   for (auto& [id, executor] : dispatch_.executors_) {
     mark_started(executor);
-    free_credits_ += free_credits(executor.draining, executor.credits, executor.attempts.size());
+    free_credits_ += free_credits(executor.draining, executor.credits_now(), executor.attempts.size());
   }
 }
 
 void Assigner::mark_started(Dispatch::Executor& executor) const {
   std::size_t threads_before = 0;
   for (Dispatch::Attempt& attempt : executor.attempts) {
-    if (threads_before >= executor.threads) return;
+    if (threads_before >= executor.threads_now()) return;
     if (!attempt.started) attempt.started = now_;
     threads_before += attempt.threads;
   }
@@ -76,7 +76,7 @@ void Assigner::mark_started(Dispatch::Executor& executor) const {
 void Assigner::lay_out(ExecutorId id, Dispatch::Executor& executor) {
   Lane& lane = lanes_[id];
   lane.executor = &executor;
-  lane.free_credits = free_credits(executor.draining, executor.credits, executor.attempts.size());
+  lane.free_credits = free_credits(executor.draining, executor.credits_now(), executor.attempts.size());
   for (Dispatch::Attempt& attempt : executor.attempts) {
     if (!attempt.started) break;
     if (const double fastest = fastest_sample_seconds(attempt.pipeline); fastest > 0 && !attempt.expected_seconds) {
@@ -87,7 +87,7 @@ void Assigner::lay_out(ExecutorId id, Dispatch::Executor& executor) {
     lane.finishes.push_back(finish_of_running(*attempt.started, seconds, now_));
     lane.free_at.insert(lane.free_at.end(), std::min(attempt.threads, executor.threads), lane.finishes.back());
   }
-  while (lane.free_at.size() < executor.threads) lane.free_at.push_back(now_);
+  while (lane.free_at.size() < executor.threads_now()) lane.free_at.push_back(now_);
   std::make_heap(lane.free_at.begin(), lane.free_at.end(), kEarliestFirst);
   for (std::size_t i = lane.finishes.size(); i < executor.attempts.size(); ++i)
     lane.finishes.push_back(take_threads(lane.free_at,
@@ -145,8 +145,9 @@ Assigner::Queue* Assigner::emptiest_queue() {
 bool Assigner::place_at_home(RequestId id, Dispatch::Request& request) {
   const auto chosen = home(request);
   Lane& lane = chosen->second;
+  if (lane.executor->is_loading(request.pipeline)) return false;
   const Expected time = expected(chosen, request);
-  if (lane.free_credits == 0) {
+  if (!can_start(lane, request.pipeline)) {
     take_threads(lane.free_at, time.seconds, time.threads);
   } else {
     const TimePoint finish = finish_on_threads(lane.free_at, time.seconds, time.threads);
@@ -188,7 +189,7 @@ bool Assigner::place(RequestId id, Dispatch::Request& request) {
   if (request.virtual_worker) return place_at_home(id, request);
   auto choice = first_to_finish(request, false);
   if (!choice) return false;
-  if (choice->lane->second.free_credits == 0) {
+  if (!can_start(choice->lane->second, request.pipeline)) {
     const auto in_time = first_to_finish(request, true);
     if (!in_time || in_time->finish > due(request)) {
       take_threads(choice->lane->second.free_at, choice->expected.seconds, choice->expected.threads);
@@ -222,7 +223,8 @@ void Assigner::hedge(RequestId id, Dispatch::Request& request, bool is_head) {
 
 std::optional<Assigner::Choice> Assigner::local(const Dispatch::Request& request) {
   const auto lane = lanes_.find(kLocalExecutor);
-  if (lane == lanes_.end() || lane->second.free_credits == 0 || !may_run(lane, request)) return std::nullopt;
+  if (lane == lanes_.end() || !can_start(lane->second, request.pipeline) || !may_run(lane, request))
+    return std::nullopt;
   const Expected time = expected(lane, request);
   return Choice{lane, time, finish_on_threads(lane->second.free_at, time.seconds, time.threads)};
 }
@@ -286,7 +288,7 @@ void Assigner::start(RequestId id, Dispatch::Request& request, const Choice& cho
 std::optional<Assigner::Choice> Assigner::first_to_finish(const Dispatch::Request& request, bool free_only) {
   std::optional<Choice> best;
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {  // local has the smallest id: it wins ties
-    if ((free_only && lane->second.free_credits == 0) || !may_run(lane, request)) continue;
+    if ((free_only && !can_start(lane->second, request.pipeline)) || !may_run(lane, request)) continue;
     const Expected time = expected(lane, request);
     const TimePoint finish = finish_on_threads(lane->second.free_at, time.seconds, time.threads);
     if (!best || finish < best->finish) best = Choice{lane, time, finish};
@@ -307,6 +309,11 @@ bool Assigner::can_run(Lanes::const_iterator lane, PipelineNumber pipeline) {
   return skill != executor.skills.end() && skill->second.allowed && !skill->second.excluded;
 }
 
+bool Assigner::can_start(const Lane& lane, PipelineNumber pipeline) {
+  const Dispatch::Executor& executor = *lane.executor;
+  return lane.free_credits > 0 && (executor.loading == 0 || executor.held_of(pipeline) < executor.credits);
+}
+
 bool Assigner::is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const {
   const auto skill = executor.skills.find(pipeline);
   return skill != executor.skills.end() && skill->second.time.is_known(now_);
@@ -314,6 +321,7 @@ bool Assigner::is_measured(const Dispatch::Executor& executor, PipelineNumber pi
 
 bool Assigner::may_run(Lanes::const_iterator lane, const Dispatch::Request& request) const {
   if (request.attempts.contains(lane->first) || !can_run(lane, request.pipeline)) return false;
+  if (lane->second.executor->is_loading(request.pipeline)) return false;
   if (lane->first == kLocalExecutor) return true;
   return !request.blamed && is_measured(*lane->second.executor, request.pipeline);
 }

@@ -35,7 +35,7 @@ class Assigner {
   };
   struct Expected {
     double seconds = 0;       // on `threads` threads at once
-    std::size_t threads = 1;  // rule 12
+    std::size_t threads = 1;  // rule 13
     double late_factor = kUnknownLateFactor;
     bool measured = false;  // on this executor or another one
   };
@@ -61,7 +61,7 @@ class Assigner {
   Lanes::iterator home(const Dispatch::Request& request);
   // Where the next virtual worker would have the largest share of a thread.
   Lanes::iterator new_home(const Dispatch::Request& request);
-  // The executor that is expected to finish it first; only of those with a free credit if told so.
+  // The executor that is expected to finish it first; only of those that can start it if told so.
   std::optional<Choice> first_to_finish(const Dispatch::Request& request, bool free_only);
   // The local executor, if it has a free credit and may run it.
   std::optional<Choice> local(const Dispatch::Request& request);
@@ -70,6 +70,8 @@ class Assigner {
   static bool must_wait(Queue& queue, const Dispatch::Request& request);
   // The executor takes new requests of this pipeline and is none that failed it.
   static bool can_run(Lanes::const_iterator lane, PipelineNumber pipeline);
+  // It has a credit for a request of this pipeline.
+  static bool can_start(const Lane& lane, PipelineNumber pipeline);
   bool is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const;
   Expected expected(Lanes::const_iterator lane, const Dispatch::Request& request);
   // Seconds for a sample on the fastest executor; 0: no executor was ever measured.

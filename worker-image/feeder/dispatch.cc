@@ -86,7 +86,7 @@ void Dispatch::forget(std::map<RequestId, Request>::iterator request) {
 }
 
 void Dispatch::add_executor(ExecutorId executor, std::size_t threads, std::size_t credits) {
-  executors_[executor] = Executor{std::max<std::size_t>(1, threads), credits, false, {}, {}};
+  executors_[executor] = Executor{.threads = std::max<std::size_t>(1, threads), .credits = credits};
 }
 
 void Dispatch::set_capacity(ExecutorId executor, std::size_t threads, std::size_t credits) {
@@ -94,6 +94,25 @@ void Dispatch::set_capacity(ExecutorId executor, std::size_t threads, std::size_
   if (found == executors_.end()) return;
   found->second.threads = std::max<std::size_t>(1, threads);
   found->second.credits = credits;
+}
+
+void Dispatch::set_loading(ExecutorId executor, std::size_t requests) {
+  if (const auto found = executors_.find(executor); found != executors_.end()) found->second.loading = requests;
+}
+
+void Dispatch::set_loaded(ExecutorId executor, PipelineNumber pipeline, bool is_loaded) {
+  if (const auto found = executors_.find(executor); found != executors_.end())
+    found->second.skills[pipeline].is_loaded = is_loaded;
+}
+
+std::size_t Dispatch::Executor::held_of(PipelineNumber pipeline) const {
+  return static_cast<std::size_t>(
+      std::count_if(attempts.begin(), attempts.end(), [&](const Attempt& a) { return a.pipeline == pipeline; }));
+}
+
+bool Dispatch::Executor::is_loading(PipelineNumber pipeline) const {
+  const auto skill = skills.find(pipeline);
+  return skill != skills.end() && !skill->second.is_loaded && held_of(pipeline) > 0;
 }
 
 void Dispatch::drain(ExecutorId executor) {
@@ -167,10 +186,11 @@ std::optional<Dispatch::Attempt> Dispatch::release_attempt(ExecutorId executor, 
 }
 
 void Dispatch::observe(ExecutorId executor, const Attempt& attempt, bool finished, TimePoint now) {
-  if (!attempt.started) return;
   auto& skills = executors_.at(executor).skills;
   const auto skill = skills.find(attempt.pipeline);
   if (skill == skills.end()) return;  // forgotten meanwhile
+  if (finished) skill->second.is_loaded = true;
+  if (!attempt.started) return;
   const double seconds = std::chrono::duration<double>(now - *attempt.started).count();
   const double per_sample = seconds * static_cast<double>(attempt.threads) / static_cast<double>(attempt.samples);
   if (finished) {

@@ -37,10 +37,13 @@
 //      local executor. A portable one may have any home: the executor that has the fewest for its threads and speed
 //      when it needs one. It moves only where its home is lost, drains or may not run it any more.
 //  11. Of a client that has a share, no more requests than that start before one of them is answered.
-//  12. The local executor's threads make the samples of a request together, as many threads as the request can use.
+//  12. A request that waits until its executor has loaded its pipeline takes neither a thread nor a credit. Till it is
+//      loaded, the executor gets no other request of that pipeline; and never more of one pipeline than its credits.
+//  13. The local executor's threads make the samples of a request together, as many threads as the request can use.
 //
 // Invariants (checked by the property test and, for every order of events up to a bound, by the model test)
-//   - no executor ever holds more than its credits (unless they shrank), none beyond rule 7 runs a pipeline it failed
+//   - no executor ever holds more than its credits and what waits by rule 12 (unless they shrank), none beyond rule 7
+//     runs a pipeline it failed
 //   - a request has at most two attempts, a third one that is local, and a probe, at different executors
 //   - every request that was submitted and not cancelled is answered exactly once, if executors keep answering
 // Thread safety: none; the feeder calls it under its lock. A value: copies and equal ones act alike.
@@ -114,7 +117,7 @@ class Dispatch {
   std::vector<Assignment> remove_client(ClientId client);
 
   // False if the client has kPendingPerClientMax requests already, or is unknown. REQUIRES: request ids ascend.
-  // `virtual_worker`: of the stream; none: its batches may be made in any order. `threads_max`: rule 12.
+  // `virtual_worker`: of the stream; none: its batches may be made in any order. `threads_max`: rule 13.
   bool submit(ClientId client, StreamId stream, PipelineNumber pipeline, RequestId request, std::size_t samples,
               std::optional<VirtualWorker> virtual_worker = std::nullopt, std::size_t threads_max = 1);
   // The training loop had `consumed` batches of the stream at `now`, and computes so long on each.
@@ -126,6 +129,10 @@ class Dispatch {
   void drain(ExecutorId executor);
   // Lost or gone. Returns how many requests are pending again because of it.
   std::size_t remove_executor(ExecutorId executor);
+  // Rule 12: so many of the executor's requests wait.
+  void set_loading(ExecutorId executor, std::size_t requests);
+  // Whether the executor has loaded the pipeline, or need not; so it is until this says otherwise.
+  void set_loaded(ExecutorId executor, PipelineNumber pipeline, bool is_loaded);
   // The executor is ready for this pipeline. The local executor always is.
   void allow(ExecutorId executor, PipelineNumber pipeline);
   // The executor cannot run this pipeline; its requests of it are pending again. REQUIRES: not the local executor.
@@ -202,6 +209,7 @@ class Dispatch {
   struct Skill {
     bool allowed = false;
     bool excluded = false;  // for ever, whatever it says later
+    bool is_loaded = true;
     ServiceTime time;
     auto operator<=>(const Skill&) const = default;
   };
@@ -211,7 +219,15 @@ class Dispatch {
     bool draining = false;
     std::vector<Attempt> attempts;  // oldest first; including those of requests cancelled or answered meanwhile
     std::map<PipelineNumber, Skill> skills;
+    std::size_t loading = 0;  // of the attempts, those that wait
     auto operator<=>(const Executor&) const = default;
+
+    // With those that the waiting attempts do not take.
+    std::size_t threads_now() const { return threads + loading; }
+    std::size_t credits_now() const { return credits + loading; }
+    std::size_t held_of(PipelineNumber pipeline) const;
+    // It holds a request that makes it load the pipeline.
+    bool is_loading(PipelineNumber pipeline) const;
   };
 
   std::vector<Assignment> cancel(const std::vector<RequestId>& requests);

@@ -1,8 +1,8 @@
 // Every order of events that a small world allows, up to a number of events: two streams, the local thread, two
 // workers, one of which joins on the way; from the beginning of a job, and from its middle, where all three were
-// measured; and from there with a virtual worker that makes the batches of one stream, portable or not. States that
-// were seen before are not gone through again. From every state, executors that answer what they hold bring everything
-// to its end.
+// measured; from there with a virtual worker that makes the batches of one stream, portable or not; and from a
+// beginning at which the local executor must load the pipeline. States that were seen before are not gone through
+// again. From every state, executors that answer what they hold bring everything to its end.
 #include <algorithm>
 #include <deque>
 
@@ -38,6 +38,8 @@ struct World {
   bool refused = false;   // the second worker, a pipeline
   bool sticky = false;    // a virtual worker makes the batches of stream 1
   bool portable = false;  // it may have its home anywhere
+  bool loaded = true;     // the pipeline, at the local executor
+  bool loading = false;
   std::set<RequestId> settled, cancelled;
   std::set<AttemptKind> started;  // by the last event
   RequestId submitted = 0, requests = 4;
@@ -51,6 +53,15 @@ struct World {
     dispatch.add_client(1);
     dispatch.add_executor(kLocalExecutor, 1, kCredits[kLocalExecutor]);
     join(kFirst);
+  }
+
+  static World that_loads() {
+    World world;
+    world.dispatch.set_loaded(kLocalExecutor, world.pipeline, false);
+    world.loaded = false;
+    for (RequestId i = 0; i < 3; ++i) world.submit();
+    world.assign();
+    return world;
   }
 
   static World in_the_middle(bool sticky = false, bool portable = false) {
@@ -107,12 +118,14 @@ struct World {
                                           [&](const Held& other) { return other.request == held.request; });
       expect(attempts <= 4, "more than two attempts, a local one and a probe");
       expect(assignment.kind != AttemptKind::kFirst || attempts == 1, "a first attempt that is none");
+      const bool waits = held.executor == kLocalExecutor && loading;
+      expect(dispatch.held_by(held.executor) <= kCredits[held.executor] + waits, "more than its credits");
     }
     for (const ExecutorId executor : here) {
       const auto held = static_cast<std::size_t>(
           std::count_if(running.begin(), running.end(), [&](const Held& h) { return h.executor == executor; }));
       expect(dispatch.held_by(executor) == held, "credits are counted wrongly");
-      expect(held <= kCredits[executor], "more than its credits");
+      expect(executor != kLocalExecutor || loaded || held <= 1, "two requests wait for one load");
     }
   }
 
@@ -123,6 +136,7 @@ struct World {
   }
   void answer(const Held& held) {
     const Answer answer = dispatch.answer(held.executor, held.request, now);
+    if (held.executor == kLocalExecutor) loaded = true;
     for (const ExecutorId slower : answer.overtaken)
       expect(std::find(running.begin(), running.end(), Held{slower, held.request}) != running.end(),
              "told an executor that has nothing");
@@ -199,8 +213,27 @@ void worker_events(const World& world, ExecutorId worker, Successors& next) {
   }
 }
 
+void load_events(const World& world, Successors& next) {
+  if (world.loading) {
+    for (const bool is_loaded : {true, false}) {
+      happen(world, next, is_loaded ? "loaded" : "not loaded", [is_loaded](World& w) {
+        w.loading = false;
+        w.loaded = w.loaded || is_loaded;
+        w.dispatch.set_loading(kLocalExecutor, 0);
+        w.dispatch.set_loaded(kLocalExecutor, w.pipeline, w.loaded);
+      });
+    }
+  } else if (!world.loaded && world.dispatch.held_by(kLocalExecutor) > 0) {
+    happen(world, next, "load", [](World& w) {
+      w.loading = true;
+      w.dispatch.set_loading(kLocalExecutor, 1);
+    });
+  }
+}
+
 Successors successors(const World& world) {
   Successors next;
+  load_events(world, next);
   if (world.submitted < world.requests) {
     happen(world, next, "submit", [](World& w) { w.submit(); });
   }
@@ -237,6 +270,7 @@ Successors successors(const World& world) {
     happen(world, next, "forget", [](World& w) {
       w.dispatch.forget_pipeline(1);
       w.pipeline = 2;
+      w.loaded = true;
     });
   }
   return next;
@@ -247,6 +281,7 @@ TEST_CASE("no order of events breaks a rule or leaves a request without its answ
   std::deque<std::pair<World, std::string>> todo;  // with the events that led there
   std::map<AttemptKind, std::size_t> started;
   todo.emplace_back(World(), "");
+  todo.emplace_back(World::that_loads(), " loads:");
   todo.emplace_back(World::in_the_middle(), " middle:");
   todo.emplace_back(World::in_the_middle(true), " sticky:");
   todo.emplace_back(World::in_the_middle(true, true), " portable:");

@@ -111,6 +111,8 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   void follow_threads();
 
   void watch_lateness(const std::stop_token& stop);
+  // A request's wait for its pipeline to be loaded begins or ends.
+  void load_changed(PipelineNumber pipeline, bool is_loaded);
   void pump();
   void start(const Assignment& assignment);
   void cancel(const std::vector<Assignment>& attempts, const std::function<bool(const ActiveRequest&)>& which);

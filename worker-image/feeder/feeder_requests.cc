@@ -26,6 +26,13 @@ void Feeder::watch_lateness(const std::stop_token& stop) {
   }
 }
 
+void Feeder::load_changed(PipelineNumber pipeline, bool is_loaded) {
+  const Locked lock(*this);
+  dispatch_.set_loaded(kLocalExecutor, pipeline, is_loaded);
+  dispatch_.set_loading(kLocalExecutor, local_->loading());
+  pump();
+}
+
 void Feeder::start(const Assignment& assignment) {
   const ActiveRequest& active = active_.at(assignment.request);
   if (assignment.kind == AttemptKind::kHedge) metrics_.count_hedged();

@@ -21,11 +21,16 @@ std::size_t batch_bytes(const Batch& batch) {
 
 }  // namespace
 
-LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics)
+LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics, LoadsChanged loads_changed)
     : arena_(options.arena),
       metrics_(metrics),
       python_({.arena = options.arena, .python_path = options.python_path, .nice = options.nice},
-              executor::idle_children_max(options.threads_max)),
+              executor::idle_children_max(options.threads_max),
+              [this, told = std::move(loads_changed)](const executor::Pipeline& pipeline, executor::LoadWait wait,
+                                                      bool is_loaded) {
+                wait == executor::LoadWait::kBegins ? pool_.begin_wait() : pool_.end_wait();
+                told(pipeline, is_loaded);
+              }),
       pool_(options.threads, options.threads_max, kQueueMax, options.nice) {
   metrics_.set_threads(pool_.threads());
 }

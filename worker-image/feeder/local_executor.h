@@ -32,7 +32,10 @@ class LocalExecutor {
     int nice = 0;
   };
 
-  LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics);
+  // Told on an executing thread when loading() has changed, or may have: by this pipeline, which is loaded now or not.
+  using LoadsChanged = std::function<void(const executor::Pipeline& pipeline, bool is_loaded)>;
+
+  LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics, LoadsChanged loads_changed);
   // Stops waiting for memory and kills Python children; jobs that had not started never call `finished`.
   ~LocalExecutor();
 
@@ -43,6 +46,8 @@ class LocalExecutor {
   // Ends Python children that have idled too long. Call it every second.
   void tick() { python_.end_idle_children(); }
   std::size_t threads() const { return pool_.threads(); }
+  // How many requests wait for a pipeline to be loaded, and take no thread from others meanwhile.
+  std::size_t loading() const { return pool_.waiting(); }
 
  private:
   struct Job {

@@ -1,6 +1,9 @@
 // How a worker receives pipelines: in pieces, and what it refuses.
+#include <fstream>
+
 #include "src/base/logging.h"
 #include "src/base/testing/catch.h"
+#include "src/base/testing/temporary_directory.h"
 #include "src/transport/worker_forms.h"
 #include "worker-image/testing/worker_fixture.h"
 
@@ -48,6 +51,21 @@ TEST_CASE("a pipeline that cannot be run is refused with the reason") {
     CHECK(answer.pipeline_error().id() == 1);
     CHECK_THAT(answer.pipeline_error().message(), Catch::Contains(test.want));
   }
+}
+
+TEST_CASE("a pipeline that takes long to load holds up no other one") {
+  const testing::TemporaryDirectory folder;
+  const auto release = folder.path / "release";
+  Fixture f(1);
+  const auto stream = f.connect();
+  f.send_pipeline(stream, 1, executor::ExecutorKind::kPython,
+                  R"({"behaviour": "cannot load", "release": ")" + release.string() + R"("})");
+  f.send_pipeline(stream, 2, executor::ExecutorKind::kPython, python_blob("echo"));
+  CHECK(stream->wait(Header::kPipelineReady).header.pipeline_ready().id() == 2);
+  for (std::uint64_t id = 1; id <= 3; ++id) f.request(stream, id, {4}, 2);
+  CHECK(stream->wait_answers(3).size() == 3);
+  std::ofstream(release) << "now";
+  CHECK(stream->wait(Header::kPipelineError).header.pipeline_error().id() == 1);
 }
 
 TEST_CASE("a feeder of another version is told so, in the answer and in the log") {

@@ -3,6 +3,7 @@
 #include "src/base/clock.h"
 #include "src/base/logging.h"
 #include "src/transport/worker_forms.h"
+#include "worker-image/worker/answers.h"
 
 namespace sluice::worker {
 namespace {
@@ -15,58 +16,6 @@ using transport::RemoteStream;
 // One batch being computed and one waiting: a thread never idles for the time of a round trip.
 constexpr std::size_t kCreditsPerThread = 2;
 
-void send_failure(RemoteStream& stream, std::uint64_t id, const BatchFailure& failure) {
-  v1::Header header;
-  auto* message = header.mutable_failure();
-  message->set_id(id);
-  message->set_exception_type(failure.failure.exception_type);
-  message->set_message(failure.failure.message);
-  message->set_traceback(failure.failure.traceback);
-  const auto exception = std::make_shared<const std::string>(failure.exception);
-  stream.send(header, std::as_bytes(std::span(*exception)), exception);
-}
-
-void send_failure(RemoteStream& stream, std::uint64_t id, const Error& error) {
-  send_failure(stream, id, executor::to_failure(error));
-}
-
-void send_pipeline_ready(RemoteStream& stream, std::uint64_t id) {
-  v1::Header header;
-  header.mutable_pipeline_ready()->set_id(id);
-  stream.send(header);
-}
-
-void send_pipeline_error(RemoteStream& stream, std::uint64_t id, const std::string& reason) {
-  v1::Header header;
-  header.mutable_pipeline_error()->set_id(id);
-  header.mutable_pipeline_error()->set_message(reason);
-  stream.send(header);
-}
-
-// The whole slot in pieces, all of which keep it alive. Returns the bytes sent.
-std::size_t send_batch(RemoteStream& stream, std::uint64_t id, Batch batch) {
-  std::size_t total = 0;
-  for (const auto& tensor : batch.tensors) total = std::max<std::size_t>(total, tensor.offset + tensor.nbytes);
-  const auto slot = std::make_shared<const transport::ArenaSlot>(std::move(batch.slot));
-  const std::byte* const bytes_of_slot = slot->valid() ? slot->data() : nullptr;  // without tensors there may be none
-  for (std::size_t offset = 0; offset < total || offset == 0; offset += executor::kChunkBytes) {
-    const std::size_t bytes = std::min(executor::kChunkBytes, total - offset);
-    v1::Header header;
-    auto* chunk = header.mutable_chunk();
-    chunk->set_id(id);
-    chunk->set_offset(offset);
-    chunk->set_last(offset + bytes == total);
-    if (chunk->last()) transport::set_costs(*chunk, batch.busy_seconds, batch.ops, batch.blocked_seconds);
-    if (offset == 0) {
-      chunk->set_structure(batch.structure);
-      for (const auto& tensor : batch.tensors) transport::to_proto(tensor, *chunk->add_tensors());
-    }
-    stream.send(header, {bytes_of_slot + offset, bytes}, slot);
-    if (chunk->last()) break;
-  }
-  return total;
-}
-
 }  // namespace
 
 WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& metrics)
@@ -76,7 +25,10 @@ WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& 
       metrics_(metrics),
       started_cpu_seconds_(process_cpu_seconds()),
       python_({.arena = options.arena, .python_path = options.python_path},
-              executor::idle_children_max(options.threads)),
+              executor::idle_children_max(options.threads),
+              [this](const executor::Pipeline&, executor::LoadWait wait, bool) {
+                wait == executor::LoadWait::kBegins ? pool_.begin_wait() : pool_.end_wait();
+              }),
       pool_(options.threads, options.threads, kStreamsMax * credits_, 0) {
   metrics_.set_threads(options.threads);
 }
@@ -235,6 +187,16 @@ void WorkerService::use_pipeline(const std::shared_ptr<RemoteStream>& stream, co
 
 void WorkerService::warm_up(const std::shared_ptr<RemoteStream>& stream, std::uint64_t id,
                             const executor::PipelineHandle& pipeline) {
+  const bool taken = pool_.submit([this, stream, id, pipeline](executor::ThreadState& thread) {
+    const auto failure = python_.warm(pipeline, thread.stop);
+    if (failure) return send_pipeline_error(*stream, id, failure->failure.message);
+    warm_all(stream, id, pipeline);
+  });
+  if (!taken) send_pipeline_error(*stream, id, "the queue is full");
+}
+
+void WorkerService::warm_all(const std::shared_ptr<RemoteStream>& stream, std::uint64_t id,
+                             const executor::PipelineHandle& pipeline) {
   struct Progress {
     std::atomic<std::size_t> left;
     std::atomic<bool> failed = false;

@@ -98,6 +98,9 @@ class WorkerService final : public transport::RemoteServerHandler {
   // Answers when a Python child for every thread has loaded the pipeline.
   void warm_up(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
                const executor::PipelineHandle& pipeline);
+  // REQUIRES: one has loaded it, so that the others need not wait for it on all threads.
+  void warm_all(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
+                const executor::PipelineHandle& pipeline);
   void receive_state(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
                      const transport::Payload& payload);
   void receive_forget(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Forget& message);

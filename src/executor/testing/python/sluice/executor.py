@@ -88,7 +88,9 @@ def misbehave(behaviour, message, pipeline):
     return None
 
 
-def while_loading(behaviour, frames):
+def while_loading(behaviour, frames, release):
+    while release is not None and not os.path.exists(release):
+        time.sleep(0.005)
     if behaviour == "never load":
         time.sleep(3600)
     if behaviour == "die while loading":
@@ -153,7 +155,7 @@ def main():
             pipeline = json.loads(os.pread(memory, os.fstat(memory).st_size, 0))
             os.close(memory)
             pipeline |= {"socket": arguments.socket_fd, "states": []}
-            while_loading(pipeline["behaviour"], frames)
+            while_loading(pipeline["behaviour"], frames, pipeline.get("release"))
             if pipeline["behaviour"] == "cannot load":
                 frames.send({"type": "error", "pipeline": message["pipeline"], "exception_type": "ImportError", "message": "no module"})
             else:
