@@ -56,6 +56,8 @@ Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, tr
   return PipelineHandle(std::move(made));
 }
 
+Error no_longer_wanted() { return {ErrorCode::kCancelled, "the batch is no longer wanted"}; }
+
 BatchFailure to_failure(const Error& error) {
   BatchFailure result;
   result.failure.message = error.message();

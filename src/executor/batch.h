@@ -105,6 +105,9 @@ struct BatchFailure {
   bool executor_fault = false;
 };
 
+// Cancelled: the batch is not to be finished.
+Error no_longer_wanted();
+
 // An Error in Python's clothes: NotFound becomes FileNotFoundError, DataLoss OSError, ...
 BatchFailure to_failure(const Error& error);
 

@@ -18,20 +18,6 @@ Result<void> produce(const BatchRequest& request, std::size_t i, std::span<std::
                                      std::to_string(request.indices[i]));
 }
 
-// Whatever becomes of the batch, the scratch then has its costs, and the next batch has none of them.
-class TakesCosts {
- public:
-  explicit TakesCosts(NativeScratch& scratch) : scratch_(scratch) {}
-  ~TakesCosts() { take(); }
-  TakesCosts(const TakesCosts&) = delete;
-  TakesCosts& operator=(const TakesCosts&) = delete;
-
-  void take() { scratch_.costs.add(scratch_.workspace.take_costs()); }
-
- private:
-  NativeScratch& scratch_;
-};
-
 }  // namespace
 
 pipeline::OpCosts NativeScratch::take_costs() {
@@ -91,8 +77,6 @@ Result<void> check_indices(const BatchRequest& request) {
   return {};
 }
 
-Error no_longer_wanted() { return {ErrorCode::kCancelled, "the batch is no longer wanted"}; }
-
 Result<void> make_native_sample(const BatchRequest& request, std::size_t i, std::span<std::byte> slot,
                                 NativeScratch& scratch) {
   const pipeline::NativePipeline& native = *request.pipeline->native;
@@ -112,7 +96,6 @@ Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& ar
   const std::size_t sample_bytes = request.pipeline->native->wire_sample_bytes();
   const std::size_t samples_per_chunk = std::max<std::size_t>(1, kChunkBytes / sample_bytes);
   const std::size_t total = request.indices.size();
-  TakesCosts takes_costs(scratch);
   for (std::size_t first = 0; first < total || first == 0; first += samples_per_chunk) {
     PixelChunk chunk;
     chunk.first_sample = first;
@@ -125,7 +108,6 @@ Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& ar
       if (cancelled()) return no_longer_wanted();
       SLUICE_TRY_VOID(produce(request, first + i, pixels.subspan(i * sample_bytes, sample_bytes), scratch));
     }
-    if (chunk.last) takes_costs.take();
     emit(std::move(chunk));
     if (total == 0) break;
   }

@@ -42,9 +42,6 @@ std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std:
 // Errors: InvalidArgument "indices[3]: 99 is outside the data set of 10 samples".
 Result<void> check_indices(const BatchRequest& request);
 
-// Cancelled: the batch is not to be finished.
-Error no_longer_wanted();
-
 // Writes the image of sample `i` into `slot` (batch_bytes of it). Several threads may write different samples.
 // Errors name the file and the place in the batch. REQUIRES: indices were accepted by check_indices().
 Result<void> make_native_sample(const BatchRequest& request, std::size_t i, std::span<std::byte> slot,
@@ -58,8 +55,7 @@ struct PixelChunk {
   bool last = false;
 };
 
-// Hands chunks to `emit` in order; the last one has `last` set, and by then `costs` has those of the batch. Whatever
-// becomes of the batch, `costs` has them in the end. Chunk memory comes from `arena`: when no reader takes
+// Hands chunks to `emit` in order; the last one has `last` set. Chunk memory comes from `arena`: when no reader takes
 // chunks away, this blocks. Errors as above; Cancelled between samples.
 Result<void> run_native_chunks(const BatchRequest& request, transport::Arena& arena, NativeScratch& scratch,
                                const std::function<bool()>& cancelled, const std::stop_token& stop,

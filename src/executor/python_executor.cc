@@ -178,8 +178,7 @@ std::variant<Batch, BatchFailure> PythonExecutor::try_twice(const BatchRequest& 
     if (auto* failure = std::get_if<BatchFailure>(&outcome)) return std::move(*failure);
     return std::get<Batch>(std::move(outcome));
   }
-  if (stop.stop_requested() || cancelled())
-    return to_failure(Error(ErrorCode::kCancelled, "the batch is no longer wanted"));
+  if (stop.stop_requested() || cancelled()) return to_failure(no_longer_wanted());
   BatchFailure failure;
   failure.failure = {"RuntimeError", how + " (twice, with the same batch)", ""};
   return failure;

@@ -2,8 +2,8 @@
 //
 // The unit of work is an item of the batch: one sample, made into its place in the slot. So a slow sample holds up one
 // thread. The others make the rest of its batch, and then the next batch. The thread that begins a batch invites the
-// others, one for each kItemsPerThread: waking a thread costs as much as a small sample. They come
-// before the next batch begins, as the training loop waits for the older one.
+// others, one for each kItemsPerThread: waking a thread costs as much as a small sample. Invited threads come before
+// the next batch begins, as the training loop waits for the older one.
 //
 // Invariants: each item is made once, unless an earlier one fails; the error is that of the first item that fails, as
 // with one thread. `finished` runs once, on the thread that leaves last.

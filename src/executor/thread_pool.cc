@@ -16,7 +16,7 @@ ThreadPool::ThreadPool(std::size_t threads, std::size_t threads_max, std::size_t
 ThreadPool::~ThreadPool() {
   {
     std::lock_guard lock(mutex_);
-    ending_ = true;  // from here on nobody changes `running_`: a job that begins to wait starts no thread
+    ending_ = true;  // from here on `running_` does not grow: a job that begins to wait starts no thread
   }
   for (std::jthread& thread : running_) thread.request_stop();
   running_.clear();

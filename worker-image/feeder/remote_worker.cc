@@ -16,9 +16,7 @@ constexpr std::uint64_t kTensorBytesMax = std::uint64_t{1} << 40;
 
 Error bad_chunk(const std::string& what) { return {ErrorCode::kDataLoss, "the worker sent a wrong chunk: " + what}; }
 
-BatchFailure cancelled_failure() {
-  return executor::to_failure(Error(ErrorCode::kCancelled, "the batch is no longer wanted"));
-}
+BatchFailure cancelled_failure() { return executor::to_failure(executor::no_longer_wanted()); }
 
 std::span<std::byte> slot_bytes(const transport::ArenaSlot& slot) { return {slot.data(), slot.bytes()}; }
 

@@ -281,13 +281,13 @@ void WorkerService::run(const Task& task, executor::ThreadState& thread) {
   } else {
     run_python(task, thread);
   }
-  metrics_.count_ops(thread.scratch.costs);
   finish(task, thread_cpu_seconds() - start_seconds);
 }
 
 void WorkerService::run_native(const Task& task, executor::ThreadState& thread) {
   const double start_seconds = thread_cpu_seconds();
   std::size_t bytes = 0;
+  pipeline::OpCosts costs;
   const auto emit = [&](executor::PixelChunk piece) {
     v1::Header header;
     auto* chunk = header.mutable_chunk();
@@ -296,7 +296,7 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
     chunk->set_samples(piece.samples);
     chunk->set_last(piece.last);
     if (piece.last) {
-      const pipeline::OpCosts& costs = thread.scratch.costs;
+      costs = thread.scratch.take_costs();
       transport::set_costs(*chunk, thread_cpu_seconds() - start_seconds, executor::costs_by_op(costs),
                            executor::blocked_seconds(costs));
     }
@@ -307,6 +307,8 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
   };
   const auto done = executor::run_native_chunks(
       *task.request, *arena_, thread.scratch, [&] { return task.cancelled->load(); }, thread.stop, emit);
+  costs.add(thread.scratch.take_costs());  // of a batch without a last chunk
+  metrics_.count_ops(costs);
   const double busy_seconds = thread_cpu_seconds() - start_seconds;
   if (done.ok()) return metrics_.count_batch(ExecutorKind::kNative, task.request->indices.size(), busy_seconds, bytes);
   if (*task.cancelled) {
@@ -326,7 +328,7 @@ void WorkerService::run_python(const Task& task, executor::ThreadState& thread) 
     const auto* unwanted = std::get_if<Batch>(&outcome);
     const double child_seconds = unwanted != nullptr ? unwanted->busy_seconds : 0;
     metrics_.count_unwanted(ExecutorKind::kPython, thread_cpu_seconds() - start_seconds + child_seconds);
-    return send_failure(*task.stream, task.id, Error(ErrorCode::kCancelled, "the batch is no longer wanted"));
+    return send_failure(*task.stream, task.id, executor::no_longer_wanted());
   }
   if (auto* failure = std::get_if<BatchFailure>(&outcome)) {
     metrics_.count_error(ExecutorKind::kPython, thread_cpu_seconds() - start_seconds);
