@@ -146,12 +146,11 @@ bool Assigner::place_at_home(RequestId id, Dispatch::Request& request) {
   const auto chosen = home(request);
   Lane& lane = chosen->second;
   if (lane.executor->is_loading(request.pipeline)) return false;
-  const Expected time = expected(chosen, request);
+  const Choice choice = choice_of(chosen, request);
   if (!can_start(lane, request.pipeline)) {
-    take_threads(lane.free_at, time.seconds, time.threads);
+    take_threads(lane.free_at, choice.expected.seconds, choice.expected.threads);
   } else {
-    const TimePoint finish = finish_on_threads(lane.free_at, time.seconds, time.threads);
-    start(id, request, {chosen, time, finish}, AttemptKind::kFirst);
+    start(id, request, choice, AttemptKind::kFirst);
   }
   return true;
 }
@@ -225,8 +224,12 @@ std::optional<Assigner::Choice> Assigner::local(const Dispatch::Request& request
   const auto lane = lanes_.find(kLocalExecutor);
   if (lane == lanes_.end() || !can_start(lane->second, request.pipeline) || !may_run(lane, request))
     return std::nullopt;
+  return choice_of(lane, request);
+}
+
+Assigner::Choice Assigner::choice_of(Lanes::iterator lane, const Dispatch::Request& request) {
   const Expected time = expected(lane, request);
-  return Choice{lane, time, finish_on_threads(lane->second.free_at, time.seconds, time.threads)};
+  return {lane, time, finish_on_threads(lane->second.free_at, time.seconds, time.threads)};
 }
 
 void Assigner::probe() {
@@ -253,8 +256,7 @@ void Assigner::probe(Lanes::iterator lane) {
         if (request.blamed || request.virtual_worker || known.contains(request.pipeline) ||
             !can_run(lane, request.pipeline))
           continue;
-        const Expected time = expected(lane, request);
-        const Choice choice{lane, time, finish_on_threads(lane->second.free_at, time.seconds, time.threads)};
+        const Choice choice = choice_of(lane, request);
         if (is_measured) request.probe = lane->first;
         return start(*id, request, choice, is_measured ? AttemptKind::kProbe : AttemptKind::kFirst);
       }
@@ -289,9 +291,8 @@ std::optional<Assigner::Choice> Assigner::first_to_finish(const Dispatch::Reques
   std::optional<Choice> best;
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {  // local has the smallest id: it wins ties
     if ((free_only && !can_start(lane->second, request.pipeline)) || !may_run(lane, request)) continue;
-    const Expected time = expected(lane, request);
-    const TimePoint finish = finish_on_threads(lane->second.free_at, time.seconds, time.threads);
-    if (!best || finish < best->finish) best = Choice{lane, time, finish};
+    const Choice choice = choice_of(lane, request);
+    if (!best || choice.finish < best->finish) best = choice;
   }
   return best;
 }

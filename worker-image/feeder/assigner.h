@@ -63,6 +63,8 @@ class Assigner {
   Lanes::iterator new_home(const Dispatch::Request& request);
   // The executor that is expected to finish it first; only of those that can start it if told so.
   std::optional<Choice> first_to_finish(const Dispatch::Request& request, bool free_only);
+  // The request on this lane, which may be busy.
+  Choice choice_of(Lanes::iterator lane, const Dispatch::Request& request);
   // The local executor, if it has a free credit and may run it.
   std::optional<Choice> local(const Dispatch::Request& request);
   bool may_run(Lanes::const_iterator lane, const Dispatch::Request& request) const;

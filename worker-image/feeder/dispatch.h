@@ -18,12 +18,11 @@
 //   Before
 //      any executor was measured, it gets the youngest pending request instead. Both go on when another executor was
 //      faster: else the slow would never be known.
-//   4. A hedge starts where another executor has a free credit, if the loop will get there before the request is
-//   expected,
+//   4. A hedge starts where another executor has a free credit, if the loop gets there before the request is expected,
 //      and the request is late (its time has passed by a margin), or is the head and the other executor is expected to
 //      need at most half the time that is left. A request has at most two attempts at a time, and a probe. Only heads
-//      are hedged with credits that pending requests would take. A head may have a third
-//      attempt, by the local executor: both others may have stopped.
+//      are hedged with credits that pending requests would take. A head may have a third attempt, by the local
+//      executor: both others may have stopped.
 //   5. The first answer wins. Later ones are duplicates: dropped and counted.
 //   6. A lost executor's requests are pending again, in their old places. A draining one gets nothing new.
 //   7. An executor that fails a request it should have been able to run loses that request to the local executor,
