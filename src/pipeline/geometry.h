@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -21,6 +22,11 @@ struct ImageSize {
   int width = 0;
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
+
+// Of RGB pixels.
+constexpr std::size_t bytes_of(ImageSize size) {
+  return static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3;
+}
 
 // An image of more is what PIL calls a decompression bomb, and refuses.
 inline constexpr std::int64_t kMaxImagePixels = 178'956'970;

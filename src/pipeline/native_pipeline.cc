@@ -28,9 +28,8 @@ FilePart part_of(const ImageFilesSource& source, std::size_t index) {
 FilePart part_of(const FileRangesSource& source, std::size_t index) { return source.files.part(index); }
 
 BatchSchema schema_of(const TensorConversion& conversion, ImageSize size) {
-  const std::size_t elements = 3 * static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width);
   return BatchSchema(
-      {{"images", conversion.dtype(), {3, size.height, size.width}, elements * conversion.element_bytes()},
+      {{"images", conversion.dtype(), {3, size.height, size.width}, bytes_of(size) * conversion.element_bytes()},
        {"labels", "int64", {}, sizeof(std::int64_t)}});
 }
 

@@ -8,10 +8,6 @@
 namespace sluice::pipeline {
 namespace {
 
-std::size_t bytes_of(ImageSize size) {
-  return static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3;
-}
-
 Result<void> check_pixels(ImageSize size) {
   const std::int64_t pixels = std::int64_t{size.height} * size.width;
   if (pixels <= kMaxImagePixels) return {};

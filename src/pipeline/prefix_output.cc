@@ -7,10 +7,6 @@ constexpr std::size_t kSizeBytes = 8;
 
 }  // namespace
 
-std::size_t bytes_of(ImageSize size) {
-  return static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3;
-}
-
 std::size_t output_bytes(ImageSize size) { return bytes_of(size) + kSizeBytes; }
 
 void append_output_size(ImageSize size, std::vector<std::uint8_t>& output) {

@@ -16,7 +16,6 @@ namespace sluice::pipeline {
 // A larger one is not kept: it is more than any image that a pipeline goes on to work with.
 inline constexpr std::size_t kOutputBytesMax = std::size_t{64} << 20;
 
-std::size_t bytes_of(ImageSize size);  // of the pixels
 std::size_t output_bytes(ImageSize size);
 
 void append_output_size(ImageSize size, std::vector<std::uint8_t>& output);
