@@ -7,10 +7,9 @@
 #include "src/base/logging.h"
 #include "src/base/testing/catch.h"
 #include "src/cache/testing/cached_files_fixture.h"
+#include "src/cache/testing/picture_pipelines.h"
 #include "src/pipeline/jpeg_decoder.h"
-#include "src/pipeline/native_pipeline.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
-#include "src/pipeline/testing/specification.h"
 
 namespace sluice::cache {
 namespace {
@@ -19,14 +18,12 @@ using pipeline::FileForm;
 using pipeline::ImageContent;
 using pipeline::NativePipeline;
 using testing::Bytes;
+using testing::epoch_of;
+using testing::kRandomFromTheStart;
+using testing::kValidation;
+using testing::path_of;
 
 constexpr int kPictures = 20;
-constexpr const char* kValidation =
-    R"([{"op": "decode_rgb"}, {"op": "resize", "size": [40]}, {"op": "center_crop", "size": [32, 32]}, {"op": "to_tensor"}])";
-constexpr const char* kTraining =
-    R"([{"op": "decode_rgb"}, {"op": "random_crop", "size": [32, 32]}, {"op": "random_horizontal_flip", "p": 0.5}])";
-
-std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
 
 struct Fixture : testing::CachedFilesFixture {
   Fixture() {
@@ -195,37 +192,19 @@ TEST_CASE("the log says in words what was chosen, once") {
 // ---- under a pipeline ----
 
 struct Pipelines : Fixture {
-  std::shared_ptr<const NativePipeline> parse(const char* ops,
-                                              const std::shared_ptr<const pipeline::FileReader>& reader) const {
-    nlohmann::json spec{{"version", 2}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
-    spec["ops"] = nlohmann::json::parse(ops);
-    std::vector<pipeline::testing::File> paths;
-    for (int i = 0; i < kPictures; ++i) paths.push_back({path_of(i), i});
-    auto native = NativePipeline::parse(pipeline::testing::specification(spec, paths), reader);
-    REQUIRE(native.ok());
-    return *native;
+  std::shared_ptr<const NativePipeline> plain(const char* ops) const {
+    return testing::pipeline_of(ops, kPictures, source);
   }
   std::shared_ptr<const NativePipeline> cached(const char* ops) const {
-    return parse(ops, std::shared_ptr<const pipeline::FileReader>(files.get(), [](const auto*) {}));
-  }
-  static Bytes epoch(const NativePipeline& native, std::uint32_t seed) {
-    pipeline::Workspace workspace;
-    const std::size_t bytes = native.wire_sample_bytes();
-    Bytes samples(kPictures * bytes);
-    for (std::size_t i = 0; i < kPictures; ++i)
-      REQUIRE(native
-                  .produce(static_cast<std::int64_t>(i), seed + static_cast<std::uint32_t>(i),
-                           std::span(samples).subspan(i * bytes, bytes), workspace)
-                  .ok());
-    return samples;
+    return testing::pipeline_of(ops, kPictures, testing::borrowed(*files));
   }
   // Epochs until a form is chosen, and some more; each compared with the files'.
   void run(const char* ops, int more = 4) const {
-    const auto plain = parse(ops, source);
+    const auto expected = plain(ops);
     const auto native = cached(ops);
     for (int epoch_number = 0, after = 0; after < more && epoch_number < 3000; ++epoch_number) {
       const auto seed = static_cast<std::uint32_t>(epoch_number);
-      REQUIRE(epoch(*native, seed) == epoch(*plain, seed));
+      REQUIRE(epoch_of(*native, seed) == epoch_of(*expected, seed));
       after += counters().undecided_pipelines == 0 ? 1 : 0;
     }
     CHECK(counters().undecided_pipelines == 0);
@@ -234,7 +213,7 @@ struct Pipelines : Fixture {
 };
 
 TEST_CASE("samples are the files' while a form is tried, chosen, made and read") {
-  for (const char* ops : {kValidation, kTraining}) {
+  for (const char* ops : {kValidation, kRandomFromTheStart}) {
     for (const auto takes : {std::chrono::milliseconds(0), std::chrono::milliseconds(20)}) {
       Pipelines cache;
       cache.source->takes = takes;
@@ -243,7 +222,7 @@ TEST_CASE("samples are the files' while a form is tried, chosen, made and read")
       // Whatever was chosen, a slow source is not read again, also not by the next process.
       const int before = cache.source->reads;
       const auto native = cache.cached(ops);
-      Pipelines::epoch(*native, 99);
+      epoch_of(*native, 99);
       CHECK(cache.source->reads - before <= 2 * static_cast<int>(ChosenFormFiles::kTrials));
     }
   }
@@ -258,7 +237,7 @@ TEST_CASE("samples are the files' with a cache that is small, damaged, or whose 
     for (const auto& [name, file] : cache.disk->files)
       for (std::size_t at = 400; at < file->size(); at += 5'000) (*file)[at] ^= 4;
   }
-  for (const char* ops : {kValidation, kTraining}) cache.run(ops);
+  for (const char* ops : {kValidation, kRandomFromTheStart}) cache.run(ops);
 }
 
 TEST_CASE("what earlier processes kept is used before anything is chosen") {
@@ -267,11 +246,11 @@ TEST_CASE("what earlier processes kept is used before anything is chosen") {
   for (const Keep keep : {Keep::kSource, Keep::kTranscoded, Keep::kOutput}) {
     INFO(name_of(keep));
     cache.start(keep);
-    Pipelines::epoch(*cache.cached(kValidation), 1);
+    epoch_of(*cache.cached(kValidation), 1);
     cache.start(Keep::kAutomatic);
     const int before = cache.source->reads;
     const auto native = cache.cached(kValidation);
-    CHECK(Pipelines::epoch(*native, 2) == Pipelines::epoch(*cache.parse(kValidation, cache.source), 2));
+    CHECK(epoch_of(*native, 2) == epoch_of(*cache.plain(kValidation), 2));
     const int trials = static_cast<int>(cache.counters().trials);
     CHECK(cache.source->reads - before == kPictures + trials);  // those of the comparison, and of the trials
   }
@@ -279,19 +258,13 @@ TEST_CASE("what earlier processes kept is used before anything is chosen") {
 
 TEST_CASE("a pipeline without samples has nothing to choose") {
   const Fixture cache;
-  nlohmann::json spec{{"version", 2}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
-  spec["ops"] = nlohmann::json::parse(kValidation);
-  const auto native =
-      NativePipeline::parse(pipeline::testing::specification(spec, std::vector<pipeline::testing::File>{}),
-                            std::shared_ptr<const pipeline::FileReader>(cache.files.get(), [](const auto*) {}));
-  REQUIRE(native.ok());
+  REQUIRE(testing::pipeline_of(kValidation, 0, testing::borrowed(*cache.files)) != nullptr);
   CHECK(cache.counters().undecided_pipelines == 0);
 }
 
 TEST_CASE("many threads share one choice") {
   Pipelines cache;
-  const auto plain = cache.parse(kValidation, cache.source);
-  const Bytes expected = Pipelines::epoch(*plain, 5);
+  const Bytes expected = epoch_of(*cache.plain(kValidation), 5);
   const auto native = cache.cached(kValidation);
   std::vector<std::jthread> threads;
   std::atomic<int> wrong = 0;

@@ -55,8 +55,7 @@ inline constexpr double kRepaid = 1.5;
 // and two forms that do not fit as they were to are worse than one.
 inline constexpr double kRoomForErrors = 1.25;
 
-// A form that gains is chosen without
-// room for it, too: the store may find some.
+// A form that gains is chosen without room for it, too: the store may find some.
 FormChoice choose_form(const FormTable& table);
 
 // Whether a figure is so far from what it was that the choice should be made again.

@@ -2,26 +2,22 @@
 #include "src/base/testing/catch.h"
 #include "src/cache/cached_files.h"
 #include "src/cache/testing/cached_files_fixture.h"
-#include "src/pipeline/native_pipeline.h"
+#include "src/cache/testing/picture_pipelines.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
-#include "src/pipeline/testing/specification.h"
 
 namespace sluice::cache {
 namespace {
 
-using pipeline::NativePipeline;
 using testing::Bytes;
+using testing::kRandomFromTheStart;
+using testing::kValidation;
+using testing::path_of;
 
 constexpr int kPictures = 12;
-constexpr const char* kValidation =
-    R"([{"op": "decode_rgb"}, {"op": "resize", "size": [40]}, {"op": "center_crop", "size": [32, 32]}, {"op": "to_tensor"}])";
 constexpr const char* kRandomCrop =
     R"([{"op": "decode_rgb"}, {"op": "resize", "size": [40]}, {"op": "random_crop", "size": [32, 32]},
     {"op": "random_horizontal_flip", "p": 0.5}])";
-constexpr const char* kRandomFromTheStart =
-    R"([{"op": "decode_rgb"}, {"op": "random_crop", "size": [32, 32]}, {"op": "random_horizontal_flip", "p": 0.5}])";
 
-std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
 Bytes picture_of(int i, int version = 1) {
   return pipeline::testing::encode_picture({48 + i, 60}, {.quality = 80 + version});
 }
@@ -38,30 +34,14 @@ struct Fixture : testing::CachedFilesFixture {
     for (int i = 0; i < kPictures; ++i) source->write(path_of(i), picture_of(i, version));
   }
 
-  // All samples of an epoch, one behind the other.
   Bytes epoch_of(const char* ops, std::uint32_t seed, std::shared_ptr<const pipeline::FileReader> reader) const {
-    nlohmann::json spec{{"version", 2}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
-    spec["ops"] = nlohmann::json::parse(ops);
-    std::vector<pipeline::testing::File> paths;
-    for (int i = 0; i < kPictures; ++i) paths.push_back({path_of(i), i});
-    const auto native = NativePipeline::parse(pipeline::testing::specification(spec, paths), std::move(reader));
-    REQUIRE(native.ok());
-    pipeline::Workspace workspace;
-    const std::size_t bytes = (*native)->wire_sample_bytes();
-    Bytes samples(kPictures * bytes);
-    for (std::size_t i = 0; i < kPictures; ++i)
-      REQUIRE((*native)
-                  ->produce(static_cast<std::int64_t>(i), seed + static_cast<std::uint32_t>(i),
-                            std::span(samples).subspan(i * bytes, bytes), workspace)
-                  .ok());
-    return samples;
+    return testing::epoch_of(*testing::pipeline_of(ops, kPictures, std::move(reader)), seed);
   }
   // Compares an epoch with one of the files alone; the number of reads of the source that it took.
   int epoch(const char* ops, std::uint32_t seed = 1) const {
     const Bytes expected = epoch_of(ops, seed, source);
     const int before = source->reads;
-    CHECK(epoch_of(ops, seed, std::shared_ptr<const pipeline::FileReader>(files.get(), [](const auto*) {})) ==
-          expected);
+    CHECK(epoch_of(ops, seed, testing::borrowed(*files)) == expected);
     return source->reads - before;
   }
 };

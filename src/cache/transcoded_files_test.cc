@@ -2,6 +2,7 @@
 #include "src/base/testing/catch.h"
 #include "src/cache/cached_files.h"
 #include "src/cache/testing/cached_files_fixture.h"
+#include "src/cache/testing/picture_pipelines.h"
 #include "src/pipeline/jpeg_decoder.h"
 #include "src/pipeline/testing/decoded_pixels.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
@@ -12,10 +13,10 @@ namespace {
 using pipeline::FileForm;
 using pipeline::testing::encode_picture;
 using testing::Bytes;
+using testing::path_of;
 
 constexpr int kPictures = 12;
 
-std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
 Bytes picture_of(int i, int version = 1) {
   return encode_picture({40 + i, 60}, {.quality = 80 + version, .progressive = i % 4 == 3});
 }
