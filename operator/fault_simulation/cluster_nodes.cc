@@ -19,23 +19,26 @@ namespace {
 constexpr double kLongestEvictionSeconds = 10;  // a drain goes from pod to pod
 constexpr double kLongestLossSeconds = 5;       // until the pods of a node that is gone are removed
 
-Json taints_of(const Json& node) { return node.value("taints", Json::array()); }
+// REQUIRES: the workload has one.
+const Json& node_named(const Workload& workload, const std::string& name) {
+  return *std::find_if(workload.nodes.begin(), workload.nodes.end(),
+                       [&](const Json& node) { return node.at("name") == name; });
+}
 
 }  // namespace
 
 Reply ClusterModel::add_node(const std::string& name) {
-  const auto node = std::find_if(workload_.nodes.begin(), workload_.nodes.end(),
-                                 [&](const Json& each) { return each.at("name") == name; });
+  const Json& node = node_named(workload_, name);
   Json metadata = {{"name", name}, {"labels", {{api::kArchitectureLabel, api::kArchitecture}}}};
-  if (node->contains("labels")) metadata["labels"].update(node->at("labels"));
+  if (node.contains("labels")) metadata["labels"].update(node.at("labels"));
   Json created = {{"metadata", std::move(metadata)}};
-  if (node->contains("taints")) created["spec"]["taints"] = node->at("taints");
+  if (node.contains("taints")) created["spec"]["taints"] = node.at("taints");
   Reply reply = server_.create(kube::kNodes, std::move(created));
   if (!reply.ok()) return reply;
   return server_.modify(
       kube::kNodes, {"", name},
       [&](Json& object) {
-        object["status"] = {{"allocatable", {{"cpu", node->at("cpu")}}},
+        object["status"] = {{"allocatable", {{"cpu", node.at("cpu")}}},
                             {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}};
       },
       "status");
@@ -57,10 +60,9 @@ Reply ClusterModel::drain(const std::string& name) {
 }
 
 Reply ClusterModel::uncordon(const std::string& name) {
-  const auto node = std::find_if(workload_.nodes.begin(), workload_.nodes.end(),
-                                 [&](const Json& each) { return each.at("name") == name; });
+  const Json& node = node_named(workload_, name);
   return server_.modify(kube::kNodes, {"", name}, [&](Json& object) {
-    object["spec"] = {{"taints", taints_of(*node)}};
+    object["spec"] = {{"taints", node.value("taints", Json::array())}};
   });
 }
 
