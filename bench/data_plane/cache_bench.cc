@@ -5,9 +5,8 @@
 //   transcoded  the same, and the cache keeps coefficients of JPEG files
 //   prefix      the same, and the cache keeps what the operations before the first random one make
 //   auto        the same, and the cache chooses one of these forms
-//   all         all of these, an epoch of each in turn, as the machine is not as busy all the time; each has a folder
-//   in
-//               DIRECTORY
+//   all         all of these, an epoch of each in turn, as the machine is not as busy all the time. Each has a folder
+//               in DIRECTORY
 // Prints one JSON object a line: of each epoch, with `all` of each mode, with a figure for each of its epochs.
 // PIPELINE is one of train (RandomResizedCrop(224), flip), crop (Resize(256), RandomCrop(224), flip), validation
 // (Resize(256), CenterCrop(224)) and tiny (RandomCrop(28), flip); all normalise to float32. EPOCHS: 3.

@@ -1,8 +1,8 @@
 """What `explain` says to "should I cache?": the forms in which a feeder could keep the files of a native pipeline (docs/designs/cache.md), from what its
 samples take without one.
 
-Measured are the bytes of the files, the CPU of each operation and the wait for the files. What a form would weigh and save is estimated from these, as nobody
-has made it yet; a feeder with a cache tries the forms on some samples, and chooses by what it measures.
+Measured are the bytes of the files, the CPU of each operation and the wait for the files. What a form would weigh and save is estimated from these, as no file
+is kept in it yet; a feeder with a cache tries the forms on some samples, and chooses by what it measures.
 """
 
 from __future__ import annotations

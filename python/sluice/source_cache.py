@@ -12,12 +12,16 @@ from sluice.settings import Settings
 FORMS = {"auto": ", in the form that is measured to pay,", "source": "", "transcoded": ", JPEG transcoded,", "prefix": ", as what the transforms before the first random one make of them,"}
 
 
+def asks_for_cache(environment: Mapping[str, str]) -> bool:
+    return bool(environment.get("SLUICE_CACHE_DIR") or environment.get("SLUICE_CACHE_BYTES"))
+
+
 def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = None) -> str:
     """A line for `explain`; "" where no cache is asked for. A feeder of another container has a disk of its own, which is not looked at."""
     env = os.environ if environment is None else environment
-    directory, most = env.get("SLUICE_CACHE_DIR", ""), env.get("SLUICE_CACHE_BYTES", "")
-    if not directory and not most:
+    if not asks_for_cache(env):
         return ""
+    directory, most = env.get("SLUICE_CACHE_DIR", ""), env.get("SLUICE_CACHE_BYTES", "")
     if not directory or not (most.isascii() and most.isdigit()) or int(most) == 0:
         return "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes)\n"
     form = env.get("SLUICE_CACHE_FORM", "") or "auto"

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 from typing import Any, TypeVar
@@ -38,7 +39,7 @@ from sluice.remaining import Announcement
 from sluice.settings import POLICIES, SKIP, Settings
 from sluice.shipment import Description
 from sluice.skipping import Skipped, SkippedSamples
-from sluice.source_cache import cache_in_words
+from sluice.source_cache import asks_for_cache, cache_in_words
 from sluice.surroundings import wants_lazy_images
 
 _MOST_COPY_BYTES = 16 << 20
@@ -278,7 +279,7 @@ def _explanation(loader: Any, settings: Settings, pipeline: Pipeline, measured: 
         pipeline.native,
         (f"{dataset}, its samples", f"{collate_fn}, their batch"),
         pipeline.native is None and not pipeline.is_iterable,
-        bool(cache_in_words(settings)),
+        asks_for_cache(os.environ),
     )
 
 
