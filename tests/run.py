@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Builds and runs every test of Sluice and prints `N passed, M failed` as the last line.
 
-A stage is a command with a log file and a way to count its tests. Stages that do not need each other overlap. The Go parts of the local cluster, the
-fuzzers and the simulation's seeds run at low priority beside the rest, which often waits. A stage that cannot run is a failure, never a silent skip.
+A stage is a command with a log file and a way to count its tests. Stages that do not need each other overlap: C++ and Python have a lane each. The Go
+parts of the local cluster, the fuzzers and the simulation's runs take what these leave over. The cluster then has the machine for itself. A stage that
+cannot run is a failure, never a silent skip.
 """
 
 import argparse
@@ -116,9 +117,9 @@ def build(directory, targets, *options):
     return configured and run(name, ["ninja", "-C", directory, *targets], BUILD_CPU_SECONDS)
 
 
-def catch_tests(directory, only=None, environment=None):
+def catch_tests(directory, only=None, environment=None, without=("[cluster]",)):
     """Runs the Catch2 programs that ctest knows of in a build directory; counts their test cases. Those tagged [cluster] run in
-    e2e/scenarios, where there is one."""
+    e2e/scenarios, where there is one. `without`: the tags that are left out."""
     listing = subprocess.run(["ctest", "--test-dir", directory, "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
     tests = json.loads(listing.stdout).get("tests", []) if listing.returncode == 0 else []
     tally = Tally()
@@ -130,7 +131,7 @@ def catch_tests(directory, only=None, environment=None):
         label = f"{directory.rsplit('/', 1)[-1]}-{test['name']}"
         report = LOGS / f"{label}.xml"
         report.unlink(missing_ok=True)
-        ok = run(label, [*test["command"], "~[cluster]", "-r", "xml", "-o", str(report)], environment=environment)
+        ok = run(label, [*test["command"], *(f"~{tag}" for tag in without), "-r", "xml", "-o", str(report)], environment=environment)
         tally.add(count_catch(label, report, ok))
     if not ran or (only is not None and ran != set(only)):
         say(f"{directory}: missing test programs {sorted(set(only or ['any']) - ran)}")
@@ -201,12 +202,12 @@ def fuzzing():
 
 
 def simulation_runs():
-    """Every one of Sieve's perturbations, and SIMULATION_SEEDS runs with random faults, a thousand to a test."""
+    """Every run of the campaigns with a theme, and SIMULATION_SEEDS runs with random faults, a thousand to a test."""
     # Optimised and without sanitizers.
     if not run("build-simulation", ["ninja", "-C", "build", "sluice-simulation"], BUILD_CPU_SECONDS):
         return Tally(failed=1)
     simulation = "build/operator/fault_simulation/sluice-simulation"
-    tests = {"simulation-sieve": [simulation, "--sieve"]}
+    tests = {"simulation-themes": [simulation, "--theme", "all"]}
     for first in range(1, SIMULATION_SEEDS, 1000):
         tests[f"simulation-seeds-{first}"] = [simulation, "--first", str(first), "--runs", "1000"]
     # A failure's log names the seed and the command that runs it again.
@@ -227,7 +228,9 @@ def thread_tests():
     if not build("build/tsan", THREADED_TESTS, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_SANITIZE=thread"):
         return Tally(failed=1)
     suppressions = ROOT / "tools/sanitizers/tsan.supp"
-    return catch_tests("build/tsan", THREADED_TESTS, {"TSAN_OPTIONS": f"suppressions={suppressions}:halt_on_error=0", **DRAWS})
+    # Long ones in one thread have no race.
+    return catch_tests("build/tsan", THREADED_TESTS, {"TSAN_OPTIONS": f"suppressions={suppressions}:halt_on_error=0", **DRAWS},
+                       without=("[cluster]", "[one thread]"))
 
 
 def client_environment():
@@ -254,9 +257,17 @@ def python_tests(packages):
     return tally
 
 
+def run_lane(stages):
+    """One after another."""
+    total = Tally()
+    for stage in stages:
+        total.add(stage())
+    return total
+
+
 def run_stages(stages):
-    """The order matters for the time: what the background does must neither keep the end-to-end tests waiting (the cluster's
-    programs come first) nor be left alone at the end."""
+    """The order matters for the time: both processors are busy until the cluster starts, which waits more than it computes. Nothing
+    runs beside it: its tests then see what a user of an idle machine sees."""
     total = Tally()
     background = Background()
     results = []
@@ -272,9 +283,11 @@ def run_stages(stages):
     for name, stage in [("fuzz", fuzzing), ("simulation", simulation_runs)]:
         if name in stages:
             results.append(background.start(stage))
-    for name, stage in [("unit", unit_tests), ("threads", thread_tests), ("python", lambda: python_tests(packages))]:
-        if name in stages:
-            total.add(stage())
+    lanes = [[("unit", unit_tests), ("threads", thread_tests)], [("python", lambda: python_tests(packages))]]
+    with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
+        results += [pool.submit(run_lane, [stage for name, stage in lane if name in stages]) for lane in lanes]
+    for result in results:
+        total.add(result.result())
     # 4. The cluster.
     if "e2e" in stages:
         if binaries.result():
@@ -282,8 +295,6 @@ def run_stages(stages):
             total.add(pytest("e2e", ["e2e/scenarios"]))
         else:
             total.failed += 1
-    for result in results:
-        total.add(result.result())
     return total
 
 

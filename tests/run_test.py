@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 import types
 
 import pytest
@@ -100,10 +102,10 @@ def test_a_fuzz_target_that_fails_or_is_not_built_is_a_failure(ran):
     assert run.fuzzing() == run.Tally(failed=1)
 
 
-def test_ten_thousand_seeds_are_ten_tests_and_sieves_plans_one(ran):
+def test_a_thousand_seeds_are_a_test_and_the_themes_are_one(ran):
     ran.failing.add("simulation-seeds-2001")
     assert run.simulation_runs() == run.Tally(passed=10, failed=1)
-    assert ran.names[:3] == ["build-simulation", "simulation-sieve", "simulation-seeds-1"]
+    assert ran.names[:3] == ["build-simulation", "simulation-themes", "simulation-seeds-1"]
 
 
 def test_what_runs_in_the_background_is_in_the_total(ran):
@@ -112,6 +114,36 @@ def test_what_runs_in_the_background_is_in_the_total(ran):
     ran.failing.add("simulation-seeds-1")
     total = run.run_stages(["fuzz", "simulation"])
     assert (total.passed, total.failed) == (sound - 2, 2)
+
+
+def test_the_cluster_has_the_machine_for_itself(ran, monkeypatch):
+    """What ran beside its tests took the processors that they measure."""
+    before_the_cluster = []
+
+    def slow(name):
+        time.sleep(0.2)
+        ran.names.append(name)
+        return run.Tally(passed=1)
+
+    for stage in ("fuzzing", "simulation_runs", "unit_tests", "thread_tests"):
+        monkeypatch.setattr(run, stage, lambda stage=stage: slow(stage))
+    monkeypatch.setattr(run, "pytest", lambda name, *_, **__: before_the_cluster.append((name, set(ran.names))) or run.Tally(passed=1))
+    assert run.run_stages(run.STAGES).failed == 0
+    for name, done in before_the_cluster:
+        if name in ("cluster", "e2e"):
+            assert done >= {"fuzzing", "simulation_runs", "unit_tests", "thread_tests", "cluster-binaries"}
+
+
+def test_c_and_python_have_a_lane_each(ran, monkeypatch):
+    both = threading.Barrier(2)
+
+    def meets(*_):
+        both.wait(60)
+        return run.Tally(passed=1)
+
+    monkeypatch.setattr(run, "unit_tests", meets)
+    monkeypatch.setattr(run, "python_tests", meets)
+    assert run.run_stages(["unit", "python"]) == run.Tally(passed=2)
 
 
 def test_without_the_clusters_programs_the_end_to_end_tests_fail_rather_than_vanish(ran, monkeypatch):

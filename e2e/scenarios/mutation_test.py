@@ -25,6 +25,7 @@ BASE = {
     "mode": "Recommend",
 }  # fmt: skip
 IMMUTABLE = "immutable"
+REST_SECONDS = 0.4  # two looks: what the operator does after it has called a spec observed would show in the second
 
 # Of a pod template: field -> (valid, invalid).
 POD_FIELDS = {
@@ -180,14 +181,14 @@ class Subject:
         return bool(pool) and caught_up(job) and caught_up(pool) and len(self.workers()) == pool["spec"]["replicas"]
 
     def settled(self):
-        """The children, once they have been the same for a second and the status is current."""
+        """The children, once the status is current and they have not changed for a moment."""
         seen = {"children": None, "since": 0.0}
 
         def holds():
             now = self.children()
             if now != seen["children"] or not self.is_current():
                 seen.update(children=now, since=time.monotonic())
-            return time.monotonic() - seen["since"] >= 1
+            return time.monotonic() - seen["since"] >= REST_SECONDS
 
         self.bed.wait_for(f"{self.name} to come to rest", holds, 60)
         return seen["children"]

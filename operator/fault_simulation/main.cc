@@ -4,7 +4,7 @@
 //   --scenario FILE     the same, of a plan in a file
 //   --runs N            N seeds, from --first on
 //   --minutes M         as many seeds as fit, from --first on (the soak)
-//   --sieve             every perturbation of Sieve's three patterns, of every workload
+//   --theme NAME        every run of an enumerated campaign (campaign_themes.h), or of `all`
 //   --save DIRECTORY    where failures become scenario files
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "operator/fault_simulation/campaign.h"
-#include "operator/fault_simulation/workload.h"
+#include "operator/fault_simulation/campaign_themes.h"
 #include "src/base/flags.h"
 #include "src/base/logging.h"
 
@@ -25,7 +25,7 @@ const std::vector<Flag> kFlags = {{"seed", "N", "", "one run, with its trace"},
                                   {"runs", "N", "1000", "how many seeds"},
                                   {"first", "N", "1", "the first seed"},
                                   {"minutes", "M", "", "run seeds for this long"},
-                                  {"sieve", "", "", "every perturbation of the three patterns"},
+                                  {"theme", "NAME", "", "every run of orders, clocks, drains, upgrades, sieve, or all"},
                                   {"save", "DIRECTORY", "", "where failures become scenario files"},
                                   {"help", "", "", "show this text"}};
 
@@ -70,6 +70,15 @@ int report(const CampaignResult& result, std::chrono::steady_clock::time_point b
   return result.failures.empty() ? 0 : 1;
 }
 
+// None: no such theme.
+std::vector<FaultPlan> plans_of_theme(const std::string& name) {
+  std::vector<FaultPlan> plans;
+  for (const CampaignTheme& theme : campaign_themes())
+    if (name == "all" || name == theme.name)
+      for (FaultPlan& plan : theme.plans()) plans.push_back(std::move(plan));
+  return plans;
+}
+
 int run(const Flags& flags) {
   set_log_sink([](std::string_view) {});  // the operators', in virtual time
   if (flags.given("seed")) return run_one(random_plan(std::stoull(flags.text("seed"))));
@@ -84,10 +93,12 @@ int run(const Flags& flags) {
     return run_one(*plan);
   }
   const auto began = std::chrono::steady_clock::now();
-  if (flags.given("sieve")) {
-    std::vector<FaultPlan> plans;
-    for (const std::string& name : workload_names())
-      for (FaultPlan& plan : sieve_plans(name)) plans.push_back(std::move(plan));
+  if (flags.given("theme")) {
+    const auto plans = plans_of_theme(flags.text("theme"));
+    if (plans.empty()) {
+      std::cerr << "--theme " << flags.text("theme") << ": there is orders, clocks, drains, upgrades, sieve, all\n";
+      return 2;
+    }
     return report(run_campaign(plans.size(), [&](std::uint64_t index) { return plans[index]; }), began,
                   flags.text("save"));
   }

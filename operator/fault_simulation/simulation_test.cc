@@ -12,6 +12,7 @@
 #include "operator/api/data_worker_pool.h"
 #include "operator/api/pod.h"
 #include "operator/fault_simulation/campaign.h"
+#include "operator/fault_simulation/campaign_themes.h"
 #include "operator/fault_simulation/cluster_run.h"
 #include "operator/fault_simulation/workload.h"
 #include "src/base/testing/catch.h"
@@ -25,30 +26,43 @@ void expect_no_failure(const CampaignResult& result) {
       FAIL_CHECK(failure.plan.to_json().dump() << ": " << violation);
 }
 
-TEST_CASE("every workload ends as it should when nothing goes wrong, in whatever order things happen") {
-  const auto& names = workload_names();
-  expect_no_failure(run_campaign(names.size() * 4, [&](std::uint64_t index) {
-    FaultPlan plan = undisturbed(names[index % names.size()]);
-    plan.seed = 1 + index;
-    return plan;
-  }));
+TEST_CASE("whatever a campaign's theme is, every workload ends as it should") {
+  const CampaignTheme& theme = GENERATE(from_range(campaign_themes()));
+  INFO(theme.name << ": " << theme.claim);
+  const std::vector<FaultPlan> all = theme.plans();
+  CHECK(all.size() >= 2 * workload_names().size());
+  const std::vector<FaultPlan> plans = sample_of(all, SLUICE_SIMULATION_RUNS);
+  std::atomic<int> writes_of_other_release = 0;
+  RunOptions options;
+  options.on_request = [&](const http::Request& request, int) {
+    if (request.body.find("sluice:other") != std::string::npos) ++writes_of_other_release;
+  };
+  const auto result =
+      run_campaign(plans.size(), [&](std::uint64_t index) { return plans[index]; }, nullptr, options);
+  expect_no_failure(result);
+  CHECK(result.runs == plans.size());
+  // Else nothing would have been upgraded.
+  CHECK((writes_of_other_release >= static_cast<int>(plans.size())) == (theme.name == std::string("upgrades")));
 }
 
-TEST_CASE("clocks that are ten minutes wrong hold nothing up, and make nothing happen more often") {
-  struct Clocks {
-    int operator_skew_seconds;
-    int node_skew_seconds;
-  };
-  constexpr Clocks kClocks[] = {{600, 0}, {-600, 0}, {0, 600}, {0, -600}, {600, -600}};
-  const auto& names = workload_names();
-  expect_no_failure(run_campaign(names.size() * std::size(kClocks), [&](std::uint64_t index) {
-    FaultPlan plan = undisturbed(names[index % names.size()]);
-    const Clocks& clocks = kClocks[index / names.size()];
-    plan.operator_skew_seconds = clocks.operator_skew_seconds;
-    plan.node_skew_seconds = clocks.node_skew_seconds;
-    plan.rates.kill_pod_per_second = 0.01;
-    return plan;
-  }));
+TEST_CASE("a sample of a campaign has all of it before anything twice") {
+  std::vector<FaultPlan> plans;
+  for (int workload = 0; workload < 6; ++workload)
+    for (int variant = 0; variant < 3; ++variant) {
+      plans.push_back(undisturbed("workload " + std::to_string(workload)));
+      plans.back().operators = variant;
+    }
+  std::map<std::string, int> workloads;
+  std::map<int, int> variants;
+  for (const FaultPlan& plan : sample_of(plans, 6)) {
+    ++workloads[plan.workload];
+    ++variants[plan.operators];
+  }
+  CHECK(workloads.size() == 6);
+  CHECK(variants == std::map<int, int>{{0, 2}, {1, 2}, {2, 2}});
+  CHECK(sample_of(plans, 18).size() == 18);
+  CHECK(sample_of(plans, 1000).size() == 18);
+  CHECK(sample_of({}, 5).empty());
 }
 
 TEST_CASE("no worker waits for a node that takes it, however much room there is on others") {
@@ -110,36 +124,6 @@ TEST_CASE("what ran on drained nodes runs elsewhere as far as there is room, and
   CHECK(workers.size() == 3);
 }
 
-TEST_CASE("nodes are drained for a while, or taken back and replaced, and every workload ends as if none had been") {
-  const auto& names = workload_names();
-  expect_no_failure(run_campaign(names.size() * 2, [&](std::uint64_t index) {
-    FaultPlan plan = undisturbed(names[index % names.size()]);
-    plan.seed = 1 + index;
-    plan.rates.drain_node_per_second = 0.05;
-    return plan;
-  }));
-}
-
-TEST_CASE("the operator is upgraded and rolled back while jobs run, and what the other release wrote is put right") {
-  const auto& names = workload_names();
-  std::atomic<int> writes_of_other = 0;
-  RunOptions options;
-  options.on_request = [&](const http::Request& request, int) {
-    if (request.body.find("sluice:other") != std::string::npos) ++writes_of_other;
-  };
-  expect_no_failure(run_campaign(
-      names.size() * 2,
-      [&](std::uint64_t index) {
-        FaultPlan plan = undisturbed(names[index % names.size()]);
-        plan.seed = 1 + index;
-        plan.operators = 1 + static_cast<int>(index / names.size());
-        plan.rates.upgrade_per_second = 0.05;
-        return plan;
-      },
-      nullptr, options));
-  CHECK(writes_of_other > 100);
-}
-
 TEST_CASE("a process that is told to end gives its lease up, and the other one leads at once") {
   FaultPlan plan = undisturbed("starved");
   plan.rates.upgrade_per_second = 0.1;
@@ -167,19 +151,8 @@ TEST_CASE("the same plan gives the same run") {
   CHECK(first.trace == second.trace);
 }
 
-TEST_CASE("thousands of seeds: whatever went wrong, the cluster ends as if nothing had") {
-  expect_no_failure(run_campaign(SLUICE_SIMULATION_SEEDS, [](std::uint64_t index) { return random_plan(index + 1); }));
-}
-
-TEST_CASE("Sieve's patterns: every crash, every unobserved pair, every stale view") {
-  std::vector<FaultPlan> plans;
-  for (const std::string& name : workload_names())
-    for (FaultPlan& plan : sieve_plans(name)) plans.push_back(std::move(plan));
-  CHECK(plans.size() > 800);
-  const std::uint64_t stride = SLUICE_SIMULATION_STRIDE;
-  const auto result = run_campaign(plans.size() / stride, [&](std::uint64_t index) { return plans[index * stride]; });
-  WARN(result.runs << " of " << plans.size() << " perturbations explored");
-  expect_no_failure(result);
+TEST_CASE("whatever went wrong, the cluster ends as if nothing had") {
+  expect_no_failure(run_campaign(SLUICE_SIMULATION_RUNS, [](std::uint64_t index) { return random_plan(index + 1); }));
 }
 
 TEST_CASE("what was found once") {

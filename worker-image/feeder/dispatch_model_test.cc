@@ -276,7 +276,7 @@ Successors successors(const World& world) {
   return next;
 }
 
-TEST_CASE("no order of events breaks a rule or leaves a request without its answer") {
+TEST_CASE("no order of events breaks a rule or leaves a request without its answer", "[one thread]") {
   std::set<World> seen;
   std::deque<std::pair<World, std::string>> todo;  // with the events that led there
   std::map<AttemptKind, std::size_t> started;

@@ -183,7 +183,7 @@ class World {
   std::set<RequestId> cancelled_;
 };
 
-TEST_CASE("every request is answered exactly once, whatever happens to the workers", "[property]") {
+TEST_CASE("every request is answered exactly once, whatever happens to the workers", "[property][one thread]") {
   const bool held = rc::check("random joins, losses, drains, failures, late answers, cancellations", [] {
     World world;
     const int steps = *rc::gen::inRange(1, 150);

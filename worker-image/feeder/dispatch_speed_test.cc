@@ -192,7 +192,7 @@ class Site {
   bool changed_ = true;
 };
 
-TEST_CASE("no executor beside the feeder makes a training loop slower") {
+TEST_CASE("no executor beside the feeder makes a training loop slower", "[one thread]") {
   const Kind same{}, slow{10 * kBatchSeconds}, slowest{50 * kBatchSeconds};
   const Kind stopping{kBatchSeconds, 2, false, in_turns(3, 2)};
   const Kind stopping_slow{10 * kBatchSeconds, 2, false, in_turns(3, 2)};
@@ -236,7 +236,7 @@ TEST_CASE("no executor beside the feeder makes a training loop slower") {
   }
 }
 
-TEST_CASE("what other executors can add is used") {
+TEST_CASE("what other executors can add is used", "[one thread]") {
   struct Case {
     const char* name;
     Kind other;
@@ -256,7 +256,7 @@ TEST_CASE("what other executors can add is used") {
   }
 }
 
-TEST_CASE("when the only fast executor stops, the next batch comes within a second") {
+TEST_CASE("when the only fast executor stops, the next batch comes within a second", "[one thread]") {
   const double slow_seconds = 3 * kBatchSeconds;
   for (const double stops : {1.3, 5.0, 5.5, 8.01}) {
     INFO("stops after " << stops << " s");
