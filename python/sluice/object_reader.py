@@ -1,7 +1,8 @@
 """Ranges of objects, many at a time (docs/designs/object-stores.md).
 
 Requests in flight are bounded in number and in bytes. Their number grows with success and falls when the store says that it is too much. Every
-answer must be of the state that the range was found in, and of the right length: anything else is asked again, or an error. Thread-safe.
+answer must be of the state that the range was found in, and of the right length: anything else is asked again, or an error. A request that somebody
+waits for and that is late is asked for once more (late_requests.py). Thread-safe.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urljoin
 
-from sluice.object_urls import Target, shown, target_of
+from sluice.late_requests import LateRequests
+from sluice.object_urls import Target, credentials, shown, target_of
+from sluice.pod_identity import IdentityError
+from sluice.sigv4 import Credentials
 
 MOST_IN_FLIGHT = 32
 MOST_BYTES_IN_FLIGHT = 1 << 28
@@ -33,6 +37,7 @@ _LEAST_BYTES_PER_SECOND = 1 << 16  # Of an answer that is on its way, behind the
 _FIRST_BACKOFF_SECONDS, _MOST_BACKOFF_SECONDS = 0.05, 10
 _GAP_BYTES, _MOST_JOINED_BYTES = 128 << 10, 8 << 20  # Neighbours are one request where the bytes between cost less than another.
 _MOST_REDIRECTS = 3
+_MOST_REFUSAL_BYTES = 1 << 14
 _THROTTLED = {429, 503}
 _PASSING = {408, 500, 502, 504, *_THROTTLED}
 _own_random = random.SystemRandom()  # The numbers of the user's transforms must not depend on the network.
@@ -115,10 +120,12 @@ class ObjectReader:
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
         self._pace = Pace()
+        self._late = LateRequests()
         self._threads = ThreadPoolExecutor(MOST_IN_FLIGHT, "sluice-objects")
         self._connections = threading.local()
         self._ahead: dict[Range, tuple[Range, Future]] = {}
         self._lock = threading.Lock()
+        self._expired: Credentials | None = None  # what a store has said so of
 
     def state(self, url: str) -> ObjectState:
         """By a GET of one byte, as a presigned URL allows no other method. Raises ObjectError, or ValueError for what names no object."""
@@ -130,7 +137,7 @@ class ObjectReader:
             piece, future = self._ahead.pop(wanted, (wanted, None))
         if wanted.nbytes == 0:
             return b""
-        data = self._get(wanted) if future is None else future.result()
+        data = self._first_answer(piece, future or self._threads.submit(self._get, piece))
         return data[wanted.offset - piece.offset :][: wanted.nbytes]
 
     def read_ahead(self, wanted: Iterable[Range]) -> None:
@@ -149,6 +156,20 @@ class ObjectReader:
         for _, future in dropped.values():
             future.cancel()
 
+    def _first_answer(self, piece: Range, first: Future) -> bytes:
+        """Of the request, or of another one when it is late."""
+        late_after = self._late.late_after_seconds(piece.nbytes)
+        if late_after is None or wait([first], late_after).done or not self._late.may_ask_again():
+            return first.result()
+        both = [first, self._threads.submit(self._get, piece)]
+        done, other = wait(both, return_when=FIRST_COMPLETED)
+        good = next((each for each in done if not each.exception()), None)
+        if good is None:
+            return next(iter(other or done)).result()
+        for each in other:
+            each.cancel()
+        return good.result()
+
     def _get(self, wanted: Range) -> bytes:
         return self._try_often(wanted.in_words(), wanted.nbytes, lambda: self._ask(wanted.url, wanted.offset, wanted.nbytes, wanted.state))[0]
 
@@ -157,14 +178,21 @@ class ObjectReader:
         for attempt in range(MOST_ATTEMPTS):
             self._pace.enter(nbytes)
             throttled = False
+            began = time.monotonic()
             try:
-                return ask()
+                answer = ask()
+                self._late.took(nbytes, time.monotonic() - began)
+                return answer
             except (_Passing, OSError, http.client.HTTPException) as error:
                 self._forget_connections()  # Something of the answer may be left in them.
                 if isinstance(error, ObjectError):
                     raise type(error)(f"{what}: {error}") from None
+                if isinstance(error, IdentityError) and not error.passing:
+                    raise ObjectError(f"{what}: {error}") from None
                 reason = error if isinstance(error, _Passing) else _Passing(f"{type(error).__name__}: {error}")
                 throttled = reason.throttled
+                if throttled:
+                    self._late.store_is_busy()
                 reasons[str(reason)] += 1
             finally:
                 self._pace.leave(nbytes, throttled)
@@ -181,18 +209,19 @@ class ObjectReader:
             asked["If-Match"] = state.etag
         for _ in range(_MOST_REDIRECTS + 1):
             connection = self._connection(target)
-            connection.request("GET", target.path, headers=target.headers(asked, datetime.now(timezone.utc)))
+            shown_to_store = credentials(self._expired) if target.region else None
+            connection.request("GET", target.path, headers=target.headers(asked, shown_to_store, datetime.now(timezone.utc)))
             with connection.getresponse() as answer:
                 if answer.status in (301, 302, 303, 307, 308):
                     target = _redirected(target, answer)
                     self._forget_connections()
                     continue
-                return self._take(answer, target, offset, nbytes, state)
+                if answer.status != 206:
+                    raise self._refusal(answer, target, shown_to_store, state is not None)
+                return self._take(answer, offset, nbytes, state)
         raise ObjectError(f"more than {_MOST_REDIRECTS} redirects")
 
-    def _take(self, answer: http.client.HTTPResponse, target: Target, offset: int, nbytes: int, state: ObjectState | None) -> tuple[bytes, ObjectState]:
-        if answer.status != 206:
-            raise _refusal(answer, target, state is not None)
+    def _take(self, answer: http.client.HTTPResponse, offset: int, nbytes: int, state: ObjectState | None) -> tuple[bytes, ObjectState]:
         found = _RANGE.fullmatch(answer.getheader("Content-Range", ""))
         if found is None or (int(found[1]), int(found[2])) != (offset, offset + nbytes - 1):
             raise _Passing("another range than was asked for")
@@ -205,6 +234,19 @@ class ObjectReader:
         if state is not None and now != state:
             raise ObjectChanged("has changed since its index was made: make the data set anew")
         return _body(answer, nbytes), now
+
+    def _refusal(self, answer: http.client.HTTPResponse, target: Target, known: Credentials | None, has_state: bool) -> Exception:
+        """Credentials that end are renewed and shown once more: whoever lent them may have been late."""
+        if answer.status not in (400, 401, 403):
+            return _refusal(answer, target, has_state)
+        if known is not None and b"<Code>ExpiredToken" in answer.read(_MOST_REFUSAL_BYTES):
+            if known != self._expired:
+                self._expired = known
+                return _Passing("credentials that have expired")
+            return ObjectError(f"{target.host} says that the credentials have expired: renew AWS_SESSION_TOKEN, or the file that it is from")
+        how = f", signed for region {target.region}" if known is not None else ", not signed"
+        return ObjectError(f"{target.host} answers {answer.status} {answer.reason}{how}: look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and "
+                           "AWS_ENDPOINT_URL, at the rights of the pod's identity, or at the age of a presigned URL")
 
     def _connection(self, target: Target) -> http.client.HTTPConnection:
         """Kept for the next request of this thread: a handshake takes longer than a range."""
@@ -262,10 +304,6 @@ def _refusal(answer: http.client.HTTPResponse, target: Target, has_state: bool) 
         return ObjectChanged("has changed since its index was made: make the data set anew")
     if answer.status == 200:
         return _Passing("the whole object in place of a range")
-    if answer.status in (400, 401, 403):
-        how = f", signed for region {target.region}" if "Authorization" in target.headers({}, datetime.now(timezone.utc)) else ", not signed"
-        return ObjectError(f"{target.host} answers {status}{how}: look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL, "
-                           "or at the age of a presigned URL")
     return ObjectError(f"{target.host} answers {status}")
 
 

@@ -1,8 +1,8 @@
 """Objects by their URLs, and how to ask for them: s3://BUCKET/KEY signed by the pod's credentials, http(s)://HOST/PATH as it is, presigned or not.
 
 The environment says the rest, by the names that the tools of S3 use: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION,
-AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or else AWS_SHARED_CREDENTIALS_FILE and AWS_PROFILE. Without credentials a request
-is not signed: public buckets answer it.
+AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, AWS_SHARED_CREDENTIALS_FILE and AWS_PROFILE, and those of the pod's identity
+(pod_identity.py). Without credentials a request is not signed: public buckets answer it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
+from sluice.pod_identity import agent_credentials, role_credentials
 from sluice.sigv4 import Credentials, encoded, signed_headers
 
 _URL = re.compile(r"(s3|https?)://", re.IGNORECASE)
@@ -30,10 +31,9 @@ class Target:
     path: str
     region: str = ""
 
-    def headers(self, asked: dict[str, str], when: datetime) -> dict[str, str]:
+    def headers(self, asked: dict[str, str], known: Credentials | None, when: datetime) -> dict[str, str]:
         headers = {"Host": self.host, "Accept-Encoding": "identity", **asked}
-        known = credentials() if self.region else None
-        return headers if known is None else signed_headers("GET", unquote(self.path, errors="surrogateescape"), [], headers, known, self.region, when)
+        return headers if known is None or not self.region else signed_headers("GET", unquote(self.path, errors="surrogateescape"), [], headers, known, self.region, when)
 
 
 def is_url(path: str) -> bool:
@@ -78,11 +78,18 @@ def _of_bucket(bucket: str, key: str) -> Target:
     return Target(parts.scheme, parts.netloc, encoded(f"{parts.path.rstrip('/')}/{bucket}/{key}"), region)
 
 
-def credentials() -> Credentials | None:
-    """Those of the environment, else of the shared file; None if there are none."""
+def credentials(refused: Credentials | None = None) -> Credentials | None:
+    """In the order of the tools of S3: those of the environment, of the pod's role, of the shared file, of the node's agent; None if there are none.
+    `refused`: what a store has called expired. Raises IdentityError, and ValueError for a file that is none of credentials."""
+    return _of_environment() or role_credentials(refused) or _of_shared_file() or agent_credentials(refused)
+
+
+def _of_environment() -> Credentials | None:
     key_id, secret = os.environ.get("AWS_ACCESS_KEY_ID"), os.environ.get("AWS_SECRET_ACCESS_KEY")
-    if key_id and secret:
-        return Credentials(key_id, secret, os.environ.get("AWS_SESSION_TOKEN", ""))
+    return Credentials(key_id, secret, os.environ.get("AWS_SESSION_TOKEN", "")) if key_id and secret else None
+
+
+def _of_shared_file() -> Credentials | None:
     path = os.path.expanduser(os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials")
     try:
         return _of_file(path, os.environ.get("AWS_PROFILE") or "default", os.stat(path).st_mtime_ns)
