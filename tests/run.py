@@ -20,9 +20,11 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "toolchain"))
+sys.path[:0] = [str(ROOT / "toolchain"), str(ROOT / "e2e/demo")]
 import limits  # noqa: E402
 from cache_folder import cache_folder  # noqa: E402
+from jobs import WORK  # noqa: E402
+from machine import dataset_command  # noqa: E402
 
 START = time.monotonic()
 PYTHON = str(cache_folder() / "venv/bin/python")
@@ -245,6 +247,12 @@ def photographs():
         run("photographs", [PYTHON, "e2e/datasets/photographs.py", "--count", "60"])
 
 
+def cluster_inputs():
+    """What takes minutes to make for the cluster on a bare machine: its programs, and the data sets of its jobs."""
+    commands = {"cluster-binaries": ["e2e/cluster/build-binaries.sh"], **{f"data-set-{work.dataset}": dataset_command(work) for work in WORK.values()}}
+    return all([run(name, command, BUILD_CPU_SECONDS) for name, command in commands.items()])
+
+
 def python_tests(packages):
     """`packages`: whether the data sets' packages are unpacked and photographs are made, as a future."""
     tally = Tally()
@@ -273,8 +281,7 @@ def run_stages(stages):
     results = []
     # 1. What takes minutes on a bare machine and nothing after the first time. The network first.
     packages = background.start(photographs) if "python" in stages else None
-    if "e2e" in stages:
-        binaries = background.start(lambda: run("cluster-binaries", ["e2e/cluster/build-binaries.sh"], BUILD_CPU_SECONDS))
+    inputs = background.start(cluster_inputs) if "e2e" in stages else None
     # 2. The programs.
     built = build("build", [], "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSLUICE_TESTS=OFF") and \
         run("bundle", ["worker-image/bundle.sh", "build"])
@@ -290,7 +297,7 @@ def run_stages(stages):
         total.add(result.result())
     # 4. The cluster.
     if "e2e" in stages:
-        if binaries.result():
+        if inputs.result():
             total.add(pytest("cluster", ["e2e/cluster"]))
             total.add(pytest("e2e", ["e2e/scenarios"]))
         else:

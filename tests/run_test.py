@@ -146,9 +146,10 @@ def test_c_and_python_have_a_lane_each(ran, monkeypatch):
     assert run.run_stages(["unit", "python"]) == run.Tally(passed=2)
 
 
-def test_without_the_clusters_programs_the_end_to_end_tests_fail_rather_than_vanish(ran, monkeypatch):
+@pytest.mark.parametrize("missing", ["cluster-binaries", "data-set-speech"])
+def test_without_what_the_cluster_needs_the_end_to_end_tests_fail_rather_than_vanish(ran, monkeypatch, missing):
     monkeypatch.setattr(run, "pytest", lambda *_, **__: pytest.fail("there is no cluster to run on"))
-    ran.failing.add("cluster-binaries")
+    ran.failing.add(missing)
     assert run.run_stages(["e2e"]).failed == 1
 
 
