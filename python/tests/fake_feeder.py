@@ -1,11 +1,11 @@
 """A feeder in Python for deterministic tests: section 4 of the contract over a real Unix socket and a real memfd. It runs in a process of its own,
-makes one batch at a time, and has faults on demand. Native pipelines are run by torchvision itself.
+makes one batch at a time, and has faults on demand. It imports torch for its first pipeline: many tests want a feeder that is there, and no batch.
 """
 
 from __future__ import annotations
 
-import io
-import json
+import functools
+import mmap
 import multiprocessing
 import os
 import select
@@ -15,16 +15,16 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from sluice.computation import BatchRequest, Computation, PythonPipeline
-from sluice.failures import describe
 from sluice.framing import FrameParser, encode
 from sluice.sealed_memory import SealedMemory
-from sluice.shipment import describe_pipeline
-from sluice.structure import layout, pack
+
+if TYPE_CHECKING:
+    import torch
+
+    from sluice.computation import Computation
 
 _CONTROL_SECONDS = 60
 
@@ -55,6 +55,8 @@ class FakeFeeder:
     """Runs the server; `set` changes its faults, `ask` reads its records."""
 
     def __init__(self, directory: Path, **faults: Any) -> None:
+        import fake_computation  # noqa: F401  # Once for all that are forked from here.
+
         self.path = str(directory / "fake.sock")
         self._control, theirs = multiprocessing.Pipe()
         context = multiprocessing.get_context("fork")
@@ -87,98 +89,6 @@ class FakeFeeder:
         return self._control.recv()
 
 
-def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
-    """Of a native pipeline: its JSON, and its files as (path, label)."""
-    header, _, table = blob.partition(b"\n")
-    spec = json.loads(header)
-    if spec["source"]["kind"] == "file_ranges":
-        return spec, read_ranges(spec["source"], table)
-    count = spec["source"]["files"]
-    run_count, directories_bytes, names_bytes = struct.unpack_from("<QQQ", table)
-    labels = struct.unpack_from(f"<{count}q", table, 24)
-    runs = list(struct.iter_unpack("<II", table[24 + 8 * count : 24 + 8 * count + 8 * run_count]))
-    directories = table[-names_bytes - directories_bytes : -names_bytes].decode().split("\0")
-    names = table[-names_bytes:].decode().split("\0")[:-1]
-    directory_of = {first: directories[number] for number, first in runs}
-    files, directory = [], ""
-    for index in range(count):
-        directory = directory_of.get(index, directory)
-        files.append((os.path.join(directory, names[index]), labels[index]))
-    return spec, files
-
-
-def read_ranges(source: dict, table: bytes) -> list[tuple[tuple, int]]:
-    """Of a native pipeline over ranges of files: ((path, offset, length, bytes of the file, its modification), label) of each sample."""
-    samples, files = source["samples"], source["files"]
-    numbers = struct.unpack_from(f"<{samples}q{samples}Q{files}Q{files}q{samples}I{samples}I", table)
-    lengths = iter((samples, samples, files, files, samples, samples))
-    columns, rest = [], numbers
-    for length in lengths:
-        columns.append(rest[:length])
-        rest = rest[length:]
-    labels, offsets, file_bytes, modified, sample_bytes, file_numbers = columns
-    names = table[24 * samples + 16 * files :].decode().split("\0")[:-1]
-    return [((names[file], offsets[sample], sample_bytes[sample], file_bytes[file], modified[file]), labels[sample])
-            for sample, file in enumerate(file_numbers)]
-
-
-class _NativeFolder(torch.utils.data.Dataset):
-    """A native spec run by torchvision."""
-
-    def __init__(self, specification: bytes) -> None:
-        from PIL import Image
-        from torchvision import transforms
-        from torchvision.datasets.folder import pil_loader
-        from torchvision.transforms import InterpolationMode, v2
-
-        spec, files = read_specification(specification)
-
-        self._load, self._open = pil_loader, Image.open
-        self._root, self._files = spec["source"].get("root"), files
-        makers = {
-            "decode_rgb": lambda op: [],
-            "random_resized_crop": lambda op: [transforms.RandomResizedCrop(op["size"], op["scale"], op["ratio"])],
-            "resize": lambda op: [transforms.Resize(op["size"], InterpolationMode(op["interpolation"]), op.get("max_size"))],
-            "random_crop": lambda op: [(v2 if op.get("generation") == 2 else transforms).RandomCrop(op["size"], None, op.get("pad_if_needed", False))],
-            "pad": lambda op: [transforms.Pad(op["padding"], tuple(op.get("fill", [0])), op.get("mode", "constant"))],
-            "random_vertical_flip": lambda op: [transforms.RandomVerticalFlip(op["p"])],
-            "random_grayscale": lambda op: [transforms.RandomGrayscale(op["p"])],
-            "color_jitter": lambda op: [transforms.ColorJitter(**{name: tuple(value) for name, value in op.items() if name != "op"})],
-            "to_float": lambda op: [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)],
-            "random_erasing": lambda op: [transforms.RandomErasing(op["p"], op["scale"], op["ratio"], op["value"])],
-            "center_crop": lambda op: [transforms.CenterCrop(op["size"])],
-            "random_horizontal_flip": lambda op: [transforms.RandomHorizontalFlip(op["p"])],
-            "to_tensor": lambda op: [transforms.ToTensor()],
-            "normalize": lambda op: [transforms.Normalize(op["mean"], op["std"])],
-        }
-        augmentations = {
-            "posterize": lambda image, bits: transforms.functional.posterize(image, int(bits)),
-            "sharpness": lambda image, less_one: transforms.functional.adjust_sharpness(image, 1 + less_one),
-            "solarize": transforms.functional.solarize,
-        }
-        makers |= {
-            "grayscale": lambda op: [transforms.Grayscale(3)],
-            "random_rotation": lambda op: [transforms.RandomRotation(op["degrees"], InterpolationMode(op["interpolation"]), fill=op.get("fill", 0))],
-            "augment": lambda op: [lambda image: augmentations[op["name"]](image, *op["magnitudes"])],
-            "random_apply": lambda op: [v2.RandomApply([step for inner in op["ops"] for step in makers[inner["op"]](inner)], op["p"])],
-        }
-        steps = [step for op in spec["ops"] for step in makers[op["op"]](op)]
-        if not any(op["op"] in ("to_tensor", "to_float") for op in spec["ops"]):
-            steps.append(transforms.PILToTensor())
-        self._transform = transforms.Compose(steps)
-
-    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        place, label = self._files[index]
-        if self._root is not None:
-            return self._transform(self._load(os.path.join(self._root, place))), label
-        path, offset, length, file_bytes, modified = place
-        if (os.stat(path).st_size, os.stat(path).st_mtime_ns) != (file_bytes, modified):
-            raise OSError(f"{path} has changed")
-        with open(path, "rb") as file:
-            file.seek(offset)
-            return self._transform(self._open(io.BytesIO(file.read(length))).convert("RGB")), label
-
-
 class _Server:
     def __init__(self, connected: socket.socket, faults: Faults, records: dict) -> None:
         self._socket = connected
@@ -189,8 +99,6 @@ class _Server:
         self._memory = os.memfd_create("fake-arena")
         self._arena_bytes = faults.slots * faults.slot_bytes
         os.ftruncate(self._memory, self._arena_bytes)
-        import mmap
-
         self._arena = mmap.mmap(self._memory, self._arena_bytes)
         self._free = deque(range(faults.slots))
         self._pipelines: dict[int, tuple[str, Computation, int]] = {}
@@ -198,6 +106,13 @@ class _Server:
         self._streams: dict[int, dict] = {}
         self._requests: deque[dict] = deque()
         self.held: list[int] = []
+
+    @functools.cached_property
+    def _makes(self) -> ModuleType:
+        """Which imports torch."""
+        import fake_computation
+
+        return fake_computation
 
     def readable(self) -> bool:
         """Reads what there is; False at the end of the connection."""
@@ -247,11 +162,10 @@ class _Server:
         try:
             if "virtual_workers" not in stream:
                 computation.renew(stream["state"])
-            wanted = BatchRequest(request["seq"], position=request["position"], indices=request["indices"], **seeds, **worker)
-            batch = computation.compute(computation.arrived(wanted), made)
-            tensors, structure = pack(batch)
+            wanted = {"seq": request["seq"], "position": request["position"], "indices": request["indices"], **seeds, **worker}
+            tensors, structure = self._makes.compute(computation, wanted, made)
         except Exception as error:
-            fields, blob = describe(error)
+            fields, blob = self._makes.describe(error)
             self._send({"type": "error", **about, **fields}, blob)
             return True
         for _ in range(2 if self._faults.send_twice and len(self._free) > 1 else 1):
@@ -282,13 +196,7 @@ class _Server:
     def _send_batch(self, about: dict, tensors: list[torch.Tensor], structure: bytes, costs: dict) -> None:
         copy = len(self._free) == 1
         slot = self._free.popleft()
-        descriptors, nbytes = layout(tensors)
-        assert nbytes <= self._faults.slot_bytes, "the test's batches do not fit into the fake feeder's slots"
-        for tensor, descriptor in zip(tensors, descriptors, strict=True):
-            descriptor["offset"] += slot * self._faults.slot_bytes
-            if tensor.numel():
-                target = torch.frombuffer(self._arena, dtype=tensor.dtype, count=tensor.numel(), offset=descriptor["offset"])
-                target.view(tensor.shape).copy_(tensor)
+        descriptors = self._makes.write(tensors, self._arena, slot * self._faults.slot_bytes, self._faults.slot_bytes)
         self.held.append(slot)
         message = {"type": "batch", **about, "slot": slot, "copy": copy, "tensors": descriptors}
         self._send({**message, "placement": "local", **costs}, structure)
@@ -312,9 +220,9 @@ class _Server:
             self._send({"type": "ready", "pipeline": message["id"], "error": "refused for the test"})
             return
         if native:
-            memory = describe_pipeline(PythonPipeline(_NativeFolder(bytes(memory.view())), None, True))[0].shipment.memory
+            memory = self._makes.native_pipeline(memory)
         try:
-            computation = Computation(memory)
+            computation = self._makes.Computation(memory)
         except Exception as error:
             self._send({"type": "ready", "pipeline": message["id"], "error": str(error)})
             return
@@ -326,7 +234,7 @@ class _Server:
         self._records["opens"] += 1
         self._streams[message["stream"]] = {**message, "state": blob}
         if "virtual_workers" in message and message["pipeline"] in self._memories:
-            computation = Computation(self._memories[message["pipeline"]], blob)
+            computation = self._makes.Computation(self._memories[message["pipeline"]], blob)
             self._streams[message["stream"]] |= {"computation": computation, "history": [b""] * message["virtual_workers"]}
 
     def _on_forget(self, message: dict, blob: bytes) -> None:
@@ -353,7 +261,6 @@ class _Server:
 
 def _serve(path: str, control: Any, faults: Faults, may_end: Callable[[], bool] = lambda: False) -> None:
     """Until the other end of `control` is closed, or `may_end` says so when the last client has gone."""
-    torch.set_num_threads(1)
     records: dict = {"requests": [], "progress": {}, "closed": [], "pipelines": [], "opens": 0, "connections": 0, "forgotten": 0, "histories": 0}
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(path)

@@ -13,7 +13,6 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 
 from fake_feeder import Faults, _serve  # noqa: E402
-from sluice.shared_feeder import _locked  # noqa: E402
 
 _PR_SET_PDEATHSIG = 1
 
@@ -45,6 +44,8 @@ def main() -> None:
 
 def _has_removed(folder: Path) -> bool:
     """As the real one does; but one that does not get the lock waits for a client to come."""
+    from sluice.shared_feeder import _locked  # It imports torch.
+
     if _locked(folder) is None:
         return False
     shutil.rmtree(folder)

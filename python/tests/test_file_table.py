@@ -11,7 +11,7 @@ from torch.utils.data import Subset
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
-from fake_feeder import read_specification
+from fake_computation import read_specification
 from sluice.failures import NotNative
 from sluice.file_table import FileTable
 from sluice.pipeline import describe_loader

@@ -14,7 +14,7 @@ from torchvision import transforms
 from torchvision.datasets import FakeData, ImageFolder
 from torchvision.transforms import InterpolationMode, v2
 
-from fake_feeder import read_specification
+from fake_computation import read_specification
 from sample_datasets import first_only
 from sluice.pipeline import describe_loader
 from sluice.torch import DataLoader, explain

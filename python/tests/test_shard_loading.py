@@ -13,7 +13,7 @@ from torch.utils.data import DistributedSampler, Subset
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
-from fake_feeder import read_specification
+from fake_computation import read_specification
 from shard_files import shards_of_images, write_shard
 from sluice.failures import NotNative
 from sluice.pipeline import describe_loader

@@ -1,0 +1,134 @@
+"""What the fake feeder makes: batches of Python pipelines by the client's own code, and those of native ones by torchvision itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import mmap
+import os
+import struct
+
+import torch
+
+from sluice.computation import BatchRequest, Computation, PythonPipeline
+from sluice.failures import describe
+from sluice.sealed_memory import SealedMemory
+from sluice.shipment import describe_pipeline
+from sluice.structure import layout, pack
+
+__all__ = ["Computation", "compute", "describe", "native_pipeline", "read_specification", "write"]
+
+
+def native_pipeline(memory: SealedMemory) -> SealedMemory:
+    """The description of a Python pipeline that makes the batches of a native one."""
+    return describe_pipeline(PythonPipeline(_NativeFolder(bytes(memory.view())), None, True))[0].shipment.memory
+
+
+def compute(computation: Computation, wanted: dict, made: bytes) -> tuple[list[torch.Tensor], bytes]:
+    """The batch of a request with these fields: its tensors, and a pickle of the rest. `made`: the history of its virtual worker."""
+    torch.set_num_threads(1)
+    return pack(computation.compute(computation.arrived(BatchRequest(**wanted)), made))
+
+
+def write(tensors: list[torch.Tensor], arena: mmap.mmap, offset: int, most_bytes: int) -> list[dict]:
+    """Where in the arena each tensor is now."""
+    descriptors, nbytes = layout(tensors)
+    assert nbytes <= most_bytes, "the test's batches do not fit into the fake feeder's slots"
+    for tensor, descriptor in zip(tensors, descriptors, strict=True):
+        descriptor["offset"] += offset
+        if tensor.numel():
+            target = torch.frombuffer(arena, dtype=tensor.dtype, count=tensor.numel(), offset=descriptor["offset"])
+            target.view(tensor.shape).copy_(tensor)
+    return descriptors
+
+
+def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
+    """Of a native pipeline: its JSON, and its files as (path, label)."""
+    header, _, table = blob.partition(b"\n")
+    spec = json.loads(header)
+    if spec["source"]["kind"] == "file_ranges":
+        return spec, read_ranges(spec["source"], table)
+    count = spec["source"]["files"]
+    run_count, directories_bytes, names_bytes = struct.unpack_from("<QQQ", table)
+    labels = struct.unpack_from(f"<{count}q", table, 24)
+    runs = list(struct.iter_unpack("<II", table[24 + 8 * count : 24 + 8 * count + 8 * run_count]))
+    directories = table[-names_bytes - directories_bytes : -names_bytes].decode().split("\0")
+    names = table[-names_bytes:].decode().split("\0")[:-1]
+    directory_of = {first: directories[number] for number, first in runs}
+    files, directory = [], ""
+    for index in range(count):
+        directory = directory_of.get(index, directory)
+        files.append((os.path.join(directory, names[index]), labels[index]))
+    return spec, files
+
+
+def read_ranges(source: dict, table: bytes) -> list[tuple[tuple, int]]:
+    """Of a native pipeline over ranges of files: ((path, offset, length, bytes of the file, its modification), label) of each sample."""
+    samples, files = source["samples"], source["files"]
+    numbers = struct.unpack_from(f"<{samples}q{samples}Q{files}Q{files}q{samples}I{samples}I", table)
+    lengths = iter((samples, samples, files, files, samples, samples))
+    columns, rest = [], numbers
+    for length in lengths:
+        columns.append(rest[:length])
+        rest = rest[length:]
+    labels, offsets, file_bytes, modified, sample_bytes, file_numbers = columns
+    names = table[24 * samples + 16 * files :].decode().split("\0")[:-1]
+    return [((names[file], offsets[sample], sample_bytes[sample], file_bytes[file], modified[file]), labels[sample])
+            for sample, file in enumerate(file_numbers)]
+
+
+class _NativeFolder(torch.utils.data.Dataset):
+    """A native spec run by torchvision."""
+
+    def __init__(self, specification: bytes) -> None:
+        from PIL import Image
+        from torchvision import transforms
+        from torchvision.datasets.folder import pil_loader
+        from torchvision.transforms import InterpolationMode, v2
+
+        spec, files = read_specification(specification)
+
+        self._load, self._open = pil_loader, Image.open
+        self._root, self._files = spec["source"].get("root"), files
+        makers = {
+            "decode_rgb": lambda op: [],
+            "random_resized_crop": lambda op: [transforms.RandomResizedCrop(op["size"], op["scale"], op["ratio"])],
+            "resize": lambda op: [transforms.Resize(op["size"], InterpolationMode(op["interpolation"]), op.get("max_size"))],
+            "random_crop": lambda op: [(v2 if op.get("generation") == 2 else transforms).RandomCrop(op["size"], None, op.get("pad_if_needed", False))],
+            "pad": lambda op: [transforms.Pad(op["padding"], tuple(op.get("fill", [0])), op.get("mode", "constant"))],
+            "random_vertical_flip": lambda op: [transforms.RandomVerticalFlip(op["p"])],
+            "random_grayscale": lambda op: [transforms.RandomGrayscale(op["p"])],
+            "color_jitter": lambda op: [transforms.ColorJitter(**{name: tuple(value) for name, value in op.items() if name != "op"})],
+            "to_float": lambda op: [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)],
+            "random_erasing": lambda op: [transforms.RandomErasing(op["p"], op["scale"], op["ratio"], op["value"])],
+            "center_crop": lambda op: [transforms.CenterCrop(op["size"])],
+            "random_horizontal_flip": lambda op: [transforms.RandomHorizontalFlip(op["p"])],
+            "to_tensor": lambda op: [transforms.ToTensor()],
+            "normalize": lambda op: [transforms.Normalize(op["mean"], op["std"])],
+        }
+        augmentations = {
+            "posterize": lambda image, bits: transforms.functional.posterize(image, int(bits)),
+            "sharpness": lambda image, less_one: transforms.functional.adjust_sharpness(image, 1 + less_one),
+            "solarize": transforms.functional.solarize,
+        }
+        makers |= {
+            "grayscale": lambda op: [transforms.Grayscale(3)],
+            "random_rotation": lambda op: [transforms.RandomRotation(op["degrees"], InterpolationMode(op["interpolation"]), fill=op.get("fill", 0))],
+            "augment": lambda op: [lambda image: augmentations[op["name"]](image, *op["magnitudes"])],
+            "random_apply": lambda op: [v2.RandomApply([step for inner in op["ops"] for step in makers[inner["op"]](inner)], op["p"])],
+        }
+        steps = [step for op in spec["ops"] for step in makers[op["op"]](op)]
+        if not any(op["op"] in ("to_tensor", "to_float") for op in spec["ops"]):
+            steps.append(transforms.PILToTensor())
+        self._transform = transforms.Compose(steps)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        place, label = self._files[index]
+        if self._root is not None:
+            return self._transform(self._load(os.path.join(self._root, place))), label
+        path, offset, length, file_bytes, modified = place
+        if (os.stat(path).st_size, os.stat(path).st_mtime_ns) != (file_bytes, modified):
+            raise OSError(f"{path} has changed")
+        with open(path, "rb") as file:
+            file.seek(offset)
+            return self._transform(self._open(io.BytesIO(file.read(length))).convert("RGB")), label
