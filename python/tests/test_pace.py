@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader as TorchLoader, RandomSampler, Sampler, SubsetRandomSampler, WeightedRandomSampler
@@ -51,16 +53,22 @@ SAMPLERS = {
 @pytest.mark.parametrize("case", SAMPLERS)
 def test_epochs_after_an_early_end_are_torchs(make_fake, case, window, persistent):
     make_fake(window_batches=window)
-    seen = []
-    for loader_class in (TorchLoader, DataLoader):
-        torch.manual_seed(4)
-        loader = loader_class(Numbers(), num_workers=2, persistent_workers=persistent, **SAMPLERS[case]())
-        epochs = []
-        for taken in (1, 5, 100, 3):
-            batches = iter(loader)
-            epochs.append([keys for _, keys in zip(range(taken), indices_of_each(batches), strict=False)])
-        seen.append(epochs)
-    assert seen[0] == seen[1]
+    assert epochs_with_early_ends(DataLoader, case, persistent) == by_torch(case, persistent)
+
+
+def epochs_with_early_ends(loader_class, case: str, persistent: bool) -> list:
+    torch.manual_seed(4)
+    loader = loader_class(Numbers(), num_workers=2, persistent_workers=persistent, **SAMPLERS[case]())
+    epochs = []
+    for taken in (1, 5, 100, 3):
+        batches = iter(loader)
+        epochs.append([keys for _, keys in zip(range(taken), indices_of_each(batches), strict=False)])
+    return epochs
+
+
+@functools.cache
+def by_torch(case: str, persistent: bool) -> list:
+    return epochs_with_early_ends(TorchLoader, case, persistent)
 
 
 def indices_of_each(batches):
