@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from fake_feeder import FakeFeeder  # noqa: E402
 from sluice import embedded, notices  # noqa: E402
 from sluice import feeder as feeder_module  # noqa: E402
+from warm_python import WarmPython  # noqa: E402
 
 REAL_BINARY = os.environ.get("SLUICE_FEEDER_BINARY")
 NO_REAL_FEEDER = "the real feeder is not tested: SLUICE_FEEDER_BINARY does not name its binary"
@@ -54,13 +55,15 @@ def free_address() -> str:
 class RealFeeder:
     """The feeder's own program, as a sidecar would run it."""
 
-    def __init__(self, directory: Path, threads: int = 2, arena_bytes: int = 64 << 20, workers: str = "", metrics: str = "none") -> None:
+    def __init__(self, directory: Path, threads: int = 2, arena_bytes: int = 64 << 20, workers: str = "", metrics: str = "none", imports: str = "") -> None:
+        """`imports`: a folder whose sitecustomize.py its interpreters run."""
         self.path = str(directory / "real.sock")
         command = [REAL_BINARY, "--socket", self.path, "--threads", str(threads), "--arena-bytes", str(arena_bytes)]
         command += ["--metrics-address", metrics, "--insecure", "--python-path", str(Path(__file__).resolve().parent.parent)]
         command += ["--workers", workers] if workers else []
         self.log = open(directory / "real.log", "w+b")
-        self._process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        path = os.pathsep.join(filter(None, [imports, os.environ.get("PYTHONPATH")]))
+        self._process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env={**os.environ, "PYTHONPATH": path})
 
     @property
     def pid(self) -> int:
@@ -118,7 +121,7 @@ def shared_real_feeder(tmp_path_factory):
     """One for all tests: whatever a loader does, the next one must find a feeder that works."""
     if REAL_BINARY is None:
         pytest.skip(NO_REAL_FEEDER)
-    feeder = RealFeeder(tmp_path_factory.mktemp("feeder"))
+    feeder = RealFeeder(tmp_path_factory.mktemp("feeder"), imports=str(Path(__file__).with_name("warm_executors")))
     yield feeder
     feeder.stop()
 
@@ -127,6 +130,14 @@ def shared_real_feeder(tmp_path_factory):
 def real_feeder(shared_real_feeder, monkeypatch):
     monkeypatch.setenv("SLUICE_FEEDER_SOCKET", shared_real_feeder.path)
     return shared_real_feeder
+
+
+@pytest.fixture(scope="session")
+def warm_python():
+    """Runs programs whose subject is not how a process starts."""
+    python = WarmPython()
+    yield python
+    python.stop()
 
 
 @pytest.fixture(params=["fake", "real"])

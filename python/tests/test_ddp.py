@@ -9,6 +9,7 @@ import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
 from test_run import PACKAGE, run
+from warm_python import WarmPython
 
 pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 
@@ -51,25 +52,29 @@ dist.destroy_process_group()
 """
 
 
-def trained(folder: Path, ranks: int, **variables: str) -> dict[str, list]:
-    """What each rank has seen of each epoch, and its losses, by "epoch.rank"."""
+def trained(folder: Path, ranks: int, sluice: bool, python: WarmPython | None = None) -> dict[str, list]:
+    """What each rank has seen of each epoch, and its losses, by "epoch.rank". The ranks are forks of `python`, or torchrun's."""
     folder.mkdir()
     (folder / "train.py").write_text(TRAIN)
-    launcher = ["-m", "sluice", "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", "train.py"]
-    status, _, errors = run(launcher, cwd=folder, PYTHONPATH=str(PACKAGE), SLUICE_FEEDER_BINARY=str(REAL_BINARY), SLUICE_RANDOMNESS="torch", SLUICE_REPORT="1",
-                            **variables)  # fmt: skip
+    settings = {"PYTHONPATH": str(PACKAGE), "SLUICE_FEEDER_BINARY": str(REAL_BINARY), "SLUICE_RANDOMNESS": "torch", "SLUICE_REPORT": "1"}
+    if python is not None:
+        status, _, errors = python.run(["train.py"], cwd=folder, imports=("torch._dynamo",), attached=sluice, ranks=ranks, **settings)
+    else:
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", "train.py"]
+        status, _, errors = run([*(["-m", "sluice"] if sluice else []), *launcher], cwd=folder, **settings)
     assert status == 0, errors
     served = [line for line in errors.splitlines() if line.startswith("sluice: DataLoader of Noisy") and "served in Python" in line]
-    assert len(served) == (0 if "SLUICE" in variables else ranks), errors
+    assert len(served) == (ranks if sluice else 0), errors
     return {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
 
 
-def test_two_ranks_see_the_samples_and_losses_that_they_see_with_torch(tmp_path):
-    assert trained(tmp_path / "ours", 2) == trained(tmp_path / "torch", 2, SLUICE="off")
+def test_two_ranks_see_the_samples_and_losses_that_they_see_with_torch(tmp_path, warm_python):
+    ours, torchs = trained(tmp_path / "ours", 2, sluice=True), trained(tmp_path / "torch", 2, sluice=False, python=warm_python)
+    assert len(ours) == 2 * EPOCHS and ours == torchs
 
 
-def test_four_ranks_see_equal_shares_of_all_samples(tmp_path):
-    found = trained(tmp_path / "ours", 4)
+def test_four_ranks_see_equal_shares_of_all_samples(tmp_path, warm_python):
+    found = trained(tmp_path / "ours", 4, sluice=True, python=warm_python)
     for epoch in range(EPOCHS):
         seen = [found[f"{epoch}.{rank}"][0] for rank in range(4)]
         assert {len(part) for part in seen} == {-(-SAMPLES // 4)}

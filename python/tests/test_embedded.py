@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -62,6 +61,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def connect() -> None:
+    """To a feeder that need not make a batch, for which its executors would import torch."""
+    assert shared_connection(Settings.from_environment()).wait_connected(60)
+
+
 def test_is_started_once_and_shared_and_stopped(program, tmp_path):
     loaders = [DataLoader(Numbers(), batch_size=4, num_workers=2) for _ in range(2)]
     for loader in loaders:
@@ -78,7 +82,7 @@ def test_a_temporary_folder_with_a_long_name_is_no_obstacle(program, tmp_path, m
     long.mkdir()
     monkeypatch.setenv("TMPDIR", str(long))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    assert indices_of(DataLoader(Numbers(), batch_size=4, num_workers=2))[-1] == [36]
+    connect()
     directory = the_feeder()._directory
     assert directory.parent == Path("/tmp")
     feeder.disconnect_all()
@@ -87,7 +91,7 @@ def test_a_temporary_folder_with_a_long_name_is_no_obstacle(program, tmp_path, m
 
 def test_libraries_that_are_preloaded_are_not_the_feeders(program, monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", "/usr/lib/of-a-newer-machine.so")
-    next(iter(DataLoader(Numbers(), num_workers=1)))
+    connect()
     assert b"\0LD_PRELOAD=" not in Path(f"/proc/{the_feeder().pid}/environ").read_bytes()
 
 
@@ -127,20 +131,6 @@ def test_is_restarted_when_it_dies(program):
     assert the_feeder().pid not in (None, pid)
 
 
-SCRIPT = """
-import os, sys
-sys.path[:0] = {paths}
-from sample_datasets import Numbers
-from sluice import feeder
-from sluice.torch import DataLoader
-batches = iter(DataLoader(Numbers(), batch_size=4, num_workers=2))
-next(batches)
-(connection,) = feeder._connections.values()
-print(connection._endpoint.pid, flush=True)
-{ending}
-"""
-
-
 MAIN_SCRIPT = """
 import collections, sys
 sys.path[:0] = {paths}
@@ -165,10 +155,10 @@ except Oops as error:
 """
 
 
-def test_classes_of_the_script_itself_come_back_as_themselves(program, tmp_path):
+def test_classes_of_the_script_itself_come_back_as_themselves(program, warm_python, tmp_path):
     (tmp_path / "script.py").write_text(MAIN_SCRIPT.format(paths=[str(TESTS.parent)]))
-    finished = subprocess.run([sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, timeout=120)
-    assert finished.stdout == b"fine\n"
+    _, out, errors = warm_python.run([tmp_path / "script.py"], cwd=tmp_path, imports=("sluice.torch",))
+    assert out == "fine\n", errors
 
 
 def test_directories_of_killed_processes_are_swept_away(program, tmp_path):
@@ -182,16 +172,32 @@ def test_directories_of_killed_processes_are_swept_away(program, tmp_path):
     for directory in (dead, live):
         os.utime(directory, (1, 1))
     listeners[0].close(), listeners[2].close()
-    next(iter(DataLoader(Numbers(), num_workers=1)))
+    connect()
     assert [directory.exists() for directory in (dead, live, young)] == [False, True, True]
     listeners[1].close()
 
 
-@pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "os._exit(0)", "os.kill(os.getpid(), 9)"])
-def test_dies_with_the_process_however_that_ends(program, ending):
-    script = SCRIPT.format(paths=[str(TESTS), str(TESTS.parent)], ending=ending)
-    finished = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=120)
-    pid = int(finished.stdout)
+SCRIPT = """
+import os, sys
+sys.path[:0] = {paths}
+from sample_datasets import Numbers
+from sluice.feeder import shared_connection
+from sluice.settings import Settings
+from sluice.torch import DataLoader
+connection = shared_connection(Settings.from_environment())
+batches = iter(DataLoader(Numbers(), batch_size=4, num_workers=2)) if {has_executors} else None
+if batches:
+    next(batches)
+print(connection._endpoint.pid, flush=True)
+{ending}
+"""
+
+
+@pytest.mark.parametrize("ending, has_executors", [("", True), ("raise SystemExit(3)", False), ("os._exit(0)", False), ("os.kill(os.getpid(), 9)", True)])
+def test_dies_with_the_process_however_that_ends(program, warm_python, tmp_path, ending, has_executors):
+    (tmp_path / "script.py").write_text(SCRIPT.format(paths=[str(TESTS), str(TESTS.parent)], ending=ending, has_executors=has_executors))
+    _, out, _ = warm_python.run([tmp_path / "script.py"], cwd=tmp_path, imports=("sluice.torch",))
+    pid = int(out)
     eventually(lambda: not alive(pid))
 
 

@@ -1,4 +1,8 @@
-"""Scripts as people write them (python/examples), unmodified under `sluice run`: every loss is the one that plain PyTorch gives, bit for bit."""
+"""Scripts as people write them (python/examples), unmodified under `sluice run`: every loss is the one that plain PyTorch gives, bit for bit.
+
+All run under the command itself where processes are killed, and the one that a launcher starts. The others are forks of a warm Python, attached as
+the command attaches a process, and share a feeder: their imports and those of their executors would be most of what the tests cost.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ import pytest
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from test_run import PACKAGE, run
 from test_sticky import descendants
+from warm_python import WarmPython
 
 EXAMPLES = PACKAGE / "examples"
 pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
@@ -29,32 +34,34 @@ pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 
 @dataclass(frozen=True)
 class Script:
-    """`arguments`: of the script, with the folder of data in place of {data}. `needs`: a package that may not be installed. `losses`: how many lines
-    tell of one at least. `told`: of each kind of loader, how the report's line begins and what it says of who made the batches."""
+    """`arguments`: of the script, with the folder of data in place of {data}. `losses`: how many lines tell of one at least. `told`: of each kind of
+    loader, how the report's line begins and what it says of who made the batches. `imports`: what takes long of its imports beside torch, and may
+    not be installed."""
 
     arguments: list[str]
     losses: int
     told: dict[str, str]
-    needs: str = "torch"
-    launcher: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ("torchvision",)
+    ranks: int = 0  # That torchrun starts.
 
 
 SERVED = ": served"
+TRAINER = ("datasets", "transformers.trainer")
 SCRIPTS = {
     "plain_loop": Script(["{data}/images"], 8, {"DataLoader of Subset, batch_size 4": SERVED, "DataLoader of Subset, batch_size 8": SERVED}),
-    "lightning_images": Script(["{data}/images"], 14, {"DataLoader of ImageFolder, batch_size 4": SERVED, "DataLoader of ImageFolder, batch_size 8": SERVED}, "pytorch_lightning"),
-    "lightning_datamodule": Script([], 18, {"DataLoader of Subset, batch_size 8, num_workers 2": SERVED, "DataLoader of Subset, batch_size 15": SERVED}, "pytorch_lightning"),
-    "accelerate_images": Script(["{data}/images"], 8, {"DataLoader of Pets": SERVED}, "accelerate"),
-    "trainer_images": Script(["{data}/images"], 10, {"DataLoader": SERVED}, "transformers"),
-    "trainer_text": Script(["{data}/text/lines-0.jsonl"], 12, {"DataLoader": SERVED}, "transformers"),
+    "lightning_images": Script(["{data}/images"], 14, {"DataLoader of ImageFolder, batch_size 4": SERVED, "DataLoader of ImageFolder, batch_size 8": SERVED}, ("torchvision", "pytorch_lightning")),
+    "lightning_datamodule": Script([], 18, {"DataLoader of Subset, batch_size 8, num_workers 2": SERVED, "DataLoader of Subset, batch_size 15": SERVED}, ("pytorch_lightning",)),
+    "accelerate_images": Script(["{data}/images"], 8, {"DataLoader of Pets": SERVED}, ("torchvision", "accelerate")),
+    "trainer_images": Script(["{data}/images"], 10, {"DataLoader": SERVED}, ("torchvision", *TRAINER)),
+    "trainer_text": Script(["{data}/text/lines-0.jsonl"], 12, {"DataLoader": SERVED}, TRAINER),
     "loader_factory": Script(["{data}/images"], 10, {"DataLoader of Pictures": SERVED}),
     "loader_factory, one iterator": Script(["{data}/images", "--one-iterator"], 10, {"OneIteratorLoader of Pictures": SERVED}),
     "reference_recipe": Script(["{data}/images"], 12, {"DataLoader of ImageFolder": SERVED}),
-    "speech_commands": Script(["{data}/words"], 12, {"DataLoader of Words": SERVED}),
-    "webdataset_shards": Script(["{data}/shards/shard-{0..3}.tar"], 8, {"DataLoader of WebDataset": SERVED}, "webdataset"),
-    "streamed_text": Script(["{data}/text"], 8, {"DataLoader of IterableDataset": SERVED}, "datasets"),
-    "distributed": Script(["{data}/images"], 16, {"DataLoader of ImageFolder": SERVED}, launcher=("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")),
-    "length_buckets": Script(["{data}/text/lines-0.jsonl"], 8, {"DataLoader of Sentences": SERVED}),
+    "speech_commands": Script(["{data}/words"], 12, {"DataLoader of Words": SERVED}, ()),
+    "webdataset_shards": Script(["{data}/shards/shard-{0..3}.tar"], 8, {"DataLoader of WebDataset": SERVED}, ("torchvision", "webdataset")),
+    "streamed_text": Script(["{data}/text"], 8, {"DataLoader of IterableDataset": SERVED}, ("datasets",)),
+    "distributed": Script(["{data}/images"], 16, {"DataLoader of ImageFolder": SERVED}, ranks=2),
+    "length_buckets": Script(["{data}/text/lines-0.jsonl"], 8, {"DataLoader of Sentences": SERVED}, ()),
 }
 
 
@@ -115,27 +122,40 @@ def losses(out: str) -> list[str]:
 
 def program_of(name: str, data: Path) -> list[str]:
     script = SCRIPTS[name]
-    if importlib.util.find_spec(script.needs) is None:
-        pytest.skip(f"{script.needs} is not installed")
-    return [*script.launcher, str(EXAMPLES / f"{name.partition(',')[0]}.py"), *(argument.replace("{data}", str(data)) for argument in script.arguments)]
+    for package in (module.partition(".")[0] for module in script.imports):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    return [str(EXAMPLES / f"{name.partition(',')[0]}.py"), *(argument.replace("{data}", str(data)) for argument in script.arguments)]
+
+
+def of_fork(python: WarmPython, name: str, data: Path, cwd: Path, *, sluice: bool, **more: str) -> tuple[str, str]:
+    """The script's output and errors. It is a fork of `python`."""
+    imports = ("torch._dynamo", *SCRIPTS[name].imports)  # torch's optimizers import its compiler when they are first used.
+    settings = {**variables(cwd, sluice=sluice), **more}
+    status, out, errors = python.run(program_of(name, data), cwd=cwd, imports=imports, attached=sluice, ranks=SCRIPTS[name].ranks, **settings)
+    assert status == 0, errors
+    return out, errors
 
 
 @functools.cache
-def losses_by_torch(name: str, data: Path) -> list[str]:
+def losses_by_torch(python: WarmPython, name: str, data: Path) -> list[str]:
     folder = data / f"by torch, {name}"
     folder.mkdir()
-    status, out, errors = run(program_of(name, data), cwd=folder, **variables(folder, sluice=False))
-    assert status == 0, errors
+    out, _ = of_fork(python, name, data, folder, sluice=False)
     assert len(losses(out)) >= SCRIPTS[name].losses
     return losses(out)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_losses_are_those_of_plain_pytorch(name, data, tmp_path):
-    script, program = SCRIPTS[name], program_of(name, data)
-    status, out, errors = run(["-m", "sluice", "run", *program], cwd=tmp_path, **variables(tmp_path, sluice=True))
-    assert status == 0, errors
-    assert losses(out) == losses_by_torch(name, data)
+def test_losses_are_those_of_plain_pytorch(warm_python, shared_real_feeder, name, data, tmp_path):
+    script = SCRIPTS[name]
+    if script.ranks:
+        torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={script.ranks}"]
+        status, out, errors = run(["-m", "sluice", "run", *torchrun, *program_of(name, data)], cwd=tmp_path, **variables(tmp_path, sluice=True))
+        assert status == 0, errors
+    else:
+        out, errors = of_fork(warm_python, name, data, tmp_path, sluice=True, SLUICE_FEEDER_SOCKET=shared_real_feeder.path)
+    assert losses(out) == losses_by_torch(warm_python, name, data)
     told = [line for line in errors.splitlines() if line.startswith("sluice: ")]
     for loader, who in script.told.items():
         assert any(loader in line and who in line for line in told), errors
@@ -186,22 +206,20 @@ def of_process(pid: int, file: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["plain_loop", "speech_commands", "lightning_images", "trainer_images"])
-def test_losses_are_the_same_while_executors_and_the_feeder_are_killed(name, data, tmp_path):
+def test_losses_are_the_same_while_executors_and_the_feeder_are_killed(warm_python, name, data, tmp_path):
     status, out, errors, victims = with_kills(program_of(name, data), (EXECUTOR, FEEDER), cwd=tmp_path, **variables(tmp_path, sluice=True))
     assert status == 0, errors
-    assert losses(out) == losses_by_torch(name, data)
+    assert losses(out) == losses_by_torch(warm_python, name, data)
     assert victims[:2] == [EXECUTOR, FEEDER], victims
 
 
 @pytest.mark.parametrize("name", ["speech_commands"])
-def test_losses_are_the_same_with_any_number_of_executors(name, data, tmp_path):
+def test_losses_are_the_same_with_any_number_of_executors(warm_python, name, data, tmp_path):
     """Where each sample has a seed of its own, as without SLUICE_RANDOMNESS."""
     seen = {}
     for executors in (0, 1, 4, 8):
         number = {"SLUICE_THREADS": str(executors)} if executors > 0 else {"SLUICE_STEP_ASIDE": "on"}
-        settings = {**variables(tmp_path, sluice=True), "SLUICE_RANDOMNESS": "", **number}
-        status, out, errors = run(["-m", "sluice", "run", *program_of(name, data)], cwd=tmp_path, **settings)
-        assert status == 0, errors
+        out, _ = of_fork(warm_python, name, data, tmp_path, sluice=True, SLUICE_RANDOMNESS="", **number)
         seen[executors] = losses(out)
     assert len(seen[0]) >= SCRIPTS[name].losses and list(seen.values()) == 4 * [seen[0]]
 
@@ -220,10 +238,11 @@ def until_killed(folder: Path, data: Path, *, after: str) -> list[str]:
     return lines
 
 
-def test_a_script_that_was_killed_goes_on_from_its_checkpoint(data, tmp_path):
+def test_a_script_that_was_killed_goes_on_from_its_checkpoint(warm_python, data, tmp_path):
     (tmp_path / "torch").mkdir()
     program = [str(EXAMPLES / "resumed.py"), str(data / "images")]
-    status, expected, errors = run([*program, "torch/checkpoint.pt"], cwd=tmp_path, **variables(tmp_path, sluice=False))
+    by_torch = {"imports": ("torch._dynamo", "torchvision"), **variables(tmp_path, sluice=False)}
+    status, expected, errors = warm_python.run([*program, "torch/checkpoint.pt"], cwd=tmp_path, **by_torch)
     assert status == 0, errors
     before = until_killed(tmp_path, data, after="epoch 1 step 2")
     status, after, errors, victims = with_kills([*program, "checkpoint.pt"], (FEEDER,), cwd=tmp_path, **variables(tmp_path, sluice=True))
