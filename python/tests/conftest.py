@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
@@ -22,6 +23,12 @@ from warm_python import WarmPython  # noqa: E402
 
 REAL_BINARY = os.environ.get("SLUICE_FEEDER_BINARY")
 NO_REAL_FEEDER = "the real feeder is not tested: SLUICE_FEEDER_BINARY does not name its binary"
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays. A collection in a fork, of which most tests have several, would write to all of it, and so copy the memory."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
