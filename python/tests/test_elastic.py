@@ -15,10 +15,8 @@ from pathlib import Path
 import pytest
 from torch.utils.data import DistributedSampler
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
+from conftest import eventually
 from test_run import PACKAGE
-
-pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 
 SAMPLES, EPOCHS, BATCH, MOST_RANKS = 96, 2, 4, 2
 SECONDS = 120
@@ -79,10 +77,10 @@ dist.destroy_process_group()
 
 
 class Agents:
-    """Each is torchrun as a pod would start it, with one rank."""
+    """Each is torchrun as a pod would start it, with one rank. All have the feeder that is beside them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, feeder: str) -> None:
+        self.folder, self._feeder = folder, feeder
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._store = probe.getsockname()
@@ -90,7 +88,7 @@ class Agents:
 
     def start(self) -> subprocess.Popen:
         # Without the last variable the ranks of a later round read what those of an earlier one wrote (docs/designs/multi-node.md).
-        env = {**os.environ, "PYTHONPATH": str(PACKAGE), "SLUICE_FEEDER_BINARY": str(REAL_BINARY), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+        env = {**os.environ, "PYTHONPATH": str(PACKAGE), "SLUICE_FEEDER_SOCKET": self._feeder, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
         command = [sys.executable, "-m", "torch.distributed.run", f"--nnodes=1:{MOST_RANKS}", "--nproc-per-node=1", "--max-restarts=5", "--monitor-interval=0.1",
                    "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{self._store[1]}", "--rdzv-id=elastic", "--local-addr=127.0.0.1",
                    "--rdzv-conf=keep_alive_interval=1,last_call_timeout=2,join_timeout=90", "train.py"]  # fmt: skip
@@ -123,9 +121,9 @@ class Agents:
 
 
 @pytest.fixture
-def agents(tmp_path) -> Iterator[Agents]:
+def agents(tmp_path, shared_real_feeder) -> Iterator[Agents]:
     (tmp_path / "train.py").write_text(TRAIN)
-    agents = Agents(tmp_path)
+    agents = Agents(tmp_path, shared_real_feeder.path)
     yield agents
     agents.kill_all()
     print(agents.said())  # pytest shows it where the test has failed
