@@ -111,7 +111,7 @@ class EmbeddedFeeder:
             self._directory = None
 
     def _start(self, directory: Path) -> subprocess.Popen:
-        arguments = [*feeder_arguments(self._settings, directory), "--exit-with-parent"]
+        arguments = [*feeder_arguments(self._settings, directory), "--exit-with-parent", str(os.getpid())]
         (directory / "feeder.sock").unlink(missing_ok=True)
         with open(directory / "feeder.log", "wb") as log_file:
             try:

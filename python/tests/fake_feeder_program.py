@@ -29,9 +29,10 @@ class _NoControl:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for option in ("--socket", "--threads", "--arena-bytes", "--metrics-address", "--python-path", "--ranks", "--exit-without-clients"):
+    for option in ("--socket", "--threads", "--arena-bytes", "--metrics-address", "--python-path", "--ranks", "--exit-with-parent",
+                   "--exit-without-clients"):
         parser.add_argument(option)
-    for switch in ("--insecure", "--exit-with-parent", "--threads-by-loaders"):
+    for switch in ("--insecure", "--threads-by-loaders"):
         parser.add_argument(switch, action="store_true")
     arguments = parser.parse_args()
     if os.environ.get("FAKE_FEEDER_FAILS"):

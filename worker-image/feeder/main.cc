@@ -27,7 +27,7 @@ std::vector<Flag> known_flags() {
       {"socket", "PATH", "/run/sluice/feeder.sock", "Unix socket that clients connect to"},
       {"workers", "HOST:PORT", "", "name of the remote workers' headless Service; empty: none"},
       {"arena-bytes", "N", "536870912", "shared memory for batches"},
-      {"exit-with-parent", "", "", "end when the process that started us ends"},
+      {"exit-with-parent", "PID", "0", "end when this process, which started us, ends"},
       {"threads-by-loaders", "", "", "no more threads than a loader's num_workers"},
       {"ranks", "N", "1", "clients that share this feeder; arena and threads are what each of them gets"},
       {"exit-without-clients", "LOCK", "", "end without clients, with the lock of this file, and remove its folder"},
@@ -44,6 +44,8 @@ struct Settings {
   std::size_t fixed_threads = 0;  // 0: follow the quota
   std::size_t arena_bytes = 0;
   std::size_t ranks = 1;
+  // 0: none. It is told, not asked for: whoever is killed before we ask has left us to another parent.
+  pid_t parent = 0;
 };
 
 Result<Settings> read_settings(int argc, char** argv) {
@@ -52,13 +54,15 @@ Result<Settings> read_settings(int argc, char** argv) {
   SLUICE_TRY(const std::int64_t arena_bytes, flags.integer("arena-bytes"));
   if (arena_bytes < (1 << 20)) return invalid_argument("--arena-bytes: must be at least 1048576");
   SLUICE_TRY(const std::int64_t ranks, flags.integer("ranks"));
+  SLUICE_TRY(const std::int64_t parent, flags.integer("exit-with-parent"));
   if (ranks < 1 || ranks > static_cast<std::int64_t>(SocketServer::kClientsMax))
     return invalid_argument("--ranks: must be between 1 and " + std::to_string(SocketServer::kClientsMax));
   if (arena_bytes > std::numeric_limits<std::int64_t>::max() / ranks)
     return invalid_argument("--arena-bytes: too large for so many ranks");
   if (!flags.positional().empty()) return invalid_argument("unexpected word '" + flags.positional().front() + "'");
   return Settings{std::move(flags), threads * static_cast<std::size_t>(ranks),
-                  static_cast<std::size_t>(arena_bytes * ranks), static_cast<std::size_t>(ranks)};
+                  static_cast<std::size_t>(arena_bytes * ranks), static_cast<std::size_t>(ranks),
+                  static_cast<pid_t>(parent)};
 }
 
 // An identifier for one life of the feeder; it need not be secret.
@@ -112,7 +116,7 @@ Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transpo
 
 Result<void> run(const Settings& settings, int signals) {
   const Flags& flags = settings.flags;
-  const pid_t parent = flags.given("exit-with-parent") ? ::getppid() : 0;
+  const pid_t parent = settings.parent;
   if (parent != 0) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   SLUICE_TRY(auto arena, transport::Arena::create(settings.arena_bytes));
   const auto registry = std::make_shared<prometheus::Registry>();

@@ -114,7 +114,7 @@ TEST_CASE("a feeder told so ends with its parent") {
   const TemporaryDirectory directory;
   const std::string socket = (directory.path / "feeder.sock").string(), pid_file = (directory.path / "pid").string();
   Program shell({"/bin/sh", "-c",
-                 std::string(SLUICE_FEEDER_PROGRAM) + " --threads 1 --exit-with-parent --socket " + socket +
+                 std::string(SLUICE_FEEDER_PROGRAM) + " --threads 1 --exit-with-parent $$ --socket " + socket +
                      " & echo $! > " + pid_file + "; wait"});
   { TestClient client(socket); }
   pid_t feeder = 0;
@@ -122,6 +122,16 @@ TEST_CASE("a feeder told so ends with its parent") {
   REQUIRE(feeder > 0);
   shell.kill_hard();
   CHECK(eventually([&] { return !std::filesystem::exists(socket); }));
+}
+
+TEST_CASE("a feeder whose parent was gone before it began ends at once") {
+  const TemporaryDirectory directory;
+  Program ended({"/bin/true"});
+  const pid_t parent = ended.pid();
+  ended.wait();
+  Program feeder({SLUICE_FEEDER_PROGRAM, "--threads", "1", "--metrics-address", "none", "--exit-with-parent",
+                  std::to_string(parent), "--socket", (directory.path / "feeder.sock").string()});
+  CHECK(feeder.wait() == 0);
 }
 
 TEST_CASE("a feeder told so ends with its last client, and takes its folder along") {
