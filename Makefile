@@ -85,6 +85,12 @@ bench-scheduler: build ## How long one decision takes, from a full snapshot, up 
 bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and whole local path against PyTorch, same run
 	@bench/data-plane.sh $(BUILD)
 
+.PHONY: bench-loaders
+bench-loaders: configure ## Sluice head to head with a dozen other loaders, a table and a plot; 45 minutes on a quiet machine, 5 GiB of packages once (ARGUMENTS="--rounds 1 --workloads photographs")
+	@toolchain/install.sh loaders
+	@ninja -C $(BUILD) sluice-feeder
+	@bench/loaders.sh $(BUILD) $(ARGUMENTS)
+
 .PHONY: bench-client
 bench-client: build ## the begin of an epoch, memory, CPU-seconds of Python data, the trainer's own time, loaders in turn and data workers of any speed, beside their goals; seven minutes
 	@OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/client_bench.py $(BUILD)

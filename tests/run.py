@@ -257,7 +257,7 @@ def python_tests(packages):
     """`packages`: whether the data sets' packages are unpacked and photographs are made, as a future."""
     tally = Tally()
     for name, path in [("style", "tools"), ("client", "python/tests"), ("pipeline", "src/pipeline"), ("demo", "e2e/demo"),
-                       ("runner", "tests"), ("simulator", "scheduler/simulator"), ("datasets", "e2e/datasets")]:
+                       ("runner", "tests"), ("simulator", "scheduler/simulator"), ("datasets", "e2e/datasets"), ("benches", "bench")]:
         if name not in ("pipeline", "datasets") or packages.result():
             tally.add(pytest(name, [path], client_environment()))
         else:
