@@ -20,6 +20,7 @@ from sluice.collation import collate
 from sluice.generators import untouched_generators
 from sluice.keys import restored
 from sluice.laps import COLLATE, DATASET, Laps
+from sluice.own_code import Snapshot
 from sluice.process_end import exit_is_an_error
 from sluice.reading_ahead import read_ahead
 from sluice.sealed_memory import SealedMemory
@@ -68,16 +69,21 @@ class PythonPipeline:
     drop_last: bool = False
     on_error: str = RAISE
     key_type: type = int
+    snapshot: Snapshot | None = None  # Of the script's code, in a copy that its own process has made.
+
+    def at_work(self) -> contextlib.AbstractContextManager:
+        """Inside, the copy's code sees what it would see in a worker of its own."""
+        return self.snapshot.in_place() if self.snapshot is not None else contextlib.nullcontext()
 
 
 class Computation:
     """Makes batches of one pipeline; of a sticky one, those of a single pass. Not thread-safe; changes this process's random
     state (see `untouched_process`)."""
 
-    def __init__(self, memory: SealedMemory, state: bytes = b"") -> None:
-        """`memory` and `state`: as sluice.shipment describes a PythonPipeline. Raises whatever unpickling the user's objects
-        raises."""
-        self._received = Received(memory)
+    def __init__(self, memory: SealedMemory, state: bytes = b"", at_home: bool = False) -> None:
+        """`memory` and `state`: as sluice.shipment describes a PythonPipeline. `at_home`: in this process. Raises whatever unpickling the
+        user's objects raises."""
+        self._received = Received(memory, at_home)
         self._pipeline: PythonPipeline = self._received.load(state)
         self._state = state
         self._rank: frozenset = frozenset()
@@ -134,7 +140,8 @@ class Computation:
         pipeline, self.laps = self._pipeline, Laps()
         if pipeline.sticky:
             return self._virtual_worker(request).make(request, history, self.laps)
-        return _compute(pipeline, request, self.laps, stacks)
+        with pipeline.at_work():
+            return _compute(pipeline, request, self.laps, stacks)
 
     def _virtual_worker(self, request: BatchRequest) -> VirtualWorker:
         worker = self._virtual_workers.get(request.worker_id)

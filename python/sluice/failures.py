@@ -7,10 +7,13 @@ traceback.
 from __future__ import annotations
 
 import builtins
+import io
 import pickle
 import traceback
 
 from torch._utils import ExceptionWrapper
+
+from sluice.own_code import PickleReader
 
 try:
     from cloudpickle import dumps as _dumps
@@ -24,6 +27,10 @@ class NotSendable(Exception):
 
 class TooLarge(NotSendable):
     """It has more bytes than can be sent. So it will at every epoch: it is not tried again."""
+
+
+class NotLight(NotSendable):
+    """A copy of a pipeline costs more than forks that inherit it, or is noticed."""
 
 
 class KeepsState(NotSendable):
@@ -58,27 +65,27 @@ def describe_not_loaded(error: BaseException) -> dict:
 
 
 def describe(error: BaseException) -> tuple[dict, bytes]:
-    """The fields {exception_type, message, traceback} of an `error` frame, and the pickled exception, empty if it cannot
-    be pickled."""
+    """The fields {exception_type, message, traceback} of an `error` frame, and its pickled class, empty if that cannot be pickled. The
+    exception itself may hold anything; torch's workers send no more of it either."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     fields = {"exception_type": type(error).__name__, "message": str(error), "traceback": text}
     try:
-        blob = _dumps(error.with_traceback(None), protocol=pickle.HIGHEST_PROTOCOL)
-        pickle.loads(blob)  # Some exceptions can be pickled and not be read back: better to find out here.
+        blob = _dumps(type(error), protocol=pickle.HIGHEST_PROTOCOL)
     except Exception:
         blob = b""
     return fields, blob
 
 
 def exception_class(name: str, blob: bytes) -> type[BaseException]:
-    """The class to raise: the pickled exception's, else the builtin of that name, else RuntimeError."""
+    """The class to raise: the pickled one, else the builtin of that name, else RuntimeError."""
     if blob:
         try:
-            error = pickle.loads(blob)
+            pickled = PickleReader(io.BytesIO(blob)).load()
         except Exception:
-            error = None
-        if isinstance(error, Exception):
-            return type(error)
+            pickled = None
+        kind = pickled if isinstance(pickled, type) else type(pickled)  # Older executors have sent the exception.
+        if issubclass(kind, Exception):
+            return kind
     candidate = getattr(builtins, name, None)
     if isinstance(candidate, type) and issubclass(candidate, Exception):
         return candidate

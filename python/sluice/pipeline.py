@@ -10,8 +10,8 @@ from typing import Any
 from torch.utils.data import IterableDataset
 from torch.utils.data._utils.collate import default_collate, default_convert
 
-from sluice.computation import Computation, ForkComputation, PythonPipeline
-from sluice.failures import NotNative, NotSendable
+from sluice.computation import Computation, ForkComputation, PythonPipeline, untouched_process
+from sluice.failures import NotLight, NotNative, NotSendable, TooLarge
 from sluice.framing import MOST_KEYS
 from sluice.keys import INTEGERS, key_type, plain
 from sluice.lowering import NativePipeline, lower
@@ -155,9 +155,14 @@ class Pipeline:
     def computation(self) -> Computation:
         """For computing in this process, on a copy of the dataset as a worker would have. Raises NotSendable."""
         if self._computation is None:
-            description, state = self.described()
-            self._computation = Computation(description.shipment.memory, state)
+            self._computation = self.new_computation()
         return self._computation
+
+    def new_computation(self) -> Computation:
+        """One that has read nothing yet: a file that the other one has opened has a position, which its forks would share. Raises NotSendable."""
+        description, state = self.described()
+        with untouched_process():
+            return Computation(description.shipment.memory, state, at_home=True)
 
     def fork_computation(self) -> ForkComputation:
         """For processes forked from this one."""

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
 import os
 import pickle
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluice.framing import MOST_BLOB_BYTES
+from sluice.own_code import HomePickleReader, PickleReader
 from sluice.sealed_memory import SealedMemory
 from sluice.surroundings import Surroundings, enter_module_path, module_path
 
@@ -99,8 +101,10 @@ def enter_origin(memory: SealedMemory) -> None:
 class Received:
     """A described pipeline at its destination. Not thread-safe."""
 
-    def __init__(self, memory: SealedMemory) -> None:
+    def __init__(self, memory: SealedMemory, at_home: bool) -> None:
+        """`at_home`: this process has described it."""
         self._memory = memory
+        self._at_home = at_home
         _, self._surroundings, self._pickled, *arrays = _parts(memory.view())
         self._has_arrays = bool(arrays)
         self._loaded_digest = b""
@@ -115,13 +119,21 @@ class Received:
         digest = hashlib.sha256(pickled).digest()
         if digest == self._loaded_digest:
             return None
-        pipeline = pickle.loads(pickled, buffers=self._fresh_arrays())
+        pipeline = self._read(pickled)
         self._loaded_digest = digest
         return pipeline
 
     def copy(self, state: bytes) -> Any:
         """The pipeline as it is in `state`, whatever was loaded before. Raises whatever unpickling raises."""
-        return pickle.loads(self._pickle_of(state), buffers=self._fresh_arrays())
+        return self._read(self._pickle_of(state))
+
+    def _read(self, pickled: Any) -> Any:
+        if not self._at_home:
+            return PickleReader(io.BytesIO(pickled), buffers=self._fresh_arrays()).load()
+        reader = HomePickleReader(io.BytesIO(pickled), buffers=self._fresh_arrays())
+        pipeline = reader.load()
+        pipeline.snapshot = reader.snapshot
+        return pipeline
 
     def _fresh_arrays(self) -> list:
         """The data set may write to its arrays: that must not change what the next call returns."""

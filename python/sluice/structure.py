@@ -15,6 +15,8 @@ from typing import Any, final
 
 import torch
 
+from sluice.own_code import PickleReader
+
 try:  # Classes of the user's __main__ come back as themselves only through cloudpickle's class tracking.
     from cloudpickle import Pickler as _BasePickler
 except ImportError:  # pragma: no cover - cloudpickle is a declared dependency
@@ -171,7 +173,7 @@ class _Packer(_BasePickler):
         return number if self._ids is None else self._ids[number]
 
 
-class _Unpacker(pickle.Unpickler):
+class _Unpacker(PickleReader):
     def __init__(self, structure: bytes, tensors: list[torch.Tensor]) -> None:
         super().__init__(io.BytesIO(structure))
         self._tensors = tensors

@@ -20,7 +20,6 @@ from sluice import checkpoint, frameworks, replay, report
 from sluice.advice import Site
 from sluice.ahead import Foresight
 from sluice.checkpoint import Progress
-from sluice.computation import untouched_process
 from sluice.cpu_quota import usable_cores
 from sluice.explanation import Explanation, Report
 from sluice.failures import KeepsState, NotSendable, TooLarge
@@ -326,8 +325,7 @@ def _load(pipeline: Pipeline) -> None:
     """Loads the copy that this process makes its first batches from. Raises NotSendable, and TorchInstead for user objects
     that can be pickled but not unpickled: torch's workers are forked and need neither."""
     try:
-        with untouched_process():
-            pipeline.computation()
+        pipeline.computation()
     except NotSendable:
         raise
     except (Exception, SystemExit) as error:

@@ -98,17 +98,18 @@ class VirtualWorker:
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
         """The process has this worker's random states and info inside."""
-        torch_worker._worker_info = self._info
-        if not self._has_started:
-            self._has_started = True
-            self._start()
-        elif self._generators is not None:
-            self._generators.enter()
-        try:
-            yield
-        finally:
-            if not self._has_process:
-                self._generators = ProcessGenerators.capture()
+        with self._pipeline.at_work():
+            torch_worker._worker_info = self._info
+            if not self._has_started:
+                self._has_started = True
+                self._start()
+            elif self._generators is not None:
+                self._generators.enter()
+            try:
+                yield
+            finally:
+                if not self._has_process:
+                    self._generators = ProcessGenerators.capture()
 
     def _start(self) -> None:
         ProcessGenerators.seed_as_worker(self._base_seed, self._info.id)
