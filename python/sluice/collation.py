@@ -65,7 +65,8 @@ def _stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Te
     """torch's collation of tensors without its detour, where that is of no use: the arena is the shared memory here, and small ones
     go through a pipe."""
     first = batch[0]
-    if first.is_nested or first.layout is not torch.strided or (_shares_large_tensors and _is_large(batch)):
+    refused_by_torch = any(getattr(t, "requires_grad", False) for t in batch)  # In a worker, which has a place for the result.
+    if first.is_nested or first.layout is not torch.strided or refused_by_torch or (_shares_large_tensors and _is_large(batch)):
         return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
     return torch.stack(batch, 0)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -183,12 +184,27 @@ def untouched_process() -> Iterator[None]:
         if threads > 1:
             torch.set_num_threads(1)
         try:
-            with untouched_generators(), exit_is_an_error():
+            with untouched_generators(), exit_is_an_error(), _no_event_loop():
                 yield
         finally:
             if threads > 1:
                 torch.set_num_threads(threads)
             torch_worker._worker_info = info
+
+
+@contextlib.contextmanager
+def _no_event_loop() -> Iterator[None]:
+    """A notebook, or a script of coroutines, has one that runs in the main thread. A worker has none, and may run its own."""
+    events = sys.modules.get("asyncio.events")
+    running = events._get_running_loop() if events is not None else None
+    if events is None or running is None:
+        yield
+        return
+    events._set_running_loop(None)
+    try:
+        yield
+    finally:
+        events._set_running_loop(running)
 
 
 def _renew_lock() -> None:

@@ -42,6 +42,7 @@ def travels_in_arena(value: object) -> bool:
         and not value.is_conj()
         and not value.is_neg()
         and not value.is_quantized
+        and not value.is_nested
     )
 
 
