@@ -30,6 +30,15 @@ from sluice.light_batches import lightened
 from sluice.surroundings import make_images_lazy, wants_lazy_images
 
 
+# Once a process has used them, its forks wait for threads that they do not have.
+_UNUSABLE_IN_A_FORK_OF_A_USER = frozenset({"decord", "duckdb", "jax", "lance", "numba", "polars", "tensorflow"})
+
+
+def must_fork_first() -> bool:
+    """Whether this process may make no batch itself, as its forks could make none afterwards: it has imported such a library."""
+    return not _UNUSABLE_IN_A_FORK_OF_A_USER.isdisjoint(sys.modules)
+
+
 def can_fork() -> bool:
     """Whether torch's workers would be forked here. A user who asks for another way has a reason: CUDA, or threads."""
     method = multiprocessing.get_start_method(allow_none=True)

@@ -47,10 +47,10 @@ class FeederIterator(_BaseDataLoaderIter):
     _stream: Stream
 
     def __init__(self, loader: Any, connection: Connection, pipeline: Pipeline, payback: Payback | None = None) -> None:
-        """`payback` decides when executors are started; None: at once. Raises NotSendable, before anything is drawn, if the
-        pipeline cannot leave this process, but has to."""
-        # Virtual workers that stay forks have the loader's own objects. That these could leave this process, the first pass has shown.
-        self._only_forks = payback is not None and payback.forks_suffice and pipeline.is_sticky and pipeline.description is not None
+        """`payback` decides when executors are started; None: at once. Raises NotSendable before anything is drawn."""
+        # Those that stay forks have the loader's own objects. That virtual workers could leave this process, the first pass has shown.
+        stays = pipeline.stays or (pipeline.is_sticky and pipeline.description is not None)
+        self._only_forks = payback is not None and payback.forks_suffice and stays
         if not self._only_forks:
             pipeline.registration(1, 1)
         self._connection = connection
@@ -323,8 +323,8 @@ class FeederIterator(_BaseDataLoaderIter):
             self._forks.give(self._outstanding[self._unasked.popleft()])
 
     def _make_forks(self, payback: Payback) -> Forks:
-        inherits = payback.forks_at_once and self._as_described
-        computation = self._pipeline.fork_computation() if inherits else self._pipeline.computation()
+        inherits = payback.forks_at_once and (self._as_described or self._pipeline.stays)
+        computation = self._pipeline.fork_computation() if inherits else self._pipeline.new_computation()
         return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
 
     def _end_forks(self) -> None:

@@ -25,21 +25,22 @@ import cloudpickle
 import cloudpickle.cloudpickle as tracking
 import torch
 
-from sluice.failures import KeepsState, NotSendable, TooLarge
+from sluice.failures import KeepsState, NotLight, NotSendable, TooLarge
 from sluice.structure import DTYPE_NAMES, DTYPES, NOT_PICKLED_BY_TORCH, travels_in_arena
 
 _PROTOCOL = 5
 _LARGE_BYTES = 64 << 10
+_LIGHT_OBJECTS_BYTES = 2 << 20  # Of Python objects: these take some 30 ms to pickle, and as long to make again.
 _SPAWNED_MAIN = "__mp_main__"  # What the script is called in a process that multiprocessing has spawned.
 
 
-def dump(value: Any, bytes_max: int, with_generators: bool) -> tuple[bytes, list[memoryview]]:
+def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False) -> tuple[bytes, list[memoryview]]:
     """The pickle, and the large arrays it refers to as raw bytes that are still the arrays' own memory. Raises TooLarge as
     soon as all that exceeds `bytes_max`, NotSendable, KeepsState for a random generator unless `with_generators`, or
-    whatever the user's objects raise when pickled."""
+    whatever the user's objects raise when pickled. `light`: only what costs little to copy, and leaves no trace; NotLight otherwise."""
     if _SPAWNED_MAIN in sys.modules and _SPAWNED_MAIN not in cloudpickle.list_registry_pickle_by_value():
         cloudpickle.register_pickle_by_value(sys.modules[_SPAWNED_MAIN])
-    file, arrays = _BoundedFile(bytes_max), []
+    file, arrays = _BoundedFile(bytes_max, light), []
 
     def keep_in_pickle(buffer: pickle.PickleBuffer) -> bool:
         memory = buffer.raw()
@@ -50,21 +51,24 @@ def dump(value: Any, bytes_max: int, with_generators: bool) -> tuple[bytes, list
         return False
 
     pickler = _Pickler(file, protocol=_PROTOCOL, buffer_callback=keep_in_pickle)
-    pickler.with_generators = with_generators
+    pickler.with_generators, pickler.is_light, pickler.shared_memory = with_generators, light, _SharedMemory()
     pickler.dump(value)
     return file.getvalue(), arrays
 
 
 class _BoundedFile(io.BytesIO):
-    """Memory for a pickle, within a number of bytes that it shares with what travels beside it."""
+    """Memory for a pickle, within a number of bytes that it shares with what travels beside it. `light`: also within one of its own."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, light: bool) -> None:
         super().__init__()
         self._bytes_max = bytes_max
         self._bytes_left = bytes_max
+        self._is_light = light
 
     def write(self, data: Any) -> int:
         self.count(memoryview(data).nbytes)
+        if self._is_light and self.tell() > _LIGHT_OBJECTS_BYTES:
+            raise NotLight("it has many objects")
         return super().write(data)
 
     def count(self, nbytes: int) -> None:
@@ -74,21 +78,23 @@ class _BoundedFile(io.BytesIO):
 
 
 class _Pickler(cloudpickle.Pickler):
-    with_generators = False
+    with_generators = is_light = False
+    shared_memory: _SharedMemory
     _epochs: tuple[torch.Tensor, ...] = ()  # Shared memory that may travel: it says which epoch begins, and is read as it begins.
 
     def reducer_override(self, obj: Any) -> Any:
+        if self.is_light and hasattr(type(obj), "__del__") and not isinstance(obj, io.IOBase):
+            raise NotLight(f"the end of a copy of its {type(obj).__name__} calls a __del__")
         if isinstance(obj, type):
             _name_for_all_ranks(obj)
         elif isinstance(obj, _hugging_face_streams()):
             self._epochs += (obj._epoch,)
         elif isinstance(obj, torch.Tensor):
-            if _is_shared_tensor(obj) and not any(obj is epoch for epoch in self._epochs):
+            if self.shared_memory.has_tensor(obj) and not any(obj is epoch for epoch in self._epochs):
                 raise NotSendable(f"it holds a {type(obj).__name__} in shared memory, which this process may change at any time")
-            is_large = obj.nbytes >= _LARGE_BYTES and obj.is_contiguous()
-            if travels_in_arena(obj) and (is_large or obj.dtype in NOT_PICKLED_BY_TORCH):
+            if travels_in_arena(obj) and _is_by_bytes(obj):
                 memory = obj.contiguous().view(-1).view(torch.uint8).numpy()
-                return _tensor, (memory, DTYPE_NAMES[obj.dtype], tuple(obj.shape))
+                return _tensor, (memory, DTYPE_NAMES[obj.dtype], tuple(obj.shape), None if obj.is_contiguous() else obj.stride())
         elif isinstance(obj, (multiprocessing.managers.BaseProxy, multiprocessing.shared_memory.SharedMemory)):
             raise NotSendable(f"it holds a {type(obj).__name__}, which belongs to this process and its forked children")
         elif isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
@@ -100,7 +106,7 @@ class _Pickler(cloudpickle.Pickler):
             return _reduce_generator(obj) or self._reduce_own_generator(obj)
         elif "numpy" in sys.modules:
             numpy = sys.modules["numpy"]
-            if isinstance(obj, numpy.ndarray) and _is_shared_array(obj):
+            if isinstance(obj, numpy.ndarray) and self.shared_memory.has_array(obj):
                 raise NotSendable("it holds an array over shared memory, which this process may change at any time")
             if isinstance(obj, (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)):
                 return _reduce_generator(obj) or self._reduce_own_generator(obj)
@@ -123,32 +129,56 @@ def _cached(function: Callable, most: int | None, typed: bool) -> Callable:
     return functools.lru_cache(most, typed)(function)
 
 
-def _tensor(memory: Any, dtype: str, shape: tuple) -> torch.Tensor:
-    return torch.from_numpy(memory).view(DTYPES[dtype]).view(shape)
+def _is_by_bytes(tensor: torch.Tensor) -> bool:
+    """Whether its own bytes are pickled. torch's way takes the whole storage along for each of its views, and 100 microseconds. One whose elements
+    overlap has fewer bytes there."""
+    return tensor.dtype in NOT_PICKLED_BY_TORCH or tensor.nbytes <= tensor.untyped_storage().nbytes()
 
 
-def _is_shared_tensor(tensor: torch.Tensor) -> bool:
-    return tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_shared()
+def _tensor(memory: Any, dtype: str, shape: tuple, strides: tuple | None = None) -> torch.Tensor:
+    plain = torch.from_numpy(memory).view(DTYPES[dtype]).view(shape)
+    return plain if strides is None else torch.empty_strided(shape, strides, dtype=plain.dtype).copy_(plain)
+
+
+class _SharedMemory:
+    """The memory of this process that others see and it may write to itself: looked up once, when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._mappings: list[tuple[int, int]] | None = None
+
+    def has_tensor(self, tensor: torch.Tensor) -> bool:
+        if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+            return False
+        if tensor.is_shared():
+            return True
+        storage = tensor.untyped_storage()  # One that torch cannot resize is over memory of somebody else's: an array over shared memory, say.
+        return not storage.resizable() and storage.nbytes() > 0 and self._has(storage.data_ptr())
+
+    def has_array(self, array: Any) -> bool:
+        """Of a mapping, a multiprocessing array, a shared tensor."""
+        owner = array
+        while owner is not None:
+            if isinstance(owner, torch.Tensor):
+                return self.has_tensor(owner)
+            if isinstance(owner, ctypes._SimpleCData | ctypes.Array | ctypes.Structure):
+                return hasattr(owner, "_wrapper")  # That is how multiprocessing keeps the memory of its ctypes alive.
+            if isinstance(owner, mmap.mmap):
+                return getattr(array, "mode", "r+") not in ("r", "c")  # numpy.memmap says how it is mapped.
+            owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
+        return False
+
+    def _has(self, address: int) -> bool:
+        if self._mappings is None:
+            with open("/proc/self/maps") as maps:
+                lines = [line.split(maxsplit=2)[:2] for line in maps]
+            self._mappings = [(int(start, 16), int(end, 16)) for place, flags in lines if "w" in flags and "s" in flags for start, end in [place.split("-")]]
+        return any(start <= address < end for start, end in self._mappings)
 
 
 def _hugging_face_streams() -> tuple[Any, ...]:
     """The class of Hugging Face's streaming data sets, where it is imported."""
     module = sys.modules.get("datasets.iterable_dataset")
     return (module.IterableDataset,) if module is not None else ()
-
-
-def _is_shared_array(array: Any) -> bool:
-    """Whether the array lies in memory that other processes see: a mapping, a multiprocessing array, a shared tensor."""
-    owner = array
-    while owner is not None:
-        if isinstance(owner, torch.Tensor):
-            return _is_shared_tensor(owner)
-        if isinstance(owner, ctypes._SimpleCData | ctypes.Array | ctypes.Structure):
-            return hasattr(owner, "_wrapper")  # That is how multiprocessing keeps the memory of its ctypes alive.
-        if isinstance(owner, mmap.mmap):
-            return getattr(array, "mode", "r+") not in ("r", "c")  # numpy.memmap says how it is mapped.
-        owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
-    return False
 
 
 def _reduce_generator(generator: Any) -> Any | None:

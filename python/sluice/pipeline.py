@@ -37,7 +37,7 @@ class Pipeline:
     def __init__(self, python: PythonPipeline, native: NativePipeline | None, reason: str, num_workers: int,
                  previous: Description | None = None, sent: Sent | None = None) -> None:
         """`reason`: why there is no native form, "" if there is one. `previous`, `sent`: how the loader's last pipeline was
-        sent, as Python or natively."""
+        sent, as Python or natively. `stays`, which may be set: nothing is made of it but forks of this process."""
         self.native = native
         self.reason = reason
         self.num_workers = num_workers
@@ -47,6 +47,7 @@ class Pipeline:
         self._state = b""
         self._sent = sent if sent is not None and sent.native == native else None
         self._computation: Computation | None = None
+        self.stays = False
         self._lock = threading.Lock()
 
     @property
@@ -79,6 +80,16 @@ class Pipeline:
                 self._description, self._state = _describe(self._python, self._previous)
                 self._previous = None
             return self._description, self._state
+
+    def is_light(self) -> bool:
+        """Whether it costs little to describe the Python form, and nobody notices a copy; so it is described then. Raises NotSendable."""
+        with self._lock:
+            if self._description is None:
+                try:
+                    self._description, self._state = _describe(self._python, self._previous, light=True)
+                except (NotLight, TooLarge):
+                    return False
+            return True
 
     @property
     def description(self) -> Description | None:
@@ -121,7 +132,7 @@ class Pipeline:
         if kind is self._python.key_type:
             return self
         changed = Pipeline(replace(self._python, key_type=kind), self.native, self.reason, self.num_workers, self.description, self._sent)
-        changed._computation = self._computation  # In this process keys are what they are.
+        changed._computation, changed.stays = self._computation, self.stays  # In this process keys are what they are.
         return changed
 
     @property
@@ -207,9 +218,9 @@ def native_obstacles(loader: Any) -> list[str]:
         return found.obstacles
 
 
-def _describe(python: PythonPipeline, previous: Description | None) -> tuple[Description, bytes]:
+def _describe(python: PythonPipeline, previous: Description | None, light: bool = False) -> tuple[Description, bytes]:
     try:
-        return describe_pipeline(python, previous)
+        return describe_pipeline(python, previous, light)
     except NotSendable:
         raise
     except ImportError as error:

@@ -25,6 +25,7 @@ from sluice.surroundings import Surroundings, enter_module_path, module_path
 
 _ALIGNMENT_BYTES = 64
 _MOST_PICKLED_BYTES = MOST_BLOB_BYTES - (1 << 20)
+LIGHT_BYTES = 16 << 20  # Of a pipeline of which a process may hold a further copy.
 _COMPARED_BYTES = 1 << 16  # stays in the processor's cache
 _HEAD = struct.Struct("<Q")
 
@@ -73,12 +74,12 @@ class Description:
         return self.origin == origin and len(described) == len(arrays) and all(map(_equal, described, arrays))
 
 
-def describe_pipeline(pipeline: Any, previous: Description | None = None) -> tuple[Description, bytes]:
-    """The description of a pipeline and its present state. It is the previous description if only the state has changed.
-    Raises NotSendable, or whatever the user's objects raise when pickled."""
+def describe_pipeline(pipeline: Any, previous: Description | None = None, light: bool = False) -> tuple[Description, bytes]:
+    """The description of a pipeline and its present state. It is the previous description if only the state has changed. `light`: only if
+    that costs little. Raises NotLight or TooLarge, NotSendable, or whatever the user's objects raise when pickled."""
     from sluice.pickling import dump  # Needs cloudpickle, which a trainer of native pipelines need not have.
 
-    pickled, arrays = dump(pipeline, _MOST_PICKLED_BYTES, with_generators=getattr(pipeline, "sticky", False))
+    pickled, arrays = dump(pipeline, LIGHT_BYTES if light else _MOST_PICKLED_BYTES, getattr(pipeline, "sticky", False), light)
     pipeline_digest = hashlib.sha256(pickled).digest()
     origin, surroundings = {"sys_path": module_path(), "cwd": os.getcwd()}, Surroundings.capture()
     if previous is None or not previous.has(origin, arrays):

@@ -24,7 +24,7 @@ from sluice.cpu_quota import usable_cores
 from sluice.explanation import Explanation, Report
 from sluice.failures import KeepsState, NotSendable, TooLarge
 from sluice.feeder import NoFeeder, adds_no_cpu, feeder_in_words, shared_connection
-from sluice.forks import can_fork
+from sluice.forks import can_fork, must_fork_first
 from sluice.image_library import image_library_paths
 from sluice.iterable_iterator import IterableIterator
 from sluice.iterator import FeederIterator
@@ -36,12 +36,10 @@ from sluice.payback import Payback
 from sluice.pipeline import Pipeline, Sent, describe_loader, native_obstacles
 from sluice.remaining import Announcement
 from sluice.settings import POLICIES, SKIP, Settings
-from sluice.shipment import Description
+from sluice.shipment import LIGHT_BYTES, Description
 from sluice.skipping import Skipped, SkippedSamples
 from sluice.source_cache import asks_for_cache, cache_in_words
 from sluice.surroundings import wants_lazy_images
-
-_MOST_COPY_BYTES = 16 << 20
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -66,6 +64,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     _sluice_announcement: Announcement | None = None
     _sluice_foresight: Foresight | None = None
     _sluice_payback: Payback | None = None
+    _sluice_stays = False  # The data set: forks of this process inherit it, and a copy would cost more than they do.
     _sluice_skipped: SkippedSamples | None = None
     _sluice_key_type: type = int  # Of the keys that the sampler has yielded last.
     _sluice_left = ""  # Why torch makes the batches of the last iterator, which has no account of them.
@@ -184,29 +183,38 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         """The present pipeline. Raises NotSendable, and TorchInstead if only torch's workers can keep its state."""
         pipeline = _describe(self, settings)
         if pipeline.is_iterable:
+            self._weigh(settings, pipeline)
             if _on_error(self, settings) == SKIP:
                 say_once(logging.WARNING, f"samples of {type(self.dataset).__name__} that fail are raised and not skipped: the data set is iterable")
             if self._sluice_resume is not None and self._sluice_resume.begun and self._sluice_resume.streams is None:
                 raise TorchInstead("the loaded state was made with torch's own workers, which count no streams")
             return pipeline
         try:
-            if not pipeline.is_sticky:
+            self._weigh(settings, pipeline)
+            if not pipeline.is_sticky and not pipeline.stays:
                 pipeline.registration(1, 1)
         except KeepsState as found:
             self._sluice_state_found = f"the data set changes while it is read: {found}"
             pipeline = _describe(self, settings)
+            self._weigh(settings, pipeline)
         if pipeline.is_sticky:
             say_once(logging.WARNING, f"{pipeline.reason}; virtual workers beside this process make the batches, no data worker does")
         return pipeline
 
+    def _weigh(self, settings: Settings, pipeline: Pipeline) -> None:
+        """Finds out whether the pipeline stays in this process and its forks: once, as that takes time. Raises NotSendable."""
+        shown_before = pipeline.is_sticky and pipeline.description is not None
+        if pipeline.native is None and not shown_before and _forks_suffice(self, settings):
+            pipeline.stays = self._sluice_stays = self._sluice_stays or not pipeline.is_light()
+
     def _payback(self, settings: Settings, pipeline: Pipeline) -> Payback | None:
         """What decides when this loader's executors are started; None if they are started at once. Forks make the first batch where
-        this process must not: batches that have to end within a time, that may overtake one another, that keep state, or of much
-        data, of which this process would hold a further copy. Raises NotSendable."""
+        this process must not: batches that have to end within a time, that may overtake one another, that keep state, of much data, of
+        which this process would hold a further copy, or of libraries that no fork can use after that. Raises NotSendable."""
         if not settings.step_aside or pipeline.native is not None:
             return None
         any_order = not getattr(self, "in_order", True)  # torch has it since 2.6.
-        forks_at_once = pipeline.is_sticky or self.timeout > 0 or any_order or pipeline.copy_bytes() > _MOST_COPY_BYTES
+        forks_at_once = pipeline.is_sticky or self.timeout > 0 or any_order or must_fork_first() or pipeline.stays or pipeline.copy_bytes() > LIGHT_BYTES
         if forks_at_once and not can_fork():
             return None
         forks_suffice = _forks_suffice(self, settings)

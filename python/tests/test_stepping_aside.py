@@ -233,7 +233,7 @@ AT_ONCE = {
 def forking_at_once(request, monkeypatch):
     """Arguments of a loader whose first batch forks make."""
     if request.param == "much data":
-        monkeypatch.setattr(sluice.torch, "_MOST_COPY_BYTES", 10)
+        monkeypatch.setattr(sluice.torch, "LIGHT_BYTES", 10)
     return AT_ONCE[request.param]
 
 

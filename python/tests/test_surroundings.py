@@ -154,6 +154,7 @@ CANNOT_TRAVEL = {
     "a tensor in shared memory": (lambda folder: torch.zeros(4).share_memory_(), "shared memory"),
     "a numpy view of such a tensor": (lambda folder: torch.zeros(4).share_memory_().numpy(), "shared memory"),
     "an array over a multiprocessing array": (lambda folder: shared_array(), "shared memory"),
+    "a tensor over such an array": (lambda folder: torch.from_numpy(shared_array()), "shared memory"),
     "a writable mapping of a file": (
         lambda folder: numpy.memmap(folder / "data", dtype=numpy.float32, mode="w+", shape=(4,)), "shared memory"),
     "a multiprocessing value": (lambda folder: multiprocessing.Value("i", 0), "inheritance"),

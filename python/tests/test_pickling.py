@@ -1,0 +1,32 @@
+"""Tensors within a data set: their pickle has their own bytes, and what they are stays."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+
+from sluice.pickling import dump
+
+MANY = torch.arange(400 * 300, dtype=torch.float32).view(400, 300)
+TENSORS = {
+    "views of one tensor": lambda: list(MANY),
+    "views across it": lambda: list(MANY.t()),
+    "every other element": lambda: [MANY[:, ::2], MANY[3:7, 5:50:3]],
+    "one element seen many times": lambda: [torch.ones(1).expand(1 << 40)],
+    "small ones": lambda: [torch.tensor(number) for number in range(1000)],
+    "nothing": lambda: [torch.empty(0), torch.empty(3, 0, dtype=torch.bool)],
+    "of other types": lambda: [torch.ones(3, dtype=torch.complex64), torch.ones(2, dtype=torch.bfloat16), torch.tensor(True)],
+}
+
+
+@pytest.mark.parametrize("case", TENSORS)
+def test_tensors_come_back_as_they_were(case):
+    tensors = TENSORS[case]()
+    pickled, arrays = dump(tensors, 8 << 20, with_generators=False)
+    distinct_bytes = sum(tensor.untyped_storage().nbytes() if 0 in tensor.stride() else tensor.nbytes for tensor in tensors)
+    assert len(pickled) + sum(array.nbytes for array in arrays) < 2 * distinct_bytes + 300 * len(tensors) + 4000
+    for before, after in zip(tensors, pickle.loads(pickled, buffers=arrays), strict=True):
+        assert (after.dtype, after.shape, after.stride()) == (before.dtype, before.shape, before.stride())
+        assert 0 in before.stride() or torch.equal(before, after)
