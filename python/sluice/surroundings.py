@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from sluice import module_values
 from sluice.settings import Settings
 
 # Variables that belong to the place where a process runs: what they decide was decided before any of the user's code.
@@ -44,6 +45,7 @@ class Surroundings:
     image_backend: str | None = None
     numpy_errors: dict[str, str] | None = None
     lazy_images: bool = False
+    module_values: module_values.Values = field(default_factory=dict)
 
     @staticmethod
     def capture() -> Surroundings:
@@ -63,6 +65,7 @@ class Surroundings:
             image_backend=torchvision.get_image_backend() if torchvision is not None else None,
             numpy_errors=numpy.geterr() if numpy is not None else None,
             lazy_images=wants_lazy_images(),
+            module_values=module_values.capture(),
         )
 
     def of_all_ranks(self) -> Surroundings:
@@ -75,7 +78,7 @@ class Surroundings:
         return frozenset((name, value) for name, value in self.environment.items() if name in RANK_VARIABLES)
 
     def enter(self) -> None:
-        """Makes them this process's: for an executor, which has nothing of its own to lose."""
+        """Makes them this process's, but for those of modules: for an executor, which has nothing of its own to lose."""
         for name in [name for name in os.environ if _travels(name) and name not in self.environment]:
             del os.environ[name]
         for name, value in self.environment.items():

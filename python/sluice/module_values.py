@@ -1,0 +1,74 @@
+"""The values that the script has given to globals of its modules, as `config.SIZE = 64`: a forked worker sees them, a fresh interpreter would not.
+
+Only modules of the user's and only data of little size: numbers, text, and containers and namespaces of what can be pickled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import pickle
+import sys
+import sysconfig
+from collections.abc import Sized
+from pathlib import Path
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+_KINDS = (bool, int, float, complex, str, bytes, type(None), dict, list, tuple, set, frozenset, argparse.Namespace, SimpleNamespace)
+_MOST_MEMBERS = 1000
+_MOST_BYTES = 16 << 10  # Of one value.
+_MOST_VALUES = 10_000
+_INSTALLED = {"site-packages", "dist-packages"}
+_STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+_OWN = str(Path(__file__).resolve().parent)
+_is_users: dict[str, bool] = {}  # Modules by name.
+
+Values = dict[str, dict[str, bytes]]  # By module and name, pickled: whoever cannot read one still reads the others. b"": an object of another kind.
+
+
+def capture() -> Values:
+    """Those of this process."""
+    found: Values = {}
+    left = _MOST_VALUES
+    for name, module in list(sys.modules.items()):
+        if name not in _is_users:
+            _is_users[name] = _is_of_the_user(name, module)
+        if _is_users[name] and left > 0:
+            found[name] = {key: pickled for key, value in list(vars(module).items())[:left] if (pickled := _pickled(key, value)) is not None}
+            left -= len(found[name])
+    return found
+
+
+def enter(values: Values) -> None:
+    """Gives them to the modules that this process has imported. A module of which the script has opened something stays as it was imported: it
+    may say of itself that it is open, and is not here."""
+    for name, pickled_values in values.items():
+        module = sys.modules.get(name)
+        if module is None or any(pickled == b"" and getattr(module, key, None) is None for key, pickled in pickled_values.items()):
+            continue
+        for key, pickled in pickled_values.items():
+            if pickled and (not hasattr(module, key) or _pickled(key, getattr(module, key)) != pickled):
+                with contextlib.suppress(Exception):  # A class that is not here, say.
+                    setattr(module, key, pickle.loads(pickled))
+
+
+def _is_of_the_user(name: str, module: Any) -> bool:
+    file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
+    if name in ("__main__", "__mp_main__") or not isinstance(file, str):
+        return False
+    return not (_INSTALLED.intersection(Path(file).parts) or file.startswith((*_STANDARD, _OWN)))
+
+
+def _pickled(key: str, value: Any) -> bytes | None:
+    if key.startswith("__") or isinstance(value, (type, ModuleType, FunctionType)):
+        return None
+    if not isinstance(value, _KINDS):
+        return b""
+    try:
+        if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
+            return None
+        pickled = pickle.dumps(value)
+    except Exception:
+        return None
+    return pickled if len(pickled) <= _MOST_BYTES else None
