@@ -6,6 +6,20 @@ namespace sluice::act {
 
 using nlohmann::json;
 
+namespace {
+
+void remove_nulls(json& value) {
+  if (value.is_array())
+    for (json& element : value) remove_nulls(element);
+  if (!value.is_object()) return;
+  for (auto member = value.begin(); member != value.end();) {
+    remove_nulls(*member);
+    member = member->is_null() ? value.erase(member) : std::next(member);
+  }
+}
+
+}  // namespace
+
 bool holds(const json& observed, const json& desired) {
   if (desired.is_object()) {
     if (!observed.is_object()) return desired.empty();
@@ -25,18 +39,8 @@ bool holds(const json& observed, const json& desired) {
   return observed == desired;
 }
 
-json without_nulls(const json& value) {
-  if (value.is_object()) {
-    json result = json::object();
-    for (const auto& [key, member] : value.items())
-      if (!member.is_null()) result[key] = without_nulls(member);
-    return result;
-  }
-  if (value.is_array()) {
-    json result = json::array();
-    for (const json& element : value) result.push_back(without_nulls(element));
-    return result;
-  }
+json without_nulls(json value) {
+  remove_nulls(value);
   return value;
 }
 

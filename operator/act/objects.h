@@ -11,6 +11,6 @@ namespace sluice::act {
 bool holds(const nlohmann::json& observed, const nlohmann::json& desired);
 
 // `value` without members that are null: the API server drops them, so they would never compare equal.
-nlohmann::json without_nulls(const nlohmann::json& value);
+nlohmann::json without_nulls(nlohmann::json value);
 
 }  // namespace sluice::act

@@ -65,8 +65,10 @@ Trainer view_trainer(const TrainingJobWorld& world) {
   trainer.done = job.succeeded();
   trainer.obstacle = trainer_obstacle(job, world.trainer_pods, objection_to_trainers(world));
   trainer.succeeded = trainer.succeeded || job.complete();
-  const auto view = view_training_job(*world.training_job);
-  trainer.restarting = view.ok() && will_restart(*view, job);
+  if (job.failed_by_pods()) {
+    const auto view = view_training_job(*world.training_job);
+    trainer.restarting = view.ok() && will_restart(*view, job);
+  }
   if (trainer.restarting) {
     trainer.restarts = std::max(trainer.restarts, job.restarts() + 1);
     return trainer;

@@ -192,10 +192,11 @@ std::chrono::system_clock::time_point secret_rotates_at(const kube::Json& secret
 }
 
 std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& world) {
-  const auto view = view_training_job(*world.training_job);
-  if (!view.ok() || view->deleting || !world.job) return std::nullopt;
+  if (!world.job) return std::nullopt;
   const TrainerJob job(*world.job);
-  if (job.deleting() || !will_restart(*view, job)) return std::nullopt;
+  if (job.deleting() || !job.failed_by_pods()) return std::nullopt;
+  const auto view = view_training_job(*world.training_job);
+  if (!view.ok() || view->deleting || !will_restart(*view, job)) return std::nullopt;
   const auto left = std::chrono::duration<double>(restart_pause_seconds(job)) - world.job_failed_for;
   if (left.count() <= 0) return std::nullopt;
   return std::chrono::ceil<std::chrono::milliseconds>(left);

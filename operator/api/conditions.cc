@@ -19,7 +19,7 @@ double SeenCondition::since_seconds() const { return unix_seconds(since); }
 
 SeenCondition find_condition(const json& conditions, std::string_view type) {
   for (const json& condition : list_field(conditions, ""))
-    if (text_field(condition, "/type") == type)
+    if (const json& said = field(condition, "/type"); said.is_string() && said.get_ref<const std::string&>() == type)
       return {text_field(condition, "/status"), text_field(condition, "/reason"), text_field(condition, "/message"),
               text_field(condition, "/lastTransitionTime")};
   return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "src/kube/json_member.h"
 #include "src/kube/quantity.h"
 #include "src/kube/timestamp.h"
 
@@ -12,34 +13,13 @@ using nlohmann::json;
 
 namespace {
 
-std::string unescaped(std::string_view key) {
-  std::string text(key);
-  for (std::size_t slash; (slash = text.find("~1")) != std::string::npos;) text.replace(slash, 2, 1, '/');
-  return text;
-}
-
 std::int64_t bounded(const Result<std::int64_t>& quantity) {
   return std::clamp(quantity.value_or(0), -kMostOfQuantity, kMostOfQuantity);
 }
 
 }  // namespace
 
-const json& field(const json& object, std::string_view pointer) {
-  static const json kNull;
-  const json* value = &object;
-  while (!pointer.empty()) {
-    pointer.remove_prefix(1);  // '/'
-    const std::size_t end = pointer.find('/');
-    const std::string_view key = pointer.substr(0, end);
-    if (!value->is_object()) return kNull;
-    // Without a copy of the key wherever that is possible: a dozen fields of a pod are looked up whenever it changes.
-    const auto found = key.find('~') == std::string_view::npos ? value->find(key) : value->find(unescaped(key));
-    if (found == value->end()) return kNull;
-    value = &*found;
-    pointer = end == std::string_view::npos ? std::string_view() : pointer.substr(end);
-  }
-  return *value;
-}
+const json& field(const json& object, std::string_view pointer) { return kube::value_at(object, pointer); }
 
 std::string text_field(const json& object, std::string_view pointer, std::string_view fallback) {
   const json& value = field(object, pointer);

@@ -16,5 +16,11 @@ TEST_CASE("a fingerprint tells values apart, not the order of their members, and
   CHECK(fingerprint("\xff").size() == 16);  // no UTF-8
 }
 
+TEST_CASE("the fingerprint of an array needs no array") {
+  const json image = "pytorch", arguments = {"--epochs", 3}, none;
+  CHECK(fingerprint_of_array({&image, &arguments, &none}) == fingerprint(json::array({image, arguments, none})));
+  CHECK(fingerprint_of_array({&none}) == fingerprint(json::array({none})));
+}
+
 }  // namespace
 }  // namespace sluice::api

@@ -52,8 +52,11 @@ Object::Controller Object::controller() const {
 }
 
 bool Object::controlled_by(const Object& owner) const {
-  const std::string uid = owner.uid();
-  return !uid.empty() && controller_uid() == uid;
+  const json& uid = field(owner.object(), "/metadata/uid");
+  if (!uid.is_string() || uid.get_ref<const std::string&>().empty()) return false;
+  for (const json& reference : list_field(object(), "/metadata/ownerReferences"))
+    if (boolean_field(reference, "/controller")) return field(reference, "/uid") == uid;
+  return false;
 }
 
 const json& Object::status() const { return field(object(), "/status"); }

@@ -22,10 +22,11 @@ json* structured(json& object, std::string_view name) {
 
 void keep_only(json& object, std::initializer_list<std::string_view> members) {
   if (!object.is_object()) return;
-  json kept = json::object();
+  auto& all = object.get_ref<json::object_t&>();
+  json::object_t kept;
   for (const std::string_view name : members)
-    if (const auto found = object.find(name); found != object.end()) kept[std::string(name)] = std::move(*found);
-  object = std::move(kept);
+    if (const auto found = all.find(name); found != all.end()) kept.insert(all.extract(found));
+  all = std::move(kept);
 }
 
 void trim_node(json& node) {

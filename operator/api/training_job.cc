@@ -68,9 +68,11 @@ std::string likeness_of(const TrainingJob& job) {
   const json none;
   const json& containers = job.trainer_containers();
   const json& trainer = containers.empty() ? none : containers[job.training_container_index()];
-  return fingerprint({job.name_space(), member(trainer, "image"), member(trainer, "command"), member(trainer, "args"),
-                      job.trainer_replicas(), accelerators_of_pod(job.trainer_pod()), job.worker_resources(),
-                      job.worker_template(), job.label(kLikeLabel)});
+  const json name_space = job.name_space(), replicas = job.trainer_replicas(), like = job.label(kLikeLabel);
+  const json accelerators = accelerators_of_pod(job.trainer_pod());
+  return fingerprint_of_array({&name_space, &member(trainer, "image"), &member(trainer, "command"),
+                               &member(trainer, "args"), &replicas, &accelerators, &job.worker_resources(),
+                               &job.worker_template(), &like});
 }
 
 }  // namespace

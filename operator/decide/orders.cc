@@ -74,15 +74,16 @@ std::vector<ScaleOrder> scale_orders(const observe::ClusterObjects& objects, con
   for (const scheduler::JobPlan& job : plan.jobs) {
     const auto training_job = objects.training_jobs.find({job.id.job_namespace, job.id.name});
     if (training_job == objects.training_jobs.end()) continue;
-    const auto view = api::view_training_job(*training_job->second);
-    if (!view.ok() || view->mode != api::Mode::kAuto || !view->may_have_workers()) continue;
     const kube::ObjectPointer pool = observe::own_pool(objects, *training_job->second);
     if (!pool) continue;
     const auto replicas = static_cast<int>(DataWorkerPool(*pool).replicas());
     int workers = job.workers;
     if (workers < replicas && held.contains(job.id))
       workers = std::max(workers, replicas - workers_on_hosts(objects.pods, job));
-    if (workers != replicas) orders.push_back(order_of(api::TrainingJob(*training_job->second), *pool, job, workers));
+    if (workers == replicas) continue;
+    const auto view = api::view_training_job(*training_job->second);
+    if (view.ok() && view->mode == api::Mode::kAuto && view->may_have_workers())
+      orders.push_back(order_of(api::TrainingJob(*training_job->second), *pool, job, workers));
   }
   std::stable_sort(orders.begin(), orders.end(),
                    [](const ScaleOrder& a, const ScaleOrder& b) { return (a.to < a.from) > (b.to < b.from); });

@@ -31,8 +31,9 @@ struct Series {
   double value = 0;
 };
 
-std::vector<Series> series_of(const std::string& query, const scheduler::Measurement& measured, int workers,
-                              const Physics& physics, double age_seconds) {
+std::vector<Series> series_of(const std::string& query, const MeasuredJob& job, double age_seconds) {
+  const scheduler::Measurement& measured = job.measurement;
+  const int workers = job.workers;
   if (query == "samples") return {{"", measured.samples_per_second}};
   if (query == "compute") return {{"", measured.compute_share}};
   if (query == "wait") return {{"", measured.wait_share}};
@@ -44,7 +45,7 @@ std::vector<Series> series_of(const std::string& query, const scheduler::Measure
   if (query == "bytes") return {{"", 150'000}};
   if (query == "blocked") return {{"", 0.5}};
   if (query == "memory")
-    return workers > 0 ? std::vector<Series>{{"", 1.0 * physics.worker_memory_bytes}} : std::vector<Series>();
+    return workers > 0 ? std::vector<Series>{{"", 1.0 * job.physics->worker_memory_bytes}} : std::vector<Series>();
   if (query == "remaining") return {{"", kRemainingSamples}};
   const bool samples = query == "worker_samples";
   std::vector<Series> series;
@@ -72,12 +73,31 @@ Result<http::Response> PrometheusModel::send(const http::Request& request, std::
   const std::string query = request.target.substr(begin, request.target.find('&', begin) - begin);
 
   const double now = std::chrono::duration<double>(clock_.wall_now().time_since_epoch()).count();
+  const double age = fault_ == MetricsFault::kStale ? kStaleAgeSeconds : kAgeSeconds;
   Json result = Json::array();
+  if (fault_ != MetricsFault::kAbsent)
+    for (const MeasuredJob& job : measured(now - age))
+      for (const Series& series : series_of(query, job, age)) {
+        Json labels = {{"namespace", job.key.namespace_}, {"training_job", job.key.name}};
+        if (!series.placement.empty()) labels["placement"] = series.placement;
+        const std::string value = fault_ == MetricsFault::kNan ? "NaN" : text_of(series.value);
+        result.push_back({{"metric", std::move(labels)}, {"value", {now, value}}});
+      }
+  const Json answer = {{"status", "success"}, {"data", {{"resultType", "vector"}, {"result", std::move(result)}}}};
+  std::string body = answer.dump();
+  if (fault_ == MetricsFault::kDamaged) body = draw_damaged_body(random_, std::move(body));
+  return http::Response{200, {}, std::move(body)};
+}
+
+// The queries of one decision ask of the same state.
+const std::vector<MeasuredJob>& PrometheusModel::measured(double at_seconds) {
+  const std::pair asked(server_.revision(), at_seconds);
+  if (std::exchange(measured_state_, asked) == asked) return measured_;
+  measured_.clear();
   const kube::Store::Objects pods = server_.all(kube::kPods);
   for (const auto& [key, job] : server_.all(kube::kJobs)) {
     const auto physics = workload_.physics.find(key.name);
-    if (fault_ == MetricsFault::kAbsent || physics == workload_.physics.end()) continue;
-    if (api::TrainerJob(*job).ready() == 0) continue;
+    if (physics == workload_.physics.end() || api::TrainerJob(*job).ready() == 0) continue;
     scheduler::testing::FluidJob fluid = physics->second.fluid;
     double remote_millicores = 0;
     std::int64_t feeder_millicores = 0;
@@ -90,20 +110,11 @@ Result<http::Response> PrometheusModel::send(const http::Request& request, std::
       remote_millicores += static_cast<double>(pod.request_millicores());
       ++workers;
     }
-    const double age = fault_ == MetricsFault::kStale ? kStaleAgeSeconds : kAgeSeconds;
     if (workload_.resizes_pods) fluid.local_cores = static_cast<double>(feeder_millicores) / 1000;
-    const auto measured = fluid.steady(remote_millicores / 1000, now - age, kWindowSeconds);
-    for (const Series& series : series_of(query, measured, workers, physics->second, age)) {
-      Json labels = {{"namespace", key.namespace_}, {"training_job", key.name}};
-      if (!series.placement.empty()) labels["placement"] = series.placement;
-      const std::string value = fault_ == MetricsFault::kNan ? "NaN" : text_of(series.value);
-      result.push_back({{"metric", std::move(labels)}, {"value", {now, value}}});
-    }
+    measured_.push_back(
+        {key, fluid.steady(remote_millicores / 1000, at_seconds, kWindowSeconds), workers, &physics->second});
   }
-  const Json answer = {{"status", "success"}, {"data", {{"resultType", "vector"}, {"result", std::move(result)}}}};
-  std::string body = answer.dump();
-  if (fault_ == MetricsFault::kDamaged) body = draw_damaged_body(random_, std::move(body));
-  return http::Response{200, {}, std::move(body)};
+  return measured_;
 }
 
 }  // namespace sluice::simulation

@@ -1,6 +1,10 @@
 // Prometheus in a simulation: answers the operator's queries from the jobs' physics at this moment.
 #pragma once
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "operator/config.h"
 #include "operator/fault_simulation/random.h"
 #include "operator/fault_simulation/virtual_clock.h"
@@ -16,6 +20,14 @@ control::MetricsSource model_metrics();
 // The faults of the answers. kPage: something else answers; kDamaged: an answer is cut or of another shape.
 enum class MetricsFault { kNone, kGone, kNan, kStale, kAbsent, kPage, kDamaged };
 inline constexpr std::uint64_t kMetricsFaults = 6;  // but for kNone
+
+// A job whose trainer runs.
+struct MeasuredJob {
+  kube::ObjectKey key;
+  scheduler::Measurement measurement;
+  int workers = 0;
+  const Physics* physics = nullptr;
+};
 
 // Thread safety: none.
 class PrometheusModel final : public http::Transport {
@@ -34,11 +46,15 @@ class PrometheusModel final : public http::Transport {
   }
 
  private:
+  const std::vector<MeasuredJob>& measured(double at_seconds);
+
   kube::fake::ApiServer& server_;
   const VirtualClock& clock_;
   Random& random_;
   const Workload& workload_;
   MetricsFault fault_ = MetricsFault::kNone;
+  std::pair<std::uint64_t, double> measured_state_;  // the server's revision, and the time, of:
+  std::vector<MeasuredJob> measured_;
 };
 
 }  // namespace sluice::simulation

@@ -56,8 +56,8 @@ bool ClusterRun::perform(const Json& wanted) {
   if (reply.status == 404) return action.value("ifThere", false);
   if (reply.status == 409) return false;
   // What is damaged may be refused, for a reason that names the field.
-  if (!reply.ok() && !(damaged && reply.body.value("message", "").find("spec.") != std::string::npos))
-    oracle_.violated("the workload's own action is refused: " + reply.body.dump());
+  if (!reply.ok() && !(damaged && reply.body->value("message", "").find("spec.") != std::string::npos))
+    oracle_.violated("the workload's own action is refused: " + reply.body->dump());
   return true;
 }
 

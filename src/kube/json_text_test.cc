@@ -1,5 +1,6 @@
 #include "src/kube/json_text.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -100,6 +101,18 @@ TEST_CASE("threads parse beside each other") {
       });
   }
   for (int t = 0; t < 4; ++t) CHECK(sums[t] == 200 * t);
+}
+
+// Fingerprints of such texts are kept in the cluster.
+TEST_CASE("a value is written to the byte as the JSON library writes it") {
+  for (const char* text :
+       {"null", "true", "[]", "{}", R"("")", R"([[],{},[null,false]])", R"({"b":1,"a":{"\u0000\u001f\u007f":"x"}})",
+        R"("a\"b\\c/d\b\f\n\r\t")", R"("ä € \ud83d\ude00")", R"({"ä\n":"\u2028"})", "0", "-1", "1.0", "0.1", "1e300",
+        "-2.5e-8", "9223372036854775807", "-9223372036854775808", "18446744073709551615"}) {
+    INFO(text);
+    CHECK(text_of(reference(text)) == reference(text).dump());
+  }
+  CHECK(text_of(std::numeric_limits<double>::infinity()) == "null");
 }
 
 TEST_CASE("a text that is not UTF-8 is written with replacements, not thrown out") {

@@ -6,15 +6,12 @@
 
 #include "src/kube/fake/pod_resize.h"
 #include "src/kube/fake/watch_session.h"
+#include "src/kube/json_member.h"
+#include "src/kube/json_text.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::kube::fake {
 namespace {
-
-std::string text_at(const Json& object, const char* pointer) {
-  const Json::json_pointer path(pointer);
-  return object.contains(path) && object.at(path).is_string() ? object.at(path).get<std::string>() : "";
-}
 
 std::uint64_t number_of(const std::string& text) {
   std::uint64_t number = 0;
@@ -24,8 +21,8 @@ std::uint64_t number_of(const std::string& text) {
 
 Reply scale_of(const Kind& kind, const Json& object) {
   const auto value = [&](const std::string& pointer, const Json& fallback) {
-    const Json::json_pointer path(pointer);
-    return object.contains(path) ? object.at(path) : fallback;
+    const Json& found = value_at(object, pointer);
+    return found.is_null() ? fallback : found;
   };
   Json scale = {{"apiVersion", "autoscaling/v1"},
                 {"kind", "Scale"},
@@ -34,14 +31,14 @@ Reply scale_of(const Kind& kind, const Json& object) {
                 {"status", {{"replicas", value(kind.scale->status_replicas, 0)}}}};
   if (const Json replicas = value(kind.scale->spec_replicas, 0); replicas != 0) scale["spec"]["replicas"] = replicas;
   if (const Json selector = value(kind.scale->selector, ""); selector != "") scale["status"]["selector"] = selector;
-  return {200, std::move(scale)};
+  return {200, std::make_shared<const Json>(std::move(scale))};
 }
 
 RemoveOptions removal_of(const Json& body) {
   RemoveOptions options;
-  options.uid = text_at(body, "/preconditions/uid");
-  options.resource_version = text_at(body, "/preconditions/resourceVersion");
-  const std::string policy = text_at(body, "/propagationPolicy");
+  options.uid = text_at(body, "preconditions", "uid");
+  options.resource_version = text_at(body, "preconditions", "resourceVersion");
+  const std::string policy = text_at(body, "propagationPolicy");
   if (policy == "Foreground") options.propagation = Propagation::kForeground;
   if (policy == "Orphan") options.propagation = Propagation::kOrphan;
   if (body.contains("gracePeriodSeconds")) options.grace_period_seconds = body.at("gracePeriodSeconds");
@@ -75,7 +72,11 @@ http::Response ApiServer::answer(const http::Request& request, const CacheView* 
     reply = dispatch(*call, view);
   else
     reply = refuse(404, "NotFound", "the server could not find the requested resource");
-  return {reply.status, {{"Content-Type", "application/json"}}, reply.body.dump()};
+  // What was written is told to the watches, too.
+  const StoredChange& last = storage_.history().back();
+  return {reply.status,
+          {{"Content-Type", "application/json"}},
+          last.after == reply.body ? last.after_text() : text_of(*reply.body)};
 }
 
 // Discovery of the core group, without the verbs that no client here asks about.
@@ -93,7 +94,8 @@ Reply ApiServer::core_resources() const {
     if (kind->has_status) add(*kind, "/status");
     if (kind->name == kPods.kind && resizes_pods_) add(*kind, "/resize");
   }
-  return {200, {{"kind", "APIResourceList"}, {"groupVersion", "v1"}, {"resources", std::move(resources)}}};
+  const Json list = {{"kind", "APIResourceList"}, {"groupVersion", "v1"}, {"resources", std::move(resources)}};
+  return {200, std::make_shared<const Json>(list)};
 }
 
 Reply ApiServer::dispatch(const Call& call, const CacheView* view) {
@@ -112,7 +114,7 @@ Reply ApiServer::read(const Call& call, const CacheView*) {
   const Storage::Stored* stored = storage_.find(*call.kind, call.key);
   if (stored == nullptr) return no_such_object(*call.kind, call.key.name);
   if (call.subresource == "scale") return scale_of(*call.kind, *stored->object);
-  return {200, *stored->object};
+  return {200, stored->object};
 }
 
 Reply ApiServer::list(const Call& call, const CacheView* view) {
@@ -166,11 +168,10 @@ Reply ApiServer::next_page(const Call& call) {
     metadata["remainingItemCount"] = pages.left.size();
     pages_[token] = std::move(pages);
   }
-  return {200,
-          {{"kind", call.kind->name + "List"},
-           {"apiVersion", call.kind->api_version()},
-           {"metadata", std::move(metadata)},
-           {"items", std::move(items)}}};
+  Json page = {
+      {"kind", call.kind->name + "List"}, {"apiVersion", call.kind->api_version()}, {"metadata", std::move(metadata)}};
+  page["items"] = std::move(items);
+  return {200, std::make_shared<const Json>(std::move(page))};
 }
 
 // The reason why the server's decoder refuses a body; none where it takes it.
@@ -193,12 +194,13 @@ std::optional<Reply> ApiServer::undecodable(const Call& call, const Json& object
 }
 
 Reply ApiServer::post(const Call& call) {
-  Json object = Json::parse(call.body, nullptr, false);
-  if (!object.is_object()) return refuse(400, "BadRequest", "the request is no JSON object");
-  if (call.kind->schema != nullptr && text_at(object, "/kind").empty())
+  std::optional<Json> body = parse_json(call.body);
+  if (!body || !body->is_object()) return refuse(400, "BadRequest", "the request is no JSON object");
+  Json& object = *body;
+  if (call.kind->schema != nullptr && text_at(object, "kind").empty())
     return refuse(400, "BadRequest", "the object provided is unrecognized: Object 'Kind' is missing");
   if (auto refusal = undecodable(call, object)) return *refusal;
-  const std::string stated = text_at(object, "/metadata/namespace");
+  const std::string stated = text_at(object, "metadata", "namespace");
   if (!stated.empty() && stated != call.key.namespace_)
     return refuse(400, "BadRequest",
                   "the namespace of the provided object does not match the namespace sent on the request");
@@ -207,9 +209,10 @@ Reply ApiServer::post(const Call& call) {
 }
 
 Reply ApiServer::patch(const Call& call) {
-  const Json body = Json::parse(call.body, nullptr, false);
-  if (!body.is_object()) return refuse(400, "BadRequest", "the request is no JSON object");
-  if (const std::string name = text_at(body, "/metadata/name"); !name.empty() && name != call.key.name)
+  const std::optional<Json> parsed = parse_json(call.body);
+  if (!parsed || !parsed->is_object()) return refuse(400, "BadRequest", "the request is no JSON object");
+  const Json& body = *parsed;
+  if (const std::string name = text_at(body, "metadata", "name"); !name.empty() && name != call.key.name)
     return refuse(400, "BadRequest",
                   "the name of the object (" + name + ") does not match the name on the URL (" + call.key.name + ")");
   if (call.content_type == "application/apply-patch+yaml") {
@@ -233,14 +236,14 @@ Reply ApiServer::merge_patch(const Call& call, const Json& change) {
 Reply ApiServer::patch_scale(const Call& call, const Json& change) {
   Storage::Stored* stored = storage_.find(*call.kind, call.key);
   if (stored == nullptr) return no_such_object(*call.kind, call.key.name);
-  Json scale = scale_of(*call.kind, *stored->object).body;
+  Json scale = *scale_of(*call.kind, *stored->object).body;
   scale.merge_patch(change);
   const ObjectPointer before = stored->object;
   Json after = *before;
   after["metadata"] = scale["metadata"];
   after[Json::json_pointer(call.kind->scale->spec_replicas)] = scale["spec"].value("replicas", Json(0));
   const Reply reply = update_object({*call.kind, call.key, before.get(), std::move(after), ""});
-  return reply.ok() ? scale_of(*call.kind, reply.body) : reply;
+  return reply.ok() ? scale_of(*call.kind, *reply.body) : reply;
 }
 
 Reply ApiServer::apply(const Call& call, const Json& configuration) {
@@ -250,7 +253,7 @@ Reply ApiServer::apply(const Call& call, const Json& configuration) {
                   {{"fieldManager", "FieldValueRequired", "Required value: is required for apply patch"}});
   Storage::Stored* stored = storage_.find(*call.kind, call.key);
   if (stored == nullptr && !call.subresource.empty()) return no_such_object(*call.kind, call.key.name);
-  const std::string uid = text_at(configuration, "/metadata/uid");
+  const std::string uid = text_at(configuration, "metadata", "uid");
   if (stored == nullptr && !uid.empty())
     return out_of_date(*call.kind, call.key.name,
                        "uid mismatch: the provided object specified uid " + uid + ", and no existing object was found");
@@ -267,7 +270,7 @@ Reply ApiServer::apply(const Call& call, const Json& configuration) {
   }
   FieldOwnership fields = stored == nullptr ? FieldOwnership() : stored->fields;
   const ObjectPointer before = stored == nullptr ? nullptr : stored->object;
-  FieldOwnership::Outcome outcome = fields.apply(before.get(), wanted, {manager, call.subresource},
+  FieldOwnership::Outcome outcome = fields.apply(before.get(), std::move(wanted), {manager, call.subresource},
                                                  call.option("force") == "true", call.kind->shape());
   if (!outcome.conflicts.empty()) {
     std::vector<Violation> causes;
@@ -284,17 +287,16 @@ Reply ApiServer::apply(const Call& call, const Json& configuration) {
     return create_object(*call.kind, std::move(outcome.object), std::move(fields));
   }
   for (const char* precondition : {"uid", "resourceVersion"})
-    if (const std::string stated = text_at(configuration, (std::string("/metadata/") + precondition).c_str());
-        !stated.empty())
+    if (const std::string stated = text_at(configuration, "metadata", precondition); !stated.empty())
       outcome.object["metadata"][precondition] = stated;
   return update_object(
       {*call.kind, call.key, before.get(), std::move(outcome.object), call.subresource, std::move(fields)});
 }
 
 Reply ApiServer::delete_call(const Call& call) {
-  const Json body = call.body.empty() ? Json::object() : Json::parse(call.body, nullptr, false);
-  if (!body.is_object()) return refuse(400, "BadRequest", "the request is no JSON object");
-  RemoveOptions options = removal_of(body);
+  const std::optional<Json> body = call.body.empty() ? Json::object() : parse_json(call.body);
+  if (!body || !body->is_object()) return refuse(400, "BadRequest", "the request is no JSON object");
+  RemoveOptions options = removal_of(*body);
   if (!call.option("gracePeriodSeconds").empty())
     options.grace_period_seconds = static_cast<std::int64_t>(number_of(call.option("gracePeriodSeconds")));
   return remove_object(*call.kind, call.key, options);

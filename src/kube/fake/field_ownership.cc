@@ -12,6 +12,8 @@ constexpr const char* kServerMetadata[] = {"name",          "namespace",        
                                            "generation",    "resourceVersion",   "creationTimestamp",
                                            "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"};
 
+const std::string kMetadata = std::string(1, kSeparator) + "f:metadata";
+
 // Leaf -> its value. An element of a keyed list is a leaf of its own, too (its value: null), so that it can be owned.
 using Fields = std::map<std::string, const Json*>;
 
@@ -21,15 +23,35 @@ std::string element_segment(const Json& element, const std::vector<std::string>&
   return "k:" + identity.dump();
 }
 
+template <std::size_t count>
+bool is_among(const char* const (&names)[count], std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+// Whether this member of an object, or of its metadata, says which object it is, or is the server's alone.
+bool is_nobodys(const std::string& path, std::string_view name) {
+  return path.empty() ? is_among(kIdentity, name) : path == kMetadata && is_among(kServerMetadata, name);
+}
+
+bool has_members(const Json& value, const Shape& shape) {
+  return value.is_object() && !value.empty() && !shape.is_atomic_map();
+}
+
+const std::vector<std::string>* element_keys(const Json& value, const Shape& shape) {
+  return value.is_array() && !value.empty() ? shape.list_keys() : nullptr;
+}
+
+std::string member_path(const std::string& path, const std::string& name) { return path + kSeparator + "f:" + name; }
+
 void collect(const Json& value, const std::string& path, const Shape& shape, Fields& fields) {
-  if (value.is_object() && !value.empty() && !shape.is_atomic_map()) {
+  if (has_members(value, shape)) {
     for (const auto& [name, member] : value.items())
-      collect(member, path + kSeparator + "f:" + name, shape.member(name), fields);
+      if (!is_nobodys(path, name)) collect(member, member_path(path, name), shape.member(name), fields);
     return;
   }
-  const auto keys = value.is_array() && !value.empty() ? shape.list_keys() : std::nullopt;
-  if (!keys) {
-    fields[path] = &value;
+  const auto* keys = element_keys(value, shape);
+  if (keys == nullptr) {
+    if (!path.empty()) fields[path] = &value;
     return;
   }
   for (const Json& element : value) {
@@ -47,25 +69,61 @@ Fields fields_of(const Json& object, const Shape& shape) {
 
 bool same_value(const Json* a, const Json* b) { return a == b || (a != nullptr && b != nullptr && *a == *b); }
 
+// The fields of an object before and after a change: at least those that differ.
+struct ChangedFields {
+  bool with_removed = true;  // false: without the fields of members that are there before only
+  Fields before = {};
+  Fields after = {};
+};
+
+// Adds those below `path`. What is the same in both is passed over as a whole. Null: nothing is there.
+void find_changes(const Json* before, const Json* after, const std::string& path, const Shape& shape,
+                  ChangedFields& found) {
+  if (same_value(before, after)) return;
+  const bool both_have_members =
+      before != nullptr && after != nullptr && has_members(*before, shape) && has_members(*after, shape);
+  if (!both_have_members) {
+    if (before != nullptr) collect(*before, path, shape, found.before);
+    if (after != nullptr) collect(*after, path, shape, found.after);
+    return;
+  }
+  const auto member_of = [](const Json& object, const std::string& name) {
+    const auto member = object.find(name);
+    return member == object.end() ? nullptr : &*member;
+  };
+  for (const auto& [name, member] : after->items())
+    if (!is_nobodys(path, name))
+      find_changes(member_of(*before, name), &member, member_path(path, name), shape.member(name), found);
+  if (!found.with_removed) return;
+  for (const auto& [name, member] : before->items())
+    if (!is_nobodys(path, name) && !after->contains(name))
+      collect(member, member_path(path, name), shape.member(name), found.before);
+}
+
+bool is_same_element(const Json& a, const Json& b, const std::vector<std::string>& keys) {
+  if (!a.is_object() || !b.is_object()) return element_segment(a, keys) == element_segment(b, keys);
+  return std::all_of(keys.begin(), keys.end(),
+                     [&](const std::string& key) { return a.value(key, Json()) == b.value(key, Json()); });
+}
+
 Json* find_element(Json& list, const Json& element, const std::vector<std::string>& keys) {
-  const std::string wanted = element_segment(element, keys);
-  for (Json& candidate : list)
-    if (element_segment(candidate, keys) == wanted) return &candidate;
-  return nullptr;
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](const Json& each) { return is_same_element(each, element, keys); });
+  return found == list.end() ? nullptr : &*found;
 }
 
 void merge(Json& live, const Json& configuration, const Shape& shape) {
   if (live.is_object() && configuration.is_object() && !shape.is_atomic_map()) {
     for (const auto& [name, member] : configuration.items()) {
-      if (live.contains(name))
-        merge(live[name], member, shape.member(name));
+      if (const auto there = live.find(name); there != live.end())
+        merge(*there, member, shape.member(name));
       else
         live[name] = member;
     }
     return;
   }
-  const auto keys = live.is_array() && configuration.is_array() ? shape.list_keys() : std::nullopt;
-  if (!keys) {
+  const auto* keys = live.is_array() && configuration.is_array() ? shape.list_keys() : nullptr;
+  if (keys == nullptr) {
     live = configuration;
     return;
   }
@@ -98,8 +156,8 @@ void drop(Json& value, const std::string& path, const Shape& shape, const FieldS
     }
     return;
   }
-  const auto keys = value.is_array() ? shape.list_keys() : std::nullopt;
-  if (!keys) return;
+  const auto* keys = value.is_array() ? shape.list_keys() : nullptr;
+  if (keys == nullptr) return;
   for (auto element = value.begin(); element != value.end();) {
     const std::string place = path + kSeparator + element_segment(*element, *keys);
     if (dropped.contains(place)) {
@@ -132,8 +190,10 @@ Json without_identity(Json configuration) {
   return configuration;
 }
 
-const std::map<std::string, std::vector<std::string>>& builtin_list_keys() {
-  static const std::map<std::string, std::vector<std::string>> kKeys = {
+using ListKeys = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+const ListKeys& builtin_list_keys() {
+  static const ListKeys kKeys = {
       {"ownerReferences", {"uid"}},    {"conditions", {"type"}},       {"containers", {"name"}},
       {"initContainers", {"name"}},    {"volumes", {"name"}},          {"env", {"name"}},
       {"volumeMounts", {"mountPath"}}, {"imagePullSecrets", {"name"}}, {"finalizers", {}}};
@@ -142,9 +202,9 @@ const std::map<std::string, std::vector<std::string>>& builtin_list_keys() {
 
 }  // namespace
 
-Shape Shape::of_object(const Schema* schema, std::string kind) {
+Shape Shape::of_object(const Schema* schema, std::string_view kind) {
   Shape shape;
-  shape.kind_ = std::move(kind);
+  shape.kind_ = kind;
   shape.by_schema_ = schema != nullptr;
   shape.schema_ = schema;
   return shape;
@@ -166,15 +226,13 @@ Shape Shape::element() const {
   return shape;
 }
 
-std::optional<std::vector<std::string>> Shape::list_keys() const {
-  if (by_schema_) {
-    if (schema_ == nullptr || !schema_->is_list_map()) return std::nullopt;
-    return schema_->list_map_keys();
-  }
-  if (name_ == "ports") return std::vector<std::string>{kind_ == "Service" ? "port" : "containerPort", "protocol"};
+const std::vector<std::string>* Shape::list_keys() const {
+  static const std::vector<std::string> kOfServicePorts = {"port", "protocol"};
+  static const std::vector<std::string> kOfContainerPorts = {"containerPort", "protocol"};
+  if (by_schema_) return schema_ != nullptr && schema_->is_list_map() ? &schema_->list_map_keys() : nullptr;
+  if (name_ == "ports") return kind_ == "Service" ? &kOfServicePorts : &kOfContainerPorts;
   const auto found = builtin_list_keys().find(name_);
-  if (found == builtin_list_keys().end()) return std::nullopt;
-  return found->second;
+  return found == builtin_list_keys().end() ? nullptr : &found->second;
 }
 
 bool Shape::is_atomic_map() const {
@@ -182,23 +240,22 @@ bool Shape::is_atomic_map() const {
   return (kind_ == "Service" && name_ == "selector" && parent_ == "spec") || name_ == "nodeSelector";
 }
 
-FieldOwnership::Outcome FieldOwnership::apply(const Json* live, const Json& configuration, const Applier& applier,
-                                              bool force, const Shape& shape) {
-  const Json wanted = without_identity(configuration);
-  const Fields wanted_fields = wanted.empty() ? Fields() : fields_of(wanted, shape);
-  const Json nothing = Json::object();
-  const Json before = without_identity(live != nullptr ? *live : nothing);
-  const Fields live_fields = before.empty() ? Fields() : fields_of(before, shape);
-  if (!others_known_)
-    for (const auto& [path, value] : live_fields) others_.insert(path);
+FieldOwnership::Outcome FieldOwnership::apply(const Json* live, Json configuration, const Applier& applier, bool force,
+                                              const Shape& shape) {
+  const Json wanted = without_identity(std::move(configuration));
+  const Fields wanted_fields = fields_of(wanted, shape);
+  if (!others_known_ && live != nullptr)
+    for (const auto& [path, value] : fields_of(*live, shape)) others_.insert(path);
   others_known_ = true;
 
   // 1. Conflicts: what others own and we say otherwise.
   Outcome outcome;
   FieldSet taken;
-  for (const auto& [path, value] : wanted_fields) {
-    const auto now = live_fields.find(path);
-    if (now == live_fields.end() || same_value(now->second, value)) continue;
+  ChangedFields changed{.with_removed = false};
+  if (live != nullptr) find_changes(live, &wanted, "", shape, changed);
+  for (const auto& [path, value] : changed.after) {
+    const auto now = changed.before.find(path);
+    if (now == changed.before.end() || same_value(now->second, value)) continue;
     bool owned = others_.contains(path);
     for (const auto& [other, fields] : appliers_) owned = owned || (other != applier && fields.contains(path));
     if (owned) taken.insert(path);
@@ -227,24 +284,22 @@ FieldOwnership::Outcome FieldOwnership::apply(const Json* live, const Json& conf
   // 3. Merge.
   outcome.object = live != nullptr ? *live : Json::object();
   merge(outcome.object, wanted, shape);
-  drop(outcome.object, "", shape, dropped);
+  if (!dropped.empty()) drop(outcome.object, "", shape, dropped);
   return outcome;
 }
 
 void FieldOwnership::note_update(const Json& before, const Json& after, const Shape& shape) {
   if (!others_known_) return;
-  const Json old_object = without_identity(before);
-  const Json new_object = without_identity(after);
-  const Fields old_fields = fields_of(old_object, shape);
-  const Fields new_fields = fields_of(new_object, shape);
-  for (const auto& [path, value] : new_fields) {
-    const auto old = old_fields.find(path);
-    if (old != old_fields.end() && same_value(old->second, value)) continue;
+  ChangedFields changed;
+  find_changes(&before, &after, "", shape, changed);
+  for (const auto& [path, value] : changed.after) {
+    const auto old = changed.before.find(path);
+    if (old != changed.before.end() && same_value(old->second, value)) continue;
     for (auto& [applier, fields] : appliers_) fields.erase(path);
     others_.insert(path);
   }
-  for (const auto& [path, value] : old_fields) {
-    if (new_fields.contains(path)) continue;
+  for (const auto& [path, value] : changed.before) {
+    if (changed.after.contains(path)) continue;
     for (auto& [applier, fields] : appliers_) fields.erase(path);
     others_.erase(path);
   }

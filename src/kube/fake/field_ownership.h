@@ -11,9 +11,9 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,18 +25,19 @@ namespace sluice::kube::fake {
 class Shape {
  public:
   // `schema` null: a built-in kind.
-  static Shape of_object(const Schema* schema, std::string kind);
+  // REQUIRES: the texts outlive the shape.
+  static Shape of_object(const Schema* schema, std::string_view kind);
 
   Shape member(const std::string& name) const;
   Shape element() const;
-  // Of a list: the members that identify an element; nullopt when the list is one value (atomic).
-  std::optional<std::vector<std::string>> list_keys() const;
+  // Of a list: the members that identify an element; null when the list is one value (atomic).
+  const std::vector<std::string>* list_keys() const;
   bool is_atomic_map() const;
 
  private:
-  std::string kind_;
-  std::string name_;    // of the member this is, or whose element this is
-  std::string parent_;  // name of the member around it
+  std::string_view kind_;
+  std::string_view name_;    // of the member this is, or whose element this is
+  std::string_view parent_;  // name of the member around it
   bool by_schema_ = false;
   const Schema* schema_ = nullptr;
 };
@@ -56,8 +57,8 @@ class FieldOwnership {
     std::vector<std::string> conflicts;  // not empty: nothing was changed. Each is `".spec.replicas"`.
   };
 
-  // `live` null: the object does not exist yet. `configuration` holds no apiVersion, kind or identity.
-  Outcome apply(const Json* live, const Json& configuration, const Applier& applier, bool force, const Shape& shape);
+  // `live` null: the object does not exist yet.
+  Outcome apply(const Json* live, Json configuration, const Applier& applier, bool force, const Shape& shape);
 
   // A write that was no apply, or a change by the server itself.
   void note_update(const Json& before, const Json& after, const Shape& shape);

@@ -4,17 +4,12 @@
 
 #include "src/kube/fake/pod_fields.h"
 #include "src/kube/fake/pod_resize.h"
+#include "src/kube/json_member.h"
 
 namespace sluice::kube::fake {
 namespace {
 
 using Violations = std::vector<Violation>;
-
-const Json& at(const Json& object, const char* pointer) {
-  static const Json kNone;
-  const Json::json_pointer path(pointer);
-  return object.contains(path) ? object.at(path) : kNone;
-}
 
 void set_default(Json& object, const char* member, Json value) {
   if (!object.contains(member) || object[member].is_null()) object[member] = std::move(value);
@@ -34,7 +29,7 @@ std::string base64(const std::string& bytes) {
 
 void immutable(const Json& object, const Json& before, const char* pointer, const std::string& field,
                Violations& found) {
-  if (at(object, pointer) != at(before, pointer))
+  if (value_at(object, pointer) != value_at(before, pointer))
     found.push_back({field, "FieldValueInvalid", "Invalid value: field is immutable"});
 }
 
@@ -50,7 +45,7 @@ void default_pod(Json& pod, const Json* before) {
 }
 
 void check_containers(const Json& spec, const std::string& path, Violations& found) {
-  const Json& containers = at(spec, "/containers");
+  const Json& containers = value_at(spec, "/containers");
   if (!containers.is_array() || containers.empty()) {
     found.push_back({path + ".containers", "FieldValueRequired", "Required value"});
     return;
@@ -64,13 +59,15 @@ void check_containers(const Json& spec, const std::string& path, Violations& fou
 }
 
 void check_pod(const Json& pod, const Json* before, Violations& found) {
-  check_containers(at(pod, "/spec"), "spec", found);
+  check_containers(value_at(pod, "/spec"), "spec", found);
   if (before == nullptr) return;
   // Images, deadlines and tolerations may change; nothing that this project writes does. Binding sets nodeName.
-  Json now = at(pod, "/spec");
-  Json then = at(*before, "/spec");
-  if (!then.contains("nodeName")) now.erase("nodeName");
-  if (now != then)
+  const Json& now = value_at(pod, "/spec");
+  const Json& then = value_at(*before, "/spec");
+  const bool is_bound = now.contains("nodeName") && !then.contains("nodeName");
+  Json unbound = is_bound ? now : Json();
+  if (is_bound) unbound.erase("nodeName");
+  if ((is_bound ? unbound : now) != then)
     found.push_back({"spec", "FieldValueForbidden", "Forbidden: pod updates may not change fields other than a few"});
 }
 
@@ -94,17 +91,18 @@ void default_job(Json& job, const Json* before) {
 }
 
 void check_job(const Json& job, const Json* before, Violations& found) {
-  const Json& policy = at(job, "/spec/template/spec/restartPolicy");
+  const Json& policy = value_at(job, "/spec/template/spec/restartPolicy");
   if (policy != "Never" && policy != "OnFailure")
     found.push_back({"spec.template.spec.restartPolicy", "FieldValueRequired",
                      "Required value: valid values: \"OnFailure\", \"Never\""});
-  check_containers(at(job, "/spec/template/spec"), "spec.template.spec", found);
+  check_containers(value_at(job, "/spec/template/spec"), "spec.template.spec", found);
   if (before == nullptr) return;
   immutable(job, *before, "/spec/template", "spec.template", found);
   immutable(job, *before, "/spec/selector", "spec.selector", found);
   immutable(job, *before, "/spec/completionMode", "spec.completionMode", found);
   // An Indexed Job may grow and shrink, with its parallelism.
-  if (at(job, "/spec/completionMode") != "Indexed" || at(job, "/spec/completions") != at(job, "/spec/parallelism"))
+  if (value_at(job, "/spec/completionMode") != "Indexed" ||
+      value_at(job, "/spec/completions") != value_at(job, "/spec/parallelism"))
     immutable(job, *before, "/spec/completions", "spec.completions", found);
 }
 
@@ -121,15 +119,15 @@ void default_service(Json& service, const Json*) {
 }
 
 void check_service(const Json& service, const Json* before, Violations& found) {
-  const Json& ports = at(service, "/spec/ports");
+  const Json& ports = value_at(service, "/spec/ports");
   if (ports.is_array()) {
     for (std::size_t index = 0; index < ports.size(); ++index) {
-      const Json& port = at(ports[index], "/port");
+      const Json& port = value_at(ports[index], "/port");
       if (!port.is_number_integer() || port < 1 || port > 65535)
         found.push_back({"spec.ports[" + std::to_string(index) + "].port", "FieldValueInvalid",
                          "Invalid value: " + port.dump() + ": must be between 1 and 65535, inclusive"});
     }
-  } else if (at(service, "/spec/clusterIP") != "None") {
+  } else if (value_at(service, "/spec/clusterIP") != "None") {
     found.push_back({"spec.ports", "FieldValueRequired", "Required value"});
   }
   if (before != nullptr) immutable(service, *before, "/spec/clusterIP", "spec.clusterIPs[0]", found);
@@ -143,30 +141,30 @@ void default_secret(Json& secret, const Json*) {
 }
 
 void check_secret(const Json& secret, const Json* before, Violations& found) {
-  if (at(secret, "/type") == "kubernetes.io/tls")
+  if (value_at(secret, "/type") == "kubernetes.io/tls")
     for (const char* name : {"tls.crt", "tls.key"})
-      if (!at(secret, "/data").contains(name))
+      if (!value_at(secret, "/data").contains(name))
         found.push_back({"data[" + std::string(name) + "]", "FieldValueRequired", "Required value"});
   if (before == nullptr) return;
   immutable(secret, *before, "/type", "type", found);
-  if (at(*before, "/immutable") != true) return;
-  if (at(secret, "/immutable") != true)
+  if (value_at(*before, "/immutable") != true) return;
+  if (value_at(secret, "/immutable") != true)
     found.push_back({"immutable", "FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set"});
-  if (at(secret, "/data") != at(*before, "/data"))
+  if (value_at(secret, "/data") != value_at(*before, "/data"))
     found.push_back({"data", "FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set"});
 }
 
 void check_claim(const Json& claim, const Json* before, Violations& found) {
-  const Json& modes = at(claim, "/spec/accessModes");
+  const Json& modes = value_at(claim, "/spec/accessModes");
   if (!modes.is_array() || modes.empty())
     found.push_back({"spec.accessModes", "FieldValueRequired", "Required value: at least 1 access mode is required"});
-  if (before != nullptr && modes != at(*before, "/spec/accessModes"))
+  if (before != nullptr && modes != value_at(*before, "/spec/accessModes"))
     found.push_back(
         {"spec", "FieldValueForbidden", "Forbidden: spec is immutable after creation except resources.requests"});
 }
 
 void check_lease(const Json& lease, const Json*, Violations& found) {
-  const Json& duration = at(lease, "/spec/leaseDurationSeconds");
+  const Json& duration = value_at(lease, "/spec/leaseDurationSeconds");
   if (duration.is_number_integer() && duration <= 0)
     found.push_back({"spec.leaseDurationSeconds", "FieldValueInvalid",
                      "Invalid value: " + duration.dump() + ": must be greater than 0"});

@@ -104,7 +104,7 @@ Reply ApiServer::create_object(const Kind& kind, Json object, std::optional<Fiel
   const ObjectPointer stored = storage_.put(kind, key, std::move(object));
   if (fields) storage_.find(kind, key)->fields = std::move(*fields);
   changed();
-  return {201, *stored};
+  return {201, stored};
 }
 
 Reply ApiServer::update_object(Write write) {
@@ -131,9 +131,11 @@ Reply ApiServer::update_object(Write write) {
 
   // 2. Each endpoint changes its own part.
   if (write.subresource == "status") {
-    Json status = after.value("status", Json());
-    after = before;
-    after["status"] = std::move(status);
+    // Most writes are statuses, and most of an object is not its status: it is compared, not copied.
+    for (auto member = after.begin(); member != after.end();)
+      member = member.key() == "status" || before.contains(member.key()) ? std::next(member) : after.erase(member);
+    for (const auto& [name, value] : before.items())
+      if (name != "status" && after[name] != value) after[name] = value;
     if (after["status"].is_null()) after.erase("status");
   } else if (kind.has_status) {
     keep(after, before, "status");
@@ -152,7 +154,7 @@ Reply ApiServer::update_object(Write write) {
     stored.fields = std::move(*write.fields);
   else
     stored.fields.note_update(before, after, kind.shape());
-  if (after == before) return {200, before};
+  if (after == before) return {200, stored.object};
 
   if (kind.counts_generations && !same_intent(before, after))
     after["metadata"]["generation"] = old_metadata.value("generation", std::int64_t{0}) + 1;
@@ -163,7 +165,7 @@ Reply ApiServer::update_object(Write write) {
   const bool leaving = has(metadata, "deletionTimestamp") && !has(metadata, "finalizers") &&
                        metadata.value("deletionGracePeriodSeconds", 0) == 0;
   if (leaving) finish_removal(kind, write.key);
-  return {200, *result};
+  return {200, result};
 }
 
 Reply ApiServer::remove_object(const Kind& kind, const ObjectKey& key, const RemoveOptions& options) {
@@ -205,10 +207,10 @@ Reply ApiServer::remove_object(const Kind& kind, const ObjectKey& key, const Rem
   if (!marked && kind.counts_generations)
     after["metadata"]["generation"] = metadata.value("generation", std::int64_t{0}) + 1;
   if (!finalizers.empty()) after["metadata"]["finalizers"] = finalizers;
-  if (after == before) return {200, before};
+  if (after == before) return {200, stored->object};
   const ObjectPointer result = storage_.put(kind, key, std::move(after));
   changed();
-  return {200, *result};
+  return {200, result};
 }
 
 Reply ApiServer::finish_removal(const Kind& kind, const ObjectKey& key) {
@@ -216,7 +218,7 @@ Reply ApiServer::finish_removal(const Kind& kind, const ObjectKey& key) {
   storage_.erase(kind, key);
   changed();
   if (kind.name == "Namespace") remove_namespace_contents(key.name);
-  return {200, *last};
+  return {200, last};
 }
 
 void ApiServer::remove_namespace_contents(const std::string& name) {

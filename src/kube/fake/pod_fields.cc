@@ -99,13 +99,15 @@ std::shared_ptr<const Schema> pod_fields() {
 }
 
 std::shared_ptr<const Schema> job_fields() {
-  const Json metadata = {{"type", "object"},
-                         {"nullable", true},
-                         {"properties", {{"labels", text_by_name()}, {"annotations", text_by_name()}}},
-                         {"x-kubernetes-preserve-unknown-fields", true}};
-  Json spec = open_object();
-  spec["properties"]["template"] = object_of({}, {{"metadata", metadata}, {"spec", pod_spec()}});
-  static const auto kFields = fields_of(std::move(spec));
+  static const auto kFields = [] {
+    const Json metadata = {{"type", "object"},
+                           {"nullable", true},
+                           {"properties", {{"labels", text_by_name()}, {"annotations", text_by_name()}}},
+                           {"x-kubernetes-preserve-unknown-fields", true}};
+    Json spec = open_object();
+    spec["properties"]["template"] = object_of({}, {{"metadata", metadata}, {"spec", pod_spec()}});
+    return fields_of(std::move(spec));
+  }();
   return kFields;
 }
 

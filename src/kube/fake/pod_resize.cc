@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "src/kube/json_member.h"
 #include "src/kube/quantity.h"
 
 namespace sluice::kube::fake {
@@ -11,19 +12,13 @@ namespace {
 constexpr const char* kLists[] = {"initContainers", "containers"};
 constexpr const char* kBounds[] = {"requests", "limits"};
 
-const Json& at(const Json& object, const std::string& pointer) {
-  static const Json kNone;
-  const Json::json_pointer path(pointer);
-  return object.contains(path) ? object.at(path) : kNone;
-}
-
 std::string text_of(const Json& quantity) {
   return quantity.is_string() ? quantity.get<std::string>() : quantity.dump();
 }
 
 // CPU in millicores, memory in bytes; 0 where nothing is said.
 std::int64_t amount(const Json& container, const std::string& bound, const std::string& resource) {
-  const Json& quantity = at(container, "/resources/" + bound + "/" + resource);
+  const Json& quantity = value_at(container, "/resources/" + bound + "/" + resource);
   if (quantity.is_null()) return 0;
   return (resource == "cpu" ? parse_millicores(text_of(quantity)) : parse_bytes(text_of(quantity))).value_or(0);
 }
@@ -37,10 +32,10 @@ const Json* find(const Json& containers, const Json& name) {
 
 void check_container(const Json& before, const Json& after, const std::string& place, std::vector<Violation>& found) {
   for (const std::string bound : kBounds) {
-    const Json& limits = at(before, "/resources/" + bound);
+    const Json& limits = value_at(before, "/resources/" + bound);
     if (!limits.is_object()) continue;
     for (const auto& [resource, quantity] : limits.items())
-      if (at(after, "/resources/" + bound + "/" + resource).is_null())
+      if (value_at(after, "/resources/" + bound + "/" + resource).is_null())
         found.push_back({place + ".resources." + bound, "FieldValueForbidden",
                          "Forbidden: resource " + bound + " cannot be removed"});
   }
@@ -49,7 +44,7 @@ void check_container(const Json& before, const Json& after, const std::string& p
     if (limit > 0 && amount(after, "requests", resource) > limit)
       found.push_back({place + ".resources.requests", "FieldValueInvalid",
                        "Invalid value: must be less than or equal to " + resource + " limit of " +
-                           text_of(at(after, "/resources/limits/" + resource))});
+                           text_of(value_at(after, "/resources/limits/" + resource))});
   }
 }
 
@@ -59,7 +54,7 @@ std::string qos_class(const Json& pod) {
   bool any = false;
   bool all_fixed = true;
   for (const std::string list : kLists)
-    for (const Json& container : at(pod, "/spec/" + list))
+    for (const Json& container : value_at(pod, "/spec/" + list))
       for (const std::string resource : {"cpu", "memory"}) {
         const std::int64_t limit = amount(container, "limits", resource);
         const std::int64_t request = amount(container, "requests", resource);
@@ -73,7 +68,7 @@ std::string qos_class(const Json& pod) {
 Json resizable_part(const Json& pod) {
   Json part = Json::object();
   for (const std::string list : kLists) {
-    const Json& containers = at(pod, "/spec/" + list);
+    const Json& containers = value_at(pod, "/spec/" + list);
     if (!containers.is_array()) continue;
     for (const Json& container : containers) {
       Json kept = Json::object();
@@ -88,9 +83,9 @@ Json resizable_part(const Json& pod) {
 Json resized(const Json& pod, const Json& wanted) {
   Json after = pod;
   for (const std::string list : kLists) {
-    if (!at(pod, "/spec/" + list).is_array()) continue;
+    if (!value_at(pod, "/spec/" + list).is_array()) continue;
     for (Json& container : after["spec"][list])
-      if (const Json* change = find(at(wanted, "/spec/" + list), container.value("name", Json()));
+      if (const Json* change = find(value_at(wanted, "/spec/" + list), container.value("name", Json()));
           change != nullptr && change->contains("resources"))
         container["resources"] = change->at("resources");
   }
@@ -101,8 +96,8 @@ std::vector<Violation> check_resize(const Json& pod, const Json& wanted) {
   std::vector<Violation> found;
   const Json after = resized(pod, wanted);
   for (const std::string list : kLists) {
-    const Json& containers = at(pod, "/spec/" + list);
-    for (const Json& change : at(wanted, "/spec/" + list))
+    const Json& containers = value_at(pod, "/spec/" + list);
+    for (const Json& change : value_at(wanted, "/spec/" + list))
       if (find(containers, change.value("name", Json())) == nullptr)
         found.push_back(
             {"spec." + list, "FieldValueForbidden", "Forbidden: " + list + " may not be added or removed on resize"});

@@ -8,7 +8,7 @@ Reply refuse(int status, const std::string& reason, const std::string& message, 
                {"code", status}};
   for (const Violation& cause : causes)
     body["details"]["causes"].push_back({{"reason", cause.reason}, {"message", cause.message}, {"field", cause.field}});
-  return {status, std::move(body)};
+  return {status, std::make_shared<const Json>(std::move(body))};
 }
 
 Reply no_such_object(const Kind& kind, const std::string& name) {

@@ -14,7 +14,7 @@ namespace sluice::kube::fake {
 
 struct Reply {
   int status = 200;
-  Json body;
+  ObjectPointer body;  // a stored object is not copied
 
   bool ok() const { return status < 300; }
 };

@@ -28,7 +28,7 @@ const std::set<std::string> kOtherKeywords = {"type",
                                               "x-kubernetes-list-map-keys",
                                               "x-kubernetes-validations"};
 
-std::string join(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+constexpr const char* kOfEveryObject[] = {"apiVersion", "kind", "metadata"};
 
 std::string type_name(const Json& value) {
   if (value.is_number_integer()) return "integer";
@@ -61,6 +61,13 @@ const Json* same_element(const Json* list, const Json& element, const std::vecto
 }
 
 }  // namespace
+
+std::string Place::to_string() const {
+  if (around_ == nullptr) return "";
+  const std::string path = around_->to_string();
+  if (name_ == nullptr) return path + "[" + std::to_string(index_) + "]";
+  return path.empty() ? *name_ : path + "." + *name_;
+}
 
 Result<std::shared_ptr<const Schema>> Schema::read(const Json& openapi) {
   auto schema = std::make_shared<Schema>();
@@ -123,30 +130,33 @@ const Schema* Schema::member(const std::string& name) const {
 }
 
 std::vector<std::string> Schema::unknown_fields(const Json& object) const {
-  Json own = object;
-  for (const char* name : {"apiVersion", "kind", "metadata"}) own.erase(name);
   std::vector<std::string> found;
-  find_unknown(own, "", found);
+  for (const auto& [name, element] : object.items())
+    if (std::find(std::begin(kOfEveryObject), std::end(kOfEveryObject), name) == std::end(kOfEveryObject))
+      find_unknown_member(name, element, Place(), found);
   return found;
 }
 
-void Schema::find_unknown(const Json& value, const std::string& path, std::vector<std::string>& found) const {
+void Schema::find_unknown(const Json& value, const Place& place, std::vector<std::string>& found) const {
   if (value.is_array() && items_ != nullptr)
     for (std::size_t index = 0; index < value.size(); ++index)
-      items_->find_unknown(value[index], path + "[" + std::to_string(index) + "]", found);
+      items_->find_unknown(value[index], place.element(index), found);
   if (!value.is_object()) return;
-  for (const auto& [name, element] : value.items()) {
-    const Schema* child = member(name);
-    if (child != nullptr)
-      child->find_unknown(element, join(path, name), found);
-    else if (!preserves_unknown_)
-      found.push_back(join(path, name));
-  }
+  for (const auto& [name, element] : value.items()) find_unknown_member(name, element, place, found);
+}
+
+void Schema::find_unknown_member(const std::string& name, const Json& value, const Place& around,
+                                 std::vector<std::string>& found) const {
+  const Schema* child = member(name);
+  if (child != nullptr)
+    child->find_unknown(value, around.member(name), found);
+  else if (!preserves_unknown_)
+    found.push_back(around.member(name).to_string());
 }
 
 void Schema::prune_object(Json& object) const {
   Json kept = Json::object();
-  for (const char* name : {"apiVersion", "kind", "metadata"})
+  for (const char* name : kOfEveryObject)
     if (object.contains(name)) kept[name] = std::move(object[name]);
   prune(object);
   object.update(kept);
@@ -184,7 +194,7 @@ void Schema::apply_defaults(Json& value) const {
 
 std::vector<Violation> Schema::validate(const Json& value, const Json* old_value) const {
   Violations found;
-  check(value, old_value, "", found);
+  check(value, old_value, Place(), found);
   static const std::set<std::string> kBlocking = {"FieldValueRequired", "FieldValueTypeInvalid",
                                                   "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany"};
   // Rules are evaluated only on values of the right shape.
@@ -193,27 +203,27 @@ std::vector<Violation> Schema::validate(const Json& value, const Json* old_value
                      "Invalid value: null: some validation rules were not checked because the object was invalid; "
                      "correct the existing errors to complete validation"});
   else
-    check_rules(value, old_value, "", found);
+    check_rules(value, old_value, Place(), found);
   return found;
 }
 
-void Schema::check(const Json& value, const Json* old_value, const std::string& path, Violations& found) const {
+void Schema::check(const Json& value, const Json* old_value, const Place& place, Violations& found) const {
   if (old_value != nullptr && *old_value == value) return;  // it was right when it was written
   if (nullable_ && value.is_null()) return;
-  if (!check_type(value, path, found)) return;
+  if (!check_type(value, place, found)) return;
   if (enum_.is_array() && std::find(enum_.begin(), enum_.end(), value) == enum_.end()) {
     std::string supported;
     for (const Json& choice : enum_) supported += (supported.empty() ? "" : ", ") + choice.dump();
-    found.push_back(
-        {path, "FieldValueNotSupported", "Unsupported value: " + value.dump() + ": supported values: " + supported});
+    found.push_back({place.to_string(), "FieldValueNotSupported",
+                     "Unsupported value: " + value.dump() + ": supported values: " + supported});
   }
-  if (value.is_string()) check_text(value.get_ref<const std::string&>(), path, found);
-  if (value.is_number()) check_number(value, path, found);
-  if (value.is_object()) check_members(value, old_value, path, found);
-  if (value.is_array()) check_elements(value, old_value, path, found);
+  if (value.is_string()) check_text(value.get_ref<const std::string&>(), place, found);
+  if (value.is_number()) check_number(value, place, found);
+  if (value.is_object()) check_members(value, old_value, place, found);
+  if (value.is_array()) check_elements(value, old_value, place, found);
 }
 
-bool Schema::check_type(const Json& value, const std::string& path, Violations& found) const {
+bool Schema::check_type(const Json& value, const Place& place, Violations& found) const {
   bool fits = true;
   if (int_or_string_)
     fits = value.is_number_integer() || value.is_string();
@@ -222,15 +232,16 @@ bool Schema::check_type(const Json& value, const std::string& path, Violations& 
   else if (!type_.empty())
     fits = type_name(value) == type_;
   if (!fits)
-    found.push_back({path, "FieldValueTypeInvalid",
-                     "Invalid value: \"" + type_name(value) + "\": " + path + " in body must be of type " +
+    found.push_back({place.to_string(), "FieldValueTypeInvalid",
+                     "Invalid value: \"" + type_name(value) + "\": " + place.to_string() + " in body must be of type " +
                          (int_or_string_ ? "integer,string" : type_) + ": \"" + type_name(value) + "\""});
   return fits;
 }
 
-void Schema::check_text(const std::string& text, const std::string& path, Violations& found) const {
+void Schema::check_text(const std::string& text, const Place& place, Violations& found) const {
   const auto refuse = [&](std::string reason, const std::string& why) {
-    found.push_back({path, std::move(reason), "Invalid value: \"" + text + "\": " + path + " in body " + why});
+    found.push_back({place.to_string(), std::move(reason),
+                     "Invalid value: \"" + text + "\": " + place.to_string() + " in body " + why});
   };
   const auto bound = [&](const char* name) { return bounds_.find(name); };
   const auto length = static_cast<double>(length_of(text));
@@ -243,9 +254,10 @@ void Schema::check_text(const std::string& text, const std::string& path, Violat
   if (is_time_ && !parse_time(text)) refuse("FieldValueInvalid", "must be of type date-time");
 }
 
-void Schema::check_number(const Json& value, const std::string& path, Violations& found) const {
+void Schema::check_number(const Json& value, const Place& place, Violations& found) const {
   const auto refuse = [&](const std::string& why) {
-    found.push_back({path, "FieldValueInvalid", "Invalid value: " + value.dump() + ": " + path + " in body " + why});
+    found.push_back({place.to_string(), "FieldValueInvalid",
+                     "Invalid value: " + value.dump() + ": " + place.to_string() + " in body " + why});
   };
   const double number = value.get<double>();
   const auto minimum = bounds_.find("minimum");
@@ -256,40 +268,42 @@ void Schema::check_number(const Json& value, const std::string& path, Violations
     refuse("should be less than or equal to " + std::to_string(static_cast<std::int64_t>(maximum->second)));
 }
 
-void Schema::check_members(const Json& value, const Json* old_value, const std::string& path, Violations& found) const {
+void Schema::check_members(const Json& value, const Json* old_value, const Place& place, Violations& found) const {
   for (const std::string& name : required_)
-    if (!value.contains(name)) found.push_back({join(path, name), "FieldValueRequired", "Required value"});
+    if (!value.contains(name))
+      found.push_back({place.member(name).to_string(), "FieldValueRequired", "Required value"});
   if (const auto most = bounds_.find("maxProperties");
       most != bounds_.end() && static_cast<double>(value.size()) > most->second)
-    found.push_back({path, "FieldValueTooMany",
+    found.push_back({place.to_string(), "FieldValueTooMany",
                      "Too many: must have at most " + std::to_string(static_cast<int>(most->second)) + " items"});
   for (const auto& [name, element] : value.items())
-    if (const Schema* child = member(name)) child->check(element, member_of(old_value, name), join(path, name), found);
+    if (const Schema* child = member(name))
+      child->check(element, member_of(old_value, name), place.member(name), found);
 }
 
-void Schema::check_elements(const Json& value, const Json* old_value, const std::string& path,
-                            Violations& found) const {
+void Schema::check_elements(const Json& value, const Json* old_value, const Place& place, Violations& found) const {
   const auto size = static_cast<double>(value.size());
   if (const auto most = bounds_.find("maxItems"); most != bounds_.end() && size > most->second)
-    found.push_back({path, "FieldValueTooMany",
+    found.push_back({place.to_string(), "FieldValueTooMany",
                      "Too many: must have at most " + std::to_string(static_cast<int>(most->second)) + " items"});
   if (const auto least = bounds_.find("minItems"); least != bounds_.end() && size < least->second)
-    found.push_back({path, "FieldValueInvalid", "Invalid value: " + path + " in body should have more items"});
+    found.push_back({place.to_string(), "FieldValueInvalid",
+                     "Invalid value: " + place.to_string() + " in body should have more items"});
   if (items_ == nullptr) return;
   std::set<std::string> seen;
   for (std::size_t index = 0; index < value.size(); ++index) {
-    const std::string place = path + "[" + std::to_string(index) + "]";
+    const Place of_element = place.element(index);
     if (is_list_map() && value[index].is_object()) {
       Json keys = Json::object();
       for (const std::string& key : list_map_keys_) keys[key] = value[index].value(key, Json());
       if (!seen.insert(keys.dump()).second)
-        found.push_back({place, "FieldValueDuplicate", "Duplicate value: " + keys.dump()});
+        found.push_back({of_element.to_string(), "FieldValueDuplicate", "Duplicate value: " + keys.dump()});
     }
-    items_->check(value[index], same_element(old_value, value[index], list_map_keys_), place, found);
+    items_->check(value[index], same_element(old_value, value[index], list_map_keys_), of_element, found);
   }
 }
 
-void Schema::check_rules(const Json& value, const Json* old_value, const std::string& path, Violations& found) const {
+void Schema::check_rules(const Json& value, const Json* old_value, const Place& place, Violations& found) const {
   if (old_value != nullptr && *old_value == value) return;
   for (const Rule& rule : rules_) {
     if (rule.expression.mentions_old_self() && old_value == nullptr) continue;
@@ -298,26 +312,26 @@ void Schema::check_rules(const Json& value, const Json* old_value, const std::st
     const std::string message = (holds.ok() ? "" : holds.error().message() + " evaluating rule: ") + rule.message;
     // A rule that has no value is reported where it stands.
     const bool elsewhere = holds.ok() && !rule.field_path.empty();
-    const std::string place = elsewhere ? join(path, rule.field_path.substr(1)) : path;
-    found.push_back(
-        {place, rule.reason, (rule.reason == "FieldValueForbidden" ? "Forbidden: " : "Invalid value: ") + message});
+    const std::string below = elsewhere ? rule.field_path.substr(1) : "";
+    const Place told = elsewhere ? place.member(below) : place;
+    found.push_back({told.to_string(), rule.reason,
+                     (rule.reason == "FieldValueForbidden" ? "Forbidden: " : "Invalid value: ") + message});
   }
-  check_rules_below(value, old_value, path, found);
+  check_rules_below(value, old_value, place, found);
 }
 
-void Schema::check_rules_below(const Json& value, const Json* old_value, const std::string& path,
-                               Violations& found) const {
+void Schema::check_rules_below(const Json& value, const Json* old_value, const Place& place, Violations& found) const {
   if (value.is_object()) {
     for (const auto& [name, element] : value.items()) {
       const Schema* child = member(name);
       if (child == nullptr) continue;
-      child->check_rules(element, member_of(old_value, name), join(path, name), found);
+      child->check_rules(element, member_of(old_value, name), place.member(name), found);
     }
   }
   if (!value.is_array() || items_ == nullptr) return;
   for (std::size_t index = 0; index < value.size(); ++index) {
     const Json* old_element = same_element(old_value, value[index], list_map_keys_);
-    items_->check_rules(value[index], old_element, path + "[" + std::to_string(index) + "]", found);
+    items_->check_rules(value[index], old_element, place.element(index), found);
   }
 }
 

@@ -30,6 +30,26 @@ struct Violation {
   std::string message;
 };
 
+// Where a value stands in an object. It is put into words only when something is to be said of it.
+// REQUIRES: the place around it outlives it.
+class Place {
+ public:
+  Place() = default;  // of the object as a whole
+  Place member(const std::string& name) const { return {this, &name, 0}; }
+  Place element(std::size_t index) const { return {this, nullptr, index}; }
+
+  // "spec.containers[0].image"; "" for the whole object.
+  std::string to_string() const;
+
+ private:
+  Place(const Place* around, const std::string* name, std::size_t index)
+      : around_(around), name_(name), index_(index) {}
+
+  const Place* around_ = nullptr;
+  const std::string* name_ = nullptr;  // of a member
+  std::size_t index_ = 0;              // of an element
+};
+
 class Schema {
  public:
   // Errors: InvalidArgument for a keyword or a CEL rule that this cannot apply.
@@ -63,15 +83,17 @@ class Schema {
   Result<void> read_children(const Json& openapi);
   Result<void> read_rules(const Json& openapi);
   void prune(Json& value) const;
-  void find_unknown(const Json& value, const std::string& path, std::vector<std::string>& found) const;
-  void check(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
-  bool check_type(const Json& value, const std::string& path, Violations& found) const;
-  void check_text(const std::string& text, const std::string& path, Violations& found) const;
-  void check_number(const Json& value, const std::string& path, Violations& found) const;
-  void check_members(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
-  void check_elements(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
-  void check_rules(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
-  void check_rules_below(const Json& value, const Json* old_value, const std::string& path, Violations& found) const;
+  void find_unknown(const Json& value, const Place& place, std::vector<std::string>& found) const;
+  void find_unknown_member(const std::string& name, const Json& value, const Place& around,
+                           std::vector<std::string>& found) const;
+  void check(const Json& value, const Json* old_value, const Place& place, Violations& found) const;
+  bool check_type(const Json& value, const Place& place, Violations& found) const;
+  void check_text(const std::string& text, const Place& place, Violations& found) const;
+  void check_number(const Json& value, const Place& place, Violations& found) const;
+  void check_members(const Json& value, const Json* old_value, const Place& place, Violations& found) const;
+  void check_elements(const Json& value, const Json* old_value, const Place& place, Violations& found) const;
+  void check_rules(const Json& value, const Json* old_value, const Place& place, Violations& found) const;
+  void check_rules_below(const Json& value, const Json* old_value, const Place& place, Violations& found) const;
 
   std::string type_;  // empty: not constrained
   bool nullable_ = false;

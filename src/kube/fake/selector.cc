@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "src/kube/json_member.h"
+
 namespace sluice::kube::fake {
 namespace {
 
@@ -30,8 +32,8 @@ std::vector<std::string> split(const std::string& text) {
 
 // The text of the value at `pointer`; "" where there is none, as field selectors see it.
 std::string text_of(const Json& object, const std::string& pointer) {
-  const Json::json_pointer path(pointer);
-  return object.contains(path) && object.at(path).is_string() ? object.at(path).get<std::string>() : "";
+  const Json& value = value_at(object, pointer);
+  return value.is_string() ? value.get<std::string>() : "";
 }
 
 }  // namespace

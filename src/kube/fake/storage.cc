@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "src/kube/json_text.h"
+
 namespace sluice::kube::fake {
+
+const std::string& StoredChange::after_text() const {
+  if (!known_text) known_text = std::make_shared<const std::string>(text_of(*after));
+  return *known_text;
+}
 
 Storage::Stored* Storage::find(const Kind& kind, const ObjectKey& key) {
   Objects& objects = objects_[&kind];

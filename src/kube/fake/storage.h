@@ -23,6 +23,10 @@ struct StoredChange {
   ObjectPointer before;  // null: it was created
   ObjectPointer after;   // of a deletion: the last state, with the deletion's revision
   bool deleted = false;
+
+  // `after` on one line, written once for all watches.
+  const std::string& after_text() const;
+  mutable std::shared_ptr<const std::string> known_text = nullptr;
 };
 
 class Storage {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "src/kube/json_text.h"
+
 namespace sluice::kube::fake {
 
 WatchSession::WatchSession(ApiServer& server, const Call& call, Selector selector, const CacheView* view)
@@ -43,15 +45,10 @@ bool WatchSession::begin(bool says_where_they_end) {
   look_from(position_);
   for (const auto& [key, object] : server_.storage_.state_at(kind_, position_)) {
     const bool inside = namespace_.empty() || key.namespace_ == namespace_;
-    if (inside && selector_.matches(*object)) enqueue("ADDED", *object);
+    if (inside && selector_.matches(*object)) enqueue("ADDED", text_of(*object));
   }
   if (!says_where_they_end) return true;
-  enqueue(
-      "BOOKMARK",
-      {{"kind", kind_.name},
-       {"apiVersion", kind_.api_version()},
-       {"metadata",
-        {{"resourceVersion", std::to_string(position_)}, {"annotations", {{"k8s.io/initial-events-end", "true"}}}}}});
+  enqueue_bookmark({{"annotations", {{"k8s.io/initial-events-end", "true"}}}});
   return true;
 }
 
@@ -63,8 +60,14 @@ void WatchSession::look_from(std::uint64_t revision) {
   next_change_ = static_cast<std::size_t>(first - history.begin());
 }
 
-void WatchSession::enqueue(const char* type, const Json& object) {
-  lines_.push_back(std::string("{\"type\":\"") + type + "\",\"object\":" + object.dump() + "}\n");
+void WatchSession::enqueue(const char* type, const std::string& object) {
+  lines_.push_back(std::string("{\"type\":\"") + type + "\",\"object\":" + object + "}\n");
+}
+
+void WatchSession::enqueue_bookmark(Json metadata) {
+  metadata["resourceVersion"] = std::to_string(position_);
+  const Json object = {{"kind", kind_.name}, {"apiVersion", kind_.api_version()}, {"metadata", std::move(metadata)}};
+  enqueue("BOOKMARK", text_of(object));
 }
 
 // Looks through the history until there is something to say.
@@ -81,9 +84,9 @@ void WatchSession::pull() {
     const bool before = change.before != nullptr && selector_.matches(*change.before);
     const bool after = !change.deleted && selector_.matches(*change.after);
     if (after)
-      enqueue(before ? "MODIFIED" : "ADDED", *change.after);
+      enqueue(before ? "MODIFIED" : "ADDED", change.after_text());
     else if (before)
-      enqueue("DELETED", *change.after);
+      enqueue("DELETED", change.after_text());
   }
 }
 
@@ -124,7 +127,7 @@ void WatchSession::break_off() {
 }
 
 void WatchSession::fail(const Reply& status) {
-  enqueue("ERROR", status.body);
+  enqueue("ERROR", text_of(*status.body));
   state_ = State::kEnded;
 }
 
@@ -132,9 +135,7 @@ void WatchSession::bookmark() {
   if (!wants_bookmarks_ || state_ != State::kOpen) return;
   pull();
   if (!lines_.empty()) return;  // it would overtake an event
-  enqueue("BOOKMARK", {{"kind", kind_.name},
-                       {"apiVersion", kind_.api_version()},
-                       {"metadata", {{"resourceVersion", std::to_string(position_)}}}});
+  enqueue_bookmark(Json::object());
 }
 
 std::unique_ptr<WatchSession> ApiServer::watch(const http::Request& request, const CacheView* view,
@@ -147,7 +148,7 @@ std::unique_ptr<WatchSession> ApiServer::watch(const http::Request& request, con
     if (selector.ok()) return std::unique_ptr<WatchSession>(new WatchSession(*this, *call, *selector, view));
     reply = refuse(400, "BadRequest", selector.error().message());
   }
-  refusal = {reply.status, {{"Content-Type", "application/json"}}, reply.body.dump()};
+  refusal = {reply.status, {{"Content-Type", "application/json"}}, text_of(*reply.body)};
   return nullptr;
 }
 

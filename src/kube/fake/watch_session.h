@@ -39,7 +39,8 @@ class WatchSession {
 
   bool begin(bool says_where_they_end);
   void look_from(std::uint64_t revision);
-  void enqueue(const char* type, const Json& object);
+  void enqueue(const char* type, const std::string& object);
+  void enqueue_bookmark(Json metadata);
   void pull();
   bool has_line_locked();
 
