@@ -90,9 +90,10 @@ class _Pickler(cloudpickle.Pickler):
         elif isinstance(obj, _hugging_face_streams()):
             self._epochs += (obj._epoch,)
         elif isinstance(obj, torch.Tensor):
-            if self.shared_memory.has_tensor(obj) and not any(obj is epoch for epoch in self._epochs):
+            is_epoch = any(obj is epoch for epoch in self._epochs)
+            if self.shared_memory.has_tensor(obj) and not is_epoch:
                 raise NotSendable(f"it holds a {type(obj).__name__} in shared memory, which this process may change at any time")
-            if travels_in_arena(obj) and _is_by_bytes(obj):
+            if travels_in_arena(obj) and _is_by_bytes(obj) and not is_epoch:
                 memory = obj.contiguous().view(-1).view(torch.uint8).numpy()
                 return _tensor, (memory, DTYPE_NAMES[obj.dtype], tuple(obj.shape), None if obj.is_contiguous() else obj.stride())
         elif isinstance(obj, (multiprocessing.managers.BaseProxy, multiprocessing.shared_memory.SharedMemory)):
