@@ -69,6 +69,7 @@ def describe(error: BaseException) -> tuple[dict, bytes]:
     exception itself may hold anything; torch's workers send no more of it either."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     fields = {"exception_type": type(error).__name__, "message": str(error), "traceback": text}
+    error.__traceback__ = None  # Its frames hold the computation, and a data set may keep the exception.
     try:
         blob = _dumps(type(error), protocol=pickle.HIGHEST_PROTOCOL)
     except Exception:

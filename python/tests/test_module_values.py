@@ -38,6 +38,7 @@ def test_values_of_a_module_of_the_users(case, tmp_path, monkeypatch):
     values = module_values.capture()
     del sys.modules["module_of_a_script"]
     assert "pytest" not in values and "json" not in values and "sluice.settings" not in values
-    program = f"import module_of_a_script as module; from sluice import module_values; module_values.enter({values!r}); {SHOWN}"
+    own = {"module_of_a_script": values["module_of_a_script"]}  # Those of all tests are more than a command line holds.
+    program = f"import module_of_a_script as module; from sluice import module_values; module_values.enter({own!r}); {SHOWN}"
     run = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": f"{tmp_path}:{PACKAGE}"}, capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == shown, run.stderr
