@@ -31,6 +31,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Else libraries report what is frozen as leaked, hundreds of lines below the summary."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def clean_slate(monkeypatch):
     """Each test begins without a feeder, connections or settings, and ends without tensors that keep slots and lazy images."""
