@@ -9,7 +9,7 @@ import threading
 from collections import deque
 
 _REMEMBERED = 256
-_KNOWN_ENOUGH = 32  # Before that nobody knows what late is.
+_KNOWN_ENOUGH = 32  # With fewer answers no request counts as late.
 _SHARE_IN_TIME = 0.99
 _LEAST_SECONDS = 0.02  # Another request costs more than such a wait.
 _REQUESTS_PER_HEDGE = 20
@@ -31,7 +31,7 @@ class LateRequests:
             self._allowance = min(self._allowance + 1 / _REQUESTS_PER_HEDGE, _REMEMBERED / _REQUESTS_PER_HEDGE)
 
     def late_after_seconds(self, nbytes: int) -> float | None:
-        """None while too little is known."""
+        """Seconds that a request of this size may take. None while fewer than 32 answers are known."""
         with self._lock:
             known = sorted(self._seconds)
         if len(known) < _KNOWN_ENOUGH:

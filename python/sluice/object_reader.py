@@ -1,8 +1,8 @@
 """Ranges of objects, many at a time (docs/designs/object-stores.md).
 
 Requests in flight are bounded in number and in bytes. Their number grows with success and falls when the store says that it is too much. Every
-answer must be of the state that the range was found in, and of the right length: anything else is asked again, or an error. A request that somebody
-waits for and that is late is asked for once more (late_requests.py). Thread-safe.
+answer must be of the state that the range was found in, and of the right length: anything else is asked again, or an error. A late request
+that a batch waits for is sent once more (late_requests.py). Thread-safe.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class ObjectReader:
                     self._forget_connections()
                     continue
                 if answer.status != 206:
-                    raise self._refusal(answer, target, shown_to_store, state is not None)
+                    raise self._refused(answer, target, shown_to_store) or _refusal(answer, target, state is not None)
                 return self._take(answer, offset, nbytes, state)
         raise ObjectError(f"more than {_MOST_REDIRECTS} redirects")
 
@@ -235,10 +235,10 @@ class ObjectReader:
             raise ObjectChanged("has changed since its index was made: make the data set anew")
         return _body(answer, nbytes), now
 
-    def _refusal(self, answer: http.client.HTTPResponse, target: Target, known: Credentials | None, has_state: bool) -> Exception:
-        """Credentials that end are renewed and shown once more: whoever lent them may have been late."""
+    def _refused(self, answer: http.client.HTTPResponse, target: Target, known: Credentials | None) -> Exception | None:
+        """Where it is about who asks. Credentials that end are renewed and shown once more: whoever lent them may have been late."""
         if answer.status not in (400, 401, 403):
-            return _refusal(answer, target, has_state)
+            return None
         if known is not None and b"<Code>ExpiredToken" in answer.read(_MOST_REFUSAL_BYTES):
             if known != self._expired:
                 self._expired = known

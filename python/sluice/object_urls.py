@@ -32,8 +32,11 @@ class Target:
     region: str = ""
 
     def headers(self, asked: dict[str, str], known: Credentials | None, when: datetime) -> dict[str, str]:
+        """`known`: whose signature; None for a request that is not signed."""
         headers = {"Host": self.host, "Accept-Encoding": "identity", **asked}
-        return headers if known is None or not self.region else signed_headers("GET", unquote(self.path, errors="surrogateescape"), [], headers, known, self.region, when)
+        if known is None:
+            return headers
+        return signed_headers("GET", unquote(self.path, errors="surrogateescape"), [], headers, known, self.region, when)
 
 
 def is_url(path: str) -> bool:

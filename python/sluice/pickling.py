@@ -152,7 +152,7 @@ class _SharedMemory:
             return False
         if tensor.is_shared():
             return True
-        storage = tensor.untyped_storage()  # One that torch cannot resize is over memory of somebody else's: an array over shared memory, say.
+        storage = tensor.untyped_storage()  # torch cannot resize a storage over memory that is not its own, such as shared memory.
         return not storage.resizable() and storage.nbytes() > 0 and self._has(storage.data_ptr())
 
     def has_array(self, array: Any) -> bool:

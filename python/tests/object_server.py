@@ -15,6 +15,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 FAULTS = ("503", "cut", "other range", "whole", "closed")
 
 
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]):
+    """The address of a server on the loopback."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    server.handle_error = lambda request, address: None  # Clients close connections when they like.
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 class Store:
     """`objects` by path. `fault` says for the number of a request what goes wrong with it, if anything."""
 
@@ -25,19 +41,9 @@ class Store:
         self.in_flight = self.most_in_flight = 0
         self.lock = threading.Lock()
 
-    @contextmanager
     def serving(self):
-        server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        server.daemon_threads = True
-        server.handle_error = lambda request, address: None  # Clients close connections when they like.
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+        """Its address, as long as it answers."""
+        return serving(self._handler())
 
     def _handler(store):
         class Handler(BaseHTTPRequestHandler):

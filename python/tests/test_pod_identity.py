@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 import pytest
 
-from object_server import Store
+from object_server import Store, serving
 from sluice import object_reader, pod_identity
 from sluice.object_reader import ObjectError, ObjectReader, Range
 from sluice.object_urls import credentials
@@ -28,7 +26,6 @@ class Platform:
     def __init__(self):
         self.status, self.body, self.asked = 200, None, []
 
-    @contextmanager
     def serving(self):
         platform = self
 
@@ -54,15 +51,7 @@ class Platform:
             def log_message(self, *arguments):
                 pass
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+        return serving(Handler)
 
 
 @pytest.fixture(autouse=True)
