@@ -3,7 +3,7 @@
 
     tools/public_suites.py DIR [--stock torchdata] [--off] [--python PYTHON] [pytest arguments]
 
-DIR has the suites: test_*.py from torchdata's test/stateful_dataloader, or PyTorch's test/test_dataloader.py. Whoever runs them obtains them; they
+DIR has the suites: test_*.py from torchdata's test/stateful_dataloader, or PyTorch's test/test_dataloader.py. The user who runs them obtains them; they
 are no part of this project. PYTHON needs pytest, torch and what the suites import. Our class takes the stock one's place in the module where suites
 import it from, also in processes that they start. `--off`: with SLUICE=off.
 

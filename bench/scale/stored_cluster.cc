@@ -19,7 +19,7 @@ using kube::Json;
 namespace {
 
 constexpr int kNamespaces = 20;
-// What stands in the texts of job 0 on node 0; others have texts of the same length in their place.
+// The names in the texts of job 0 on node 0; other jobs have names of the same length there.
 constexpr std::string_view kJob = "job-00000", kNamespace = "scale-00", kWorker = "worker-0", kNode = "node-00000",
                            kStranger = "stranger-0", kVersion = "1000000000";
 
@@ -252,7 +252,7 @@ Result<StoredCluster> StoredCluster::make(const ClusterSize& size) {
   for (const kube::Action& child : children) {
     Json body = child.body;
     if (child.resource == kube::kSecrets) {
-      // As long as in base64. Nobody writes to an immutable one.
+      // As long as in base64. An immutable one has no other writer.
       for (const auto& [name, text] : body["stringData"].items()) {
         const auto& pem = text.get_ref<const std::string&>();
         body["data"][name] = pem + pem.substr(0, pem.size() / 3);

@@ -87,7 +87,7 @@ def checks(phases):
     return found
 
 
-# Of the second trainer's steps, longer than alone. Two processors of one core, and hypervisors, make steps slower whoever uses the other processor. So
+# Of the second trainer's steps, longer than alone. Two processors of one core, and hypervisors, make steps slower, whatever uses the other processor. So
 # longer steps count only with as much more of their time in which they were ready to run and other processes had the cores.
 MOST_SLOWER = MOST_WAITING = 0.02
 # Both nodes and the control plane are this one machine. Beyond that even perfect neighbours meet on its few processors.

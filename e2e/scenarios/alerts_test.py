@@ -56,7 +56,7 @@ SITUATIONS = {
 
 
 def values_of(field):
-    """What stands behind `field:` in each rule, in their order."""
+    """The text behind `field:` in each rule, in their order."""
     return re.findall(rf"^ +(?:- )?{field}: (.+)$", RULES.read_text(), re.MULTILINE)
 
 

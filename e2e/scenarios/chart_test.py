@@ -125,7 +125,7 @@ def test_what_an_older_release_switched_off_stays_off(chart_with, group, kept):
     assert kept not in chart_with(FIRST_VALUES | group)
 
 
-def test_queries_that_somebody_wrote_are_kept_if_they_answer_with_the_namespace_of_the_scrape(chart_with):
+def test_queries_of_the_users_are_kept_if_they_answer_with_the_namespace_of_the_scrape(chart_with):
     metrics = FIRST_VALUES["metrics"]
     own = {"samplesPerSecond": "my_rule"}
     assert "my_rule" in chart_with(FIRST_VALUES | {"metrics": metrics | {"queries": own, "namespaceLabel": "namespace"}})
@@ -209,7 +209,7 @@ def test_what_the_operator_has_learnt_outlives_upgrades_and_goes_with_the_releas
     assert change("install", *settings) == {"a": "1"}
     bed.kubectl("delete", "configmap", "other-learnt", "-n", "default")
     as_operator = ("--as=system:serviceaccount:default:other-operator", "--field-manager=sluice-operator")
-    bed.kubectl("apply", "--server-side", *as_operator, "-f", "-", input_text=learnt)  # whoever deletes it lets it learn anew
+    bed.kubectl("apply", "--server-side", *as_operator, "-f", "-", input_text=learnt)  # without it the operator learns anew
     assert change("upgrade", *settings, "--set", "decisionIntervalSeconds=4") == {"a": "1"}
     assert change("rollback", "1") == {"a": "1"}
     assert change("uninstall") is None

@@ -86,7 +86,7 @@ def stop_the_operator(grown):
 
 
 def test_the_first_batches_wait_for_no_resize(grown, stop_the_operator):
-    """Whoever would resize the feeder is gone before its pod runs."""
+    """The operator, which would resize the feeder, is gone before its pod runs."""
     start_without_pod_limit(grown)
     grown.wait_for("the trainer's pod", lambda: grown.pods("trainer"))
     stop_the_operator()

@@ -66,7 +66,7 @@ TEST_CASE("the containers that Sluice adds keep the bounds of a LimitRange, in t
             R"({"requests": {"cpu": "250m", "memory": "768Mi"}, "limits": {"cpu": "500m", "memory": "1536Mi"}})"));
 }
 
-TEST_CASE("a feeder that nobody has sized gets memory for its arena") {
+TEST_CASE("a feeder without a size gets memory for its arena") {
   const char* const schema = R"({"requests": {"cpu": "250m", "memory": "768Mi"}})";
   const auto memory = [](const json& job) {
     const json trainer = body_of(world(job, "[]"), kube::kJobs)["spec"]["template"]["spec"];

@@ -244,7 +244,7 @@ TEST_CASE("the feeder has one thread where the batches are to be made by workers
   CHECK((made->body.dump().find("--threads") != std::string::npos) == test.want_one_thread);
 }
 
-TEST_CASE("a job whose data one node holds has no workers, whoever asked for them") {
+TEST_CASE("a job whose data one node holds has no workers, even where it asks for them") {
   FakeCluster cluster = cluster_with(training_job());
   settle(cluster);
   cluster.at(kube::kDataWorkerPools, "vision")["spec"]["replicas"] = 3;

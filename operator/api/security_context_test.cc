@@ -26,7 +26,7 @@ TEST_CASE("a pod hands no file of the data set to its group anew, unless its use
   CHECK_FALSE(hardened_pod(json()).contains("fsGroupChangePolicy"));
 }
 
-TEST_CASE("a container of our own is no root, whoever it is") {
+TEST_CASE("a container of our own is no root") {
   CHECK(restricted(7)["runAsUser"] == 7);
   CHECK_FALSE(restricted(std::nullopt).contains("runAsUser"));
   for (const auto& user : {std::optional<std::int64_t>(7), std::optional<std::int64_t>()})

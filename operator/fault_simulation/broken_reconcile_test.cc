@@ -181,7 +181,7 @@ TEST_CASE("an operator that answers each of its own writes is caught within a mi
   CHECK(outcome.seconds < 120);
 }
 
-TEST_CASE("whoever wrote what cannot be carried out is told, and a job that is told nothing is a violation") {
+TEST_CASE("a job that cannot be carried out is told so, and silence is a violation") {
   FaultPlan plan = undisturbed("templates");
   plan.damages = {{"trainer", Json::json_pointer("/spec/podKind"), 7}};
   CHECK(simulate_and_compare(plan).violations.empty());

@@ -4,11 +4,11 @@
 //               2. the operator deletes worker pods and nothing else
 //               3. a job that has succeeded or failed never seems not to have; a status never goes back in generations
 //               4. no pause before the next try is longer than five minutes
-//               9. whoever has a job's certificates from before a write of the operator, and whoever has those after
+//               9. a peer with a job's certificates from before a write of the operator, and one with those after
 //                  it, trust each other
-//              11. the operator writes an object at most 300 times a minute, whoever else writes it
+//              11. the operator writes an object at most 300 times a minute, whatever else writes it
 //              12. no exception ends the operator
-//              13. whoever wrote a spec that cannot be carried out is told the field that is wrong (is_told)
+//              13. a spec that cannot be carried out gets a condition that names the wrong field (is_told)
 //              14. no pod is put on a node that is gone or drained
 //   at the end  5. nothing is left whose owner is gone
 //               6. the objects are those that a run without faults ends with (final_state)

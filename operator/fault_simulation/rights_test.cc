@@ -78,7 +78,7 @@ Rights called() {
   return rights;
 }
 
-// The roles of a template of the chart with all its conditions taken; what stands in braces becomes a name.
+// The roles of a template of the chart with all its conditions taken; text in braces becomes a name.
 std::vector<Json> roles(const std::string& path) {
   std::ifstream file(path);
   std::vector<std::string> documents(1);

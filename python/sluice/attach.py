@@ -1,4 +1,4 @@
-"""Programs that nobody edits: loaders of torch's class are served by Sluice from the moment that an iterator is made.
+"""Programs that run unedited: loaders of torch's class are served by Sluice from the moment that an iterator is made.
 
 `attach()` replaces one method, `torch.utils.data.DataLoader._get_iterator`, now or when torch is imported. The class, its subclasses and their
 objects stay what they are. `sluice run` and SLUICE_ATTACH=1 call it at the start of a process (start/sitecustomize.py), before anything is imported: so

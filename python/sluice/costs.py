@@ -1,4 +1,4 @@
-"""Notes what each batch has cost that a loop gets, as whoever has made it says."""
+"""Notes what each batch of a loop has cost, as its maker says."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def settings(place: Place) -> Check:
 
 
 def names_of_settings(place: Place) -> Check:
-    """A misspelt variable changes nothing, and nobody says so."""
+    """A misspelt variable changes nothing, and no message says so."""
     unknown = sorted(name for name in place.environment if name.startswith("SLUICE") and name not in VARIABLES)
     if not unknown:
         return Check("names of settings", True, "all known")
@@ -109,7 +109,7 @@ def names_of_settings(place: Place) -> Check:
 
 
 def attached(place: Place) -> Check:
-    """Whether programs that nobody edits are served where this process was started."""
+    """Whether programs that run unedited are served where this process was started."""
     try:
         wanted, enabled = is_on(place.environment, "SLUICE_ATTACH", "off"), is_on(place.environment, "SLUICE")
     except SettingError as error:

@@ -49,8 +49,8 @@ class Report(str):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Of one loader. `head`: lines on who makes its batches and why; `tail`: the last line. `measured`: None where torch's own workers or
-    nobody makes them. `python_parts`: what the two parts of a Python batch are here. `is_cached`: whether files are read through a cache."""
+    """Of one loader. `head`: lines on who makes its batches and why; `tail`: the last line. `measured`: None where torch's own workers make
+    them, or none were made. `python_parts`: what the two parts of a Python batch are here. `is_cached`: whether files are read through a cache."""
 
     head: list[str]
     tail: str = ""

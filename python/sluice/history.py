@@ -27,7 +27,7 @@ class History:
         self.is_complete = True  # False from the first batch on whose keys are no integers, or that find no room.
 
     def begin_pass(self, *, forgets: bool) -> None:
-        """What is added from now on is of the next pass of the same workers. `forgets`: nobody will ask for what came before."""
+        """What is added from now on is of the next pass of the same workers. `forgets`: no later request is for what came before."""
         self._made_before = [forgotten + len(starts) for forgotten, starts in zip(self._forgotten, self._starts, strict=True)]
         if forgets:
             self._forgotten = list(self._made_before)

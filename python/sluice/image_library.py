@@ -56,19 +56,19 @@ class ImageLibrary:
 
     def pixels(self, file: bytes, plan: ImagePlan) -> bytes | None:
         """RGB pixels in rows; None for a file or plan that Pillow itself must see to."""
-        pixels = bytes(plan.window_height * plan.window_width * 3)  # Nobody else has it yet: it may be written.
+        pixels = bytes(plan.window_height * plan.window_width * 3)  # It is not shared yet, so it may be written.
         done = self._make_pixels(file, len(file), _Plan(*plan), pixels, len(pixels)) == 0
         return pixels if done else None
 
     def decoded(self, file: bytes, plan: ImagePlan) -> bytes | None:
         """All pixels of the file, for part(); None for a file that Pillow itself must see to. `plan`: of all pixels."""
         nbytes = plan.image_height * plan.image_width * 3
-        image = bytes(nbytes + _BYTES_BEHIND_PIXELS)  # Nobody else has it yet: it may be written.
+        image = bytes(nbytes + _BYTES_BEHIND_PIXELS)  # It is not shared yet, so it may be written.
         return image if self._make_pixels(file, len(file), _Plan(*plan), image, nbytes) == 0 else None
 
     def part(self, image: bytes, plan: ImagePlan) -> bytes | None:
         """RGB pixels in rows, of what decoded() gave; None for a plan that Pillow itself must see to."""
-        pixels = bytes(plan.window_height * plan.window_width * 3)  # Nobody else has it yet: it may be written.
+        pixels = bytes(plan.window_height * plan.window_width * 3)  # It is not shared yet, so it may be written.
         return pixels if self._make_part(image, len(image), _Plan(*plan), pixels, len(pixels)) == 0 else None
 
     def tensor(self, pixels: bytes, tensor_address: int) -> None:
@@ -81,7 +81,7 @@ class ImageLibrary:
 
     def blurred(self, pixels: bytes, size: tuple[int, int], window: tuple[int, int], weights_address: int) -> bytes | None:
         """RGB pixels of a (width, height), blurred by a window of (rows, columns); None where only torch can."""
-        blurred = bytes(len(pixels))  # Nobody else has it yet: it may be written.
+        blurred = bytes(len(pixels))  # It is not shared yet, so it may be written.
         width, height = size
         done = self._make_blurred(pixels, _Blur(height, width, *window, weights_address), blurred) == 0
         return blurred if done else None

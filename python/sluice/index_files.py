@@ -53,7 +53,7 @@ def index_of(path: str) -> ShardIndex:
 
 
 def _index_of_object(url: str) -> ShardIndex:
-    """Kept among the user's cached files: whoever reads a bucket need not be allowed to write to it."""
+    """Kept among the user's cached files: a reader of a bucket need not be allowed to write to it."""
     state = ShardState.of_object(url)
     place = _cached_place(lasting(url))
     with contextlib.suppress(OSError, ValueError):

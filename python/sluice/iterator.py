@@ -61,7 +61,7 @@ class FeederIterator(_BaseDataLoaderIter):
         self._decided_batches = batches_decided(loader)
         self._loader, self._payback = weakref.ref(loader), payback
         self._forks: Forks | None = None
-        self._as_described = True  # The loader's data set: nobody has changed it since this iterator was made.
+        self._as_described = True  # The loader's data set: it has not changed since this iterator was made.
         self._first_batches = FirstBatches()
         self._prefetch_factor = loader.prefetch_factor
         self._workers: list = []  # torch's iterator has processes here; some programs look.
@@ -288,7 +288,7 @@ class FeederIterator(_BaseDataLoaderIter):
         return self._outstanding
 
     def _serves_here(self) -> bool:
-        """Whether this process or forks of it make the batches that nobody has been asked for. Only the main thread does: the random
+        """Whether this process or forks of it make the batches that no feeder has been asked for. Only the main thread does: the random
         states that it puts aside are the whole process's, and it may draw from them meanwhile. Virtual workers move between
         two passes only: within one, their state would have to be made again."""
         if self._only_forks or self._payback is None or threading.current_thread() is not threading.main_thread():

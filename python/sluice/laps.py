@@ -17,7 +17,7 @@ class Laps:
         self._last_seconds = time.process_time()
 
     def lap(self, part: str, made_bytes: int = 0) -> None:
-        """What has happened since the last lap was `part`. `made_bytes`: 0 where nobody knows them."""
+        """What has happened since the last lap was `part`. `made_bytes`: 0 where they are not known."""
         now_seconds = time.process_time()
         cost = self._costs.setdefault(part, [0.0, 0])
         cost[0] += now_seconds - self._last_seconds

@@ -37,7 +37,7 @@ _pillow = 0
 
 def install() -> bool:
     """Makes this process's PIL lazy. False where it cannot be: no native library, a PIL that is not the released Pillow, or one
-    that opens such files by somebody else's code."""
+    that opens such files by code of other packages."""
     global _library, _pillow
     if _library is None:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):

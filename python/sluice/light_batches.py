@@ -34,7 +34,7 @@ def lightened(batch: Any) -> Any:
 
 
 def _lighten(value: Any, known: dict[Any, Any], depth: int) -> Any:
-    """`known`: what stands for each object that was seen, and the bytes of each tensor's memory. The batch keeps these objects alive."""
+    """`known`: the answer for each object that was seen, and the bytes of each tensor's memory. The batch keeps these objects alive."""
     kind = type(value)
     if kind is torch.Tensor:
         if id(value) not in known:

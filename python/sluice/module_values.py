@@ -24,7 +24,7 @@ _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")
 _OWN = str(Path(__file__).resolve().parent)
 _is_users: dict[str, bool] = {}  # Modules by name.
 
-Values = dict[str, dict[str, bytes]]  # By module and name, pickled: whoever cannot read one still reads the others. b"": an object of another kind.
+Values = dict[str, dict[str, bytes]]  # By module and name, pickled: a process that cannot read one still reads the others. b"": an object of another kind.
 
 
 def capture() -> Values:

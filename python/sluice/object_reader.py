@@ -236,7 +236,7 @@ class ObjectReader:
         return _body(answer, nbytes), now
 
     def _refused(self, answer: http.client.HTTPResponse, target: Target, known: Credentials | None) -> Exception | None:
-        """Where it is about who asks. Credentials that end are renewed and shown once more: whoever lent them may have been late."""
+        """Where it is about who asks. Credentials that end are renewed and shown once more: their lender may have been late."""
         if answer.status not in (400, 401, 403):
             return None
         if known is not None and b"<Code>ExpiredToken" in answer.read(_MOST_REFUSAL_BYTES):

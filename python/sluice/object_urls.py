@@ -102,7 +102,7 @@ def _of_shared_file() -> Credentials | None:
 
 @lru_cache(maxsize=4)
 def _of_file(path: str, profile: str, _modified_ns: int) -> Credentials | None:
-    """Read again when it changes: whoever renews credentials writes the file."""
+    """Read again when it changes: the renewal of credentials writes the file."""
     file = configparser.ConfigParser(interpolation=None)
     try:
         file.read(path)

@@ -82,7 +82,7 @@ class Pipeline:
             return self._description, self._state
 
     def is_light(self) -> bool:
-        """Whether it costs little to describe the Python form, and nobody notices a copy; so it is described then. Raises NotSendable."""
+        """Whether it costs little to describe the Python form, and a copy is not noticed; so it is described then. Raises NotSendable."""
         with self._lock:
             if self._description is None:
                 try:

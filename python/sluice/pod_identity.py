@@ -4,8 +4,8 @@ Two lenders, by the names that the tools of S3 use:
 
 * A role: the token of AWS_WEB_IDENTITY_TOKEN_FILE, which is that of the pod's service account, buys a session of AWS_ROLE_ARN (STS,
   AssumeRoleWithWebIdentity). AWS_ENDPOINT_URL_STS names another service than that of AWS_REGION.
-* An agent of the node, at AWS_CONTAINER_CREDENTIALS_FULL_URI or AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: it hands credentials out to whoever
-  shows the token of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE or AWS_CONTAINER_AUTHORIZATION_TOKEN.
+* An agent of the node, at AWS_CONTAINER_CREDENTIALS_FULL_URI or AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: it hands credentials out for
+  the token of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE or AWS_CONTAINER_AUTHORIZATION_TOKEN.
 """
 
 from __future__ import annotations

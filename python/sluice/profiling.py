@@ -1,4 +1,4 @@
-"""What profilers see of a call, without the price of torch's `record_function` where nobody profiles: a fifth of what a batch costs the trainer's
+"""What profilers see of a call, without the price of torch's `record_function` where no profiler runs: a fifth of what a batch costs the trainer's
 thread."""
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from torch.utils.data import Subset
 
 
 def read_ahead(dataset: Any, keys: list) -> None:
-    """For TarShards and subsets of them; any other data set reads by itself. What cannot be read is told to whoever asks for the sample."""
+    """For TarShards and subsets of them; any other data set reads by itself. What cannot be read is told when the sample is asked for."""
     shards = sys.modules.get("sluice.shards")
     if shards is None:
         return

@@ -38,7 +38,7 @@ class _Alike:
             self.measured.append(measured)
 
     def explained(self) -> str:
-        """"" where nobody wants to know."""
+        """"" where no report is asked for."""
         if self.explanation is None:
             return ""
         return replace(self.explanation, measured=Measured.together(self.measured) if self.measured else None).report()

@@ -1,6 +1,6 @@
 """Bytes that no process can change any more, in memory that processes share: a sealed memfd.
 
-A pipeline may be as large as its data set. It is written once and then travels as a descriptor: whoever has that maps the same memory.
+A pipeline may be as large as its data set. It is written once and then travels as a descriptor: every process that has it maps the same memory.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def split_name(name: str) -> tuple[str | None, str]:
 
 
 def _class_number(extension: str, member: tarfile.TarInfo, file: _HeaderBytes) -> int | None:
-    """None for other members, and for those that hold no number: whoever reads such a sample is told."""
+    """None for other members, and for those that hold no number: the reader of such a sample is told."""
     if extension.rpartition(".")[2] not in INTEGERS or member.size > _MOST_DIGITS:
         return None
     file.seek(member.offset_data)

@@ -104,7 +104,7 @@ class SharedFeeder:
             raise FeederUnavailable("another rank starts it, or it is about to end")
 
     def _let_go(self) -> None:
-        """A feeder that does not listen yet, and of which so nobody knows, ends."""
+        """A feeder that does not listen yet ends: no other process knows of it."""
         if self._lock is None:
             return
         if self._process is not None and not _listens(self._socket):

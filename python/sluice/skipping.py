@@ -1,6 +1,6 @@
 """Samples that fail, left out of their batches (docs/designs/bad-samples.md).
 
-Whoever makes a batch leaves them out: an executor's child, a data worker, a fork, this process. What is left out depends on the request and on the
+The maker of a batch leaves them out: an executor's child, a data worker, a fork, or this process. What is left out depends on the request and on the
 data, as the batch does. So it travels in the place of the batch, and the loop's iterator opens it.
 """
 

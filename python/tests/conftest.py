@@ -58,7 +58,7 @@ def clean_slate(monkeypatch):
 
 
 def free_address() -> str:
-    """A port of this machine that nobody listens on."""
+    """A port of this machine without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"

@@ -46,7 +46,7 @@ def sixteen_bits(width: int, height: int) -> bytes:
 
 
 def png(width: int, height: int, mode: str = "RGB", behind: bool = False, **options) -> bytes:
-    """With a text before the rows, or a chunk of nobody's behind them."""
+    """With a text before the rows, or an unknown chunk behind them."""
     words = PngInfo()
     words.add(b"prVt" if behind else b"tEXt", b"words\0of a text", after_idat=behind)
     file = io.BytesIO()

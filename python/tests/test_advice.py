@@ -40,7 +40,7 @@ ADVICE = {
     "slow reads": (pace(1, 1, 0.5, 1.5), CLUSTER, "executors waited 75 % of their time for what they read, or slept: more cores would not change that", "faster"),
     "slow reads beside this process": (pace(1, 1, 0.5, 1.5), LAPTOP, "executors waited 75 % of their time", "faster"),
     "neither CPU nor reads": (pace(1, 1, 0.5), LAPTOP, "no advice: executors got no more than 0.25 of 2 cores", "faster"),
-    "nobody knows": (pace(1, 1, 3, None), CLUSTER, "whether they lack CPU is not known", "faster"),
+    "not known": (pace(1, 1, 3, None), CLUSTER, "whether they lack CPU is not known", "faster"),
     "made in this process": (pace(1, 1, 1, None, maker=HERE), LAPTOP, "forks of it or executors are started once they pay for their start", "core"),
     "a loop that does nothing": (pace(0, 1, 4), Site(4, True, 4), "executors were busy on 4 cores, and the loop does nothing but wait", "accelerator"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Programs that nobody edits: loaders of torch's class give what torch gives, whoever makes their batches."""
+"""Programs that run unedited: loaders of torch's class give what torch gives, in whatever process their batches are made."""
 
 from __future__ import annotations
 

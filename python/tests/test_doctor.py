@@ -54,7 +54,7 @@ DAMAGES: dict[str, tuple[Callable, Place, bool, str]] = {
     "no torchvision": (examination.packages, place(missing="torchvision"), True, "torchvision missing.*only data sets of images"),
     "Pillow's faster sibling": (examination.packages, place(added={"pillow-simd": "9.5.0"}), True, "rounds in its own way"),
     "a misspelt variable": (examination.names_of_settings, place(environment={"SLUICE_RANDOMNES": "torch"}), False, "do you mean SLUICE_RANDOMNESS"),
-    "a variable of nobody": (examination.names_of_settings, place(environment={"SLUICEGATE_PORT": "1"}), False, "SLUICEGATE_PORT"),
+    "an unknown variable": (examination.names_of_settings, place(environment={"SLUICEGATE_PORT": "1"}), False, "SLUICEGATE_PORT"),
     "a value of no meaning": (examination.settings, place(environment={"SLUICE_THREADS": "two"}), False, "SLUICE_THREADS='two': use a number"),
     "switched off": (examination.settings, place(environment={"SLUICE": "off"}), True, "torch's.*unset SLUICE"),
     "a hook that did not run": (examination.attached, place(environment={"SLUICE_ATTACH": "1"}), False, "not run.*PYTHONPATH"),

@@ -222,7 +222,7 @@ def test_a_wrong_length_is_told_as_by_torch(make_fake, loader_class):
     loader = loader_class(Undivided(), batch_size=2, num_workers=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(list(loader)) == 6  # Nobody has asked for the length.
+        assert len(list(loader)) == 6  # The length has not been asked for.
         assert len(loader) == 3
         assert len(list(loader)) == 6  # What torch compares with is the length of the data set.
     short = loader_class(Undivided(), batch_size=1, num_workers=2)

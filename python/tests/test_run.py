@@ -1,4 +1,4 @@
-"""Programs that nobody edits: a process under `sluice run` or SLUICE_ATTACH=1 is what it is under plain Python."""
+"""Programs that run unedited: a process under `sluice run` or SLUICE_ATTACH=1 is what it is under plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel: what somebody gets who installs it into an empty environment, without a compiler and without a network."""
+"""The wheel: what a user gets who installs it into an empty environment, without a compiler and without a network."""
 
 from __future__ import annotations
 

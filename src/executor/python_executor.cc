@@ -156,7 +156,7 @@ std::variant<Batch, BatchFailure> PythonExecutor::run(const BatchRequest& reques
   std::string& made = request.virtual_workers->made.at(request.virtual_worker());
   if (!request.history.empty()) made = request.history;
   auto outcome = try_twice(request, stop, cancelled);
-  // A batch that failed counts, too: whoever makes it instead, the next one comes after it.
+  // A batch that failed counts, too: the next one comes after it, wherever it is made instead.
   if (!request.virtual_workers->is_portable) append_to(made, request.indices);
   return outcome;
 }

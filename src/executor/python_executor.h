@@ -6,7 +6,7 @@
 // batch is replaced, and the batch is tried once more. If it dies again, the failure names the signal or the exit code.
 // A virtual worker has a child of its own, which ends with its pass. One that is lost is rebuilt in another child.
 // A pipeline that could not be loaded is not tried again for a while: each attempt costs an interpreter.
-// How long a load takes is up to the user's code, so whoever owns the threads is told when one begins to wait for it.
+// How long a load takes is up to the user's code, so the owner of the threads is told when one begins to wait for it.
 #pragma once
 
 #include <list>

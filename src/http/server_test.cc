@@ -67,7 +67,7 @@ TEST_CASE("pages, errors and methods") {
   CHECK_THAT(ask(port, "HEAD /healthz"), Catch::Contains("Content-Length: 3"));
 }
 
-TEST_CASE("a page sees what stands behind the question mark, decoded") {
+TEST_CASE("a page sees the query behind the question mark, decoded") {
   const auto server = Server::start("127.0.0.1:0", routes());
   const std::uint16_t port = (*server)->port();
   struct Case {

@@ -9,7 +9,7 @@
 // Numbers are little-endian. Only blocks that show something of the image are there. As each row has a place and each
 // block a length, a decoder goes at once to those that it needs.
 //
-// Whoever keeps the bytes checks that they are as written. The decoder reads no byte outside of whatever it is given.
+// The keeper of the bytes checks that they are as written. The decoder reads no byte outside of whatever it is given.
 #pragma once
 
 #include <array>

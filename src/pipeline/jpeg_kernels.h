@@ -36,7 +36,7 @@ struct BlockCoding {
   std::uint32_t last_first = 0;  // modulo 2^32
 };
 
-// Coefficients in rows, and one that nobody reads.
+// Coefficients in rows, and one that is not read.
 struct alignas(32) CoefficientBlock {
   std::int16_t values[kBlockEnd + 16];
 };

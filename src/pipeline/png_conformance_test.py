@@ -68,7 +68,7 @@ METADATA = {
     "an orientation": [chunk(b"eXIf", b"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0")],
     "text": [chunk(b"tEXt", b"a\0b"), chunk(b"zTXt", WORDS), chunk(b"iTXt", b"words\0\1\0\0\0" + zlib.compress(b"y" * 99)), chunk(b"iTXt", b"a\0\0\0\0\0c")],
     "a profile": [chunk(b"iCCP", WORDS)],
-    "what nobody knows": [chunk(b"prVt", b"x"), chunk(b"tIME", bytes(7)), chunk(b"bKGD", bytes(6)), chunk(b"sBIT", b"\5\5\5")],
+    "ancillary chunks without a use": [chunk(b"prVt", b"x"), chunk(b"tIME", bytes(7)), chunk(b"bKGD", bytes(6)), chunk(b"sBIT", b"\5\5\5")],
 }
 
 

@@ -103,7 +103,7 @@ def test_metadata_in_any_place_change_nothing(tmp_path):
 LEFT_TO_PILLOW = {
     "an animation": (animated([2, 3]), None),
     "an animation of one frame": (webp_of([features(*SIZE, 2), (b"ANIM", bytes(6)), (b"ANMF", bytes(6) + features(*SIZE)[1][4:] + bytes(4) + webp_of(chunks_of(LOSSY))[12:])]), None),
-    "a chunk of nobody's": (webp_of([features(*SIZE), (b"abcd", b"x"), *chunks_of(LOSSY)]), None),
+    "an unknown chunk": (webp_of([features(*SIZE), (b"abcd", b"x"), *chunks_of(LOSSY)]), None),
     "rubbish behind it": (LOSSY + b"rubbish", None),
     "alpha that is not announced": (webp_of([features(*SIZE), *chunks_of(ALPHA)[1:]]), None),
     "cut off": (LOSSY[:-50], "."),

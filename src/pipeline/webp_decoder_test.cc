@@ -97,7 +97,7 @@ TEST_CASE("a WebP that Pillow may see otherwise is refused") {
   for (const Case& c : {
            Case{"an animation", {webp_features(size, kAnimation), lossy}, "an animation"},
            Case{"a frame", {features, {"ANMF", Bytes(30)}}, "a chunk ANMF"},
-           Case{"what nobody knows", {features, {"abcd", {}}, lossy}, "a chunk abcd"},
+           Case{"an unknown chunk", {features, {"abcd", {}}, lossy}, "a chunk abcd"},
            Case{"more behind a simple image", {lossy, {"EXIF", Bytes(4)}}, "more behind its image"},
            Case{"two images", {features, lossy, lossless}, "two images"},
            Case{"no image", {features, {"EXIF", Bytes(4)}}, "no image"},

@@ -118,7 +118,7 @@ TEST_CASE_METHOD(Fixture, "every way to fail has its own code") {
   }
 }
 
-TEST_CASE_METHOD(Fixture, "what stands in front of Prometheus is told in words") {
+TEST_CASE_METHOD(Fixture, "a proxy in front of Prometheus is named in words") {
   struct Case {
     http::Response answer;
     ErrorCode code;

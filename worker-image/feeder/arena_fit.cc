@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kSetting =
     "the arena is spec.feeder.arena in a TrainingJob, else SLUICE_ARENA_BYTES for each rank";
-constexpr double kWaitShare = 0.03;  // of the loop's time; below it nobody gains from a deeper window
+constexpr double kWaitShare = 0.03;  // of the loop's time; below it no loop gains from a deeper window
 
 std::string mebibytes(std::size_t bytes) {
   constexpr std::size_t kMebibyte = std::size_t{1} << 20;

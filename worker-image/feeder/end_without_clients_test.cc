@@ -109,7 +109,7 @@ TEST_CASE("it ends, too, where the folder is gone; what is in it beside its own 
     std::filesystem::remove_all(f.folder);
     CHECK(f.end->is_due());
   }
-  SECTION("with a file of somebody else") {
+  SECTION("with a file of another owner") {
     std::ofstream(f.folder / "mine");
     CHECK(f.end->is_due());
     f.end.reset();

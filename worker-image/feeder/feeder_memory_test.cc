@@ -1,4 +1,4 @@
-// Whoever waits for memory runs as soon as some is freed, and may call the feeder: it must not hold its lock then.
+// A request that waits for memory runs as soon as some is freed, and may call the feeder: it must not hold its lock then.
 #include <atomic>
 
 #include "src/base/testing/catch.h"

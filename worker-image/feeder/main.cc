@@ -44,7 +44,7 @@ struct Settings {
   std::size_t fixed_threads = 0;  // 0: follow the quota
   std::size_t arena_bytes = 0;
   std::size_t ranks = 1;
-  // 0: none. It is told, not asked for: whoever is killed before we ask has left us to another parent.
+  // 0: none. It is told, not asked for: a parent that was killed before we ask has left us to another one.
   pid_t parent = 0;
 };
 

@@ -108,7 +108,7 @@ TEST_CASE(
   CHECK(connects(first, only_new));  // ... and shows what that one has issued.
 }
 
-TEST_CASE("whoever has the files before a step and whoever has those after it connect, both ways round") {
+TEST_CASE("a peer with the files before a step and one with those after it connect, both ways round") {
   const Step step = steps();
   const auto [feeders, workers] = GENERATE_COPY(table<TlsMaterial, TlsMaterial>(
       {{step.before, step.both}, {step.both, step.before}, {step.both, step.after}, {step.after, step.both}}));
