@@ -64,6 +64,15 @@ Result<ContainerResources> stated_worker(const json& object) {
   return worker;
 }
 
+// What the container says to Sluice itself. It decides how batches are made: natively or in Python, with a cache or
+// not.
+json settings_of(const json& container) {
+  json settings = json::array();
+  for (const json& variable : list_field(container, "/env"))
+    if (text_field(variable, "/name").starts_with("SLUICE_")) settings.push_back(variable);
+  return settings;
+}
+
 std::string likeness_of(const TrainingJob& job) {
   const json none;
   const json& containers = job.trainer_containers();
@@ -72,7 +81,8 @@ std::string likeness_of(const TrainingJob& job) {
   const json accelerators = accelerators_of_pod(job.trainer_pod());
   return fingerprint_of_array({&name_space, &member(trainer, "image"), &member(trainer, "command"),
                                &member(trainer, "args"), &replicas, &accelerators, &job.worker_resources(),
-                               &job.worker_template(), &like});
+                               &job.worker_template(), &like}) +
+         "." + fingerprint(settings_of(trainer));
 }
 
 }  // namespace

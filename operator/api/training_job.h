@@ -86,8 +86,9 @@ struct TrainingJobView {
   bool suspend = false;
   // Kueue admits the trainer by the requests that it was created with, and does not see a resize (kueue#13646).
   bool queued_by_kueue = false;
-  // The same for jobs that are taken for alike: by namespace, image, command, arguments, size, the workers' template
-  // and the label sluice.dev/like. Of digits and small letters.
+  // What jobs have in common that are taken for alike, in two parts with a dot between them: namespace, image, command,
+  // arguments, size, the workers' template and the label sluice.dev/like; then the trainer's variables SLUICE_*. Jobs
+  // with the same first part are alike, too, but less so. Of digits and small letters.
   std::string likeness;
 
   void keep_local() {

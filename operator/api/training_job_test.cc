@@ -88,5 +88,19 @@ TEST_CASE("jobs are alike that train the same with the same workers, whatever th
   }
 }
 
+TEST_CASE("a job with other settings of Sluice is like it in the first part, and one with other variables in all") {
+  const auto likeness = [](const json& variables) {
+    json job = control::testing::training_job();
+    job["spec"]["trainer"]["template"]["spec"]["containers"][0]["env"] = variables;
+    return view_training_job(job).value().likeness;
+  };
+  const auto kind = [](const std::string& likeness) { return likeness.substr(0, likeness.find('.')); };
+  const std::string native = likeness(json::array());
+  const std::string python = likeness(json::array({{{"name", "SLUICE_LOWERING"}, {"value", "off"}}}));
+  CHECK(python != native);
+  CHECK(kind(python) == kind(native));
+  CHECK(likeness(json::array({{{"name", "RUN_ID"}, {"value", "17"}}})) == native);
+}
+
 }  // namespace
 }  // namespace sluice::api

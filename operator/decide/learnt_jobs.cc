@@ -81,8 +81,17 @@ json LearntJobs::data() const {
   return data;
 }
 
+LearntJobs::Entry LearntJobs::most_like(const std::string& likeness) const {
+  if (const auto same = jobs_.find(likeness); same != jobs_.end()) return same;
+  const std::string kind = likeness.substr(0, likeness.find('.'));
+  auto newest = jobs_.end();
+  for (auto entry = jobs_.lower_bound(kind); entry != jobs_.end() && entry->first.starts_with(kind); ++entry)
+    if (newest == jobs_.end() || entry->second.learnt_at_seconds > newest->second.learnt_at_seconds) newest = entry;
+  return newest;
+}
+
 std::optional<LearntJob> LearntJobs::find(const std::string& likeness, double now_seconds) const {
-  const auto found = jobs_.find(likeness);
+  const auto found = most_like(likeness);
   if (found == jobs_.end() || now_seconds - found->second.learnt_at_seconds > kOldestSeconds) return std::nullopt;
   LearntJob job = found->second;
   // The answer is that of a restarted operator, which knows only what was written.

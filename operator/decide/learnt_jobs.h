@@ -31,7 +31,8 @@ class LearntJobs {
   // The data to be written.
   nlohmann::json data() const;
 
-  // nullopt: nothing is known of a job like it.
+  // Of the job with that likeness, else of the newest one that shares the part before its dot: it made its batches in
+  // another way, but is the better guess than none. nullopt: nothing is known of a job like it.
   std::optional<LearntJob> find(const std::string& likeness, double now_seconds) const;
 
   // Replaces the earlier entry. Nothing is learnt from a job without a knee.
@@ -43,6 +44,10 @@ class LearntJobs {
   void written() { has_news_ = false; }
 
  private:
+  using Entry = std::map<std::string, LearntJob>::const_iterator;
+
+  Entry most_like(const std::string& likeness) const;
+
   std::map<std::string, LearntJob> jobs_;
   bool has_news_ = false;
 };

@@ -40,6 +40,18 @@ TEST_CASE("a job like one that ran before begins with its knee, rates and worker
   CHECK_FALSE(jobs.find("other", kNow).has_value());
 }
 
+TEST_CASE("of jobs with other settings the newest is the guess, until one with the same settings has run") {
+  LearntJobs jobs;
+  jobs.learn("a.python", memory(4), 3, std::nullopt, kNow);
+  jobs.learn("a.cached", memory(2), 2, std::nullopt, kNow + 1);
+  jobs.learn("b.native", memory(9), 9, std::nullopt, kNow + 2);
+  CHECK(jobs.find("a.native", kNow + kDay)->workers == 2);
+  jobs.learn("a.native", memory(1), 1, std::nullopt, kNow + 3);
+  CHECK(jobs.find("a.native", kNow + kDay)->workers == 1);
+  CHECK(jobs.find("a.python", kNow + kDay)->workers == 3);
+  CHECK_FALSE(jobs.find("aa.native", kNow + kDay).has_value());
+}
+
 TEST_CASE("it is not taken for measured, and the first measurement weighs as much as what was learnt") {
   LearntJobs jobs;
   EstimatorMemory old = memory(4);

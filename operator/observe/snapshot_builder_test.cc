@@ -324,7 +324,7 @@ TEST_CASE("until it is measured, a job goes by what one like it ended with") {
   put(objects.pools, pool(0));
   Circumstances circumstances;
   circumstances.guess = [](const std::string& likeness) -> std::optional<Guess> {
-    CHECK(likeness.size() == 16);
+    CHECK(likeness.size() == 16 + 1 + 16);
     return Guess{{.demand_samples_per_second = 5, .knee_cores = scheduler::Tracked::starting_at(4)}, 20};
   };
   EstimatorMemories memories;
