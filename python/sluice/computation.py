@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch.utils.data._utils import worker as torch_worker
 
 from sluice import module_values
 from sluice.collation import collate
+from sluice.draws import Draws
 from sluice.generators import untouched_generators
 from sluice.keys import restored
 from sluice.laps import COLLATE, DATASET, Laps
@@ -94,6 +95,7 @@ class Computation:
         self._watch: Watch | None = None  # Of a process that serves ranks, from before its first batch on.
         self._of_ranks: dict[frozenset, PythonPipeline] = {}
         self._virtual_workers: dict[int, VirtualWorker] = {}
+        self._draws = Draws()
         self.laps = Laps()  # Of the last batch, whether it was made or has failed.
 
     @property
@@ -146,7 +148,7 @@ class Computation:
         if pipeline.sticky:
             return self._virtual_worker(request).make(request, history, self.laps)
         with pipeline.at_work():
-            return _compute(pipeline, request, self.laps, stacks)
+            return _compute(pipeline, request, self.laps, self._draws, stacks)
 
     def _virtual_worker(self, request: BatchRequest) -> VirtualWorker:
         worker = self._virtual_workers.get(request.worker_id)
@@ -165,13 +167,14 @@ class ForkComputation:
     def __init__(self, pipeline: PythonPipeline) -> None:
         self._pipeline = pipeline
         self._virtual_worker: VirtualWorker | None = None
+        self._draws = Draws()
         self.laps = Laps()
 
     def compute(self, request: BatchRequest, history: bytes = b"") -> Any:
         """As Computation.compute."""
         pipeline, self.laps = self._pipeline, Laps()
         if not pipeline.sticky:
-            return _compute(pipeline, request, self.laps)
+            return _compute(pipeline, request, self.laps, self._draws)
         if self._virtual_worker is None:
             self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers, has_process=True)
         return self._virtual_worker.make(request, history, self.laps)
@@ -221,10 +224,13 @@ _computing = threading.RLock()
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, stacks: bool = False) -> Any:
-    """A batch that depends on the request alone."""
+def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, draws: Draws, stacks: bool = False) -> Any:
+    """A batch that depends on the request alone. `draws`: of its data set."""
+    def seed_of(offset: int) -> int:
+        return sample_seed(request.base_seed, request.epoch, request.position + offset)
+
     def seed(offset: int) -> None:
-        seed_everything(sample_seed(request.base_seed, request.epoch, request.position + offset))
+        seed_everything(seed_of(offset))
 
     def finish(data: Any) -> Any:
         laps.lap(DATASET)
@@ -233,13 +239,17 @@ def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, stacks
         laps.lap(COLLATE)
         return made
 
-    _enter_worker(request, pipeline.dataset)
+    dataset, keys = pipeline.dataset, request.indices
+    _enter_worker(request, dataset)
     if pipeline.auto_collation:
-        read_ahead(pipeline.dataset, request.indices)
+        read_ahead(dataset, keys)
+    at_once = pipeline.auto_collation and _fetches_batches(dataset)
     if pipeline.on_error == SKIP:
-        at_once = pipeline.auto_collation and _fetches_batches(pipeline.dataset)
-        return leave_out_failures(pipeline.dataset, request.seq, request.indices, pipeline.auto_collation, at_once, seed, finish)
-    return finish(_fetch(pipeline, request.indices, seed))
+        return leave_out_failures(dataset, request.seq, keys, pipeline.auto_collation, at_once, seed, finish)
+    if pipeline.auto_collation and not at_once:
+        return finish(draws.samples(len(keys), seed_of, lambda offset: dataset[keys[offset]]))
+    seed(0)
+    return finish(dataset.__getitems__(keys) if at_once else dataset[keys[0]])
 
 
 def _enter_worker(request: BatchRequest, dataset: Any) -> None:
@@ -250,21 +260,6 @@ def _enter_worker(request: BatchRequest, dataset: Any) -> None:
         seed=request.base_seed + request.worker_id,
         dataset=dataset,
     )
-
-
-def _fetch(pipeline: PythonPipeline, indices: list, seed: Callable[[int], None]) -> Any:
-    dataset = pipeline.dataset
-    if not pipeline.auto_collation:
-        seed(0)
-        return dataset[indices[0]]
-    if _fetches_batches(dataset):
-        seed(0)
-        return dataset.__getitems__(indices)
-    samples = []
-    for offset, index in enumerate(indices):
-        seed(offset)
-        samples.append(dataset[index])
-    return samples
 
 
 def _fetches_batches(dataset: Any) -> bool:

@@ -33,12 +33,14 @@ def collate_seed(base_seed: int, epoch: int, first_position: int) -> int:
     return sample_seed(base_seed, epoch, _COLLATE_OFFSET + first_position)
 
 
-def seed_everything(seed: int) -> None:
-    """Seeds torch's CPU generator, `random` and, where loaded, numpy. `seed` may have 64 bits; numpy gets the low 32.
-
-    Not torch.manual_seed: that also touches every accelerator's generator, which no sample may do.
-    """
+def seed_torch(seed: int) -> None:
+    """Seeds torch's CPU generator. Not torch.manual_seed: that also touches every accelerator's generator, which no sample may do."""
     torch.default_generator.manual_seed(seed)
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds torch's CPU generator, `random` and, where loaded, numpy. `seed` may have 64 bits; numpy gets the low 32."""
+    seed_torch(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
