@@ -5,8 +5,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "src/pipeline/ops/luminance.h"
-
 namespace sluice::pipeline {
 namespace {
 
@@ -14,12 +12,6 @@ using Table = std::array<std::uint8_t, 256>;
 using Histogram = std::array<std::int64_t, 256>;
 
 std::uint8_t clipped(std::int64_t level) { return static_cast<std::uint8_t>(std::clamp<std::int64_t>(level, 0, 255)); }
-
-// Image.blend of one byte: float32 arithmetic, truncated; clipped where the factor goes beyond the two.
-std::uint8_t blend(int from, int to, float factor) {
-  const float mixed = static_cast<float>(from) + factor * static_cast<float>(to - from);
-  return static_cast<std::uint8_t>(std::clamp(mixed, 0.0F, 255.0F));
-}
 
 template <typename Function>
 Table table_of(Function function) {
@@ -30,11 +22,6 @@ Table table_of(Function function) {
 
 void look_up(const Table& table, Pixels pixels) {
   for (std::uint8_t& byte : pixels) byte = table[byte];
-}
-
-// A blend with one colour is a table.
-void blend_with(int level, float factor, Pixels pixels) {
-  look_up(table_of([&](int byte) { return blend(level, byte, factor); }), pixels);
 }
 
 // Changes each channel by the table that `table_from` makes of its histogram.
@@ -78,21 +65,14 @@ Table equalize_table(const Histogram& histogram) {
 
 }  // namespace
 
-void adjust_brightness(float factor, Pixels pixels) { blend_with(0, factor, pixels); }
+void adjust_brightness(float factor, Pixels pixels) { blend_from_level(0, factor, pixels); }
 
 void adjust_contrast(float factor, Pixels pixels) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < pixels.size(); i += 3) sum += luminance(&pixels[i]);
-  const double mean = static_cast<double>(sum) / static_cast<double>(pixels.size() / 3);
-  blend_with(static_cast<int>(mean + 0.5), factor, pixels);
+  const double mean = static_cast<double>(sum_of_greys(pixels)) / static_cast<double>(pixels.size() / 3);
+  blend_from_level(static_cast<int>(mean + 0.5), factor, pixels);
 }
 
-void adjust_saturation(float factor, Pixels pixels) {
-  for (std::size_t i = 0; i < pixels.size(); i += 3) {
-    const int grey = luminance(&pixels[i]);
-    for (std::size_t channel = i; channel < i + 3; ++channel) pixels[channel] = blend(grey, pixels[channel], factor);
-  }
-}
+void adjust_saturation(float factor, Pixels pixels) { blend_from_greys(factor, pixels); }
 
 void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, Pixels to) {
   // ImageFilter.SMOOTH: 5 in the middle, 1 around it, over 13. Float32, row by row from below, as Pillow sums.

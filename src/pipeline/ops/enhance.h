@@ -7,10 +7,9 @@
 #include <span>
 
 #include "src/pipeline/geometry.h"
+#include "src/pipeline/ops/blend.h"
 
 namespace sluice::pipeline {
-
-using Pixels = std::span<std::uint8_t>;
 
 // ImageEnhance: blends with black, with the mean grey, and with the grey of each pixel. 1 changes nothing.
 void adjust_brightness(float factor, Pixels pixels);
