@@ -81,6 +81,10 @@ build-times: toolchain ## CPU-seconds of compiling, by target, and the ten deare
 bench-scheduler: build ## How long one decision takes, from a full snapshot, up to 10,000 jobs on 10,000 nodes
 	@$(BUILD)/bench/scheduler/sluice-decision-bench bench/results/scheduler.json
 
+.PHONY: bench-cache-policies
+bench-cache-policies: build ## What a cache fetches that several jobs share, by policy: simulated, half a minute
+	@$(BUILD)/bench/cache/sluice-cache-policies
+
 .PHONY: bench-data-plane
 bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and whole local path against PyTorch, same run
 	@bench/data-plane.sh $(BUILD)
