@@ -11,7 +11,7 @@ ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 BUILD=$(cd "${1:?usage: bundle.sh BUILD_DIR}" && pwd)
 PROGRAMS=(worker-image/sluice-feeder worker-image/sluice-worker operator/sluice-operator)
 # Loaded by the user's own Python, with that one's C library.
-IMAGE_LIBRARY=worker-image/libsluice_images.so
+LIBRARIES=(worker-image/libsluice_images.so worker-image/libsluice_audio.so)
 NEW=$BUILD/bundle.new
 
 fail() { echo "bundle: $1" >&2; exit 1; }
@@ -70,9 +70,11 @@ for program in "${PROGRAMS[@]}"; do
   fi
 done
 [ -x "$NEW/bin/sluice-feeder" ] && [ -x "$NEW/bin/sluice-worker" ] || fail "sluice-feeder and sluice-worker are not built in $BUILD"
-[ -e "$BUILD/$IMAGE_LIBRARY" ] || fail "$IMAGE_LIBRARY is not built in $BUILD"
-cp "$BUILD/$IMAGE_LIBRARY" "$NEW/lib/"
-copy_libraries "$BUILD/$IMAGE_LIBRARY"
+for library in "${LIBRARIES[@]}"; do
+  [ -e "$BUILD/$library" ] || fail "$library is not built in $BUILD"
+  cp "$BUILD/$library" "$NEW/lib/"
+  copy_libraries "$BUILD/$library"
+done
 chmod u+w "$NEW"/lib/*
 find "$NEW/lib" -name '*.so*' ! -name 'ld-linux*' -exec strip --strip-unneeded {} +
 chmod 755 "$NEW"/lib/* "$NEW"/bin/*

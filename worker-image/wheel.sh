@@ -3,7 +3,7 @@
 # and their libraries. The same bundle gives the same bytes (SOURCE_DATE_EPOCH: the time of all files in it).
 #
 # The N of the name is what the files need of the machine that installs them. Feeder and worker bring their C library and its loader, so they need none
-# there. `libsluice_images.so` and the libjpeg beside it are loaded by the user's Python, with the C library of that one: N is the newest version of it
+# there. `libsluice_images.so`, `libsluice_audio.so` and the libjpeg beside them are loaded by the user's Python, with the C library of that one: N is the newest version of it
 # whose symbols they ask for. Any Python 3 will do, as the library is called through ctypes.
 set -euo pipefail
 
@@ -40,7 +40,7 @@ lay_out() {  # FOLDER
 
 [ -x "$BUNDLE/bin/sluice-feeder" ] || fail "there is no bundle in $BUILD" "make bundle"
 [ "$(uname -m)" = x86_64 ] || fail "the bundle of this machine is for $(uname -m)" "build the wheel on an x86_64 machine"
-glibc=$(newest_glibc libsluice_images.so | sort -n | tail -n 1)
+glibc=$({ newest_glibc libsluice_images.so; newest_glibc libsluice_audio.so; } | sort -n | tail -n 1)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/python"

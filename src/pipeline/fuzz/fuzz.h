@@ -8,6 +8,7 @@
 namespace sluice::pipeline::fuzz {
 
 void specification(std::string_view input);
+void flac(std::string_view input);
 void jpeg(std::string_view input);
 void jpeg_coefficients(std::string_view input);
 void png(std::string_view input);

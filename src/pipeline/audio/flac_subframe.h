@@ -1,0 +1,17 @@
+// One channel of a FLAC frame (RFC 9639, section 9.2).
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "src/pipeline/audio/bit_reader.h"
+
+namespace sluice::pipeline::audio {
+
+// Reads samples of so many bits (at most 25). False for what the format does not allow, or no encoder writes; what is
+// read behind the end of the bits is for the caller to notice.
+bool read_flac_subframe(BitReader& reader, unsigned bits, std::span<std::int32_t> samples);
+
+}  // namespace sluice::pipeline::audio
