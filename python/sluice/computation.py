@@ -17,7 +17,6 @@ import torch
 from torch.utils.data import Subset
 from torch.utils.data._utils import worker as torch_worker
 
-from sluice import module_values
 from sluice.collation import collate
 from sluice.draws import Draws
 from sluice.generators import untouched_generators
@@ -89,7 +88,7 @@ class Computation:
         self._received = Received(memory, at_home)
         self._pipeline: PythonPipeline = self._received.load(state)
         if not at_home:
-            module_values.enter(self._received.surroundings(state).module_values)
+            self._received.surroundings(state).enter_modules()
         self._state = state
         self._rank: frozenset = frozenset()
         self._watch: Watch | None = None  # Of a process that serves ranks, from before its first batch on.
@@ -118,7 +117,7 @@ class Computation:
         surroundings = self._received.surroundings(state)
         surroundings.enter()
         self.renew(state)
-        module_values.enter(surroundings.module_values)
+        surroundings.enter_modules()
         self._follow(surroundings.rank())
 
     def renew(self, state: bytes) -> None:

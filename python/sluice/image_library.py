@@ -98,12 +98,17 @@ class ImageLibrary:
         return adjusted if done else None
 
 
-def image_library_paths(environment: Mapping[str, str] = os.environ) -> list[Path]:
-    """Those that there are beside the feeder: of SLUICE_FEEDER_BINARY, of the bundle around this package or in it."""
+def library_folders(environment: Mapping[str, str] = os.environ) -> list[Path]:
+    """Where native libraries lie beside the feeder: of SLUICE_FEEDER_BINARY, of the bundle around this package or in it."""
     folders = [_PACKAGE.parent.parent / "lib", _PACKAGE / "bundle" / "lib"]
     if binary := environment.get("SLUICE_FEEDER_BINARY"):
         folders.insert(0, Path(binary).parent)
-    return [folder / _NAME for folder in folders if (folder / _NAME).exists()]
+    return folders
+
+
+def image_library_paths(environment: Mapping[str, str] = os.environ) -> list[Path]:
+    """Those that there are."""
+    return [folder / _NAME for folder in library_folders(environment) if (folder / _NAME).exists()]
 
 
 def find_image_library() -> ImageLibrary | None:

@@ -16,7 +16,7 @@ RAISE, SKIP = POLICIES = ("raise", "skip")
 # Every variable that means something to the client, the feeder or a data worker. A name that is not here is misspelt: `sluice doctor` says so.
 VARIABLES = frozenset({
     "SLUICE", "SLUICE_AHEAD", "SLUICE_ARENA_BYTES", "SLUICE_ATTACH", "SLUICE_EXPLAIN", "SLUICE_FEEDER_BINARY", "SLUICE_FEEDER_SOCKET", "SLUICE_LAZY_IMAGES",
-    "SLUICE_LOSS_PATIENCE_SECONDS", "SLUICE_LOWERING", "SLUICE_ON_ERROR", "SLUICE_RANDOMNESS", "SLUICE_REPORT", "SLUICE_SHARE_FEEDER",
+    "SLUICE_LOSS_PATIENCE_SECONDS", "SLUICE_LOWERING", "SLUICE_NATIVE_AUDIO", "SLUICE_ON_ERROR", "SLUICE_RANDOMNESS", "SLUICE_REPORT", "SLUICE_SHARE_FEEDER",
     "SLUICE_START_PATIENCE_SECONDS", "SLUICE_STEP_ASIDE", "SLUICE_THREADS",
     "SLUICE_CACHE_BYTES", "SLUICE_CACHE_DIR", "SLUICE_CACHE_FORM", "SLUICE_LOG", "SLUICE_LOG_FORMAT",  # The feeder's and the workers'.
     "SLUICE_JOB", "SLUICE_NAMESPACE", "SLUICE_USER_PYTHONPATH",  # Set by the operator.
@@ -32,6 +32,7 @@ class SettingError(ValueError):
 class Settings:
     """`enabled`: Sluice may be used at all. `ahead`: batches are made before their epoch begins. `step_aside`: this process makes
     a Python pipeline's batches until an executor pays. `lazy_images`: executors decode the JPEGs, PNGs and WebPs that PIL opens natively, and late.
+    `native_audio`: torchaudio's spectrograms are computed natively, and may differ in rounding.
     `torch_randomness`: each virtual worker draws the numbers that torch's worker draws; otherwise every sample has a seed of its own.
     `on_error`: what becomes of samples that fail, where the loader does not say it: `raise` or `skip`. `report`: the loaders are
     told at the end; `explain`: with what was measured of them. `share_feeder`: the ranks of a host may have one feeder. Seconds
@@ -42,6 +43,7 @@ class Settings:
     ahead: bool = True
     step_aside: bool = True
     lazy_images: bool = True
+    native_audio: bool = False
     torch_randomness: bool = False
     on_error: str = RAISE
     report: bool = False
@@ -65,6 +67,7 @@ class Settings:
             ahead=is_on(env, "SLUICE_AHEAD"),
             step_aside=is_on(env, "SLUICE_STEP_ASIDE"),
             lazy_images=is_on(env, "SLUICE_LAZY_IMAGES"),
+            native_audio=is_on(env, "SLUICE_NATIVE_AUDIO", "off"),
             torch_randomness=_choice(env, "SLUICE_RANDOMNESS", ("sample", "torch")) == "torch",
             on_error=_choice(env, "SLUICE_ON_ERROR", POLICIES),
             report=is_on(env, "SLUICE_REPORT", "off"),

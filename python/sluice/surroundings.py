@@ -1,8 +1,8 @@
 """What a forked worker would have shared with the trainer, taken along to an executor that was not forked.
 
 Code of the user may read any of it: environment variables, torch's default dtype, Pillow's switches, warning filters. It is
-captured when an iterator is made, which is when torch would fork. Whether images are lazy there (sluice.lazy_images) travels
-along, too.
+captured when an iterator is made, which is when torch would fork. Whether images are lazy there (sluice.lazy_images), and audio
+is native (sluice.native_audio), travels along, too.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Surroundings:
     image_backend: str | None = None
     numpy_errors: dict[str, str] | None = None
     lazy_images: bool = False
+    native_audio: bool = False
     module_values: module_values.Values = field(default_factory=dict)
 
     @staticmethod
@@ -65,6 +66,7 @@ class Surroundings:
             image_backend=torchvision.get_image_backend() if torchvision is not None else None,
             numpy_errors=numpy.geterr() if numpy is not None else None,
             lazy_images=wants_lazy_images(),
+            native_audio=wants_native_audio(),
             module_values=module_values.capture(),
         )
 
@@ -78,7 +80,7 @@ class Surroundings:
         return frozenset((name, value) for name, value in self.environment.items() if name in RANK_VARIABLES)
 
     def enter(self) -> None:
-        """Makes them this process's, but for those of modules: for an executor, which has nothing of its own to lose."""
+        """Makes them this process's, but for what `enter_modules` does: for an executor, which has nothing of its own to lose."""
         for name in [name for name in os.environ if _travels(name) and name not in self.environment]:
             del os.environ[name]
         for name, value in self.environment.items():
@@ -104,6 +106,11 @@ class Surroundings:
         elif "sluice.lazy_images" in sys.modules:
             sys.modules["sluice.lazy_images"].remove()
 
+    def enter_modules(self) -> None:
+        """What concerns modules that the pipeline has imported, once it is loaded."""
+        module_values.enter(self.module_values)
+        make_audio_native(self.native_audio)
+
 
 def _deterministic() -> tuple[bool, bool]:
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
@@ -120,6 +127,20 @@ def make_images_lazy() -> None:
         importlib.import_module("sluice.lazy_images").install()
 
 
+def wants_native_audio() -> bool:
+    """Whether the usual work of torchaudio and soundfile is done natively in this process and in those that make its batches, if they can."""
+    return any(name in sys.modules for name in _AUDIO_MODULES) and Settings.from_environment().native_audio
+
+
+def make_audio_native(wanted: bool) -> None:
+    """In this process, if it can be; or as these packages have it."""
+    if wanted and any(name in sys.modules for name in _AUDIO_MODULES):
+        importlib.import_module("sluice.native_audio").install()
+    elif not wanted and "sluice.native_audio" in sys.modules:
+        sys.modules["sluice.native_audio"].remove()
+
+
+_AUDIO_MODULES = ("torchaudio", "soundfile")
 _PILLOW_SWITCHES = (("PIL.ImageFile", "LOAD_TRUNCATED_IMAGES"), ("PIL.Image", "MAX_IMAGE_PIXELS"))
 
 

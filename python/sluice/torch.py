@@ -19,6 +19,7 @@ from torch.utils.data import IterableDataset, MapDataPipe
 from sluice import checkpoint, frameworks, replay, report
 from sluice.advice import Site
 from sluice.ahead import Foresight
+from sluice.audio_library import audio_library_paths
 from sluice.checkpoint import Progress
 from sluice.cpu_quota import usable_cores
 from sluice.explanation import Explanation, Report
@@ -39,7 +40,7 @@ from sluice.settings import POLICIES, SKIP, Settings
 from sluice.shipment import LIGHT_BYTES, Description
 from sluice.skipping import Skipped, SkippedSamples
 from sluice.source_cache import asks_for_cache, cache_in_words
-from sluice.surroundings import wants_lazy_images
+from sluice.surroundings import make_audio_native, wants_lazy_images, wants_native_audio
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -134,6 +135,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         try:
             settings = Settings.from_environment()
             check_offered(self, settings)
+            make_audio_native(wants_native_audio())  # Here, too: no batch depends on who makes it.
             if self._sluice_too_large is not None:
                 raise self._sluice_too_large
             frameworks.follow_transformers()
@@ -305,7 +307,7 @@ def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
 
 def _executor_in_words(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
     if pipeline.is_iterable:
-        return f"executor: python, by {loader.num_workers} streams, one for each worker\n  because {pipeline.reason}\n{_images_in_words()}"
+        return f"executor: python, by {loader.num_workers} streams, one for each worker\n  because {pipeline.reason}\n{_media_in_words()}"
     skips = "  samples that fail are left out of their batches\n" if pipeline.leaves_out_failures else ""
     if pipeline.native is not None:
         n = pipeline.native
@@ -316,17 +318,19 @@ def _executor_in_words(loader: Any, settings: Settings, pipeline: Pipeline) -> s
     obstacles = native_obstacles(loader)
     if pipeline.is_sticky:
         either = _because("not native either because", obstacles) if obstacles else ""
-        return f"executor: python, by virtual workers beside this process\n  because {pipeline.reason}\n{either}{skips}{_images_in_words()}"
+        return f"executor: python, by virtual workers beside this process\n  because {pipeline.reason}\n{either}{skips}{_media_in_words()}"
     obstacles = obstacles if settings.lowering else [pipeline.reason, *obstacles]
-    return f"executor: python\n{_because('not native because', obstacles)}{skips}{_images_in_words()}"
+    return f"executor: python\n{_because('not native because', obstacles)}{skips}{_media_in_words()}"
 
 
 def _because(words: str, reasons: list[str]) -> str:
     return f"  {words} {reasons[0]}\n" if len(reasons) == 1 else f"  {words}\n" + "".join(f"    {reason}\n" for reason in reasons)
 
 
-def _images_in_words() -> str:
-    return "  JPEGs, PNGs and WebPs that PIL opens are decoded late and natively\n" if wants_lazy_images() and image_library_paths() else ""
+def _media_in_words() -> str:
+    images = "  JPEGs, PNGs and WebPs that PIL opens are decoded late and natively\n" if wants_lazy_images() and image_library_paths() else ""
+    audio = "  torchaudio's spectrograms, decibels, masks and sample rates, and soundfile's FLAC, are computed natively\n" if wants_native_audio() and audio_library_paths() else ""
+    return images + audio
 
 
 def _load(pipeline: Pipeline) -> None:

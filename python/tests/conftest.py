@@ -55,6 +55,8 @@ def clean_slate(monkeypatch):
     feeder_module.disconnect_all()
     if "sluice.lazy_images" in sys.modules:  # The fake feeder computes in this process, as executors do.
         sys.modules["sluice.lazy_images"].remove()
+    if "sluice.native_audio" in sys.modules:
+        sys.modules["sluice.native_audio"].remove()
 
 
 def free_address() -> str:
