@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """CPU-seconds per 1,000 images: the native pipeline alone, and Sluice's DataLoader as a whole, beside torch's.
 
-usage: bench/data_plane/data_plane_bench.py BUILD FOLDER [--images N] [--repetitions R] [--output FILE]
+usage: bench/data_plane/data_plane_bench.py BUILD FOLDER SPEECH [--images N] [--repetitions R] [--output FILE]
 
 The pipeline runs on one thread and drops its samples; the loader is what a user has: client, feeder, shared
 memory, batches in the training loop's hands. torch's loader runs PIL and torchvision in two worker processes.
 
 The work is the usual training recipe: decode, RandomResizedCrop(224), horizontal flip, float32, normalise. An own
 Dataset class says the same in a `__getitem__`, which runs in Python on both sides (lazily and eagerly on Sluice's,
-which must give the same bytes). Tar shards hold the same files as the folder, and PNG and WebP files some of its photographs. Two more recipes are those of torchvision's own
+which must give the same bytes). SPEECH holds spoken clips, read as FLAC files by a class that uses soundfile and torchaudio, natively on one side (speech_data.py). Tar shards hold the same files as the folder, and PNG and WebP files some of its photographs. Two more recipes are those of torchvision's own
 training scripts and of SimCLR; cheap text is lines of bytes, beside torch's loader without workers (training_data.py). A data worker
 beside the feeder shows what gRPC costs on both ends together. Executors start at once, but for the text. Both sides
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
@@ -32,6 +32,7 @@ import torch
 from loader_costs import loader_seconds_per_1000
 from PIL import Image
 from remote_batches import remote_seconds_per_1000
+from speech_data import SOUNDFILE, TORCHAUDIO, Speech, clips, padded
 from training_data import RECIPES, OwnDataset, TextLines, copies_of, photographs, shards_of, training_recipe
 
 import sluice.torch
@@ -43,6 +44,11 @@ WORKERS = 2
 
 def costs(loader_class, dataset, workers=WORKERS):
     return loader_seconds_per_1000(loader_class, dataset, workers, BATCH)
+
+
+def costs_of_speech(loader_class, speech):
+    """Of loaders that pad the clips of a batch to the longest."""
+    return costs(lambda dataset, **options: loader_class(dataset, collate_fn=padded, **options), speech)
 
 
 def native_seconds_per_1000(build, files):
@@ -100,6 +106,7 @@ def check_bytes(files):
 def measure(options, folder, directory):
     """`directory`: for tar shards."""
     dataset, files = photographs(folder, options.images, training_recipe())
+    speech = Speech(clips(options.speech, options.images, directory))
     own, lines, shards = OwnDataset(files), TextLines(50_000), shards_of(files, directory)
     copies = {extension: copies_of(files, extension, directory, len(files)) for extension in ("png", "webp")}
     for paths in (files, *(paths for _, paths in copies.values())):
@@ -122,6 +129,8 @@ def measure(options, folder, directory):
             augmented, _ = photographs(folder, options.images, recipe())
             figures[name] = costs(sluice.torch.DataLoader, augmented)
             figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, augmented)
+        figures["speech"] = with_setting("SLUICE_NATIVE_AUDIO", "on", lambda: costs_of_speech(sluice.torch.DataLoader, speech))
+        figures["speech_torch"] = costs_of_speech(torch.utils.data.DataLoader, speech)
         figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: costs(sluice.torch.DataLoader, lines))
         figures["text_torch"] = costs(torch.utils.data.DataLoader, lines, workers=0)
         figures["remote"] = remote_seconds_per_1000(options.build, dataset, BATCH, figures["loader"])
@@ -149,6 +158,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("folder")
+    parser.add_argument("speech")
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--output", default=str(HERE.parent / "results/data-plane.json"))
@@ -165,7 +175,7 @@ def main():
     result = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},
-        "peer": f"torch {torch.__version__} DataLoader, {WORKERS} workers, PIL {Image.__version__}, torchvision v1",
+        "peer": f"torch {torch.__version__} DataLoader, {WORKERS} workers, PIL {Image.__version__}, torchvision v1, torchaudio {TORCHAUDIO}, soundfile {SOUNDFILE}",
         "load_average": os.getloadavg()[0],
         "rows": rows,
         "repetitions": repetitions,
