@@ -22,6 +22,22 @@ void release_owner(void* held) {
 
 }  // namespace
 
+grpc::Slice borrowed_slice(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+  happens_before(owner.get());
+  return {const_cast<std::byte*>(bytes.data()), bytes.size(), release_owner,
+          new std::shared_ptr<const void>(std::move(owner))};
+}
+
+Result<Payload> payload_of(const grpc::ByteBuffer& buffer) {
+  const auto slices = std::make_shared<std::vector<grpc::Slice>>();
+  if (!buffer.Dump(slices.get()).ok()) return Error(ErrorCode::kDataLoss, "the message cannot be read");
+  std::vector<Payload::Piece> pieces;
+  for (const grpc::Slice& slice : *slices) {
+    if (slice.size() > 0) pieces.emplace_back(slice.begin(), slice.size());
+  }
+  return Payload(std::move(pieces), slices);
+}
+
 grpc::ByteBuffer encode_message(const v1::Header& header, std::span<const std::byte> payload,
                                 std::shared_ptr<const void> owner) {
   const std::size_t header_bytes = header.ByteSizeLong();
@@ -31,20 +47,12 @@ grpc::ByteBuffer encode_message(const v1::Header& header, std::span<const std::b
   std::array<grpc::Slice, 2> slices;
   slices[0] = grpc::Slice(head);
   if (payload.empty()) return grpc::ByteBuffer(slices.data(), 1);
-  happens_before(owner.get());
-  slices[1] = grpc::Slice(const_cast<std::byte*>(payload.data()), payload.size(), release_owner,
-                          new std::shared_ptr<const void>(std::move(owner)));
+  slices[1] = borrowed_slice(payload, std::move(owner));
   return grpc::ByteBuffer(slices.data(), 2);
 }
 
 Result<DecodedMessage> decode_message(const grpc::ByteBuffer& buffer) {
-  auto slices = std::make_shared<std::vector<grpc::Slice>>();
-  if (!buffer.Dump(slices.get()).ok()) return Error(ErrorCode::kDataLoss, "the message cannot be read");
-  std::vector<Payload::Piece> pieces;
-  for (const grpc::Slice& slice : *slices) {
-    if (slice.size() > 0) pieces.emplace_back(slice.begin(), slice.size());
-  }
-  const Payload whole(pieces, slices);
+  SLUICE_TRY(const Payload whole, payload_of(buffer));
   std::uint8_t length[4] = {};
   if (whole.bytes() < 4) return Error(ErrorCode::kDataLoss, "the message is shorter than its length field");
   whole.copy_to(0, length);
@@ -61,12 +69,12 @@ Result<DecodedMessage> decode_message(const grpc::ByteBuffer& buffer) {
   }
   std::size_t skip = std::min(padded(4 + header_bytes), whole.bytes());
   std::vector<Payload::Piece> rest;
-  for (const Payload::Piece& piece : pieces) {
+  for (const Payload::Piece& piece : whole.pieces()) {
     const std::size_t here = std::min(skip, piece.size());
     skip -= here;
     if (here < piece.size()) rest.push_back(piece.subspan(here));
   }
-  message.payload = Payload(std::move(rest), std::move(slices));
+  message.payload = Payload(std::move(rest), std::make_shared<const Payload>(whole));
   return message;
 }
 

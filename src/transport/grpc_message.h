@@ -3,6 +3,7 @@
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
 
 #include <deque>
 #include <functional>
@@ -19,7 +20,16 @@ namespace sluice::transport {
 inline constexpr const char* kExecuteMethod = "/sluice.v1.DataWorker/Execute";
 inline constexpr int kFeederMessageBytesMax = 256 << 20;              // chunks; a single sample may be large
 inline constexpr int kWorkerMessageBytesMax = (1 << 30) + (1 << 20);  // states of pipelines
+// Of unary calls: most messages come in one frame, and no window has to be opened for them on the way.
+inline constexpr int kUnaryFrameBytes = 1 << 20;
+inline constexpr int kUnaryWindowBytes = 8 << 20;
 inline constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 20;
+
+// A reference to bytes that releases `owner` when gRPC is done with them.
+grpc::Slice borrowed_slice(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+// The bytes where gRPC has put them. Errors: DataLoss if they cannot be read.
+Result<Payload> payload_of(const grpc::ByteBuffer& buffer);
 
 // Two slices: the header with its padding, and a reference to the payload that releases `owner` when gRPC is done.
 grpc::ByteBuffer encode_message(const v1::Header& header, std::span<const std::byte> payload,

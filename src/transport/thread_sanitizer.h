@@ -1,7 +1,7 @@
 // Tells ThreadSanitizer about orderings that it cannot see.
 //
 // Debian's gRPC is not instrumented and synchronises with its own atomics. So TSan does not know that a callback comes
-// after the operation that it completes. The three .cc files that speak gRPC are therefore compiled without
+// after the operation that it completes. The .cc files that speak gRPC are therefore compiled without
 // instrumentation and declare, at their border, what gRPC guarantees; everything else stays under observation. In other
 // builds these functions do nothing.
 #pragma once

@@ -23,7 +23,7 @@ DEPENDENCIES = {
     "src/kube": ["src/base", "src/http"],
     "src/prom": ["src/base", "src/http"],
     "src/pipeline": ["src/base"],
-    "src/cache": ["src/base", "src/pipeline"],
+    "src/cache": ["src/base", "src/pipeline", "src/transport"],
     "src/transport": ["src/base"],
     "src/executor": ["src/base", "src/pipeline", "src/transport"],
     "worker-image": ["src/base", "src/http", "src/pipeline", "src/cache", "src/transport", "src/executor"],

@@ -3,21 +3,21 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "src/base/logging.h"
+#include "src/transport/local_socket.h"
 
 namespace sluice::feeder {
 namespace {
 
+using transport::listen_on;
+using transport::process_of_own_user;
 using transport::UniqueFd;
 
 constexpr std::uint64_t kListenerKey = 0;
@@ -35,44 +35,6 @@ bool watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t
 void ring(int eventfd) {
   const std::uint64_t one = 1;
   (void)!::write(eventfd, &one, sizeof(one));
-}
-
-// The process at the other end (0: of another PID namespace), or nullopt. Batches are pickles, which run code: only the
-// user that the feeder itself runs as, and root, may exchange them.
-std::optional<pid_t> process_of_own_user(int fd) {
-  ucred peer{};
-  socklen_t bytes = sizeof(peer);
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return std::nullopt;
-  if (peer.uid != ::geteuid() && peer.uid != 0) return std::nullopt;
-  return peer.pid;
-}
-
-bool has_listener(const sockaddr_un& address) {
-  const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 || errno == EAGAIN;
-}
-
-Result<UniqueFd> listen_on(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return invalid_argument("--socket: the path is longer than " + std::to_string(sizeof(address.sun_path) - 1) +
-                            " bytes");
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.valid()) return errno_error("socket");
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
-    if (has_listener(address)) return Error(ErrorCode::kAlreadyExists, "another feeder listens on " + path);
-    ::unlink(path.c_str());
-  }
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return errno_error("bind " + path);
-  }
-  if (::chmod(path.c_str(), 0600) != 0) return errno_error("chmod " + path);
-  if (::listen(listener.get(), 64) != 0) return errno_error("listen on " + path);
-  return listener;
 }
 
 }  // namespace
@@ -253,6 +215,7 @@ void SocketServer::accept_clients() {
       log_warning("feeder", "too many clients; one was turned away", {{"limit", kClientsMax}});
       continue;
     }
+    // Batches are pickles, which run code: no other user may exchange them.
     const auto process = process_of_own_user(fd.get());
     if (!process) {
       log_warning("feeder", "a client of another user was turned away");

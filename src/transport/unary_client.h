@@ -1,0 +1,32 @@
+// One question, one answer, as bytes, over gRPC (which this header does not show) to a server on a Unix socket.
+//
+// The connection is made with the first question, and anew with the first one after it was lost. A server of another
+// user is not asked: whoever can make a socket at its path could give any answer.
+// Thread safety: ask() may be called from any thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/transport/payload.h"
+
+namespace sluice::transport {
+
+class UnaryClient {
+ public:
+  // Of a server at the socket `path`. Nothing is connected yet. Larger answers are an error.
+  static std::unique_ptr<UnaryClient> create(std::string path, std::size_t answer_bytes_max);
+
+  virtual ~UnaryClient() = default;
+
+  // Sends head and body, one behind the other, to the method, and waits for the answer. Errors: DeadlineExceeded after
+  // `patience`; Unavailable where there is no server, or it goes; PermissionDenied for one of another user; those that
+  // the server answers with.
+  virtual Result<Payload> ask(const std::string& method, std::span<const std::uint8_t> head,
+                              std::span<const std::uint8_t> body, std::chrono::nanoseconds patience) = 0;
+};
+
+}  // namespace sluice::transport
