@@ -27,12 +27,12 @@ build: configure ## compile all programs into build/
 	@ninja -C $(BUILD)
 
 .PHONY: bundle
-bundle: configure ## the relocatable bundle of feeder, worker and operator: build/bundle
-	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-operator
+bundle: configure ## the relocatable bundle of feeder, worker, cache and operator: build/bundle
+	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-cache sluice-operator
 	@worker-image/bundle.sh $(BUILD)
 
 .PHONY: wheel
-wheel: bundle ## for `pip install build/wheel/*.whl`: the Python package with feeder and worker, no compiler needed
+wheel: bundle ## for `pip install build/wheel/*.whl`: the Python package with feeder, worker and cache, no compiler needed
 	@worker-image/wheel.sh $(BUILD)
 
 .PHONY: try
@@ -65,7 +65,7 @@ test-integrations: bundle ## Sluice beside the real Kueue and the real Prometheu
 
 .PHONY: test-pythons
 test-pythons: configure ## the client's tests on the oldest and newest Python and PyTorch (PYTHONS="3.10 3.13"; 10 GiB of packages once)
-	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-pipeline-probe
+	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-cache sluice-pipeline-probe
 	@tests/pythons.py $(PYTHONS)
 
 .PHONY: check

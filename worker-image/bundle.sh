@@ -9,7 +9,7 @@ set -euo pipefail
 
 ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 BUILD=$(cd "${1:?usage: bundle.sh BUILD_DIR}" && pwd)
-PROGRAMS=(worker-image/sluice-feeder worker-image/sluice-worker operator/sluice-operator)
+PROGRAMS=(worker-image/sluice-feeder worker-image/sluice-worker worker-image/sluice-cache operator/sluice-operator)
 # Loaded by the user's own Python, with that one's C library.
 LIBRARIES=(worker-image/libsluice_images.so worker-image/libsluice_audio.so)
 NEW=$BUILD/bundle.new
@@ -69,7 +69,9 @@ for program in "${PROGRAMS[@]}"; do
     copy_libraries "$BUILD/$program"
   fi
 done
-[ -x "$NEW/bin/sluice-feeder" ] && [ -x "$NEW/bin/sluice-worker" ] || fail "sluice-feeder and sluice-worker are not built in $BUILD"
+for program in feeder worker cache; do
+  [ -x "$NEW/bin/sluice-$program" ] || fail "sluice-$program is not built in $BUILD"
+done
 for library in "${LIBRARIES[@]}"; do
   [ -e "$BUILD/$library" ] || fail "$library is not built in $BUILD"
   cp "$BUILD/$library" "$NEW/lib/"

@@ -1,8 +1,8 @@
 #!/bin/bash
-# wheel.sh BUILD_DIR: makes BUILD_DIR/wheel/sluice-VERSION-py3-none-manylinux_2_N_x86_64.whl from BUILD_DIR/bundle: the Python package, the feeder, the worker
-# and their libraries. The same bundle gives the same bytes (SOURCE_DATE_EPOCH: the time of all files in it).
+# wheel.sh BUILD_DIR: makes BUILD_DIR/wheel/sluice-VERSION-py3-none-manylinux_2_N_x86_64.whl from BUILD_DIR/bundle: the Python package, the feeder, the worker,
+# the cache and their libraries. The same bundle gives the same bytes (SOURCE_DATE_EPOCH: the time of all files in it).
 #
-# The N of the name is what the files need of the machine that installs them. Feeder and worker bring their C library and its loader, so they need none
+# The N of the name is what the files need of the machine that installs them. The programs bring their C library and its loader, so they need none
 # there. `libsluice_images.so`, `libsluice_audio.so` and the libjpeg beside them are loaded by the user's Python, with the C library of that one: N is the newest version of it
 # whose symbols they ask for. Any Python 3 will do, as the library is called through ctypes.
 set -euo pipefail
@@ -32,7 +32,7 @@ lay_out() {  # FOLDER
   cp -r "$BUNDLE/python/sluice" "$1/"
   find "$1/sluice" -name __pycache__ -prune -exec rm -r {} +
   mkdir -p "$1/sluice/bundle/bin"
-  cp "$BUNDLE"/bin/sluice-{feeder,worker} "$1/sluice/bundle/bin/"
+  cp "$BUNDLE"/bin/sluice-{feeder,worker,cache} "$1/sluice/bundle/bin/"
   cp -r "$BUNDLE/lib" "$1/sluice/bundle/"
   find "$1" -type f -exec chmod 644 {} +
   find "$1/sluice/bundle" -type f -exec chmod 755 {} +

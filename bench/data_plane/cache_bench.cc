@@ -7,6 +7,7 @@
 //   auto        the same, and the cache chooses one of these forms
 //   all         all of these, an epoch of each in turn, as the machine is not as busy all the time. Each has a folder
 //               in DIRECTORY
+// DIRECTORY may be the socket of a sluice-cache, but for `all`: the records are there then.
 // Prints one JSON object a line: of each epoch, with `all` of each mode, with a figure for each of its epochs.
 // PIPELINE is one of train (RandomResizedCrop(224), flip), crop (Resize(256), RandomCrop(224), flip), validation
 // (Resize(256), CenterCrop(224)) and tiny (RandomCrop(28), flip); all normalise to float32. EPOCHS: 3.
@@ -24,6 +25,9 @@
 #include <thread>
 
 #include "src/cache/cached_files.h"
+#include "src/cache/node_cache_client.h"
+#include "src/cache/node_socket_line.h"
+#include "src/cache/segment_store.h"
 #include "src/pipeline/native_pipeline.h"
 #include "src/pipeline/seeds.h"
 #include "src/pipeline/testing/specification.h"
@@ -109,9 +113,7 @@ class Run {
       : source_(std::make_shared<const DelayedFiles>(command.delay)) {
     std::shared_ptr<const pipeline::FileReader> files = source_;
     if (keep) {
-      const Limits limits{.bytes = 10'000'000'000};
-      cache_ = std::make_shared<const CachedFiles>(source_, make_system_disk(directory), limits, "", clock_, *keep,
-                                                   kPageCacheBytes);
+      cache_ = std::make_shared<const CachedFiles>(source_, store_at(directory), "", clock_, *keep, kPageCacheBytes);
       if (!cache_->wait_until_opened()) std::exit(1);
       files = cache_;
     }
@@ -121,6 +123,11 @@ class Run {
       std::exit(1);
     }
     native_ = *parsed;
+  }
+
+  OpenStore store_at(const std::string& place) const {
+    if (std::filesystem::is_socket(place)) return node_cache_at(line_to(place), clock_);
+    return store_on(make_system_disk(place), {.bytes = 10'000'000'000}, clock_);
   }
 
   Epoch epoch() {

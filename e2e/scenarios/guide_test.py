@@ -61,6 +61,11 @@ class Place:
         (self.folder / "train.py").write_text("from torch.utils.data import DataLoader\nprint(list(DataLoader(range(4), num_workers=1)))\n")
         self.run(f"PYTHONPATH={ROOT}/python SLUICE_FEEDER_BINARY={ROOT}/build/worker-image/sluice-feeder {sys.executable} -m {command}")
 
+    def run_cache(self, command):
+        """Until it is told to end."""
+        environment = f"PYTHONPATH={ROOT}/python SLUICE_FEEDER_BINARY={ROOT}/build/worker-image/sluice-feeder"
+        self.run(f"{environment} timeout --preserve-status 3 {sys.executable} -m {command}")
+
     def apply(self, command):
         (self.folder / "resnet.yaml").write_text(blocks("README.md", "yaml")[0])
         self.run(command)
@@ -97,6 +102,8 @@ WAYS = {
     "kubectl get tjob": as_it_is,
     "kubectl scale dwp/resnet": as_it_is,
     "kubectl sluice": Place.run_first,
+    "sluice cache": Place.run_cache,
+    "export SLUICE_CACHE_SOCKET": as_it_is,
     "sluice doctor": Place.run_client,
     "sluice run train.py": Place.run_client,
     "kubectl apply -f resnet.yaml": Place.apply,

@@ -1,5 +1,6 @@
 """`sluice run [--] train.py args` and `python -m sluice train.py args`: the program as it is, with its loaders served by Sluice. `sluice explain
-train.py args` does the same and tells at the end where the time of its loaders went. `sluice doctor` says whether all of it works here.
+train.py args` does the same and tells at the end where the time of its loaders went. `sluice doctor` says whether all of it works here. `sluice cache` is the cache
+that the programs of a machine share.
 
 The process becomes `python train.py args`, with SLUICE_ATTACH=1 and the folder of our `sitecustomize` first on PYTHONPATH. So nothing of Sluice is in its
 tracebacks, signals and exit status, and the Python processes that it starts are attached, too.
@@ -19,11 +20,13 @@ _PACKAGE = Path(__file__).resolve().parent
 _USAGE = """usage: sluice run [--] PROGRAM [ARGUMENT ...]
        sluice explain [--] PROGRAM [ARGUMENT ...]
        sluice doctor [-o json]
+       sluice cache --directory DIR --bytes N [--socket PATH] [--memory-bytes N]
 
 PROGRAM is a script (train.py), a module (-m package.train) or a command of the PATH (torchrun, accelerate).
 It runs as without Sluice, but for the loaders of torch.utils.data, which Sluice serves. `explain` tells of each loader, when the program
 has ended or was interrupted, what its batches have cost and what would make the loop wait less. `doctor` says what of Sluice works on this
-machine and in this environment; its exit status is 1 if a check fails.
+machine and in this environment; its exit status is 1 if a check fails. `cache` keeps source files on the disk for all programs that are
+told of its socket by SLUICE_CACHE_SOCKET; `sluice cache --help` has its options.
   SLUICE=off       plain PyTorch
   SLUICE_REPORT=1  tells at the end who has made each loader's batches, and why
 """
@@ -50,12 +53,26 @@ def environment(explains: bool = False) -> dict[str, str]:
     return {**os.environ, **explain, "SLUICE_ATTACH": "1", "PYTHONPATH": os.pathsep.join(entries)}
 
 
+def cache(arguments: list[str]) -> int:
+    """Becomes the program sluice-cache; returns where there is none."""
+    from sluice.programs import node_cache_command, program_environment
+    from sluice.settings import Settings
+
+    line = node_cache_command(Settings.from_environment())
+    if line is None:
+        sys.stderr.write("sluice: there is no sluice-cache beside the feeder: install a wheel that `make wheel` has built\n")
+        return 1
+    os.execve(line[0], [*line, *arguments], program_environment(os.environ))
+
+
 def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
         from sluice.doctor import main as doctor
 
         sys.exit(doctor(arguments[1:]))
+    if arguments[:1] == ["cache"]:
+        sys.exit(cache(arguments[1:]))
     explains = arguments[:1] == ["explain"]
     if explains or arguments[:1] == ["run"]:
         del arguments[0]

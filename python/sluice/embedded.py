@@ -12,31 +12,19 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from sluice.connection import FeederUnavailable
+from sluice.programs import program_environment
 from sluice.settings import Settings
 from sluice.socket_folder import folder_for_sockets
 
 _PACKAGE = Path(__file__).resolve().parent
-_BUNDLE = _PACKAGE / "bundle"  # Of an installation.
 STOP_SECONDS = 3.0
 _LOG_TAIL_BYTES = 2000
 _DIRECTORY_PREFIX = "sluice-"
 _RANDOM_LETTERS = 8  # That mkdtemp adds.
 _SWEPT_AFTER_SECONDS = 60.0
-
-
-def feeder_command(settings: Settings, bundle: Path | None = None) -> list[str] | None:
-    """How to start a feeder: the binary that the settings name, else the bundle; None if there is neither."""
-    if settings.feeder_binary is not None:
-        return [settings.feeder_binary]
-    bundle = bundle or _BUNDLE
-    loader, binary = bundle / "lib" / "ld-linux-x86-64.so.2", bundle / "bin" / "sluice-feeder"
-    if not (loader.exists() and binary.exists()):
-        return None
-    return [str(loader), "--library-path", str(bundle / "lib"), str(binary)]
 
 
 def feeder_arguments(settings: Settings, directory: Path) -> list[str]:
@@ -47,12 +35,6 @@ def feeder_arguments(settings: Settings, directory: Path) -> list[str]:
     if settings.arena_bytes is not None:
         arguments += ["--arena-bytes", str(settings.arena_bytes)]
     return [*arguments, "--metrics-address", "none", "--insecure", "--python-path", str(_PACKAGE.parent)]
-
-
-def feeder_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Of a feeder that a process with this environment starts. The bundle's loader would load what LD_PRELOAD names into the feeder, and end it where
-    that needs a newer C library than the bundle's."""
-    return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
 
 
 def last_words(directory: Path) -> str:
@@ -117,7 +99,7 @@ class EmbeddedFeeder:
             try:
                 # Its own session: Ctrl-C in a terminal is for the training script, which ends the feeder in good order.
                 return subprocess.Popen(
-                    [*self._command, *arguments], env=feeder_environment(os.environ), stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
+                    [*self._command, *arguments], env=program_environment(os.environ), stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
                 )
             except OSError as error:
                 raise FeederUnavailable(f"{self._command[-1]} cannot be started: {error.strerror}") from None

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import resource
 import shutil
+import socket
 import sys
 from pathlib import Path
 
@@ -86,20 +87,34 @@ def forks(place: Place) -> Check:
 
 
 def cache(place: Place) -> Check:
-    """The feeder's, of source files: as SLUICE_CACHE_DIR, _BYTES and _FORM say."""
-    folder, text, form = (place.environment.get(f"SLUICE_CACHE_{name}", "") for name in ("DIR", "BYTES", "FORM"))
+    """The feeder's, of source files: as SLUICE_CACHE_DIR, _BYTES, _SOCKET and _FORM say."""
+    folder, text, path, form = (place.environment.get(f"SLUICE_CACHE_{name}", "") for name in ("DIR", "BYTES", "SOCKET", "FORM"))
+    if form and form not in FORMS:
+        return Check("cache", False, f"SLUICE_CACHE_FORM={form}", f"use {' or '.join(FORMS)}")
+    if path:
+        return _nodes_cache(path, folder or text)
     if not folder and not text:
-        return Check("cache", True, "none: SLUICE_CACHE_DIR is not set")
+        return Check("cache", True, "none: neither SLUICE_CACHE_DIR nor SLUICE_CACHE_SOCKET is set")
     if not folder or not text:
         return Check("cache", False, "one of SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES is missing", "set both")
     if not text.isdigit() or not 0 < int(text) < 1 << 63:
         return Check("cache", False, f"SLUICE_CACHE_BYTES={text}", "use a number of bytes")
-    if form and form not in FORMS:
-        return Check("cache", False, f"SLUICE_CACHE_FORM={form}", f"use {' or '.join(FORMS)}")
     existing = next(parent for parent in (Path(folder).absolute(), *Path(folder).absolute().parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Check("cache", False, f"{existing} cannot be written to", "name a folder of yours: without it the feeder runs without the cache")
     return Check("cache", True, f"up to {int(text) // _MIB} MiB in {folder}", _what_the_cache_lacks(place, existing, int(text), form))
+
+
+def _nodes_cache(path: str, own: str) -> Check:
+    """`own`: what is said of a cache of the feeder's own."""
+    if own:
+        return Check("cache", False, "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES", "use one cache, and unset the other's variables")
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(path)
+    except OSError as error:
+        return Check("cache", False, f"{path}: {error.strerror or error}", f"start it: sluice cache --socket {path} --directory DIR --bytes N")
+    return Check("cache", True, f"the node's, at {path}")
 
 
 def _what_the_cache_lacks(place: Place, existing: Path, wanted_bytes: int, form: str) -> str:

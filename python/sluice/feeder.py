@@ -9,9 +9,10 @@ import threading
 from dataclasses import replace
 
 from sluice.connection import Connection, Endpoint
-from sluice.embedded import EmbeddedFeeder, feeder_command
+from sluice.embedded import EmbeddedFeeder
 from sluice.launch import Launch
 from sluice.notices import say_once
+from sluice.programs import feeder_command
 from sluice.settings import RAISE, Settings
 from sluice.shared_feeder import SharedFeeder
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sluice.embedded import feeder_environment
+from sluice.programs import program_environment
 from sluice.settings import Settings
 from sluice.surroundings import RANK_VARIABLES
 
@@ -45,7 +45,7 @@ class Launch:
         ranks = os.environ.get("LOCAL_WORLD_SIZE", "")
         if not ranks.isdigit() or not 2 <= int(ranks) <= _MOST_RANKS:
             return None
-        environment = {name: value for name, value in feeder_environment(os.environ).items() if name not in RANK_VARIABLES}
+        environment = {name: value for name, value in program_environment(os.environ).items() if name not in RANK_VARIABLES}
         what = (command, sys.executable, __file__, settings, sorted(environment.items()), _parent(), _inherited())
         return Launch(int(ranks), environment, hashlib.sha256(repr(what).encode()).hexdigest()[:_NAME_DIGITS])
 

@@ -13,7 +13,7 @@ FORMS = {"auto": ", in the form that is measured to pay,", "source": "", "transc
 
 
 def asks_for_cache(environment: Mapping[str, str]) -> bool:
-    return bool(environment.get("SLUICE_CACHE_DIR") or environment.get("SLUICE_CACHE_BYTES"))
+    return any(environment.get(f"SLUICE_CACHE_{name}") for name in ("DIR", "BYTES", "SOCKET"))
 
 
 def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = None) -> str:
@@ -21,16 +21,28 @@ def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = N
     env = os.environ if environment is None else environment
     if not asks_for_cache(env):
         return ""
-    directory, most = env.get("SLUICE_CACHE_DIR", ""), env.get("SLUICE_CACHE_BYTES", "")
-    if not directory or not (most.isascii() and most.isdigit()) or int(most) == 0:
-        return "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes)\n"
-    form = env.get("SLUICE_CACHE_FORM", "") or "auto"
-    if form not in FORMS:
-        return f"source files: not cached (SLUICE_CACHE_FORM={form}: use {' or '.join(FORMS)})\n"
-    cached = f"cached{FORMS[form]}"
+    if mistake := _mistake_in(env):
+        return f"source files: not cached ({mistake})\n"
+    cached = f"source files: cached{FORMS[env.get('SLUICE_CACHE_FORM') or 'auto']}"
+    if socket := env.get("SLUICE_CACHE_SOCKET"):
+        return f"{cached} by the node's cache at {socket}\n"
+    directory, most = env["SLUICE_CACHE_DIR"], _gigabytes(int(env["SLUICE_CACHE_BYTES"]))
     if settings.feeder_socket is not None:
-        return f"source files: {cached} by the feeder in {directory}, at most {_gigabytes(int(most))}\n"
-    return f"source files: {cached} in {directory}, {_gigabytes(_bytes_on_disk(Path(directory)))} of at most {_gigabytes(int(most))}\n"
+        return f"{cached} by the feeder in {directory}, at most {most}\n"
+    return f"{cached} in {directory}, {_gigabytes(_bytes_on_disk(Path(directory)))} of at most {most}\n"
+
+
+def _mistake_in(env: Mapping[str, str]) -> str:
+    """Why the feeder runs without the cache that the variables ask for; "" if they can be read."""
+    directory, most, socket = (env.get(f"SLUICE_CACHE_{name}", "") for name in ("DIR", "BYTES", "SOCKET"))
+    if socket and (directory or most):
+        return "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache"
+    if socket and not socket.startswith("/"):
+        return f"SLUICE_CACHE_SOCKET={socket}: use the path of sluice-cache's socket"
+    if not socket and not (directory and most.isascii() and most.isdigit() and int(most) > 0):
+        return "set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes"
+    form = env.get("SLUICE_CACHE_FORM") or "auto"
+    return "" if form in FORMS else f"SLUICE_CACHE_FORM={form}: use {' or '.join(FORMS)}"
 
 
 def _bytes_on_disk(directory: Path) -> int:

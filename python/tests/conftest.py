@@ -17,7 +17,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fake_feeder import FakeFeeder  # noqa: E402
-from sluice import embedded, notices  # noqa: E402
+from sluice import notices, programs  # noqa: E402
 from sluice import feeder as feeder_module  # noqa: E402
 from warm_python import WarmPython  # noqa: E402
 
@@ -42,7 +42,7 @@ def clean_slate(monkeypatch):
     for name in [name for name in os.environ if name.startswith("SLUICE")]:
         monkeypatch.delenv(name)
     # An installation has one, which tests without a feeder must not find.
-    monkeypatch.setattr(embedded, "_BUNDLE", Path("/no bundle"))
+    monkeypatch.setattr(programs, "_BUNDLE", Path("/no bundle"))
     # No test may depend on luck: a loop that waits in vain is stopped by its deadline, not by falling back in silence.
     monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "60")
     monkeypatch.setenv("SLUICE_LOSS_PATIENCE_SECONDS", "60")

@@ -14,9 +14,9 @@ import pytest
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from sample_datasets import Numbers
 from sluice import feeder
-from sluice.embedded import feeder_command
 from sluice.feeder import shared_connection
 from sluice.iterator import FeederIterator
+from sluice.programs import feeder_command, node_cache_command
 from sluice.settings import Settings
 from sluice.torch import DataLoader
 from test_loader import indices_of
@@ -229,6 +229,13 @@ def test_the_bundle_runs_through_its_own_loader(tmp_path):
     assert feeder_command(Settings(), tmp_path / "bundle") == [
         f"{bundle}/lib/ld-linux-x86-64.so.2", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-feeder"]
     assert feeder_command(Settings(feeder_binary="/x"), tmp_path / "bundle") == ["/x"]
+    assert node_cache_command(Settings(), tmp_path / "bundle") is None
+    for folder in (tmp_path / "bundle/bin", tmp_path):
+        (folder / "sluice-cache").touch()
+    assert node_cache_command(Settings(), tmp_path / "bundle") == [
+        f"{bundle}/lib/ld-linux-x86-64.so.2", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-cache"]
+    assert node_cache_command(Settings(feeder_binary=str(tmp_path / "sluice-feeder"))) == [str(tmp_path / "sluice-cache")]
+    assert node_cache_command(Settings(feeder_binary="/none/sluice-feeder"), tmp_path / "bundle") is None
 
 
 def test_switched_off_means_torch(monkeypatch, program):

@@ -34,22 +34,27 @@ def batches_of(root, recipe):
     return [batch for _ in range(2) for batch in loader]
 
 
-class CachingFeeder(RealFeeder):
-    """A feeder with a cache in `folder`."""
+def count_at(address, series):
+    """The sum of a metric's series now: what they match, or 0 while none is served. The metrics are a second old at most."""
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as page:
+        return sum(float(line.split()[-1]) for line in page.read().decode().splitlines() if re.match(series, line))
+    return 0
 
-    def __init__(self, directory, folder, monkeypatch, cache_bytes=1 << 24, form="prefix"):
+
+class CachingFeeder(RealFeeder):
+    """A feeder with a cache in `folder`, or with the node's cache at `socket`."""
+
+    def __init__(self, directory, folder, monkeypatch, cache_bytes=1 << 24, form="prefix", socket=""):
         directory.mkdir()
-        for name, value in {"DIR": folder, "BYTES": cache_bytes, "FORM": form}.items():
+        own = {"DIR": "", "BYTES": ""} if socket else {"DIR": folder, "BYTES": cache_bytes}
+        for name, value in {**own, "SOCKET": socket, "FORM": form}.items():
             monkeypatch.setenv(f"SLUICE_CACHE_{name}", str(value))
         self.metrics_address = free_address()
         super().__init__(directory, metrics=self.metrics_address)
         monkeypatch.setenv("SLUICE_FEEDER_SOCKET", self.path)
 
     def count(self, series):
-        """Of a metric now: its text, or 0 while the feeder serves none. The metrics are a second old at most."""
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{self.metrics_address}/metrics", timeout=10) as page:
-            return sum(float(line.split()[-1]) for line in page.read().decode().splitlines() if re.match(series, line))
-        return 0
+        return count_at(self.metrics_address, series)
 
 
 @contextlib.contextmanager

@@ -33,6 +33,13 @@ NOT_CACHED = "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CAC
             {"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000", "SLUICE_CACHE_FORM": "source"},
             "source files: cached in /none, 0.0 GB of at most 20.0 GB\n",
         ),
+        ({"SLUICE_CACHE_SOCKET": "/run/cache.sock"}, "source files: cached, in the form that is measured to pay, by the node's cache at /run/cache.sock\n"),
+        ({"SLUICE_CACHE_SOCKET": "/run/cache.sock", "SLUICE_CACHE_FORM": "source"}, "source files: cached by the node's cache at /run/cache.sock\n"),
+        ({"SLUICE_CACHE_SOCKET": "cache:7472"}, "source files: not cached (SLUICE_CACHE_SOCKET=cache:7472: use the path of sluice-cache's socket)\n"),
+        (
+            {"SLUICE_CACHE_SOCKET": "/run/cache.sock", "SLUICE_CACHE_BYTES": "1000"},
+            "source files: not cached (SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache)\n",
+        ),
         ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000"}, "source files: cached, in the form that is measured to pay, in /none, 0.0 GB of at most 20.0 GB\n"),
     ],
 )

@@ -77,6 +77,8 @@ def test_a_wheel_is_installed_used_and_removed(wheel, tmp_path, image_root):
     assert "served natively" in told
     out, _ = place.run("sluice", "doctor")
     assert "FAIL" not in out and f"{place.packages}/sluice/bundle/lib/libsluice_images.so" in out
+    out, _ = place.run("sluice", "cache", "--help")
+    assert out.startswith("usage: sluice-cache ")
     place.pip("uninstall", "--quiet", "--yes", "sluice")
     assert place.files() == before and not list(place.home.glob("sluice*"))
 

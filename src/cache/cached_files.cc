@@ -41,30 +41,22 @@ Keep possible(Keep keep) {
 
 }  // namespace
 
-CachedFiles::CachedFiles(std::shared_ptr<const pipeline::FileReader> source, std::unique_ptr<Disk> disk,
-                         const Limits& limits, std::string name_space, const Clock& clock, Keep keep,
-                         std::uint64_t page_cache_bytes)
+CachedFiles::CachedFiles(std::shared_ptr<const pipeline::FileReader> source, OpenStore open_store,
+                         std::string name_space, const Clock& clock, Keep keep, std::uint64_t page_cache_bytes)
     : source_(std::move(source)),
       name_space_(std::move(name_space)),
       keep_(possible(keep)),
-      bytes_max_(limits.bytes),
       page_cache_bytes_(page_cache_bytes),
       clock_(clock),
-      opener_([this, disk = std::move(disk), limits](const std::stop_token& stop) mutable {
-        open(std::move(disk), limits, stop);
-      }) {}
+      opener_([this, open_store = std::move(open_store)](const std::stop_token& stop) { open(open_store, stop); }) {}
 
 CachedFiles::~CachedFiles() = default;
 
-void CachedFiles::open(std::unique_ptr<Disk> disk, const Limits& limits, const std::stop_token& stop) {
-  auto store = SegmentStore::open(std::move(disk), limits, clock_, counters_, stop);
+void CachedFiles::open(const OpenStore& open_store, const std::stop_token& stop) {
+  auto store = open_store(counters_, stop);
   if (store.ok()) {
     opened_ = std::move(store).value();
     store_ = opened_.get();
-    log_info("cache", "source files are cached",
-             {{"bytes_max", limits.bytes},
-              {"bytes_on_disk", counters_.bytes_on_disk.load()},
-              {"files", counters_.records.load()}});
   } else if (!stop.stop_requested()) {
     log_warning("cache", "runs without the cache", {{"error", store.error().message()}});
   }
@@ -84,12 +76,8 @@ std::unique_ptr<const pipeline::PipelineFiles> CachedFiles::for_pipeline(std::si
   return std::make_unique<const ChosenFormFiles>(*this, samples);
 }
 
-std::uint64_t CachedFiles::free_bytes() const {
-  return bytes_max_ - std::min<std::uint64_t>(bytes_max_, counters_.bytes_on_disk);
-}
-
 Result<void> CachedFiles::read(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
-  SegmentStore* const store = store_;
+  RecordStore* const store = store_;
   if (store == nullptr) return source_->read(part, bytes);
   const auto identity = source_->identify(part.path);
   // The source has the words for a file that is gone, or that has changed since the range was found.
@@ -105,7 +93,7 @@ Result<ImageContent> CachedFiles::read_image(const FilePart& part, const Prefix&
 
 Result<ImageContent> CachedFiles::read_image_as(Keep keep, const FilePart& part, const Prefix& prefix,
                                                 std::vector<std::uint8_t>& bytes) const {
-  SegmentStore* const store = keep == Keep::kNothing ? nullptr : store_.load();
+  RecordStore* const store = keep == Keep::kNothing ? nullptr : store_.load();
   const auto identity = store == nullptr ? not_found(part.path) : source_->identify(part.path);
   if (!identity.ok() || !part.is_of(*identity)) {
     SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
@@ -117,7 +105,7 @@ Result<ImageContent> CachedFiles::read_image_as(Keep keep, const FilePart& part,
   return read_bytes(*store, part, *identity, bytes);
 }
 
-Result<ImageContent> CachedFiles::read_whatever_is_kept(SegmentStore& store, const FilePart& part, const Prefix& prefix,
+Result<ImageContent> CachedFiles::read_whatever_is_kept(RecordStore& store, const FilePart& part, const Prefix& prefix,
                                                         const FileIdentity& identity,
                                                         std::vector<std::uint8_t>& bytes) const {
   if (!prefix.fingerprint.empty()) {
@@ -136,7 +124,7 @@ Result<ImageContent> CachedFiles::read_whatever_is_kept(SegmentStore& store, con
   return read_bytes(store, part, identity, bytes);
 }
 
-Result<ImageContent> CachedFiles::read_bytes(SegmentStore& store, const FilePart& part, const FileIdentity& identity,
+Result<ImageContent> CachedFiles::read_bytes(RecordStore& store, const FilePart& part, const FileIdentity& identity,
                                              std::vector<std::uint8_t>& bytes) const {
   const Key key = key_of(kSourceBytes, part, identity);
   if (const auto took = find_source(store, key, bytes)) return content_of(FileForm::kFile, false, *took, bytes.size());
@@ -145,7 +133,7 @@ Result<ImageContent> CachedFiles::read_bytes(SegmentStore& store, const FilePart
   return content_of(FileForm::kFile, true, took, bytes.size());
 }
 
-Result<ImageContent> CachedFiles::read_coefficients(SegmentStore& store, const FilePart& part,
+Result<ImageContent> CachedFiles::read_coefficients(RecordStore& store, const FilePart& part,
                                                     const FileIdentity& identity,
                                                     std::vector<std::uint8_t>& bytes) const {
   const Key key = key_of(kCoefficients, part, identity);
@@ -178,7 +166,7 @@ Result<ImageContent> CachedFiles::read_coefficients(SegmentStore& store, const F
   return content_of(FileForm::kFile, is_of_source, *took, bytes.size());
 }
 
-Result<ImageContent> CachedFiles::read_output(SegmentStore& store, const FilePart& part, const Prefix& prefix,
+Result<ImageContent> CachedFiles::read_output(RecordStore& store, const FilePart& part, const Prefix& prefix,
                                               const FileIdentity& identity, std::vector<std::uint8_t>& bytes) const {
   if (const auto took = find(store, key_of(prefix, part, identity), bytes)) {
     count_hit(counters_.outputs, bytes.size());
@@ -208,14 +196,14 @@ void CachedFiles::keep_output(const FilePart& part, const Prefix& prefix, const 
   opened_->add(key_of(prefix, part, state), output);
 }
 
-std::optional<Clock::Duration> CachedFiles::find(SegmentStore& store, const Key& key,
+std::optional<Clock::Duration> CachedFiles::find(RecordStore& store, const Key& key,
                                                  std::vector<std::uint8_t>& bytes) const {
   const auto started = clock_.now();
   if (!store.find(key, bytes)) return std::nullopt;
   return clock_.now() - started;
 }
 
-std::optional<Clock::Duration> CachedFiles::find_source(SegmentStore& store, const Key& key,
+std::optional<Clock::Duration> CachedFiles::find_source(RecordStore& store, const Key& key,
                                                         std::vector<std::uint8_t>& bytes) const {
   const auto took = find(store, key, bytes);
   if (took) {

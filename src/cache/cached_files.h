@@ -26,7 +26,7 @@
 #include "src/base/clock.h"
 #include "src/cache/counters.h"
 #include "src/cache/form_choice.h"
-#include "src/cache/segment_store.h"
+#include "src/cache/record_store.h"
 #include "src/pipeline/file_reader.h"
 
 namespace sluice::cache {
@@ -40,9 +40,8 @@ class CachedFiles final : public pipeline::FileReader {
 
   // Files of one name space are never given to another. `page_cache_bytes`: of the disk's files, that memory can hold;
   // only the choice of a form looks at it. REQUIRES: clock outlives this.
-  CachedFiles(std::shared_ptr<const pipeline::FileReader> source, std::unique_ptr<Disk> disk, const Limits& limits,
-              std::string name_space, const Clock& clock, Keep keep = Keep::kSource,
-              std::uint64_t page_cache_bytes = 0);
+  CachedFiles(std::shared_ptr<const pipeline::FileReader> source, OpenStore open_store, std::string name_space,
+              const Clock& clock, Keep keep = Keep::kSource, std::uint64_t page_cache_bytes = 0);
   ~CachedFiles() override;
 
   Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override;
@@ -65,8 +64,9 @@ class CachedFiles final : public pipeline::FileReader {
   static double wait_seconds(Clock::Duration took, std::size_t bytes);
 
   bool is_in_use() const { return store_ != nullptr; }
-  // Of the bound on bytes, what no record needs. Records of earlier processes that may make room are not counted.
-  std::uint64_t free_bytes() const;
+  // As the store's. REQUIRES: is_in_use()
+  std::uint64_t free_bytes() const { return store_.load()->free_bytes(); }
+  double asking_seconds() const { return store_.load()->asking_seconds(); }
   std::uint64_t page_cache_bytes() const { return page_cache_bytes_; }
 
   const Counters& counters() const { return counters_; }
@@ -76,27 +76,27 @@ class CachedFiles final : public pipeline::FileReader {
   bool wait_until_opened() const;
 
  private:
-  void open(std::unique_ptr<Disk> disk, const Limits& limits, const std::stop_token& stop);
+  void open(const OpenStore& open_store, const std::stop_token& stop);
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
   Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
              const pipeline::FileIdentity& identity) const;
-  Result<pipeline::ImageContent> read_whatever_is_kept(SegmentStore& store, const pipeline::FilePart& part,
+  Result<pipeline::ImageContent> read_whatever_is_kept(RecordStore& store, const pipeline::FilePart& part,
                                                        const pipeline::Prefix& prefix,
                                                        const pipeline::FileIdentity& identity,
                                                        std::vector<std::uint8_t>& bytes) const;
-  Result<pipeline::ImageContent> read_bytes(SegmentStore& store, const pipeline::FilePart& part,
+  Result<pipeline::ImageContent> read_bytes(RecordStore& store, const pipeline::FilePart& part,
                                             const pipeline::FileIdentity& identity,
                                             std::vector<std::uint8_t>& bytes) const;
-  Result<pipeline::ImageContent> read_coefficients(SegmentStore& store, const pipeline::FilePart& part,
+  Result<pipeline::ImageContent> read_coefficients(RecordStore& store, const pipeline::FilePart& part,
                                                    const pipeline::FileIdentity& identity,
                                                    std::vector<std::uint8_t>& bytes) const;
-  Result<pipeline::ImageContent> read_output(SegmentStore& store, const pipeline::FilePart& part,
+  Result<pipeline::ImageContent> read_output(RecordStore& store, const pipeline::FilePart& part,
                                              const pipeline::Prefix& prefix, const pipeline::FileIdentity& identity,
                                              std::vector<std::uint8_t>& bytes) const;
   // How long it took to find the record of `key`, and to read it into `bytes`; nullopt: there is none.
-  std::optional<Clock::Duration> find(SegmentStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
+  std::optional<Clock::Duration> find(RecordStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
   // The same for the source's bytes, and counts it.
-  std::optional<Clock::Duration> find_source(SegmentStore& store, const Key& key,
+  std::optional<Clock::Duration> find_source(RecordStore& store, const Key& key,
                                              std::vector<std::uint8_t>& bytes) const;
   // is_slow(), and counts what is not.
   bool is_worth_storing(Clock::Duration took, std::size_t bytes) const;
@@ -107,13 +107,12 @@ class CachedFiles final : public pipeline::FileReader {
   const std::shared_ptr<const pipeline::FileReader> source_;
   const std::string name_space_;
   const Keep keep_;
-  const std::uint64_t bytes_max_;
   const std::uint64_t page_cache_bytes_;
   const Clock& clock_;
   mutable Counters counters_;
 
-  std::unique_ptr<SegmentStore> opened_;       // before store_ points to it
-  std::atomic<SegmentStore*> store_{nullptr};  // null: not opened
+  std::unique_ptr<RecordStore> opened_;       // before store_ points to it
+  std::atomic<RecordStore*> store_{nullptr};  // null: not opened
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   bool opening_ = true;

@@ -190,8 +190,9 @@ TEST_CASE("bytes are the same with a cache that is full, damaged, on a full disk
     CHECK(cache.files->counters().write_errors > 0);
   }
   SECTION("in use elsewhere") {
-    const CachedFiles second(cache.source, std::make_unique<testing::MemoryDisk>(cache.disk), {.bytes = 1 << 20},
-                             "team", cache.clock);
+    const CachedFiles second(
+        cache.source, store_on(std::make_unique<testing::MemoryDisk>(cache.disk), {.bytes = 1 << 20}, cache.clock),
+        "team", cache.clock);
     CHECK_FALSE(second.wait_until_opened());
     Bytes bytes;
     REQUIRE(second.read(path_of(3), bytes).ok());

@@ -45,14 +45,15 @@ double reading_seconds(const std::vector<std::uint8_t>& bytes) {
   return thread_cpu_seconds() - started;
 }
 
-TriedForm tried(const pipeline::TrialOfForm& form) {
-  return {static_cast<double>(form.bytes.size()), form.making_seconds, reading_seconds(form.bytes), form.seconds};
+TriedForm tried(const pipeline::TrialOfForm& form, double asking_seconds) {
+  return {static_cast<double>(form.bytes.size()), form.making_seconds, asking_seconds + reading_seconds(form.bytes),
+          form.seconds};
 }
 
-Trial measured(const pipeline::SampleTrial& sample) {
-  Trial trial{sample.wait_seconds, copying_seconds(sample.file.bytes), tried(sample.file), {}, {}};
-  if (sample.coefficients) trial.coefficients = tried(*sample.coefficients);
-  if (sample.output) trial.output = tried(*sample.output);
+Trial measured(const pipeline::SampleTrial& sample, double asking_seconds) {
+  Trial trial{sample.wait_seconds, copying_seconds(sample.file.bytes), tried(sample.file, asking_seconds), {}, {}};
+  if (sample.coefficients) trial.coefficients = tried(*sample.coefficients, asking_seconds);
+  if (sample.output) trial.output = tried(*sample.output, asking_seconds);
   return trial;
 }
 
@@ -150,7 +151,7 @@ bool ChosenFormFiles::note(const ImageContent& content, double seconds) const {
 void ChosenFormFiles::note_trial(const std::optional<pipeline::SampleTrial>& trial, double seconds) const {
   ++files_.counters_of_choices().trials;
   std::optional<Trial> costs;
-  if (trial) costs = measured(*trial);
+  if (trial) costs = measured(*trial, files_.asking_seconds());
   std::lock_guard lock(mutex_);
   is_trying_ = false;
   trial_seconds_ += seconds;

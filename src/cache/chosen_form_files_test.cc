@@ -7,6 +7,7 @@
 #include "src/base/logging.h"
 #include "src/base/testing/catch.h"
 #include "src/cache/testing/cached_files_fixture.h"
+#include "src/cache/testing/node.h"
 #include "src/cache/testing/picture_pipelines.h"
 #include "src/pipeline/jpeg_decoder.h"
 #include "src/pipeline/testing/jpeg_encoder.h"
@@ -82,6 +83,25 @@ TEST_CASE("after its trials a pipeline has chosen what is cheapest") {
     CHECK_FALSE(files->note({FileForm::kFile, std::nullopt, true, 0}, 1));
   }
   CHECK(cache.counters().outputs.pipelines == 0);  // it has ended
+}
+
+TEST_CASE("where a record is a question to the node's cache, a form has to save more than that takes") {
+  const Fixture cache;
+  for (const bool is_slow : {false, true}) {
+    sluice::testing::ManualClock clock;
+    testing::Node node(clock);
+    node.start();
+    if (is_slow) node.takes = std::chrono::milliseconds(900);
+    const CachedFiles files(cache.source, node_cache_at(std::make_unique<testing::NodeLine>(node), clock), "team",
+                            clock, Keep::kAutomatic);
+    REQUIRE(files.wait_until_opened());
+    Bytes bytes;
+    REQUIRE(files.read(path_of(0), bytes).ok());  // it asks
+    const ChosenFormFiles chooser(files, kPictures);
+    choose_by(chooser, {.coefficients = 0.8, .output = 0.2});
+    REQUIRE(chooser.choice());
+    CHECK(name_of(chooser.choice()->form) == name_of(is_slow ? Keep::kNothing : Keep::kOutput));
+  }
 }
 
 TEST_CASE("trials take a small part of a job's time, one thread at a time") {

@@ -36,10 +36,16 @@ struct Counters {
   Count not_stored_full = 0;      // the bound on bytes or records is reached
   Count not_stored_failed = 0;    // the disk refused it, or did so within the last minute
 
-  Count damaged = 0;         // records or ends of segments that were not as written
+  Count damaged = 0;         // records or ends of segments that were not as written; also those that came wrong
   Count read_errors = 0;     // the disk did not give what it holds
   Count write_errors = 0;    // the disk did not take it
   Count other_versions = 0;  // segments of another version of the format, removed
+
+  // Of the node's cache, where it is used in place of an own disk.
+  Count node_gone = 0;   // nobody is there
+  Count node_late = 0;   // it did not answer in time
+  Count node_busy = 0;   // it has too much to do
+  Count node_wrong = 0;  // what it said is no answer of this version
 
   Count bytes_on_disk = 0;  // of all segment files, whole
   Count records = 0;        // that can be read now

@@ -36,14 +36,25 @@ std::uint64_t head_checksum(std::span<const std::uint8_t> head) {
 
 }  // namespace
 
+bool has_legal_lengths(const Key& key, std::size_t value_bytes) {
+  return key.place.size() <= kPlaceBytesMax && key.version.size() <= kVersionBytesMax && value_bytes <= kValueBytesMax;
+}
+
+std::uint64_t record_bytes(const Key& key, std::size_t value_bytes) {
+  return kFixedHeadBytes + key.place.size() + key.version.size() + value_bytes;
+}
+
 std::vector<std::uint8_t> encode_head(const Key& key, std::span<const std::uint8_t> value) {
-  assert(key.place.size() <= kPlaceBytesMax && key.version.size() <= kVersionBytesMax);
-  assert(value.size() <= kValueBytesMax);
+  return encode_head(key, value.size(), checksum(value));
+}
+
+std::vector<std::uint8_t> encode_head(const Key& key, std::size_t value_bytes, std::uint64_t value_checksum) {
+  assert(has_legal_lengths(key, value_bytes));
   Fixed fixed;
   fixed.place_bytes = static_cast<std::uint32_t>(key.place.size());
   fixed.version_bytes = static_cast<std::uint32_t>(key.version.size());
-  fixed.value_bytes = static_cast<std::uint32_t>(value.size());
-  fixed.value_checksum = checksum(value);
+  fixed.value_bytes = static_cast<std::uint32_t>(value_bytes);
+  fixed.value_checksum = value_checksum;
   std::vector<std::uint8_t> head(sizeof(fixed));
   std::memcpy(head.data(), &fixed, sizeof(fixed));
   head.insert(head.end(), key.place.begin(), key.place.end());

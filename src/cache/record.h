@@ -26,8 +26,15 @@ inline constexpr std::size_t kPlaceBytesMax = 1 << 16;
 inline constexpr std::size_t kVersionBytesMax = 1 << 10;
 inline constexpr std::size_t kValueBytesMax = std::size_t{1} << 30;
 
-// REQUIRES: the three lengths are within their bounds.
+// Whether a record may have these lengths.
+bool has_legal_lengths(const Key& key, std::size_t value_bytes);
+
+// Of the whole record.
+std::uint64_t record_bytes(const Key& key, std::size_t value_bytes);
+
+// REQUIRES: has_legal_lengths()
 std::vector<std::uint8_t> encode_head(const Key& key, std::span<const std::uint8_t> value);
+std::vector<std::uint8_t> encode_head(const Key& key, std::size_t value_bytes, std::uint64_t value_checksum);
 
 struct RecordHead {
   std::string_view place;  // into the decoded bytes

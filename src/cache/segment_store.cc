@@ -22,14 +22,6 @@ std::uint64_t in_blocks(std::uint64_t bytes) {
   return (bytes + kBlock - 1) / kBlock * kBlock;
 }
 
-bool has_legal_lengths(const Key& key, std::size_t value_bytes) {
-  return key.place.size() <= kPlaceBytesMax && key.version.size() <= kVersionBytesMax && value_bytes <= kValueBytesMax;
-}
-
-std::uint64_t record_bytes(const Key& key, std::size_t value_bytes) {
-  return kFixedHeadBytes + key.place.size() + key.version.size() + value_bytes;
-}
-
 Limits with_defaults(Limits limits) {
   constexpr std::uint64_t kSegmentBytesMin = 4 << 20;
   if (limits.segment_bytes == 0) limits.segment_bytes = std::max(limits.bytes / 64, kSegmentBytesMin);
@@ -82,15 +74,12 @@ bool SegmentStore::find(const Key& key, std::vector<std::uint8_t>& value) {
 bool SegmentStore::has_room_for(const Key& key, std::size_t value_bytes) {
   if (!has_legal_lengths(key, value_bytes)) return false;
   std::lock_guard writing(writing_);
-  if (clock_.now() < paused_until_) return false;
+  if (is_paused()) return false;
   std::lock_guard lock(mutex_);
   return has_room(record_bytes(key, value_bytes));
 }
 
-bool SegmentStore::is_paused() {
-  std::lock_guard writing(writing_);
-  return clock_.now() < paused_until_;
-}
+bool SegmentStore::is_paused() { return clock_.now() < paused_until_.load(); }
 
 void SegmentStore::add(const Key& key, std::span<const std::uint8_t> value) {
   if (!has_legal_lengths(key, value.size())) {
@@ -110,7 +99,7 @@ void SegmentStore::add(const Key& key, std::span<const std::uint8_t> value) {
       return;
     }
   }
-  if (clock_.now() < paused_until_ || !append(encode_head(key, value), value)) {
+  if (is_paused() || !append(encode_head(key, value), value)) {
     ++counters_.not_stored_failed;
     return;
   }
@@ -169,6 +158,10 @@ bool SegmentStore::begin_segment() {
   current_ = number;
   count_bytes();
   return true;
+}
+
+std::uint64_t SegmentStore::free_bytes() const {
+  return limits_.bytes - std::min<std::uint64_t>(limits_.bytes, counters_.bytes_on_disk);
 }
 
 void SegmentStore::pause(const Error& error) {
@@ -244,6 +237,19 @@ void SegmentStore::remove_segment(std::uint32_t number) {
 }
 
 // ---- opening ----
+
+OpenStore store_on(std::unique_ptr<Disk> disk, const Limits& limits, const Clock& clock) {
+  const auto held = std::make_shared<std::unique_ptr<Disk>>(std::move(disk));  // functions are copied, disks are not
+  return
+      [held, limits, &clock](Counters& counters, const std::stop_token& stop) -> Result<std::unique_ptr<RecordStore>> {
+        SLUICE_TRY(auto store, SegmentStore::open(std::move(*held), limits, clock, counters, stop));
+        log_info("cache", "the cache's disk is open",
+                 {{"bytes_max", limits.bytes},
+                  {"bytes_on_disk", counters.bytes_on_disk.load()},
+                  {"records", counters.records.load()}});
+        return std::unique_ptr<RecordStore>(std::move(store));
+      };
+}
 
 Result<std::unique_ptr<SegmentStore>> SegmentStore::open(std::unique_ptr<Disk> disk, const Limits& limits,
                                                          const Clock& clock, Counters& counters,

@@ -10,6 +10,7 @@
 // nothing is stored for kPauseAfterFailure. Thread safety: find() and add() may be called from any thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -20,7 +21,7 @@
 #include "src/base/clock.h"
 #include "src/cache/counters.h"
 #include "src/cache/disk.h"
-#include "src/cache/record.h"
+#include "src/cache/record_store.h"
 
 namespace sluice::cache {
 
@@ -30,7 +31,7 @@ struct Limits {
   std::uint64_t segment_bytes = 0;  // after which a new one begins; 0: a 64th of `bytes`, at least 4 MiB
 };
 
-class SegmentStore {
+class SegmentStore final : public RecordStore {
  public:
   static constexpr std::size_t kIndexBytesPerRecord = 64;
   static constexpr std::size_t kSegmentsMax = 256;
@@ -43,18 +44,12 @@ class SegmentStore {
                                                     const Clock& clock, Counters& counters,
                                                     const std::stop_token& stop = {});
 
-  // Replaces `value` with the bytes that were added for `key`. False: they are not here, and `value` is unspecified.
   // A record of the same place and another version is given up: its source has changed.
-  bool find(const Key& key, std::vector<std::uint8_t>& value);
-
-  // Whether add() would keep a value of so many bytes, unless the disk refuses it. Saves the making of it.
-  bool has_room_for(const Key& key, std::size_t value_bytes);
-
-  // Whether nothing is stored now, as the disk has refused a write.
-  bool is_paused();
-
-  // Keeps `value`, or counts why not. Lengths beyond those of record.h are not kept.
-  void add(const Key& key, std::span<const std::uint8_t> value);
+  bool find(const Key& key, std::vector<std::uint8_t>& value) override;
+  bool has_room_for(const Key& key, std::size_t value_bytes) override;
+  bool is_paused() override;
+  void add(const Key& key, std::span<const std::uint8_t> value) override;
+  std::uint64_t free_bytes() const override;
 
  private:
   struct Segment {
@@ -97,7 +92,7 @@ class SegmentStore {
   Counters& counters_;
 
   std::mutex writing_;  // one record at a time; before mutex_
-  Clock::TimePoint paused_until_;
+  std::atomic<Clock::TimePoint> paused_until_;
   bool said_that_it_fails_ = false;
 
   std::mutex mutex_;  // never held while the disk works, but for removals
@@ -106,5 +101,8 @@ class SegmentStore {
   std::uint32_t current_ = 0;  // the segment that is written to; 0: none
   std::uint64_t lookups_ = 0;  // since open()
 };
+
+// A store on this disk, for the first call of what it returns. REQUIRES: the clock outlives the store.
+OpenStore store_on(std::unique_ptr<Disk> disk, const Limits& limits, const Clock& clock);
 
 }  // namespace sluice::cache

@@ -142,7 +142,7 @@ Result<void> run(const Settings& settings, int signals) {
         lock, [&] { return feeder.clients(); }, clock);
   SLUICE_TRY(const auto server, SocketServer::start(flags.text("socket"), feeder));
   // After the socket: the trainer starts when /readyz answers.
-  SLUICE_TRY(const auto pages, program::serve_pages(flags, registry, [] { return false; }));
+  SLUICE_TRY(const auto pages, program::serve_pages(flags, registry, [] { return ""; }));
   log_info("feeder", "ready",
            {{"socket", flags.text("socket")},
             {"metrics_port", pages.metrics_port()},

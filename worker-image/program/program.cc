@@ -17,8 +17,8 @@ namespace sluice::program {
 std::vector<Flag> with_shared_flags(std::vector<Flag> own) {
   const Flag shared[] = {
       {"threads", "N", "0", "threads that execute batches; 0: from the CPU quota"},
-      {"metrics-address", "IP:PORT", "none", "where /metrics is served; none: nowhere"},
-      {"probes-address", "IP:PORT", "none", "where /healthz and /readyz are served; none: nowhere"},
+      kPageFlags[0],
+      kPageFlags[1],
       {"tls-dir", "DIR", "", "ca.crt, tls.crt and tls.key of the job: feeder and workers speak to no others"},
       {"insecure", "", "", "feeder and workers speak in the clear, to any peer"},
       {"job", "NAME", "", "the training job, for metrics"},
@@ -59,10 +59,11 @@ std::uint16_t Pages::metrics_port() const { return metrics_ ? metrics_->port() :
 std::uint16_t Pages::probes_port() const { return probes_ ? probes_->port() : 0; }
 
 Result<Pages> serve_pages(const Flags& flags, const std::shared_ptr<prometheus::Registry>& registry,
-                          std::function<bool()> draining) {
+                          std::function<std::string()> unready) {
   const auto healthy = [](const http::Query&) { return http::Page{.body = "ok\n"}; };
-  const auto ready = [draining = std::move(draining)](const http::Query&) {
-    return draining() ? http::Page{.status = 503, .body = "draining\n"} : http::Page{.body = "ok\n"};
+  const auto ready = [unready = std::move(unready)](const http::Query&) {
+    const std::string reason = unready();
+    return reason.empty() ? http::Page{.body = "ok\n"} : http::Page{.status = 503, .body = reason + '\n'};
   };
   SLUICE_TRY(auto metrics, serve_at(flags.text("metrics-address"), {{"/metrics", http::metrics_page({registry})}}, {}));
   SLUICE_TRY(auto probes,

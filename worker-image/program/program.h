@@ -1,4 +1,4 @@
-// The common parts of the two programs: flags, signals, pages, and the end.
+// The common parts of the programs: flags, signals, pages, and the end.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,13 @@ class Server;
 
 namespace sluice::program {
 
-// `own` and the flags that both programs have. The names must outlive the result (literals do).
+// The flags of serve_pages().
+inline constexpr Flag kPageFlags[] = {
+    {"metrics-address", "IP:PORT", "none", "where /metrics is served; none: nowhere"},
+    {"probes-address", "IP:PORT", "none", "where /healthz and /readyz are served; none: nowhere"},
+};
+
+// `own` and the flags that both feeder and worker have. The names must outlive the result (literals do).
 std::vector<Flag> with_shared_flags(std::vector<Flag> own);
 
 // The value of --threads; 0: follow the CPU quota. Errors: InvalidArgument outside 0..1024.
@@ -45,10 +51,10 @@ class Pages {
   std::unique_ptr<http::Server> probes_;
 };
 
-// Serves /metrics at --metrics-address, and /healthz and /readyz (503 "draining" while `draining` returns true) at
+// Serves /metrics at --metrics-address, and /healthz and /readyz (503 with what `unready` says; "": ready) at
 // --probes-address; nothing where that is "none". Errors: as http::Server::start.
 Result<Pages> serve_pages(const Flags& flags, const std::shared_ptr<prometheus::Registry>& registry,
-                          std::function<bool()> draining);
+                          std::function<std::string()> unready);
 
 // From here on SIGTERM and SIGINT are read from the descriptor that this returns. A peer that goes away is an error of
 // the write. REQUIRES: called before any thread starts, so that all inherit it.

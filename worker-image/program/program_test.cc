@@ -56,7 +56,7 @@ TEST_CASE("threads are a number within bounds, or follow the quota") {
 TEST_CASE("pages are served where it is said, and nowhere else") {
   const auto registry = std::make_shared<prometheus::Registry>();
   const auto serve = [&](std::vector<const char*> words) {
-    return serve_pages(*parse(std::move(words)), registry, [] { return false; });
+    return serve_pages(*parse(std::move(words)), registry, [] { return ""; });
   };
   const auto nowhere = serve({});
   REQUIRE(nowhere.ok());

@@ -1,17 +1,16 @@
 #include "worker-image/program/source_cache.h"
 
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/registry.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 #include <string_view>
-#include <vector>
 
 #include "src/base/logging.h"
+#include "src/cache/node_cache_client.h"
+#include "src/cache/node_socket_line.h"
+#include "src/cache/segment_store.h"
 #include "src/executor/cgroup.h"
 
 namespace sluice::program {
@@ -29,17 +28,27 @@ std::uint64_t page_cache_bytes() {
 
 }  // namespace
 
-Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, const char* bytes, const char* form) {
-  const std::string_view path = directory == nullptr ? "" : directory;
-  const std::string_view number = bytes == nullptr ? "" : bytes;
-  if (path.empty() && number.empty()) return std::optional<CacheSettings>();
-  if (path.empty()) return invalid_argument("SLUICE_CACHE_DIR is not set, and SLUICE_CACHE_BYTES is");
-  if (number.empty()) return invalid_argument("SLUICE_CACHE_BYTES is not set, and SLUICE_CACHE_DIR is");
-  CacheSettings settings{.directory = std::string(path)};
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), settings.bytes);
-  if (error != std::errc() || end != number.data() + number.size() || settings.bytes == 0)
-    return invalid_argument("SLUICE_CACHE_BYTES=" + std::string(number) + ": use a number of bytes");
-  const std::string_view name = form == nullptr ? "" : form;
+Result<std::optional<CacheSettings>> read_cache_settings(const CacheVariables& variables) {
+  const auto text = [](const char* value) { return std::string_view(value == nullptr ? "" : value); };
+  const std::string_view path = text(variables.directory);
+  const std::string_view number = text(variables.bytes);
+  const std::string_view socket = text(variables.socket);
+  if (path.empty() && number.empty() && socket.empty()) return std::optional<CacheSettings>();
+  CacheSettings settings{.directory = std::string(path), .socket = std::string(socket)};
+  if (!socket.empty()) {
+    if (!path.empty() || !number.empty())
+      return invalid_argument(
+          "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache");
+    if (!socket.starts_with('/'))
+      return invalid_argument("SLUICE_CACHE_SOCKET=" + settings.socket + ": use the path of sluice-cache's socket");
+  } else {
+    if (path.empty()) return invalid_argument("SLUICE_CACHE_DIR is not set, and SLUICE_CACHE_BYTES is");
+    if (number.empty()) return invalid_argument("SLUICE_CACHE_BYTES is not set, and SLUICE_CACHE_DIR is");
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), settings.bytes);
+    if (error != std::errc() || end != number.data() + number.size() || settings.bytes == 0)
+      return invalid_argument("SLUICE_CACHE_BYTES=" + std::string(number) + ": use a number of bytes");
+  }
+  const std::string_view name = text(variables.form);
   constexpr std::array kValues{cache::Keep::kAutomatic, cache::Keep::kSource, cache::Keep::kTranscoded,
                                cache::Keep::kOutput};
   const auto* keep = std::find_if(kValues.begin(), kValues.end(), [&](auto value) { return name_of(value) == name; });
@@ -54,48 +63,35 @@ Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, 
 std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry& registry,
                                                            const executor::JobLabels& labels,
                                                            const std::string& placement, const Clock& clock) {
-  const auto settings = read_cache_settings(std::getenv("SLUICE_CACHE_DIR"), std::getenv("SLUICE_CACHE_BYTES"),
-                                            std::getenv("SLUICE_CACHE_FORM"));
+  const auto settings = read_cache_settings({.directory = std::getenv("SLUICE_CACHE_DIR"),
+                                             .bytes = std::getenv("SLUICE_CACHE_BYTES"),
+                                             .socket = std::getenv("SLUICE_CACHE_SOCKET"),
+                                             .form = std::getenv("SLUICE_CACHE_FORM")});
   if (!settings.ok()) {
     log_warning("cache", "runs without the cache", {{"error", settings.error().message()}});
     return nullptr;
   }
   if (!settings->has_value()) return nullptr;
   const CacheSettings& wanted = **settings;
-  auto files = std::make_shared<const cache::CachedFiles>(
-      pipeline::make_system_file_reader(), cache::make_system_disk(wanted.directory),
-      cache::Limits{.bytes = wanted.bytes}, labels.job_namespace, clock, wanted.keep, page_cache_bytes());
-  return std::make_unique<SourceCache>(registry, labels, placement, std::move(files));
+  const Place place = wanted.socket.empty() ? Place::kOwnDisk : Place::kNode;
+  auto store = place == Place::kNode
+                   ? cache::node_cache_at(cache::line_to(wanted.socket), clock)
+                   : cache::store_on(cache::make_system_disk(wanted.directory), {.bytes = wanted.bytes}, clock);
+  auto files = std::make_shared<const cache::CachedFiles>(pipeline::make_system_file_reader(), std::move(store),
+                                                          labels.job_namespace, clock, wanted.keep, page_cache_bytes());
+  return std::make_unique<SourceCache>(registry, labels, placement, std::move(files), place);
 }
 
-struct SourceCache::Series {
-  struct Counted {
-    prometheus::Counter* series;
-    const cache::Count* count;
-  };
-  struct Shown {
-    prometheus::Gauge* series;
-    const cache::Count* count;
-  };
-  std::vector<Counted> counters;
-  std::vector<Shown> gauges;
-};
-
 SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabels& labels,
-                         const std::string& placement, std::shared_ptr<const cache::CachedFiles> files)
-    : files_(std::move(files)), series_(std::make_unique<Series>()) {
-  const Labels constant{{"job_namespace", labels.job_namespace}, {"training_job", labels.job}};
-  const auto with_placement = [&](Labels own) {
-    own.emplace("placement", placement);
-    return own;
-  };
+                         const std::string& placement, std::shared_ptr<const cache::CachedFiles> files, Place place)
+    : files_(std::move(files)),
+      shown_(registry, {{"job_namespace", labels.job_namespace}, {"training_job", labels.job}},
+             {{"placement", placement}}) {
   const auto counter = [&](const char* name, const char* help, const Labels& own, const cache::Count& count) {
-    auto& family = prometheus::BuildCounter().Name(name).Help(help).Labels(constant).Register(registry);
-    series_->counters.push_back({&family.Add(with_placement(own)), &count});
+    shown_.counter(name, help, own, count);
   };
   const auto gauge = [&](const char* name, const char* help, const Labels& own, const cache::Count& count) {
-    auto& family = prometheus::BuildGauge().Name(name).Help(help).Labels(constant).Register(registry);
-    series_->gauges.push_back({&family.Add(with_placement(own)), &count});
+    shown_.gauge(name, help, own, count);
   };
   const auto pipelines = [&](const char* form, const cache::Count& count) {
     gauge("sluice_cache_pipelines", "Pipelines by the form that is chosen for their files.", {{"form", form}}, count);
@@ -122,22 +118,21 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
   not_stored("full", counts.not_stored_full);
   not_stored("failed", counts.not_stored_failed);
   const auto error = [&](const char* kind, const cache::Count& count) {
-    counter("sluice_cache_errors_total", "What was wrong with the cache's disk.", {{"kind", kind}}, count);
+    counter("sluice_cache_errors_total", "What was wrong with the cache.", {{"kind", kind}}, count);
   };
   error("damaged", counts.damaged);
+  if (place == Place::kNode) {
+    error("gone", counts.node_gone);
+    error("late", counts.node_late);
+    error("busy", counts.node_busy);
+    error("wrong", counts.node_wrong);
+    return;  // what it has, it says itself
+  }
   error("read", counts.read_errors);
   error("write", counts.write_errors);
   error("version", counts.other_versions);
   gauge("sluice_cache_bytes", "Bytes of the cache's files on disk.", {}, counts.bytes_on_disk);
   gauge("sluice_cache_files", "Source files that the cache has.", {}, counts.records);
-}
-
-SourceCache::~SourceCache() = default;
-
-void SourceCache::tick() {
-  for (const auto& [series, count] : series_->counters)
-    series->Increment(static_cast<double>(*count) - series->Value());
-  for (const auto& [series, count] : series_->gauges) series->Set(static_cast<double>(*count));
 }
 
 }  // namespace sluice::program

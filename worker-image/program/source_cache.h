@@ -9,23 +9,28 @@
 #include "src/base/clock.h"
 #include "src/cache/cached_files.h"
 #include "src/executor/executor_metrics.h"
-
-namespace prometheus {
-class Registry;
-}
+#include "worker-image/program/shown_counts.h"
 
 namespace sluice::program {
 
 struct CacheSettings {
-  std::string directory;
+  std::string directory;  // empty: the node's cache is used
   std::uint64_t bytes = 0;
+  std::string socket;  // of the node's cache; empty: `directory` is used
   cache::Keep keep = cache::Keep::kAutomatic;
 };
 
-// From the values of SLUICE_CACHE_DIR, SLUICE_CACHE_BYTES and SLUICE_CACHE_FORM; null: not set, as is an empty one.
-// nullopt: no cache. Errors: InvalidArgument naming the variable that is missing or has no such value.
-Result<std::optional<CacheSettings>> read_cache_settings(const char* directory, const char* bytes,
-                                                         const char* form = nullptr);
+// The values of SLUICE_CACHE_DIR, SLUICE_CACHE_BYTES, SLUICE_CACHE_SOCKET and SLUICE_CACHE_FORM; null: not set, as is
+// an empty one.
+struct CacheVariables {
+  const char* directory = nullptr;
+  const char* bytes = nullptr;
+  const char* socket = nullptr;
+  const char* form = nullptr;
+};
+
+// nullopt: no cache. Errors: InvalidArgument naming the variable that is missing, too much, or has no such value.
+Result<std::optional<CacheSettings>> read_cache_settings(const CacheVariables& variables);
 
 // Thread safety: none, but for what files() gives.
 class SourceCache {
@@ -36,19 +41,20 @@ class SourceCache {
                                                        const executor::JobLabels& labels, const std::string& placement,
                                                        const Clock& clock);
 
+  // Where the records are. The metrics differ: what the node's cache holds, it tells itself.
+  enum class Place { kOwnDisk, kNode };
+
   SourceCache(prometheus::Registry& registry, const executor::JobLabels& labels, const std::string& placement,
-              std::shared_ptr<const cache::CachedFiles> files);
-  ~SourceCache();
+              std::shared_ptr<const cache::CachedFiles> files, Place place);
 
   std::shared_ptr<const pipeline::FileReader> files() const { return files_; }
 
   // Brings the metrics up to date. To be called every second.
-  void tick();
+  void tick() { shown_.tick(); }
 
  private:
-  struct Series;
   const std::shared_ptr<const cache::CachedFiles> files_;
-  std::unique_ptr<Series> series_;
+  ShownCounts shown_;
 };
 
 }  // namespace sluice::program

@@ -5,6 +5,7 @@
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
+#include "src/cache/segment_store.h"
 #include "src/executor/testing/metrics_text.h"
 #include "worker-image/testing/local_feeder.h"
 #include "worker-image/testing/picture_folder.h"
@@ -17,17 +18,19 @@ namespace {
 constexpr std::int64_t kPictures = 24;
 
 TEST_CASE("the form of what is kept is one of three, and chosen for each pipeline without a word of it") {
-  const auto keep = [](const char* form) { return (*read_cache_settings("/cache", "1000", form))->keep; };
+  const auto keep = [](const char* form) {
+    return (*read_cache_settings({.directory = "/cache", .bytes = "1000", .form = form}))->keep;
+  };
   CHECK(keep(nullptr) == cache::Keep::kAutomatic);
   CHECK(keep("") == cache::Keep::kAutomatic);
   CHECK(keep("auto") == cache::Keep::kAutomatic);
   CHECK(keep("source") == cache::Keep::kSource);
   CHECK(keep("transcoded") == cache::Keep::kTranscoded);
   CHECK(keep("prefix") == cache::Keep::kOutput);
-  const auto refused = read_cache_settings("/cache", "1000", "Transcoded");
+  const auto refused = read_cache_settings({.directory = "/cache", .bytes = "1000", .form = "Transcoded"});
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().message() == "SLUICE_CACHE_FORM=Transcoded: use auto, source, transcoded or prefix");
-  CHECK_FALSE(read_cache_settings(nullptr, nullptr, "transcoded")->has_value());
+  CHECK_FALSE(read_cache_settings({.form = "transcoded"})->has_value());
 }
 
 TEST_CASE("the two variables ask for a cache together, or are refused by name") {
@@ -35,20 +38,25 @@ TEST_CASE("the two variables ask for a cache together, or are refused by name") 
     const char* directory;
     const char* bytes;
     const char* error;
+    const char* socket = nullptr;
   };
   for (const Case& c :
        {Case{"/cache", nullptr, "SLUICE_CACHE_BYTES is not set"}, Case{nullptr, "1000", "SLUICE_CACHE_DIR is not set"},
         Case{"", "1000", "SLUICE_CACHE_DIR is not set"},
         Case{"/cache", "10GB", "SLUICE_CACHE_BYTES=10GB: use a number of bytes"},
         Case{"/cache", "-1", "SLUICE_CACHE_BYTES=-1: use a number of bytes"},
-        Case{"/cache", "0", "SLUICE_CACHE_BYTES=0: use a number of bytes"}}) {
-    const auto refused = read_cache_settings(c.directory, c.bytes);
+        Case{"/cache", "0", "SLUICE_CACHE_BYTES=0: use a number of bytes"},
+        Case{"/cache", "1000", "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR", "/run/cache.sock"},
+        Case{nullptr, "1000", "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR", "/run/cache.sock"},
+        Case{nullptr, nullptr, "SLUICE_CACHE_SOCKET=cache.sock: use the path of", "cache.sock"}}) {
+    const auto refused = read_cache_settings({.directory = c.directory, .bytes = c.bytes, .socket = c.socket});
     REQUIRE_FALSE(refused.ok());
     CHECK_THAT(refused.error().message(), Catch::StartsWith(c.error));
   }
   for (const char* nothing : {static_cast<const char*>(nullptr), ""})
-    CHECK_FALSE(read_cache_settings(nothing, nothing)->has_value());
-  const auto settings = read_cache_settings("/cache", "20000000000");
+    CHECK_FALSE(read_cache_settings({.directory = nothing, .bytes = nothing, .socket = nothing})->has_value());
+  CHECK((*read_cache_settings({.socket = "/run/cache.sock"}))->socket == "/run/cache.sock");
+  const auto settings = read_cache_settings({.directory = "/cache", .bytes = "20000000000"});
   REQUIRE(settings.ok());
   REQUIRE(settings->has_value());
   CHECK((*settings)->directory == "/cache");
@@ -79,8 +87,9 @@ struct SlowSource {
   SlowSource() {
     // The pictures have been written just now by the real clock; for this one that is long ago.
     clock.jump_wall(std::chrono::system_clock::now() - clock.wall_now() + std::chrono::hours(1));
-    cached = std::make_shared<const cache::CachedFiles>(files, cache::make_system_disk(disk.path.string()),
-                                                        cache::Limits{.bytes = 64 << 20}, "namespace", clock);
+    cached = std::make_shared<const cache::CachedFiles>(
+        files, cache::store_on(cache::make_system_disk(disk.path.string()), {.bytes = 64 << 20}, clock), "namespace",
+        clock);
     REQUIRE(cached->wait_until_opened());
   }
 
@@ -110,7 +119,7 @@ TEST_CASE("a feeder's batches are the same from the cache, and the second epoch 
 TEST_CASE("a worker reads through the cache, too, and its metrics tell of it") {
   const SlowSource source;
   prometheus::Registry registry;
-  SourceCache cache(registry, {"job", "namespace"}, "remote", source.cached);
+  SourceCache cache(registry, {"job", "namespace"}, "remote", source.cached, SourceCache::Place::kOwnDisk);
   sluice::testing::WorkerFixture worker(1, std::size_t{4} << 20, cache.files());
   const auto stream = worker.connect();
   worker.send_pipeline(stream, 1, executor::ExecutorKind::kNative, source.pictures.specification());

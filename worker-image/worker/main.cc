@@ -94,7 +94,8 @@ Result<int> run(const Settings& settings, int signals) {
                          .files = cache ? cache->files() : nullptr},
                         metrics);
   SLUICE_TRY(const auto server, transport::RemoteServer::start(listen, credentials, service));
-  SLUICE_TRY(const auto pages, program::serve_pages(flags, registry, [&service] { return service.draining(); }));
+  SLUICE_TRY(const auto pages,
+             program::serve_pages(flags, registry, [&service] { return service.draining() ? "draining" : ""; }));
   log_info("worker", "ready",
            {{"listen", listen},
             {"port", server->port()},

@@ -1,4 +1,4 @@
-// Fuzz target of what lies on the cache's disk (src/base/testing/fuzz_check.h).
+// Fuzz targets of what lies on the cache's disk, and of what is said to a node's cache (src/base/testing/fuzz_check.h).
 #pragma once
 
 #include <string_view>
@@ -7,6 +7,7 @@
 
 namespace sluice::cache::fuzz {
 
+void node_message(std::string_view input);
 void segment(std::string_view input);
 
 }  // namespace sluice::cache::fuzz

@@ -7,6 +7,7 @@
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
 #include "src/cache/cached_files.h"
+#include "src/cache/segment_store.h"
 #include "src/cache/testing/memory_disk.h"
 #include "src/cache/testing/slow_files.h"
 
@@ -21,7 +22,8 @@ struct CachedFilesFixture {
   // A new process over the same disk.
   void start(Keep keep, Limits limits = {.bytes = 10 << 20}, const std::string& name_space = "team") {
     files.reset();
-    files = std::make_unique<CachedFiles>(source, std::make_unique<MemoryDisk>(disk), limits, name_space, clock, keep);
+    files = std::make_unique<CachedFiles>(source, store_on(std::make_unique<MemoryDisk>(disk), limits, clock),
+                                          name_space, clock, keep);
     REQUIRE(files->wait_until_opened());
   }
 };

@@ -1,0 +1,70 @@
+// What the cache of a node holds: a disk's records, and those in memory that were asked for again.
+//
+// It answers messages (node_cache_messages.h), and trusts none. Until its disk is open, all is missed and nothing kept.
+// Thread safety: all methods may be called from any thread; open() once.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "src/cache/counters.h"
+#include "src/cache/memory_tier.h"
+#include "src/cache/node_cache_messages.h"
+#include "src/cache/record_store.h"
+
+namespace sluice::cache {
+
+struct TierCounters {
+  Count hits = 0;
+  Count hit_bytes = 0;
+};
+
+struct NodeCounters {
+  TierCounters memory;
+  TierCounters disk;
+  Count misses = 0;
+  Count refused_messages = 0;  // that were no questions
+  Counters store;              // of the disk
+};
+
+// An answer as it is sent: the first bytes, and the found value behind them.
+struct NodeAnswer {
+  std::vector<std::uint8_t> head;
+  std::shared_ptr<const Value> value;  // null: there is none
+};
+
+class NodeCache {
+ public:
+  // REQUIRES: counters outlive it.
+  NodeCache(std::uint64_t memory_bytes, NodeCounters& counters);
+
+  // Errors: as SegmentStore::open().
+  Result<void> open(const OpenStore& open_store, const std::stop_token& stop);
+  bool is_open() const { return store_ != nullptr; }
+
+  // What `message` asks for; nullopt: nothing that can be understood, which is counted.
+  std::optional<Question> understand(std::span<const std::uint8_t> message);
+
+  // At once. nullopt: it is to be asked of find().
+  std::optional<NodeAnswer> find_in_memory(const Key& key);
+  // May wait for the disk.
+  NodeAnswer find(const Key& key);
+  NodeAnswer keep(const Question& question);
+
+  std::uint64_t memory_bytes() const { return memory_.bytes(); }
+  std::uint64_t memory_records() const { return memory_.records(); }
+
+ private:
+  Answer state() const;
+  NodeAnswer found(const Key& key, std::shared_ptr<const Value> value, TierCounters& tier) const;
+
+  NodeCounters& counters_;
+  MemoryTier memory_;
+  std::unique_ptr<RecordStore> opened_;  // before store_ points to it
+  std::atomic<RecordStore*> store_{nullptr};
+};
+
+}  // namespace sluice::cache

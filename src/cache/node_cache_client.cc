@@ -1,0 +1,138 @@
+#include "src/cache/node_cache_client.h"
+
+#include <algorithm>
+
+#include "src/base/logging.h"
+
+namespace sluice::cache {
+namespace {
+
+// Of the newest measurement in the mean: some dozen questions are remembered.
+constexpr double kNewest = 1.0 / 32;
+
+Count& counter_of(ErrorCode code, Counters& counters) {
+  switch (code) {
+    case ErrorCode::kDeadlineExceeded: return counters.node_late;
+    case ErrorCode::kResourceExhausted: return counters.node_busy;
+    case ErrorCode::kDataLoss:
+    case ErrorCode::kInvalidArgument: return counters.node_wrong;
+    default: return counters.node_gone;
+  }
+}
+
+}  // namespace
+
+NodeCacheClient::NodeCacheClient(std::unique_ptr<NodeCacheLine> line, const Clock& clock, Counters& counters,
+                                 Clock::Duration patience)
+    : line_(std::move(line)), clock_(clock), counters_(counters), patience_(patience), next_try_(clock.now()) {}
+
+bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value) {
+  if (!has_legal_lengths(key, 0)) return false;
+  const auto started = clock_.now();
+  const auto reply = ask(NodeCacheLine::Wish::kFind, key, {}, value);
+  if (!reply) return false;
+  if (!reply->answer.is_found) {
+    note_asking(clock_.now() - started);
+    return false;
+  }
+  const bool is_right = is_record_of(key, reply->head, value);
+  if (!is_right) ++counters_.damaged;
+  if (!is_measured_.exchange(true)) {  // a cache that has all there is would never tell what a question takes
+    std::vector<std::uint8_t> nothing;
+    static_cast<void>(find({"no file's place", ""}, nothing));
+  }
+  return is_right;
+}
+
+void NodeCacheClient::add(const Key& key, std::span<const std::uint8_t> value) {
+  if (is_paused()) {
+    ++counters_.not_stored_failed;
+    return;
+  }
+  if (!has_room_for(key, value.size())) {
+    ++counters_.not_stored_full;
+    return;
+  }
+  std::vector<std::uint8_t> nothing;
+  if (!ask(NodeCacheLine::Wish::kKeep, key, value, nothing)) ++counters_.not_stored_failed;
+}
+
+bool NodeCacheClient::has_room_for(const Key& key, std::size_t value_bytes) {
+  const std::uint64_t bytes = record_bytes(key, value_bytes);
+  return has_legal_lengths(key, value_bytes) && bytes <= kNodeRecordBytesMax && bytes <= free_bytes_ && !is_paused();
+}
+
+bool NodeCacheClient::is_paused() {
+  if (is_paused_) return true;
+  std::lock_guard lock(mutex_);
+  return back_off_.count() > 0;
+}
+
+std::optional<NodeCacheClient::Reply> NodeCacheClient::ask(NodeCacheLine::Wish wish, const Key& key,
+                                                           std::span<const std::uint8_t> value,
+                                                           std::vector<std::uint8_t>& answer_value) {
+  const Leave leave = leave_to_ask();
+  if (leave == Leave::kNone) return std::nullopt;
+  const std::vector<std::uint8_t> head = encode_head(key, value);
+  std::vector<std::uint8_t> answer(kAnswerBytes + head.size());  // the found record's head has the same lengths
+  const auto got = line_->ask(wish, head, value, patience_, answer, answer_value);
+  if (!got.ok()) {
+    failed(got.error(), leave);
+    return std::nullopt;
+  }
+  const auto decoded = *got < kAnswerBytes ? std::nullopt : decode_answer(std::span(answer).first(kAnswerBytes));
+  if (!decoded) {
+    failed(Error(ErrorCode::kDataLoss, "the answer is none of this version"), leave);
+    return std::nullopt;
+  }
+  answered(*decoded);
+  answer.resize(*got);
+  return Reply{*decoded, {answer.begin() + kAnswerBytes, answer.end()}};
+}
+
+NodeCacheClient::Leave NodeCacheClient::leave_to_ask() {
+  std::lock_guard lock(mutex_);
+  if (back_off_.count() == 0) return Leave::kGiven;
+  if (is_trying_ || clock_.now() < next_try_) return Leave::kNone;
+  is_trying_ = true;
+  return Leave::kToTry;
+}
+
+void NodeCacheClient::answered(const Answer& answer) {
+  free_bytes_ = answer.free_bytes;
+  is_paused_ = answer.is_paused;
+  std::lock_guard lock(mutex_);
+  is_trying_ = false;
+  if (back_off_.count() == 0) return;
+  back_off_ = Clock::Duration::zero();
+  log_info("cache", "the node's cache answers again");
+}
+
+void NodeCacheClient::failed(const Error& error, Leave leave) {
+  ++counter_of(error.code(), counters_);
+  std::lock_guard lock(mutex_);
+  // Of the threads that asked at the same time, the first one tells.
+  if (back_off_.count() > 0 && leave != Leave::kToTry) return;
+  if (back_off_.count() == 0)
+    log_warning("cache", "the node's cache does not answer; the job goes on without it", {{"error", error.message()}});
+  is_trying_ = false;
+  back_off_ = std::clamp<Clock::Duration>(2 * back_off_, kBackOffMin, kBackOffMax);
+  next_try_ = clock_.now() + back_off_;
+}
+
+void NodeCacheClient::note_asking(Clock::Duration took) {
+  const double seconds = std::chrono::duration<double>(took).count();
+  const double before = asking_seconds_;
+  asking_seconds_ = before == 0 ? seconds : before + kNewest * (seconds - before);
+  is_measured_ = true;
+}
+
+OpenStore node_cache_at(std::unique_ptr<NodeCacheLine> line, const Clock& clock) {
+  const auto held = std::make_shared<std::unique_ptr<NodeCacheLine>>(std::move(line));  // functions are copied
+  return [held, &clock](Counters& counters, const std::stop_token&) -> Result<std::unique_ptr<RecordStore>> {
+    log_info("cache", "the node's cache is asked");
+    return std::unique_ptr<RecordStore>(std::make_unique<NodeCacheClient>(std::move(*held), clock, counters));
+  };
+}
+
+}  // namespace sluice::cache

@@ -1,0 +1,77 @@
+// The cache of the node, as a process uses it: a store whose records other processes share.
+//
+// It never holds a job up, and gives no wrong byte, whatever the other end does:
+// 1. An answer counts only if it is the record of the key that was asked for, with its checksum, which this process
+//    computes itself. Anything else is a miss and a counted error.
+// 2. After kPatience without an answer, or where there is nobody, nothing is asked for a second, and then for twice as
+//    long each time, up to kBackOffMax. One thread tries then; the others go on to the source until it is answered.
+// 3. What is not kept, as there is no room or the disk refuses it, costs no message: each answer tells.
+// Thread safety: as RecordStore's.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+#include "src/base/clock.h"
+#include "src/cache/node_cache_line.h"
+#include "src/cache/node_cache_messages.h"
+#include "src/cache/record_store.h"
+
+namespace sluice::cache {
+
+class NodeCacheClient final : public RecordStore {
+ public:
+  static constexpr std::chrono::milliseconds kPatience{250};
+  static constexpr std::chrono::seconds kBackOffMin{1};
+  static constexpr std::chrono::seconds kBackOffMax{30};
+
+  // REQUIRES: clock and counters outlive it.
+  NodeCacheClient(std::unique_ptr<NodeCacheLine> line, const Clock& clock, Counters& counters,
+                  Clock::Duration patience = kPatience);
+
+  bool find(const Key& key, std::vector<std::uint8_t>& value) override;
+  bool has_room_for(const Key& key, std::size_t value_bytes) override;
+  bool is_paused() override;
+  void add(const Key& key, std::span<const std::uint8_t> value) override;
+  // 0 until the first answer.
+  std::uint64_t free_bytes() const override { return free_bytes_; }
+  double asking_seconds() const override { return asking_seconds_; }
+
+ private:
+  struct Reply {
+    Answer answer;
+    std::vector<std::uint8_t> head;  // of the record
+  };
+
+  // nullopt: there was no answer, which is counted.
+  std::optional<Reply> ask(NodeCacheLine::Wish wish, const Key& key, std::span<const std::uint8_t> value,
+                           std::vector<std::uint8_t>& answer_value);
+  enum class Leave { kNone, kGiven, kToTry };  // kToTry: as the only one, after a failure
+  // What is given is to be followed by answered() or failed().
+  Leave leave_to_ask();
+  void answered(const Answer& answer);
+  void failed(const Error& error, Leave leave);
+  void note_asking(Clock::Duration took);
+
+  const std::unique_ptr<NodeCacheLine> line_;
+  const Clock& clock_;
+  Counters& counters_;
+  const Clock::Duration patience_;
+  std::atomic<std::uint64_t> free_bytes_ = 0;
+  std::atomic<bool> is_paused_ = true;  // as said by the last answer
+  std::atomic<double> asking_seconds_ = 0;
+  std::atomic<bool> is_measured_ = false;  // or is being measured
+
+  std::mutex mutex_;
+  Clock::Duration back_off_{0};  // 0: the last question was answered
+  Clock::TimePoint next_try_;
+  bool is_trying_ = false;
+};
+
+// The node's cache at the end of a line, for the first call of what it returns. It may come, go and come back later.
+// REQUIRES: the clock outlives the store.
+OpenStore node_cache_at(std::unique_ptr<NodeCacheLine> line, const Clock& clock);
+
+}  // namespace sluice::cache

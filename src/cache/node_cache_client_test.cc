@@ -1,0 +1,201 @@
+// The node's cache as a process sees it, with everything that may go wrong on the way.
+#include "src/cache/node_cache_client.h"
+
+#include "src/base/testing/catch.h"
+#include "src/cache/testing/node.h"
+#include "src/cache/testing/store_fixture.h"
+
+namespace sluice::cache {
+namespace {
+
+using testing::Bytes;
+using testing::key_of;
+using testing::Node;
+using testing::value_of;
+
+constexpr std::size_t kValueBytes = 1000;
+
+struct Fixture {
+  Fixture() { node.start(); }
+
+  bool has(const Key& key) {
+    Bytes value;
+    if (!client.find(key, value)) return false;
+    CHECK(value == value_of(key, kValueBytes));
+    return true;
+  }
+  void add(const Key& key) {
+    Bytes value;
+    CHECK_FALSE(client.find(key, value));  // as its users do; the answer tells of the room
+    client.add(key, value_of(key, kValueBytes));
+  }
+
+  sluice::testing::ManualClock clock;
+  Node node{clock};
+  Counters counters;
+  NodeCacheClient client{std::make_unique<testing::NodeLine>(node), clock, counters};
+};
+
+TEST_CASE("what one process adds, another one finds, also after a restart of the daemon") {
+  Fixture node;
+  node.add(key_of(1));
+  Counters counters;
+  NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), node.clock, counters);
+  Bytes value;
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(other.find(key_of(1), value));
+    CHECK(value == value_of(key_of(1), kValueBytes));
+    CHECK_FALSE(other.find(key_of(2), value));
+    node.node.start();
+    CHECK(node.has(key_of(1)));
+  }
+  CHECK(counters.node_gone + counters.node_late + counters.node_busy + counters.node_wrong + counters.damaged == 0);
+}
+
+TEST_CASE("a record with no bytes is one, and is not a missing one") {
+  Fixture node;
+  Bytes value{1, 2, 3};
+  CHECK_FALSE(node.client.find(key_of(1), value));
+  node.client.add(key_of(1), {});
+  REQUIRE(node.client.find(key_of(1), value));
+  CHECK(value.empty());
+}
+
+TEST_CASE("whatever comes back in place of the record is a miss and a counted error") {
+  struct Case {
+    const char* name;
+    std::function<void(Bytes&)> on_its_way;
+    bool is_answer;  // the rest of it is wrong
+  };
+  const std::size_t head = kAnswerBytes + kFixedHeadBytes;
+  const std::vector<Case> cases = {
+      {"nothing", [](Bytes& answer) { answer.clear(); }, false},
+      {"a part of the first bytes", [](Bytes& answer) { answer.resize(kAnswerBytes - 1); }, false},
+      {"another version of the messages", [](Bytes& answer) { answer[3] ^= 1; }, false},
+      {"a flag that nobody knows", [](Bytes& answer) { answer[4] |= 64; }, false},
+      {"no record", [](Bytes& answer) { answer.resize(kAnswerBytes); }, true},
+      {"a part of the head", [&](Bytes& answer) { answer.resize(head + 3); }, true},
+      {"a part of the value", [](Bytes& answer) { answer.pop_back(); }, true},
+      {"more than the value", [](Bytes& answer) { answer.push_back(0); }, true},
+      {"a wrong byte of the value", [](Bytes& answer) { answer.back() ^= 1; }, true},
+      {"a wrong length", [&](Bytes& answer) { answer[kAnswerBytes + 12] ^= 1; }, true},
+      {"a wrong checksum", [&](Bytes& answer) { answer[kAnswerBytes + 16] ^= 1; }, true},
+      {"a wrong key", [&](Bytes& answer) { answer[head] ^= 1; }, true},
+      {"the record of another key",
+       [](Bytes& answer) {
+         const auto value = value_of(key_of(2), kValueBytes);
+         const auto first = encode_answer({.is_found = true});
+         answer.assign(first.begin(), first.end());
+         const auto record = encode_head(key_of(2), value);
+         answer.insert(answer.end(), record.begin(), record.end());
+         answer.insert(answer.end(), value.begin(), value.end());
+       },
+       true},
+  };
+  for (const Case& wrong : cases) {
+    INFO(wrong.name);
+    Fixture node;
+    node.add(key_of(1));
+    REQUIRE(node.has(key_of(1)));
+    node.node.on_its_way = wrong.on_its_way;
+    CHECK_FALSE(node.has(key_of(1)));
+    CHECK(node.counters.damaged == (wrong.is_answer ? 1 : 0));
+    CHECK(node.counters.node_wrong == (wrong.is_answer ? 0 : 1));
+    node.node.on_its_way = nullptr;
+    node.clock.advance(NodeCacheClient::kBackOffMin);
+    CHECK(node.has(key_of(1)));
+  }
+}
+
+TEST_CASE("a daemon that does not answer is left alone for a while, and longer each time") {
+  struct Case {
+    const char* name;
+    Error error;
+    const Count Counters::*counter;
+  };
+  for (const Case& failure : {Case{"gone", unavailable("connection reset"), &Counters::node_gone},
+                              Case{"another user's", Error(ErrorCode::kPermissionDenied, "no"), &Counters::node_gone},
+                              Case{"late", Error(ErrorCode::kDeadlineExceeded, "late"), &Counters::node_late},
+                              Case{"busy", Error(ErrorCode::kResourceExhausted, "busy"), &Counters::node_busy},
+                              Case{"of another version", invalid_argument("what?"), &Counters::node_wrong}}) {
+    INFO(failure.name);
+    Fixture node;
+    node.add(key_of(1));
+    node.node.fails_with = failure.error;
+    node.node.takes = NodeCacheClient::kPatience;
+    const int before = node.node.questions;
+    Clock::Duration waited{0};
+    for (int i = 0; i < 3600; ++i) {  // an hour of samples, one a second
+      const auto started = node.clock.now();
+      CHECK_FALSE(node.has(key_of(1)));
+      node.client.add(key_of(2), value_of(key_of(2), kValueBytes));
+      waited += node.clock.now() - started;
+      node.clock.advance(std::chrono::seconds(1));
+    }
+    const int questions = node.node.questions - before;
+    CHECK(questions == static_cast<int>(node.counters.*failure.counter));
+    CHECK(questions > 100);
+    CHECK(questions < 130);  // every 30 s
+    CHECK(waited < std::chrono::seconds(36));
+    CHECK(node.counters.not_stored_failed == 3600);
+    CHECK(node.client.is_paused());
+    CHECK_FALSE(node.client.has_room_for(key_of(2), 10));
+    node.node.fails_with.reset();
+    node.clock.advance(NodeCacheClient::kBackOffMax);
+    CHECK(node.has(key_of(1)));
+    CHECK_FALSE(node.client.is_paused());
+    CHECK(node.client.has_room_for(key_of(2), 10));
+  }
+}
+
+TEST_CASE("what has no room, or is too large, is not sent; the answers tell of the room") {
+  Fixture node;
+  CHECK_FALSE(node.client.has_room_for(key_of(1), 10));  // nothing has been said yet
+  CHECK_FALSE(node.has(key_of(1)));
+  CHECK(node.client.free_bytes() == 10 << 20);
+  CHECK(node.client.has_room_for(key_of(1), 10));
+  CHECK_FALSE(node.client.has_room_for(key_of(1), 11 << 20));
+  CHECK_FALSE(node.client.has_room_for({std::string(kPlaceBytesMax + 1, 'x'), ""}, 10));
+  const int before = node.node.questions;
+  node.client.add(key_of(1), Bytes(11 << 20));
+  CHECK(node.node.questions == before);
+  CHECK(node.counters.not_stored_full == 1);
+  node.node.start({.bytes = std::uint64_t{1} << 40});
+  CHECK_FALSE(node.has(key_of(1)));
+  CHECK_FALSE(node.client.has_room_for(key_of(1), kNodeRecordBytesMax));
+  CHECK(node.client.has_room_for(key_of(1), kNodeRecordBytesMax - 1000));
+}
+
+TEST_CASE("a daemon whose disk refuses what is to be kept says so, and gets nothing more meanwhile") {
+  Fixture node;
+  CHECK_FALSE(node.has(key_of(1)));
+  node.node.disk->refuses_writes = true;
+  node.client.add(key_of(1), value_of(key_of(1), kValueBytes));
+  CHECK(node.client.is_paused());
+  const int before = node.node.questions;
+  node.client.add(key_of(2), value_of(key_of(2), kValueBytes));
+  CHECK(node.node.questions == before);
+  node.node.disk->refuses_writes = false;
+  node.clock.advance(SegmentStore::kPauseAfterFailure);
+  node.add(key_of(2));  // its question tells that the pause is over
+  CHECK(node.has(key_of(2)));
+}
+
+TEST_CASE("what a question takes is measured, also of a cache that has all there is") {
+  Fixture node;
+  node.add(key_of(1));
+  Counters counters;
+  NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), node.clock, counters);
+  CHECK(other.asking_seconds() == 0);
+  node.node.takes = std::chrono::milliseconds(2);
+  Bytes value;
+  REQUIRE(other.find(key_of(1), value));
+  CHECK(value == value_of(key_of(1), kValueBytes));
+  CHECK(other.asking_seconds() == Approx(0.002));
+  node.node.takes = std::chrono::milliseconds(4);
+  for (int i = 0; i < 200; ++i) CHECK_FALSE(other.find(key_of(100 + i), value));
+  CHECK(other.asking_seconds() == Approx(0.004).epsilon(0.01));
+}
+
+}  // namespace
+}  // namespace sluice::cache

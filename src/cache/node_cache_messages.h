@@ -1,0 +1,47 @@
+// What a process and the cache of its node say to each other. A question is a record (record.h): with its value to be
+// kept, without one to be found. The answer is 16 bytes, and where the record was found, the record.
+//
+//   u32 magic, with the version of these messages; u32 flags: 1 found, 2 paused; u64 free bytes
+// Numbers are little-endian. No byte of a message is trusted at either end: lengths and checksums are compared, and the
+// key of an answer is the one that was asked for.
+// Thread safety: pure functions and values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "src/cache/record.h"
+
+namespace sluice::cache {
+
+// A record that is larger is neither kept nor given: a message is in memory whole.
+inline constexpr std::uint64_t kNodeRecordBytesMax = std::uint64_t{32} << 20;
+inline constexpr std::size_t kAnswerBytes = 16;
+inline constexpr std::size_t kNodeMessageBytesMax = kNodeRecordBytesMax + kAnswerBytes;
+
+struct Question {
+  Key key;
+  std::span<const std::uint8_t> value;  // into the message
+  std::uint64_t value_checksum = 0;
+};
+
+// nullopt: it is no such message, or it is damaged.
+std::optional<Question> decode_question(std::span<const std::uint8_t> message);
+
+struct Answer {
+  bool is_found = false;         // the record is behind it
+  bool is_paused = false;        // nothing is stored at this time
+  std::uint64_t free_bytes = 0;  // that records may still take
+};
+
+std::array<std::uint8_t, kAnswerBytes> encode_answer(const Answer& answer);
+
+// nullopt: it is no such message. REQUIRES: bytes.size() == kAnswerBytes
+std::optional<Answer> decode_answer(std::span<const std::uint8_t> bytes);
+
+// Whether `head` and `value` are the undamaged record of `key`.
+bool is_record_of(const Key& key, std::span<const std::uint8_t> head, std::span<const std::uint8_t> value);
+
+}  // namespace sluice::cache

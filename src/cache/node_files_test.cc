@@ -1,0 +1,152 @@
+// Files of two processes over one node's cache: each is read from the source once, and every byte is right whatever
+// becomes of the cache.
+#include "src/base/testing/catch.h"
+#include "src/cache/cached_files.h"
+#include "src/cache/testing/node.h"
+#include "src/cache/testing/slow_files.h"
+#include "src/cache/testing/store_fixture.h"
+
+namespace sluice::cache {
+namespace {
+
+using testing::Bytes;
+using testing::Node;
+
+constexpr int kFiles = 40;
+constexpr std::size_t kFileBytes = 5000;
+
+std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
+Bytes content_of(int i, int version = 1) { return testing::value_of(testing::key_of(i, version), kFileBytes); }
+
+struct Fixture {
+  Fixture() {
+    for (int i = 0; i < kFiles; ++i) source->write(path_of(i), content_of(i));
+    clock.advance(std::chrono::hours(1));
+    node.start();
+    for (auto* files : {&first, &second}) {
+      *files = std::make_unique<CachedFiles>(source, node_cache_at(std::make_unique<testing::NodeLine>(node), clock),
+                                             "team", clock);
+      REQUIRE((*files)->wait_until_opened());
+    }
+  }
+  // Reads every file and compares; the number of reads of the source.
+  int epoch(const std::unique_ptr<CachedFiles>& files, int version = 1,
+            const std::function<void(int)>& before_file = nullptr) const {
+    const int before = source->reads;
+    Bytes bytes;
+    for (int i = 0; i < kFiles; ++i) {
+      if (before_file) before_file(i);
+      REQUIRE(files->read(path_of(i), bytes).ok());
+      CHECK(bytes == content_of(i, version));
+    }
+    return source->reads - before;
+  }
+
+  sluice::testing::ManualClock clock;
+  Node node{clock};
+  std::shared_ptr<testing::SlowFiles> source = std::make_shared<testing::SlowFiles>(clock);
+  std::unique_ptr<CachedFiles> first, second;
+};
+
+TEST_CASE("two processes read each file once, and not again after the daemon has started anew") {
+  Fixture cache;
+  CHECK(cache.epoch(cache.first) == kFiles);
+  CHECK(cache.epoch(cache.second) == 0);
+  CHECK(cache.epoch(cache.first) == 0);
+  cache.node.start();
+  CHECK(cache.epoch(cache.second) == 0);
+  CHECK(cache.second->counters().hits() == 2 * kFiles);
+  CHECK(cache.second->counters().misses == 0);
+}
+
+TEST_CASE("a file that changes is read anew by both") {
+  Fixture cache;
+  cache.epoch(cache.first);
+  for (int i = 0; i < kFiles; ++i) cache.source->write(path_of(i), content_of(i, 2));
+  cache.clock.advance(std::chrono::hours(1));
+  CHECK(cache.epoch(cache.second, 2) == kFiles);
+  CHECK(cache.epoch(cache.first, 2) == 0);
+}
+
+TEST_CASE("bytes are right while the daemon is full, damaged, killed, started anew or late") {
+  Fixture cache;
+  SECTION("full") {
+    cache.node.start({.bytes = 20 * kFileBytes});
+    CHECK(cache.epoch(cache.first) == kFiles);
+    const int reads = cache.epoch(cache.second);
+    CHECK(reads > 0);
+    CHECK(reads < kFiles);
+    CHECK(cache.epoch(cache.first) == reads);
+  }
+  SECTION("damaged on its disk") {
+    cache.epoch(cache.first);
+    auto& bytes = *cache.node.disk->files.begin()->second;
+    for (std::size_t at = 100; at < bytes.size(); at += 10'000) bytes[at] ^= 4;
+    CHECK(cache.epoch(cache.second) > 0);
+    CHECK(cache.epoch(cache.first) == 0);
+    CHECK(cache.node.counters->store.damaged > 0);
+  }
+  SECTION("damaged on the way") {
+    cache.epoch(cache.first);
+    cache.node.on_its_way = [](Bytes& answer) { answer[answer.size() / 2] ^= 4; };
+    CHECK(cache.epoch(cache.second) == kFiles);
+    CHECK(cache.second->counters().damaged == kFiles);
+  }
+  SECTION("a full disk") {
+    cache.node.disk->room = 12'345;
+    CHECK(cache.epoch(cache.first) == kFiles);
+    CHECK(cache.epoch(cache.second) > kFiles / 2);
+  }
+  SECTION("killed within an epoch, and never back") {
+    cache.epoch(cache.first);
+    const int reads = cache.epoch(cache.second, 1, [&](int i) {
+      if (i == kFiles / 2) cache.node.stop();
+    });
+    CHECK(reads == kFiles / 2);
+    CHECK(cache.epoch(cache.first) == kFiles);
+  }
+  SECTION("killed within an epoch, and back some files later") {
+    cache.epoch(cache.first);
+    const int reads = cache.epoch(cache.second, 1, [&](int i) {
+      if (i == 10) cache.node.stop();
+      if (i == 15) cache.node.start();
+    });
+    CHECK(reads >= 5);
+    CHECK(reads < 30);  // the back-off of a second is 20 reads of the source
+    CHECK(cache.epoch(cache.second) == 0);
+  }
+  SECTION("late") {
+    cache.epoch(cache.first);
+    cache.node.fails_with = Error(ErrorCode::kDeadlineExceeded, "no answer in time");
+    cache.node.takes = NodeCacheClient::kPatience;
+    const int before = cache.node.questions;
+    CHECK(cache.epoch(cache.second) == kFiles);
+    CHECK(cache.node.questions - before < 4);
+  }
+}
+
+TEST_CASE("the other forms of files are shared, too") {
+  Fixture cache;
+  const pipeline::Prefix prefix{"fingerprint", 1};
+  const auto with_outputs = [&] {
+    auto files = std::make_unique<CachedFiles>(
+        cache.source, node_cache_at(std::make_unique<testing::NodeLine>(cache.node), cache.clock), "team", cache.clock,
+        Keep::kOutput);
+    REQUIRE(files->wait_until_opened());
+    return files;
+  };
+  const auto first = with_outputs(), second = with_outputs();
+  Bytes bytes;
+  const auto read = first->read_image(path_of(0), prefix, bytes);
+  REQUIRE(read.ok());
+  REQUIRE(read->wants_output_of);
+  REQUIRE(first->has_room_for_output(path_of(0), prefix, *read->wants_output_of, 3));
+  first->keep_output(path_of(0), prefix, *read->wants_output_of, Bytes{1, 2, 3});
+  const auto again = second->read_image(path_of(0), prefix, bytes);
+  REQUIRE(again.ok());
+  CHECK(again->form == pipeline::FileForm::kOutput);
+  CHECK(bytes == Bytes{1, 2, 3});
+}
+
+}  // namespace
+}  // namespace sluice::cache

@@ -1,0 +1,59 @@
+#include "worker-image/cache/node_metrics.h"
+
+namespace sluice::node_cache {
+namespace {
+
+void show_tiers(program::ShownCounts& shown, const cache::NodeCache& cache, const cache::NodeCounters& counters) {
+  const auto tier = [&](const char* name, const cache::TierCounters& counts) {
+    shown.counter("sluice_cache_node_hits_total", "Records that were found.", {{"tier", name}}, counts.hits);
+    shown.counter("sluice_cache_node_hit_bytes_total", "Bytes of records that were found.", {{"tier", name}},
+                  counts.hit_bytes);
+  };
+  tier("memory", counters.memory);
+  tier("disk", counters.disk);
+  shown.counter("sluice_cache_node_misses_total", "Records that were not found.", {}, counters.misses);
+  const char* bytes = "Bytes that the records take, with what is needed to find them.";
+  shown.gauge("sluice_cache_node_bytes", bytes, {{"tier", "memory"}}, [&cache] { return cache.memory_bytes(); });
+  shown.gauge("sluice_cache_node_bytes", bytes, {{"tier", "disk"}}, counters.store.bytes_on_disk);
+  const char* records = "Records that can be found.";
+  shown.gauge("sluice_cache_node_records", records, {{"tier", "memory"}}, [&cache] { return cache.memory_records(); });
+  shown.gauge("sluice_cache_node_records", records, {{"tier", "disk"}}, counters.store.records);
+}
+
+void show_refusals(program::ShownCounts& shown, const cache::NodeCounters& counters, const NodeService& service,
+                   const transport::UnaryCounters& server) {
+  const auto not_stored = [&](const char* reason, const cache::Count& count) {
+    shown.counter("sluice_cache_node_not_stored_total", "Records that were not kept.", {{"reason", reason}}, count);
+  };
+  not_stored("full", counters.store.not_stored_full);
+  not_stored("failed", counters.store.not_stored_failed);
+  const auto error = [&](const char* kind, const cache::Count& count) {
+    shown.counter("sluice_cache_node_errors_total", "What was wrong with the cache's disk.", {{"kind", kind}}, count);
+  };
+  error("damaged", counters.store.damaged);
+  error("read", counters.store.read_errors);
+  error("write", counters.store.write_errors);
+  error("version", counters.store.other_versions);
+  const auto refused = [&](const char* reason, const cache::Count& count) {
+    shown.counter("sluice_cache_node_refused_total", "What was not listened to.", {{"reason", reason}}, count);
+  };
+  refused("busy", service.refused());
+  refused("calls", server.refused_calls);
+  refused("connections", server.refused_connections);
+  refused("user", server.refused_users);
+  refused("message", counters.refused_messages);
+  shown.gauge("sluice_cache_node_connections", "Processes that are connected.", {}, server.connections);
+}
+
+}  // namespace
+
+program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
+                                  const cache::NodeCounters& counters, const NodeService& service,
+                                  const transport::UnaryCounters& server) {
+  program::ShownCounts shown(registry, {});
+  show_tiers(shown, cache, counters);
+  show_refusals(shown, counters, service, server);
+  return shown;
+}
+
+}  // namespace sluice::node_cache

@@ -1,0 +1,16 @@
+// The metrics of the node's cache (docs/metrics.md).
+#pragma once
+
+#include "src/cache/node_cache.h"
+#include "src/transport/unary_server.h"
+#include "worker-image/cache/node_service.h"
+#include "worker-image/program/shown_counts.h"
+
+namespace sluice::node_cache {
+
+// To be brought up to date by tick(). REQUIRES: all arguments outlive it.
+program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
+                                  const cache::NodeCounters& counters, const NodeService& service,
+                                  const transport::UnaryCounters& server);
+
+}  // namespace sluice::node_cache
