@@ -7,6 +7,7 @@ any allocation, in any thread, whatever locks that thread holds.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import socket
@@ -28,10 +29,15 @@ _LONGEST_BACKOFF_SECONDS = 1.0
 _HANDSHAKE_SECONDS = 10.0
 _READ_BYTES = 1 << 18
 _MOST_LOSSES = 2
+_MOST_FAILED_STARTS, _BETWEEN_FAILED_STARTS_SECONDS = 3, 30.0
 
 
 class FeederUnavailable(Exception):
     """There is no feeder to connect to at present; the message says why."""
+
+
+class FeederBroken(FeederUnavailable):
+    """It cannot be started, or ends as it starts."""
 
 
 class Endpoint(Protocol):
@@ -43,7 +49,7 @@ class Endpoint(Protocol):
 
     def address(self) -> str:
         """The path of its Unix socket. Called before each attempt to connect, by the connection's thread. Raises
-        FeederUnavailable."""
+        FeederUnavailable, or FeederBroken or OSError if no later call will find it."""
 
     def close(self) -> None:
         """The process needs it no more."""
@@ -69,6 +75,7 @@ class Connection:
         self._start_patience_seconds = start_patience_seconds
         self._loss_patience_seconds = loss_patience_seconds
         self._down_since_seconds = clock()
+        self._failed_starts = 0  # Before the first session.
         self._losses = 0  # In a row, without an answer in between.
         self._closing = False
         self._posted: deque[tuple] = deque()
@@ -88,6 +95,13 @@ class Connection:
         """Whether there is a session, now or within so many seconds."""
         with self.condition:
             return self.condition.wait_for(lambda: self.session is not None, seconds)
+
+    def wait_first_connected(self) -> bool:
+        """Whether there is a session, now or as long as loops wait for the first one. They wait no longer for a feeder that cannot be started."""
+        ends_seconds = self._down_since_seconds + self._start_patience_seconds
+        with self.condition:
+            self.condition.wait_for(lambda: self.session is not None or self._failed_starts >= _MOST_FAILED_STARTS, max(0.0, ends_seconds - self.clock()))
+            return self.session is not None
 
     def patience_ends_seconds(self) -> float | None:
         """When a loop should stop waiting for a feeder, on the connection's clock; None while there is one that has not gone
@@ -175,13 +189,16 @@ class Connection:
                 self._down(defect)
             finally:
                 self._socket = None
-            self._pause(backoff_seconds)
+            self._pause(backoff_seconds if self._failed_starts < _MOST_FAILED_STARTS else _BETWEEN_FAILED_STARTS_SECONDS)
             backoff_seconds = min(2 * backoff_seconds, _LONGEST_BACKOFF_SECONDS)
         self._down(FeederUnavailable("the connection was closed"))
         self._act_on_posts(None)
 
     def _connect(self) -> socket.socket:
-        path = self._endpoint.address()
+        try:
+            path = self._endpoint.address()
+        except OSError as obstacle:
+            raise FeederBroken(str(obstacle)) from None
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connected.settimeout(_HANDSHAKE_SECONDS)
@@ -222,7 +239,7 @@ class Connection:
         with self.condition:
             if self.ever_connected:
                 log.info("connected again to the feeder at %s", self.where)
-            self.ever_connected = True
+            self.ever_connected, self._failed_starts = True, 0
             self.session = session
             self.trouble = ""
             for frame in self._early:
@@ -234,6 +251,8 @@ class Connection:
     def _down(self, trouble: Exception) -> None:
         with self.condition:
             self.trouble = str(trouble) or type(trouble).__name__
+            if isinstance(trouble, FeederBroken) or getattr(trouble, "errno", None) == errno.ENOMEM:  # For the arena.
+                self._failed_starts += 1
             if self.session is not None:
                 if not self._closing:
                     log.info("lost the feeder at %s: %s", self.where, self.trouble)

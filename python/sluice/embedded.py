@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sluice.connection import FeederUnavailable
+from sluice.connection import FeederBroken
 from sluice.programs import program_environment
 from sluice.settings import Settings
 from sluice.socket_folder import folder_for_sockets
@@ -67,10 +67,10 @@ class EmbeddedFeeder:
         return self._process.pid if self._process is not None else None
 
     def address(self) -> str:
-        """Raises FeederUnavailable if the feeder cannot be started or has just ended; the next call starts another."""
+        """Raises FeederBroken if the feeder cannot be started or has just ended; the next call starts another."""
         if self._process is not None and self._directory is not None and self._process.poll() is not None:
             status, self._process = self._process.returncode, None
-            raise FeederUnavailable(f"it ended with status {status}{last_words(self._directory)}")
+            raise FeederBroken(f"it ended with status {status}{last_words(self._directory)}")
         if self._directory is None:
             temporary = folder_for_sockets(f"{_DIRECTORY_PREFIX}{_RANDOM_LETTERS * '_'}/feeder.sock")
             _sweep(temporary)
@@ -102,7 +102,7 @@ class EmbeddedFeeder:
                     [*self._command, *arguments], env=program_environment(os.environ), stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
                 )
             except OSError as error:
-                raise FeederUnavailable(f"{self._command[-1]} cannot be started: {error.strerror}") from None
+                raise FeederBroken(f"{self._command[-1]} cannot be started: {error.strerror}") from None
 
 
 def _sweep(temporary: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import multiprocessing.util
 import os
 import threading
 from dataclasses import replace
@@ -34,6 +35,7 @@ class SocketEndpoint:
         """Nothing of ours."""
 
 
+_LAST = -100  # Of what multiprocessing calls at the end of a process: its loops and queues have ended by then.
 _lock = threading.Lock()
 _connections: dict[Settings, Connection] = {}
 
@@ -56,11 +58,13 @@ def shared_connection(settings: Settings) -> Connection:
         connection = _connections.get(settings)
         if connection is None:
             endpoint = _started_here(command, settings) if command is not None else SocketEndpoint(settings.feeder_socket or "")
+            # A process that multiprocessing has forked ends without `atexit`.
+            multiprocessing.util.Finalize(None, disconnect_all, exitpriority=_LAST)
             connection = _connections[settings] = Connection(
                 endpoint, settings.start_patience_seconds, settings.loss_patience_seconds, identity=process_identity
             )
     # Beside a feeder of its own the process also has torch's workers, which beat computing in one process.
-    if command is not None and not connection.ever_connected and not connection.wait_connected(settings.start_patience_seconds):
+    if command is not None and not connection.ever_connected and not connection.wait_first_connected():
         raise NoFeeder(f"the feeder {command[-1]} does not come up: {connection.trouble or 'no answer'}")
     return connection
 

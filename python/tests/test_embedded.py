@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -129,6 +130,32 @@ def test_is_restarted_when_it_dies(program):
     os.kill(pid, signal.SIGKILL)
     assert len(list(batches)) == 36
     assert the_feeder().pid not in (None, pid)
+
+
+BROKEN = {"ends at once": "/bin/false", "is not there": "/nowhere/sluice-feeder", "has no place for its socket": sys.executable}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_no_loop_waits_for_a_feeder_that_cannot_be_started(tmp_path, monkeypatch, caplog, case):
+    laptop(tmp_path, monkeypatch, BROKEN[case])
+    monkeypatch.setenv("SLUICE_START_PATIENCE_SECONDS", "100000")
+    if case == "has no place for its socket":
+        monkeypatch.setattr("sluice.embedded.folder_for_sockets", lambda name: Path("/proc"))
+    for _ in range(2):
+        assert indices_of(DataLoader(Numbers(), batch_size=4, num_workers=2))[-1] == [36]
+    assert "does not come up" in caplog.text
+
+
+def iterate_and_connect() -> None:
+    next(iter(DataLoader(Numbers(), batch_size=4, num_workers=2)))
+    connect()
+
+
+def test_a_forked_process_leaves_no_folder(program, tmp_path):
+    child = multiprocessing.get_context("fork").Process(target=iterate_and_connect)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0 and not list(tmp_path.glob("sluice-*"))
 
 
 MAIN_SCRIPT = """
