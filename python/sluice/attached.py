@@ -14,6 +14,7 @@ from sluice.explanation import Explanation
 from sluice.forks import Batches
 from sluice.generators import ProcessGenerators, named_generators
 from sluice.notices import say_once
+from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.torch import DataLoader
 
 
@@ -82,6 +83,7 @@ def iterator(loader: Any, made_by_torch: Callable[[Any], Any]) -> Any:
         process.enter()
         for generator, state in own:
             generator.set_state(state)
+        pass_on_of_a_handler(error)
         reason = f"{type(error).__name__}: {error}"
         report.note(loader, f"left to torch: {reason}")
         say_once(logging.WARNING, f"using torch's own workers: {reason}")

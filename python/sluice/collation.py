@@ -37,6 +37,12 @@ def collate(collate_fn: Any, auto_collation: bool, data: Any, stacks: bool = Fal
     return torch_collate.collate(data, collate_fn_map={**registered, torch.Tensor: _postponed_stack if postponed else _stack})
 
 
+def makes_all_anew(collate_fn: Any, auto_collation: bool) -> bool:
+    """Whether nothing of a batch can be an object, or memory, that the data set keeps: torch alone puts it together."""
+    registered = torch_collate.default_collate_fn_map
+    return collate_fn is None and auto_collation and registered.keys() == _TORCH_TYPES and registered.get(torch.Tensor) is torch_collate.collate_tensor_fn
+
+
 class Collation:
     """`collate` with its arguments, that counts. Not thread-safe."""
 

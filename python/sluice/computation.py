@@ -20,10 +20,11 @@ from torch.utils.data._utils import worker as torch_worker
 from sluice.collation import collate
 from sluice.draws import Draws
 from sluice.generators import untouched_generators
+from sluice.inherited import Inherited
 from sluice.keys import restored
 from sluice.laps import COLLATE, DATASET, Laps
 from sluice.own_code import Snapshot
-from sluice.process_end import exit_is_an_error
+from sluice.process_end import crash_is_told, exit_is_an_error, new_threads_are_daemons
 from sluice.reading_ahead import read_ahead
 from sluice.sealed_memory import SealedMemory
 from sluice.self_change import Watch
@@ -180,20 +181,23 @@ class ForkComputation:
 
 
 @contextlib.contextmanager
-def untouched_process() -> Iterator[None]:
+def untouched_process(inherited: Inherited | None = None) -> Iterator[None]:
     """Computing inside must leave no trace in the trainer: random states and worker info are put back, and os._exit is an error. torch has
     one thread, as in an executor: the last bits of a sum depend on how many add it up. All that is the whole process's. So of several
-    threads one computes at a time."""
+    threads one computes at a time. `inherited`: what holds inside; None: what holds now."""
     with _computing:
         info = torch_worker._worker_info
         threads = torch.get_num_threads()
         if threads > 1:
             torch.set_num_threads(1)
         try:
-            with untouched_generators(), exit_is_an_error(), _no_event_loop():
+            with (
+                (inherited or Inherited.capture()).in_place(), untouched_generators(),
+                exit_is_an_error(), crash_is_told(), new_threads_are_daemons(), _no_event_loop()
+            ):  # fmt: skip
                 yield
         finally:
-            if threads > 1:
+            if torch.get_num_threads() != threads:
                 torch.set_num_threads(threads)
             torch_worker._worker_info = info
 

@@ -27,16 +27,26 @@ from sluice.generators import untouched_generators
 from sluice.history import History
 from sluice.iterable import Streams
 from sluice.light_batches import lightened
+from sluice.payback import Payback
 from sluice.surroundings import make_images_lazy, wants_lazy_images
 
 
-# Once a process has used them, its forks wait for threads that they do not have.
-_UNUSABLE_IN_A_FORK_OF_A_USER = frozenset({"decord", "duckdb", "jax", "lance", "numba", "polars", "tensorflow"})
+# Once a process has used these, its forks wait for threads that they do not have.
+_HAVE_THREADS = {"decord", "duckdb", "jax", "lance", "numba", "polars", "tensorflow"}
+# These open a data base once in a process and in the forks that inherit it: a second copy of the data set could not.
+_OPEN_ONCE = {"lmdb", "plyvel", "rocksdb", "rocksdict"}
+_FOR_FORKS_ALONE = frozenset(_HAVE_THREADS | _OPEN_ONCE)
 
 
 def must_fork_first() -> bool:
-    """Whether this process may make no batch itself, as its forks could make none afterwards: it has imported such a library."""
-    return not _UNUSABLE_IN_A_FORK_OF_A_USER.isdisjoint(sys.modules)
+    """Whether this process may make no batch itself, as its forks, or other loaders, could make none afterwards: it has imported such a library."""
+    return not _FOR_FORKS_ALONE.isdisjoint(sys.modules)
+
+
+def closes_what_it_reads() -> bool:
+    """Whether this process must not keep what a batch has opened, and has forks make the next ones: a sample has imported a library whose data
+    bases it would open once."""
+    return not _OPEN_ONCE.isdisjoint(sys.modules) and can_fork()
 
 
 def can_fork() -> bool:

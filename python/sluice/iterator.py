@@ -25,6 +25,7 @@ from sluice.failures import describe, reraise
 from sluice.forks import Forked, Forks, can_fork
 from sluice.generators import StateError, capture_generators, untouched_generators
 from sluice.history import History
+from sluice.inherited import Inherited
 from sluice.iterable import Streams
 from sluice.notices import log
 from sluice.pace import batches_decided, batches_left
@@ -33,6 +34,7 @@ from sluice.pipeline import Pipeline
 from sluice.prediction import Moment
 from sluice.profiling import recorded
 from sluice.self_change import FirstBatches
+from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.skipping import NOTHING_LEFT
 from sluice.stream import Outcome, Stream
 
@@ -53,8 +55,7 @@ class FeederIterator(_BaseDataLoaderIter):
         self._only_forks = payback is not None and payback.forks_suffice and stays
         if not self._only_forks:
             pipeline.registration(1, 1)
-        self._connection = connection
-        self._pipeline = pipeline
+        self._connection, self._pipeline = connection, pipeline
         self._in_order = getattr(loader, "in_order", True)  # torch has it since 2.6.
         self._batch_size = loader.batch_size or 1
         self._prefetch_batches = loader.prefetch_factor * loader.num_workers
@@ -63,9 +64,9 @@ class FeederIterator(_BaseDataLoaderIter):
         self._forks: Forks | None = None
         self._as_described = True  # The loader's data set: it has not changed since this iterator was made.
         self._first_batches = FirstBatches()
-        self._prefetch_factor = loader.prefetch_factor
+        self._prefetch_factor, self._pass_number = loader.prefetch_factor, 0
         self._workers: list = []  # torch's iterator has processes here; some programs look.
-        self._pass_number = 0
+        self._inherited = Inherited.capture()
         self._begin(loader, loader._take_resume(), first=True)
         self._as_described = False
 
@@ -240,14 +241,15 @@ class FeederIterator(_BaseDataLoaderIter):
         here too: lowering must not add errors of its own, so the original decides what is wrong with the sample. The
         executor names the file and the index, which the original's exception may not: they go to the log."""
         started_seconds = self._connection.clock()
-        with untouched_process():
+        with untouched_process(self._inherited):
             try:
                 history = self._history.before(request) if self._history is not None else b""
-                batch = self._pipeline.computation().compute(request, history)
+                batch = self._pipeline.make_here(request, history)
                 if self._payback is not None and not self._pipeline.is_sticky:
                     self._first_batches.follow(self._pipeline.computation().dataset)
                 return batch
             except (Exception, SystemExit) as error:  # The last would end a worker of torch's, not the trainer.
+                pass_on_of_a_handler(error)
                 failure = describe(error)
                 if native_failure:
                     log.warning("a sample fails: %s", native_failure)

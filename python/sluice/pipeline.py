@@ -10,13 +10,17 @@ from typing import Any
 from torch.utils.data import IterableDataset
 from torch.utils.data._utils.collate import default_collate, default_convert
 
-from sluice.computation import Computation, ForkComputation, PythonPipeline, untouched_process
+from sluice.collation import makes_all_anew
+from sluice.computation import BatchRequest, Computation, ForkComputation, PythonPipeline, untouched_process
 from sluice.failures import NotLight, NotNative, NotSendable, TooLarge
 from sluice.framing import MOST_KEYS
+from sluice.forks import closes_what_it_reads
 from sluice.keys import INTEGERS, key_type, plain
 from sluice.lowering import NativePipeline, lower
 from sluice.settings import RAISE, SKIP
 from sluice.shipment import Description, Shipment, describe_pipeline
+from sluice.signal_handlers import pass_on_of_a_handler
+from sluice.structure import detached
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Pipeline:
         self._state = b""
         self._sent = sent if sent is not None and sent.native == native else None
         self._computation: Computation | None = None
+        self._has_read = False  # This process has made a batch with it.
         self.stays = False
         self._lock = threading.Lock()
 
@@ -132,7 +137,8 @@ class Pipeline:
         if kind is self._python.key_type:
             return self
         changed = Pipeline(replace(self._python, key_type=kind), self.native, self.reason, self.num_workers, self.description, self._sent)
-        changed._computation, changed.stays = self._computation, self.stays  # In this process keys are what they are.
+        changed._computation, changed._has_read = self._computation, self._has_read  # In this process keys are what they are.
+        changed.stays = self.stays
         return changed
 
     @property
@@ -169,8 +175,19 @@ class Pipeline:
             self._computation = self.new_computation()
         return self._computation
 
+    def make_here(self, request: BatchRequest, history: bytes) -> Any:
+        """A batch that this process makes, for itself: what the loop does to it no later batch shows. As Computation.compute."""
+        self._has_read = True
+        made = self.computation().compute(request, history)
+        if closes_what_it_reads():
+            self._computation, self._has_read = None, False
+        return made if makes_all_anew(self._python.collate_fn, self._python.auto_collation) else detached(made)
+
     def new_computation(self) -> Computation:
         """One that has read nothing yet: a file that the other one has opened has a position, which its forks would share. Raises NotSendable."""
+        if self._computation is not None and not self._has_read:
+            return self._computation
+        self._computation = None  # What the other one has opened may be opened once at a time.
         description, state = self.described()
         with untouched_process():
             return Computation(description.shipment.memory, state, at_home=True)
@@ -226,4 +243,5 @@ def _describe(python: PythonPipeline, previous: Description | None, light: bool 
     except ImportError as error:
         raise NotSendable(f"pickling needs the package cloudpickle ({error})") from None
     except (Exception, SystemExit) as error:  # torch's workers are forked: nothing is pickled for them.
+        pass_on_of_a_handler(error)
         raise NotSendable(f"the dataset, its transforms or collate_fn cannot be pickled ({type(error).__name__}: {error})") from None

@@ -1,9 +1,11 @@
-"""A sample that ends its process: as in a worker of torch's, that must not be the trainer, and the loop is told."""
+"""The end of the process in which a sample is made: a sample that ends it must not end the trainer, and one that starts threads must not keep it."""
 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from typing import NoReturn
@@ -25,3 +27,28 @@ def exit_is_an_error() -> Iterator[None]:
         yield
     finally:
         os._exit = end
+
+
+@contextlib.contextmanager
+def new_threads_are_daemons() -> Iterator[None]:
+    """Unless the sample says otherwise of a thread that it starts. torch ends a worker whose threads go on. The trainer would wait for them for ever."""
+    own = vars(threading.current_thread())
+    before, own["_daemonic"] = own["_daemonic"], True  # What a new thread is, too.
+    try:
+        yield
+    finally:
+        own["_daemonic"] = before
+
+
+@contextlib.contextmanager
+def crash_is_told() -> Iterator[None]:
+    """A crash inside ends this process, and tells where the code was: a worker of torch's would have left the loop to tell of it."""
+    if faulthandler.is_enabled() or sys.__stderr__ is None:  # The script's own way.
+        yield
+        return
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # Nobody listens there.
+        faulthandler.enable(sys.__stderr__)
+    try:
+        yield
+    finally:
+        faulthandler.disable()

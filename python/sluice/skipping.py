@@ -18,6 +18,7 @@ from torch.utils.data import Subset
 
 from sluice.failures import describe, reraise
 from sluice.notices import log
+from sluice.signal_handlers import pass_on_of_a_handler
 
 MOST_KEPT = 10_000
 MOST_TOLD = 5  # Of each loader.
@@ -109,6 +110,7 @@ def leave_out_failures(dataset: Any, batch: int, keys: list[Any], auto_collation
 
 def _require_of_sample(error: Exception) -> None:
     """Raises `error` if it says nothing about the sample."""
+    pass_on_of_a_handler(error)
     if isinstance(error, _NO_MEMORY) or (isinstance(error, OSError) and error.errno in _LACKS):
         raise error
 

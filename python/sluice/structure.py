@@ -11,11 +11,12 @@ from __future__ import annotations
 import io
 import pickle
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, cast, final
 
 import torch
 
 from sluice.own_code import PickleReader
+from sluice.signal_handlers import pass_on_of_a_handler
 
 try:  # Classes of the user's __main__ come back as themselves only through cloudpickle's class tracking.
     from cloudpickle import Pickler as _BasePickler
@@ -155,10 +156,12 @@ def _reach(tensor: torch.Tensor) -> int:
     return 0 if tensor.numel() == 0 else 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-class _Packer(_BasePickler):
+class _Carrying:
+    """A pickler's part that leaves the tensors out."""
+
     def __init__(self, file: io.BytesIO, ids: list[_Id] | None = None) -> None:
         """`ids`: instead of their numbers, of the tensors in the order in which they are met."""
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)  # type: ignore[call-arg]
         self.tensors: list[torch.Tensor | Stack] = []
         self._numbers: dict[int, int] = {}
         self._ids = ids
@@ -172,6 +175,14 @@ class _Packer(_BasePickler):
             self.tensors.append(obj)
         number = self._numbers[id(obj)]
         return number if self._ids is None else self._ids[number]
+
+
+class _Packer(_Carrying, _BasePickler):
+    pass
+
+
+class _PackerAtHome(_Carrying, pickle.Pickler):
+    """For this process, which knows all classes by their names."""
 
 
 class _Unpacker(PickleReader):
@@ -205,9 +216,23 @@ def pack(batch: Any) -> tuple[list[torch.Tensor | Stack], bytes]:
     return tensors, structure if ids == list(range(len(tensors))) else _dumped(batch, ids)[1]
 
 
-def _dumped(batch: Any, ids: list[_Id] | None = None) -> tuple[_Packer, bytes]:
+def detached(batch: Any) -> Any:
+    """A copy that shares no memory and no object with the data set that has made the batch, as after torch's own way from a worker. The batch
+    itself if it cannot be pickled: torch's workers could not hand it over at all."""
+    try:
+        packer, structure = _dumped(batch, kind=_PackerAtHome)
+        tensors, ids = _views(packer.tensors)
+        if ids != list(range(len(tensors))):
+            structure = _dumped(batch, ids, _PackerAtHome)[1]
+        return unpack(structure, [cast(torch.Tensor, tensor).clone() for tensor in tensors])
+    except Exception as error:
+        pass_on_of_a_handler(error)
+        return batch
+
+
+def _dumped(batch: Any, ids: list[_Id] | None = None, kind: type[_Packer | _PackerAtHome] = _Packer) -> tuple[_Packer | _PackerAtHome, bytes]:
     file = io.BytesIO()
-    packer = _Packer(file, ids)
+    packer = kind(file, ids)
     packer.dump(batch)
     return packer, file.getvalue()
 

@@ -20,6 +20,7 @@ import torch
 
 from sluice import module_values
 from sluice.settings import Settings
+from sluice.signal_handlers import pass_on_of_a_handler
 
 # Variables that belong to the place where a process runs: what they decide was decided before any of the user's code.
 _LOCAL_VARIABLES = ("PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "JE_ARROW_MALLOC_CONF")
@@ -151,7 +152,8 @@ def _travels(variable: str) -> bool:
 def _picklable(value: Any) -> bool:
     try:
         pickle.dumps(value)
-    except Exception:
+    except Exception as error:
+        pass_on_of_a_handler(error)
         return False
     return True
 

@@ -38,6 +38,7 @@ from sluice.pipeline import Pipeline, Sent, describe_loader, native_obstacles
 from sluice.remaining import Announcement
 from sluice.settings import POLICIES, SKIP, Settings
 from sluice.shipment import LIGHT_BYTES, Description
+from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.skipping import Skipped, SkippedSamples
 from sluice.source_cache import asks_for_cache, cache_in_words
 from sluice.surroundings import make_audio_native, wants_lazy_images, wants_native_audio
@@ -341,6 +342,7 @@ def _load(pipeline: Pipeline) -> None:
     except NotSendable:
         raise
     except (Exception, SystemExit) as error:
+        pass_on_of_a_handler(error)
         raise TorchInstead(f"the dataset, its transforms or collate_fn cannot be unpickled ({type(error).__name__}: {error})") from None
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import faulthandler
+import importlib.util
 import os
+import signal
 import sys
+import threading
 import time
 from types import ModuleType
+from typing import Any
 
+import numpy
 import pytest
 import torch
 from torch.utils.data import DataLoader as TorchLoader
 
+import sluice.payback
 from sample_datasets import Numbers, Processes
 from sluice.torch import DataLoader
 from test_forks import loader_with_forks
@@ -103,10 +111,42 @@ def test_a_data_set_ends_once(monkeypatch, tmp_path):
     assert all(batch.all() for _ in range(3) for batch in loader) and (tmp_path / "owned").exists()
 
 
-def test_a_library_that_a_fork_cannot_use_afterwards_is_used_in_forks_alone(monkeypatch):
-    monkeypatch.setitem(sys.modules, "polars", ModuleType("polars"))
+@pytest.mark.parametrize("library", ["polars", "lmdb"])
+def test_a_library_that_a_fork_cannot_use_afterwards_is_used_in_forks_alone(monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, ModuleType(library))
     makers = {int(pid) for batch in DataLoader(Processes(), batch_size=4, num_workers=2) for pid in batch[:, 0]}
     assert makers and os.getpid() not in makers
+
+
+OPENED_ONCE = """
+opened = set()
+class Environment:
+    def __init__(self, path):
+        if path in opened: raise RuntimeError("already open in this process")
+        self.path = path
+        opened.add(path)
+    def __del__(self): opened.discard(self.path)
+"""
+
+
+class OfADatabase(Numbers):
+    database = None
+
+    def __getitem__(self, index: int):
+        import lmdb
+
+        if self.database is None:
+            self.database = lmdb.Environment("numbers")
+        return index
+
+
+def test_loaders_side_by_side_read_a_data_base_that_a_process_opens_once(tmp_path, monkeypatch):
+    (tmp_path / "lmdb.py").write_text(OPENED_ONCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "lmdb", None)  # So that it is gone at the end, too.
+    del sys.modules["lmdb"]
+    loaders = [DataLoader(OfADatabase(), batch_size=4, num_workers=2) for _ in range(2)]
+    assert [batch.tolist() for pair in zip(*loaders, strict=True) for batch in pair][-2:] == [[36], [36]]
 
 
 class Coroutines(Numbers):
@@ -129,6 +169,83 @@ def test_a_sample_may_run_an_event_loop_while_the_scripts_runs():
     assert equal(*(asyncio.run(of(loader_class)) for loader_class in (TorchLoader, DataLoader)))
 
 
+class Threaded(Numbers):
+    """Its first sample starts a thread that goes on for ever."""
+
+    thread: threading.Thread | None = None
+
+    def __getitem__(self, index: int):
+        if self.thread is None:
+            self.thread = threading.Thread(target=threading.Event().wait)
+            self.thread.start()
+        return index
+
+
+def test_a_thread_that_a_sample_starts_does_not_keep_the_script_from_its_end():
+    before = set(threading.enumerate())
+    assert len(list(DataLoader(Threaded(), batch_size=4, num_workers=2))) == 10
+    assert [thread.daemon for thread in set(threading.enumerate()) - before if thread.name != "sluice-connection"] == [True]
+    assert not threading.current_thread().daemon
+
+
+class Crashing(Numbers):
+    def __getitem__(self, index: int):
+        os.kill(os.getpid(), signal.SIGSEGV)
+        return index
+
+
+def test_a_crash_tells_where_the_sample_was(tmp_path):
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(tmp_path / "said", os.O_CREAT | os.O_WRONLY), 2)
+        faulthandler.disable()  # pytest's own.
+        list(DataLoader(Crashing(), batch_size=4, num_workers=2))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGSEGV
+    assert f"line {Crashing.__getitem__.__code__.co_firstlineno + 1} in __getitem__" in (tmp_path / "said").read_text()
+
+
+class Preempted(Exception):
+    """What a script raises when it is asked to end."""
+
+
+class Handler:
+    def __call__(self, number: int, frame: Any) -> None:
+        raise Preempted("enough")
+
+    def method(self, number: int, frame: Any) -> None:
+        raise SystemExit(7)
+
+
+class Signalled(Numbers):
+    """The script gets a signal while a sample is made, or while the data set is pickled."""
+
+    def __init__(self, while_pickled: bool) -> None:
+        super().__init__()
+        self.while_pickled = while_pickled
+
+    def __reduce__(self):
+        if self.while_pickled:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return Signalled, (self.while_pickled,)
+
+    def __getitem__(self, index: int):
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return index
+
+
+@pytest.mark.parametrize("while_pickled", [False, True])
+@pytest.mark.parametrize("handler, raised", [(Handler(), Preempted("enough")), (Handler().method, SystemExit(7))], ids=["an exception", "the end"])
+def test_what_a_handler_of_the_script_raises_reaches_the_script(while_pickled, handler, raised):
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(type(raised)) as caught:
+            list(DataLoader(Signalled(while_pickled), batch_size=4, num_workers=2))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert str(caught.value) == str(raised)
+
+
 class Differentiable(Numbers):
     def __getitem__(self, index: int):
         return torch.ones(2, requires_grad=True)
@@ -141,3 +258,133 @@ def test_a_batch_that_torchs_workers_refuse_is_refused():
             next(iter(loader_class(Differentiable(), batch_size=4, num_workers=1)))
         said.append(str(raised.value).splitlines()[-1])
     assert said[0] == said[1]
+
+
+class Keeping(Numbers):
+    """Hands out what it keeps, and what it writes to again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.row, self.words, self.place = torch.zeros(3), ["a"], numpy.zeros(2)
+
+    def __getitem__(self, index: int):
+        self.place[:] = index
+        return {"row": self.row[1:], "words": self.words, "place": self.place}
+
+
+@pytest.mark.parametrize("arguments", [{"batch_size": None}, {"batch_size": 1, "collate_fn": lambda samples: samples[0]}], ids=["samples", "own collation"])
+def test_a_batch_is_the_loops_own(monkeypatch, arguments):
+    monkeypatch.setattr(sluice.payback, "FORK_SECONDS", 1e9)  # However slow this machine is, this process makes the batches.
+    batches = []
+    for batch in DataLoader(Keeping(), num_workers=1, **arguments):
+        assert (batch["row"].tolist(), batch["words"]) == ([0, 0], ["a"])
+        batch["row"].add_(1)
+        batch["words"].append("b")
+        batches.append(batch)
+    assert [int(batch["place"][0]) for batch in batches] == list(range(37))
+
+
+class Unlike(Numbers):
+    """A copy of it is another one."""
+
+    def __getstate__(self):
+        return {"length": self.length, "is_copy": True}
+
+    def __getitem__(self, index: int):
+        return vars(self).get("is_copy", False)
+
+
+def test_a_data_set_that_says_what_is_copied_is_not_copied(monkeypatch):
+    monkeypatch.setattr("sluice.torch.adds_no_cpu", lambda *_: True)
+    assert not any(batch.any() for batch in DataLoader(Unlike(), batch_size=4, num_workers=2))
+
+
+@contextlib.contextmanager
+def other_dtype():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@contextlib.contextmanager
+def other_folder():
+    folder = os.getcwd()
+    os.chdir("/")
+    yield
+    os.chdir(folder)
+
+
+CHANGES = {
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "no gradients": torch.no_grad,
+    "the default device": lambda: torch.device("meta"),
+    "the default type": other_dtype,
+    "the folder": other_folder,
+}
+
+
+def seen_here():
+    return (torch.ones(2, 2) @ torch.ones(2, 2)).dtype, torch.is_grad_enabled(), torch.ones(1).device, torch.ones(1).dtype, os.getcwd()
+
+
+class Seeing(Numbers):
+    def __getitem__(self, index: int):
+        return seen_here()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("changed_first", [False, True])
+def test_a_sample_sees_what_held_when_the_iterator_was_made(change, changed_first):
+    seen = []
+    for loader_class in (TorchLoader, DataLoader):
+        loader = loader_class(Seeing(), num_workers=1, collate_fn=list)
+        with CHANGES[change]() if changed_first and "device" not in change else contextlib.nullcontext():
+            batches = iter(loader)
+        before = seen_here()
+        with CHANGES[change]() if not changed_first else contextlib.nullcontext():
+            seen.append([next(batches), next(batches)])
+        assert seen_here() == before
+    assert seen[0] == seen[1]
+
+
+class Changing(Numbers):
+    def __getitem__(self, index: int):
+        torch.set_grad_enabled(False), torch.set_default_dtype(torch.float64), torch.set_num_threads(7), os.chdir("/")
+        return index
+
+
+def test_what_a_sample_changes_the_script_does_not_see():
+    before = *seen_here(), torch.get_num_threads()
+    for _ in DataLoader(Changing(), batch_size=4, num_workers=1):
+        assert (*seen_here(), torch.get_num_threads()) == before
+
+
+MODULE = """
+import random, torch
+class Transform:
+    def __init__(self): self.generator = random.Random(3)
+class Drawing(torch.utils.data.Dataset):
+    def __len__(self): return 12
+    def __getitem__(self, index): return draw()
+"""
+GENERATORS = {
+    "of the module": ("import numpy; GENERATOR = numpy.random.RandomState(3)\ndef draw(): return GENERATOR.rand()", "GENERATOR is a random generator"),
+    "of a class": ("class Own: generator = torch.Generator()\ndef draw(): return torch.rand(1, generator=Own.generator)", "Own.generator is a random"),
+    "within a transform": ("TRANSFORM = Transform()\ndef draw(): return TRANSFORM.generator.random()", "TRANSFORM holds a random generator"),
+    "the process's own": ("draw = random.random\nclass Own: generator = torch.default_generator", ""),
+}
+
+
+@pytest.mark.parametrize("case", GENERATORS)
+def test_a_generator_of_a_module_is_each_workers_own(case, tmp_path, monkeypatch, caplog):
+    source, said = GENERATORS[case]
+    (tmp_path / "module_that_draws.py").write_text(MODULE + source)
+    spec = importlib.util.spec_from_file_location("module_that_draws", tmp_path / "module_that_draws.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "module_that_draws", module)
+    spec.loader.exec_module(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    dataset = module.Drawing()
+    drawn = [[batch.tolist() for _ in range(2) for batch in of(dataset, batch_size=4, num_workers=2)] for of in (TorchLoader, DataLoader)]
+    assert any(f"module_that_draws.{said}" in record.getMessage() for record in caplog.records) == bool(said)
+    assert drawn[0] == drawn[1] or not said

@@ -1,0 +1,76 @@
+"""What torch's workers inherit of the loop's process and thread when an iterator is made, and what a sample may change there.
+
+This process goes over to it while it makes a batch: a loop may ask for one within a `torch.autocast`, or have changed the folder by then. What a sample
+changes is put back, as it would stay in a worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """`folder` None: it is gone. `device` None: this torch does not tell."""
+
+    grad_enabled: bool
+    autocast: tuple[bool, torch.dtype]  # On the CPU.
+    default_dtype: torch.dtype
+    device: torch.device | None
+    folder: str | None
+
+    @staticmethod
+    def capture() -> Inherited:
+        """Those of this process and thread."""
+        return Inherited(torch.is_grad_enabled(), _autocast(), torch.get_default_dtype(), _device(), _folder())
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Inside they are these, afterwards what they were."""
+        before = Inherited.capture()
+        try:
+            if before == self:
+                yield
+                return
+            with contextlib.ExitStack() as scopes:
+                before._change_to(self)
+                if before.autocast != self.autocast:
+                    scopes.enter_context(torch.autocast("cpu", enabled=self.autocast[0], dtype=self.autocast[1]))
+                if before.device != self.device and self.device is not None:
+                    scopes.enter_context(self.device)
+                yield
+        finally:
+            Inherited.capture()._change_to(before)
+
+    def _change_to(self, other: Inherited) -> None:
+        """But for what only a scope can change."""
+        if self.grad_enabled != other.grad_enabled:
+            torch.set_grad_enabled(other.grad_enabled)
+        if self.default_dtype != other.default_dtype:
+            torch.set_default_dtype(other.default_dtype)
+        if self.folder != other.folder and other.folder is not None:
+            with contextlib.suppress(OSError):  # It is gone by now.
+                os.chdir(other.folder)
+
+
+def _autocast() -> tuple[bool, torch.dtype]:
+    if hasattr(torch, "get_autocast_dtype"):  # Since torch 2.4.
+        return torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
+
+
+def _device() -> Any:
+    return torch.get_default_device() if hasattr(torch, "get_default_device") else None  # Since torch 2.3.
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
