@@ -10,10 +10,12 @@ import contextlib
 import pickle
 import sys
 import sysconfig
-from collections.abc import Sized
+from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
+
+from sluice.signal_handlers import pass_on_of_a_handler
 
 _KINDS = (bool, int, float, complex, str, bytes, type(None), dict, list, tuple, set, frozenset, argparse.Namespace, SimpleNamespace)
 _MOST_MEMBERS = 1000
@@ -32,9 +34,7 @@ def capture() -> Values:
     found: Values = {}
     left = _MOST_VALUES
     for name, module in list(sys.modules.items()):
-        if name not in _is_users:
-            _is_users[name] = _is_of_the_user(name, module)
-        if _is_users[name] and left > 0:
+        if left > 0 and is_of_the_user(name):
             found[name] = {key: pickled for key, value in list(vars(module).items())[:left] if (pickled := _pickled(key, value)) is not None}
             left -= len(found[name])
     return found
@@ -53,6 +53,31 @@ def enter(values: Values) -> None:
                     setattr(module, key, pickle.loads(pickled))
 
 
+def globals_within_reach(names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Those of these modules and their classes, and of what they import, as far as it is the user's; by their full names. Not those of the script."""
+    waiting, seen = list(names), set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in sys.modules or not is_of_the_user(name):
+            continue
+        seen.add(name)
+        for key, value in list(vars(sys.modules[name]).items()):
+            yield f"{name}.{key}", value
+            if isinstance(value, ModuleType):
+                waiting.append(value.__name__)
+            elif isinstance(value, (type, FunctionType)):
+                waiting.append(value.__module__)
+            if isinstance(value, type) and value.__module__ == name:
+                yield from ((f"{name}.{key}.{member}", inner) for member, inner in list(vars(value).items()))
+
+
+def is_of_the_user(name: str) -> bool:
+    """Whether the module of this name is, which has been imported. The script itself is none."""
+    if name not in _is_users:
+        _is_users[name] = _is_of_the_user(name, sys.modules.get(name))
+    return _is_users[name]
+
+
 def _is_of_the_user(name: str, module: Any) -> bool:
     file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
     if name in ("__main__", "__mp_main__") or not isinstance(file, str):
@@ -69,6 +94,7 @@ def _pickled(key: str, value: Any) -> bytes | None:
         if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
             return None
         pickled = pickle.dumps(value)
-    except Exception:
+    except Exception as error:
+        pass_on_of_a_handler(error)
         return None
     return pickled if len(pickled) <= _MOST_BYTES else None

@@ -18,20 +18,24 @@ import pickle
 import random
 import sys
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
 import cloudpickle.cloudpickle as tracking
 import torch
 
+from sluice import module_values
 from sluice.failures import KeepsState, NotLight, NotSendable, TooLarge
+from sluice.self_change import attributes_within
 from sluice.structure import DTYPE_NAMES, DTYPES, NOT_PICKLED_BY_TORCH, travels_in_arena
 
 _PROTOCOL = 5
 _LARGE_BYTES = 64 << 10
 _LIGHT_OBJECTS_BYTES = 2 << 20  # Of Python objects: these take some 30 ms to pickle, and as long to make again.
 _SPAWNED_MAIN = "__mp_main__"  # What the script is called in a process that multiprocessing has spawned.
+_SCRIPT = ("__main__", _SPAWNED_MAIN)
+_COPYING = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
 
 
 def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False) -> tuple[bytes, list[memoryview]]:
@@ -52,7 +56,10 @@ def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False)
 
     pickler = _Pickler(file, protocol=_PROTOCOL, buffer_callback=keep_in_pickle)
     pickler.with_generators, pickler.is_light, pickler.shared_memory = with_generators, light, _SharedMemory()
+    pickler.modules = set()
     pickler.dump(value)
+    if not with_generators:
+        _require_no_generator_in(pickler.modules)
     return file.getvalue(), arrays
 
 
@@ -80,11 +87,14 @@ class _BoundedFile(io.BytesIO):
 class _Pickler(cloudpickle.Pickler):
     with_generators = is_light = False
     shared_memory: _SharedMemory
+    modules: set[str]  # Whose code is pickled by its name.
     _epochs: tuple[torch.Tensor, ...] = ()  # Shared memory that may travel: it says which epoch begins, and is read as it begins.
 
     def reducer_override(self, obj: Any) -> Any:
-        if self.is_light and hasattr(type(obj), "__del__") and not isinstance(obj, io.IOBase):
-            raise NotLight(f"the end of a copy of its {type(obj).__name__} calls a __del__")
+        if self.is_light:
+            _require_faithful_copy(obj)
+        if isinstance(obj, (type, FunctionType, ModuleType)):
+            self.modules.add(obj.__name__ if isinstance(obj, ModuleType) else obj.__module__)
         if isinstance(obj, type):
             _name_for_all_ranks(obj)
         elif isinstance(obj, _hugging_face_streams()):
@@ -124,6 +134,37 @@ class _Pickler(cloudpickle.Pickler):
                 raise NotSendable(f"it holds a random generator of {generator.device}")
             return _torch_generator, (generator.get_state().numpy().tobytes(),)
         return super().reducer_override(generator)
+
+
+def _require_faithful_copy(obj: Any) -> None:
+    """Raises NotLight for what a copy shows: its end calls a __del__, or the user's class has a word in what becomes of it."""
+    kind = type(obj)
+    if hasattr(kind, "__del__") and not isinstance(obj, io.IOBase):
+        raise NotLight(f"the end of a copy of its {kind.__name__} calls a __del__")
+    for definition in kind.__mro__:
+        if definition.__module__ in _SCRIPT or module_values.is_of_the_user(definition.__module__):
+            own = [vars(definition)[name] for name in _COPYING if name in vars(definition)]
+            if any(getattr(method, "__module__", None) == definition.__module__ for method in own):  # And not made by dataclasses.
+                raise NotLight(f"its {kind.__name__} says itself what is copied")
+
+
+def _require_no_generator_in(modules: set[str]) -> None:
+    """Raises NotSendable for a random generator of one of these modules or of what they import, if that is the user's, and KeepsState for one
+    within an object there, such as a transform: each of torch's workers would advance its own."""
+    for name, value in module_values.globals_within_reach(modules):
+        if _is_own_generator(value):
+            raise NotSendable(f"{name} is a random generator ({type(value).__name__}), which this process may advance, too")
+        kind = type(value)
+        if hasattr(value, "__dict__") and kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
+            if any(map(_is_own_generator, attributes_within(value))):
+                raise KeepsState(f"{name} holds a random generator of its own")
+
+
+def _is_own_generator(value: Any) -> bool:
+    kinds: tuple[type, ...] = (random.Random, torch.Generator)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        kinds += (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)
+    return isinstance(value, kinds) and not isinstance(value, random.SystemRandom) and _reduce_generator(value) is None
 
 
 def _cached(function: Callable, most: int | None, typed: bool) -> Callable:

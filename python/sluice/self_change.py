@@ -99,6 +99,12 @@ def _objects(dataset: Any) -> Iterator[tuple[tuple, Any]]:
             waiting.extend(((*place, name), value) for name, value in itertools.islice(members, _MOST_ATTRIBUTES))
 
 
+def attributes_within(holder: Any) -> Iterator[Any]:
+    """The values of its attributes, and of those of what it is made of."""
+    for _, inner in _objects(holder):
+        yield from (value for _, value in _members(inner))
+
+
 def _members(holder: Any) -> list[tuple[Any, Any]]:
     """The attributes of an object of the user's, and the objects in a list of transforms."""
     if isinstance(holder, (list, tuple)):
