@@ -10,6 +10,7 @@ import itertools
 import multiprocessing
 import os
 import sys
+import threading
 import warnings
 import weakref
 from collections import deque
@@ -17,13 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch.utils.data import Dataset
 from torch.utils.data.dataloader import DataLoader as TorchLoader  # Bound now: programs replace the name by our class.
 
 from sluice import collation
 from sluice.computation import BatchRequest, Computation, ForkComputation
 from sluice.failures import describe, reraise
-from sluice.generators import untouched_generators
 from sluice.history import History
 from sluice.iterable import Streams
 from sluice.light_batches import lightened
@@ -54,6 +55,23 @@ def can_fork() -> bool:
     method = multiprocessing.get_start_method(allow_none=True)
     forks_by_default = sys.platform == "linux" and sys.version_info < (3, 14)
     return (method == "fork" or (method is None and forks_by_default)) and not multiprocessing.current_process().daemon
+
+
+def is_main_thread() -> bool:
+    """Only that one makes batches itself: the random states that it puts aside are the whole process's, and it may draw from them meanwhile."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def serve_this_thread(payback: Payback, forks: Forks | None, handed_over: int) -> bool:
+    """Whether this process or forks of it may make what this thread asks for. Another thread than the main one has forks make all of it, if
+    none of the pass was made in this process before."""
+    payback.forks_pay = payback.forks_pay or closes_what_it_reads()
+    if is_main_thread() or payback.forks_at_once or forks is not None:
+        return True
+    if handed_over > 0 or not can_fork():
+        return False
+    payback.forks_pay = True
+    return True
 
 
 @dataclass
@@ -116,11 +134,12 @@ class Forks:
         self._history = history
         self._informed: set[int] = set()  # The virtual workers that know what they have made before.
         order: dict[str, Any] = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
-        with untouched_generators(), warnings.catch_warnings():
+        own = torch.Generator()  # The process's generators may be another thread's at this moment.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The loader of the user has said already what torch thinks of so many workers.
             loader = TorchLoader(Batches(computation), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
                                  prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
-                                 worker_init_fn=_begin, **order)  # fmt: skip
+                                 worker_init_fn=_begin, generator=own, **order)  # fmt: skip
             self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
         _living.add(self)
 

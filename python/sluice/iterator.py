@@ -7,7 +7,6 @@ by torch's multi-process iterator.
 from __future__ import annotations
 
 import contextlib
-import threading
 import weakref
 from collections import deque
 from typing import Any
@@ -22,7 +21,7 @@ from sluice.checkpoint import Progress, drawing
 from sluice.computation import BatchRequest, untouched_process
 from sluice.connection import Connection
 from sluice.failures import describe, reraise
-from sluice.forks import Forked, Forks, can_fork
+from sluice.forks import Forked, Forks, can_fork, serve_this_thread
 from sluice.generators import StateError, capture_generators, untouched_generators
 from sluice.history import History
 from sluice.inherited import Inherited
@@ -290,10 +289,9 @@ class FeederIterator(_BaseDataLoaderIter):
         return self._outstanding
 
     def _serves_here(self) -> bool:
-        """Whether this process or forks of it make the batches that no feeder has been asked for. Only the main thread does: the random
-        states that it puts aside are the whole process's, and it may draw from them meanwhile. Virtual workers move between
-        two passes only: within one, their state would have to be made again."""
-        if self._only_forks or self._payback is None or threading.current_thread() is not threading.main_thread():
+        """Whether this process or forks of it make the batches that no feeder has been asked for. Virtual workers move between two
+        passes only: within one, their state would have to be made again."""
+        if self._only_forks or self._payback is None or not serve_this_thread(self._payback, self._forks, self._progress.handed_over):
             return self._only_forks
         return self._stays_here if self._stays_here is not None else not (self._payback.pays and self._stream.is_proven)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 from typing import Any, TypeVar
 
 import torch.utils.data
@@ -25,7 +24,7 @@ from sluice.cpu_quota import usable_cores
 from sluice.explanation import Explanation, Report
 from sluice.failures import KeepsState, NotSendable, TooLarge
 from sluice.feeder import NoFeeder, adds_no_cpu, feeder_in_words, shared_connection
-from sluice.forks import can_fork, must_fork_first
+from sluice.forks import can_fork, is_main_thread, must_fork_first
 from sluice.image_library import image_library_paths
 from sluice.iterable_iterator import IterableIterator
 from sluice.iterator import FeederIterator
@@ -145,9 +144,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             self._sluice_measured = Measured.of(self._sluice_measured, pipeline.in_words())
             self._sluice_foresight = (self._sluice_foresight or Foresight()) if settings.ahead and not pipeline.is_sticky else None
             payback = self._payback(settings, pipeline)
-            in_process = payback is not None and not payback.pays and not payback.forks_at_once
-            if in_process and threading.current_thread() is threading.main_thread():
-                _load(pipeline)  # Other threads never make batches themselves.
+            if payback is not None and not payback.pays and not payback.forks_at_once:
+                _load(pipeline)
             batches = self._iterator_class(pipeline)(self, connection, pipeline, payback)
             self._sluice_kept = pipeline.kept
             self._sluice_left = ""
@@ -212,12 +210,14 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
 
     def _payback(self, settings: Settings, pipeline: Pipeline) -> Payback | None:
         """What decides when this loader's executors are started; None if they are started at once. Forks make the first batch where
-        this process must not: batches that have to end within a time, that may overtake one another, that keep state, of much data, of
-        which this process would hold a further copy, or of libraries that no fork can use after that. Raises NotSendable."""
+        this process must not: for a loop outside of the main thread, batches that have to end within a time, that may overtake one another,
+        that keep state, of much data, of which this process would hold a further copy, or of libraries that no fork can use after that. Raises
+        NotSendable."""
         if not settings.step_aside or pipeline.native is not None:
             return None
         any_order = not getattr(self, "in_order", True)  # torch has it since 2.6.
-        forks_at_once = pipeline.is_sticky or self.timeout > 0 or any_order or must_fork_first() or pipeline.stays or pipeline.copy_bytes() > LIGHT_BYTES
+        of_its_own = not is_main_thread() or pipeline.is_sticky or self.timeout > 0 or any_order or must_fork_first()
+        forks_at_once = of_its_own or pipeline.stays or pipeline.copy_bytes() > LIGHT_BYTES
         if forks_at_once and not can_fork():
             return None
         forks_suffice = _forks_suffice(self, settings)
@@ -294,9 +294,8 @@ def _explanation(loader: Any, settings: Settings, pipeline: Pipeline, measured: 
 
 
 def _forks_suffice(loader: Any, settings: Settings) -> bool:
-    """Whether executors would add nothing to forks of this process, which are there in milliseconds. Other threads have executors at once."""
-    is_main = threading.current_thread() is threading.main_thread()
-    return settings.step_aside and is_main and can_fork() and adds_no_cpu(settings, loader.num_workers)
+    """Whether executors would add nothing to forks of this process, which are there in milliseconds."""
+    return settings.step_aside and can_fork() and adds_no_cpu(settings, loader.num_workers)
 
 
 def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:

@@ -282,21 +282,6 @@ def test_a_fork_that_takes_too_long_is_told_as_by_torch(make_fake):
         list(DataLoader(Sleeping(), num_workers=2, timeout=2))
 
 
-@pytest.mark.parametrize("case", ["another thread", "no forks"])
-def test_executors_are_started_at_once(make_fake, monkeypatch, case):
-    fake = make_fake()
-    seen = []
-    if case == "another thread":
-        thread = threading.Thread(target=lambda: seen.extend(loader_that(pays=False)))
-        thread.start()
-        thread.join(60)
-    else:
-        monkeypatch.setattr(sluice.torch, "can_fork", lambda: False)
-        seen = list(loader_that(pays=False, forks_at_once=True, timeout=60))
-    assert indices_of(seen)[-1] == [36]
-    assert len(fake.ask()["requests"]) == 10
-
-
 class Leaving(Numbers):
     """Sample 5 ends its process, as it believes."""
 
