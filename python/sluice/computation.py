@@ -24,7 +24,7 @@ from sluice.inherited import Inherited
 from sluice.keys import restored
 from sluice.laps import COLLATE, DATASET, Laps
 from sluice.own_code import Snapshot
-from sluice.process_end import crash_is_told, exit_is_an_error, new_threads_are_daemons
+from sluice.process_end import ends_are_told
 from sluice.reading_ahead import read_ahead
 from sluice.sealed_memory import SealedMemory
 from sluice.self_change import Watch
@@ -191,10 +191,7 @@ def untouched_process(inherited: Inherited | None = None) -> Iterator[None]:
         if threads > 1:
             torch.set_num_threads(1)
         try:
-            with (
-                (inherited or Inherited.capture()).in_place(), untouched_generators(),
-                exit_is_an_error(), crash_is_told(), new_threads_are_daemons(), _no_event_loop()
-            ):  # fmt: skip
+            with (inherited or Inherited.capture()).in_place(), untouched_generators(), ends_are_told(), _no_event_loop():
                 yield
         finally:
             if torch.get_num_threads() != threads:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sluice.numpy_state import NumpyState
 from sluice.seeds import seed_everything, seed_torch
+from sluice.signal_handlers import pass_on_of_a_handler
 
 _FEWEST_SAMPLES = 16  # Of a batch: reading the states takes as long as seeding for some five samples.
 
@@ -40,7 +41,8 @@ class Draws:
             for place in range(1, count):
                 seed_torch(seed_of(place))
                 made.append(sample_at(place))
-        except Exception:
+        except Exception as error:
+            pass_on_of_a_handler(error)
             if _states() == before:
                 raise
         else:

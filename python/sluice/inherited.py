@@ -9,26 +9,25 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import torch
 
 
-@dataclass(frozen=True)
-class Inherited:
-    """`folder` None: it is gone. `device` None: this torch does not tell."""
+class Inherited(NamedTuple):
+    """`folder` None: it is gone. Captured twice for each batch, so it must be cheap."""
 
     grad_enabled: bool
-    autocast: tuple[bool, torch.dtype]  # On the CPU.
+    autocast_enabled: bool  # On the CPU.
+    autocast_dtype: torch.dtype
     default_dtype: torch.dtype
-    device: torch.device | None
+    device: torch.device
     folder: str | None
 
     @staticmethod
     def capture() -> Inherited:
         """Those of this process and thread."""
-        return Inherited(torch.is_grad_enabled(), _autocast(), torch.get_default_dtype(), _device(), _folder())
+        return Inherited(torch.is_grad_enabled(), *_autocast(), torch.get_default_dtype(), torch.empty(0).device, _folder())
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
@@ -40,13 +39,14 @@ class Inherited:
                 return
             with contextlib.ExitStack() as scopes:
                 before._change_to(self)
-                if before.autocast != self.autocast:
-                    scopes.enter_context(torch.autocast("cpu", enabled=self.autocast[0], dtype=self.autocast[1]))
-                if before.device != self.device and self.device is not None:
+                if before[1:3] != self[1:3]:
+                    scopes.enter_context(torch.autocast("cpu", enabled=self.autocast_enabled, dtype=self.autocast_dtype))
+                if before.device != self.device:
                     scopes.enter_context(self.device)
                 yield
         finally:
-            Inherited.capture()._change_to(before)
+            if (after := Inherited.capture()) != before:
+                after._change_to(before)
 
     def _change_to(self, other: Inherited) -> None:
         """But for what only a scope can change."""
@@ -59,14 +59,14 @@ class Inherited:
                 os.chdir(other.folder)
 
 
-def _autocast() -> tuple[bool, torch.dtype]:
-    if hasattr(torch, "get_autocast_dtype"):  # Since torch 2.4.
+if hasattr(torch, "get_autocast_dtype"):  # Since torch 2.4.
+
+    def _autocast() -> tuple[bool, torch.dtype]:
         return torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-    return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
+else:
 
-
-def _device() -> Any:
-    return torch.get_default_device() if hasattr(torch, "get_default_device") else None  # Since torch 2.3.
+    def _autocast() -> tuple[bool, torch.dtype]:
+        return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
 
 
 def _folder() -> str | None:

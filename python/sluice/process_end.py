@@ -1,4 +1,5 @@
-"""The end of the process in which a sample is made: a sample that ends it must not end the trainer, and one that starts threads must not keep it."""
+"""The end of the process in which a sample is made. Here that is the trainer: a sample that ends its process must not end it, and one that starts threads
+must not keep it from its end."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ from typing import NoReturn
 
 
 @contextlib.contextmanager
-def exit_is_an_error() -> Iterator[None]:
+def ends_are_told() -> Iterator[None]:
     """os._exit raises SystemExit inside. In other threads, and in processes that are forked inside, it is what it was. What C code does, and
-    who has the function under another name, is not seen."""
+    who has the function under another name, is not seen: a crash ends this process, and tells where the code was.
+
+    New threads are daemons, unless the sample says otherwise. torch ends a worker whose threads go on; the trainer would wait for them for ever."""
     end, process, thread = os._exit, os.getpid(), threading.get_ident()
 
     def tell(status: int) -> NoReturn:
@@ -22,33 +25,19 @@ def exit_is_an_error() -> Iterator[None]:
             end(status)
         raise SystemExit(f"a sample has called os._exit({status})")
 
+    own = vars(threading.current_thread())
+    is_daemon, own["_daemonic"] = own["_daemonic"], True  # What a new thread is, too.
     os._exit = tell
+    _tell_of_crashes()
     try:
         yield
     finally:
         os._exit = end
+        own["_daemonic"] = is_daemon
 
 
-@contextlib.contextmanager
-def new_threads_are_daemons() -> Iterator[None]:
-    """Unless the sample says otherwise of a thread that it starts. torch ends a worker whose threads go on. The trainer would wait for them for ever."""
-    own = vars(threading.current_thread())
-    before, own["_daemonic"] = own["_daemonic"], True  # What a new thread is, too.
-    try:
-        yield
-    finally:
-        own["_daemonic"] = before
-
-
-@contextlib.contextmanager
-def crash_is_told() -> Iterator[None]:
-    """A crash inside ends this process, and tells where the code was: a worker of torch's would have left the loop to tell of it."""
-    if faulthandler.is_enabled() or sys.__stderr__ is None:  # The script's own way.
-        yield
-        return
-    with contextlib.suppress(OSError, ValueError, RuntimeError):  # Nobody listens there.
-        faulthandler.enable(sys.__stderr__)
-    try:
-        yield
-    finally:
-        faulthandler.disable()
+def _tell_of_crashes() -> None:
+    """From now on, as going to and fro takes 8 microseconds. The script may have a way of its own, and there may be no place to write to."""
+    if not faulthandler.is_enabled() and sys.__stderr__ is not None:
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            faulthandler.enable(sys.__stderr__)
