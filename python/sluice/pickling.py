@@ -28,6 +28,7 @@ import torch
 from sluice import module_values
 from sluice.failures import KeepsState, NotLight, NotSendable, TooLarge
 from sluice.self_change import attributes_within
+from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.structure import DTYPE_NAMES, DTYPES, NOT_PICKLED_BY_TORCH, travels_in_arena
 
 _PROTOCOL = 5
@@ -154,10 +155,18 @@ def _require_no_generator_in(modules: set[str]) -> None:
     for name, value in module_values.globals_within_reach(modules):
         if _is_own_generator(value):
             raise NotSendable(f"{name} is a random generator ({type(value).__name__}), which this process may advance, too")
-        kind = type(value)
-        if hasattr(value, "__dict__") and kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
-            if any(map(_is_own_generator, attributes_within(value))):
-                raise KeepsState(f"{name} holds a random generator of its own")
+        if _holds_generator(value):
+            raise KeepsState(f"{name} holds a random generator of its own")
+
+
+def _holds_generator(value: Any) -> bool:
+    if type(value).__module__.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    try:
+        return hasattr(value, "__dict__") and any(map(_is_own_generator, attributes_within(value)))
+    except Exception as error:  # It stands for what is not here yet.
+        pass_on_of_a_handler(error)
+        return False
 
 
 def _is_own_generator(value: Any) -> bool:
