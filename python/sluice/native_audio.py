@@ -219,7 +219,7 @@ class _Audio:
 
 
 def _is_usual(tensor: Any) -> bool:
-    """Plain float32 numbers in memory, of which nobody wants gradients."""
+    """Plain float32 numbers in memory, without gradients."""
     return (
         not torch.compiler.is_compiling()  # First: the compiler then sees nothing of what follows.
         and type(tensor) is torch.Tensor

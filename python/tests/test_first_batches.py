@@ -371,7 +371,7 @@ GENERATORS = {
     "of the module": ("import numpy; GENERATOR = numpy.random.RandomState(3)\ndef draw(): return GENERATOR.rand()", "GENERATOR is a random generator"),
     "of a class": ("class Own: generator = torch.Generator()\ndef draw(): return torch.rand(1, generator=Own.generator)", "Own.generator is a random"),
     "within a transform": ("TRANSFORM = Transform()\ndef draw(): return TRANSFORM.generator.random()", "TRANSFORM holds a random generator"),
-    "what stands for another": ("class Proxy: __dict__ = property(lambda self: 1 / 0)\nPROXY, draw = Proxy(), random.random", ""),
+    "a proxy": ("class Proxy: __dict__ = property(lambda self: 1 / 0)\nPROXY, draw = Proxy(), random.random", ""),
     "the process's own": ("draw = random.random\nclass Own: generator = torch.default_generator", ""),
 }
 

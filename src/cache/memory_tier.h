@@ -24,7 +24,7 @@ namespace sluice::cache {
 
 struct Value {
   std::vector<std::uint8_t> bytes;
-  std::uint64_t checksum = 0;  // of the bytes as they were when they came in; whoever uses them compares
+  std::uint64_t checksum = 0;  // of the bytes as they were when they came in; their user compares
 };
 
 class MemoryTier {

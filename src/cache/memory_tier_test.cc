@@ -105,7 +105,7 @@ TEST_CASE("a data set that is used no more makes room for the next one") {
   CHECK(hits > kSamples - static_cast<int>(MemoryTier::kGroupRecords));  // one group has records of both
 }
 
-TEST_CASE("memory that has changed by itself is forgotten when somebody brings the record anew") {
+TEST_CASE("memory that has changed by itself is forgotten when the record comes anew") {
   MemoryTier tier(1 << 20);
   const auto damaged = std::make_shared<Value>(*shared_value(key_of(1)));
   tier.add(key_of(1), damaged, 0);

@@ -3,7 +3,8 @@
 // It never holds a job up, and gives no wrong byte, whatever the other end does:
 // 1. An answer counts only if it is the record of the key that was asked for, with its checksum, which this process
 //    computes itself. Anything else is a miss and a counted error.
-// 2. After kPatience without an answer, or where there is nobody, nothing is asked for a second, and then for twice as
+// 2. After kPatience without an answer, or where there is no daemon, nothing is asked for a second, and then for twice
+// as
 //    long each time, up to kBackOffMax. One thread tries then; the others go on to the source until it is answered.
 // 3. What is not kept, as there is no room or the disk refuses it, costs no message: each answer tells.
 // Thread safety: as RecordStore's.

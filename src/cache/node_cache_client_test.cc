@@ -72,7 +72,7 @@ TEST_CASE("whatever comes back in place of the record is a miss and a counted er
       {"nothing", [](Bytes& answer) { answer.clear(); }, false},
       {"a part of the first bytes", [](Bytes& answer) { answer.resize(kAnswerBytes - 1); }, false},
       {"another version of the messages", [](Bytes& answer) { answer[3] ^= 1; }, false},
-      {"a flag that nobody knows", [](Bytes& answer) { answer[4] |= 64; }, false},
+      {"an unknown flag", [](Bytes& answer) { answer[4] |= 64; }, false},
       {"no record", [](Bytes& answer) { answer.resize(kAnswerBytes); }, true},
       {"a part of the head", [&](Bytes& answer) { answer.resize(head + 3); }, true},
       {"a part of the value", [](Bytes& answer) { answer.pop_back(); }, true},

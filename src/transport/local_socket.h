@@ -14,7 +14,8 @@
 namespace sluice::transport {
 
 // Listens on `path` without blocking, with mode 0600, in place of a socket that has no listener.
-// Errors: AlreadyExists if somebody listens there; InvalidArgument for a path that is too long; those of the system.
+// Errors: AlreadyExists if another process listens there; InvalidArgument for a path that is too long; those of the
+// system.
 Result<UniqueFd> listen_on(const std::string& path);
 
 // The process at the other end of a connection (0: of another PID namespace). nullopt: of a user that is neither the

@@ -1,7 +1,7 @@
 // One question, one answer, as bytes, over gRPC (which this header does not show) to a server on a Unix socket.
 //
 // The connection is made with the first question, and anew with the first one after it was lost. A server of another
-// user is not asked: whoever can make a socket at its path could give any answer.
+// user is not asked: a user who can make a socket at its path could give any answer.
 // Thread safety: ask() may be called from any thread.
 #pragma once
 

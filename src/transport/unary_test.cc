@@ -117,7 +117,7 @@ TEST_CASE("a question of any length is answered, from many threads over one conn
 
 TEST_CASE("errors come as what they are") {
   Ends ends;
-  CHECK(ends.ask("/echo", "", "").error().code() == ErrorCode::kUnavailable);  // nobody has ever been there
+  CHECK(ends.ask("/echo", "", "").error().code() == ErrorCode::kUnavailable);  // there has never been a server
   ends.start();
   CHECK(ends.ask("/refuse", "", "").error() == invalid_argument("no such question"));
   CHECK(ends.ask("/full", "", "").error() == Error(ErrorCode::kResourceExhausted, "full"));
@@ -128,7 +128,7 @@ TEST_CASE("errors come as what they are") {
         ErrorCode::kInvalidArgument);
 }
 
-TEST_CASE("who waits for an answer in vain goes on after its patience, and the late answer hurts nobody") {
+TEST_CASE("a caller without an answer goes on after its patience, and the late answer does no harm") {
   Ends ends;
   ends.start();
   ends.echo.keeps = true;
@@ -162,7 +162,7 @@ TEST_CASE("a question that waits while the server ends gets an error at once") {
   ends.server.reset();
   asking.join();
   CHECK_FALSE(is_answered);
-  ends.echo.kept.front()->answer({}, {}, nullptr);  // to nobody
+  ends.echo.kept.front()->answer({}, {}, nullptr);  // without a receiver
 }
 
 TEST_CASE("calls and connections beyond their bounds are refused, those within them go on") {

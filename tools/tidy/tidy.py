@@ -50,6 +50,7 @@ DEPENDENCIES = {
     "bench": [*SRC, *CORE, "scheduler/testing", "operator"],
 }
 BANNED_NAME = re.compile(r"(?i)(utils?|helpers?|common|manager)$")
+HEADLESS = re.compile(r"(?i)\b(nobody|somebody|whoever) \w")  # In prose; as a value, such a word ends before a quote.
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 
@@ -112,6 +113,13 @@ def check_unfinished(path, lines):
     for number, line in enumerate(lines, 1):
         if UNFINISHED.search(line):
             yield number, "unfinished work belongs into an issue, not into a comment"
+
+
+def check_subjects(path, lines):
+    """The subject of a sentence is a domain noun, which a reader can look up."""
+    for number, line in enumerate(lines, 1):
+        if path.name not in ("tidy.py", "tidy_test.py") and (match := HEADLESS.search(line)):
+            yield number, f"'{match.group(1)}': name the process, the user or the object that is meant"
 
 
 def check_header_guard(path, lines):
@@ -191,19 +199,19 @@ def check_object_members(path, lines):
             yield number, "a member of an object by its name: read it by a reader of operator/api, write it by a draft"
 
 
-CODE_CHECKS = [check_api_names, check_object_members, check_dependency_direction, check_file_length, check_names, check_unfinished, check_header_guard, check_function_length]
+CODE_CHECKS = [check_api_names, check_object_members, check_dependency_direction, check_file_length, check_names, check_unfinished, check_subjects, check_header_guard, check_function_length]
+CHECKS = dict.fromkeys((".h", ".cc", ".py"), CODE_CHECKS) | {".sh": [check_file_length, check_names, check_unfinished, check_subjects], ".md": [check_subjects]}
 
 
 def main():
     violations = 0
     for path in tracked_files():
-        if path.suffix not in (".h", ".cc", ".py", ".sh"):
+        if path.suffix not in CHECKS:
             continue
         lines = (ROOT / path).read_text(errors="replace").split("\n")
         if lines and lines[-1] == "":
             lines.pop()
-        checks = CODE_CHECKS if path.suffix != ".sh" else [check_file_length, check_names, check_unfinished]
-        for check in checks:
+        for check in CHECKS[path.suffix]:
             for number, message in check(path, lines):
                 print(f"{path}:{number}: {message}")
                 violations += 1

@@ -41,6 +41,8 @@ LONG_BODY = ["void run() {"] + ["  step();"] * 70 + ["}"]
     ("a manager", tidy.check_names, "src/base/a.h", ["class PoolManager {"], 1),
     ("a well named class", tidy.check_names, "src/base/a.h", ["class Pool {"], 0),
     ("hidden work", tidy.check_unfinished, "src/base/a.cc", ["// TO" + "DO later"], 1),
+    ("a subject that is nobody", tidy.check_subjects, "src/base/a.h", ["// Whoever calls it locks."], 1),
+    ("a value that is nobody", tidy.check_subjects, "src/base/a_test.cc", ['pod["schedulerName"] = "nobody";'], 0),
     ("no guard", tidy.check_header_guard, "src/base/a.h", ["int x;"], 1),
     ("a long function", tidy.check_function_length, "src/base/a.cc", LONG_BODY, 1),
     ("a long namespace is fine", tidy.check_function_length, "src/base/a.cc", ["namespace a {"] + ["int f();"] * 90 + ["}"], 0),

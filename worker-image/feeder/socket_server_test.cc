@@ -217,7 +217,7 @@ TEST_CASE("sending to a client that does not read never waits, and is bounded: i
   const std::string blob(std::size_t{16} << 20, 'x');
   for (std::size_t sent = 0; sent <= Connection::kQueueBytesMax + blob.size(); sent += blob.size())
     connection->send("{}", blob);
-  connection->send("{}", "nobody is there");
+  connection->send("{}", "no client is there");
   REQUIRE(slow->send("not listened to", "", soon()).ok());
   f.notes.echo = true;
   REQUIRE(other.send("still", "", soon()).ok());

@@ -50,7 +50,7 @@ TEST_CASE("what is known of the next use of each of four samples") {
                 {},
                 {2, 0, 0},
                 {2, kNever, 0.5, kNever}},
-           Case{"samples that nobody announced are used", {2, 0}, {}, {1, 3}, {0, 1, 0, 1}},
+           Case{"samples that were not announced are used", {2, 0}, {}, {1, 3}, {0, 1, 0, 1}},
        }) {
     INFO(c.story);
     JobOrder job(4, 4, Order{0, 1, 2, 3});
@@ -61,7 +61,7 @@ TEST_CASE("what is known of the next use of each of four samples") {
   }
 }
 
-TEST_CASE("where in the next epoch a sample comes does not count where nobody looks ahead") {
+TEST_CASE("where in the next epoch a sample comes does not count where no job looks ahead") {
   JobOrder job(3, 0);
   REQUIRE(job.begin_epoch(Order{0, 1}).ok());
   REQUIRE(job.announce_next_epoch(Order{1, 0, 2}).ok());

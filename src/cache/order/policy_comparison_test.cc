@@ -150,7 +150,7 @@ RandomCase random_case(std::mt19937& random, std::uint32_t bytes_max, bool all_h
   return result;
 }
 
-TEST_CASE("announced orders fetch no more than never evicting, whoever shares, and keep the order of each job") {
+TEST_CASE("announced orders fetch no more than never evicting, for any set of jobs, and keep the order of each job") {
   std::mt19937 random(8);
   double sum_announced = 0;
   double sum_never = 0;

@@ -14,7 +14,7 @@
 // seen to be until the heap is made anew: after each change of the orders (SharedOrders::revision) and after as many
 // misses as there are samples in it.
 //
-// Decides only; whoever calls it has the bytes. Cost: O(jobs + log samples) for a use, on average.
+// Decides only; its caller has the bytes. Cost: O(jobs + log samples) for a use, on average.
 // Bounds: 4 bytes for each sample, 16 to 32 for each that is held, kEvictedMax for an admission. Thread safety: none.
 #pragma once
 

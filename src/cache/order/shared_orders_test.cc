@@ -98,7 +98,7 @@ TEST_CASE("an announced epoch that begins by itself is a revision, another one i
   CHECK(orders.revision() == revision + 1);
 }
 
-TEST_CASE("jobs that nobody knows, and samples that are none, change nothing but the time") {
+TEST_CASE("unknown jobs, and samples that are none, change nothing but the time") {
   SharedOrders orders({.samples = 2});
   orders.use(kFirst, 0);
   REQUIRE(orders.join(kFirst, 2).ok());

@@ -86,7 +86,7 @@ TEST_CASE("what is offered is kept where there is room, and known by its place")
 }
 
 TEST_CASE(
-    "what an earlier job or process has left serves the next job of its data set, and goes where nobody wants it") {
+    "what an earlier job or process has left serves the next job of its data set, and goes where no job wants it") {
   constexpr std::uint32_t kRecords = 300;
   const bool is_of_data_set = GENERATE(true, false);
   const bool is_of_process = GENERATE(true, false);

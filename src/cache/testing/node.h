@@ -32,7 +32,7 @@ struct Node {
   std::shared_ptr<DiskContent> disk = std::make_shared<DiskContent>();
   sluice::testing::ManualClock& clock;
   std::unique_ptr<NodeCounters> counters;
-  std::unique_ptr<NodeCache> cache;  // null: nobody answers
+  std::unique_ptr<NodeCache> cache;  // null: there is no answer
 
   // What happens to questions on their way.
   std::optional<Error> fails_with;
@@ -44,7 +44,7 @@ struct Node {
     ++questions;
     clock.advance(takes);
     if (fails_with) return *fails_with;
-    if (cache == nullptr) return unavailable("nobody is there");
+    if (cache == nullptr) return unavailable("no daemon is there");
     const auto question = cache->understand(message);
     if (!question) return invalid_argument("no question");
     NodeAnswer answer;

@@ -1,7 +1,7 @@
 // Bits of a byte string, the highest of a byte first.
 //
 // Behind the end there are zeros; overran() says whether any of them was taken. So the loops that read need not look at
-// the end, and whoever reads looks once for all.
+// the end, and the reader looks once for all.
 //
 // Thread safety: none.
 #pragma once

@@ -1,4 +1,4 @@
-// FLAC streams (RFC 9639): what stands before their frames, and their samples.
+// FLAC streams (RFC 9639): the metadata before their frames, and their samples.
 //
 // Only whole, flawless streams are decoded here, to the numbers that libsndfile gives of them. Everything else (damaged
 // streams, ones without a length, more than 24 bits or 8 channels, an ID3 tag in front) is left to libsndfile.

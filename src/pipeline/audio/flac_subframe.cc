@@ -50,7 +50,7 @@ template <unsigned kOrder>
                                                            std::size_t count) {
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    BitReader fast = reader;  // In registers, as nobody has its address.
+    BitReader fast = reader;  // In registers, as no other code has its address.
     std::uint64_t first = 0, second = 0;
     for (; i + 2 <= count && fast.read_two_rice(parameter, first, second); i += 2) {
       seen |= first | second;

@@ -18,7 +18,7 @@
 
 namespace sluice::pipeline::audio {
 
-// What stands before the first sample and behind the last, half a transform each.
+// The numbers before the first sample and behind the last, half a transform each.
 enum class Border { kNone, kReflected, kZeros };
 
 struct SpectrogramPlan {
