@@ -1,8 +1,8 @@
 #!/bin/bash
 # python.sh [ENVIRONMENT PYTHON REQUIREMENTS]: a Python environment with the packages of a file. Without arguments it is
-# $SLUICE_CACHE/venv with the packages of requirements.txt.
+# $SLUICE_CACHE/venv with the packages of requirements.txt. Those of requirements-apart.txt go into its folder `apart`.
 #
-# A stamp holds the hash of that file: with nothing changed this takes no time. PyTorch comes with its CUDA
+# A stamp holds the hash of these files: with nothing changed this takes no time. PyTorch comes with its CUDA
 # libraries, 5.8 GiB on disk, so that the same environment trains for real where there is a GPU.
 set -euo pipefail
 
@@ -14,6 +14,7 @@ DISK_NEEDED_MIB=9216                 # 5.8 GiB installed, and as many downloaded
 ENVIRONMENT=${1:-$SLUICE_CACHE/venv}
 PYTHON=${2:-/usr/bin/python3}        # not one of the user's own: the trainer image holds Debian's
 REQUIREMENTS=${3:-$HERE/requirements.txt}
+APART=${REQUIREMENTS%.txt}-apart.txt  # there need be none
 STAMP=$ENVIRONMENT/requirements.sha256
 
 # An interpreter that was only unpacked finds no pip to put into its environments: pip's own wheel brings it.
@@ -32,9 +33,15 @@ make_environment() {
   return $status
 }
 
+install_packages() {
+  local pip=("$ENVIRONMENT/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir)
+  "${pip[@]}" -r "$REQUIREMENTS" || return
+  [ ! -f "$APART" ] || "${pip[@]}" --no-deps --upgrade --target "$ENVIRONMENT/apart" -r "$APART"
+}
+
 main() {
   local wanted free_mib log
-  wanted=$(sha256sum <"$REQUIREMENTS")
+  wanted=$({ cat "$REQUIREMENTS"; [ ! -f "$APART" ] || cat "$APART"; } | sha256sum)
   if [ -f "$STAMP" ] && [ "$(<"$STAMP")" = "$wanted" ]; then return; fi
   mkdir -p "$SLUICE_CACHE" 2>/dev/null || fail "cannot write to $SLUICE_CACHE" "set SLUICE_CACHE to a folder of yours"
   exec 9<"$SLUICE_CACHE"
@@ -48,7 +55,7 @@ main() {
   fi
   log=$(mktemp)
   begin "Python packages of toolchain/${REQUIREMENTS##*/} into $ENVIRONMENT (PyTorch: one to several minutes)"
-  "$ENVIRONMENT/bin/pip" install --quiet --disable-pip-version-check --no-cache-dir -r "$REQUIREMENTS" >"$log" 2>&1 || {
+  install_packages >"$log" 2>&1 || {
     tail -n 15 "$log" >&2
     rm -f "$log"
     fail "pip cannot install the packages" "the Python package index must be reachable (pip's settings and proxy variables are honoured)"
