@@ -64,7 +64,7 @@ class Place:
     def run_cache(self, command):
         """Until it is told to end."""
         environment = f"PYTHONPATH={ROOT}/python SLUICE_FEEDER_BINARY={ROOT}/build/worker-image/sluice-feeder"
-        self.run(f"{environment} timeout --preserve-status 3 {sys.executable} -m {command}")
+        self.run(f"{environment} timeout --preserve-status 5 {sys.executable} -m {command}")
 
     def apply(self, command):
         (self.folder / "resnet.yaml").write_text(blocks("README.md", "yaml")[0])
