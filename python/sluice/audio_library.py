@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import os
 from pathlib import Path
 from typing import NamedTuple
 
-from sluice.image_library import library_folders
+from sluice.native_library import first_usable, library_paths, open_library
 
 _NAME = "libsluice_audio.so"
 _VERSION = 1
@@ -79,13 +77,7 @@ class AudioLibrary:
 
     def __init__(self, path: Path) -> None:
         """Raises OSError if this process cannot use the library at `path`."""
-        library = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
-        try:
-            version = library.sluice_audio_library_version()
-        except AttributeError as error:
-            raise OSError(f"{path}: {error}") from None
-        if version != _VERSION:
-            raise OSError(f"{path} is of version {version}, not {_VERSION}")
+        library = open_library(path, "sluice_audio_library_version", _VERSION)
         address, whole, single = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
         self._frames = library.sluice_audio_frames
         self._frames.argtypes, self._frames.restype = [ctypes.POINTER(_Spectrogram), whole], whole
@@ -134,12 +126,9 @@ class AudioLibrary:
 
 def audio_library_paths() -> list[Path]:
     """Those that there are beside the feeder."""
-    return [folder / _NAME for folder in library_folders() if (folder / _NAME).exists()]
+    return library_paths(_NAME)
 
 
 def find_audio_library() -> AudioLibrary | None:
-    """None where there is none, or none for this machine's C library."""
-    for path in audio_library_paths():
-        with contextlib.suppress(OSError):
-            return AudioLibrary(path)
-    return None
+    """None where there is none, or none for this machine's C library: torchaudio and soundfile then do their own work."""
+    return first_usable(AudioLibrary, audio_library_paths())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from sluice.image_plan import ImagePlan
+from sluice.native_library import first_usable, library_paths, open_library
 
-_PACKAGE = Path(__file__).resolve().parent
 _NAME = "libsluice_images.so"
 _VERSION = 3
 _BYTES_BEHIND_PIXELS = 32
@@ -30,13 +29,7 @@ class ImageLibrary:
     def __init__(self, path: Path) -> None:
         """Raises OSError if this process cannot use the library at `path`."""
         # Another libjpeg may be loaded, with the same names of functions: the library must find its own first.
-        library = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL | getattr(os, "RTLD_DEEPBIND", 0))
-        try:
-            version = library.sluice_image_library_version()
-        except AttributeError as error:
-            raise OSError(f"{path}: {error}") from None
-        if version != _VERSION:
-            raise OSError(f"{path} is of version {version}, not {_VERSION}")
+        library = open_library(path, "sluice_image_library_version", _VERSION, getattr(os, "RTLD_DEEPBIND", 0))
         self._make_pixels = library.sluice_image_pixels
         self._make_pixels.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_Plan), ctypes.c_char_p, ctypes.c_size_t]
         self._make_part = library.sluice_image_part
@@ -98,22 +91,11 @@ class ImageLibrary:
         return adjusted if done else None
 
 
-def library_folders(environment: Mapping[str, str] = os.environ) -> list[Path]:
-    """Where native libraries lie beside the feeder: of SLUICE_FEEDER_BINARY, of the bundle around this package or in it."""
-    folders = [_PACKAGE.parent.parent / "lib", _PACKAGE / "bundle" / "lib"]
-    if binary := environment.get("SLUICE_FEEDER_BINARY"):
-        folders.insert(0, Path(binary).parent)
-    return folders
-
-
 def image_library_paths(environment: Mapping[str, str] = os.environ) -> list[Path]:
-    """Those that there are."""
-    return [folder / _NAME for folder in library_folders(environment) if (folder / _NAME).exists()]
+    """Those that there are beside the feeder."""
+    return library_paths(_NAME, environment)
 
 
 def find_image_library() -> ImageLibrary | None:
     """None where there is none, or none for this machine's C library: images are then decoded by Pillow."""
-    for path in image_library_paths():
-        with contextlib.suppress(OSError):
-            return ImageLibrary(path)
-    return None
+    return first_usable(ImageLibrary, image_library_paths())

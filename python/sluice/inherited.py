@@ -27,7 +27,7 @@ class Inherited(NamedTuple):
     @staticmethod
     def capture() -> Inherited:
         """Those of this process and thread."""
-        return Inherited(torch.is_grad_enabled(), *_autocast(), torch.get_default_dtype(), torch.empty(0).device, _folder())
+        return Inherited(torch.is_grad_enabled(), *autocast_on_cpu(), torch.get_default_dtype(), torch.empty(0).device, _folder())
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
@@ -61,11 +61,12 @@ class Inherited(NamedTuple):
 
 if hasattr(torch, "get_autocast_dtype"):  # Since torch 2.4.
 
-    def _autocast() -> tuple[bool, torch.dtype]:
+    def autocast_on_cpu() -> tuple[bool, torch.dtype]:
+        """Whether torch computes in fewer bits there, and in which type."""
         return torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
 else:
 
-    def _autocast() -> tuple[bool, torch.dtype]:
+    def autocast_on_cpu() -> tuple[bool, torch.dtype]:
         return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
 
 

@@ -22,6 +22,7 @@ import torch
 from sluice import flac_files
 from sluice.audio_library import AudioLibrary, ResamplePlan, SpectrogramPlan, find_audio_library
 from sluice.image_tensors import is_hooked
+from sluice.inherited import autocast_on_cpu
 
 _BORDERS = {"reflect": 1, "constant": 2}
 # A count of columns up to here is exact as float32, in which torchaudio compares them.
@@ -192,7 +193,7 @@ class _Audio:
             if type(part) is not kind or kind.forward is not forward or is_hooked(part):
                 return None
         of, bands = parts[1], parts[2].fb
-        usual = _is_usual(bands) and bands.is_contiguous() and bands.ndim == 2 and not _is_autocast()
+        usual = _is_usual(bands) and bands.is_contiguous() and bands.ndim == 2 and not autocast_on_cpu()[0]
         if not usual or of.pad != 0 or not of.onesided or type(of.n_fft) is not int or bands.shape[0] != of.n_fft // 2 + 1:
             return None
         return self._shown(waveform, of.window, of.n_fft, of.hop_length, of.win_length, of.power, of.normalized, of.center, of.pad_mode, bands)
@@ -235,14 +236,6 @@ def _is_usual(tensor: Any) -> bool:
 
 def _float32(number: float) -> float:
     return ctypes.c_float(number).value
-
-
-def _is_autocast() -> bool:
-    """Whether torch multiplies matrices in fewer bits."""
-    try:
-        return torch.is_autocast_enabled("cpu")
-    except TypeError:  # Before torch 2.4 that asks for CUDA's.
-        return torch.is_autocast_cpu_enabled()
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:

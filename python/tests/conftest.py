@@ -59,6 +59,21 @@ def clean_slate(monkeypatch):
         sys.modules["sluice.native_audio"].remove()
 
 
+@pytest.fixture
+def native_libraries(clean_slate, monkeypatch):
+    """Those beside the real feeder are found. clean_slate puts back what they have replaced."""
+    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY or "")
+
+
+@pytest.fixture
+def one_torch_thread():
+    """As in an executor. More of them wait for each other on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def free_address() -> str:
     """A port of this machine without a listener."""
     with socket.socket() as probe:

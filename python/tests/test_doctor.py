@@ -84,7 +84,7 @@ DAMAGES: dict[str, tuple[Callable, Place, bool, str]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damage_is_found_and_has_a_way_out(damage, monkeypatch, tmp_path):
-    monkeypatch.setattr("sluice.image_library._PACKAGE", tmp_path / "sluice")
+    monkeypatch.setattr("sluice.native_library._PACKAGE", tmp_path / "sluice")
     # Whatever tests before have chosen in this process.
     monkeypatch.setattr("multiprocessing.get_start_method", lambda allow_none=False: None)
     check, where, passes, words = DAMAGES[damage]

@@ -15,14 +15,7 @@ from sluice import native_audio
 from sluice.audio_library import AudioLibrary
 
 soundfile = pytest.importorskip("soundfile", reason="needs soundfile, which this environment lacks")
-pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
-
-
-@pytest.fixture(autouse=True)
-def library(clean_slate, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY or "")
-    yield
-    native_audio.remove()
+pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries")]
 
 
 @pytest.fixture

@@ -17,19 +17,9 @@ from sluice import image_changes, lazy_images
 from sluice.image_library import ImageLibrary
 from test_lazy_transforms import NAMES, assert_equal, both_ways, opened
 
-pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
+pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries", "one_torch_thread")]
 
 CROPS = {1: v1.RandomResizedCrop(48), 2: v2.RandomResizedCrop(48)}
-
-
-@pytest.fixture(autouse=True)
-def library(clean_slate, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY or "")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # As in an executor. More of them wait for each other on a busy machine.
-    yield
-    lazy_images.remove()
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

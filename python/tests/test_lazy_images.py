@@ -24,11 +24,8 @@ pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 
 
 @pytest.fixture(autouse=True)
-def installed(clean_slate, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY or "")
+def installed(native_libraries):
     assert lazy_images.install()
-    yield
-    lazy_images.remove()
 
 
 @pytest.fixture

@@ -16,25 +16,18 @@ from torch.utils.data import Dataset
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
 from lazy_pictures import FILES, jpeg
-from sluice import feeder, image_library, lazy_images
+from sluice import feeder, lazy_images, native_library
 from sluice.computation import BatchRequest, ForkComputation, PythonPipeline
 from sluice.forks import Forks
 from sluice.image_library import find_image_library
 from sluice.torch import DataLoader
 
-pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
-
-
-@pytest.fixture(autouse=True)
-def library(clean_slate, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY or "")
-    yield
-    lazy_images.remove()
+pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries")]
 
 
 def test_no_library_no_lazy_images(monkeypatch, tmp_path):
     monkeypatch.setattr(lazy_images, "_library", None)
-    monkeypatch.setattr(image_library, "_PACKAGE", tmp_path / "python" / "sluice")
+    monkeypatch.setattr(native_library, "_PACKAGE", tmp_path / "python" / "sluice")
     monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(tmp_path / "sluice-feeder"))
     assert not lazy_images.install()
     (tmp_path / "libsluice_images.so").write_bytes(b"no library")

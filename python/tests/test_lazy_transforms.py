@@ -17,17 +17,10 @@ from conftest import NO_REAL_FEEDER, REAL_BINARY
 from lazy_pictures import FILES, jpeg
 from sluice import lazy_images
 
-pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
+pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries")]
 
 MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 NAMES = ("63x38", "49x37", "4:4:4", "one column", "grey", "CMYK", "progressive", "orientation 6", "large", "PNG with alpha", "palette")
-
-
-@pytest.fixture(autouse=True)
-def library(clean_slate, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY or "")
-    yield
-    lazy_images.remove()
 
 
 def both_ways(work):

@@ -16,22 +16,12 @@ from sluice.torch import DataLoader
 clips = pytest.importorskip("audio_clips", reason="needs torchaudio and soundfile, which this environment lacks")
 functional, transforms = clips.functional, clips.transforms
 
-pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
+pytestmark = [pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER), pytest.mark.usefixtures("native_libraries", "one_torch_thread")]
 
 # Of the largest number of a frame, or of all samples of a waveform (docs/designs/audio.md).
 TOLERANCE = 1e-5
 DECIBELS = 1e-4
 METHODS = ("spectrogram", "decibels", "resample")
-
-
-@pytest.fixture(autouse=True)
-def library(clean_slate, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY or "")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # As in an executor.
-    yield
-    native_audio.remove()
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -301,7 +291,6 @@ def batches(dataset, monkeypatch, native, num_workers=1):
 
 
 def test_executors_do_so_where_the_user_asks_for_it(real_feeder, tmp_path, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY)
     dataset = clips.Clips(clips.write_clips(tmp_path, 6, 9000), 8000)
     off, words_of_off = batches(dataset, monkeypatch, "off")
     on, words_of_on = batches(dataset, monkeypatch, "on")
@@ -315,7 +304,6 @@ def test_executors_do_so_where_the_user_asks_for_it(real_feeder, tmp_path, monke
 
 
 def test_a_batch_is_the_same_whoever_makes_it(real_feeder, tmp_path, monkeypatch):
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY)
     dataset = clips.Clips(clips.write_clips(tmp_path, 6, 9000), 8000)
     by_executors, _ = batches(dataset, monkeypatch, "on")
     monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
