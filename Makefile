@@ -28,7 +28,6 @@ build: configure ## compile all programs into build/
 
 .PHONY: bundle
 bundle: configure ## the relocatable bundle of feeder, worker, cache and operator: build/bundle
-	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-cache sluice-operator
 	@worker-image/bundle.sh $(BUILD)
 
 .PHONY: wheel

@@ -1,7 +1,7 @@
 #!/bin/bash
-# bundle.sh BUILD_DIR: makes BUILD_DIR/bundle, the relocatable bundle: bin/ lib/ python/.
+# bundle.sh BUILD_DIR: makes BUILD_DIR/bundle, the relocatable bundle: bin/ lib/ python/. What belongs into it is built first.
 #
-# It holds the programs that are built there, every library they load, the dynamic loader that belongs to them, and the
+# It holds the programs, every library they load, the dynamic loader that belongs to them, and the
 # Python package. Nothing of the machine it runs on is used, whatever its C library, so the same files serve a FROM-scratch
 # image, an init container that drops them into the user's image, and a wheel:
 #   lib/ld-linux-x86-64.so.2 --library-path lib bin/sluice-feeder ...
@@ -61,19 +61,14 @@ compile_python() {
   done
 }
 
+ninja -C "$BUILD" --quiet "${PROGRAMS[@]}" "${LIBRARIES[@]}"
 rm -rf "$NEW"
 mkdir -p "$NEW/bin" "$NEW/lib"
 for program in "${PROGRAMS[@]}"; do
-  if [ -x "$BUILD/$program" ]; then
-    copy_program "$BUILD/$program"
-    copy_libraries "$BUILD/$program"
-  fi
-done
-for program in feeder worker cache; do
-  [ -x "$NEW/bin/sluice-$program" ] || fail "sluice-$program is not built in $BUILD"
+  copy_program "$BUILD/$program"
+  copy_libraries "$BUILD/$program"
 done
 for library in "${LIBRARIES[@]}"; do
-  [ -e "$BUILD/$library" ] || fail "$library is not built in $BUILD"
   cp "$BUILD/$library" "$NEW/lib/"
   copy_libraries "$BUILD/$library"
 done
