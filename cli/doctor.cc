@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "src/kube/json_member.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::cli {
@@ -14,24 +15,15 @@ using nlohmann::json;
 constexpr std::chrono::seconds kLeaseIsOld{60};
 constexpr std::size_t kMaxNamed = 5;
 
-const json& at(const json& object, const char* pointer) {
-  static const json kNull;
-  const json::json_pointer path(pointer);
-  return object.contains(path) ? object.at(path) : kNull;
-}
-
-std::string text(const json& object, const char* pointer) {
-  const json& value = at(object, pointer);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 std::string status_of(const json& object, const std::string& condition) {
-  for (const json& entry : at(object, "/status/conditions"))
-    if (text(entry, "/type") == condition) return text(entry, "/status");
+  for (const json& entry : kube::value_at(object, "/status/conditions"))
+    if (kube::text_at(entry, "type") == condition) return kube::text_at(entry, "status");
   return "";
 }
 
-std::string name_of(const json& job) { return text(job, "/metadata/namespace") + "/" + text(job, "/metadata/name"); }
+std::string name_of(const json& job) {
+  return kube::text_at(job, "metadata", "namespace") + "/" + kube::text_at(job, "metadata", "name");
+}
 
 // The first few names, and how many more there are.
 std::string listed(const std::vector<std::string>& names) {
@@ -44,7 +36,7 @@ Check check_pods(const Installation& installation) {
   const auto& pods = installation.operator_pods;
   std::vector<std::string> unready;
   for (const json& pod : pods)
-    if (status_of(pod, "Ready") != "True") unready.push_back(text(pod, "/metadata/name"));
+    if (status_of(pod, "Ready") != "True") unready.push_back(kube::text_at(pod, "metadata", "name"));
   Check check{"operator", !pods.empty() && unready.empty(), std::to_string(pods.size()) + " pods, all ready", ""};
   if (check.passed) return check;
   check.finding = pods.empty() ? "no pod of the operator" : "not ready: " + listed(unready);
@@ -55,10 +47,10 @@ Check check_pods(const Installation& installation) {
 
 Check check_leader(const Installation& installation, Clock::WallTimePoint now) {
   std::set<std::string> pods;
-  for (const json& pod : installation.operator_pods) pods.insert(text(pod, "/metadata/name"));
+  for (const json& pod : installation.operator_pods) pods.insert(kube::text_at(pod, "metadata", "name"));
   for (const json& lease : installation.leases) {
-    const std::string holder = text(lease, "/spec/holderIdentity");
-    const auto renewed = kube::parse_time(text(lease, "/spec/renewTime"));
+    const std::string holder = kube::text_at(lease, "spec", "holderIdentity");
+    const auto renewed = kube::parse_time(kube::text_at(lease, "spec", "renewTime"));
     if (pods.contains(holder) && renewed && now - *renewed < kLeaseIsOld) return {"leader", true, holder, ""};
   }
   return {"leader", false, "no pod of the operator has renewed its Lease within a minute",
@@ -81,8 +73,8 @@ Check check_jobs(const char* name, const Installation& installation, const char*
 }
 
 bool lacks_workers(const json& job) {
-  const json& ready = at(job, "/status/workers/ready");
-  const json& desired = at(job, "/status/workers/desired");
+  const json& ready = kube::value_at(job, "/status/workers/ready");
+  const json& desired = kube::value_at(job, "/status/workers/desired");
   return ready.is_number_integer() && desired.is_number_integer() &&
          ready.get<std::int64_t>() < desired.get<std::int64_t>();
 }
@@ -93,7 +85,7 @@ std::vector<Check> examine(const Installation& installation, Clock::WallTimePoin
   return {check_pods(installation), check_leader(installation, now),
           check_jobs("jobs seen", installation,
                      "no status yet: ", "is the operator's namespace list right (watchNamespaces)?",
-                     [](const json& job) { return !at(job, "/status/conditions").is_array(); }),
+                     [](const json& job) { return !kube::value_at(job, "/status/conditions").is_array(); }),
           check_jobs("metrics", installation,
                      "MetricsAvailable is False: ", "kubectl sluice why JOB; docs/runbooks/metrics-not-available.md",
                      [](const json& job) { return status_of(job, "MetricsAvailable") == "False"; }),

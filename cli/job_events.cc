@@ -4,29 +4,22 @@
 #include <set>
 #include <utility>
 
+#include "src/kube/json_member.h"
+
 namespace sluice::cli {
-namespace {
 
 using nlohmann::json;
 
-// Empty where the member is absent or no text: nothing that is read may end the program.
-std::string text_at(const json& object, const char* pointer) {
-  const json::json_pointer path(pointer);
-  return object.contains(path) && object.at(path).is_string() ? object.at(path).get<std::string>() : std::string();
-}
-
-}  // namespace
-
 std::vector<json> events_about(const std::vector<json>& objects, std::vector<json> events) {
   std::set<std::string> uids;
-  for (const json& object : objects) uids.insert(text_at(object, "/metadata/uid"));
+  for (const json& object : objects) uids.insert(kube::text_at(object, "metadata", "uid"));
   uids.erase("");
-  std::erase_if(events, [&](const json& event) { return !uids.contains(text_at(event, "/regarding/uid")); });
+  std::erase_if(events, [&](const json& event) { return !uids.contains(kube::text_at(event, "regarding", "uid")); });
   return events;
 }
 
 std::string object_of(const json& event) {
-  return text_at(event, "/regarding/kind") + "/" + text_at(event, "/regarding/name");
+  return kube::text_at(event, "regarding", "kind") + "/" + kube::text_at(event, "regarding", "name");
 }
 
 }  // namespace sluice::cli

@@ -5,49 +5,43 @@
 
 #include "cli/job_events.h"
 #include "src/base/table.h"
+#include "src/kube/json_member.h"
 #include "src/kube/timestamp.h"
 
 namespace sluice::cli {
 namespace {
 
 using nlohmann::json;
-using Pointer = json::json_pointer;
 
 constexpr std::size_t kMaxEvents = 10;
 
-const json& at(const json& object, const char* pointer) {
-  static const json kNull;
-  const Pointer path(pointer);
-  return object.contains(path) ? object.at(path) : kNull;
-}
-
-std::string text(const json& object, const char* pointer, const char* fallback = "-") {
-  const json& value = at(object, pointer);
+std::string shown(const json& object, const char* pointer, const char* fallback = "-") {
+  const json& value = kube::value_at(object, pointer);
   if (value.is_string()) return value.get<std::string>();
   return value.is_null() ? fallback : value.dump();
 }
 
 const json& condition(const json& job, const char* type) {
   static const json kNull;
-  for (const json& entry : at(job, "/status/conditions"))
-    if (text(entry, "/type") == type) return entry;
+  for (const json& entry : kube::value_at(job, "/status/conditions"))
+    if (shown(entry, "/type") == type) return entry;
   return kNull;
 }
 
-bool is_true(const json& job, const char* type) { return text(condition(job, type), "/status") == "True"; }
+bool is_true(const json& job, const char* type) { return shown(condition(job, type), "/status") == "True"; }
 
 // Why the job has the workers it has, or why it does not run.
 std::string reason(const json& job) {
   if (is_true(job, "Succeeded")) return "Succeeded";
-  if (is_true(job, "Failed")) return "Failed: " + text(condition(job, "Failed"), "/message");
+  if (is_true(job, "Failed")) return "Failed: " + shown(condition(job, "Failed"), "/message");
   const json& ready = condition(job, "Ready");
   if (ready.is_null()) return "not seen by the operator yet; is it running?";
-  if (!is_true(job, "Ready")) return text(ready, "/reason") + ": " + text(ready, "/message");
-  return text(job, "/status/explanation");
+  if (!is_true(job, "Ready")) return shown(ready, "/reason") + ": " + shown(ready, "/message");
+  return shown(job, "/status/explanation");
 }
 
 std::string workers(const json& job) {
-  return text(job, "/status/workers/ready") + "/" + text(job, "/status/workers/desired");
+  return shown(job, "/status/workers/ready") + "/" + shown(job, "/status/workers/desired");
 }
 
 std::string render_figures(const json& job) {
@@ -66,16 +60,16 @@ std::string render_figures(const json& job) {
                                  {"/status/observed/supplyPercent", "supply over demand", "%"}};
   std::string lines;
   for (const Figure& figure : kFigures)
-    if (const json& value = at(job, figure.pointer); !value.is_null())
+    if (const json& value = kube::value_at(job, figure.pointer); !value.is_null())
       lines += "  " + std::string(figure.name) + ": " + value.dump() + " " + figure.unit + "\n";
   return lines.empty() ? "  none yet\n" : lines;
 }
 
 std::string render_conditions(const json& job, Clock::WallTimePoint now) {
   Table table({"  CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, {0, 1, 2, 3, 4});
-  for (const json& entry : at(job, "/status/conditions"))
-    table.add({"  " + text(entry, "/type"), text(entry, "/status"), age(text(entry, "/lastTransitionTime"), now),
-               text(entry, "/reason"), text(entry, "/message", "")});
+  for (const json& entry : kube::value_at(job, "/status/conditions"))
+    table.add({"  " + shown(entry, "/type"), shown(entry, "/status"), age(shown(entry, "/lastTransitionTime"), now),
+               shown(entry, "/reason"), shown(entry, "/message", "")});
   if (table.empty()) return "  none yet: the operator has not seen this job; is it running?\n";
   return table.text();
 }
@@ -84,7 +78,7 @@ std::string render_conditions(const json& job, Clock::WallTimePoint now) {
 std::string event_time(const json& event) {
   for (const char* pointer :
        {"/series/lastObservedTime", "/eventTime", "/deprecatedLastTimestamp", "/metadata/creationTimestamp"})
-    if (const json& time = at(event, pointer); time.is_string()) return time.get<std::string>();
+    if (const json& time = kube::value_at(event, pointer); time.is_string()) return time.get<std::string>();
   return "";
 }
 
@@ -95,8 +89,8 @@ std::string render_events(std::vector<json> events, Clock::WallTimePoint now) {
   if (events.size() > kMaxEvents) events.resize(kMaxEvents);
   Table table({"  AGO", "TYPE", "REASON", "OBJECT", "NOTE"}, {0, 1, 2, 3, 4});
   for (const json& event : events)
-    table.add({"  " + age(event_time(event), now), text(event, "/type"), text(event, "/reason"), object_of(event),
-               text(event, "/note", "")});
+    table.add({"  " + age(event_time(event), now), shown(event, "/type"), shown(event, "/reason"), object_of(event),
+               shown(event, "/note", "")});
   return table.text();
 }
 
@@ -116,32 +110,33 @@ std::string render_top(const std::vector<json>& jobs, std::size_t max_width) {
   Table table({"NAMESPACE", "NAME", "WORKERS", "UTIL%", "WAIT%", "SAMPLES/S", "DEMAND", "BOTTLENECK", "REASON"},
               {0, 1, 7, 8});
   for (const json& job : jobs)
-    table.add({text(job, "/metadata/namespace"), text(job, "/metadata/name"), workers(job),
-               text(job, "/status/observed/acceleratorUtilisationPercent"),
-               text(job, "/status/observed/dataWaitPercent"), text(job, "/status/observed/samplesPerSecond"),
-               text(job, "/status/observed/demandSamplesPerSecond"), text(job, "/status/bottleneck"), reason(job)});
+    table.add({shown(job, "/metadata/namespace"), shown(job, "/metadata/name"), workers(job),
+               shown(job, "/status/observed/acceleratorUtilisationPercent"),
+               shown(job, "/status/observed/dataWaitPercent"), shown(job, "/status/observed/samplesPerSecond"),
+               shown(job, "/status/observed/demandSamplesPerSecond"), shown(job, "/status/bottleneck"), reason(job)});
   return table.text(max_width);
 }
 
 json top_as_json(const std::vector<json>& jobs) {
   json items = json::array();
   for (const json& job : jobs)
-    items.push_back({{"namespace", at(job, "/metadata/namespace")},
-                     {"name", at(job, "/metadata/name")},
-                     {"status", at(job, "/status").is_null() ? json::object() : at(job, "/status")}});
+    items.push_back(
+        {{"namespace", kube::value_at(job, "/metadata/namespace")},
+         {"name", kube::value_at(job, "/metadata/name")},
+         {"status", kube::value_at(job, "/status").is_null() ? json::object() : kube::value_at(job, "/status")}});
   return {{"items", std::move(items)}};
 }
 
 std::string render_why(const json& job, std::vector<json> events, Clock::WallTimePoint now) {
-  const std::string explanation = text(job, "/status/explanation", "");
-  std::string report = "TrainingJob " + text(job, "/metadata/namespace") + "/" + text(job, "/metadata/name") +
-                       ": mode " + text(job, "/spec/mode") + ", placement " + text(job, "/spec/dataWorkers/placement") +
-                       ", " + text(job, "/spec/dataWorkers/min") + " to " + text(job, "/spec/dataWorkers/max") +
-                       " data workers allowed\n";
+  const std::string explanation = shown(job, "/status/explanation", "");
+  std::string report = "TrainingJob " + shown(job, "/metadata/namespace") + "/" + shown(job, "/metadata/name") +
+                       ": mode " + shown(job, "/spec/mode") + ", placement " +
+                       shown(job, "/spec/dataWorkers/placement") + ", " + shown(job, "/spec/dataWorkers/min") + " to " +
+                       shown(job, "/spec/dataWorkers/max") + " data workers allowed\n";
   report += "\n" + (explanation.empty() ? reason(job) : explanation) + "\n";
-  report += "\nBottleneck: " + text(job, "/status/bottleneck") + "\n";
-  report += "Workers: " + text(job, "/status/workers/ready") + " ready, " + text(job, "/status/workers/desired") +
-            " desired, " + text(job, "/status/workers/recommended") + " recommended\n";
+  report += "\nBottleneck: " + shown(job, "/status/bottleneck") + "\n";
+  report += "Workers: " + shown(job, "/status/workers/ready") + " ready, " + shown(job, "/status/workers/desired") +
+            " desired, " + shown(job, "/status/workers/recommended") + " recommended\n";
   report += "\nFigures\n" + render_figures(job);
   report += "\n" + render_conditions(job, now);
   report += "\nEvents\n" + render_events(std::move(events), now);

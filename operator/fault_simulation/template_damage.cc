@@ -8,7 +8,7 @@
 namespace sluice::simulation {
 
 using nlohmann::json;
-using Place = json::json_pointer;
+using Pointer = json::json_pointer;
 
 namespace {
 
@@ -25,7 +25,7 @@ const json& mistakes() {
   return kMistakesRead;
 }
 
-void find_places(const json& value, const Place& place, std::vector<Place>& places) {
+void find_places(const json& value, const Pointer& place, std::vector<Pointer>& places) {
   places.push_back(place);
   if (value.is_object())
     for (const auto& [name, member] : value.items()) find_places(member, place / name, places);
@@ -34,15 +34,15 @@ void find_places(const json& value, const Place& place, std::vector<Place>& plac
 }
 
 // A "*" of the mistake's place is an element, drawn. None: there is no such element.
-std::optional<Place> draw_place(Random& random, std::string pattern, const json& pod_template) {
+std::optional<Pointer> draw_place(Random& random, std::string pattern, const json& pod_template) {
   for (auto star = pattern.find('*'); star != std::string::npos; star = pattern.find('*')) {
-    const Place list(pattern.substr(0, star - 1));
+    const Pointer list(pattern.substr(0, star - 1));
     if (!pod_template.contains(list)) return std::nullopt;
     const json& elements = pod_template.at(list);
     if (!elements.is_array() || elements.empty()) return std::nullopt;
     pattern.replace(star, 1, std::to_string(random.below(elements.size())));
   }
-  return Place(pattern);
+  return Pointer(pattern);
 }
 
 std::optional<TemplateDamage> draw_mistake(Random& random, const json& pod_template) {
@@ -54,8 +54,8 @@ std::optional<TemplateDamage> draw_mistake(Random& random, const json& pod_templ
 }
 
 TemplateDamage draw_any(Random& random, const json& pod_template) {
-  const std::vector<Place> places = places_in(pod_template);
-  const Place& place = places[random.below(places.size())];
+  const std::vector<Pointer> places = places_in(pod_template);
+  const Pointer& place = places[random.below(places.size())];
   const json& value = pod_template.at(place);
   const double kind = random.unit();
   if (kind < kLeftOut) return {"", place, json(json::value_t::discarded)};
@@ -76,9 +76,9 @@ void append(const TemplateDamage& damage, json& list) {
 
 }  // namespace
 
-std::vector<Place> places_in(const json& value) {
-  std::vector<Place> places;
-  find_places(value, Place(), places);
+std::vector<Pointer> places_in(const json& value) {
+  std::vector<Pointer> places;
+  find_places(value, Pointer(), places);
   return places;
 }
 
@@ -91,7 +91,7 @@ json TemplateDamage::to_json() const {
 
 Result<TemplateDamage> TemplateDamage::from_json(const json& value) {
   try {
-    TemplateDamage damage{value.at("object"), Place(value.at("place").get<std::string>()),
+    TemplateDamage damage{value.at("object"), Pointer(value.at("place").get<std::string>()),
                           json(json::value_t::discarded), value.value("times", 1)};
     if (value.contains("value")) damage.value = value["value"];
     return damage;
@@ -101,12 +101,12 @@ Result<TemplateDamage> TemplateDamage::from_json(const json& value) {
 }
 
 void damage_template(const TemplateDamage& damage, json& pod_template) {
-  const Place& place = damage.place;
+  const Pointer& place = damage.place;
   if (place.empty()) {
     pod_template = damage.value.is_discarded() ? json() : damage.value;
     return;
   }
-  const Place parent = place.parent_pointer();
+  const Pointer parent = place.parent_pointer();
   const bool appends = place.back() == "-";
   // A list that is absent begins with what is put into it.
   if (appends && !pod_template.contains(parent) && !parent.empty() && pod_template.contains(parent.parent_pointer()) &&

@@ -15,7 +15,7 @@ constexpr std::int64_t kMinimumTier = std::int64_t{1} << 33;
 constexpr std::int64_t kGrowthTier = 0;
 constexpr std::int64_t kLastTier = -kMinimumTier;
 constexpr std::int64_t kLeastLocalMillicores = 100;
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+constexpr double kInfinitePrice = std::numeric_limits<double>::infinity();
 
 // How many of so many workers hold a part of the pool. Those on nodes that take no new ones do not; they are kept after
 // the other existing ones, and before there is a new one.
@@ -51,14 +51,14 @@ Growth::Growth(std::vector<JobAllocation>& allocations, NodeTable& nodes, const 
       if (host.node != kNowhere && host.most > host.granted) ++local_bidders_[host.node];
   for (const Quota& quota : snapshot.quotas)
     quota_left_.push_back(quota.worker_millicores.value_or(std::numeric_limits<std::int64_t>::max()));
-  cheapest_price_ = kUnlimited;
+  cheapest_price_ = kInfinitePrice;
   for (int node = 0; node < nodes.size(); ++node) {
     const NodeState& state = nodes[node];
     const bool takes_new = state.schedulable && state.free_for_workers() > 0;
     if (takes_new || state.standing_millicores > 0)
       cheapest_price_ = std::min(cheapest_price_, state.price_per_core_hour);
   }
-  if (cheapest_price_ == kUnlimited) cheapest_price_ = 0;  // nothing is for sale, and none of it is no number
+  if (cheapest_price_ == kInfinitePrice) cheapest_price_ = 0;  // nothing is for sale, and none of it is no number
   // Where all workers may use all nodes, a job that finds no CPU leaves none for an exchange either.
   if (std::popcount(nodes.usable_groups()) < 2) return;
   for (int index = 0; index < std::ssize(allocations); ++index)
@@ -154,7 +154,7 @@ std::optional<Growth::Bid> Growth::local_bid(int index, double x) {
   const JobAllocation& allocation = allocations_[index];
   if (allocation.supply_per_local_core <= 0) return std::nullopt;
   int best = kNowhere;  // the host that is furthest behind
-  double least = kUnlimited;
+  double least = kInfinitePrice;
   for (int i = 0; i < std::ssize(allocation.hosts); ++i) {
     const HostShare& host = allocation.hosts[i];
     if (host.node == kNowhere || host.granted >= host.most || nodes_[host.node].free_for_local() <= 0) continue;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kGrownFactor = 1.25;  // feeders that use more than this multiple of before, and this much more:
 constexpr double kGrownCores = 0.2;    // they have grown
-constexpr int kLeastWindows = 5;       // to judge a growth by
-constexpr double kStandardErrors = 4;  // that a rise must exceed: every window is looked at
+constexpr int kLeastGrownWindows = 5;       // to judge a growth by
+constexpr double kGrowthStandardErrors = 4;  // that a rise must exceed: every window is looked at
 constexpr double kMostOverlap = 0.1;   // of a window with those before
 
 // Of the difference between the two means, from the scatter of both.
@@ -62,8 +62,8 @@ void Interference::take(double feeder_cores, double compute_seconds, double wind
     return;
   }
   grown.take(compute_seconds);
-  if (grown.count < kLeastWindows) return;
-  if (has_risen(reference, grown, kStandardErrors, config)) {
+  if (grown.count < kLeastGrownWindows) return;
+  if (has_risen(reference, grown, kGrowthStandardErrors, config)) {
     cap_cores = reference_cores;
     capped_at_seconds = window_end_seconds;
   } else if (grown.count >= kSettledWindows) {

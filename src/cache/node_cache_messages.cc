@@ -8,16 +8,16 @@
 namespace sluice::cache {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31414353;  // "SCA1"; the digit is the version
+constexpr std::uint32_t kAnswerMagic = 0x31414353;  // "SCA1"; the digit is the version
 constexpr std::uint32_t kFound = 1;
 constexpr std::uint32_t kPaused = 2;
 
-struct Fixed {
-  std::uint32_t magic = kMagic;
+struct FixedAnswer {
+  std::uint32_t magic = kAnswerMagic;
   std::uint32_t flags = 0;
   std::uint64_t free_bytes = 0;
 };
-static_assert(sizeof(Fixed) == kAnswerBytes);
+static_assert(sizeof(FixedAnswer) == kAnswerBytes);
 
 // Of the record whose head begins `bytes`; nullopt: there is none.
 std::optional<RecordHead> head_of(std::span<const std::uint8_t> bytes, std::size_t& length) {
@@ -40,7 +40,7 @@ std::optional<Question> decode_question(std::span<const std::uint8_t> message) {
 }
 
 std::array<std::uint8_t, kAnswerBytes> encode_answer(const Answer& answer) {
-  const Fixed fixed{kMagic, (answer.is_found ? kFound : 0) | (answer.is_paused ? kPaused : 0), answer.free_bytes};
+  const FixedAnswer fixed{kAnswerMagic, (answer.is_found ? kFound : 0) | (answer.is_paused ? kPaused : 0), answer.free_bytes};
   std::array<std::uint8_t, kAnswerBytes> bytes{};
   std::memcpy(bytes.data(), &fixed, sizeof(fixed));
   return bytes;
@@ -48,9 +48,9 @@ std::array<std::uint8_t, kAnswerBytes> encode_answer(const Answer& answer) {
 
 std::optional<Answer> decode_answer(std::span<const std::uint8_t> bytes) {
   assert(bytes.size() == kAnswerBytes);
-  Fixed fixed;
+  FixedAnswer fixed;
   std::memcpy(&fixed, bytes.data(), sizeof(fixed));
-  if (fixed.magic != kMagic || (fixed.flags & ~(kFound | kPaused)) != 0) return std::nullopt;
+  if (fixed.magic != kAnswerMagic || (fixed.flags & ~(kFound | kPaused)) != 0) return std::nullopt;
   return Answer{(fixed.flags & kFound) != 0, (fixed.flags & kPaused) != 0, fixed.free_bytes};
 }
 

@@ -8,21 +8,21 @@
 namespace sluice::cache {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x44524353;  // "SCRD"
+constexpr std::uint32_t kRecordMagic = 0x44524353;  // "SCRD"
 
-struct Fixed {
-  std::uint32_t magic = kMagic;
+struct FixedHead {
+  std::uint32_t magic = kRecordMagic;
   std::uint32_t place_bytes = 0;
   std::uint32_t version_bytes = 0;
   std::uint32_t value_bytes = 0;
   std::uint64_t value_checksum = 0;
   std::uint64_t head_checksum = 0;
 };
-static_assert(sizeof(Fixed) == kFixedHeadBytes);
-constexpr std::size_t kCheckedBytes = offsetof(Fixed, head_checksum);
+static_assert(sizeof(FixedHead) == kFixedHeadBytes);
+constexpr std::size_t kCheckedBytes = offsetof(FixedHead, head_checksum);
 
-Fixed fixed_part(std::span<const std::uint8_t> head) {
-  Fixed fixed;
+FixedHead fixed_part(std::span<const std::uint8_t> head) {
+  FixedHead fixed;
   std::memcpy(&fixed, head.data(), sizeof(fixed));
   return fixed;
 }
@@ -30,7 +30,7 @@ Fixed fixed_part(std::span<const std::uint8_t> head) {
 // The checksum field itself counts as zero.
 std::uint64_t head_checksum(std::span<const std::uint8_t> head) {
   std::vector<std::uint8_t> checked(head.begin(), head.end());
-  std::memset(checked.data() + kCheckedBytes, 0, sizeof(Fixed::head_checksum));
+  std::memset(checked.data() + kCheckedBytes, 0, sizeof(FixedHead::head_checksum));
   return checksum(checked);
 }
 
@@ -50,7 +50,7 @@ std::vector<std::uint8_t> encode_head(const Key& key, std::span<const std::uint8
 
 std::vector<std::uint8_t> encode_head(const Key& key, std::size_t value_bytes, std::uint64_t value_checksum) {
   assert(has_legal_lengths(key, value_bytes));
-  Fixed fixed;
+  FixedHead fixed;
   fixed.place_bytes = static_cast<std::uint32_t>(key.place.size());
   fixed.version_bytes = static_cast<std::uint32_t>(key.version.size());
   fixed.value_bytes = static_cast<std::uint32_t>(value_bytes);
@@ -66,8 +66,8 @@ std::vector<std::uint8_t> encode_head(const Key& key, std::size_t value_bytes, s
 
 std::optional<std::size_t> head_bytes(std::span<const std::uint8_t> fixed_bytes) {
   assert(fixed_bytes.size() == kFixedHeadBytes);
-  const Fixed fixed = fixed_part(fixed_bytes);
-  if (fixed.magic != kMagic || fixed.place_bytes > kPlaceBytesMax || fixed.version_bytes > kVersionBytesMax ||
+  const FixedHead fixed = fixed_part(fixed_bytes);
+  if (fixed.magic != kRecordMagic || fixed.place_bytes > kPlaceBytesMax || fixed.version_bytes > kVersionBytesMax ||
       fixed.value_bytes > kValueBytesMax) {
     return std::nullopt;
   }
@@ -75,7 +75,7 @@ std::optional<std::size_t> head_bytes(std::span<const std::uint8_t> fixed_bytes)
 }
 
 std::optional<RecordHead> decode_head(std::span<const std::uint8_t> head) {
-  const Fixed fixed = fixed_part(head);
+  const FixedHead fixed = fixed_part(head);
   assert(head.size() == sizeof(fixed) + fixed.place_bytes + fixed.version_bytes);
   if (head_checksum(head) != fixed.head_checksum) return std::nullopt;
   const std::string_view names(reinterpret_cast<const char*>(head.data()) + sizeof(fixed), head.size() - sizeof(fixed));

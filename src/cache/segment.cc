@@ -9,12 +9,12 @@
 namespace sluice::cache {
 namespace {
 
-constexpr char kMagic[8] = {'S', 'l', 'u', 'i', 'c', 'e', 'C', 'a'};
+constexpr char kSegmentMagic[8] = {'S', 'l', 'u', 'i', 'c', 'e', 'C', 'a'};
 constexpr std::size_t kReadAheadBytes = 512;  // the head of most records
 
 std::uint32_t version_in(std::span<const std::uint8_t> head) {
   std::uint32_t version = 0;
-  std::memcpy(&version, head.data() + sizeof(kMagic), sizeof(version));
+  std::memcpy(&version, head.data() + sizeof(kSegmentMagic), sizeof(version));
   return version;
 }
 
@@ -58,8 +58,8 @@ SegmentScan::End end_of(const Error& error) {
 
 std::vector<std::uint8_t> segment_head(std::uint32_t version) {
   std::vector<std::uint8_t> head(kSegmentHeadBytes);
-  std::memcpy(head.data(), kMagic, sizeof(kMagic));
-  std::memcpy(head.data() + sizeof(kMagic), &version, sizeof(version));
+  std::memcpy(head.data(), kSegmentMagic, sizeof(kSegmentMagic));
+  std::memcpy(head.data() + sizeof(kSegmentMagic), &version, sizeof(version));
   return head;
 }
 

@@ -14,14 +14,14 @@ namespace sluice::transport {
 namespace {
 
 // Together below the five seconds in which a vanished worker must be noticed.
-constexpr int kKeepaliveTimeMs = 2000;
-constexpr int kKeepaliveTimeoutMs = 2500;
+constexpr int kClientKeepaliveTimeMs = 2000;
+constexpr int kClientKeepaliveTimeoutMs = 2500;
 constexpr int kReconnectBackoffMs = 500;
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Credentials& credentials) {
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kClientKeepaliveTimeMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kClientKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectBackoffMs);
@@ -51,10 +51,10 @@ struct Line {
 };
 
 // Lives until gRPC's last callback; the client and every permit share it.
-class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
-                   public std::enable_shared_from_this<Call> {
+class WorkerCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                   public std::enable_shared_from_this<WorkerCall> {
  public:
-  Call(const std::string& address, const Credentials& credentials, RemoteClientHandler& handler)
+  WorkerCall(const std::string& address, const Credentials& credentials, RemoteClientHandler& handler)
       : handler_(handler),
         line_(std::make_unique<Line>(make_channel(address, credentials))),
         writes_([this](const grpc::ByteBuffer* message) { StartWrite(message); }) {}
@@ -135,7 +135,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   std::unique_ptr<Line> line_;  // nullptr: hung up
   grpc::ByteBuffer incoming_;
   WriteQueue writes_;
-  std::shared_ptr<Call> self_;
+  std::shared_ptr<WorkerCall> self_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool reading_ = true;  // a read is in progress
@@ -146,7 +146,7 @@ class Call final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBu
 
 class GrpcClient final : public RemoteClient {
  public:
-  explicit GrpcClient(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+  explicit GrpcClient(std::shared_ptr<WorkerCall> call) : call_(std::move(call)) {}
   ~GrpcClient() override {
     if (started_) call_->hang_up();
   }
@@ -161,7 +161,7 @@ class GrpcClient final : public RemoteClient {
   }
 
  private:
-  std::shared_ptr<Call> call_;
+  std::shared_ptr<WorkerCall> call_;
   bool started_ = false;
 };
 
@@ -169,7 +169,7 @@ class GrpcClient final : public RemoteClient {
 
 std::unique_ptr<RemoteClient> RemoteClient::create(const std::string& address, const Credentials& credentials,
                                                    RemoteClientHandler& handler) {
-  return std::make_unique<GrpcClient>(std::make_shared<Call>(address, credentials, handler));
+  return std::make_unique<GrpcClient>(std::make_shared<WorkerCall>(address, credentials, handler));
 }
 
 RemoteClient::Connect RemoteClient::with(Credentials credentials) {

@@ -18,7 +18,7 @@ namespace {
 constexpr int kPingIntervalMinMs = 500;  // feeders ping every two seconds
 constexpr int kKeepaliveTimeMs = 10000;
 constexpr int kKeepaliveTimeoutMs = 5000;
-constexpr std::chrono::milliseconds kShutdownGrace{200};
+constexpr std::chrono::milliseconds kStreamShutdownGrace{200};
 
 // Lives until gRPC's last callback; senders may keep it longer.
 class StreamReactor final : public grpc::ServerGenericBidiReactor,
@@ -160,7 +160,7 @@ class GrpcServer final : public RemoteServer {
 
   ~GrpcServer() override {
     if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+    server_->Shutdown(std::chrono::system_clock::now() + kStreamShutdownGrace);
     server_->Wait();
     happens_after(handler_);
   }

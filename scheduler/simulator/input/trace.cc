@@ -15,7 +15,7 @@ namespace {
 constexpr double kSecondsMost = 1e8;    // three years, and as long as a run may be
 constexpr double kSecondsLeast = 1e-3;  // of a job
 constexpr double kGpusMost = 1 << 16;
-constexpr double kMany = 1e15;
+constexpr double kTraceNumberMost = 1e15;
 
 // The state that the readers of one file share.
 struct Reading {
@@ -50,7 +50,7 @@ Result<Workload> parse_job_list(const Reading& r) {
     // When it ran in the run that made the list: for people who compare. Nothing follows from it here.
     for (const std::size_t column : {5, 6})
       if (column < line.fields.size())
-        SLUICE_TRY_VOID(number_field(r.file, line, column, column == 5 ? "start_s" : "finish_s", -kMany, kMany));
+        SLUICE_TRY_VOID(number_field(r.file, line, column, column == 5 ? "start_s" : "finish_s", -kTraceNumberMost, kTraceNumberMost));
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -78,7 +78,7 @@ Result<Workload> parse_philly(const Reading& r) {
     JobSpec job;
     job.line = line.number;
     job.name = "philly-" + std::to_string(line.number);
-    SLUICE_TRY(const double steps, number_field(r.file, line, last - 2, "total steps", 1, kMany));
+    SLUICE_TRY(const double steps, number_field(r.file, line, last - 2, "total steps", 1, kTraceNumberMost));
     SLUICE_TRY(job.arrival_seconds, number_field(r.file, line, last - 1, "arrival time", 0, kSecondsMost));
     SLUICE_TRY(job.gpus, gpus_field(r, line, last, "scale factor"));
     SLUICE_TRY(const Profile profile, profile_of(line.fields[0], r, line.number));

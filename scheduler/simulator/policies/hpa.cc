@@ -10,8 +10,6 @@
 namespace sluice::scheduler {
 namespace {
 
-constexpr double kSyncSeconds = 15;
-
 // Seconds of the window during which the worker was ready.
 double ready_seconds_in_window(const Worker& worker, const Measurement& m) {
   if (!worker.ready) return 0;
@@ -60,7 +58,7 @@ class HpaController {
     const int min = std::max(1, job.min_workers);
     const int max = std::max(min, job.max_workers);
     replicas_ = std::max(replicas_, min);
-    if (scene.now_seconds >= synced_at_seconds_ + kSyncSeconds) {
+    if (scene.now_seconds >= synced_at_seconds_ + kHpaSyncSeconds) {
       synced_at_seconds_ = scene.now_seconds;
       const std::optional<int> desired =
           hpa_replicas_by_cpu(replicas_, pods_of(job, replicas_), scene.now_seconds, constants_);
@@ -73,7 +71,7 @@ class HpaController {
   HpaConstants constants_;
   HpaBehavior behavior_;
   int replicas_ = 0;
-  double synced_at_seconds_ = -kSyncSeconds;
+  double synced_at_seconds_ = -kHpaSyncSeconds;
 };
 
 }  // namespace

@@ -14,6 +14,9 @@
 
 namespace sluice::scheduler {
 
+// How often the controller computes replicas: --horizontal-pod-autoscaler-sync-period's default.
+inline constexpr double kHpaSyncSeconds = 15;
+
 struct HpaBehaviorConstants {
   double scale_down_stabilization_seconds = 300;
   double scale_up_percent = 100;

@@ -10,8 +10,6 @@
 namespace sluice::scheduler {
 namespace {
 
-constexpr double kSyncSeconds = 15;
-
 class KedaController {
  public:
   explicit KedaController(const KedaConstants& constants) : constants_(constants) {}
@@ -25,7 +23,7 @@ class KedaController {
       if (backlog > 0) active_at_seconds_ = now;
       if (replicas_ == 0 || now > active_at_seconds_ + constants_.cooldown_seconds) {
         activate(job, now);
-      } else if (now >= synced_at_seconds_ + kSyncSeconds) {
+      } else if (now >= synced_at_seconds_ + kHpaSyncSeconds) {
         synced_at_seconds_ = now;
         const int desired =
             hpa_replicas_by_average_value(replicas_, backlog, constants_.batches_per_worker, constants_.tolerance);

@@ -14,19 +14,19 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::max();
 // The finer time is cut, the closer the bound, and the longer the solver takes: much more than in proportion. A list of
 // thousands of jobs gets a coarser cut, whose bound holds as well.
-constexpr int kIntervalsMost = 120;
-constexpr int kIntervalsLeast = 12;
-constexpr int kJobsTimesIntervals = 48'000;
+constexpr int kTimeSlicesMost = 120;
+constexpr int kTimeSlicesLeast = 12;
+constexpr int kJobsTimesSlices = 48'000;
 
-struct Interval {
+struct TimeSlice {
   double begin = 0;
   double end = 0;
 };
 
 // Equal numbers of arrivals while jobs arrive, then growing lengths: what happens early weighs on many jobs.
-std::vector<Interval> intervals(const Workload& workload, double horizon_seconds) {
+std::vector<TimeSlice> time_slices(const Workload& workload, double horizon_seconds) {
   const int jobs = static_cast<int>(workload.size());
-  const int count = std::clamp(kJobsTimesIntervals / jobs, kIntervalsLeast, kIntervalsMost);
+  const int count = std::clamp(kJobsTimesSlices / jobs, kTimeSlicesLeast, kTimeSlicesMost);
   std::vector<double> edges = {0};
   const std::size_t step = std::max(1, jobs / (count / 2));
   for (std::size_t i = 0; i < workload.size(); i += step) edges.push_back(workload[i].arrival_seconds);
@@ -36,7 +36,7 @@ std::vector<Interval> intervals(const Workload& workload, double horizon_seconds
   edges.push_back(horizon_seconds);
   for (double at = 0; at < last; at += std::max(60.0, 2 * last / count)) edges.push_back(at);
   std::sort(edges.begin(), edges.end());
-  std::vector<Interval> found;
+  std::vector<TimeSlice> found;
   for (std::size_t i = 1; i < edges.size(); ++i)
     if (edges[i] - edges[i - 1] > 1e-3) found.push_back({edges[i - 1], edges[i]});
   return found;
@@ -75,9 +75,9 @@ double least_knee(const JobSpec& job, const Physics& physics, std::uint64_t seed
 
 Result<double> least_mean_completion(const Cluster& cluster, const Workload& workload, std::uint64_t seed,
                                      double horizon_seconds) {
-  const std::vector<Interval> time = intervals(workload, horizon_seconds);
+  const std::vector<TimeSlice> time = time_slices(workload, horizon_seconds);
   const int jobs = static_cast<int>(workload.size()), slots = static_cast<int>(time.size());
-  // Rows: work of each job, GPUs and cores of each interval (both in seconds of the whole cluster), ends of each job.
+  // Rows: work of each job, GPUs and cores of each time slice (both in seconds of the whole cluster), ends of each job.
   const int work = 0, gpus = jobs, cores = jobs + slots, ends = jobs + 2 * slots, rows = ends + jobs;
   std::vector<double> low(rows, -kInfinity), high(rows, kInfinity);
   const double all_cores = cluster.effective_cores();

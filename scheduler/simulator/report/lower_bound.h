@@ -1,6 +1,6 @@
 // A proven lower bound on the mean completion time of any policy, also of a clairvoyant one: a linear programme.
 //
-// Time is cut into intervals; y_ik is the work (seconds at full speed) that job i gets in interval k.
+// Time is cut into slices; y_ik is the work (seconds at full speed) that job i gets in slice k.
 //   sum_k y_ik = T_i                       all work is done
 //   y_ik <= length of k after i's arrival  no job is faster than full speed
 //   sum_i g_i y_ik <= G len_k              work needs its GPUs at least for its ideal time

@@ -11,16 +11,16 @@ nlohmann::ordered_json json_of(const Interval& interval) {
 }
 
 // Seconds and cores to a thousandth.
-double rounded(double value) { return std::round(value * 1000) / 1000; }
+double in_thousandths(double value) { return std::round(value * 1000) / 1000; }
 
 // A step is [seconds, speed, local, remote and wanted cores], or [seconds] from when on the job waits for a node.
 nlohmann::ordered_json steps_of(const JobRecord& job) {
   auto steps = nlohmann::ordered_json::array();
   for (const TimelineStep& step : job.timeline) {
-    auto numbers = nlohmann::ordered_json::array({rounded(step.at_seconds)});
+    auto numbers = nlohmann::ordered_json::array({in_thousandths(step.at_seconds)});
     if (step.running)
       for (const double value : {step.speed, step.local_cores, step.remote_cores, step.wanted_cores})
-        numbers.push_back(rounded(value));
+        numbers.push_back(in_thousandths(value));
     steps.push_back(std::move(numbers));
   }
   return steps;
@@ -35,7 +35,7 @@ nlohmann::ordered_json time_line_of(const RunRecord& run, const Figures& figures
     line["jobs"].push_back({{"name", workload[i].name},
                             {"gpus", workload[i].gpus},
                             {"gpu_seconds", workload[i].gpu_seconds()},
-                            {"finish_seconds", rounded(run.jobs[i].finish_seconds)},
+                            {"finish_seconds", in_thousandths(run.jobs[i].finish_seconds)},
                             {"steps", steps_of(run.jobs[i])}});
   return line;
 }

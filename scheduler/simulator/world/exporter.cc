@@ -43,11 +43,11 @@ Counters counters_at(const JobState& job, double at_seconds) {
 }
 
 // Independent figures of one measurement; the enumerators number the noise.
-enum Figure : std::uint64_t { kSamples, kCompute, kLocalBusy, kRemoteBusy, kFigures };
+enum Counter : std::uint64_t { kSamples, kCompute, kLocalBusy, kRemoteBusy, kCounters };
 
-double noise(const JobState& job, double end_seconds, Figure figure, std::uint64_t seed, const Physics& physics) {
+double noise(const JobState& job, double end_seconds, Counter counter, std::uint64_t seed, const Physics& physics) {
   if (physics.metrics_noise <= 0) return 1;
-  const auto object = static_cast<std::uint64_t>(job.index) * kFigures + figure;
+  const auto object = static_cast<std::uint64_t>(job.index) * kCounters + counter;
   return std::exp(physics.metrics_noise *
                   normal({seed, Draw::kNoise, object, static_cast<std::uint64_t>(std::llround(end_seconds * 1000))}));
 }
@@ -128,11 +128,11 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   const Counters b = counters_at(job, end);
   const Counters a = window_begin(job, b, physics);
   const double window = end - a.at_seconds;
-  const auto noisy = [&](Figure figure) { return noise(job, end, figure, seed, physics); };
+  const auto noisy = [&](Counter counter) { return noise(job, end, counter, seed, physics); };
   const double factor = busy_cpu_factor(job, seed, physics);
-  const auto source = [&](double samples, double busy, Figure figure) -> std::optional<SourceRate> {
+  const auto source = [&](double samples, double busy, Counter counter) -> std::optional<SourceRate> {
     if (busy <= 0) return std::nullopt;
-    return SourceRate{samples / window, busy / window * factor * noisy(figure)};
+    return SourceRate{samples / window, busy / window * factor * noisy(counter)};
   };
   Measurement m;
   m.window_end_seconds = end;

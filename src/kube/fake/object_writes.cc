@@ -10,7 +10,7 @@ namespace sluice::kube::fake {
 namespace {
 
 // The fields that a client cannot change, whatever it sends.
-constexpr const char* kServerMetadata[] = {"name",
+constexpr const char* kUnchangeableMetadata[] = {"name",
                                            "namespace",
                                            "generateName",
                                            "generation",
@@ -124,7 +124,7 @@ Reply ApiServer::update_object(Write write) {
   if (after["metadata"].value("deletionTimestamp", "") != old_metadata.value("deletionTimestamp", ""))
     return invalid_object(kind, write.key.name,
                           {{"metadata.deletionTimestamp", "FieldValueInvalid", "Invalid value: field is immutable"}});
-  for (const char* member : kServerMetadata) keep(after["metadata"], old_metadata, member);
+  for (const char* member : kUnchangeableMetadata) keep(after["metadata"], old_metadata, member);
   for (const char* member : {"uid", "resourceVersion"}) keep(after["metadata"], old_metadata, member);
   after["apiVersion"] = kind.api_version();
   after["kind"] = kind.name;

@@ -10,7 +10,7 @@ namespace sluice::kube::fake {
 namespace {
 
 constexpr const char* kLists[] = {"initContainers", "containers"};
-constexpr const char* kBounds[] = {"requests", "limits"};
+constexpr const char* kResourceLists[] = {"requests", "limits"};
 
 std::string text_of(const Json& quantity) {
   return quantity.is_string() ? quantity.get<std::string>() : quantity.dump();
@@ -31,7 +31,7 @@ const Json* find(const Json& containers, const Json& name) {
 }
 
 void check_container(const Json& before, const Json& after, const std::string& place, std::vector<Violation>& found) {
-  for (const std::string bound : kBounds) {
+  for (const std::string bound : kResourceLists) {
     const Json& limits = value_at(before, "/resources/" + bound);
     if (!limits.is_object()) continue;
     for (const auto& [resource, quantity] : limits.items())

@@ -9,7 +9,7 @@
 namespace sluice::kube::fake {
 namespace {
 
-constexpr const char* kBounds[] = {"minimum",  "maximum",  "minLength",    "maxLength",
+constexpr const char* kBoundKeywords[] = {"minimum",  "maximum",  "minLength",    "maxLength",
                                    "minItems", "maxItems", "maxProperties"};
 const std::set<std::string> kOtherKeywords = {"type",
                                               "properties",
@@ -72,7 +72,7 @@ std::string Place::to_string() const {
 Result<std::shared_ptr<const Schema>> Schema::read(const Json& openapi) {
   auto schema = std::make_shared<Schema>();
   for (const auto& [keyword, value] : openapi.items()) {
-    const bool is_bound = std::find(std::begin(kBounds), std::end(kBounds), keyword) != std::end(kBounds);
+    const bool is_bound = std::find(std::begin(kBoundKeywords), std::end(kBoundKeywords), keyword) != std::end(kBoundKeywords);
     if (!is_bound && !kOtherKeywords.contains(keyword))
       return invalid_argument("the fake API server does not know the schema keyword " + keyword);
   }
@@ -91,7 +91,7 @@ Result<void> Schema::read_bounds(const Json& openapi) {
   required_ = openapi.value("required", std::vector<std::string>());
   enum_ = openapi.value("enum", Json());
   default_ = openapi.contains("default") ? openapi.at("default") : Json(Json::value_t::discarded);
-  for (const char* bound : kBounds)
+  for (const char* bound : kBoundKeywords)
     if (openapi.contains(bound)) bounds_[bound] = openapi.at(bound).get<double>();
   pattern_text_ = openapi.value("pattern", "");
   if (!pattern_text_.empty()) pattern_.emplace(pattern_text_, std::regex::ECMAScript | std::regex::optimize);
