@@ -19,12 +19,10 @@ namespace {
 
 class Placer {
  public:
-  Placer(std::vector<JobAllocation>& allocations, NodeTable& nodes, Growth& growth, Budgets budgets,
-         const Config& config)
+  Placer(std::vector<JobAllocation>& allocations, NodeTable& nodes, Growth& growth, Budgets budgets)
       : allocations_(allocations),
         nodes_(nodes),
         growth_(growth),
-        config_(config),
         budgets_(std::move(budgets)),
         division_(nodes),
         no_place_(allocations.size()) {
@@ -376,7 +374,6 @@ class Placer {
   std::vector<JobAllocation>& allocations_;
   NodeTable& nodes_;
   Growth& growth_;
-  const Config& config_;
   Budgets budgets_;
   WorkerPool division_;  // of the workers without a place, over the groups of nodes
   std::vector<int> order_;
@@ -388,9 +385,8 @@ class Placer {
 
 }  // namespace
 
-void place(std::vector<JobAllocation>& allocations, NodeTable& nodes, Growth& growth, Budgets budgets,
-           const Config& config) {
-  Placer(allocations, nodes, growth, std::move(budgets), config).run();
+void place(std::vector<JobAllocation>& allocations, NodeTable& nodes, Growth& growth, Budgets budgets) {
+  Placer(allocations, nodes, growth, std::move(budgets)).run();
 }
 
 }  // namespace sluice::scheduler

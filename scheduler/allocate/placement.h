@@ -15,13 +15,11 @@
 #include "scheduler/allocate/growth.h"
 #include "scheduler/allocate/job_allocation.h"
 #include "scheduler/allocate/node_table.h"
-#include "scheduler/model/config.h"
 
 namespace sluice::scheduler {
 
 // Gives every granted worker a node, and takes back those for which there is none. `budgets`: what the workers of
 // all these allocations may cost.
-void place(std::vector<JobAllocation>& allocations, NodeTable& nodes, Growth& growth, Budgets budgets,
-           const Config& config);
+void place(std::vector<JobAllocation>& allocations, NodeTable& nodes, Growth& growth, Budgets budgets);
 
 }  // namespace sluice::scheduler

@@ -50,7 +50,7 @@ std::map<int, JobAllocation> advise(const std::vector<JobAllocation>& allocation
     if (!is_advised(allocation)) growth.hold(allocation);
   growth.hold_assured();
   growth.run();
-  place(candidates, nodes, growth, std::move(budgets), config);
+  place(candidates, nodes, growth, std::move(budgets));
   for (std::size_t i = 0; i < indices.size(); ++i) advice.emplace(indices[i], std::move(candidates[i]));
   return advice;
 }

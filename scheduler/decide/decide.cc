@@ -104,7 +104,7 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
 
   // 5. Place: which workers stay, which go, and which nodes have room for new ones. Jobs in mode Recommend get advice
   //    from what is left.
-  place(allocations, nodes, growth, Budgets(snapshot), config);
+  place(allocations, nodes, growth, Budgets(snapshot));
   std::map<int, JobAllocation> advice = advise(allocations, nodes, snapshot, config);
 
   // 6. Explain: every figure, and the one constraint that binds, per job.

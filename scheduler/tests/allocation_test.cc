@@ -45,7 +45,7 @@ class Contest {
     Growth growth(allocations, nodes, snapshot, config);
     growth.hold_assured();
     growth.run();
-    place(allocations, nodes, growth, Budgets(snapshot), config);
+    place(allocations, nodes, growth, Budgets(snapshot));
     std::vector<Grant> grants;
     for (const JobAllocation& c : allocations) {
       Grant grant;

@@ -20,7 +20,7 @@ double share_of_best(const ClusterSnapshot& snapshot, const Config& config) {
   const double best = best_value(allocations, nodes, config);
   Growth growth(allocations, nodes, snapshot, config);
   growth.run();
-  place(allocations, nodes, growth, Budgets(snapshot), config);
+  place(allocations, nodes, growth, Budgets(snapshot));
   double reached = 0;
   for (const JobAllocation& c : allocations)
     if (c.adjustable && c.estimate.known) reached += c.worth * progress(c.supply(), config.softmin_exponent);
