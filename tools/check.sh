@@ -27,7 +27,7 @@ chart() { "$SLUICE_CACHE/bin/helm" lint --strict helm/sluice; }
 step "toolchain" toolchain/install.sh build
 step "format" format
 step "tidy" tools/tidy/tidy.py
-step "configure" cmake -S . -B $BUILD -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+step "configure" cmake -S . -B $BUILD -G Ninja -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DSLUICE_COMPILE_TOGETHER=OFF
 step "generated headers" ninja -C $BUILD generated
 step "headers stand alone" headers
 step "clang-tidy" tools/clang_tidy.py $BUILD

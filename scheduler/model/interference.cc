@@ -6,11 +6,11 @@
 namespace sluice::scheduler {
 namespace {
 
-constexpr double kGrownFactor = 1.25;  // feeders that use more than this multiple of before, and this much more:
-constexpr double kGrownCores = 0.2;    // they have grown
-constexpr int kLeastGrownWindows = 5;       // to judge a growth by
+constexpr double kGrownFactor = 1.25;        // feeders that use more than this multiple of before, and this much more:
+constexpr double kGrownCores = 0.2;          // they have grown
+constexpr int kLeastGrownWindows = 5;        // to judge a growth by
 constexpr double kGrowthStandardErrors = 4;  // that a rise must exceed: every window is looked at
-constexpr double kMostOverlap = 0.1;   // of a window with those before
+constexpr double kMostOverlap = 0.1;         // of a window with those before
 
 // Of the difference between the two means, from the scatter of both.
 double standard_error(const RunningMean& a, const RunningMean& b) {

@@ -40,7 +40,8 @@ std::optional<Question> decode_question(std::span<const std::uint8_t> message) {
 }
 
 std::array<std::uint8_t, kAnswerBytes> encode_answer(const Answer& answer) {
-  const FixedAnswer fixed{kAnswerMagic, (answer.is_found ? kFound : 0) | (answer.is_paused ? kPaused : 0), answer.free_bytes};
+  const FixedAnswer fixed{kAnswerMagic, (answer.is_found ? kFound : 0) | (answer.is_paused ? kPaused : 0),
+                          answer.free_bytes};
   std::array<std::uint8_t, kAnswerBytes> bytes{};
   std::memcpy(bytes.data(), &fixed, sizeof(fixed));
   return bytes;

@@ -52,7 +52,7 @@ struct Line {
 
 // Lives until gRPC's last callback; the client and every permit share it.
 class WorkerCall final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
-                   public std::enable_shared_from_this<WorkerCall> {
+                         public std::enable_shared_from_this<WorkerCall> {
  public:
   WorkerCall(const std::string& address, const Credentials& credentials, RemoteClientHandler& handler)
       : handler_(handler),

@@ -50,7 +50,8 @@ Result<Workload> parse_job_list(const Reading& r) {
     // When it ran in the run that made the list: for people who compare. Nothing follows from it here.
     for (const std::size_t column : {5, 6})
       if (column < line.fields.size())
-        SLUICE_TRY_VOID(number_field(r.file, line, column, column == 5 ? "start_s" : "finish_s", -kTraceNumberMost, kTraceNumberMost));
+        SLUICE_TRY_VOID(number_field(r.file, line, column, column == 5 ? "start_s" : "finish_s", -kTraceNumberMost,
+                                     kTraceNumberMost));
     jobs.push_back(std::move(job));
   }
   return jobs;

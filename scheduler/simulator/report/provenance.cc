@@ -40,7 +40,9 @@ Provenance provenance_now() {
   now.machine = machine.str();
   utsname system{};
   uname(&system);
-  now.versions = std::string("Sluice ") + SLUICE_VERSION + ", g++ " + __VERSION__ + ", kernel " + system.release;
+  std::ostringstream versions;
+  versions << "Sluice " << SLUICE_VERSION << ", g++ " << __VERSION__ << ", kernel " << system.release;
+  now.versions = versions.str();
   return now;
 }
 

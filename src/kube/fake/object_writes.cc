@@ -11,12 +11,12 @@ namespace {
 
 // The fields that a client cannot change, whatever it sends.
 constexpr const char* kUnchangeableMetadata[] = {"name",
-                                           "namespace",
-                                           "generateName",
-                                           "generation",
-                                           "creationTimestamp",
-                                           "deletionTimestamp",
-                                           "deletionGracePeriodSeconds"};
+                                                 "namespace",
+                                                 "generateName",
+                                                 "generation",
+                                                 "creationTimestamp",
+                                                 "deletionTimestamp",
+                                                 "deletionGracePeriodSeconds"};
 
 bool has(const Json& object, const char* member) {
   const auto found = object.find(member);

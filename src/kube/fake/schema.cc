@@ -10,7 +10,7 @@ namespace sluice::kube::fake {
 namespace {
 
 constexpr const char* kBoundKeywords[] = {"minimum",  "maximum",  "minLength",    "maxLength",
-                                   "minItems", "maxItems", "maxProperties"};
+                                          "minItems", "maxItems", "maxProperties"};
 const std::set<std::string> kOtherKeywords = {"type",
                                               "properties",
                                               "required",
@@ -72,7 +72,8 @@ std::string Place::to_string() const {
 Result<std::shared_ptr<const Schema>> Schema::read(const Json& openapi) {
   auto schema = std::make_shared<Schema>();
   for (const auto& [keyword, value] : openapi.items()) {
-    const bool is_bound = std::find(std::begin(kBoundKeywords), std::end(kBoundKeywords), keyword) != std::end(kBoundKeywords);
+    const bool is_bound =
+        std::find(std::begin(kBoundKeywords), std::end(kBoundKeywords), keyword) != std::end(kBoundKeywords);
     if (!is_bound && !kOtherKeywords.contains(keyword))
       return invalid_argument("the fake API server does not know the schema keyword " + keyword);
   }
