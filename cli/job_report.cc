@@ -1,6 +1,7 @@
 #include "cli/job_report.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/job_events.h"
@@ -63,6 +64,17 @@ std::string render_figures(const json& job) {
     if (const json& value = kube::value_at(job, figure.pointer); !value.is_null())
       lines += "  " + std::string(figure.name) + ": " + value.dump() + " " + figure.unit + "\n";
   return lines.empty() ? "  none yet\n" : lines;
+}
+
+// What ends the trainer's wait for data; empty where it does not wait, or where the reason is not known.
+std::string way_out(const std::string& bottleneck) {
+  static const std::map<std::string, std::string> kWaysOut = {
+      {"DataBoundCpu", "more CPU for its data; the explanation says what holds it back"},
+      {"DataBoundNetwork", "more hosts for the job or nodes for its workers, or a faster network"},
+      {"DataBoundStorage", "a cache on its nodes (`cache.enabled` in the chart's values), or faster storage"},
+      {"DataBoundOther", "`sluice explain` in the trainer's container shows what its samples wait for"}};
+  const auto known = kWaysOut.find(bottleneck);
+  return known == kWaysOut.end() ? std::string() : known->second;
 }
 
 std::string render_conditions(const json& job, Clock::WallTimePoint now) {
@@ -134,7 +146,9 @@ std::string render_why(const json& job, std::vector<json> events, Clock::WallTim
                        shown(job, "/spec/dataWorkers/placement") + ", " + shown(job, "/spec/dataWorkers/min") + " to " +
                        shown(job, "/spec/dataWorkers/max") + " data workers allowed\n";
   report += "\n" + (explanation.empty() ? reason(job) : explanation) + "\n";
-  report += "\nBottleneck: " + shown(job, "/status/bottleneck") + "\n";
+  const std::string bottleneck = shown(job, "/status/bottleneck");
+  report += "\nBottleneck: " + bottleneck + "\n";
+  if (const std::string helps = way_out(bottleneck); !helps.empty()) report += "What helps: " + helps + "\n";
   report += "Workers: " + shown(job, "/status/workers/ready") + " ready, " + shown(job, "/status/workers/desired") +
             " desired, " + shown(job, "/status/workers/recommended") + " recommended\n";
   report += "\nFigures\n" + render_figures(job);

@@ -1,6 +1,8 @@
 #include "cli/job_report.h"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "src/base/testing/catch.h"
 #include "src/kube/timestamp.h"
@@ -82,6 +84,30 @@ TEST_CASE("a repeated event is as old as its last time") {
   json repeated = event("Repeated", "2026-01-01T00:00:00.000000Z");
   repeated["series"] = {{"count", 3}, {"lastObservedTime", "2026-01-01T00:59:50.000000Z"}};
   CHECK_THAT(render_why(running_job(), {repeated}, kNow), Catch::Contains("10s  Normal  Repeated"));
+}
+
+TEST_CASE("why says what helps, as docs/scheduling.md does") {
+  std::ifstream page("docs/scheduling.md");
+  const std::regex row("\\| `(GpuBound|NotDataBound|DataBound\\w+)` \\| .* \\|(.*)\\|");
+  std::size_t rows = 0;
+  std::string line;
+  while (std::getline(page, line) && line != "| bottleneck | the trainer | what helps |") {
+  }
+  while (std::getline(page, line)) {
+    std::smatch cells;
+    if (!std::regex_match(line, cells, row)) continue;
+    INFO(line);
+    ++rows;
+    json job = running_job();
+    job["status"]["bottleneck"] = cells[1].str();
+    const std::string helps = cells[2];  // with a blank on each side
+    const std::string report = render_why(job, {}, kNow);
+    if (helps == " ")
+      CHECK(report.find("What helps") == std::string::npos);
+    else
+      CHECK_THAT(report, Catch::Contains("What helps:" + helps.substr(0, helps.size() - 1) + "\n"));
+  }
+  CHECK(rows == 6);
 }
 
 TEST_CASE("why of a job that the operator has not seen yet") {
