@@ -288,7 +288,7 @@ class Unlike(Numbers):
     """A copy of it is another one."""
 
     def __getstate__(self):
-        return {"length": self.length, "is_copy": True}
+        return {"count": self.count, "is_copy": True}
 
     def __getitem__(self, index: int):
         return vars(self).get("is_copy", False)
