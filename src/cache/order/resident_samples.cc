@@ -40,6 +40,25 @@ ResidentSamples::Admission ResidentSamples::fetched(std::uint32_t sample, std::u
   return admission;
 }
 
+ResidentSamples::Fit ResidentSamples::fit_of(std::uint32_t sample, std::uint32_t bytes, bool is_full) {
+  if (sample >= slots_.size() || bytes > capacity_bytes_) return Fit::kNot;
+  if (holds(sample) || (!is_full && bytes_ + bytes <= capacity_bytes_)) return Fit::kInRoom;
+  if (heap_.empty()) return Fit::kNot;
+  const Resident arrived{orders_.next_use(sample), sample, bytes};
+  if (distance_to(farthest()) > kFarther * distance_to(arrived)) return Fit::kByEviction;
+  ++misses_;  // fetched() will not be asked
+  return Fit::kNot;
+}
+
+std::vector<std::uint32_t> ResidentSamples::trim() {
+  std::vector<std::uint32_t> evicted;
+  while (bytes_ > capacity_bytes_ && evicted.size() < kEvictedMax) {
+    evicted.push_back(farthest().sample);
+    erase(slots_[evicted.back()]);
+  }
+  return evicted;
+}
+
 double ResidentSamples::distance_to(const Resident& resident) const {
   return resident.next_use - static_cast<double>(orders_.uses());
 }
@@ -51,15 +70,19 @@ void ResidentSamples::lost(std::uint32_t sample) {
 // REQUIRES: the heap is not empty, as it is not while room is missing for what would fit alone.
 const ResidentSamples::Resident& ResidentSamples::farthest() {
   if (revision_ != orders_.revision() || misses_ > heap_.size()) make_heap();
-  // Each turn takes one sample down that is nearer than it was, so there are no more turns than samples.
-  while (true) {
-    const double before = heap_.front().next_use;
-    heap_.front().next_use = orders_.next_use(heap_.front().sample);
-    if (heap_.front().next_use >= before) return heap_.front();
+  // Each turn takes one sample down that is nearer than it was. Where all are, as the pace of a job has changed, the
+  // farthest of some will do.
+  std::uint32_t best = heap_.front().sample;
+  for (std::size_t turn = 0; turn < kTurnsMost; ++turn) {
     const std::uint32_t sample = heap_.front().sample;
+    const double before = heap_.front().next_use;
+    heap_.front().next_use = orders_.next_use(sample);
+    if (heap_.front().next_use >= before) return heap_.front();
     move_down(0);
     if (heap_.front().sample == sample) return heap_.front();
+    if (turn == 0 || heap_[slots_[sample]].next_use > heap_[slots_[best]].next_use) best = sample;
   }
+  return heap_[slots_[best]];
 }
 
 void ResidentSamples::make_heap() {

@@ -29,6 +29,8 @@ class ResidentSamples {
  public:
   // A sample that is as large as more others than this passes by.
   static constexpr std::size_t kEvictedMax = 64;
+  // So many are looked at for the farthest one.
+  static constexpr std::size_t kTurnsMost = 64;
   // Stores a tenth fewer samples than 1 would, for .000 to .006 fetches more for each sample served.
   static constexpr double kFarther = 1.25;
 
@@ -48,8 +50,18 @@ class ResidentSamples {
   // The sample was used, which `orders` has been told, and was fetched. One that is held already is kept as it is.
   Admission fetched(std::uint32_t sample, std::uint32_t bytes);
 
+  // What fetched() would do. `is_full`: there is no room for it but what others leave.
+  enum class Fit { kNot, kInRoom, kByEviction };
+  Fit fit_of(std::uint32_t sample, std::uint32_t bytes, bool is_full);
+
   // Its bytes are gone.
   void lost(std::uint32_t sample);
+
+  // A smaller one is kept to by trim(), and nothing is admitted until then.
+  void set_capacity(std::uint64_t bytes) { capacity_bytes_ = bytes; }
+  bool is_over_capacity() const { return bytes_ > capacity_bytes_; }
+  // Gives up the farthest of what is beyond the capacity, kEvictedMax at most.
+  std::vector<std::uint32_t> trim();
 
   std::uint64_t bytes() const { return bytes_; }
   std::size_t size() const { return heap_.size(); }
@@ -75,7 +87,7 @@ class ResidentSamples {
   void put(std::uint32_t slot, const Resident& resident);
 
   const SharedOrders& orders_;
-  const std::uint64_t capacity_bytes_;
+  std::uint64_t capacity_bytes_;
   std::vector<Resident> heap_;
   std::vector<std::uint32_t> slots_;  // of each sample: where in the heap it is
   std::uint64_t bytes_ = 0;

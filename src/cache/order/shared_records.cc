@@ -26,9 +26,21 @@ SharedRecords::Admission SharedRecords::offer(Place place, std::uint32_t bytes) 
   const auto number = number_for(place);
   if (!number) return {};
   const ResidentSamples::Admission admission = residents_.fetched(*number, bytes);
-  Admission result{.is_kept = admission.is_kept};
-  for (const std::uint32_t evicted : admission.evicted) result.evicted.push_back(places_[evicted]);
-  return result;
+  return {admission.is_kept, places_of(admission.evicted)};
+}
+
+SharedRecords::Fit SharedRecords::fit_of(Place place, std::uint32_t bytes, bool is_full) {
+  const auto number = number_for(place);
+  return number ? residents_.fit_of(*number, bytes, is_full) : Fit::kNot;
+}
+
+std::vector<SharedRecords::Place> SharedRecords::trim() { return places_of(residents_.trim()); }
+
+std::vector<SharedRecords::Place> SharedRecords::places_of(const std::vector<std::uint32_t>& numbers) const {
+  std::vector<Place> places;
+  places.reserve(numbers.size());
+  for (const std::uint32_t number : numbers) places.push_back(places_[number]);
+  return places;
 }
 
 void SharedRecords::lost(Place place) {

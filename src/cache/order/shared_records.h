@@ -1,6 +1,7 @@
 // Which records a cache should hold, of those that several jobs ask for: what a tier calls.
 //
 //   asked(job, place) for each question, found or not;
+//   fit_of(place, bytes) when it was not found: whether it is worth offering;
 //   offer(place, bytes) when the record was fetched: whether to keep it, and what goes for it;
 //   lost(place) when a record is gone for another reason.
 // A tier that has records when it starts offers them first, before any job asks.
@@ -8,7 +9,7 @@
 // knows: the places of its data set, once, and the order of each epoch as indices into them, 4 bytes each.
 //
 // A job is a training job: all of its processes that ask this cache are one, as each alone has another part of every
-// epoch. Not called by the product yet, where the store of a process serves its own job (segment_store.h).
+// epoch. The store of one process serves its own job, and needs none of this (segment_store.h).
 //
 // A place is a 64-bit hash, as in the index of segment_store.h. Two places of one hash are taken for one, which costs
 // hits and no byte. Places get numbers for resident_samples.h. When those are used up, the numbers of records come back
@@ -54,6 +55,13 @@ class SharedRecords {
   Admission offer(Place place, std::uint32_t bytes);
   void lost(Place place);
 
+  // As ResidentSamples's.
+  using Fit = ResidentSamples::Fit;
+  Fit fit_of(Place place, std::uint32_t bytes, bool is_full);
+  void set_capacity(std::uint64_t bytes) { residents_.set_capacity(bytes); }
+  bool is_over_capacity() const { return residents_.is_over_capacity(); }
+  std::vector<Place> trim();
+
   // All places of the job's data set; begins it anew. Errors: ResourceExhausted beyond a bound.
   Result<void> declare(Job job, std::span<const Place> places);
   // Indices into what was declared. Errors: InvalidArgument for one that is none; as SharedOrders's.
@@ -62,8 +70,10 @@ class SharedRecords {
   void leave(Job job);
 
   std::uint64_t bytes() const { return residents_.bytes(); }
+  std::size_t size() const { return residents_.size(); }
 
  private:
+  std::vector<Place> places_of(const std::vector<std::uint32_t>& numbers) const;
   std::optional<std::uint32_t> number_of(Place place) const;
   std::optional<std::uint32_t> number_for(Place place);
   void take_numbers_back();
