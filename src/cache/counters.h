@@ -47,6 +47,12 @@ struct Counters {
   Count node_busy = 0;   // it has too much to do
   Count node_wrong = 0;  // what it said is no answer of this version
 
+  // Where several jobs share the disk.
+  Count evicted = 0;  // records that went for others, as these are used sooner
+  Count evicted_bytes = 0;
+  Count stored_bytes = 0;
+  Count rewritten_bytes = 0;  // copied from segments of which much was evicted
+
   Count bytes_on_disk = 0;  // of all segment files, whole
   Count records = 0;        // that can be read now
 };

@@ -36,6 +36,10 @@ std::uint64_t head_checksum(std::span<const std::uint8_t> head) {
 
 }  // namespace
 
+std::uint64_t hash_of(std::string_view text) {
+  return checksum({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
 bool has_legal_lengths(const Key& key, std::size_t value_bytes) {
   return key.place.size() <= kPlaceBytesMax && key.version.size() <= kVersionBytesMax && value_bytes <= kValueBytesMax;
 }

@@ -26,6 +26,9 @@ inline constexpr std::size_t kPlaceBytesMax = 1 << 16;
 inline constexpr std::size_t kVersionBytesMax = 1 << 10;
 inline constexpr std::size_t kValueBytesMax = std::size_t{1} << 30;
 
+// By which a place or a version is known where it would take too much room itself. Two of them may have the same.
+std::uint64_t hash_of(std::string_view text);
+
 // Whether a record may have these lengths.
 bool has_legal_lengths(const Key& key, std::size_t value_bytes);
 

@@ -10,8 +10,7 @@
 //   its least part. So a cache that keeps its live bytes within live_bytes_max() always finds room by rewriting.
 // A copy is written before its segment goes, within the bound on bytes: `room_bytes`, which grows as segments go.
 //
-// Not called by the product yet: segment_store.h evicts nothing, and so has nothing to rewrite but records whose files
-// have changed. Thread safety: pure functions and values.
+// Thread safety: pure functions and values.
 #pragma once
 
 #include <cstdint>

@@ -13,17 +13,13 @@ namespace {
 // A segment of an earlier process that has had no hit in so many lookups per known record is of data no longer used.
 constexpr std::uint64_t kLookupsPerRecordUntilUnused = 2;
 
-std::uint64_t hash(std::string_view text) {
-  return checksum({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-}
-
 std::uint64_t in_blocks(std::uint64_t bytes) {
   constexpr std::uint64_t kBlock = SegmentStore::kBlockBytes;
   return (bytes + kBlock - 1) / kBlock * kBlock;
 }
 
 Limits with_defaults(Limits limits) {
-  constexpr std::uint64_t kSegmentBytesMin = 4 << 20;
+  constexpr std::uint64_t kSegmentBytesMin = 256 << 10;
   if (limits.segment_bytes == 0) limits.segment_bytes = std::max(limits.bytes / 64, kSegmentBytesMin);
   return limits;
 }
@@ -40,8 +36,8 @@ SegmentStore::SegmentStore(std::unique_ptr<Disk> disk, const Limits& limits, con
 // ---- reading ----
 
 bool SegmentStore::find(const Key& key, std::vector<std::uint8_t>& value) {
-  const std::uint64_t place_hash = hash(key.place);
-  const std::uint64_t version_hash = hash(key.version);
+  const std::uint64_t place_hash = hash_of(key.place);
+  const std::uint64_t version_hash = hash_of(key.version);
   Location location;
   std::shared_ptr<DiskFile> file;
   {
@@ -50,7 +46,7 @@ bool SegmentStore::find(const Key& key, std::vector<std::uint8_t>& value) {
     const auto entry = index_.find(place_hash);
     if (entry == index_.end()) return false;
     if (entry->second.version_hash != version_hash) {
-      forget(entry);
+      lose(entry);
       return false;
     }
     location = entry->second;
@@ -62,11 +58,19 @@ bool SegmentStore::find(const Key& key, std::vector<std::uint8_t>& value) {
   if (read.ok()) return true;
   ++(read.error().code() == ErrorCode::kDataLoss ? counters_.damaged : counters_.read_errors);
   std::lock_guard lock(mutex_);
-  const auto entry = index_.find(place_hash);
-  const bool is_same =
-      entry != index_.end() && entry->second.segment == location.segment && entry->second.offset == location.offset;
-  if (is_same) forget(entry);
+  if (is_at(place_hash, location)) lose(index_.find(place_hash));
   return false;
+}
+
+bool SegmentStore::has(const Key& key) {
+  std::lock_guard lock(mutex_);
+  const auto entry = index_.find(hash_of(key.place));
+  return entry != index_.end() && entry->second.version_hash == hash_of(key.version);
+}
+
+void SegmentStore::for_each(const std::function<void(Place, std::uint64_t)>& tell) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [place, location] : index_) tell(place, location.bytes);
 }
 
 // ---- writing ----
@@ -74,45 +78,48 @@ bool SegmentStore::find(const Key& key, std::vector<std::uint8_t>& value) {
 bool SegmentStore::has_room_for(const Key& key, std::size_t value_bytes) {
   if (!has_legal_lengths(key, value_bytes)) return false;
   std::lock_guard writing(writing_);
-  if (is_paused()) return false;
-  std::lock_guard lock(mutex_);
-  return has_room(record_bytes(key, value_bytes));
+  return !is_paused() && has_room(record_bytes(key, value_bytes));
 }
 
 bool SegmentStore::is_paused() { return clock_.now() < paused_until_.load(); }
 
-void SegmentStore::add(const Key& key, std::span<const std::uint8_t> value) {
+void SegmentStore::add(const Key& key, std::span<const std::uint8_t> value) { static_cast<void>(put(key, value)); }
+
+bool SegmentStore::put(const Key& key, std::span<const std::uint8_t> value) {
   if (!has_legal_lengths(key, value.size())) {
     ++counters_.not_stored_full;
-    return;
+    return false;
   }
-  const std::uint64_t place_hash = hash(key.place);
-  const std::uint64_t version_hash = hash(key.version);
-  const std::uint64_t bytes = record_bytes(key, value.size());
   std::lock_guard writing(writing_);
-  {
-    std::lock_guard lock(mutex_);
-    const auto entry = index_.find(place_hash);
-    if (entry != index_.end() && entry->second.version_hash == version_hash) return;  // another thread was faster
-    if (!has_room(bytes)) {
-      ++counters_.not_stored_full;
-      return;
-    }
+  if (has(key)) return true;  // another thread was faster
+  if (!has_room(record_bytes(key, value.size()))) {
+    ++counters_.not_stored_full;
+    return false;
   }
-  if (is_paused() || !append(encode_head(key, value), value)) {
+  if (is_paused() || !append(key, value)) {
     ++counters_.not_stored_failed;
-    return;
+    return false;
   }
+  return true;
+}
+
+// Writes a record behind the others, and remembers it; not a copy of one that has been forgotten meanwhile.
+bool SegmentStore::append(const Key& key, std::span<const std::uint8_t> value, const Location* copied_from) {
+  if (!write(encode_head(key, value), value)) return false;
+  const std::uint64_t bytes = record_bytes(key, value.size());
   std::lock_guard lock(mutex_);
   Segment& segment = segments_.at(current_);
-  remember(place_hash, {current_, segment.bytes, bytes, version_hash});
+  const Place place = hash_of(key.place);
+  const Location location{current_, segment.bytes, bytes, hash_of(key.version)};
+  if (copied_from == nullptr || is_at(place, *copied_from)) remember(place, location);
   segment.bytes += bytes;
   segment.is_wanted = true;
   if (segment.bytes >= limits_.segment_bytes) current_ = 0;
   count_bytes();
+  return true;
 }
 
-bool SegmentStore::append(std::span<const std::uint8_t> head, std::span<const std::uint8_t> value) {
+bool SegmentStore::write(std::span<const std::uint8_t> head, std::span<const std::uint8_t> value) {
   if (current_ == 0 && !begin_segment()) return false;
   std::shared_ptr<DiskFile> file;
   std::uint64_t offset = 0;
@@ -180,14 +187,21 @@ std::uint64_t SegmentStore::disk_bytes_with(std::uint64_t record_bytes) const {
 }
 
 bool SegmentStore::has_room(std::uint64_t record_bytes) {
-  const auto fits = [&] {
-    return index_.size() < limits_.records && (current_ != 0 || segments_.size() < kSegmentsMax) &&
-           disk_bytes_with(record_bytes) <= limits_.bytes;
-  };
-  if (fits()) return true;
+  std::lock_guard lock(mutex_);
+  return makes_room(record_bytes);
+}
+
+bool SegmentStore::fits(std::uint64_t record_bytes, std::uint64_t bound_bytes) const {
+  return index_.size() < limits_.records && (current_ != 0 || segments_.size() < kSegmentsMax) &&
+         disk_bytes_with(record_bytes) <= bound_bytes;
+}
+
+bool SegmentStore::makes_room(std::uint64_t record_bytes) {
+  const std::uint64_t bound_bytes = limits_.bytes - std::min(limits_.bytes, bytes_for_copies());
+  if (fits(record_bytes, bound_bytes)) return true;
   if (lookups_ < kLookupsPerRecordUntilUnused * index_.size()) return false;
   remove_unused_segments();
-  return fits();
+  return fits(record_bytes, bound_bytes);
 }
 
 void SegmentStore::remove_unused_segments() {
@@ -199,8 +213,14 @@ void SegmentStore::remove_unused_segments() {
 }
 
 void SegmentStore::count_bytes() {
-  std::uint64_t bytes = 0;
-  for (const auto& [number, segment] : segments_) bytes += in_blocks(segment.bytes);
+  std::uint64_t bytes = 0, dead_bytes = 0, unusable_bytes = 0;
+  for (const auto& [number, segment] : segments_) {
+    bytes += in_blocks(segment.bytes);
+    dead_bytes += segment.bytes - segment.live_bytes;
+    unusable_bytes += in_blocks(segment.bytes) - (segment.file != nullptr ? segment.bytes : 0);
+  }
+  unusable_bytes_ = unusable_bytes;
+  dead_bytes_ = dead_bytes;
   counters_.bytes_on_disk = bytes;
   counters_.records = index_.size();
 }
@@ -223,9 +243,24 @@ void SegmentStore::forget(Index::iterator entry) {
   count_bytes();
 }
 
+void SegmentStore::lose(Index::iterator entry) {
+  const Place place = entry->first;
+  forget(entry);
+  if (lost_) lost_(place);
+}
+
+bool SegmentStore::is_at(Place place, const Location& location) const {
+  const auto entry = index_.find(place);
+  return entry != index_.end() && entry->second.segment == location.segment && entry->second.offset == location.offset;
+}
+
 void SegmentStore::remove_segment(std::uint32_t number) {
   Segment& segment = segments_.at(number);
-  std::erase_if(index_, [&](const auto& entry) { return entry.second.segment == number; });
+  std::erase_if(index_, [&](const auto& entry) {
+    if (entry.second.segment != number) return false;
+    if (lost_) lost_(entry.first);
+    return true;
+  });
   segment.live_bytes = 0;
   if (disk_->remove(segment_name(number)).ok()) {
     segments_.erase(number);
@@ -234,82 +269,6 @@ void SegmentStore::remove_segment(std::uint32_t number) {
     segment.file = nullptr;  // not tried again, and its bytes count
   }
   count_bytes();
-}
-
-// ---- opening ----
-
-OpenStore store_on(std::unique_ptr<Disk> disk, const Limits& limits, const Clock& clock) {
-  const auto held = std::make_shared<std::unique_ptr<Disk>>(std::move(disk));  // functions are copied, disks are not
-  return
-      [held, limits, &clock](Counters& counters, const std::stop_token& stop) -> Result<std::unique_ptr<RecordStore>> {
-        SLUICE_TRY(auto store, SegmentStore::open(std::move(*held), limits, clock, counters, stop));
-        log_info("cache", "the cache's disk is open",
-                 {{"bytes_max", limits.bytes},
-                  {"bytes_on_disk", counters.bytes_on_disk.load()},
-                  {"records", counters.records.load()}});
-        return std::unique_ptr<RecordStore>(std::move(store));
-      };
-}
-
-Result<std::unique_ptr<SegmentStore>> SegmentStore::open(std::unique_ptr<Disk> disk, const Limits& limits,
-                                                         const Clock& clock, Counters& counters,
-                                                         const std::stop_token& stop) {
-  SLUICE_TRY_VOID(disk->lock());
-  std::unique_ptr<SegmentStore> store(new SegmentStore(std::move(disk), limits, clock, counters));
-  SLUICE_TRY_VOID(store->load(stop));
-  return store;
-}
-
-Result<void> SegmentStore::load(const std::stop_token& stop) {
-  SLUICE_TRY(const std::vector<Disk::Entry> entries, disk_->list());
-  std::lock_guard lock(mutex_);
-  for (const Disk::Entry& entry : entries) {
-    if (const auto number = segment_number(entry.name)) segments_[*number].bytes = entry.bytes;
-  }
-  count_bytes();
-  shrink_to_bound();
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> present;
-  for (const auto& [number, segment] : segments_) present.emplace_back(number, segment.bytes);
-  for (const auto& [number, bytes] : present) SLUICE_TRY_VOID(load_segment(number, bytes, stop));
-  count_bytes();
-  return {};
-}
-
-void SegmentStore::shrink_to_bound() {
-  std::vector<std::uint32_t> oldest_first;
-  for (const auto& [number, segment] : segments_) oldest_first.push_back(number);
-  for (const std::uint32_t number : oldest_first) {
-    if (counters_.bytes_on_disk <= limits_.bytes && segments_.size() <= kSegmentsMax) return;
-    remove_segment(number);
-  }
-}
-
-Result<void> SegmentStore::load_segment(std::uint32_t number, std::uint64_t file_bytes, const std::stop_token& stop) {
-  auto file = disk_->open(segment_name(number));
-  if (!file.ok()) {
-    ++counters_.read_errors;
-    return {};
-  }
-  Segment& segment = segments_.at(number);
-  segment.file = *file;
-  current_ = number;  // keeps it while its records replace each other
-  const auto scan = scan_segment(**file, file_bytes, stop, [&](const ScannedRecord& record) {
-    remember(hash(record.place), {number, record.offset, record.bytes, hash(record.version)});
-  });
-  using End = SegmentScan::End;
-  if (scan.end == End::kStopped) return Error(ErrorCode::kCancelled, "the cache was not needed any more");
-  if (scan.end == End::kDamaged) ++counters_.damaged;
-  if (scan.end == End::kFailed) ++counters_.read_errors;
-  if (scan.end == End::kOtherVersion) ++counters_.other_versions;
-  current_ = 0;
-  if (segment.live_bytes == 0 && scan.end != End::kFailed) {
-    remove_segment(number);
-    return {};
-  }
-  if (scan.end == End::kDamaged && (*file)->truncate(scan.good_bytes).ok()) segment.bytes = scan.good_bytes;
-  // Nothing is written behind what cannot be read.
-  if (segment.bytes == scan.good_bytes && segment.bytes < limits_.segment_bytes) current_ = number;
-  return {};
 }
 
 }  // namespace sluice::cache

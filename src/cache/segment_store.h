@@ -2,19 +2,23 @@
 //
 // Bounds: the files of all segments together, counted whole and in blocks of 4 KiB, never exceed Limits::bytes; the
 // index never has more than Limits::records entries of at most kIndexBytesPerRecord bytes each.
-// Nothing is evicted to make room: where every sample is used once an epoch in a new order, no policy has more hits
-// than what fits (docs/designs/cache.md). Room comes back by whole segments: of those whose records have all been
+// By itself it evicts nothing to make room: where every sample is used once an epoch in a new order, no policy has more
+// hits than what fits (docs/designs/cache.md). Room comes back by whole segments: of those whose records have all been
 // replaced by newer versions; of those written by earlier processes that this one has no use for; at open(), the oldest
-// where the bound has shrunk.
+// where the bound has shrunk. Where several jobs ask, shared_disk.h decides what is evicted, and has segments written
+// anew without it (segment_rewriting.cc).
 // A record that is damaged, or that the disk does not give, is a miss and a counted error. After a refused write
 // nothing is stored for kPauseAfterFailure. Thread safety: find() and add() may be called from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <unordered_map>
 
@@ -22,13 +26,14 @@
 #include "src/cache/counters.h"
 #include "src/cache/disk.h"
 #include "src/cache/record_store.h"
+#include "src/cache/segment.h"
 
 namespace sluice::cache {
 
 struct Limits {
   std::uint64_t bytes = 0;
   std::size_t records = std::size_t{1} << 21;
-  std::uint64_t segment_bytes = 0;  // after which a new one begins; 0: a 64th of `bytes`, at least 4 MiB
+  std::uint64_t segment_bytes = 0;  // after which a new one begins; 0: a 64th of `bytes`, at least 256 KiB
 };
 
 class SegmentStore final : public RecordStore {
@@ -50,6 +55,30 @@ class SegmentStore final : public RecordStore {
   bool is_paused() override;
   void add(const Key& key, std::span<const std::uint8_t> value) override;
   std::uint64_t free_bytes() const override;
+
+  // ---- for who decides what is kept; a place is known by its hash ----
+  using Place = std::uint64_t;
+
+  // As add(). Whether the record is there now.
+  bool put(const Key& key, std::span<const std::uint8_t> value);
+  bool has(const Key& key);
+  bool has_room(std::uint64_t record_bytes);
+  void evict(std::span<const Place> places);
+  void for_each(const std::function<void(Place, std::uint64_t record_bytes)>& tell);
+
+  // `lost` is told of each record that is gone though it was not evicted. It is called with locks held, and must not
+  // call the store. REQUIRES: no other thread uses the store yet.
+  void set_lost(std::function<void(Place)> lost) { lost_ = std::move(lost); }
+
+  // Whether less room is left than rewriting wants to have, which is two segments. No writing ends it where nothing was
+  // evicted.
+  bool is_crowded();
+  // Writes one segment anew that is crowded out, without what was evicted. False: there is none, or it cannot be done
+  // now. One thread at a time. `live_share_max`: u of rewrite_plan.h.
+  bool rewrite_one(double live_share_max, const std::stop_token& stop);
+  std::uint64_t segment_bytes() const { return limits_.segment_bytes; }
+  // Of the bound, less what the ends of blocks take and segments that the disk does not remove. Takes no lock.
+  std::uint64_t usable_bytes() const { return limits_.bytes - std::min<std::uint64_t>(limits_.bytes, unusable_bytes_); }
 
  private:
   struct Segment {
@@ -77,13 +106,23 @@ class SegmentStore final : public RecordStore {
   void forget(Index::iterator entry);
   void remove_segment(std::uint32_t number);
   void remove_unused_segments();
-  bool has_room(std::uint64_t record_bytes);
+  void lose(Index::iterator entry);
+  bool is_at(Place place, const Location& location) const;
+  bool makes_room(std::uint64_t record_bytes);
+  bool fits(std::uint64_t record_bytes, std::uint64_t bound_bytes) const;
+  std::uint64_t bytes_for_copies() const;
   std::uint64_t disk_bytes_with(std::uint64_t record_bytes) const;
   void count_bytes();
+  std::optional<std::uint32_t> segment_to_rewrite(double live_share_max);
+
+  // REQUIRES: no lock is held.
+  enum class Copied { kYes, kNotNeeded, kNoRoom };
+  Copied copy(const ScannedRecord& record, std::uint32_t segment, const DiskFile& file);
 
   // REQUIRES, for all below: writing_ is held, and mutex_ is not.
   bool begin_segment();
-  bool append(std::span<const std::uint8_t> head, std::span<const std::uint8_t> value);
+  bool append(const Key& key, std::span<const std::uint8_t> value, const Location* copied_from = nullptr);
+  bool write(std::span<const std::uint8_t> head, std::span<const std::uint8_t> value);
   void pause(const Error& error);
 
   const std::unique_ptr<Disk> disk_;
@@ -98,8 +137,12 @@ class SegmentStore final : public RecordStore {
   std::mutex mutex_;  // never held while the disk works, but for removals
   std::map<std::uint32_t, Segment> segments_;
   Index index_;
-  std::uint32_t current_ = 0;  // the segment that is written to; 0: none
-  std::uint64_t lookups_ = 0;  // since open()
+  std::uint32_t current_ = 0;     // the segment that is written to; 0: none
+  std::uint64_t lookups_ = 0;     // since open()
+  std::uint64_t dead_bytes_ = 0;  // of all segments
+  std::atomic<std::uint64_t> unusable_bytes_ = 0;
+  bool is_rewriting_ = false;  // evict() was called: room is left for copies
+  std::function<void(Place)> lost_;
 };
 
 // A store on this disk, for the first call of what it returns. REQUIRES: the clock outlives the store.

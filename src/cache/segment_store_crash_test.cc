@@ -101,6 +101,86 @@ TEST_CASE("a process may end at any byte that it writes") {
   }
 }
 
+// A crowded store, of which half of the first segments' records were evicted: numbers that are odd.
+struct Evicted : StoreFixture {
+  static constexpr int kAll = 30;
+  static constexpr std::size_t kLarge = 900;
+  static constexpr Limits kCrowded{.bytes = 55 << 10, .segment_bytes = 8 << 10};
+
+  Evicted() {
+    REQUIRE(open(kCrowded).ok());
+    for (int i = 0; i < kAll; ++i) add(key_of(i), kLarge);
+    std::vector<SegmentStore::Place> places;
+    for (int i = 1; i < kAll / 2; i += 2) places.push_back(hash_of(key_of(i).place));
+    store->evict(places);
+    REQUIRE(store->is_crowded());
+  }
+  static bool is_evicted(int i) { return i % 2 == 1 && i < kAll / 2; }
+  // What is not evicted is there, and what is found is right.
+  void check_records() const {
+    for (int i = 0; i < kAll; ++i) {
+      const Answer answer = ask(key_of(i), kLarge);
+      CHECK_FALSE(answer == Answer::kWrong);
+      CHECK_FALSE((answer == Answer::kMiss && !is_evicted(i)));
+    }
+  }
+};
+
+TEST_CASE("a process may end at any byte of a rewriting: what was not evicted is there, and the bound holds") {
+  std::uint64_t all = 0;
+  {
+    Evicted cache;
+    while (cache.store->rewrite_one(.8, {})) cache.check_records();
+    all = cache.counters->rewritten_bytes;
+    CHECK(all > 4 * Evicted::kLarge);
+    CHECK_FALSE(cache.store->is_crowded());
+  }
+  for (std::uint64_t written = 0; written <= all + 16; written += written < 40 || written + 40 > all ? 1 : 31) {
+    INFO(written);
+    Evicted cache;
+    cache.disk->until_power_loss = written;
+    while (cache.store->rewrite_one(.8, {})) CHECK(cache.blocks_on_disk() <= Evicted::kCrowded.bytes);
+    cache.check_records();
+    cache.disk->until_power_loss = DiskContent::kNoLimit;
+    REQUIRE(cache.open(Evicted::kCrowded).ok());
+    cache.check_records();
+    CHECK(cache.blocks_on_disk() <= Evicted::kCrowded.bytes);
+    CHECK(cache.counters->bytes_on_disk == cache.blocks_on_disk());
+  }
+}
+
+TEST_CASE("a segment that is damaged, or that the disk does not give, is rewritten without what cannot be read") {
+  SECTION("damaged") {
+    Evicted cache;
+    auto& first = *cache.disk->files.begin()->second;
+    first[first.size() / 2] ^= 4;
+    while (cache.store->rewrite_one(.8, {})) {
+    }
+    CHECK(cache.counters->damaged == 1);
+    CHECK_FALSE(cache.disk->files.contains("sluice-00000001.segment"));
+    for (int i = 0; i < Evicted::kAll; ++i) CHECK(cache.ask(key_of(i), Evicted::kLarge) != Answer::kWrong);
+  }
+  SECTION("not given") {
+    Evicted cache;
+    cache.disk->refuses_reads = true;
+    CHECK(cache.store->rewrite_one(.8, {}));
+    cache.disk->refuses_reads = false;
+    CHECK_FALSE(cache.disk->files.contains("sluice-00000001.segment"));
+    CHECK(cache.has(key_of(Evicted::kAll - 1), Evicted::kLarge));
+  }
+  SECTION("full meanwhile") {
+    Evicted cache;
+    cache.disk->room = 1000;
+    CHECK_FALSE(cache.store->rewrite_one(.8, {}));
+    cache.check_records();
+    CHECK_FALSE(cache.store->rewrite_one(.8, {}));  // it is left alone for a while
+    cache.disk->room = DiskContent::kNoLimit;
+    cache.clock.advance(SegmentStore::kPauseAfterFailure);
+    CHECK(cache.store->rewrite_one(.8, {}));
+    cache.check_records();
+  }
+}
+
 TEST_CASE("a disk that is full at any byte is left alone for a minute, and used again when it has room") {
   const std::size_t all = small_segment().size();
   for (const bool truncates : {true, false}) {
