@@ -92,7 +92,7 @@ TEST_CASE("where a record is a question to the node's cache, a form has to save 
     testing::Node node(clock);
     node.start();
     if (is_slow) node.takes = std::chrono::milliseconds(900);
-    const CachedFiles files(cache.source, node_cache_at(std::make_unique<testing::NodeLine>(node), clock), "team",
+    const CachedFiles files(cache.source, node_cache_at(std::make_unique<testing::NodeLine>(node), 1, clock), "team",
                             clock, Keep::kAutomatic);
     REQUIRE(files.wait_until_opened());
     Bytes bytes;

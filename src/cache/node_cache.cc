@@ -6,9 +6,10 @@ namespace sluice::cache {
 
 NodeCache::NodeCache(std::uint64_t memory_bytes, NodeCounters& counters) : counters_(counters), memory_(memory_bytes) {}
 
-Result<void> NodeCache::open(const OpenStore& open_store, const std::stop_token& stop) {
-  SLUICE_TRY(opened_, open_store(counters_.store, stop));
-  store_ = opened_.get();
+Result<void> NodeCache::open(const OpenSharedDisk& open_disk, const std::stop_token& stop) {
+  SLUICE_TRY(opened_, open_disk(counters_.store, stop));
+  reclaimer_ = std::make_unique<Reclaimer>(*opened_);
+  disk_ = opened_.get();
   return {};
 }
 
@@ -18,19 +19,25 @@ std::optional<Question> NodeCache::understand(std::span<const std::uint8_t> mess
   return question;
 }
 
-std::optional<NodeAnswer> NodeCache::find_in_memory(const Key& key) {
-  auto value = memory_.find(key);
+std::optional<NodeAnswer> NodeCache::find_in_memory(const Question& question) {
+  SharedDisk* const disk = disk_;
+  if (disk != nullptr && question.job) disk->asked(*question.job, question.key);
+  auto value = memory_.find(question.key);
   if (value == nullptr) return std::nullopt;
-  return found(key, std::move(value), counters_.memory);
+  return found(question.key, std::move(value), counters_.memory);
 }
 
-NodeAnswer NodeCache::find(const Key& key) {
-  RecordStore* const store = store_;
+NodeAnswer NodeCache::find(const Key& key, bool tells_job) {
+  SharedDisk* const disk = disk_;
   Value value;
-  if (store == nullptr || !store->find(key, value.bytes) ||
-      record_bytes(key, value.bytes.size()) > kNodeRecordBytesMax) {
+  if (disk == nullptr || !disk->find(key, value.bytes) || record_bytes(key, value.bytes.size()) > kNodeRecordBytesMax) {
     ++counters_.misses;
-    const auto answer = encode_answer(state());
+    Answer missed = state();
+    if (disk != nullptr && tells_job) {
+      missed.is_wanted = disk->is_wanted(key);
+      reclaim_if_wanted(*disk);
+    }
+    const auto answer = encode_answer(missed);
     return {{answer.begin(), answer.end()}, nullptr};
   }
   value.checksum = checksum(value.bytes);  // the store has compared the one on the disk
@@ -41,15 +48,22 @@ NodeAnswer NodeCache::find(const Key& key) {
 
 NodeAnswer NodeCache::keep(const Question& question) {
   memory_.drop_if_damaged(question.key);
-  if (RecordStore* const store = store_; store != nullptr) store->add(question.key, question.value);
+  if (SharedDisk* const disk = disk_; disk != nullptr) {
+    disk->keep(question.key, question.value);
+    reclaim_if_wanted(*disk);
+  }
   const auto answer = encode_answer(state());
   return {{answer.begin(), answer.end()}, nullptr};
 }
 
+void NodeCache::reclaim_if_wanted(const SharedDisk& disk) {
+  if (disk.wants_reclaiming()) reclaimer_->wake();
+}
+
 Answer NodeCache::state() const {
-  RecordStore* const store = store_;
-  if (store == nullptr) return {.is_paused = true};
-  return {.is_paused = store->is_paused(), .free_bytes = store->free_bytes()};
+  SharedDisk* const disk = disk_;
+  if (disk == nullptr) return {.is_paused = true};
+  return {.is_paused = disk->is_paused(), .free_bytes = disk->free_bytes()};
 }
 
 NodeAnswer NodeCache::found(const Key& key, std::shared_ptr<const Value> value, TierCounters& tier) const {

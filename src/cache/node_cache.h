@@ -1,5 +1,6 @@
 // What the cache of a node holds: a disk's records, and those in memory that were asked for again.
 //
+// Which records the disk keeps is decided by the questions of all jobs (shared_disk.h). Memory keeps what it has.
 // It answers messages (node_cache_messages.h), and trusts none. Until its disk is open, all is missed and nothing kept.
 // Thread safety: all methods may be called from any thread; open() once.
 #pragma once
@@ -13,7 +14,8 @@
 #include "src/cache/counters.h"
 #include "src/cache/memory_tier.h"
 #include "src/cache/node_cache_messages.h"
-#include "src/cache/record_store.h"
+#include "src/cache/reclaimer.h"
+#include "src/cache/shared_disk.h"
 
 namespace sluice::cache {
 
@@ -41,17 +43,17 @@ class NodeCache {
   // REQUIRES: counters outlive it.
   NodeCache(std::uint64_t memory_bytes, NodeCounters& counters);
 
-  // Errors: as SegmentStore::open().
-  Result<void> open(const OpenStore& open_store, const std::stop_token& stop);
-  bool is_open() const { return store_ != nullptr; }
+  // Errors: as SharedDisk::open().
+  Result<void> open(const OpenSharedDisk& open_disk, const std::stop_token& stop);
+  bool is_open() const { return disk_ != nullptr; }
 
   // What `message` asks for; nullopt: nothing that can be understood, which is counted.
   std::optional<Question> understand(std::span<const std::uint8_t> message);
 
   // At once. nullopt: it is to be asked of find().
-  std::optional<NodeAnswer> find_in_memory(const Key& key);
-  // May wait for the disk.
-  NodeAnswer find(const Key& key);
+  std::optional<NodeAnswer> find_in_memory(const Question& question);
+  // What find_in_memory() has not found. May wait for the disk.
+  NodeAnswer find(const Key& key, bool tells_job);
   NodeAnswer keep(const Question& question);
 
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
@@ -59,12 +61,14 @@ class NodeCache {
 
  private:
   Answer state() const;
+  void reclaim_if_wanted(const SharedDisk& disk);
   NodeAnswer found(const Key& key, std::shared_ptr<const Value> value, TierCounters& tier) const;
 
   NodeCounters& counters_;
   MemoryTier memory_;
-  std::unique_ptr<RecordStore> opened_;  // before store_ points to it
-  std::atomic<RecordStore*> store_{nullptr};
+  std::unique_ptr<SharedDisk> opened_;  // before disk_ points to it, as the reclaimer
+  std::unique_ptr<Reclaimer> reclaimer_;
+  std::atomic<SharedDisk*> disk_{nullptr};
 };
 
 }  // namespace sluice::cache

@@ -22,9 +22,15 @@ Count& counter_of(ErrorCode code, Counters& counters) {
 
 }  // namespace
 
-NodeCacheClient::NodeCacheClient(std::unique_ptr<NodeCacheLine> line, const Clock& clock, Counters& counters,
-                                 Clock::Duration patience)
-    : line_(std::move(line)), clock_(clock), counters_(counters), patience_(patience), next_try_(clock.now()) {}
+NodeCacheClient::NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock,
+                                 Counters& counters, Clock::Duration patience)
+    : line_(std::move(line)),
+      job_(job),
+      clock_(clock),
+      counters_(counters),
+      patience_(patience),
+      tells_job_(job.has_value()),
+      next_try_(clock.now()) {}
 
 bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value) {
   if (!has_legal_lengths(key, 0)) return false;
@@ -33,6 +39,7 @@ bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value) {
   if (!reply) return false;
   if (!reply->answer.is_found) {
     note_asking(clock_.now() - started);
+    note_wanted(key, reply->answer.is_wanted);
     return false;
   }
   const bool is_right = is_record_of(key, reply->head, value);
@@ -59,7 +66,19 @@ void NodeCacheClient::add(const Key& key, std::span<const std::uint8_t> value) {
 
 bool NodeCacheClient::has_room_for(const Key& key, std::size_t value_bytes) {
   const std::uint64_t bytes = record_bytes(key, value_bytes);
-  return has_legal_lengths(key, value_bytes) && bytes <= kNodeRecordBytesMax && bytes <= free_bytes_ && !is_paused();
+  return has_legal_lengths(key, value_bytes) && bytes <= kNodeRecordBytesMax &&
+         (bytes <= free_bytes_ || is_wanted(key)) && !is_paused();
+}
+
+void NodeCacheClient::note_wanted(const Key& key, bool is_wanted) {
+  const std::uint64_t place = hash_of(key.place);
+  std::atomic<std::uint64_t>& note = wanted_[place % kWantedMost];
+  if (is_wanted || note == place) note = is_wanted ? place : 0;
+}
+
+bool NodeCacheClient::is_wanted(const Key& key) const {
+  const std::uint64_t place = hash_of(key.place);
+  return wanted_[place % kWantedMost] == place;
 }
 
 bool NodeCacheClient::is_paused() {
@@ -73,10 +92,16 @@ std::optional<NodeCacheClient::Reply> NodeCacheClient::ask(NodeCacheLine::Wish w
                                                            std::vector<std::uint8_t>& answer_value) {
   const Leave leave = leave_to_ask();
   if (leave == Leave::kNone) return std::nullopt;
-  const std::vector<std::uint8_t> head = encode_head(key, value);
+  std::vector<std::uint8_t> head = encode_head(key, value);
   std::vector<std::uint8_t> answer(kAnswerBytes + head.size());  // the found record's head has the same lengths
+  const bool tells_job = tells_job_;
+  if (tells_job) {
+    const auto asker = encode_asker(*job_);
+    head.insert(head.begin(), asker.begin(), asker.end());
+  }
   const auto got = line_->ask(wish, head, value, patience_, answer, answer_value);
   if (!got.ok()) {
+    if (tells_job && got.error().code() == ErrorCode::kInvalidArgument) tells_job_ = false;
     failed(got.error(), leave);
     return std::nullopt;
   }
@@ -127,11 +152,11 @@ void NodeCacheClient::note_asking(Clock::Duration took) {
   is_measured_ = true;
 }
 
-OpenStore node_cache_at(std::unique_ptr<NodeCacheLine> line, const Clock& clock) {
+OpenStore node_cache_at(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock) {
   const auto held = std::make_shared<std::unique_ptr<NodeCacheLine>>(std::move(line));  // functions are copied
-  return [held, &clock](Counters& counters, const std::stop_token&) -> Result<std::unique_ptr<RecordStore>> {
+  return [held, job, &clock](Counters& counters, const std::stop_token&) -> Result<std::unique_ptr<RecordStore>> {
     log_info("cache", "the node's cache is asked");
-    return std::unique_ptr<RecordStore>(std::make_unique<NodeCacheClient>(std::move(*held), clock, counters));
+    return std::unique_ptr<RecordStore>(std::make_unique<NodeCacheClient>(std::move(*held), job, clock, counters));
   };
 }
 

@@ -4,16 +4,20 @@
 // 1. An answer counts only if it is the record of the key that was asked for, with its checksum, which this process
 //    computes itself. Anything else is a miss and a counted error.
 // 2. After kPatience without an answer, or where there is no daemon, nothing is asked for a second, and then for twice
-// as
-//    long each time, up to kBackOffMax. One thread tries then; the others go on to the source until it is answered.
-// 3. What is not kept, as there is no room or the disk refuses it, costs no message: each answer tells.
+//    as long each time, up to kBackOffMax. One thread tries then; the others go on to the source until it is answered.
+// 3. What is not kept, as there is no room, other records are used sooner or the disk refuses it, costs no message:
+//    each answer tells.
+// 4. A cache of an earlier version refuses a question that tells the job. It is asked without from then on, and keeps
+//    what it has, as it does.
 // Thread safety: as RecordStore's.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "src/base/clock.h"
 #include "src/cache/node_cache_line.h"
@@ -28,8 +32,8 @@ class NodeCacheClient final : public RecordStore {
   static constexpr std::chrono::seconds kBackOffMin{1};
   static constexpr std::chrono::seconds kBackOffMax{30};
 
-  // REQUIRES: clock and counters outlive it.
-  NodeCacheClient(std::unique_ptr<NodeCacheLine> line, const Clock& clock, Counters& counters,
+  // `job`: of which this process is a part; nullopt: it is not told. REQUIRES: clock and counters outlive it.
+  NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock, Counters& counters,
                   Clock::Duration patience = kPatience);
 
   bool find(const Key& key, std::vector<std::uint8_t>& value) override;
@@ -55,8 +59,15 @@ class NodeCacheClient final : public RecordStore {
   void answered(const Answer& answer);
   void failed(const Error& error, Leave leave);
   void note_asking(Clock::Duration took);
+  void note_wanted(const Key& key, bool is_wanted);
+  bool is_wanted(const Key& key) const;
+
+  // Records that were asked for and would be kept are remembered until they are read from their source. Where more
+  // than so many are on their way, some are not sent.
+  static constexpr std::size_t kWantedMost = 1024;
 
   const std::unique_ptr<NodeCacheLine> line_;
+  const std::optional<JobId> job_;
   const Clock& clock_;
   Counters& counters_;
   const Clock::Duration patience_;
@@ -64,6 +75,8 @@ class NodeCacheClient final : public RecordStore {
   std::atomic<bool> is_paused_ = true;  // as said by the last answer
   std::atomic<double> asking_seconds_ = 0;
   std::atomic<bool> is_measured_ = false;  // or is being measured
+  std::atomic<bool> tells_job_;
+  std::array<std::atomic<std::uint64_t>, kWantedMost> wanted_{};  // hashes of places
 
   std::mutex mutex_;
   Clock::Duration back_off_{0};  // 0: the last question was answered
@@ -73,6 +86,6 @@ class NodeCacheClient final : public RecordStore {
 
 // The node's cache at the end of a line, for the first call of what it returns. It may come, go and come back later.
 // REQUIRES: the clock outlives the store.
-OpenStore node_cache_at(std::unique_ptr<NodeCacheLine> line, const Clock& clock);
+OpenStore node_cache_at(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock);
 
 }  // namespace sluice::cache

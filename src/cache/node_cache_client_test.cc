@@ -2,6 +2,7 @@
 #include "src/cache/node_cache_client.h"
 
 #include "src/base/testing/catch.h"
+#include "src/cache/order/seeded_order.h"
 #include "src/cache/testing/node.h"
 #include "src/cache/testing/store_fixture.h"
 
@@ -33,14 +34,14 @@ struct Fixture {
   sluice::testing::ManualClock clock;
   Node node{clock};
   Counters counters;
-  NodeCacheClient client{std::make_unique<testing::NodeLine>(node), clock, counters};
+  NodeCacheClient client{std::make_unique<testing::NodeLine>(node), 1, clock, counters};
 };
 
 TEST_CASE("what one process adds, another one finds, also after a restart of the daemon") {
   Fixture node;
   node.add(key_of(1));
   Counters counters;
-  NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), node.clock, counters);
+  NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), 2, node.clock, counters);
   Bytes value;
   for (int round = 0; round < 3; ++round) {
     REQUIRE(other.find(key_of(1), value));
@@ -166,6 +167,68 @@ TEST_CASE("what has no room, or is too large, is not sent; the answers tell of t
   CHECK(node.client.has_room_for(key_of(1), kNodeRecordBytesMax - 1000));
 }
 
+TEST_CASE("a cache of an earlier version is asked without the job after its first refusal, and serves as it did") {
+  Fixture node;
+  node.node.is_of_earlier_version = true;
+  CHECK_FALSE(node.has(key_of(1)));
+  CHECK(node.counters.node_wrong == 1);
+  node.clock.advance(NodeCacheClient::kBackOffMin);
+  for (int i = 1; i < 5; ++i) {
+    node.add(key_of(i));
+    CHECK(node.has(key_of(i)));
+  }
+  CHECK(node.counters.node_wrong == 1);
+}
+
+TEST_CASE(
+    "a process of an earlier version, which tells no job, gets answers that it knows, and keeps nothing for others") {
+  Fixture node;
+  Counters counters;
+  NodeCacheClient earlier(std::make_unique<testing::NodeLine>(node.node), std::nullopt, node.clock, counters);
+  std::uint32_t flags = 0;
+  node.node.on_its_way = [&](const Bytes& answer) { flags |= answer[4]; };
+  Bytes value;
+  for (int i = 0; i < 20; ++i) {
+    CHECK_FALSE(earlier.find(key_of(i), value));
+    earlier.add(key_of(i), value_of(key_of(i), kValueBytes));
+    REQUIRE(earlier.find(key_of(i), value));
+    CHECK(value == value_of(key_of(i), kValueBytes));
+  }
+  CHECK(flags == 1);
+  CHECK(counters.node_wrong == 0);
+}
+
+TEST_CASE("of a disk that jobs share a process sends what is used sooner than what is there, and nothing else") {
+  constexpr std::uint32_t kSamples = 600;
+  Fixture node;
+  node.node.start({.bytes = 16 * 16384, .records = 1 << 12, .segment_bytes = 15'500}, 0);
+  Counters counters;
+  NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), 2, node.clock, counters);
+  int reads = 0, keeps = 0;
+  std::uint64_t refused = 0;
+  std::vector<std::uint32_t> orders[2];
+  for (std::uint32_t step = 0; step < 6 * kSamples; ++step) {
+    for (const std::uint32_t job : {0U, 1U}) {
+      const std::uint32_t at = (step + job * kSamples / 2) % kSamples;
+      if (at == 0 || orders[job].empty()) orders[job] = *seeded_order(step + job, kSamples);
+      NodeCacheClient& client = job == 0 ? node.client : other;
+      const Key key = key_of(static_cast<int>(orders[job][at]));
+      Bytes value;
+      if (!client.find(key, value)) {
+        if (step > 3 * kSamples) ++reads;
+        client.add(key, value_of(key, kValueBytes));
+      }
+    }
+    if (step != 3 * kSamples) continue;
+    keeps = node.node.keeps;
+    refused = node.node.counters->store.not_stored_full;
+  }
+  CHECK(node.node.counters->store.evicted > 100);
+  CHECK(reads < .65 * 6 * kSamples);
+  CHECK(node.node.keeps - keeps < .75 * reads);
+  CHECK(node.node.counters->store.not_stored_full - refused <= .1 * (node.node.keeps - keeps));
+}
+
 TEST_CASE("a daemon whose disk refuses what is to be kept says so, and gets nothing more meanwhile") {
   Fixture node;
   CHECK_FALSE(node.has(key_of(1)));
@@ -185,7 +248,7 @@ TEST_CASE("what a question takes is measured, also of a cache that has all there
   Fixture node;
   node.add(key_of(1));
   Counters counters;
-  NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), node.clock, counters);
+  NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), 2, node.clock, counters);
   CHECK(other.asking_seconds() == 0);
   node.node.takes = std::chrono::milliseconds(2);
   Bytes value;

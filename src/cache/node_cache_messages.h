@@ -1,12 +1,18 @@
-// What a process and the cache of its node say to each other. A question is a record (record.h): with its value to be
-// kept, without one to be found. The answer is 16 bytes, and where the record was found, the record.
+// What a process and the cache of its node say to each other. A question is 16 bytes that tell the job, and a record
+// (record.h): with its value to be kept, without one to be found. The answer is 16 bytes, and where the record was
+// found, the record.
 //
-//   u32 magic, with the version of these messages; u32 flags: 1 found, 2 paused; u64 free bytes
+//   question: u32 magic, with the version of these messages; u32 0; u64 job
+//   answer:   u32 magic, with the version; u32 flags: 1 found, 2 paused, 4 wanted; u64 free bytes
+// Processes of an earlier version tell no job: their questions are records alone, and their answers have no flag that
+// they do not know. A cache of an earlier version refuses questions with a job, so they are asked without one
+// (node_cache_client.h).
 // Numbers are little-endian. No byte of a message is trusted at either end: lengths and checksums are compared, and the
 // key of an answer is the one that was asked for.
 // Thread safety: pure functions and values.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -19,9 +25,15 @@ namespace sluice::cache {
 // A record that is larger is neither kept nor given: a message is in memory whole.
 inline constexpr std::uint64_t kNodeRecordBytesMax = std::uint64_t{32} << 20;
 inline constexpr std::size_t kAnswerBytes = 16;
-inline constexpr std::size_t kNodeMessageBytesMax = kNodeRecordBytesMax + kAnswerBytes;
+inline constexpr std::size_t kAskerBytes = 16;
+inline constexpr std::size_t kNodeMessageBytesMax = kNodeRecordBytesMax + std::max(kAnswerBytes, kAskerBytes);
+
+// Who asks: the training job. All of its processes that ask a cache have one number, and no other job has it.
+using JobId = std::uint64_t;
+std::array<std::uint8_t, kAskerBytes> encode_asker(JobId job);
 
 struct Question {
+  std::optional<JobId> job;
   Key key;
   std::span<const std::uint8_t> value;  // into the message
   std::uint64_t value_checksum = 0;
@@ -33,6 +45,7 @@ std::optional<Question> decode_question(std::span<const std::uint8_t> message);
 struct Answer {
   bool is_found = false;         // the record is behind it
   bool is_paused = false;        // nothing is stored at this time
+  bool is_wanted = false;        // the record that was asked for would be kept, though nothing is free
   std::uint64_t free_bytes = 0;  // that records may still take
 };
 

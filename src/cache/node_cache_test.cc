@@ -96,7 +96,7 @@ TEST_CASE("before its disk is open all is missed, nothing is kept, and it says s
   const auto in_use = std::make_shared<testing::DiskContent>();
   in_use->is_locked = true;
   CHECK_FALSE(
-      node.cache->open(store_on(std::make_unique<testing::MemoryDisk>(in_use), {.bytes = 1000}, clock), {}).ok());
+      node.cache->open(shared_disk_on(std::make_unique<testing::MemoryDisk>(in_use), {.bytes = 1000}, clock), {}).ok());
   CHECK_FALSE(node.cache->is_open());
 }
 

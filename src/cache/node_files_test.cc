@@ -24,8 +24,9 @@ struct Fixture {
     clock.advance(std::chrono::hours(1));
     node.start();
     for (auto* files : {&first, &second}) {
-      *files = std::make_unique<CachedFiles>(source, node_cache_at(std::make_unique<testing::NodeLine>(node), clock),
-                                             "team", clock);
+      *files = std::make_unique<CachedFiles>(
+          source, node_cache_at(std::make_unique<testing::NodeLine>(node), files == &first ? 1 : 2, clock), "team",
+          clock);
       REQUIRE((*files)->wait_until_opened());
     }
   }
@@ -130,8 +131,8 @@ TEST_CASE("the other forms of files are shared, too") {
   const pipeline::Prefix prefix{"fingerprint", 1};
   const auto with_outputs = [&] {
     auto files = std::make_unique<CachedFiles>(
-        cache.source, node_cache_at(std::make_unique<testing::NodeLine>(cache.node), cache.clock), "team", cache.clock,
-        Keep::kOutput);
+        cache.source, node_cache_at(std::make_unique<testing::NodeLine>(cache.node), 1, cache.clock), "team",
+        cache.clock, Keep::kOutput);
     REQUIRE(files->wait_until_opened());
     return files;
   };

@@ -8,7 +8,7 @@
 
 #include "src/base/logging.h"
 #include "src/cache/node_cache_messages.h"
-#include "src/cache/segment_store.h"
+#include "src/cache/shared_disk.h"
 #include "worker-image/cache/node_metrics.h"
 #include "worker-image/cache/node_service.h"
 #include "worker-image/program/program.h"
@@ -50,9 +50,9 @@ Result<Settings> read_settings(int argc, char** argv) {
 // Opens the cache's disk beside the rest: the heads of all records are read.
 class Opening {
  public:
-  Opening(cache::NodeCache& cache, cache::OpenStore open_store)
-      : thread_([this, &cache, open_store = std::move(open_store)](const std::stop_token& stop) {
-          outcome_ = cache.open(open_store, stop);
+  Opening(cache::NodeCache& cache, cache::OpenSharedDisk open_disk)
+      : thread_([this, &cache, open_disk = std::move(open_disk)](const std::stop_token& stop) {
+          outcome_ = cache.open(open_disk, stop);
           is_done_ = true;
         }) {}
 
@@ -80,7 +80,7 @@ Result<void> run(const Settings& settings, int signals) {
              transport::UnaryServer::start(flags.text("socket"), {.question_bytes = cache::kNodeMessageBytesMax},
                                            service, server_counters));
   const Opening opening(
-      cache, cache::store_on(cache::make_system_disk(flags.text("directory")), {.bytes = settings.bytes}, clock));
+      cache, cache::shared_disk_on(cache::make_system_disk(flags.text("directory")), {.bytes = settings.bytes}, clock));
   log_info("cache", "listens",
            {{"socket", flags.text("socket")},
             {"metrics_port", pages.metrics_port()},

@@ -20,6 +20,14 @@ void show_tiers(program::ShownCounts& shown, const cache::NodeCache& cache, cons
   shown.gauge("sluice_cache_node_records", records, {{"tier", "disk"}}, counters.store.records);
 }
 
+void show_sharing(program::ShownCounts& shown, const cache::Counters& store) {
+  shown.counter("sluice_cache_node_evicted_total", "Records that went for others.", {}, store.evicted);
+  shown.counter("sluice_cache_node_evicted_bytes_total", "Their bytes.", {}, store.evicted_bytes);
+  shown.counter("sluice_cache_node_stored_bytes_total", "Bytes of records that were kept.", {}, store.stored_bytes);
+  shown.counter("sluice_cache_node_rewritten_bytes_total", "Bytes that were written again to make room.", {},
+                store.rewritten_bytes);
+}
+
 void show_refusals(program::ShownCounts& shown, const cache::NodeCounters& counters, const NodeService& service,
                    const transport::UnaryCounters& server) {
   const auto not_stored = [&](const char* reason, const cache::Count& count) {
@@ -52,6 +60,7 @@ program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::N
                                   const transport::UnaryCounters& server) {
   program::ShownCounts shown(registry, {});
   show_tiers(shown, cache, counters);
+  show_sharing(shown, counters.store);
   show_refusals(shown, counters, service, server);
   return shown;
 }

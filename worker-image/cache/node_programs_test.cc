@@ -39,13 +39,13 @@ struct Daemon {
   // As a feeder that has just started.
   bool has(int number) const {
     cache::Counters counters;
-    cache::NodeCacheClient client(cache::line_to(socket), clock, counters, std::chrono::minutes(1));
+    cache::NodeCacheClient client(cache::line_to(socket), 1, clock, counters, std::chrono::minutes(1));
     std::vector<std::uint8_t> value;
     return client.find(key_of(number), value) && value == value_of(key_of(number), kValueBytes);
   }
   void add(int number) const {
     cache::Counters counters;
-    cache::NodeCacheClient client(cache::line_to(socket), clock, counters, std::chrono::minutes(1));
+    cache::NodeCacheClient client(cache::line_to(socket), 1, clock, counters, std::chrono::minutes(1));
     std::vector<std::uint8_t> value;
     static_cast<void>(client.find(key_of(number), value));
     client.add(key_of(number), value_of(key_of(number), kValueBytes));

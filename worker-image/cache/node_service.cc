@@ -40,9 +40,10 @@ void NodeService::find(const std::shared_ptr<transport::UnaryCall>& call, const 
   const auto bytes = bytes_of(message);
   auto question = cache_.understand(bytes);
   if (!question) return call->refuse(not_understood());
-  if (auto in_memory = cache_.find_in_memory(question->key)) return answer(*call, std::move(*in_memory));
-  const bool is_taken = threads_.submit(
-      [this, call, key = std::move(question->key)](executor::ThreadState&) { answer(*call, cache_.find(key)); });
+  if (auto in_memory = cache_.find_in_memory(*question)) return answer(*call, std::move(*in_memory));
+  const bool is_taken =
+      threads_.submit([this, call, key = std::move(question->key), tells_job = question->job.has_value()](
+                          executor::ThreadState&) { answer(*call, cache_.find(key, tells_job)); });
   if (!is_taken) refuse(*call);
 }
 

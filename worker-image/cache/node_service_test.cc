@@ -39,7 +39,7 @@ struct Fixture {
   std::unique_ptr<NodeService> service;
   std::unique_ptr<transport::UnaryServer> server;
   cache::Counters counters;
-  cache::NodeCacheClient client{cache::line_to(path), clock, counters, std::chrono::minutes(1)};
+  cache::NodeCacheClient client{cache::line_to(path), 1, clock, counters, std::chrono::minutes(1)};
 };
 
 TEST_CASE("records of all sizes go to the node's cache and come back, from the disk and from memory") {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
+#include <random>
 #include <string_view>
 
 #include "src/base/logging.h"
@@ -12,6 +13,7 @@
 #include "src/cache/node_socket_line.h"
 #include "src/cache/segment_store.h"
 #include "src/executor/cgroup.h"
+#include "worker-image/program/cache_job.h"
 
 namespace sluice::program {
 namespace {
@@ -24,6 +26,15 @@ constexpr double kPageCacheShare = 0.5;
 std::uint64_t page_cache_bytes() {
   const auto available = executor::memory_available_bytes();
   return available ? static_cast<std::uint64_t>(kPageCacheShare * static_cast<double>(*available)) : 0;
+}
+
+cache::JobId job_of_this_process(const executor::JobLabels& labels) {
+  const auto variable = [](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  std::random_device device;
+  return cache_job(labels, variable, std::uint64_t{device()} << 32 | device());
 }
 
 }  // namespace
@@ -75,7 +86,7 @@ std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry&
   const CacheSettings& wanted = **settings;
   const Place place = wanted.socket.empty() ? Place::kOwnDisk : Place::kNode;
   auto store = place == Place::kNode
-                   ? cache::node_cache_at(cache::line_to(wanted.socket), clock)
+                   ? cache::node_cache_at(cache::line_to(wanted.socket), job_of_this_process(labels), clock)
                    : cache::store_on(cache::make_system_disk(wanted.directory), {.bytes = wanted.bytes}, clock);
   auto files = std::make_shared<const cache::CachedFiles>(pipeline::make_system_file_reader(), std::move(store),
                                                           labels.job_namespace, clock, wanted.keep, page_cache_bytes());

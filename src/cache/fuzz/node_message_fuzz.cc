@@ -3,7 +3,6 @@
 #include "src/base/testing/manual_clock.h"
 #include "src/cache/fuzz/fuzz.h"
 #include "src/cache/node_cache.h"
-#include "src/cache/segment_store.h"
 #include "src/cache/testing/memory_disk.h"
 
 namespace sluice::cache::fuzz {
@@ -17,22 +16,26 @@ void node_message(std::string_view input) {
   const auto question = decode_question(message);
   if (!question) return;
   testing::Bytes again = encode_head(question->key, question->value.size(), question->value_checksum);
+  if (question->job) {
+    const auto asker = encode_asker(*question->job);
+    again.insert(again.begin(), asker.begin(), asker.end());
+  }
   again.insert(again.end(), question->value.begin(), question->value.end());
   FUZZ_CHECK(again == message);
   const sluice::testing::ManualClock clock;
   NodeCounters counters;
   NodeCache cache(1 << 20, counters);
   const auto disk = std::make_shared<testing::DiskContent>();
-  const OpenStore without_a_word = [&](Counters& of_store, const std::stop_token& stop) {
-    auto store =
-        SegmentStore::open(std::make_unique<testing::MemoryDisk>(disk), {.bytes = 1 << 20}, clock, of_store, stop);
-    FUZZ_CHECK(store.ok());
-    return Result<std::unique_ptr<RecordStore>>(std::move(*store));
+  const OpenSharedDisk without_a_word = [&](Counters& of_disk, const std::stop_token& stop) {
+    return SharedDisk::open(std::make_unique<testing::MemoryDisk>(disk), {.bytes = 1 << 20, .records = 16}, clock,
+                            of_disk, stop);
   };
   FUZZ_CHECK(cache.open(without_a_word, {}).ok());
   cache.keep(*question);
   FUZZ_CHECK(disk->bytes() <= 1 << 20);
-  const NodeAnswer answer = cache.find(question->key);
+  const auto in_memory = cache.find_in_memory(*question);
+  FUZZ_CHECK(!in_memory);
+  const NodeAnswer answer = cache.find(question->key, question->job.has_value());
   FUZZ_CHECK(decode_answer(std::span(answer.head).first(kAnswerBytes)).has_value());
   if (answer.value == nullptr) return;
   FUZZ_CHECK(std::ranges::equal(answer.value->bytes, question->value));

@@ -9,7 +9,6 @@
 #include "src/base/testing/manual_clock.h"
 #include "src/cache/node_cache.h"
 #include "src/cache/node_cache_client.h"
-#include "src/cache/segment_store.h"
 #include "src/cache/testing/memory_disk.h"
 
 namespace sluice::cache::testing {
@@ -18,11 +17,11 @@ struct Node {
   explicit Node(sluice::testing::ManualClock& clock_of_all) : clock(clock_of_all) {}
 
   // As a daemon that starts, over the same disk; one that ran before has ended, and its memory is gone.
-  void start(const Limits& limits = {.bytes = 10 << 20}, std::uint64_t memory_bytes = 1 << 20) {
+  void start(const Limits& limits = {.bytes = 10 << 20, .records = 1 << 16}, std::uint64_t memory_bytes = 1 << 20) {
     stop();
     counters = std::make_unique<NodeCounters>();
     cache = std::make_unique<NodeCache>(memory_bytes, *counters);
-    REQUIRE(cache->open(store_on(std::make_unique<MemoryDisk>(disk), limits, clock), {}).ok());
+    REQUIRE(cache->open(shared_disk_on(std::make_unique<MemoryDisk>(disk), limits, clock), {}).ok());
   }
   void stop() {
     cache.reset();
@@ -38,7 +37,9 @@ struct Node {
   std::optional<Error> fails_with;
   Clock::Duration takes{0};
   std::function<void(Bytes& answer)> on_its_way;
+  bool is_of_earlier_version = false;  // and knows no jobs
   int questions = 0;
+  int keeps = 0;  // of them
 
   Result<Bytes> answer(NodeCacheLine::Wish wish, std::span<const std::uint8_t> message) {
     ++questions;
@@ -46,13 +47,14 @@ struct Node {
     if (fails_with) return *fails_with;
     if (cache == nullptr) return unavailable("no daemon is there");
     const auto question = cache->understand(message);
-    if (!question) return invalid_argument("no question");
+    if (!question || (is_of_earlier_version && question->job)) return invalid_argument("no question");
     NodeAnswer answer;
     if (wish == NodeCacheLine::Wish::kKeep) {
+      ++keeps;
       answer = cache->keep(*question);
     } else {
-      auto in_memory = cache->find_in_memory(question->key);
-      answer = in_memory ? std::move(*in_memory) : cache->find(question->key);
+      auto in_memory = cache->find_in_memory(*question);
+      answer = in_memory ? std::move(*in_memory) : cache->find(question->key, question->job.has_value());
     }
     Bytes bytes = std::move(answer.head);
     if (answer.value != nullptr) bytes.insert(bytes.end(), answer.value->bytes.begin(), answer.value->bytes.end());

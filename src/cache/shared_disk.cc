@@ -1,0 +1,170 @@
+#include "src/cache/shared_disk.h"
+
+#include <algorithm>
+
+#include "src/base/logging.h"
+#include "src/cache/rewrite_plan.h"
+
+namespace sluice::cache {
+namespace {
+
+// Of the usual record. A disk is full when it has no room for such a large one: the last room that is left may be too
+// small for all that come.
+constexpr std::uint64_t kLarge = 2;
+constexpr double kQuestionsRemembered = 1024;              // about, in the share of hits
+constexpr std::uint64_t kQuestionsUntilAloneLeast = 1024;  // a disk that is nearly empty tells little
+
+}  // namespace
+
+Result<std::unique_ptr<SharedDisk>> SharedDisk::open(std::unique_ptr<Disk> disk, const Limits& limits,
+                                                     const Clock& clock, Counters& counters,
+                                                     const std::stop_token& stop) {
+  SLUICE_TRY(auto store, SegmentStore::open(std::move(disk), limits, clock, counters, stop));
+  std::unique_ptr<SharedDisk> shared(new SharedDisk(std::move(store), limits, counters));
+  shared->take_what_is_there();
+  return shared;
+}
+
+SharedDisk::SharedDisk(std::unique_ptr<SegmentStore> store, const Limits& limits, Counters& counters)
+    : store_(std::move(store)),
+      counters_(counters),
+      bound_bytes_(limits.bytes),
+      records_({.capacity_bytes = limits.bytes, .places = static_cast<std::uint32_t>(limits.records)}) {
+  store_->set_lost([this](SegmentStore::Place place) {
+    std::lock_guard lock(mutex_);
+    records_.lost(place);
+  });
+}
+
+void SharedDisk::take_what_is_there() {
+  std::vector<SegmentStore::Place> refused;
+  store_->for_each([&](SegmentStore::Place place, std::uint64_t record_bytes) {
+    std::lock_guard lock(mutex_);
+    if (!records_.offer(place, static_cast<std::uint32_t>(record_bytes)).is_kept) refused.push_back(place);
+  });
+  store_->evict(refused);
+}
+
+// ---- questions ----
+
+void SharedDisk::asked(SharedRecords::Job job, const Key& key) {
+  const SegmentStore::Place place = hash_of(key.place);
+  std::lock_guard lock(mutex_);
+  hit_share_ += ((records_.holds(place) ? 1 : 0) - hit_share_) / kQuestionsRemembered;
+  records_.asked(job, place);
+  ++questions_since_gain_;
+  const std::uint64_t patience = std::max(kQuestionsUntilAlone * records_.size(), kQuestionsUntilAloneLeast);
+  if (is_shared_ && questions_since_gain_ > patience) share_no_more();
+}
+
+bool SharedDisk::is_wanted(const Key& key) {
+  if (is_paused()) return false;
+  std::uint32_t bytes = 0;
+  {
+    std::lock_guard lock(mutex_);
+    bytes = usual_bytes();
+  }
+  const bool is_room_free = store_->has_room(kLarge * bytes) && (is_shared_ || store_->free_bytes() >= kLarge * bytes);
+  std::lock_guard lock(mutex_);
+  const SharedRecords::Fit fit = records_.fit_of(hash_of(key.place), bytes, !is_room_free);
+  if (fit == SharedRecords::Fit::kByEviction && (is_shared_ || hit_share_ <= kHitShareMost)) share();
+  return is_shared_ && is_room_free && fit != SharedRecords::Fit::kNot;
+}
+
+std::uint32_t SharedDisk::usual_bytes() const {
+  return records_.size() == 0 ? 0 : static_cast<std::uint32_t>(records_.bytes() / records_.size());
+}
+
+std::uint64_t SharedDisk::shared_bytes() const {
+  return live_bytes_max(store_->usable_bytes(), store_->segment_bytes(), kLiveShareMax);
+}
+
+void SharedDisk::share() {
+  if (shared_bytes() == 0) return;
+  questions_since_gain_ = 0;
+  if (is_shared_.exchange(true)) return;
+  records_.set_capacity(shared_bytes());
+  log_info("cache", "jobs share the disk: what is used sooner takes the place of what is used later",
+           {{"records", records_.size()}, {"record_bytes_max", shared_bytes()}});
+}
+
+void SharedDisk::share_no_more() {
+  is_shared_ = false;
+  records_.set_capacity(bound_bytes_);
+  log_info("cache", "no job gains by another one's room on the disk any more", {{"records", records_.size()}});
+}
+
+// ---- keeping ----
+
+void SharedDisk::keep(const Key& key, std::span<const std::uint8_t> value) {
+  if (!has_legal_lengths(key, value.size()) || store_->is_paused()) return store_->add(key, value);  // counts why not
+  const SegmentStore::Place place = hash_of(key.place);
+  std::lock_guard keeping(keeping_);
+  if (store_->has(key)) return;  // another process was faster
+  // 1. What goes for it. Another version of it is replaced.
+  SharedRecords::Admission admission;
+  {
+    std::lock_guard lock(mutex_);
+    records_.lost(place);
+    admission = records_.offer(place, static_cast<std::uint32_t>(record_bytes(key, value.size())));
+  }
+  store_->evict(admission.evicted);
+  // 2. Whether there is room for it by now.
+  const bool is_there = admission.is_kept && store_->put(key, value);
+  if (!admission.is_kept) ++counters_.not_stored_full;
+  if (is_there) counters_.stored_bytes += record_bytes(key, value.size());
+  // 3. What is not there is not held, and what was lost in between is not there.
+  bool is_held = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!is_there) records_.lost(place);
+    is_held = records_.holds(place);
+  }
+  if (!is_held) store_->evict({&place, 1});
+}
+
+// Whether anything went.
+bool SharedDisk::trim() {
+  std::lock_guard keeping(keeping_);
+  std::vector<SegmentStore::Place> evicted;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_shared_) records_.set_capacity(shared_bytes());
+    evicted = records_.trim();
+  }
+  store_->evict(evicted);
+  return !evicted.empty();
+}
+
+bool SharedDisk::wants_reclaiming() const {
+  if (store_->is_crowded()) return true;
+  std::lock_guard lock(mutex_);
+  return records_.is_over_capacity();
+}
+
+void SharedDisk::reclaim(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    if (trim()) continue;
+    if (!store_->rewrite_one(is_shared_ ? kLiveShareMax : kLiveShareMaxAlone, stop)) return;
+  }
+}
+
+std::uint64_t SharedDisk::records() const {
+  std::lock_guard lock(mutex_);
+  return records_.size();
+}
+
+OpenSharedDisk shared_disk_on(std::unique_ptr<Disk> disk, const Limits& limits, const Clock& clock) {
+  const auto held = std::make_shared<std::unique_ptr<Disk>>(std::move(disk));  // functions are copied, disks are not
+  return
+      [held, limits, &clock](Counters& counters, const std::stop_token& stop) -> Result<std::unique_ptr<SharedDisk>> {
+        SLUICE_TRY(auto shared, SharedDisk::open(std::move(*held), limits, clock, counters, stop));
+        log_info("cache", "the cache's disk is open",
+                 {{"bytes_max", limits.bytes},
+                  {"bytes_on_disk", counters.bytes_on_disk.load()},
+                  {"records", counters.records.load()}});
+        return shared;
+      };
+}
+
+}  // namespace sluice::cache
