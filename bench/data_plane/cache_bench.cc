@@ -1,5 +1,5 @@
-// sluice-cache-bench MODE DIRECTORY [DELAY_MS [PIPELINE [EPOCHS]]] < list of JPEG files, one a line: what the cache of
-// source files costs and gives a native pipeline on one thread.
+// sluice-cache-bench MODE DIRECTORY [DELAY_MS [PIPELINE [EPOCHS [JOB]]]] < list of JPEG files, one a line: what the
+// cache of source files costs and gives a native pipeline on one thread.
 //   plain       without a cache
 //   cached      through a cache of 10 GB in DIRECTORY
 //   transcoded  the same, and the cache keeps coefficients of JPEG files
@@ -11,6 +11,8 @@
 // Prints one JSON object a line: of each epoch, with `all` of each mode, with a figure for each of its epochs.
 // PIPELINE is one of train (RandomResizedCrop(224), flip), crop (Resize(256), RandomCrop(224), flip), validation
 // (Resize(256), CenterCrop(224)) and tiny (RandomCrop(28), flip); all normalise to float32. EPOCHS: 3.
+// JOB, a number: each epoch has an order of its own, which follows from it; the cache is told the job, but with -JOB it
+// is not. Without it each epoch has the order of the list.
 // DELAY_MS is added to each read of a file, as a slow file system would. With 0 the files are as fast as the cache, and
 // the source's bytes are not stored.
 #include <charconv>
@@ -27,6 +29,7 @@
 #include "src/cache/cached_files.h"
 #include "src/cache/node_cache_client.h"
 #include "src/cache/node_socket_line.h"
+#include "src/cache/order/seeded_order.h"
 #include "src/cache/segment_store.h"
 #include "src/pipeline/native_pipeline.h"
 #include "src/pipeline/seeds.h"
@@ -49,7 +52,19 @@ struct Command {
   std::chrono::milliseconds delay{0};
   std::string pipeline = "train";
   int epochs = 3;
+  int job = 0;
+
+  std::optional<JobId> told_job() const { return job > 0 ? std::optional<JobId>(job) : std::nullopt; }
 };
+
+// Of one epoch: the list's, or a new one for each epoch of a job.
+std::vector<std::uint32_t> order_of(int job, int epoch, std::size_t samples) {
+  std::vector<std::uint32_t> order(samples);
+  std::iota(order.begin(), order.end(), 0U);
+  if (job == 0) return order;
+  return seeded_order(static_cast<std::uint64_t>(1000 * std::abs(job) + epoch), static_cast<std::uint32_t>(samples))
+      .value();
+}
 
 class DelayedFiles final : public pipeline::FileReader {
  public:
@@ -98,7 +113,8 @@ std::string specification(const std::vector<std::string>& paths, std::string_vie
 }
 
 struct Epoch {
-  std::uint64_t sum = 0;  // of all bytes; the epochs draw the same numbers, so that it is the same for each
+  // Of all bytes, whatever their order; a sample draws the same numbers in all epochs, so that it is the same for each.
+  std::uint64_t sum = 0;
   double cpu_seconds = 0;
   double seconds = 0;
   int source_reads = 0;
@@ -110,7 +126,7 @@ class Run {
  public:
   Run(const Command& command, std::optional<Keep> keep, const std::string& directory,
       const std::vector<std::string>& paths)
-      : source_(std::make_shared<const DelayedFiles>(command.delay)) {
+      : command_(command), source_(std::make_shared<const DelayedFiles>(command.delay)) {
     std::shared_ptr<const pipeline::FileReader> files = source_;
     if (keep) {
       cache_ = std::make_shared<const CachedFiles>(source_, store_at(directory), "", clock_, *keep, kPageCacheBytes);
@@ -126,11 +142,11 @@ class Run {
   }
 
   OpenStore store_at(const std::string& place) const {
-    if (std::filesystem::is_socket(place)) return node_cache_at(line_to(place), clock_);
+    if (std::filesystem::is_socket(place)) return node_cache_at(line_to(place), command_.told_job(), clock_);
     return store_on(make_system_disk(place), {.bytes = 10'000'000'000}, clock_);
   }
 
-  Epoch epoch() {
+  Epoch epoch(int number) {
     constexpr std::size_t kSlots = 64;  // as many as a batch has, so that tensors are not in the nearest cache
     const std::size_t tensor_bytes = native_->schema().fields()[0].sample_bytes;
     std::vector<std::uint8_t> pixels(native_->wire_sample_bytes());
@@ -138,14 +154,16 @@ class Run {
     const int reads = source_->reads;
     const auto started = clock_.now();
     Epoch epoch;
-    for (std::size_t i = 0; i < native_->sample_count(); ++i) {
+    for (const std::uint32_t i : order_of(command_.job, number, native_->sample_count())) {
       const double before = thread_cpu_seconds();
       const auto made =
           native_->produce(static_cast<std::int64_t>(i), pipeline::sample_seed(1, 0, i), pixels, workspace_);
       if (!made.ok()) std::cerr << made.error().to_string() << '\n';
       native_->finish(pixels, std::span(tensors).subspan(i % kSlots * tensor_bytes, tensor_bytes));
       epoch.cpu_seconds += thread_cpu_seconds() - before;
-      epoch.sum = std::accumulate(pixels.begin(), pixels.end(), epoch.sum * 31);
+      std::uint64_t sum_of_sample = i;
+      for (const std::uint8_t byte : pixels) sum_of_sample = sum_of_sample * 31 + byte;
+      epoch.sum += sum_of_sample;
     }
     epoch.seconds = std::chrono::duration<double>(clock_.now() - started).count();
     epoch.source_reads = source_->reads - reads;
@@ -165,6 +183,7 @@ class Run {
   }
 
  private:
+  const Command command_;
   const SystemClock clock_;
   const std::shared_ptr<const DelayedFiles> source_;
   std::shared_ptr<const CachedFiles> cache_;
@@ -175,7 +194,7 @@ class Run {
 void run_one(const Command& command, const std::vector<std::string>& paths) {
   Run run(command, kModes.at(command.mode), command.directory, paths);
   for (int number = 0; number < command.epochs; ++number) {
-    const Epoch epoch = run.epoch();
+    const Epoch epoch = run.epoch(number);
     const nlohmann::json line{{"epoch", number},
                               {"files", paths.size()},
                               {"sum_of_bytes", epoch.sum},
@@ -199,7 +218,7 @@ void run_all(const Command& command, const std::vector<std::string>& paths) {
   std::set<std::uint64_t> sums;
   for (int number = 0; number < command.epochs; ++number) {
     for (const auto& [mode, run] : runs) {
-      const Epoch epoch = run->epoch();
+      const Epoch epoch = run->epoch(number);
       sums.insert(epoch.sum);
       nlohmann::json& line = lines[mode];
       line["cpu_seconds"].push_back(epoch.cpu_seconds);
@@ -232,11 +251,12 @@ int main(int argc, char** argv) {
   command.delay = std::chrono::milliseconds(number(2, 0));
   if (words.size() > 3) command.pipeline = words[3];
   command.epochs = number(4, command.epochs);
+  command.job = number(5, 0);
   const bool is_mode = command.mode == sluice::cache::kAll || sluice::cache::kModes.contains(command.mode);
-  if (words.size() > 5 || !is_mode || command.delay.count() < 0 || command.epochs < 1 ||
+  if (words.size() > 6 || !is_mode || command.delay.count() < 0 || command.epochs < 1 ||
       sluice::cache::image_ops(command.pipeline).empty()) {
     std::cerr << "usage: sluice-cache-bench plain|cached|transcoded|prefix|auto|all DIRECTORY [DELAY_MS "
-                 "[train|crop|validation|tiny [EPOCHS]]] < FILES\n";
+                 "[train|crop|validation|tiny [EPOCHS [JOB]]]] < FILES\n";
     return 2;
   }
   std::vector<std::string> paths;
