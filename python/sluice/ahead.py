@@ -89,7 +89,7 @@ def _expect(loader: Any, stream: Stream, habit: Habit, decided: float) -> NextEp
     expected = forecast(loader, moment, habit, stream.base_seed if persistent else None)
     if expected is None:
         return None
-    following = stream.begin_next(expected.base_seed, stream.seed_epoch + 1 if persistent else 0)
+    following = stream.begin_next(expected.base_seed, stream.seed_epoch + 1 if persistent else 0, expected.order)
     # No further than the epoch may draw when it begins: only that can be compared.
     batches = itertools.islice(expected.batches, int(min(max(stream.prefetch_batches, decided), sys.maxsize)))
     return NextEpoch(moment, following, _requests(batches, following, loader._auto_collation))

@@ -20,6 +20,7 @@ from sluice.answer import Answer
 from sluice.checkpoint import Progress, drawing
 from sluice.computation import BatchRequest, untouched_process
 from sluice.connection import Connection
+from sluice.epoch_order import order_to_tell
 from sluice.failures import describe, reraise
 from sluice.forks import Forked, Forks, can_fork, serve_this_thread
 from sluice.generators import StateError, capture_generators, untouched_generators
@@ -91,8 +92,7 @@ class FeederIterator(_BaseDataLoaderIter):
             self._stays_here: bool | None = None  # Whether virtual workers are here to the end of the pass; None: not decided, or none.
             self._first_drawn: list[BatchRequest] = []  # The batches that try executors, if forks make those that the loop gets.
             self._unasked: deque[int] = deque()  # The last of them: drawn, but beyond the feeder's window.
-            self._exhausted = False
-            self._scales = Scales()
+            self._exhausted, self._scales = False, Scales()
             if resumed is not None:
                 self._skip(resumed)
         self._announcement = loader._sluice_announcement
@@ -111,7 +111,7 @@ class FeederIterator(_BaseDataLoaderIter):
         drew anything; None if it was resumed."""
         self._follow_keys(loader)
         stream = Stream(self._connection, self._pipeline, self._base_seed, self._pass_number, epoch, self._prefetch_batches, self._batch_size,
-                        history=self._history)
+                        history=self._history, order=order_to_tell(self._connection.session, self._pipeline, loader, before, self._pass_number == 0))
         foresight = loader._sluice_foresight
         expected = foresight.fulfil(before, stream, self._draw_at_once) if foresight is not None else None
         if expected is None:

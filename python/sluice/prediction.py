@@ -50,6 +50,10 @@ class Moment:
         epoch = sampler.epoch if type(sampler) is DistributedSampler else 0
         return Moment(generators, [generator.get_state() for generator in generators], epoch)
 
+    @property
+    def can_be_copied(self) -> bool:
+        return all(generator.device.type == "cpu" for generator in self.generators)
+
     def habit_until(self, later: Moment) -> Habit:
         """As far as it can be told: where a generator has gone too far, nothing is expected of it."""
         words = tuple(_words_between(*states) for states in zip(self.states, later.states, strict=False))
@@ -62,18 +66,34 @@ class Forecast:
 
     base_seed: int
     batches: Iterator[Any]
+    order: dict | None = None  # As `order_from` gives it.
 
 
 def forecast(loader: Any, moment: Moment, habit: Habit, base_seed: int | None) -> Forecast | None:
     """The next epoch of `loader`. `base_seed`: that of the persistent iterator; None if one will be drawn. None if the draws of the sampler are
     not known."""
-    if any(generator.device.type != "cpu" for generator in moment.generators):
+    if not moment.can_be_copied:
         return None
     copies = _Copies(moment, habit)
     if base_seed is None:
         base_seed = _draw_seed(copies.of(loader.generator))
     try:
-        return Forecast(base_seed, iter(_copied(loader._index_sampler, copies, habit)))
+        sampler = _copied(loader._index_sampler, copies, habit)
+    except _NotKnown:
+        return None
+    return Forecast(base_seed, iter(sampler), _order_of(_innermost(loader._index_sampler), _innermost(sampler)))
+
+
+def order_from(loader: Any, moment: Moment, draws_base_seed: bool) -> dict | None:
+    """Of the epoch that begins at this moment, as a feeder is told it; None if no seed makes it."""
+    if not moment.can_be_copied:
+        return None
+    sampler, habit = _innermost(loader._index_sampler), Habit(epoch_step=0)
+    copies = _Copies(moment, habit)
+    if draws_base_seed:
+        _draw_seed(copies.of(loader.generator))
+    try:
+        return _order_of(sampler, _copied(sampler, copies, habit))
     except _NotKnown:
         return None
 
@@ -111,6 +131,21 @@ def _copied(sampler: Any, copies: _Copies, habit: Habit) -> Iterable[Any]:
     else:
         raise _NotKnown
     return copied
+
+
+def _order_of(sampler: Any, copied: Any) -> dict | None:
+    """The order of an epoch as the seed that it is a permutation of; None if it is none. `copied`: of `sampler`, before it has drawn."""
+    kind = type(sampler)
+    if kind is DistributedSampler and sampler.shuffle:
+        seed = copied.seed + copied.epoch
+        return _seeded(seed, len(sampler.dataset), rank=sampler.rank, ranks=sampler.num_replicas, drops_last=bool(sampler.drop_last))
+    if kind is RandomSampler and sampler.generator is None and not sampler.replacement and sampler.num_samples == len(sampler.data_source):
+        return _seeded(copied.generator.initial_seed(), sampler.num_samples)
+    return None
+
+
+def _seeded(seed: int, length: int, **deal: Any) -> dict:
+    return {"seed": seed % 2**64, "length": length, **deal}
 
 
 def _innermost(sampler: Any) -> Any:

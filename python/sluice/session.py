@@ -36,6 +36,7 @@ class Session:
         self._post = post
         self.arena = Arena(descriptor, welcome["arena_bytes"], self.release)
         self.window_batches: int | None = None
+        self.takes_orders = bool(welcome.get("takes_orders"))  # Whether the order of an epoch is of use to the feeder: a node's cache asks it.
         self.streams: dict[int, Listener] = {}
         self.proven_pipelines: set[int] = set()  # Python pipelines of which an executor has made a batch.
         self._pipelines: dict[tuple, int] = {}

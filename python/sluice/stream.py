@@ -57,10 +57,12 @@ class Stream:
     delivers. Methods beginning with `on_` are for the connection, which holds the condition while it calls them."""
 
     def __init__(self, connection: Link, pipeline: Pipeline, base_seed: int, seed_epoch: int, epoch: int,
-                 prefetch_batches: int, batch_size: int, after: Stream | None = None, history: History | Streams | None = None) -> None:
+                 prefetch_batches: int, batch_size: int, after: Stream | None = None, history: History | Streams | None = None,
+                 order: dict | None = None) -> None:
         """`seed_epoch`: the epoch of the seeds; `epoch`: the loop's, for people. `batch_size`: samples, 1 if unbatched.
         `after`: the pass after which this one is expected to begin. Until it has begun, its batches are made ahead.
-        `history`: of this pass, if virtual workers make its batches; a request is added before it is made."""
+        `history`: of this pass, if virtual workers make its batches; a request is added before it is made. `order`: of its samples, as
+        sluice.prediction gives it; None if it is not known, or of no use."""
         self.account = Account(starting=not connection.has_delivered)
         self.pipeline = pipeline
         self._connection = connection
@@ -78,6 +80,7 @@ class Stream:
         self._tried_in: Session | None = None    # The session in which a batch was asked for that has not failed.
         self._trials: set[int] = set()           # Batches asked for only to try executors: their answers are not wanted.
         self._history = history
+        self._order = order
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
         self._rests = False                   # Its pass is over, and another may follow.
@@ -94,9 +97,9 @@ class Stream:
             self._connection.streams.add(self)
             self.on_connected(self._connection.session)
 
-    def begin_next(self, base_seed: int, seed_epoch: int) -> Stream:
+    def begin_next(self, base_seed: int, seed_epoch: int, order: dict | None = None) -> Stream:
         """Opens the stream of the pass that is expected after this one, of the same pipeline. Raises as `begin`."""
-        following = Stream(self._connection, self.pipeline, base_seed, seed_epoch, self._epoch + 1, self.prefetch_batches, self._batch_size, self)
+        following = Stream(self._connection, self.pipeline, base_seed, seed_epoch, self._epoch + 1, self.prefetch_batches, self._batch_size, self, order=order)
         following.begin()
         return following
 
@@ -240,6 +243,8 @@ class Stream:
         opening = {"type": "open", "stream": self._number, "pipeline": self.pipeline_number}
         if self._history is not None:
             opening |= {"virtual_workers": self.pipeline.num_workers, "portable": self.pipeline.is_iterable}
+        if self._order is not None and session.takes_orders:
+            opening["order"] = {**self._order, "is_next": self.is_ahead}
         self._informed.clear()
         self._trials.clear()
         session.send({**opening, "base_seed": self.base_seed, "epoch": self.seed_epoch}, state)

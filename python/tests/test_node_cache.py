@@ -63,6 +63,7 @@ def test_two_feeders_share_it_and_no_batch_changes_while_it_is_killed_and_comes_
         late = feeder.count('sluice_cache_errors_total{.*kind="late"')  # On a machine that has stalled.
         assert feeder.count(MISSES) == 0 or late > 0, "a file was read that the node's cache has"
         assert node_cache.count('sluice_cache_node_hits_total{tier="memory"}') > 0
+        eventually(lambda: same_batches() and node_cache.count("sluice_cache_node_announced_epochs_total") > 0)
         node_cache.kill()
         eventually(lambda: same_batches() and feeder.count('sluice_cache_errors_total{.*kind="gone"') >= 1)
         assert feeder.count(MISSES) > 0

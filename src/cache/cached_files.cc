@@ -252,13 +252,44 @@ Key CachedFiles::key_of(std::string_view form, const FilePart& part, const FileI
   const std::array<std::uint64_t, 5> numbers{identity.device, identity.inode, identity.bytes,
                                              static_cast<std::uint64_t>(identity.modified_ns),
                                              static_cast<std::uint64_t>(identity.changed_ns)};
+  return {place_of(form, part), std::string(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers))};
+}
+
+std::string CachedFiles::place_of(std::string_view form, const FilePart& part) const {
   std::string place = std::string(form) + '\0' + name_space_ + '\0' + part.path;
   if (part.range) {  // No path holds a NUL, so no whole file has this place.
     const std::array<std::uint64_t, 2> where{part.range->offset, part.range->bytes};
     place += '\0';
     place.append(reinterpret_cast<const char*>(where.data()), sizeof(where));
   }
-  return {std::move(place), std::string(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers))};
+  return place;
+}
+
+// ---- orders ----
+
+bool CachedFiles::takes_orders() const {
+  const RecordStore* const store = store_;
+  return store != nullptr && store->takes_orders();
+}
+
+void CachedFiles::announce(const PartOf& part, const Prefix& prefix, const EpochOrder& order) const {
+  announce_as([&](const FilePart&) { return keep_; }, part, prefix, order);
+}
+
+void CachedFiles::announce_as(const KeepOf& keep, const PartOf& part, const Prefix& prefix,
+                              const EpochOrder& order) const {
+  if (!takes_orders()) return;
+  const std::string output = std::string(kOutput) + prefix.fingerprint;
+  std::vector<std::uint64_t> places;
+  places.reserve(order.length);
+  for (std::size_t sample = 0; sample < order.length; ++sample) {
+    const FilePart file = part(sample);
+    const Keep kept = keep(file);
+    const bool is_output = kept == Keep::kOutput && !prefix.fingerprint.empty();
+    const std::string_view form = is_output ? output : (kept == Keep::kTranscoded ? kCoefficients : kSourceBytes);
+    places.push_back(hash_of(place_of(form, file)));
+  }
+  store_.load()->announce(places, order);
 }
 
 }  // namespace sluice::cache

@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,6 +64,13 @@ class CachedFiles final : public pipeline::FileReader {
   // 0 where it is not slow.
   static double wait_seconds(Clock::Duration took, std::size_t bytes);
 
+  bool takes_orders() const override;
+  void announce(const PartOf& part, const pipeline::Prefix& prefix, const EpochOrder& order) const override;
+  // announce(), where `keep(part)` says in which form a file is kept.
+  using KeepOf = std::function<Keep(const pipeline::FilePart& part)>;
+  void announce_as(const KeepOf& keep, const PartOf& part, const pipeline::Prefix& prefix,
+                   const EpochOrder& order) const;
+
   bool is_in_use() const { return store_ != nullptr; }
   // As the store's. REQUIRES: is_in_use()
   std::uint64_t free_bytes() const { return store_.load()->free_bytes(); }
@@ -80,6 +88,7 @@ class CachedFiles final : public pipeline::FileReader {
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
   Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
              const pipeline::FileIdentity& identity) const;
+  std::string place_of(std::string_view form, const pipeline::FilePart& part) const;
   Result<pipeline::ImageContent> read_whatever_is_kept(RecordStore& store, const pipeline::FilePart& part,
                                                        const pipeline::Prefix& prefix,
                                                        const pipeline::FileIdentity& identity,

@@ -111,10 +111,17 @@ Result<void> ChosenFormFiles::read(const FilePart& part, std::vector<std::uint8_
 
 Result<ImageContent> ChosenFormFiles::read_image(const FilePart& part, const Prefix& prefix,
                                                  std::vector<std::uint8_t>& bytes) const {
+  return files_.read_image_as(keep_of(part), part, prefix, bytes);
+}
+
+Keep ChosenFormFiles::keep_of(const FilePart& part) const {
   const auto chosen = choice();
-  Keep keep = Keep::kAutomatic;
-  if (chosen) keep = chosen->form == chosen->rest || place_of(part) < chosen->share ? chosen->form : chosen->rest;
-  return files_.read_image_as(keep, part, prefix, bytes);
+  if (!chosen) return Keep::kAutomatic;
+  return chosen->form == chosen->rest || place_of(part) < chosen->share ? chosen->form : chosen->rest;
+}
+
+void ChosenFormFiles::announce(const PartOf& part, const pipeline::Prefix& prefix, const EpochOrder& order) const {
+  files_.announce_as([this](const FilePart& file) { return keep_of(file); }, part, prefix, order);
 }
 
 bool ChosenFormFiles::has_room_for_output(const FilePart& part, const Prefix& prefix,

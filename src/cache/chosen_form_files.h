@@ -39,10 +39,14 @@ class ChosenFormFiles final : public pipeline::PipelineFiles {
   void note_trial(const std::optional<pipeline::SampleTrial>& trial, double seconds) const override;
   Result<double> read_source(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override;
 
+  bool takes_orders() const override { return files_.takes_orders(); }
+  void announce(const PartOf& part, const pipeline::Prefix& prefix, const EpochOrder& order) const override;
+
   // None: not chosen yet.
   std::optional<FormChoice> choice() const;
 
  private:
+  Keep keep_of(const pipeline::FilePart& part) const;
   void choose() const;  // REQUIRES: mutex_ is held
 
   const CachedFiles& files_;

@@ -56,6 +56,24 @@ NodeAnswer NodeCache::keep(const Question& question) {
   return {{answer.begin(), answer.end()}, nullptr};
 }
 
+std::optional<NodeAnswer> NodeCache::announce(std::span<const std::uint8_t> message) {
+  const auto announcement = decode_announcement(message);
+  if (!announcement) {
+    ++counters_.refused_messages;
+    return std::nullopt;
+  }
+  const auto& [job, data_set, order, places] = *announcement;
+  SharedDisk* const disk = disk_;
+  Answer taken = state();
+  if (disk != nullptr) {
+    const bool is_declared = places.empty() || disk->declare(job, data_set, places);
+    taken.is_found = is_declared && disk->begin_epoch(job, data_set, order);
+  }
+  if (taken.is_found) ++counters_.announced_epochs;
+  const auto answer = encode_answer(taken);
+  return NodeAnswer{{answer.begin(), answer.end()}, nullptr};
+}
+
 void NodeCache::reclaim_if_wanted(const SharedDisk& disk) {
   if (disk.wants_reclaiming()) reclaimer_->wake();
 }

@@ -29,6 +29,7 @@ struct NodeCounters {
   TierCounters disk;
   Count misses = 0;
   Count refused_messages = 0;  // that were no questions
+  Count announced_epochs = 0;  // whose order is known
   Counters store;              // of the disk
 };
 
@@ -55,6 +56,8 @@ class NodeCache {
   // What find_in_memory() has not found. May wait for the disk.
   NodeAnswer find(const Key& key, bool tells_job);
   NodeAnswer keep(const Question& question);
+  // May take its time. nullopt: nothing that can be understood, which is counted.
+  std::optional<NodeAnswer> announce(std::span<const std::uint8_t> message);
 
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
   std::uint64_t memory_records() const { return memory_.records(); }

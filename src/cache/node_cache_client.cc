@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/logging.h"
+#include "src/cache/checksum.h"
 
 namespace sluice::cache {
 namespace {
@@ -18,6 +19,10 @@ Count& counter_of(ErrorCode code, Counters& counters) {
     case ErrorCode::kInvalidArgument: return counters.node_wrong;
     default: return counters.node_gone;
   }
+}
+
+std::span<const std::uint8_t> as_bytes(std::span<const std::uint64_t> places) {
+  return {reinterpret_cast<const std::uint8_t*>(places.data()), places.size_bytes()};
 }
 
 }  // namespace
@@ -113,6 +118,29 @@ std::optional<NodeCacheClient::Reply> NodeCacheClient::ask(NodeCacheLine::Wish w
   answered(*decoded);
   answer.resize(*got);
   return Reply{*decoded, {answer.begin() + kAnswerBytes, answer.end()}};
+}
+
+void NodeCacheClient::announce(std::span<const std::uint64_t> places, const EpochOrder& order) {
+  if (!takes_orders() || places.size() != order.length) return;
+  if (places.size_bytes() > kNodeRecordBytesMax) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (back_off_.count() > 0) return;
+  }
+  Announcement announcement{.job = *job_, .data_set = checksum(as_bytes(places)), .order = order, .places = {}};
+  // The places are told once. A cache that has started anew, or has forgotten them, asks for them.
+  if (announce(announcement) != std::optional(false)) return;
+  announcement.places.assign(places.begin(), places.end());
+  static_cast<void>(announce(announcement));
+}
+
+std::optional<bool> NodeCacheClient::announce(const Announcement& announcement) {
+  std::vector<std::uint8_t> nothing, answer(kAnswerBytes);
+  const auto got = line_->ask(NodeCacheLine::Wish::kAnnounce, encode_announcement(announcement),
+                              as_bytes(announcement.places), kPatienceForAnnouncements, answer, nothing);
+  if (!got.ok() || *got < kAnswerBytes) return std::nullopt;
+  const auto decoded = decode_answer(answer);
+  return decoded ? std::optional(decoded->is_found) : std::nullopt;
 }
 
 NodeCacheClient::Leave NodeCacheClient::leave_to_ask() {

@@ -7,7 +7,8 @@
 //    as long each time, up to kBackOffMax. One thread tries then; the others go on to the source until it is answered.
 // 3. What is not kept, as there is no room, other records are used sooner or the disk refuses it, costs no message:
 //    each answer tells.
-// 4. A cache of an earlier version refuses a question that tells the job. It is asked without from then on, and keeps
+// 4. What is announced and not answered, or not understood, is not announced again, and changes nothing else.
+// 5. A cache of an earlier version refuses a question that tells the job. It is asked without from then on, and keeps
 //    what it has, as it does.
 // Thread safety: as RecordStore's.
 #pragma once
@@ -29,6 +30,7 @@ namespace sluice::cache {
 class NodeCacheClient final : public RecordStore {
  public:
   static constexpr std::chrono::milliseconds kPatience{250};
+  static constexpr std::chrono::seconds kPatienceForAnnouncements{10};  // no sample waits for them
   static constexpr std::chrono::seconds kBackOffMin{1};
   static constexpr std::chrono::seconds kBackOffMax{30};
 
@@ -40,6 +42,8 @@ class NodeCacheClient final : public RecordStore {
   bool has_room_for(const Key& key, std::size_t value_bytes) override;
   bool is_paused() override;
   void add(const Key& key, std::span<const std::uint8_t> value) override;
+  void announce(std::span<const std::uint64_t> places, const EpochOrder& order) override;
+  bool takes_orders() const override { return tells_job_; }
   // 0 until the first answer.
   std::uint64_t free_bytes() const override { return free_bytes_; }
   double asking_seconds() const override { return asking_seconds_; }
@@ -50,6 +54,8 @@ class NodeCacheClient final : public RecordStore {
     std::vector<std::uint8_t> head;  // of the record
   };
 
+  // nullopt: there was no answer. Whether it is taken into account.
+  std::optional<bool> announce(const Announcement& announcement);
   // nullopt: there was no answer, which is counted.
   std::optional<Reply> ask(NodeCacheLine::Wish wish, const Key& key, std::span<const std::uint8_t> value,
                            std::vector<std::uint8_t>& answer_value);

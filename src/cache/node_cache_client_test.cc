@@ -1,6 +1,8 @@
 // The node's cache as a process sees it, with everything that may go wrong on the way.
 #include "src/cache/node_cache_client.h"
 
+#include <cstring>
+
 #include "src/base/testing/catch.h"
 #include "src/cache/order/seeded_order.h"
 #include "src/cache/testing/node.h"
@@ -196,6 +198,63 @@ TEST_CASE(
   }
   CHECK(flags == 1);
   CHECK(counters.node_wrong == 0);
+}
+
+TEST_CASE("an epoch is announced with the data set's places once, and again where the daemon does not know them") {
+  Fixture node;
+  const std::vector<std::uint64_t> places{7, 8, 9}, others{7, 8};
+  const auto announced = [&] { return node.node.counters->announced_epochs.load(); };
+  const auto announces = [&](const std::vector<std::uint64_t>& data_set, std::uint64_t seed) {
+    node.client.announce(data_set, {.seed = seed, .length = data_set.size()});
+    return node.node.announced_bytes;
+  };
+  CHECK(announces(places, 1) == kAnnouncementBytes + 3 * 8);
+  CHECK(announces(places, 2) == kAnnouncementBytes);
+  CHECK(announced() == 2);
+  CHECK(announces(others, 1) == kAnnouncementBytes + 2 * 8);
+  node.node.start();
+  CHECK(announces(others, 2) == kAnnouncementBytes + 2 * 8);
+  CHECK(announced() == 1);
+  node.client.announce(others, {.length = 3});  // of another data set
+  CHECK(announced() == 1);
+}
+
+TEST_CASE("what is announced to no daemon, an earlier one or one that fails, is lost, and the questions go on") {
+  Fixture node;
+  node.add(key_of(1));
+  const std::vector<std::uint64_t> places{7, 8, 9};
+  SECTION("gone") { node.node.fails_with = unavailable("no daemon"); }
+  SECTION("of an earlier version") { node.node.is_of_earlier_version = true; }
+  SECTION("an answer that is none") {
+    node.node.on_its_way = [](Bytes& answer) { answer.resize(3); };
+  }
+  node.client.announce(places, {.length = places.size()});
+  node.node.fails_with.reset();
+  node.node.is_of_earlier_version = false;
+  node.node.on_its_way = nullptr;
+  CHECK(node.has(key_of(1)));
+  CHECK(node.node.counters->announced_epochs <= 1);
+  CHECK(node.counters.node_gone + node.counters.node_wrong == 0);
+}
+
+TEST_CASE("an announcement that is cut, or changed where it says what it is, is none") {
+  Announcement announcement{.job = 1, .data_set = 2, .order = {.seed = 3, .length = 2}, .places = {4, 5}};
+  const auto fixed = encode_announcement(announcement);
+  Bytes message(fixed.begin(), fixed.end());
+  message.resize(message.size() + 16);
+  std::memcpy(message.data() + fixed.size(), announcement.places.data(), 16);
+  const auto decoded = decode_announcement(message);
+  REQUIRE(decoded);
+  CHECK(decoded->order == announcement.order);
+  CHECK(decoded->places == announcement.places);
+  for (std::size_t length = 0; length < message.size(); ++length)
+    CHECK_FALSE(decode_announcement(std::span(message).first(length)));
+  for (const std::size_t at : {0, 4, 16, 20, 40, 56, 60}) {
+    Bytes changed = message;
+    changed[at] ^= 0x40;
+    INFO(at);
+    CHECK_FALSE(decode_announcement(changed));
+  }
 }
 
 TEST_CASE("of a disk that jobs share a process sends what is used sooner than what is there, and nothing else") {

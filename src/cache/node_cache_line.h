@@ -13,7 +13,7 @@ namespace sluice::cache {
 // Thread safety: ask() may be called from any thread.
 class NodeCacheLine {
  public:
-  enum class Wish { kFind, kKeep };
+  enum class Wish { kFind, kKeep, kAnnounce };
 
   virtual ~NodeCacheLine() = default;
 

@@ -12,7 +12,8 @@ constexpr std::uint32_t kAnswerMagic = 0x31414353;  // "SCA1"; the digit is the 
 constexpr std::uint32_t kFound = 1;
 constexpr std::uint32_t kPaused = 2;
 constexpr std::uint32_t kWanted = 4;
-constexpr std::uint32_t kAskerMagic = 0x31514353;  // "SCQ1"
+constexpr std::uint32_t kAskerMagic = 0x31514353;         // "SCQ1"
+constexpr std::uint32_t kAnnouncementMagic = 0x314F4353;  // "SCO1"
 
 struct FixedAnswer {
   std::uint32_t magic = kAnswerMagic;
@@ -27,6 +28,19 @@ struct Asker {
   JobId job = 0;
 };
 static_assert(sizeof(Asker) == kAskerBytes);
+
+struct FixedAnnouncement {
+  std::uint32_t magic = kAnnouncementMagic;
+  std::uint32_t has_places = 0;
+  std::uint64_t data_set = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t length = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t drops_last = 0;
+  std::uint32_t is_next = 0;
+};
+static_assert(sizeof(FixedAnnouncement) == kAnnouncementBytes - kAskerBytes);
 
 // The job whose number begins `message`, and takes it off; nullopt: a record begins it.
 std::optional<JobId> take_asker(std::span<const std::uint8_t>& message) {
@@ -54,6 +68,39 @@ std::array<std::uint8_t, kAskerBytes> encode_asker(JobId job) {
   std::array<std::uint8_t, kAskerBytes> bytes{};
   std::memcpy(bytes.data(), &asker, sizeof(asker));
   return bytes;
+}
+
+std::array<std::uint8_t, kAnnouncementBytes> encode_announcement(const Announcement& announcement) {
+  const EpochOrder& order = announcement.order;
+  const FixedAnnouncement fixed{.has_places = announcement.places.empty() ? 0U : 1U,
+                                .data_set = announcement.data_set,
+                                .seed = order.seed,
+                                .length = order.length,
+                                .rank = order.rank,
+                                .ranks = order.ranks,
+                                .drops_last = order.drops_last ? 1U : 0U,
+                                .is_next = order.is_next ? 1U : 0U};
+  std::array<std::uint8_t, kAnnouncementBytes> bytes{};
+  std::ranges::copy(encode_asker(announcement.job), bytes.begin());
+  std::memcpy(bytes.data() + kAskerBytes, &fixed, sizeof(fixed));
+  return bytes;
+}
+
+std::optional<Announcement> decode_announcement(std::span<const std::uint8_t> message) {
+  const auto job = take_asker(message);
+  FixedAnnouncement fixed;
+  if (!job || message.size() < sizeof(fixed)) return std::nullopt;
+  std::memcpy(&fixed, message.data(), sizeof(fixed));
+  message = message.subspan(sizeof(fixed));
+  if (fixed.magic != kAnnouncementMagic || fixed.has_places > 1 || fixed.drops_last > 1 || fixed.is_next > 1)
+    return std::nullopt;
+  if (message.size() % sizeof(std::uint64_t) != 0) return std::nullopt;
+  if (message.size() / sizeof(std::uint64_t) != (fixed.has_places == 1 ? fixed.length : 0)) return std::nullopt;
+  const EpochOrder order{fixed.seed, fixed.length, fixed.rank, fixed.ranks, fixed.drops_last == 1, fixed.is_next == 1};
+  Announcement announcement{*job, fixed.data_set, order, {}};
+  announcement.places.resize(message.size() / sizeof(std::uint64_t));
+  if (!message.empty()) std::memcpy(announcement.places.data(), message.data(), message.size());
+  return announcement;
 }
 
 std::optional<Question> decode_question(std::span<const std::uint8_t> message) {

@@ -4,6 +4,14 @@
 //
 //   question: u32 magic, with the version of these messages; u32 0; u64 job
 //   answer:   u32 magic, with the version; u32 flags: 1 found, 2 paused, 4 wanted; u64 free bytes
+// An announcement tells the order of an epoch. It is the job's 16 bytes and
+//
+//   u32 magic, u32 1 if the places follow, u64 number of the data set, u64 seed, u64 length, u32 rank, u32 ranks,
+//   u32 1 if the last samples are dropped, u32 1 if it is the epoch after this one; with the first one of a data set
+//   the places, u64 each
+// The answer has the flag `found` if the epoch is taken into account. If it has not, the data set is not known: it may
+// be announced once more, with its places.
+//
 // Processes of an earlier version tell no job: their questions are records alone, and their answers have no flag that
 // they do not know. A cache of an earlier version refuses questions with a job, so they are asked without one
 // (node_cache_client.h).
@@ -18,6 +26,7 @@
 #include <optional>
 #include <span>
 
+#include "src/base/epoch_order.h"
 #include "src/cache/record.h"
 
 namespace sluice::cache {
@@ -53,6 +62,20 @@ std::array<std::uint8_t, kAnswerBytes> encode_answer(const Answer& answer);
 
 // nullopt: it is no such message. REQUIRES: bytes.size() == kAnswerBytes
 std::optional<Answer> decode_answer(std::span<const std::uint8_t> bytes);
+
+struct Announcement {
+  JobId job = 0;
+  std::uint64_t data_set = 0;
+  EpochOrder order;
+  std::vector<std::uint64_t> places;  // hash_of() each, of all samples; empty: they were told before
+};
+
+// Beside the places, which travel behind it as they are in memory.
+inline constexpr std::size_t kAnnouncementBytes = kAskerBytes + 48;
+std::array<std::uint8_t, kAnnouncementBytes> encode_announcement(const Announcement& announcement);
+
+// nullopt: it is no such message.
+std::optional<Announcement> decode_announcement(std::span<const std::uint8_t> message);
 
 // Whether `head` and `value` are the undamaged record of `key`.
 bool is_record_of(const Key& key, std::span<const std::uint8_t> head, std::span<const std::uint8_t> value);

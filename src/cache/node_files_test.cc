@@ -1,5 +1,7 @@
 // Files of two processes over one node's cache: each is read from the source once, and every byte is right whatever
 // becomes of the cache.
+#include <set>
+
 #include "src/base/testing/catch.h"
 #include "src/cache/cached_files.h"
 #include "src/cache/testing/node.h"
@@ -147,6 +149,53 @@ TEST_CASE("the other forms of files are shared, too") {
   REQUIRE(again.ok());
   CHECK(again->form == pipeline::FileForm::kOutput);
   CHECK(bytes == Bytes{1, 2, 3});
+}
+
+// Remembers what it is told, and has nothing.
+class ListeningStore final : public RecordStore {
+ public:
+  bool find(const Key& key, Bytes&) override {
+    asked.insert(hash_of(key.place));
+    return false;
+  }
+  bool has_room_for(const Key&, std::size_t) override { return false; }
+  bool is_paused() override { return false; }
+  void add(const Key&, std::span<const std::uint8_t>) override {}
+  std::uint64_t free_bytes() const override { return 0; }
+  bool takes_orders() const override { return true; }
+  void announce(std::span<const std::uint64_t> places, const EpochOrder&) override {
+    announced.assign(places.begin(), places.end());
+  }
+
+  std::set<std::uint64_t> asked;
+  std::vector<std::uint64_t> announced;
+};
+
+TEST_CASE("what is announced of an epoch are the places that its samples ask for") {
+  for (const Keep keep : {Keep::kSource, Keep::kTranscoded, Keep::kOutput}) {
+    INFO(name_of(keep));
+    sluice::testing::ManualClock clock;
+    const auto source = std::make_shared<testing::SlowFiles>(clock);
+    for (int i = 0; i < kFiles; ++i) source->write(path_of(i), content_of(i));
+    auto opened = std::make_unique<ListeningStore>();
+    ListeningStore& store = *opened;
+    const auto held = std::make_shared<std::unique_ptr<RecordStore>>(std::move(opened));
+    const CachedFiles files(
+        source,
+        [held](Counters&, const std::stop_token&) { return Result<std::unique_ptr<RecordStore>>(std::move(*held)); },
+        "team", clock, keep);
+    REQUIRE(files.wait_until_opened());
+    const pipeline::Prefix prefix{"fingerprint", 1};
+    files.announce([](std::size_t i) { return pipeline::FilePart(path_of(static_cast<int>(i))); }, prefix,
+                   {.length = kFiles});
+    REQUIRE(store.announced.size() == kFiles);
+    Bytes bytes;
+    for (int i = 0; i < kFiles; ++i) {
+      store.asked.clear();
+      REQUIRE(files.read_image(path_of(i), prefix, bytes).ok());
+      CHECK(store.asked.contains(store.announced[static_cast<std::size_t>(i)]));
+    }
+  }
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ class SocketLine final : public NodeCacheLine {
   Result<std::size_t> ask(Wish wish, std::span<const std::uint8_t> head, std::span<const std::uint8_t> value,
                           Clock::Duration patience, std::span<std::uint8_t> answer_head,
                           std::vector<std::uint8_t>& answer_value) override {
-    SLUICE_TRY(const transport::Payload answer,
-               client_->ask(wish == Wish::kFind ? kFindMethod : kKeepMethod, head, value, patience));
+    const char* const method =
+        wish == Wish::kFind ? kFindMethod : (wish == Wish::kKeep ? kKeepMethod : kAnnounceMethod);
+    SLUICE_TRY(const transport::Payload answer, client_->ask(method, head, value, patience));
     const std::size_t first = std::min(answer_head.size(), answer.bytes());
     answer.copy_to(0, answer_head.first(first));
     answer_value.resize(answer.bytes() - first);

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "src/base/epoch_order.h"
 #include "src/base/result.h"
 #include "src/cache/counters.h"
 #include "src/cache/record.h"
@@ -35,6 +36,11 @@ class RecordStore {
 
   // Of the bound on bytes, what no record needs. Records of earlier processes that may make room are not counted.
   virtual std::uint64_t free_bytes() const = 0;
+
+  // An epoch of a data set begins whose records are at `places`, hash_of() each: for a store whose records are shared
+  // with other jobs. May take its time.
+  virtual void announce(std::span<const std::uint64_t> /*places*/, const EpochOrder& /*order*/) {}
+  virtual bool takes_orders() const { return false; }
 
   // What a question takes beside the reading of the value.
   virtual double asking_seconds() const { return 0; }

@@ -11,6 +11,7 @@ namespace {
 // Of the usual record. A disk is full when it has no room for such a large one: the last room that is left may be too
 // small for all that come.
 constexpr std::uint64_t kLarge = 2;
+constexpr std::size_t kPlacesAtOnce = 1 << 15;             // some milliseconds
 constexpr double kQuestionsRemembered = 1024;              // about, in the share of hits
 constexpr std::uint64_t kQuestionsUntilAloneLeast = 1024;  // a disk that is nearly empty tells little
 
@@ -48,11 +49,28 @@ void SharedDisk::take_what_is_there() {
 // ---- questions ----
 
 void SharedDisk::asked(SharedRecords::Job job, const Key& key) {
-  const SegmentStore::Place place = hash_of(key.place);
-  std::lock_guard lock(mutex_);
-  hit_share_ += ((records_.holds(place) ? 1 : 0) - hit_share_) / kQuestionsRemembered;
-  records_.asked(job, place);
+  {
+    std::lock_guard lock(asking_);
+    if (asked_.size() < kAskedMost) asked_.push_back({job, hash_of(key.place)});
+  }
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock) take_questions();
+}
+
+void SharedDisk::take_questions() {
+  std::vector<Asked> asked;
+  {
+    std::lock_guard lock(asking_);
+    asked.swap(asked_);
+  }
+  for (const Asked& question : asked) count(question);
+}
+
+void SharedDisk::count(const Asked& asked) {
+  hit_share_ += ((records_.holds(asked.place) ? 1 : 0) - hit_share_) / kQuestionsRemembered;
+  records_.asked(asked.job, asked.place);
   ++questions_since_gain_;
+  if (is_full_) ++questions_while_full_;
   const std::uint64_t patience = std::max(kQuestionsUntilAlone * records_.size(), kQuestionsUntilAloneLeast);
   if (is_shared_ && questions_since_gain_ > patience) share_no_more();
 }
@@ -62,12 +80,14 @@ bool SharedDisk::is_wanted(const Key& key) {
   std::uint32_t bytes = 0;
   {
     std::lock_guard lock(mutex_);
+    take_questions();
     bytes = usual_bytes();
   }
   const bool is_room_free = store_->has_room(kLarge * bytes) && (is_shared_ || store_->free_bytes() >= kLarge * bytes);
   std::lock_guard lock(mutex_);
   const SharedRecords::Fit fit = records_.fit_of(hash_of(key.place), bytes, !is_room_free);
-  if (fit == SharedRecords::Fit::kByEviction && (is_shared_ || hit_share_ <= kHitShareMost)) share();
+  is_full_ = is_full_ || !is_room_free;
+  if (fit == SharedRecords::Fit::kByEviction && is_worth_sharing()) share();
   return is_shared_ && is_room_free && fit != SharedRecords::Fit::kNot;
 }
 
@@ -77,6 +97,11 @@ std::uint32_t SharedDisk::usual_bytes() const {
 
 std::uint64_t SharedDisk::shared_bytes() const {
   return live_bytes_max(store_->usable_bytes(), store_->segment_bytes(), kLiveShareMax);
+}
+
+bool SharedDisk::is_worth_sharing() const {
+  if (is_shared_) return true;
+  return questions_while_full_ >= kQuestionsUntilShared * records_.size() && hit_share_ <= kHitShareMost;
 }
 
 void SharedDisk::share() {
@@ -89,9 +114,34 @@ void SharedDisk::share() {
 }
 
 void SharedDisk::share_no_more() {
-  is_shared_ = false;
+  is_shared_ = is_full_ = false;
+  questions_while_full_ = 0;
   records_.set_capacity(bound_bytes_);
   log_info("cache", "no job gains by another one's room on the disk any more", {{"records", records_.size()}});
+}
+
+// ---- announcements ----
+
+bool SharedDisk::declare(SharedRecords::Job job, std::uint64_t data_set, std::span<const SharedRecords::Place> places) {
+  std::lock_guard announcing(announcing_);
+  // In parts, as others wait for a decision meanwhile.
+  for (std::size_t at = 0; at < places.size(); at += kPlacesAtOnce) {
+    std::lock_guard lock(mutex_);
+    records_.expect(places.subspan(at, std::min(kPlacesAtOnce, places.size() - at)));
+  }
+  std::lock_guard lock(mutex_);
+  if (!records_.declare(job, places).ok()) return false;
+  announced_.declared(job, data_set, places.size());
+  return true;
+}
+
+bool SharedDisk::begin_epoch(SharedRecords::Job job, std::uint64_t data_set, const EpochOrder& order) {
+  std::lock_guard announcing(announcing_);
+  if (!announced_.has_declared(job, data_set)) return false;
+  const auto uses = announced_.uses_of(job, order);
+  if (!uses.ok()) return false;
+  std::lock_guard lock(mutex_);
+  return (order.is_next ? records_.announce_next_epoch(job, *uses) : records_.begin_epoch(job, *uses)).ok();
 }
 
 // ---- keeping ----
@@ -105,6 +155,7 @@ void SharedDisk::keep(const Key& key, std::span<const std::uint8_t> value) {
   SharedRecords::Admission admission;
   {
     std::lock_guard lock(mutex_);
+    take_questions();
     records_.lost(place);
     admission = records_.offer(place, static_cast<std::uint32_t>(record_bytes(key, value.size())));
   }

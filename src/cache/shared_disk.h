@@ -7,6 +7,7 @@
 //    beyond that is given up, the farthest first. That is worth it where most questions find nothing: of two jobs whose
 //    orders are not known one fetches about 0.8 (1 - s) of its samples from a source where the share s of them has
 //    room, and 1 - s where nothing is evicted. So a disk on which more than kHitShareMost are found keeps what it has.
+//    That shows when it has been full for a while: what is kept until then is what its jobs have just used.
 // 3. When no record has been worth another one's place for some epochs, as the other jobs have ended, the whole bound
 //    is for records again.
 // A question whose process tells no job is answered, and counts for nothing: its records are kept where room is left.
@@ -21,6 +22,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "src/cache/announced_orders.h"
 #include "src/cache/order/shared_records.h"
 #include "src/cache/segment_store.h"
 
@@ -33,6 +35,7 @@ class SharedDisk {
   static constexpr double kLiveShareMax = 0.8;
   static constexpr double kLiveShareMaxAlone = 0.95;
   static constexpr double kHitShareMost = 0.5;
+  static constexpr std::uint64_t kQuestionsUntilShared = 2;  // for each record, while it is full
   // Of questions for each record: after so many in which nothing was worth evicting for, it is shared no more.
   static constexpr std::uint64_t kQuestionsUntilAlone = 4;
 
@@ -41,7 +44,14 @@ class SharedDisk {
                                                   Counters& counters, const std::stop_token& stop = {});
 
   // For each question, found or not, on the disk or in memory before it.
+  // Waits for no decision: where one is being made, it is taken into account with the next question.
   void asked(SharedRecords::Job job, const Key& key);
+
+  // The places of a job's data set, under a number of its own, and an epoch of it that begins. False: it is not known,
+  // or there is no room for it, and the job goes on as if it had said nothing. A rank's epoch is put to those that
+  // other ranks of the job have announced.
+  bool declare(SharedRecords::Job job, std::uint64_t data_set, std::span<const SharedRecords::Place> places);
+  bool begin_epoch(SharedRecords::Job job, std::uint64_t data_set, const EpochOrder& order);
 
   bool find(const Key& key, std::vector<std::uint8_t>& value) { return store_->find(key, value); }
 
@@ -66,10 +76,20 @@ class SharedDisk {
  private:
   SharedDisk(std::unique_ptr<SegmentStore> store, const Limits& limits, Counters& counters);
 
+  struct Asked {
+    SharedRecords::Job job = 0;
+    SharedRecords::Place place = 0;
+  };
+  static constexpr std::size_t kAskedMost = 1 << 16;  // beyond that questions are forgotten
+
   void take_what_is_there();
+  // REQUIRES, for all below: mutex_ is held.
+  void take_questions();
+  void count(const Asked& asked);
   std::uint64_t shared_bytes() const;  // live_bytes_max(); 0: the disk is too small to be shared
   std::uint32_t usual_bytes() const;
   bool trim();
+  bool is_worth_sharing() const;
   void share();
   void share_no_more();
 
@@ -77,13 +97,21 @@ class SharedDisk {
   Counters& counters_;
   const std::uint64_t bound_bytes_;
 
+  mutable std::mutex announcing_;  // before mutex_
+  AnnouncedOrders announced_;
+
   std::mutex keeping_;  // before the store's locks
   std::atomic<bool> is_shared_ = false;
 
   mutable std::mutex mutex_;  // after the store's locks: it is never held while the store is called
   SharedRecords records_;
   std::uint64_t questions_since_gain_ = 0;
+  bool is_full_ = false;  // it was when a record was last missed, or before
+  std::uint64_t questions_while_full_ = 0;
   double hit_share_ = 0;  // of questions, the newest count most
+
+  std::mutex asking_;  // after mutex_
+  std::vector<Asked> asked_;
 };
 
 // A shared disk, for the first call of what it returns. REQUIRES: the clock outlives it; the counters outlive the disk.

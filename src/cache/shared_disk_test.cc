@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "src/cache/order/seeded_order.h"
 #include "src/cache/reclaimer.h"
 #include "src/cache/rewrite_plan.h"
 #include "src/cache/testing/memory_disk.h"
@@ -106,10 +107,11 @@ class Job {
 };
 
 // Fetches for each sample served, while the jobs go on in turns.
-double fetches_of(Fixture& cache, std::vector<Job>& jobs, int samples_each) {
+template <typename AnyJob>
+double fetches_of(Fixture& cache, std::vector<AnyJob>& jobs, int samples_each) {
   int fetches = 0;
   for (int i = 0; i < samples_each; ++i)
-    for (Job& job : jobs) fetches += job.fetches(cache) ? 1 : 0;
+    for (AnyJob& job : jobs) fetches += job.fetches(cache) ? 1 : 0;
   return static_cast<double>(fetches) / (samples_each * static_cast<int>(jobs.size()));
 }
 
@@ -160,6 +162,73 @@ TEST_CASE("as long as all fits nothing is evicted, of however many jobs") {
   fetches_of(cache, jobs, 500);
   CHECK(fetches_of(cache, jobs, 1500) == 0);
   CHECK(cache.counters->evicted + cache.counters->rewritten_bytes == 0);
+}
+
+TEST_CASE("a disk on which most is found keeps what it has") {
+  Fixture cache(limits_for(750));
+  std::vector<Job> jobs = two_jobs(cache);
+  fetches_of(cache, jobs, 3 * kSamples);
+  CHECK(cache.counters->evicted == 0);
+  CHECK(fetches_of(cache, jobs, kSamples) < 0.3);
+}
+
+// As Job, in the order of seeds, which it announces.
+class AnnouncingJob {
+ public:
+  enum class Announces { kNothing, kEpoch, kNextEpoch, kFalsely };
+
+  AnnouncingJob(SharedRecords::Job number, Announces announces) : number_(number), announces_(announces) {}
+
+  bool fetches(Fixture& cache) {
+    if (at_ == 0) begin_epoch(cache);
+    const auto sample = static_cast<int>(order_[at_]);
+    at_ = (at_ + 1) % order_.size();
+    return cache.fetch(number_, sample);
+  }
+
+ private:
+  void begin_epoch(Fixture& cache) {
+    const std::uint64_t seed = 1000 * number_ + ++epoch_;
+    order_ = *seeded_order(seed, kSamples);
+    if (announces_ == Announces::kNothing) return;
+    if (epoch_ == 1) {
+      CHECK_FALSE(cache.shared->begin_epoch(number_, kDataSet, {.seed = seed, .length = kSamples}));
+      SharedRecordPlaces places;
+      for (int i = 0; i < kSamples; ++i) places.push_back(hash_of(key_of(i).place));
+      REQUIRE(cache.shared->declare(number_, kDataSet, places));
+    }
+    EpochOrder order{.seed = announces_ == Announces::kFalsely ? seed + 500 : seed, .length = kSamples};
+    CHECK(cache.shared->begin_epoch(number_, kDataSet, order));
+    if (announces_ != Announces::kNextEpoch) return;
+    ++order.seed;
+    order.is_next = true;
+    CHECK(cache.shared->begin_epoch(number_, kDataSet, order));
+  }
+
+  using SharedRecordPlaces = std::vector<SharedRecords::Place>;
+  static constexpr std::uint64_t kDataSet = 77;
+  const SharedRecords::Job number_;
+  const Announces announces_;
+  std::uint64_t epoch_ = 0;
+  std::vector<std::uint32_t> order_;
+  std::size_t at_ = 0;
+};
+
+TEST_CASE("jobs that announce their epochs fetch less, and false announcements cost hits and no byte") {
+  using Announces = AnnouncingJob::Announces;
+  const auto fetches_with = [](Announces announces) {
+    Fixture cache(limits_for(400));
+    std::vector<AnnouncingJob> jobs{{1, announces}, {2, announces}};
+    for (int i = 0; i < kSamples / 2; ++i) jobs[0].fetches(cache);
+    fetches_of(cache, jobs, 2 * kSamples);
+    return fetches_of(cache, jobs, 3 * kSamples);
+  };
+  const double unknown = fetches_with(Announces::kNothing), known = fetches_with(Announces::kEpoch);
+  CHECK(known < unknown - 0.03);
+  CHECK(fetches_with(Announces::kNextEpoch) < known - 0.03);
+  const double falsely = fetches_with(Announces::kFalsely);
+  CHECK(falsely > known);
+  CHECK(falsely < 0.65);
 }
 
 TEST_CASE("what an earlier job has left makes room for the next one, which has the whole bound in the end") {

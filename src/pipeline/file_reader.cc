@@ -88,6 +88,8 @@ Result<ImageContent> FileReader::read_image(const FilePart& part, const Prefix& 
   return ImageContent{};
 }
 
+void FileReader::announce(const PartOf& /*part*/, const Prefix& /*prefix*/, const EpochOrder& /*order*/) const {}
+
 std::unique_ptr<const PipelineFiles> FileReader::for_pipeline(std::size_t /*samples*/) const { return nullptr; }
 
 bool FileReader::has_room_for_output(const FilePart& /*part*/, const Prefix& /*prefix*/, const FileIdentity& /*state*/,

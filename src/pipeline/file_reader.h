@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/epoch_order.h"
 #include "src/base/result.h"
 
 namespace sluice::pipeline {
@@ -102,6 +104,12 @@ class FileReader {
                                    std::size_t bytes) const;
   virtual void keep_output(const FilePart& part, const Prefix& prefix, const FileIdentity& state,
                            std::span<const std::uint8_t> output) const;
+
+  // An epoch of a pipeline begins: its samples, of which part(i) is the i-th, are used in this order. For a reader that
+  // shares what it keeps with other jobs; it takes its time.
+  using PartOf = std::function<FilePart(std::size_t sample)>;
+  virtual bool takes_orders() const { return false; }
+  virtual void announce(const PartOf& part, const Prefix& prefix, const EpochOrder& order) const;
 
   // Of the file that `path` names now, without reading it. It is opened, as for a read: network file systems look for
   // changes then, and answer a mere stat from memory. The error's message names the path.

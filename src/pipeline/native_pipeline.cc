@@ -86,6 +86,14 @@ std::int64_t NativePipeline::label(std::int64_t index) const {
                     state_->spec.source);
 }
 
+void NativePipeline::announce(const EpochOrder& order) const {
+  if (order.length != sample_count() || order.length == 0) return;
+  const auto part = [&](std::size_t index) {
+    return std::visit([&](const auto& source) { return part_of(source, index); }, state_->spec.source);
+  };
+  state_->files().announce(part, state_->spec.prefix, order);
+}
+
 Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std::span<std::uint8_t> wire,
                                      Workspace& workspace) const {
   if (index < 0 || static_cast<std::size_t>(index) >= sample_count()) {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/epoch_order.h"
 #include "src/base/result.h"
 #include "src/pipeline/batch_schema.h"
 #include "src/pipeline/op_costs.h"
@@ -75,6 +76,10 @@ class NativePipeline {
 
   // REQUIRES: 0 <= index < sample_count()
   std::int64_t label(std::int64_t index) const;
+
+  // An epoch begins that uses its samples in this order: the files' reader is told, which takes its time. An order of
+  // another number of samples is none of this pipeline's.
+  void announce(const EpochOrder& order) const;
 
   // Turns the wire form of one sample into its part of the images tensor.
   // REQUIRES: wire.size() == wire_sample_bytes(), image.size() == the images' sample_bytes, and image is aligned for

@@ -45,6 +45,19 @@ void read(JsonReader& reader, PipelineMessage& message) {
   if (message.executor == "python" && message.python.empty()) reader.fail("python", "must name the interpreter");
 }
 
+EpochOrder read_order(JsonReader& open, const json& value) {
+  EpochOrder order;
+  JsonReader reader(value, "open.order");
+  reader.required("seed", order.seed);
+  reader.required("length", order.length);
+  reader.optional("rank", order.rank);
+  reader.optional("ranks", order.ranks);
+  reader.optional("drops_last", order.drops_last);
+  reader.optional("is_next", order.is_next);
+  if (const auto& error = reader.error()) open.fail(*error);
+  return order;
+}
+
 void read(JsonReader& reader, OpenMessage& message) {
   reader.required("stream", message.stream);
   reader.required("pipeline", message.pipeline);
@@ -52,6 +65,8 @@ void read(JsonReader& reader, OpenMessage& message) {
   reader.required("epoch", message.epoch);
   reader.optional("virtual_workers", message.virtual_workers);
   reader.optional("portable", message.portable);
+  if (const json* order = reader.find("order"); order != nullptr && !order->is_null())
+    message.order = read_order(reader, *order);
 }
 
 void read(JsonReader& reader, RequestMessage& message) {
@@ -197,8 +212,10 @@ Result<ChildMessage> parse_child_message(std::string_view text) {
   return parse_message(text, kParsers);
 }
 
-std::string welcome_json(std::size_t arena_bytes, std::string_view session) {
-  return dump({{"type", "welcome"}, {"protocol", kLocalProtocol}, {"arena_bytes", arena_bytes}, {"session", session}});
+std::string welcome_json(std::size_t arena_bytes, std::string_view session, bool takes_orders) {
+  json welcome{{"type", "welcome"}, {"protocol", kLocalProtocol}, {"arena_bytes", arena_bytes}, {"session", session}};
+  if (takes_orders) welcome["takes_orders"] = true;
+  return dump(welcome);
 }
 
 std::string ready_json(std::uint64_t pipeline, std::string_view fingerprint) {

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/base/epoch_order.h"
 #include "src/base/result.h"
 #include "src/transport/batch.h"
 
@@ -46,6 +47,7 @@ struct OpenMessage {
   std::uint64_t base_seed = 0;
   std::uint64_t epoch = 0;
   std::uint32_t virtual_workers = 0;  // that make its batches, each in their order; 0: any executor, in any order
+  std::optional<EpochOrder> order;    // in which the samples of a native pipeline are used; none: not known
   bool portable = false;  // a request says all that its virtual worker has made before: any executor may take it up
 };
 // Of a stream with virtual workers the frame's blob may hold the batches that the virtual worker has made before.
@@ -99,7 +101,8 @@ struct ErrorMessage {
   Failure failure;
 };
 
-std::string welcome_json(std::size_t arena_bytes, std::string_view session);
+// `takes_orders`: the orders of epochs are of use here.
+std::string welcome_json(std::size_t arena_bytes, std::string_view session, bool takes_orders = false);
 std::string ready_json(std::uint64_t pipeline, std::string_view fingerprint);
 std::string not_ready_json(std::uint64_t pipeline, std::string_view error);
 std::string window_json(std::size_t batches);

@@ -30,7 +30,13 @@ std::vector<Sample> client_samples() {
         {"prefetch_batches", 4},
         {"batch_bytes_hint", 4096}},
        {"id", "executor", "python"}},
-      {{{"type", "open"}, {"stream", 1}, {"pipeline", 2}, {"base_seed", 3}, {"epoch", 4}, {"virtual_workers", 5}},
+      {{{"type", "open"},
+        {"stream", 1},
+        {"pipeline", 2},
+        {"base_seed", 3},
+        {"epoch", 4},
+        {"virtual_workers", 5},
+        {"order", {{"seed", 6}, {"length", 7}, {"rank", 1}, {"ranks", 2}, {"drops_last", true}, {"is_next", true}}}},
        {"stream", "pipeline", "base_seed", "epoch"}},
       {{{"type", "request"}, {"stream", 1}, {"seq", 2}, {"position", 3}, {"indices", {4, 5}}},
        {"stream", "seq", "position", "indices"}},
@@ -219,6 +225,8 @@ TEST_CASE("what we say is what the contract says") {
   const ExecuteMessage execute{.id = 1, .pipeline = 2, .batch = &batch, .worker_id = 8, .num_workers = 9};
   const Case cases[] = {
       {welcome_json(4096, "s"), R"({"type":"welcome","protocol":1,"arena_bytes":4096,"session":"s"})"},
+      {welcome_json(4096, "s", true),
+       R"({"type":"welcome","protocol":1,"arena_bytes":4096,"session":"s","takes_orders":true})"},
       {ready_json(1, "abc"), R"({"type":"ready","pipeline":1,"fingerprint":"abc"})"},
       {not_ready_json(1, "no"), R"({"type":"ready","pipeline":1,"error":"no"})"},
       {window_json(5), R"({"type":"window","batches":5})"},

@@ -39,6 +39,19 @@ TEST_CASE("a client that says nothing of skipped samples has skipped none") {
   CHECK(skipped(known + "}") == 0);
 }
 
+TEST_CASE("the order of an epoch is told by a seed, whole or dealt out, or not at all") {
+  const auto order = [](const std::string& field) {
+    return std::get<OpenMessage>(
+               *parse_client_message(R"({"type":"open","stream":1,"pipeline":2,"base_seed":3,"epoch":4)" + field + "}"))
+        .order;
+  };
+  CHECK_FALSE(order(""));
+  CHECK(order(R"(,"order":{"seed":18446744073709551615,"length":10})") ==
+        EpochOrder{.seed = 0xFFFFFFFFFFFFFFFF, .length = 10});
+  CHECK(order(R"(,"order":{"seed":5,"length":10,"rank":2,"ranks":3,"drops_last":true,"is_next":true})") ==
+        EpochOrder{.seed = 5, .length = 10, .rank = 2, .ranks = 3, .drops_last = true, .is_next = true});
+}
+
 TEST_CASE("a wrong client is told the field") {
   struct Case {
     const char* name;
@@ -51,6 +64,9 @@ TEST_CASE("a wrong client is told the field") {
       {"no type", "{}", "frame.type: is missing"},
       {"unknown type", R"({"type":"dance"})", "unknown type 'dance'"},
       {"missing field", R"({"type":"open","stream":1})", "open.pipeline: is missing"},
+      {"an order without a seed",
+       R"({"type":"open","stream":1,"pipeline":2,"base_seed":3,"epoch":4,"order":{"length":1}})",
+       "open.order.seed: is missing"},
       {"text for a number", R"({"type":"close","stream":"1"})", "close.stream: must be a whole number"},
       {"negative", R"({"type":"close","stream":-1})", "close.stream: must be a whole number, not negative"},
       {"fraction", R"({"type":"close","stream":1.5})", "close.stream: must be a whole number"},

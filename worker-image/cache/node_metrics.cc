@@ -20,7 +20,10 @@ void show_tiers(program::ShownCounts& shown, const cache::NodeCache& cache, cons
   shown.gauge("sluice_cache_node_records", records, {{"tier", "disk"}}, counters.store.records);
 }
 
-void show_sharing(program::ShownCounts& shown, const cache::Counters& store) {
+void show_sharing(program::ShownCounts& shown, const cache::NodeCounters& counters) {
+  const cache::Counters& store = counters.store;
+  shown.counter("sluice_cache_node_announced_epochs_total", "Epochs whose order is known.", {},
+                counters.announced_epochs);
   shown.counter("sluice_cache_node_evicted_total", "Records that went for others.", {}, store.evicted);
   shown.counter("sluice_cache_node_evicted_bytes_total", "Their bytes.", {}, store.evicted_bytes);
   shown.counter("sluice_cache_node_stored_bytes_total", "Bytes of records that were kept.", {}, store.stored_bytes);
@@ -60,7 +63,7 @@ program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::N
                                   const transport::UnaryCounters& server) {
   program::ShownCounts shown(registry, {});
   show_tiers(shown, cache, counters);
-  show_sharing(shown, counters.store);
+  show_sharing(shown, counters);
   show_refusals(shown, counters, service, server);
   return shown;
 }

@@ -33,6 +33,7 @@ void NodeService::received(std::shared_ptr<transport::UnaryCall> call, const std
                            transport::Payload question) {
   if (method == cache::kFindMethod) return find(call, question);
   if (method == cache::kKeepMethod) return keep(call, std::move(question));
+  if (method == cache::kAnnounceMethod) return announce(call, std::move(question));
   call->refuse(not_understood());
 }
 
@@ -56,6 +57,18 @@ void NodeService::keep(const std::shared_ptr<transport::UnaryCall>& call, transp
         const auto question = cache_.understand(bytes);
         if (!question) return call->refuse(not_understood());
         answer(*call, cache_.keep(*question));
+      });
+  if (!is_taken) refuse(*call);
+}
+
+void NodeService::announce(const std::shared_ptr<transport::UnaryCall>& call, transport::Payload message) {
+  auto allowed = questions_.take(message.bytes());
+  if (allowed == nullptr) return refuse(*call);
+  const bool is_taken =
+      threads_.submit([this, call, message = std::move(message), allowed = std::move(allowed)](executor::ThreadState&) {
+        auto taken = cache_.announce(bytes_of(message));
+        if (!taken) return call->refuse(not_understood());
+        answer(*call, std::move(*taken));
       });
   if (!is_taken) refuse(*call);
 }

@@ -46,6 +46,7 @@ class NodeService final : public transport::UnaryHandler {
  private:
   void find(const std::shared_ptr<transport::UnaryCall>& call, const transport::Payload& message);
   void keep(const std::shared_ptr<transport::UnaryCall>& call, transport::Payload message);
+  void announce(const std::shared_ptr<transport::UnaryCall>& call, transport::Payload message);
   void answer(transport::UnaryCall& call, cache::NodeAnswer answer);
   void refuse(transport::UnaryCall& call);
 

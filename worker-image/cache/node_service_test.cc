@@ -3,6 +3,7 @@
 
 #include <prometheus/registry.h>
 
+#include <numeric>
 #include <thread>
 
 #include "src/base/testing/catch.h"
@@ -69,6 +70,17 @@ TEST_CASE("records of all sizes go to the node's cache and come back, from the d
   CHECK(lines.contains("sluice_cache_node_connections 1"));
 }
 
+TEST_CASE("an epoch of a data set of any size is announced over the socket") {
+  Fixture cache;
+  for (const std::size_t samples : {1, 1000, 60'000}) {
+    std::vector<std::uint64_t> places(samples);
+    std::iota(places.begin(), places.end(), samples);
+    cache.client.announce(places, {.seed = 1, .length = samples});
+    cache.client.announce(places, {.seed = 2, .length = samples});
+  }
+  CHECK(cache.node.counters->announced_epochs == 6);
+}
+
 TEST_CASE("bytes are allowed up to their bound, and come back with what they were allowed for") {
   auto allowance = std::make_unique<ByteAllowance>(100);
   CHECK(allowance->take(101) == nullptr);
@@ -90,12 +102,13 @@ TEST_CASE("a message that is no question, or of no known method, gets no answer 
   Fixture cache;
   const auto stranger = transport::UnaryClient::create(cache.path, 1000);
   const std::vector<std::uint8_t> nonsense(100, 7);
-  for (const char* method : {cache::kFindMethod, cache::kKeepMethod, "/sluice.v1.NodeCache/Drop"}) {
+  for (const char* method :
+       {cache::kFindMethod, cache::kKeepMethod, cache::kAnnounceMethod, "/sluice.v1.NodeCache/Drop"}) {
     const auto answer = stranger->ask(method, nonsense, {}, std::chrono::seconds(30));
     REQUIRE_FALSE(answer.ok());
     CHECK(answer.error().code() == ErrorCode::kInvalidArgument);
   }
-  CHECK(cache.node.counters->refused_messages == 2);
+  CHECK(cache.node.counters->refused_messages == 3);
   std::vector<std::uint8_t> value;
   CHECK_FALSE(cache.client.find(key_of(1), value));
   CHECK(cache.counters.node_wrong == 0);

@@ -4,6 +4,8 @@
 
 #include "src/base/logging.h"
 #include "src/executor/shared_work.h"
+#include "src/pipeline/file_reader.h"
+#include "src/pipeline/native_pipeline.h"
 
 namespace sluice::feeder {
 namespace {
@@ -48,7 +50,8 @@ Feeder::Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& e
       local_(std::make_unique<LocalExecutor>(
           options_.local, executor_metrics,
           [this](const executor::Pipeline& pipeline, bool is_loaded) { load_changed(pipeline.number, is_loaded); })),
-      pipeline_reader_(1, 1, SocketServer::kClientsMax, 0) {
+      pipeline_reader_(1, 1, SocketServer::kClientsMax, 0),
+      announcer_(1, 1, SocketServer::kClientsMax, 0) {
   dispatch_.add_executor(kLocalExecutor, local_->threads(), local_->threads());
   lateness_ = std::jthread([this](const std::stop_token& stop) { watch_lateness(stop); });
 }
@@ -111,7 +114,8 @@ Result<void> Feeder::handle(ClientSession& client, const transport::HelloMessage
   client.greeted = true;
   client.rank = message.rank;
   const auto& arena = *options_.local.arena;
-  client.connection->send(transport::welcome_json(arena.bytes(), options_.session), "", arena.fd());
+  const bool takes_orders = options_.files != nullptr && options_.files->takes_orders();
+  client.connection->send(transport::welcome_json(arena.bytes(), options_.session, takes_orders), "", arena.fd());
   log_info("feeder", "client connected",
            {{"client", client.connection->id()}, {"rank", message.rank}, {"pid", message.pid}});
   send_windows();
@@ -203,8 +207,15 @@ Result<void> Feeder::handle(ClientSession& client, const transport::OpenMessage&
         std::make_shared<executor::VirtualWorkers>(message.virtual_workers, message.portable, next_pass_++);
     if (!message.portable) return {};
   }
+  if (message.order) announce(pipeline->second.pipeline, *message.order);
   for (const auto& [executor, address] : workers_) remote_->load(executor, pipeline->second.pipeline);
   return {};
+}
+
+void Feeder::announce(const executor::PipelineHandle& pipeline, const EpochOrder& order) {
+  if (pipeline->native == nullptr || options_.files == nullptr || !options_.files->takes_orders()) return;
+  static_cast<void>(
+      announcer_.submit([pipeline, order](executor::ThreadState&) { pipeline->native->announce(order); }));
 }
 
 Result<void> Feeder::handle(ClientSession& client, transport::RequestMessage message, std::string history) {

@@ -96,6 +96,9 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   static Result<void> handle(ClientSession& client, const transport::ForgetMessage& message);
   void note_pace(ClientSession& client, ClientSession::Stream& stream, const transport::ProgressMessage& now);
 
+  // Tells the files' reader, if it takes orders; one that comes while many wait is left out.
+  void announce(const executor::PipelineHandle& pipeline, const EpochOrder& order);
+
   // Hashing and parsing a specification take long: a thread of its own does it, without the lock. The client is paused
   // meanwhile, so that its messages take effect in their order; all others are served.
   Result<void> handle(ClientSession& client, transport::PipelineMessage message);
@@ -150,6 +153,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   // After what their threads use.
   std::unique_ptr<LocalExecutor> local_;
   executor::ThreadPool pipeline_reader_;  // one thread: a pipeline of several clients is then parsed once
+  executor::ThreadPool announcer_;        // one thread, as it takes its time to tell the node's cache
   std::jthread lateness_;
 };
 

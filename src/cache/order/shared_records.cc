@@ -49,6 +49,10 @@ void SharedRecords::lost(Place place) {
 
 // ---- what jobs announce ----
 
+void SharedRecords::expect(std::span<const Place> places) {
+  for (const Place place : places) static_cast<void>(number_for(place));
+}
+
 Result<void> SharedRecords::declare(Job job, std::span<const Place> places) {
   leave(job);
   forget_declarations_of_unknown_jobs();

@@ -62,6 +62,8 @@ class SharedRecords {
   bool is_over_capacity() const { return residents_.is_over_capacity(); }
   std::vector<Place> trim();
 
+  // Gives places their numbers: of many, some at a time, before they are declared.
+  void expect(std::span<const Place> places);
   // All places of the job's data set; begins it anew. Errors: ResourceExhausted beyond a bound.
   Result<void> declare(Job job, std::span<const Place> places);
   // Indices into what was declared. Errors: InvalidArgument for one that is none; as SharedOrders's.

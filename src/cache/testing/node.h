@@ -39,13 +39,21 @@ struct Node {
   std::function<void(Bytes& answer)> on_its_way;
   bool is_of_earlier_version = false;  // and knows no jobs
   int questions = 0;
-  int keeps = 0;  // of them
+  int keeps = 0;                    // of them
+  std::size_t announced_bytes = 0;  // of the last announcement
 
   Result<Bytes> answer(NodeCacheLine::Wish wish, std::span<const std::uint8_t> message) {
     ++questions;
     clock.advance(takes);
     if (fails_with) return *fails_with;
     if (cache == nullptr) return unavailable("no daemon is there");
+    if (wish == NodeCacheLine::Wish::kAnnounce) {
+      announced_bytes = message.size();
+      auto taken = is_of_earlier_version ? std::nullopt : cache->announce(message);
+      if (!taken) return invalid_argument("no announcement");
+      if (on_its_way) on_its_way(taken->head);
+      return std::move(taken->head);
+    }
     const auto question = cache->understand(message);
     if (!question || (is_of_earlier_version && question->job)) return invalid_argument("no question");
     NodeAnswer answer;

@@ -1,0 +1,44 @@
+#include "src/cache/announced_orders.h"
+
+#include <utility>
+
+#include "src/cache/order/seeded_order.h"
+
+namespace sluice::cache {
+
+void AnnouncedOrders::declared(Job job, DataSet data_set, std::uint64_t samples) {
+  if (jobs_.size() >= kJobsMost && !jobs_.contains(job)) jobs_.clear();  // those that still run declare again
+  jobs_[job] = {data_set, samples, {}};
+}
+
+bool AnnouncedOrders::has_declared(Job job, DataSet data_set) const {
+  const auto found = jobs_.find(job);
+  return found != jobs_.end() && found->second.data_set == data_set;
+}
+
+Result<std::vector<std::uint32_t>> AnnouncedOrders::uses_of(Job job, const EpochOrder& order) {
+  Announced& announced = jobs_.at(job);
+  if (order.length != announced.samples)
+    return invalid_argument("an order of " + std::to_string(order.length) + " samples of " +
+                            std::to_string(announced.samples));
+  if (order.ranks > kRanksMost || order.rank >= order.ranks)
+    return invalid_argument("rank " + std::to_string(order.rank) + " of " + std::to_string(order.ranks));
+  SLUICE_TRY(const auto all, seeded_order(order.seed, static_cast<std::uint32_t>(order.length)));
+  EpochOrder of_all_ranks = order;
+  of_all_ranks.rank = 0;
+  of_all_ranks.is_next = false;
+  auto& [newest, other] = announced.epochs;
+  if (newest.order != of_all_ranks) std::swap(newest, other);
+  if (newest.order != of_all_ranks) newest = {of_all_ranks, {}};
+  newest.ranks.insert(order.rank);
+  std::vector<std::vector<std::uint32_t>> parts;
+  for (const std::uint32_t rank : newest.ranks) {
+    SLUICE_TRY(parts.emplace_back(), part_of_rank(all, {rank, order.ranks, order.drops_last}));
+  }
+  std::vector<std::uint32_t> uses;
+  for (std::size_t i = 0; i < parts.front().size(); ++i)
+    for (const auto& part : parts) uses.push_back(part[i]);
+  return uses;
+}
+
+}  // namespace sluice::cache
