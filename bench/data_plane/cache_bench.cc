@@ -1,5 +1,5 @@
-// sluice-cache-bench MODE DIRECTORY [DELAY_MS [PIPELINE [EPOCHS [JOB]]]] < list of JPEG files, one a line: what the
-// cache of source files costs and gives a native pipeline on one thread.
+// sluice-cache-bench MODE DIRECTORY [DELAY_MS [PIPELINE [EPOCHS [JOB [ANNOUNCES]]]]] < list of JPEG files, one a
+// line: what the cache of source files costs and gives a native pipeline on one thread.
 //   plain       without a cache
 //   cached      through a cache of 10 GB in DIRECTORY
 //   transcoded  the same, and the cache keeps coefficients of JPEG files
@@ -12,7 +12,8 @@
 // PIPELINE is one of train (RandomResizedCrop(224), flip), crop (Resize(256), RandomCrop(224), flip), validation
 // (Resize(256), CenterCrop(224)) and tiny (RandomCrop(28), flip); all normalise to float32. EPOCHS: 3.
 // JOB, a number: each epoch has an order of its own, which follows from it; the cache is told the job, but with -JOB it
-// is not. Without it each epoch has the order of the list.
+// is not. Without it each epoch has the order of the list. ANNOUNCES, 1: the job tells the order of each epoch when it
+// begins, 2: and of the one after.
 // DELAY_MS is added to each read of a file, as a slow file system would. With 0 the files are as fast as the cache, and
 // the source's bytes are not stored.
 #include <charconv>
@@ -53,17 +54,21 @@ struct Command {
   std::string pipeline = "train";
   int epochs = 3;
   int job = 0;
+  int announces = 0;
 
   std::optional<JobId> told_job() const { return job > 0 ? std::optional<JobId>(job) : std::nullopt; }
 };
+
+EpochOrder order_of_epoch(int job, int epoch, std::size_t samples) {
+  return {.seed = static_cast<std::uint64_t>(1000 * std::abs(job) + epoch), .length = samples};
+}
 
 // Of one epoch: the list's, or a new one for each epoch of a job.
 std::vector<std::uint32_t> order_of(int job, int epoch, std::size_t samples) {
   std::vector<std::uint32_t> order(samples);
   std::iota(order.begin(), order.end(), 0U);
   if (job == 0) return order;
-  return seeded_order(static_cast<std::uint64_t>(1000 * std::abs(job) + epoch), static_cast<std::uint32_t>(samples))
-      .value();
+  return seeded_order(order_of_epoch(job, epoch, samples).seed, static_cast<std::uint32_t>(samples)).value();
 }
 
 class DelayedFiles final : public pipeline::FileReader {
@@ -154,6 +159,11 @@ class Run {
     const int reads = source_->reads;
     const auto started = clock_.now();
     Epoch epoch;
+    for (int ahead = 0; ahead < command_.announces; ++ahead) {
+      EpochOrder order = order_of_epoch(command_.job, number + ahead, native_->sample_count());
+      order.is_next = ahead > 0;
+      native_->announce(order);
+    }
     for (const std::uint32_t i : order_of(command_.job, number, native_->sample_count())) {
       const double before = thread_cpu_seconds();
       const auto made =
@@ -252,11 +262,12 @@ int main(int argc, char** argv) {
   if (words.size() > 3) command.pipeline = words[3];
   command.epochs = number(4, command.epochs);
   command.job = number(5, 0);
+  command.announces = number(6, 0);
   const bool is_mode = command.mode == sluice::cache::kAll || sluice::cache::kModes.contains(command.mode);
-  if (words.size() > 6 || !is_mode || command.delay.count() < 0 || command.epochs < 1 ||
+  if (words.size() > 7 || !is_mode || command.delay.count() < 0 || command.epochs < 1 ||
       sluice::cache::image_ops(command.pipeline).empty()) {
     std::cerr << "usage: sluice-cache-bench plain|cached|transcoded|prefix|auto|all DIRECTORY [DELAY_MS "
-                 "[train|crop|validation|tiny [EPOCHS [JOB]]]] < FILES\n";
+                 "[train|crop|validation|tiny [EPOCHS [JOB [ANNOUNCES]]]]] < FILES\n";
     return 2;
   }
   std::vector<std::string> paths;

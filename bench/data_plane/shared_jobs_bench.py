@@ -2,7 +2,8 @@
 
 BUILD is a build folder with sluice-cache, sluice-cache-bench and sluice-lru-cache, FILES a file with the paths of JPEG files, one a line. Each epoch of a job has
 an order of its own. Two jobs have room for a fifth of the files, four for two fifths: without a cache; with one that keeps what was used last, as a page cache
-does; with sluice-cache, where the jobs do not say which job asks, so that it keeps what it has; and where they say it.
+does; with sluice-cache, where the jobs do not say which job asks, so that it keeps what it has; where they say it; and where they announce the order of each epoch, and of the one
+after.
 
 Prints a JSON object for each: reads of the source for each sample, in all epochs, and without the first and the last one of each job, in which some jobs may not run; seconds from the first start to the
 last end; CPU-seconds of the jobs and of the cache; bytes that were written for a byte that was stored; whether all epochs of all arrangements had the same
@@ -66,14 +67,14 @@ def served(command: list[object], place: Path, metrics: str = "") -> Iterator[Se
         process.wait()
 
 
-def run_jobs(build: Path, files: Path, jobs: int, mode: str, place: Path, sign: int) -> tuple[list[list[dict]], float]:
+def run_jobs(build: Path, files: Path, jobs: int, mode: str, place: Path, sign: int, announces: int) -> tuple[list[list[dict]], float]:
     """The epochs of each job, and the seconds of all."""
     count = len(files.read_text().splitlines())
     between_seconds = count * (int(DELAY_MS) + MILLISECONDS_OF_A_SAMPLE) / 1000 / jobs
     started = time.monotonic()
     running = []
     for job in range(1, jobs + 1):
-        line = [build / "bench/data_plane/sluice-cache-bench", mode, place, DELAY_MS, PIPELINE, EPOCHS, sign * job]
+        line = [build / "bench/data_plane/sluice-cache-bench", mode, place, DELAY_MS, PIPELINE, EPOCHS, sign * job, announces]
         with open(files) as paths:
             running.append(subprocess.Popen([*map(str, line)], stdin=paths, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
         if job < jobs:
@@ -91,9 +92,9 @@ def reads_of_a_sample(epochs: list[dict]) -> float:
 def measure(build: Path, files: Path, jobs: int, room: float, folder: Path) -> Iterator[dict]:
     room_bytes = int(room * sum(Path(path).stat().st_size for path in files.read_text().splitlines()))
 
-    def line(name: str, mode: str, place: Path, sign: int, server: Server | None = None) -> dict:
+    def line(name: str, mode: str, place: Path, sign: int = 1, announces: int = 0, server: Server | None = None) -> dict:
         before = cpu_seconds_of(server.pid) if server else 0.0
-        of_jobs, seconds = run_jobs(build, files, jobs, mode, place, sign)
+        of_jobs, seconds = run_jobs(build, files, jobs, mode, place, sign, announces)
         epochs = [epoch for job in of_jobs for epoch in job]
         return {
             "jobs": jobs, "room": room, "arrangement": name,
@@ -105,15 +106,15 @@ def measure(build: Path, files: Path, jobs: int, room: float, folder: Path) -> I
             "sums": {epoch["sum_of_bytes"] for epoch in epochs},
         }  # fmt: skip
 
-    yield line("no cache", "plain", folder / "none", 1)
+    yield line("no cache", "plain", folder / "none")
     place = folder / "lru.sock"
     with served([build / "bench/data_plane/sluice-lru-cache", place, room_bytes], place) as server:
-        yield line("least recently used goes", "cached", place, 1, server)
-    for name, sign in (("nothing goes", -1), ("shared", 1)):
+        yield line("least recently used goes", "cached", place, server=server)
+    for name, sign, announces in (("nothing goes", -1, 0), ("shared", 1, 0), ("announced", 1, 1), ("announced, and the next", 1, 2)):
         place, metrics = folder / f"{name}.sock", free_address()
         command = [build / "worker-image/sluice-cache", "--socket", place, "--directory", folder / name, "--bytes", room_bytes, "--metrics-address", metrics]
         with served(command, place, metrics) as server:
-            yield line(name, "cached", place, sign, server)
+            yield line(name, "cached", place, sign, announces, server)
 
 
 def main() -> None:
