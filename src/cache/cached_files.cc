@@ -42,11 +42,13 @@ Keep possible(Keep keep) {
 }  // namespace
 
 CachedFiles::CachedFiles(std::shared_ptr<const pipeline::FileReader> source, OpenStore open_store,
-                         std::string name_space, const Clock& clock, Keep keep, std::uint64_t page_cache_bytes)
+                         std::string name_space, const Clock& clock, Keep keep, std::uint64_t page_cache_bytes,
+                         std::string own_name)
     : source_(std::move(source)),
       name_space_(std::move(name_space)),
       keep_(possible(keep)),
       page_cache_bytes_(page_cache_bytes),
+      own_name_(std::move(own_name)),
       clock_(clock),
       opener_([this, open_store = std::move(open_store)](const std::stop_token& stop) { open(open_store, stop); }) {}
 
@@ -249,14 +251,19 @@ Key CachedFiles::key_of(const Prefix& prefix, const FilePart& part, const FileId
 }
 
 Key CachedFiles::key_of(std::string_view form, const FilePart& part, const FileIdentity& identity) const {
-  const std::array<std::uint64_t, 5> numbers{identity.device, identity.inode, identity.bytes,
-                                             static_cast<std::uint64_t>(identity.modified_ns),
+  // A mount of a shared volume has other numbers in another pod.
+  const bool is_shared = !identity.volume_place.empty();
+  const std::array<std::uint64_t, 5> numbers{is_shared ? 0 : identity.device, is_shared ? 0 : identity.inode,
+                                             identity.bytes, static_cast<std::uint64_t>(identity.modified_ns),
                                              static_cast<std::uint64_t>(identity.changed_ns)};
-  return {place_of(form, part), std::string(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers))};
+  return {place_of(form, part, identity.volume_place),
+          std::string(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers))};
 }
 
-std::string CachedFiles::place_of(std::string_view form, const FilePart& part) const {
-  std::string place = std::string(form) + '\0' + name_space_ + '\0' + part.path;
+std::string CachedFiles::place_of(std::string_view form, const FilePart& part, const std::string& volume_place) const {
+  std::string place = std::string(form) + '\0' + name_space_ + '\0';
+  // No path is empty or holds a NUL, so no file of a volume has the place of another file.
+  place += volume_place.empty() ? own_name_ + part.path : '\0' + volume_place;
   if (part.range) {  // No path holds a NUL, so no whole file has this place.
     const std::array<std::uint64_t, 2> where{part.range->offset, part.range->bytes};
     place += '\0';
@@ -287,7 +294,7 @@ void CachedFiles::announce_as(const KeepOf& keep, const PartOf& part, const Pref
     const Keep kept = keep(file);
     const bool is_output = kept == Keep::kOutput && !prefix.fingerprint.empty();
     const std::string_view form = is_output ? output : (kept == Keep::kTranscoded ? kCoefficients : kSourceBytes);
-    places.push_back(hash_of(place_of(form, file)));
+    places.push_back(hash_of(place_of(form, file, source_->volume_place_of(file.path))));
   }
   store_.load()->announce(places, order);
 }

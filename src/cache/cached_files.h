@@ -40,9 +40,12 @@ class CachedFiles final : public pipeline::FileReader {
   static constexpr std::chrono::seconds kSettled{10};
 
   // Files of one name space are never given to another. `page_cache_bytes`: of the disk's files, that memory can hold;
-  // only the choice of a form looks at it. REQUIRES: clock outlives this.
+  // only the choice of a form looks at it. `own_name`: in front of the paths of files that are on no shared volume
+  // (FileIdentity); where stores are shared between machines or pods, no other process may have it. REQUIRES: clock
+  // outlives this.
   CachedFiles(std::shared_ptr<const pipeline::FileReader> source, OpenStore open_store, std::string name_space,
-              const Clock& clock, Keep keep = Keep::kSource, std::uint64_t page_cache_bytes = 0);
+              const Clock& clock, Keep keep = Keep::kSource, std::uint64_t page_cache_bytes = 0,
+              std::string own_name = "");
   ~CachedFiles() override;
 
   Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override;
@@ -88,7 +91,7 @@ class CachedFiles final : public pipeline::FileReader {
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
   Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
              const pipeline::FileIdentity& identity) const;
-  std::string place_of(std::string_view form, const pipeline::FilePart& part) const;
+  std::string place_of(std::string_view form, const pipeline::FilePart& part, const std::string& volume_place) const;
   Result<pipeline::ImageContent> read_whatever_is_kept(RecordStore& store, const pipeline::FilePart& part,
                                                        const pipeline::Prefix& prefix,
                                                        const pipeline::FileIdentity& identity,
@@ -117,6 +120,7 @@ class CachedFiles final : public pipeline::FileReader {
   const std::string name_space_;
   const Keep keep_;
   const std::uint64_t page_cache_bytes_;
+  const std::string own_name_;
   const Clock& clock_;
   mutable Counters counters_;
 

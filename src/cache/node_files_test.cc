@@ -128,6 +128,53 @@ TEST_CASE("bytes are right while the daemon is full, damaged, killed, started an
   }
 }
 
+// As a pod sees a volume: at a path of its own, with numbers of its own.
+struct Pod {
+  Pod(Fixture& cache, const std::string& mounts, const std::string& own_name)
+      : source(std::make_shared<testing::SlowFiles>(cache.clock)) {
+    source->volumes = *pipeline::SharedVolumes::parse(mounts);
+    files = std::make_unique<CachedFiles>(source,
+                                          node_cache_at(std::make_unique<testing::NodeLine>(cache.node), cache.clock),
+                                          "team", cache.clock, Keep::kSource, 0, own_name);
+    REQUIRE(files->wait_until_opened());
+  }
+  bool reads_source_for(const std::string& path, const Bytes& content) const {
+    const int before = source->reads;
+    Bytes bytes;
+    REQUIRE(files->read(path, bytes).ok());
+    CHECK(bytes == content);
+    return source->reads > before;
+  }
+
+  const std::shared_ptr<testing::SlowFiles> source;
+  std::unique_ptr<CachedFiles> files;
+};
+
+TEST_CASE("pods share the files of their volumes wherever these are mounted, and no others") {
+  Fixture cache;
+  Pod first(cache, R"({"/data": "claim-a"})", "pod 1:");
+  Pod second(cache, R"({"/sets": "claim-a", "/data": "claim-b"})", "pod 2:");
+  const auto write = [](const Pod& pod, const std::string& path, int content) {
+    pod.source->write(path, content_of(content));
+  };
+  write(first, "/tmp/1.jpg", 3);
+  write(second, "/tmp/1.jpg", 4);  // with the same numbers
+  write(first, "/data/1.jpg", 1);
+  write(second, "/data/1.jpg", 2);
+  write(second, "/sets/1.jpg", 1);
+  cache.clock.advance(std::chrono::hours(1));
+  CHECK(first.reads_source_for("/data/1.jpg", content_of(1)));
+  CHECK_FALSE(second.reads_source_for("/sets/1.jpg", content_of(1)));
+  CHECK(second.reads_source_for("/data/1.jpg", content_of(2)));  // of another volume
+  CHECK(first.reads_source_for("/tmp/1.jpg", content_of(3)));
+  CHECK(second.reads_source_for("/tmp/1.jpg", content_of(4)));  // of none
+  CHECK_FALSE(first.reads_source_for("/tmp/1.jpg", content_of(3)));
+  CHECK_FALSE(second.reads_source_for("/tmp/1.jpg", content_of(4)));
+  // Changed by a third pod.
+  write(second, "/sets/1.jpg", 5);
+  CHECK(second.reads_source_for("/sets/1.jpg", content_of(5)));
+}
+
 TEST_CASE("the other forms of files are shared, too") {
   Fixture cache;
   const pipeline::Prefix prefix{"fingerprint", 1};

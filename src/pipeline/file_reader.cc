@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 
 #include "src/pipeline/pipeline_files.h"
 
@@ -27,8 +29,21 @@ class FileDescriptor {
   int number_;
 };
 
+// Where an open file lies, without symbolic links; empty where the kernel cannot say, or the file is deleted.
+std::string real_path(const FileDescriptor& file, const struct stat& status) {
+  std::array<char, PATH_MAX> path{};
+  const std::string link = "/proc/self/fd/" + std::to_string(file.number());
+  const ssize_t bytes = ::readlink(link.c_str(), path.data(), path.size());
+  const bool is_whole = bytes > 0 && bytes < static_cast<ssize_t>(path.size());
+  return is_whole && status.st_nlink > 0 ? std::string(path.data(), static_cast<std::size_t>(bytes)) : "";
+}
+
 class SystemFileReader final : public FileReader {
  public:
+  explicit SystemFileReader(SharedVolumes volumes) : volumes_(std::move(volumes)) {}
+
+  std::string volume_place_of(const std::string& path) const override { return volumes_.place_of(path); }
+
   Result<void> read(const FilePart& part, std::vector<std::uint8_t>& bytes) const override {
     const FileDescriptor file(part.path);
     if (file.number() < 0) return errno_error("open " + part.path);
@@ -51,7 +66,9 @@ class SystemFileReader final : public FileReader {
     if (file.number() < 0) return errno_error("open " + path);
     struct stat status {};
     if (::fstat(file.number(), &status) != 0) return errno_error("stat " + path);
-    return identity_of(status);
+    FileIdentity identity = identity_of(status);
+    if (!volumes_.empty()) identity.volume_place = volumes_.place_of(real_path(file, status));
+    return identity;
   }
 
  private:
@@ -78,6 +95,8 @@ class SystemFileReader final : public FileReader {
     }
     return {};
   }
+
+  const SharedVolumes volumes_;
 };
 
 }  // namespace
@@ -100,6 +119,8 @@ bool FileReader::has_room_for_output(const FilePart& /*part*/, const Prefix& /*p
 void FileReader::keep_output(const FilePart& /*part*/, const Prefix& /*prefix*/, const FileIdentity& /*state*/,
                              std::span<const std::uint8_t> /*output*/) const {}
 
-std::shared_ptr<const FileReader> make_system_file_reader() { return std::make_shared<SystemFileReader>(); }
+std::shared_ptr<const FileReader> make_system_file_reader(SharedVolumes volumes) {
+  return std::make_shared<SystemFileReader>(std::move(volumes));
+}
 
 }  // namespace sluice::pipeline

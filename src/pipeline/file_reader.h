@@ -15,6 +15,7 @@
 
 #include "src/base/epoch_order.h"
 #include "src/base/result.h"
+#include "src/pipeline/shared_volumes.h"
 
 namespace sluice::pipeline {
 
@@ -26,6 +27,9 @@ struct FileIdentity {
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  // Unix time, by the file system's clock
   std::int64_t changed_ns = 0;   // of the inode: no program can set it
+  // Of a file of a volume that other pods mount, too: what they call it (shared_volumes.h), whatever numbers their
+  // mounts give to device and inode. Empty: only this machine's processes can tell that a file is this one.
+  std::string volume_place = {};
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
@@ -114,10 +118,13 @@ class FileReader {
   // Of the file that `path` names now, without reading it. It is opened, as for a read: network file systems look for
   // changes then, and answer a mere stat from memory. The error's message names the path.
   virtual Result<FileIdentity> identify(const std::string& path) const = 0;
+
+  // FileIdentity's volume_place by the path alone: of a path through a symbolic link it is another one.
+  virtual std::string volume_place_of(const std::string& /*path*/) const { return {}; }
 };
 
 // Reads with open, fstat and pread, and keeps no descriptor: no mapping, so a file that shrinks meanwhile is an error
 // and not a SIGBUS.
-std::shared_ptr<const FileReader> make_system_file_reader();
+std::shared_ptr<const FileReader> make_system_file_reader(SharedVolumes volumes = {});
 
 }  // namespace sluice::pipeline

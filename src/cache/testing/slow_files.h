@@ -51,9 +51,12 @@ class SlowFiles final : public pipeline::FileReader {
   Result<pipeline::FileIdentity> identify(const std::string& path) const override {
     const auto found = identities_.find(path);
     if (found == identities_.end()) return not_found("stat " + path);
-    return found->second;
+    pipeline::FileIdentity identity = found->second;
+    identity.volume_place = volumes.place_of(path);
+    return identity;
   }
 
+  pipeline::SharedVolumes volumes;
   std::chrono::nanoseconds takes = std::chrono::milliseconds(50);
   std::function<void()> while_reading;
   mutable std::atomic<int> reads = 0;
