@@ -42,10 +42,11 @@ struct Counters {
   Count other_versions = 0;  // segments of another version of the format, removed
 
   // Of the node's cache, where it is used in place of an own disk.
-  Count node_gone = 0;   // there is no daemon
-  Count node_late = 0;   // it did not answer in time
-  Count node_busy = 0;   // it has too much to do
-  Count node_wrong = 0;  // what it said is no answer of this version
+  Count node_gone = 0;     // there is no daemon
+  Count node_late = 0;     // it did not answer in time
+  Count node_busy = 0;     // it has too much to do
+  Count node_wrong = 0;    // what it said is no answer of this version
+  Count node_refused = 0;  // it does not take this process's token
 
   // Where several jobs share the disk.
   Count evicted = 0;  // records that went for others, as these are used sooner

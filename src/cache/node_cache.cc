@@ -56,13 +56,14 @@ NodeAnswer NodeCache::keep(const Question& question) {
   return {{answer.begin(), answer.end()}, nullptr};
 }
 
-std::optional<NodeAnswer> NodeCache::announce(std::span<const std::uint8_t> message) {
-  const auto announcement = decode_announcement(message);
-  if (!announcement) {
-    ++counters_.refused_messages;
-    return std::nullopt;
-  }
-  const auto& [job, data_set, order, places] = *announcement;
+std::optional<Announcement> NodeCache::understand_announcement(std::span<const std::uint8_t> message) {
+  auto announcement = decode_announcement(message);
+  if (!announcement) ++counters_.refused_messages;
+  return announcement;
+}
+
+NodeAnswer NodeCache::announce(const Announcement& announcement) {
+  const auto& [job, data_set, order, places] = announcement;
   SharedDisk* const disk = disk_;
   Answer taken = state();
   if (disk != nullptr) {
@@ -71,7 +72,7 @@ std::optional<NodeAnswer> NodeCache::announce(std::span<const std::uint8_t> mess
   }
   if (taken.is_found) ++counters_.announced_epochs;
   const auto answer = encode_answer(taken);
-  return NodeAnswer{{answer.begin(), answer.end()}, nullptr};
+  return {{answer.begin(), answer.end()}, nullptr};
 }
 
 void NodeCache::reclaim_if_wanted(const SharedDisk& disk) {

@@ -50,14 +50,15 @@ class NodeCache {
 
   // What `message` asks for; nullopt: nothing that can be understood, which is counted.
   std::optional<Question> understand(std::span<const std::uint8_t> message);
+  std::optional<Announcement> understand_announcement(std::span<const std::uint8_t> message);
 
   // At once. nullopt: it is to be asked of find().
   std::optional<NodeAnswer> find_in_memory(const Question& question);
   // What find_in_memory() has not found. May wait for the disk.
   NodeAnswer find(const Key& key, bool tells_job);
   NodeAnswer keep(const Question& question);
-  // May take its time. nullopt: nothing that can be understood, which is counted.
-  std::optional<NodeAnswer> announce(std::span<const std::uint8_t> message);
+  // May take its time.
+  NodeAnswer announce(const Announcement& announcement);
 
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
   std::uint64_t memory_records() const { return memory_.records(); }

@@ -17,6 +17,7 @@ Count& counter_of(ErrorCode code, Counters& counters) {
     case ErrorCode::kResourceExhausted: return counters.node_busy;
     case ErrorCode::kDataLoss:
     case ErrorCode::kInvalidArgument: return counters.node_wrong;
+    case ErrorCode::kUnauthenticated: return counters.node_refused;
     default: return counters.node_gone;
   }
 }

@@ -8,10 +8,9 @@
 namespace sluice::cache {
 namespace {
 
-class SocketLine final : public NodeCacheLine {
+class GrpcLine final : public NodeCacheLine {
  public:
-  explicit SocketLine(const std::string& socket)
-      : client_(transport::UnaryClient::create(socket, kNodeMessageBytesMax)) {}
+  explicit GrpcLine(std::unique_ptr<transport::UnaryClient> client) : client_(std::move(client)) {}
 
   Result<std::size_t> ask(Wish wish, std::span<const std::uint8_t> head, std::span<const std::uint8_t> value,
                           Clock::Duration patience, std::span<std::uint8_t> answer_head,
@@ -32,6 +31,14 @@ class SocketLine final : public NodeCacheLine {
 
 }  // namespace
 
-std::unique_ptr<NodeCacheLine> line_to(const std::string& socket) { return std::make_unique<SocketLine>(socket); }
+std::unique_ptr<NodeCacheLine> line_to(const std::string& socket) {
+  return std::make_unique<GrpcLine>(transport::UnaryClient::create(socket, kNodeMessageBytesMax));
+}
+
+std::unique_ptr<NodeCacheLine> line_to(const std::string& address, const std::string& files) {
+  return std::make_unique<GrpcLine>(transport::UnaryClient::create(
+      transport::NetworkServer{address, kNodeCacheServerName, files + "/ca.crt", files + "/token"},
+      kNodeMessageBytesMax));
+}
 
 }  // namespace sluice::cache

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/cache/checksum.h"
+#include "src/cache/tenant.h"
 
 namespace sluice::cache {
 namespace {
@@ -37,6 +38,10 @@ std::uint64_t head_checksum(std::span<const std::uint8_t> head) {
 }  // namespace
 
 std::uint64_t hash_of(std::string_view text) {
+  const std::size_t end = text.starts_with(kTenantMark) ? text.find('\0') : std::string_view::npos;
+  if (end != std::string_view::npos)
+    return of_tenant(std::string(text.substr(kTenantMark.size(), end - kTenantMark.size())),
+                     hash_of(text.substr(end + 1)));
   return checksum({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
 

@@ -24,7 +24,7 @@ Result<SharedVolumes> SharedVolumes::parse(std::string_view json) {
   SharedVolumes volumes;
   for (const auto& [path, name] : mounts.items()) {
     if (!path.starts_with('/') || path.size() > kTextBytesMax)
-      return invalid_argument("'" + path.substr(0, kTextBytesMax) + "' must be an absolute path");
+      return invalid_argument("a mount must have an absolute path of at most 4096 bytes");
     if (!name.is_string() || name.get_ref<const std::string&>().size() > kTextBytesMax)
       return invalid_argument("the name of " + path + " must be a text");
     volumes.mounts_.push_back(

@@ -23,6 +23,9 @@ inline constexpr int kWorkerMessageBytesMax = (1 << 30) + (1 << 20);  // states 
 // Of unary calls: most messages come in one frame, and no window has to be opened for them on the way.
 inline constexpr int kUnaryFrameBytes = 1 << 20;
 inline constexpr int kUnaryWindowBytes = 8 << 20;
+// What a unary call may carry beside its question.
+inline constexpr const char* kTokenHeader = "authorization";
+inline constexpr std::string_view kTokenPrefix = "Bearer ";
 inline constexpr std::size_t kHeaderBytesMax = std::size_t{64} << 20;
 
 // A reference to bytes that releases `owner` when gRPC is done with them.

@@ -1,8 +1,6 @@
 #include "src/transport/remote_server.h"
 
-#include <grpc/grpc_security.h>
 #include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
@@ -10,6 +8,7 @@
 #include <mutex>
 
 #include "src/transport/grpc_message.h"
+#include "src/transport/server_credentials.h"
 #include "src/transport/thread_sanitizer.h"
 
 namespace sluice::transport {
@@ -112,48 +111,6 @@ class Service final : public grpc::CallbackGenericService {
   RemoteServerHandler& handler_;
 };
 
-// gRPC's C interface asks for the certificates of each connection; its C++ interface has no such credentials.
-class RenewedServerCredentials final : public grpc::ServerCredentials {
- public:
-  explicit RenewedServerCredentials(const Credentials& credentials) : credentials_(credentials) {}
-
-  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
-
- private:
-  // REQUIRES: this object outlives the server.
-  int AddPortToServer(const std::string& address, grpc_server* server) override {
-    grpc_server_credentials* port =
-        grpc_ssl_server_credentials_create_with_options(grpc_ssl_server_credentials_create_options_using_config_fetcher(
-            GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, &fetch, this));
-    const int number = grpc_server_add_http2_port(server, address.c_str(), port);
-    grpc_server_credentials_release(port);
-    return number;
-  }
-
-  static grpc_ssl_certificate_config_reload_status fetch(void* self, grpc_ssl_server_certificate_config** config) {
-    return static_cast<RenewedServerCredentials*>(self)->fetch_for_connection(config);
-  }
-
-  grpc_ssl_certificate_config_reload_status fetch_for_connection(grpc_ssl_server_certificate_config** config) {
-    std::lock_guard lock(mutex_);
-    TlsMaterial now = credentials_.now();
-    if (now == told_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-    told_ = std::move(now);
-    const grpc_ssl_pem_key_cert_pair pair{told_.key.c_str(), told_.certificate.c_str()};
-    *config = grpc_ssl_server_certificate_config_create(told_.authority.c_str(), &pair, 1);
-    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
-  }
-
-  const Credentials credentials_;
-  std::mutex mutex_;
-  TlsMaterial told_;
-};
-
-std::shared_ptr<grpc::ServerCredentials> server_credentials(const Credentials& credentials) {
-  if (!credentials.encrypted()) return grpc::InsecureServerCredentials();
-  return std::make_shared<RenewedServerCredentials>(credentials);
-}
-
 class GrpcServer final : public RemoteServer {
  public:
   explicit GrpcServer(RemoteServerHandler& handler) : service_(handler), handler_(&handler) {}
@@ -167,7 +124,7 @@ class GrpcServer final : public RemoteServer {
 
   Result<void> listen(const std::string& address, const Credentials& credentials) {
     grpc::ServerBuilder builder;
-    credentials_ = server_credentials(credentials);
+    credentials_ = server_credentials(credentials, Clients::kShowCertificates);
     builder.AddListeningPort(address, credentials_, &port_);
     builder.RegisterCallbackGenericService(&service_);
     builder.SetMaxReceiveMessageSize(kWorkerMessageBytesMax);

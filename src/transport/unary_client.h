@@ -1,7 +1,9 @@
-// One question, one answer, as bytes, over gRPC (which this header does not show) to a server on a Unix socket.
+// One question, one answer, as bytes, over gRPC (which this header does not show) to a server on a Unix socket or on
+// the network.
 //
-// The connection is made with the first question, and anew with the first one after it was lost. A server of another
-// user is not asked: a user who can make a socket at its path could give any answer.
+// The connection is made with the first question, and anew with the first one after it was lost. A socket's server of
+// another user is not asked: a user who can make a socket at its path could give any answer. A server on the network
+// is asked only if its certificate is the right one.
 // Thread safety: ask() may be called from any thread.
 #pragma once
 
@@ -15,16 +17,24 @@
 
 namespace sluice::transport {
 
+struct NetworkServer {
+  std::string address;         // HOST:PORT
+  std::string name;            // in its certificate
+  std::string authority_file;  // PEM; read for each connection
+  std::string token_file;      // its text goes with each question; read anew when the file has changed
+};
+
 class UnaryClient {
  public:
   // Of a server at the socket `path`. Nothing is connected yet. Larger answers are an error.
   static std::unique_ptr<UnaryClient> create(std::string path, std::size_t answer_bytes_max);
+  static std::unique_ptr<UnaryClient> create(NetworkServer server, std::size_t answer_bytes_max);
 
   virtual ~UnaryClient() = default;
 
   // Sends head and body, one behind the other, to the method, and waits for the answer. Errors: DeadlineExceeded after
-  // `patience`; Unavailable where there is no server, or it goes; PermissionDenied for one of another user; those that
-  // the server answers with.
+  // `patience`; Unavailable where there is no server, it goes, or a file cannot be read; PermissionDenied for one of
+  // another user; Unauthenticated for a token that it does not take; those that the server answers with.
   virtual Result<Payload> ask(const std::string& method, std::span<const std::uint8_t> head,
                               std::span<const std::uint8_t> body, std::chrono::nanoseconds patience) = 0;
 };

@@ -19,11 +19,15 @@
 #include "src/base/logging.h"
 #include "src/transport/grpc_message.h"
 #include "src/transport/local_socket.h"
+#include "src/transport/network_socket.h"
+#include "src/transport/server_credentials.h"
 
 namespace sluice::transport {
 namespace {
 
 constexpr std::chrono::milliseconds kShutdownGrace{200};
+constexpr int kHandshakeTimeoutMs = 5000;  // a connection that shows nothing takes another one's place
+constexpr int kUnaryPingIntervalMinMs = 500;
 
 class OpenCalls;
 
@@ -56,6 +60,13 @@ class ServedCall final : public std::enable_shared_from_this<ServedCall> {
   void end(const grpc::Status& status) {
     std::lock_guard lock(mutex_);
     if (!std::exchange(ended_, true)) stream_.Finish(status, this);
+  }
+  std::string token() const {
+    const auto& metadata = context_.client_metadata();
+    const auto found = metadata.find(kTokenHeader);
+    if (found == metadata.end()) return "";
+    const std::string_view header(found->second.data(), found->second.size());
+    return header.starts_with(kTokenPrefix) ? std::string(header.substr(kTokenPrefix.size())) : "";
   }
   // For the end of the server: if only the handler holds it up.
   void give_up() {
@@ -119,6 +130,8 @@ class OpenCalls {
 class Call final : public UnaryCall {
  public:
   explicit Call(std::shared_ptr<ServedCall> served) : served_(std::move(served)) {}
+  std::string token() const override { return served_->token(); }
+
   ~Call() override { served_->end({grpc::StatusCode::INTERNAL, "there was no answer"}); }
 
   void answer(std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
@@ -129,9 +142,10 @@ class Call final : public UnaryCall {
   }
 
   void refuse(const Error& error) override {
-    const bool is_full = error.code() == ErrorCode::kResourceExhausted;
-    served_->end({is_full ? grpc::StatusCode::RESOURCE_EXHAUSTED : grpc::StatusCode::INVALID_ARGUMENT,
-                  std::string(error.message())});
+    const auto code = error.code() == ErrorCode::kResourceExhausted ? grpc::StatusCode::RESOURCE_EXHAUSTED
+                      : error.code() == ErrorCode::kUnauthenticated ? grpc::StatusCode::UNAUTHENTICATED
+                                                                    : grpc::StatusCode::INVALID_ARGUMENT;
+    served_->end({code, std::string(error.message())});
   }
 
  private:
@@ -155,8 +169,8 @@ bool ServedCall::go_on(bool ok) {
 
 class GrpcUnaryServer final : public UnaryServer {
  public:
-  GrpcUnaryServer(std::string path, const UnaryLimits& limits, UnaryHandler& handler, UnaryCounters& counters)
-      : path_(std::move(path)), limits_(limits), handler_(handler), counters_(counters) {}
+  GrpcUnaryServer(const UnaryLimits& limits, UnaryHandler& handler, UnaryCounters& counters)
+      : limits_(limits), handler_(handler), counters_(counters) {}
 
   ~GrpcUnaryServer() override {
     if (accepting_.joinable()) {
@@ -165,7 +179,7 @@ class GrpcUnaryServer final : public UnaryServer {
       (void)!::write(wake_.get(), &one, sizeof(one));
       accepting_.join();
     }
-    if (listener_.valid()) ::unlink(path_.c_str());
+    if (!path_.empty()) ::unlink(path_.c_str());
     if (!serving_.joinable()) return;
     calls_.begin_end();
     server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
@@ -174,13 +188,34 @@ class GrpcUnaryServer final : public UnaryServer {
     serving_.join();
   }
 
-  Result<void> listen() {
+  Result<void> listen_to_user(const std::string& path) {
+    SLUICE_TRY(listener_, listen_on(path));
+    path_ = path;
+    grpc::ServerBuilder builder;
+    return serve_with(builder);
+  }
+
+  Result<void> listen_to_network(const std::string& address, const Credentials& credentials) {
+    SLUICE_TRY(listener_, listen_on_network(address));
+    grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kUnaryPingIntervalMinMs);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    credentials_ = server_credentials(credentials, Clients::kShowNone);
+    using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, credentials_);
+    return serve_with(builder);
+  }
+
+  int port() const override { return port_of(listener_); }
+
+ private:
+  Result<void> serve_with(grpc::ServerBuilder& builder) {
     epoll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
     wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!epoll_.valid() || !wake_.valid()) return errno_error("epoll");
-    SLUICE_TRY(listener_, listen_on(path_));
     if (!watch(listener_.get(), EPOLLIN) || !watch(wake_.get(), EPOLLIN)) return errno_error("epoll");
-    grpc::ServerBuilder builder;
     builder.RegisterAsyncGenericService(&service_);
     builder.SetMaxReceiveMessageSize(static_cast<int>(limits_.question_bytes));
     builder.SetMaxSendMessageSize(-1);
@@ -190,15 +225,14 @@ class GrpcUnaryServer final : public UnaryServer {
     queue_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) return internal_error("the server cannot be made");
-    serving_ = std::thread([this] { serve(); });
+    // Waited for before there is a thread: a server that ends at once has one call to wait for, and its queue is open.
+    serving_ = std::thread([this, first = wait_for_call()] { serve(first); });
     accepting_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     return {};
   }
 
- private:
   // One thread for all calls: with several, gRPC's threads wake one another a dozen times for each call.
-  void serve() {
-    ServedCall* coming = wait_for_call();
+  void serve(ServedCall* coming) {
     void* tag = nullptr;
     for (bool ok = false; queue_->Next(&tag, &ok);) {
       auto* const call = static_cast<ServedCall*>(tag);
@@ -242,7 +276,7 @@ class GrpcUnaryServer final : public UnaryServer {
         } else {
           peers_.erase(events[i].data.fd);
         }
-        counters_.connections = peers_.size();
+        counters_.connections += peers_.size() - std::exchange(counted_, peers_.size());  // other servers count, too
       }
     }
   }
@@ -251,7 +285,7 @@ class GrpcUnaryServer final : public UnaryServer {
     while (true) {
       UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.valid()) return;
-      if (!process_of_own_user(socket.get())) {
+      if (acceptor_ == nullptr && !process_of_own_user(socket.get())) {
         ++counters_.refused_users;
         continue;
       }
@@ -263,22 +297,38 @@ class GrpcUnaryServer final : public UnaryServer {
       }
       const int number = peer.get();
       peers_[number] = std::move(peer);
-      grpc::AddInsecureChannelFromFd(server_.get(), socket.release());
+      hand_over(std::move(socket));
     }
   }
 
-  const std::string path_;
+  // gRPC reads and writes it from here on.
+  void hand_over(UniqueFd socket) {
+    if (acceptor_ == nullptr) {
+      grpc::AddInsecureChannelFromFd(server_.get(), socket.release());
+      return;
+    }
+    send_at_once(socket);
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.listener_fd = listener_.get();
+    connection.fd = socket.release();
+    acceptor_->HandleNewConnection(&connection);
+  }
+
+  std::string path_;  // empty: on the network
   const UnaryLimits limits_;
   UnaryHandler& handler_;
   UnaryCounters& counters_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::shared_ptr<grpc::ServerCredentials> credentials_;  // the server asks them for every connection
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;  // null: on a socket
   OpenCalls calls_;
   UniqueFd epoll_;
   UniqueFd wake_;
   UniqueFd listener_;
   std::map<int, UniqueFd> peers_;  // by number
+  std::size_t counted_ = 0;        // of them
   std::thread serving_;
   std::jthread accepting_;
 };
@@ -287,8 +337,17 @@ class GrpcUnaryServer final : public UnaryServer {
 
 Result<std::unique_ptr<UnaryServer>> UnaryServer::start(const std::string& path, const UnaryLimits& limits,
                                                         UnaryHandler& handler, UnaryCounters& counters) {
-  auto server = std::make_unique<GrpcUnaryServer>(path, limits, handler, counters);
-  SLUICE_TRY_VOID(server->listen());
+  auto server = std::make_unique<GrpcUnaryServer>(limits, handler, counters);
+  SLUICE_TRY_VOID(server->listen_to_user(path));
+  return std::unique_ptr<UnaryServer>(std::move(server));
+}
+
+Result<std::unique_ptr<UnaryServer>> UnaryServer::start_on_network(const std::string& address,
+                                                                   const Credentials& credentials,
+                                                                   const UnaryLimits& limits, UnaryHandler& handler,
+                                                                   UnaryCounters& counters) {
+  auto server = std::make_unique<GrpcUnaryServer>(limits, handler, counters);
+  SLUICE_TRY_VOID(server->listen_to_network(address, credentials));
   return std::unique_ptr<UnaryServer>(std::move(server));
 }
 

@@ -1,6 +1,8 @@
-// The other end of UnaryClient: questions and answers as bytes, on a Unix socket (gRPC itself stays in the .cc).
+// The other end of UnaryClient: questions and answers as bytes, on a Unix socket or the network (gRPC itself stays in
+// the .cc).
 //
-// Only the user of this process, and root, may connect. Bounds: UnaryLimits; what is beyond them is refused before it
+// To a socket, only the user of this process, and root, may connect. On the network each process that reaches the port
+// may, and the handler looks at the token of each call. Bounds: UnaryLimits; what is beyond them is refused before it
 // is read.
 #pragma once
 
@@ -11,6 +13,7 @@
 #include <string>
 
 #include "src/base/result.h"
+#include "src/transport/credentials.h"
 #include "src/transport/payload.h"
 
 namespace sluice::transport {
@@ -21,7 +24,7 @@ struct UnaryLimits {
   std::size_t question_bytes = 0;
 };
 
-// Thread safety: each number may be read by any thread.
+// Several servers may count in one. Thread safety: each number may be read by any thread.
 struct UnaryCounters {
   std::atomic<std::uint64_t> connections = 0;          // now
   std::atomic<std::uint64_t> refused_connections = 0;  // beyond the bound
@@ -33,10 +36,12 @@ struct UnaryCounters {
 class UnaryCall {
  public:
   virtual ~UnaryCall() = default;
+  // That the client has shown with it; empty: none. REQUIRES: before answer() and refuse().
+  virtual std::string token() const = 0;
   // `head` and `body`, one behind the other. The body is referred to until `owner` is released.
   virtual void answer(std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
                       std::shared_ptr<const void> owner) = 0;
-  // ResourceExhausted travels as it is, every other error as InvalidArgument.
+  // ResourceExhausted and Unauthenticated travel as they are, every other error as InvalidArgument.
   virtual void refuse(const Error& error) = 0;
 };
 
@@ -54,7 +59,17 @@ class UnaryServer {
   static Result<std::unique_ptr<UnaryServer>> start(const std::string& path, const UnaryLimits& limits,
                                                     UnaryHandler& handler, UnaryCounters& counters);
 
-  // Takes no more calls, waits a moment for the answers of those it has, and removes the socket.
+  // Listens on IP:PORT with these credentials; each connection shows what their files hold when it begins. REQUIRES: as
+  // above. Errors: InvalidArgument for another address; those of the system.
+  static Result<std::unique_ptr<UnaryServer>> start_on_network(const std::string& address,
+                                                               const Credentials& credentials,
+                                                               const UnaryLimits& limits, UnaryHandler& handler,
+                                                               UnaryCounters& counters);
+
+  // On the network; 0: on a socket.
+  virtual int port() const = 0;
+
+  // Takes no more calls, waits a moment for the answers of those it has, and removes its socket.
   virtual ~UnaryServer() = default;
 };
 

@@ -26,7 +26,7 @@ DEPENDENCIES = {
     "src/cache": ["src/base", "src/pipeline", "src/transport"],
     "src/transport": ["src/base"],
     "src/executor": ["src/base", "src/pipeline", "src/transport"],
-    "worker-image": ["src/base", "src/http", "src/pipeline", "src/cache", "src/transport", "src/executor"],
+    "worker-image": ["src/base", "src/http", "src/kube", "src/pipeline", "src/cache", "src/transport", "src/executor"],
     "scheduler/model": ["src/base"],
     "scheduler/estimate": ["src/base", *CORE[:1]],
     "scheduler/allocate": ["src/base", *CORE[:2]],

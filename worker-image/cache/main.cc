@@ -9,8 +9,11 @@
 #include "src/base/logging.h"
 #include "src/cache/node_cache_messages.h"
 #include "src/cache/shared_disk.h"
+#include "src/kube/client.h"
+#include "src/kube/config.h"
 #include "worker-image/cache/node_metrics.h"
 #include "worker-image/cache/node_service.h"
+#include "worker-image/cache/tenant_service.h"
 #include "worker-image/program/program.h"
 
 namespace sluice::node_cache {
@@ -18,7 +21,9 @@ namespace {
 
 std::vector<Flag> known_flags() {
   return {
-      {"socket", "PATH", "/run/sluice/cache.sock", "Unix socket that feeders and workers connect to"},
+      {"socket", "PATH", "/run/sluice/cache.sock", "Unix socket that feeders and workers connect to; none: none"},
+      {"listen", "IP:PORT", "none", "where pods of the cluster connect, each for its namespace; none: nowhere"},
+      {"tls-dir", "DIR", "", "with --listen: ca.crt, tls.crt and tls.key"},
       {"directory", "DIR", "", "where the records are kept; it is made if it is missing"},
       {"bytes", "N", "", "of all its files on disk"},
       {"memory-bytes", "N", "0", "memory for records that are asked for again"},
@@ -28,6 +33,12 @@ std::vector<Flag> known_flags() {
 }
 constexpr const char* kUsage = "sluice-cache --socket PATH --directory DIR --bytes N [flags]";
 constexpr int kTickMilliseconds = 1000;
+constexpr std::string_view kNone = "none";
+constexpr transport::UnaryLimits kUserLimits{.question_bytes = cache::kNodeMessageBytesMax};
+// A node has more pods than a user has programs.
+constexpr transport::UnaryLimits kPodLimits{
+    .connections = 512, .calls = 256, .question_bytes = cache::kNodeMessageBytesMax};
+constexpr std::chrono::seconds kReviewTimeout{2};
 
 struct Settings {
   Flags flags;
@@ -43,6 +54,8 @@ Result<Settings> read_settings(int argc, char** argv) {
   SLUICE_TRY(const std::int64_t bytes, flags.integer("bytes"));
   SLUICE_TRY(const std::int64_t memory_bytes, flags.integer("memory-bytes"));
   if (bytes <= 0) return invalid_argument("--bytes: must be more than 0");
+  if (flags.text("socket") == kNone && flags.text("listen") == kNone)
+    return invalid_argument("--socket and --listen are both none: nothing could connect");
   if (memory_bytes < 0) return invalid_argument("--memory-bytes: must not be negative");
   return Settings{std::move(flags), static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(memory_bytes)};
 }
@@ -65,6 +78,36 @@ class Opening {
   std::jthread thread_;  // last: it uses the rest
 };
 
+// The API server says whose a token is, from within the cluster.
+Result<TenantTokens::Review> review_in_cluster(const Clock& clock) {
+  SLUICE_TRY(const auto connection, kube::read_in_cluster(clock));
+  SLUICE_TRY(auto transport, kube::open_transport(connection));
+  const auto client = std::make_shared<const kube::Client>(
+      std::move(transport), clock,
+      kube::ClientOptions{.timeout = kReviewTimeout, .max_retries = 0, .user_agent = "sluice-cache"});
+  return TenantTokens::Review(
+      [client](const std::string& token) { return client->review_token(token, kTokenAudience); });
+}
+
+// The way of pods to the cache.
+struct Network {
+  std::unique_ptr<TenantTokens> tokens;
+  std::unique_ptr<TenantService> service;
+  std::unique_ptr<transport::UnaryServer> server;
+};
+
+Result<Network> serve_pods(const Flags& flags, const Clock& clock, NodeService& service,
+                           transport::UnaryCounters& counters) {
+  SLUICE_TRY(const auto credentials, transport::read_credentials(flags.text("tls-dir"), false));
+  SLUICE_TRY(auto review, review_in_cluster(clock));
+  Network network;
+  network.tokens = std::make_unique<TenantTokens>(std::move(review), clock);
+  network.service = std::make_unique<TenantService>(service, *network.tokens);
+  SLUICE_TRY(network.server, transport::UnaryServer::start_on_network(flags.text("listen"), credentials, kPodLimits,
+                                                                      *network.service, counters));
+  return network;
+}
+
 Result<void> run(const Settings& settings, int signals) {
   const Flags& flags = settings.flags;
   const SystemClock clock;
@@ -73,16 +116,23 @@ Result<void> run(const Settings& settings, int signals) {
   cache::NodeCache cache(settings.memory_bytes, counters);
   NodeService service(cache);
   transport::UnaryCounters server_counters;
-  program::ShownCounts shown = shown_counts(*registry, cache, counters, service, server_counters);
+  Network network;
+  if (flags.text("listen") != kNone) {
+    SLUICE_TRY(network, serve_pods(flags, clock, service, server_counters));
+  }
+  program::ShownCounts shown =
+      shown_counts(*registry, cache, counters, service, server_counters, network.service.get());
   SLUICE_TRY(const auto pages,
              program::serve_pages(flags, registry, [&cache] { return cache.is_open() ? "" : "opening"; }));
-  SLUICE_TRY(const auto server,
-             transport::UnaryServer::start(flags.text("socket"), {.question_bytes = cache::kNodeMessageBytesMax},
-                                           service, server_counters));
+  std::unique_ptr<transport::UnaryServer> server;
+  if (flags.text("socket") != kNone) {
+    SLUICE_TRY(server, transport::UnaryServer::start(flags.text("socket"), kUserLimits, service, server_counters));
+  }
   const Opening opening(
       cache, cache::shared_disk_on(cache::make_system_disk(flags.text("directory")), {.bytes = settings.bytes}, clock));
   log_info("cache", "listens",
            {{"socket", flags.text("socket")},
+            {"listen", flags.text("listen")},
             {"metrics_port", pages.metrics_port()},
             {"probes_port", pages.probes_port()},
             {"bytes_max", settings.bytes},

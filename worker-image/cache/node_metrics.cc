@@ -32,7 +32,7 @@ void show_sharing(program::ShownCounts& shown, const cache::NodeCounters& counte
 }
 
 void show_refusals(program::ShownCounts& shown, const cache::NodeCounters& counters, const NodeService& service,
-                   const transport::UnaryCounters& server) {
+                   const transport::UnaryCounters& servers, const TenantService* pods) {
   const auto not_stored = [&](const char* reason, const cache::Count& count) {
     shown.counter("sluice_cache_node_not_stored_total", "Records that were not kept.", {{"reason", reason}}, count);
   };
@@ -49,22 +49,23 @@ void show_refusals(program::ShownCounts& shown, const cache::NodeCounters& count
     shown.counter("sluice_cache_node_refused_total", "What was not listened to.", {{"reason", reason}}, count);
   };
   refused("busy", service.refused());
-  refused("calls", server.refused_calls);
-  refused("connections", server.refused_connections);
-  refused("user", server.refused_users);
+  refused("calls", servers.refused_calls);
+  refused("connections", servers.refused_connections);
+  refused("user", servers.refused_users);
   refused("message", counters.refused_messages);
-  shown.gauge("sluice_cache_node_connections", "Processes that are connected.", {}, server.connections);
+  if (pods != nullptr) refused("token", pods->refused());
+  shown.gauge("sluice_cache_node_connections", "Processes that are connected.", {}, servers.connections);
 }
 
 }  // namespace
 
 program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
                                   const cache::NodeCounters& counters, const NodeService& service,
-                                  const transport::UnaryCounters& server) {
+                                  const transport::UnaryCounters& servers, const TenantService* pods) {
   program::ShownCounts shown(registry, {});
   show_tiers(shown, cache, counters);
   show_sharing(shown, counters);
-  show_refusals(shown, counters, service, server);
+  show_refusals(shown, counters, service, servers, pods);
   return shown;
 }
 

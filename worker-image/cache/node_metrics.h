@@ -4,13 +4,14 @@
 #include "src/cache/node_cache.h"
 #include "src/transport/unary_server.h"
 #include "worker-image/cache/node_service.h"
+#include "worker-image/cache/tenant_service.h"
 #include "worker-image/program/shown_counts.h"
 
 namespace sluice::node_cache {
 
-// To be brought up to date by tick(). REQUIRES: all arguments outlive it.
+// To be brought up to date by tick(). `pods`: null where none connect. REQUIRES: all arguments outlive it.
 program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
                                   const cache::NodeCounters& counters, const NodeService& service,
-                                  const transport::UnaryCounters& server);
+                                  const transport::UnaryCounters& servers, const TenantService* pods);
 
 }  // namespace sluice::node_cache

@@ -96,6 +96,16 @@ TEST_CASE("a directory that is in use, or cannot be one, is an error, and wrong 
   CHECK(with("/tmp/none", "0") == 2);
   CHECK(with("/tmp/none", "many") == 2);
   CHECK(with("/tmp/none", "") == 2);
+  // Pods need TLS, and a cluster that says whose their tokens are.
+  const auto for_pods = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> command{SLUICE_CACHE_PROGRAM, "--socket", "none", "--directory",
+                                     "/tmp/none",          "--bytes",  "9"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    return Program(command).wait();
+  };
+  CHECK(for_pods({}) == 2);
+  CHECK(for_pods({"--listen", "127.0.0.1:0"}) == 1);
+  CHECK(for_pods({"--listen", "127.0.0.1:0", "--tls-dir", "/tmp/none"}) == 1);
 }
 
 }  // namespace

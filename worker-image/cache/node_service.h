@@ -38,17 +38,26 @@ class NodeService final : public transport::UnaryHandler {
   // REQUIRES: the cache outlives it.
   explicit NodeService(cache::NodeCache& cache) : cache_(cache) {}
 
+  // Of the user whose process this is.
   void received(std::shared_ptr<transport::UnaryCall> call, const std::string& method,
-                transport::Payload question) override;
+                transport::Payload question) override {
+    serve("", call, method, std::move(question));
+  }
+  // Of a tenant, which finds only what it has kept itself. Empty: none; no tenant's key is one of these.
+  void serve(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call, const std::string& method,
+             transport::Payload question);
+  // As there is too much to do.
+  void refuse(transport::UnaryCall& call);
 
   const std::atomic<std::uint64_t>& refused() const { return refused_; }
 
  private:
-  void find(const std::shared_ptr<transport::UnaryCall>& call, const transport::Payload& message);
-  void keep(const std::shared_ptr<transport::UnaryCall>& call, transport::Payload message);
-  void announce(const std::shared_ptr<transport::UnaryCall>& call, transport::Payload message);
+  void find(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
+            const transport::Payload& message);
+  void keep(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call, transport::Payload message);
+  void announce(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
+                transport::Payload message);
   void answer(transport::UnaryCall& call, cache::NodeAnswer answer);
-  void refuse(transport::UnaryCall& call);
 
   cache::NodeCache& cache_;
   std::atomic<std::uint64_t> refused_ = 0;

@@ -60,7 +60,7 @@ TEST_CASE("records of all sizes go to the node's cache and come back, from the d
   CHECK(cache.node.counters->memory.hits == 8);
   prometheus::Registry registry;
   program::ShownCounts shown =
-      shown_counts(registry, *cache.node.cache, *cache.node.counters, *cache.service, cache.server_counters);
+      shown_counts(registry, *cache.node.cache, *cache.node.counters, *cache.service, cache.server_counters, nullptr);
   shown.tick();
   const std::set<std::string> lines = sluice::testing::metrics_lines(registry);
   CHECK(lines.contains(R"(sluice_cache_node_hits_total{tier="memory"} 8)"));

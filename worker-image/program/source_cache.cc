@@ -37,28 +37,68 @@ cache::JobId job_of_this_process(const executor::JobLabels& labels) {
   return cache_job(labels, variable, std::uint64_t{device()} << 32 | device());
 }
 
+std::string_view text(const char* value) { return value == nullptr ? "" : value; }
+
+// Of a folder of this process alone.
+Result<void> read_own_disk(const CacheVariables& variables, CacheSettings& settings) {
+  const std::string_view number = text(variables.bytes);
+  if (settings.directory.empty()) return invalid_argument("SLUICE_CACHE_DIR is not set, and SLUICE_CACHE_BYTES is");
+  if (number.empty()) return invalid_argument("SLUICE_CACHE_BYTES is not set, and SLUICE_CACHE_DIR is");
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), settings.bytes);
+  if (error != std::errc() || end != number.data() + number.size() || settings.bytes == 0)
+    return invalid_argument("SLUICE_CACHE_BYTES=" + std::string(number) + ": use a number of bytes");
+  return {};
+}
+
+Result<void> read_service(const CacheVariables& variables, CacheSettings& settings) {
+  settings.service = text(variables.service);
+  settings.service_files = text(variables.service_files);
+  if (settings.service_files.empty())
+    return invalid_argument("SLUICE_CACHE_SERVICE_FILES is not set, and SLUICE_CACHE_SERVICE is");
+  if (text(variables.volumes).empty()) return {};
+  auto volumes = pipeline::SharedVolumes::parse(text(variables.volumes));
+  if (!volumes.ok()) return volumes.error().with_context("SLUICE_CACHE_VOLUMES");
+  settings.volumes = *std::move(volumes);
+  return {};
+}
+
+Result<void> read_place(const CacheVariables& variables, CacheSettings& settings) {
+  settings.directory = text(variables.directory);
+  settings.socket = text(variables.socket);
+  const bool is_own = !settings.directory.empty() || !text(variables.bytes).empty();
+  if (settings.socket.empty()) return is_own ? read_own_disk(variables, settings) : read_service(variables, settings);
+  if (is_own)
+    return invalid_argument("SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache");
+  if (!settings.socket.starts_with('/'))
+    return invalid_argument("SLUICE_CACHE_SOCKET=" + settings.socket + ": use the path of sluice-cache's socket");
+  return {};
+}
+
+// No other process has it, on whatever machine.
+std::string new_own_name() {
+  std::random_device random;
+  std::string name = "process ";
+  for (int word = 0; word < 4; ++word) name += std::to_string(1'000'000'000 + std::uint64_t{random()});
+  return name + ":";
+}
+
+cache::OpenStore store_of(const CacheSettings& settings, const executor::JobLabels& labels, const Clock& clock) {
+  if (!settings.socket.empty())
+    return cache::node_cache_at(cache::line_to(settings.socket), job_of_this_process(labels), clock);
+  if (!settings.service.empty())
+    return cache::node_cache_at(cache::line_to(settings.service, settings.service_files), job_of_this_process(labels),
+                                clock);
+  return cache::store_on(cache::make_system_disk(settings.directory), {.bytes = settings.bytes}, clock);
+}
+
 }  // namespace
 
 Result<std::optional<CacheSettings>> read_cache_settings(const CacheVariables& variables) {
-  const auto text = [](const char* value) { return std::string_view(value == nullptr ? "" : value); };
-  const std::string_view path = text(variables.directory);
-  const std::string_view number = text(variables.bytes);
-  const std::string_view socket = text(variables.socket);
-  if (path.empty() && number.empty() && socket.empty()) return std::optional<CacheSettings>();
-  CacheSettings settings{.directory = std::string(path), .socket = std::string(socket)};
-  if (!socket.empty()) {
-    if (!path.empty() || !number.empty())
-      return invalid_argument(
-          "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache");
-    if (!socket.starts_with('/'))
-      return invalid_argument("SLUICE_CACHE_SOCKET=" + settings.socket + ": use the path of sluice-cache's socket");
-  } else {
-    if (path.empty()) return invalid_argument("SLUICE_CACHE_DIR is not set, and SLUICE_CACHE_BYTES is");
-    if (number.empty()) return invalid_argument("SLUICE_CACHE_BYTES is not set, and SLUICE_CACHE_DIR is");
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), settings.bytes);
-    if (error != std::errc() || end != number.data() + number.size() || settings.bytes == 0)
-      return invalid_argument("SLUICE_CACHE_BYTES=" + std::string(number) + ": use a number of bytes");
-  }
+  const auto wanted = {variables.directory, variables.bytes, variables.socket, variables.service};
+  if (std::all_of(wanted.begin(), wanted.end(), [](const char* value) { return text(value).empty(); }))
+    return std::optional<CacheSettings>();
+  CacheSettings settings;
+  SLUICE_TRY_VOID(read_place(variables, settings));
   const std::string_view name = text(variables.form);
   constexpr std::array kValues{cache::Keep::kAutomatic, cache::Keep::kSource, cache::Keep::kTranscoded,
                                cache::Keep::kOutput};
@@ -77,19 +117,20 @@ std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry&
   const auto settings = read_cache_settings({.directory = std::getenv("SLUICE_CACHE_DIR"),
                                              .bytes = std::getenv("SLUICE_CACHE_BYTES"),
                                              .socket = std::getenv("SLUICE_CACHE_SOCKET"),
-                                             .form = std::getenv("SLUICE_CACHE_FORM")});
+                                             .form = std::getenv("SLUICE_CACHE_FORM"),
+                                             .service = std::getenv("SLUICE_CACHE_SERVICE"),
+                                             .service_files = std::getenv("SLUICE_CACHE_SERVICE_FILES"),
+                                             .volumes = std::getenv("SLUICE_CACHE_VOLUMES")});
   if (!settings.ok()) {
     log_warning("cache", "runs without the cache", {{"error", settings.error().message()}});
     return nullptr;
   }
   if (!settings->has_value()) return nullptr;
   const CacheSettings& wanted = **settings;
-  const Place place = wanted.socket.empty() ? Place::kOwnDisk : Place::kNode;
-  auto store = place == Place::kNode
-                   ? cache::node_cache_at(cache::line_to(wanted.socket), job_of_this_process(labels), clock)
-                   : cache::store_on(cache::make_system_disk(wanted.directory), {.bytes = wanted.bytes}, clock);
-  auto files = std::make_shared<const cache::CachedFiles>(pipeline::make_system_file_reader(), std::move(store),
-                                                          labels.job_namespace, clock, wanted.keep, page_cache_bytes());
+  const Place place = wanted.directory.empty() ? Place::kNode : Place::kOwnDisk;
+  auto files = std::make_shared<const cache::CachedFiles>(
+      pipeline::make_system_file_reader(wanted.volumes), store_of(wanted, labels, clock), labels.job_namespace, clock,
+      wanted.keep, page_cache_bytes(), wanted.service.empty() ? "" : new_own_name());
   return std::make_unique<SourceCache>(registry, labels, placement, std::move(files), place);
 }
 
@@ -137,6 +178,7 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
     error("late", counts.node_late);
     error("busy", counts.node_busy);
     error("wrong", counts.node_wrong);
+    error("refused", counts.node_refused);
     return;  // what it has, it says itself
   }
   error("read", counts.read_errors);

@@ -16,20 +16,27 @@ namespace sluice::program {
 struct CacheSettings {
   std::string directory;  // empty: the node's cache is used
   std::uint64_t bytes = 0;
-  std::string socket;  // of the node's cache; empty: `directory` is used
+  std::string socket;   // of the node's cache
+  std::string service;  // HOST:PORT of the node's cache in a cluster
+  std::string service_files;
+  pipeline::SharedVolumes volumes;
   cache::Keep keep = cache::Keep::kAutomatic;
 };
 
-// The values of SLUICE_CACHE_DIR, SLUICE_CACHE_BYTES, SLUICE_CACHE_SOCKET and SLUICE_CACHE_FORM; null: not set, as is
+// The values of SLUICE_CACHE_DIR, _BYTES, _SOCKET, _FORM, _SERVICE, _SERVICE_FILES and _VOLUMES; null: not set, as is
 // an empty one.
 struct CacheVariables {
   const char* directory = nullptr;
   const char* bytes = nullptr;
   const char* socket = nullptr;
   const char* form = nullptr;
+  const char* service = nullptr;
+  const char* service_files = nullptr;
+  const char* volumes = nullptr;
 };
 
-// nullopt: no cache. Errors: InvalidArgument naming the variable that is missing, too much, or has no such value.
+// nullopt: no cache. The operator names the service to all jobs; a job that names a cache of its own uses that. Errors:
+// InvalidArgument naming the variable that is missing, too much, or has no such value.
 Result<std::optional<CacheSettings>> read_cache_settings(const CacheVariables& variables);
 
 // Thread safety: none, but for what files() gives.

@@ -63,6 +63,38 @@ TEST_CASE("the two variables ask for a cache together, or are refused by name") 
   CHECK((*settings)->bytes == 20'000'000'000);
 }
 
+TEST_CASE("the service that the operator names is used, unless the job names a cache of its own") {
+  const CacheVariables by_operator{
+      .service = "cache.svc:7473", .service_files = "/etc/sluice/cache", .volumes = R"({"/data": "claim-a"})"};
+  const auto settings = read_cache_settings(by_operator);
+  REQUIRE(settings.ok());
+  CHECK((*settings)->service == "cache.svc:7473");
+  CHECK((*settings)->service_files == "/etc/sluice/cache");
+  CHECK((*settings)->volumes.place_of("/data/1.jpg") == "claim-a/1.jpg");
+  CHECK((*settings)->directory.empty());
+
+  CacheVariables own = by_operator;
+  own.directory = "/cache";
+  own.bytes = "1000";
+  CHECK((*read_cache_settings(own))->directory == "/cache");
+  CHECK((*read_cache_settings(own))->service.empty());
+  own.bytes = nullptr;
+  CHECK_THAT(read_cache_settings(own).error().message(), Catch::StartsWith("SLUICE_CACHE_BYTES is not set"));
+  own = by_operator;
+  own.socket = "/run/cache.sock";
+  CHECK((*read_cache_settings(own))->socket == "/run/cache.sock");
+  CHECK((*read_cache_settings(own))->service.empty());
+
+  CacheVariables wrong = by_operator;
+  wrong.service_files = nullptr;
+  CHECK_THAT(read_cache_settings(wrong).error().message(), Catch::StartsWith("SLUICE_CACHE_SERVICE_FILES is not set"));
+  wrong = by_operator;
+  wrong.volumes = "/data=claim-a";
+  CHECK_THAT(read_cache_settings(wrong).error().message(), Catch::StartsWith("SLUICE_CACHE_VOLUMES: "));
+  wrong.service = "";  // how a job goes without
+  CHECK_FALSE(read_cache_settings(wrong)->has_value());
+}
+
 // The file system, as if each read took so long.
 class SlowFiles final : public pipeline::FileReader {
  public:
