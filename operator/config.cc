@@ -154,6 +154,10 @@ void read_all(YamlMap& map, Config& config) {
   map.map("feeder", [&](YamlMap& feeder) {
     feeder.map("resize", [&](YamlMap& resize) { resize.boolean("enabled", config.resize_feeders); });
   });
+  map.map("cache", [&](YamlMap& cache) {
+    cache.text("address", config.node_cache.address);
+    cache.text("secret", config.node_cache.secret);
+  });
   map.text("learntConfigMap", config.learnt_config_map);
   map.map("nodes", [&](YamlMap& inner) { read_nodes(inner, config.nodes); });
   map.map("scheduler", [&](YamlMap& inner) { read_scheduler(inner, config); });
@@ -185,6 +189,10 @@ Result<void> check(Config& config) {
         "leaderElection.namespace is missing: name the namespace of the Lease, or set enabled: false");
   if (election.lease <= election.renew || election.renew * 10 <= election.retry * 12)
     return invalid_argument("leaderElection: leaseSeconds must exceed renewSeconds, and renewSeconds 1.2 retrySeconds");
+  if (config.node_cache.address.empty() != config.node_cache.secret.empty())
+    return invalid_argument("cache: address and secret are needed together");
+  if (!config.node_cache.secret.empty() && election.lease_namespace.empty())
+    return invalid_argument("cache.secret: leaderElection.namespace names its namespace, and is missing");
   if (config.metrics.url.empty()) return {};
   SLUICE_TRY_VOID(check_connection(config.metrics));
   for (const auto& [name, query] : named(config.metrics.queries))

@@ -101,6 +101,12 @@ struct PlanPage {
   std::string reader;
 };
 
+// The caches of nodes (docs/designs/cache.md).
+struct NodeCache {
+  std::string address;  // HOST:PORT of their Service; empty: there are none
+  std::string secret;   // their certificate's, in the namespace of the leader election
+};
+
 struct Config {
   std::string image;  // holds the bundle
   std::string image_pull_policy = "IfNotPresent";
@@ -120,6 +126,7 @@ struct Config {
   int free_cpu_percent = 5;       // of the same, that they leave free; only on nodes of four cores and more
   bool resize_feeders = true;     // in place, where the API server can
   bool guard_workers = true;      // a NetworkPolicy for each job's data workers
+  NodeCache node_cache;
   NodeFacts nodes;
   Budgets budgets;
   std::map<std::string, NamespaceCaps> namespace_caps;  // by name

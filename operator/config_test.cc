@@ -29,6 +29,7 @@ metrics:
   queries: {samplesPerSecond: "a[$window]", computeShare: b, dataWaitShare: c, batchesInWindow: d, queueDepth: e,
             queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, bytesPerSample: k,
             blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j}
+cache: {address: "sluice-cache.sluice-system.svc:7473", secret: sluice-cache-tls}
 learntConfigMap: sluice-learnt
 feeder: {resize: {enabled: false}}
 nodes: {priceLabel: example.dev/price, prices: {m5.large: 0.096, big: 3}, networkLabel: example.dev/gbit, networkGigabits: 10}
@@ -70,6 +71,8 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(config->scheduler.objective == scheduler::Objective::kFair);
   CHECK_FALSE(config->resize_feeders);
   CHECK_FALSE(config->guard_workers);
+  CHECK(config->node_cache.address == "sluice-cache.sluice-system.svc:7473");
+  CHECK(config->node_cache.secret == "sluice-cache-tls");
   CHECK(config->nodes.price_label == "example.dev/price");
   CHECK(config->nodes.prices == std::map<std::string, double>{{"m5.large", 0.096}, {"big", 3}});
   CHECK(config->nodes.network_label == "example.dev/gbit");
@@ -115,7 +118,7 @@ TEST_CASE("a mistake is named with its key and the way out") {
       Case{"image: x\nleaderElection: {enabled: maybe}",
            "config.yaml:2: leaderElection.enabled: neither true nor false"},
       Case{"image: x\nimage_pull_policy: Never",
-           "config.yaml:2: image_pull_policy: there is no such field; known here: bundle, decisionIntervalSeconds"},
+           "config.yaml:2: image_pull_policy: there is no such field; known here: bundle, cache"},
       Case{"image: x\nimagePullPolicy: Sometimes", "imagePullPolicy: must be one of Always, IfNotPresent, Never"},
       Case{"image: x\ndecisionIntervalSeconds: 0", "decisionIntervalSeconds: 0 is not within 1 .. 3600"},
       Case{"image: x\ndecisionIntervalSeconds: 1.5", "decisionIntervalSeconds: not a whole number"},
@@ -130,6 +133,10 @@ TEST_CASE("a mistake is named with its key and the way out") {
            "metrics.queries.samplesPerSecond is missing"},
       Case{"image: x\nleaderElection: {namespace: a, leaseSeconds: 10, renewSeconds: 10}",
            "leaseSeconds must exceed renewSeconds"},
+      Case{"image: x\nleaderElection: {namespace: a}\ncache: {address: \"a:1\"}",
+           "cache: address and secret are needed together"},
+      Case{"image: x\nleaderElection: {enabled: false}\ncache: {address: \"a:1\", secret: b}",
+           "cache.secret: leaderElection.namespace names its namespace"},
       Case{"image: x\nscheduler: {headroomPercent: 50}", "scheduler.headroomPercent: 50 is not within 100 .. 400"},
       Case{"image: x\nscheduler: {objective: best}", "scheduler.objective: "},
       Case{"image: x\nscheduler: {objective: best}", "throughput"},

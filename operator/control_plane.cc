@@ -162,6 +162,7 @@ void ControlPlane::run_leader(std::stop_token stop) {
     if (!collection->wait_for_sync(stop)) return;
   give_back_free_pages();  // of the first lists, which came with all their fields
   log_info("operator", "leading", {{"training_jobs", training_jobs_.snapshot().size()}});
+  training_job_reconciler_.make_cache_identity(stop);
   pool_reconciler_.write_at_once(kWritesAtOnce);
   training_job_controller_.start(kTrainingJobThreads);
   pool_controller_.start(kWritesAtOnce);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "operator/act/cluster_seams.h"
 #include "operator/api/persistent_volume_claim.h"
 #include "operator/api/trainer_data.h"
 
@@ -15,6 +16,10 @@ namespace {
 constexpr auto kBelievedFor = std::chrono::minutes(5);
 constexpr std::size_t kMaxKnown = 20000;
 
+bool is_over(const api::TrainingJob& training_job) {
+  return training_job.succeeded() || training_job.failed() || training_job.deleting();
+}
+
 std::string hindrance_of(bool serves_several_nodes) {
   return serves_several_nodes ? "" : "which one node at a time can mount";
 }
@@ -24,8 +29,7 @@ std::string hindrance_of(bool serves_several_nodes) {
 DataClaims::DataClaims(Read read, const Clock& clock) : read_(std::move(read)), clock_(clock) {}
 
 Result<std::string> DataClaims::unshared_data(const api::TrainingJob& training_job, std::stop_token stop) {
-  const bool over = training_job.succeeded() || training_job.failed() || training_job.deleting();
-  if (over || !training_job.wants_workers()) return std::string();
+  if (is_over(training_job) || !training_job.wants_workers()) return std::string();
   for (const api::MountedClaim& mounted : api::mounted_claims(training_job)) {
     SLUICE_TRY(const std::string reason, hindrance({training_job.name_space(), mounted.claim}, stop));
     if (!reason.empty()) return api::data_in_claim(mounted, reason);
@@ -33,28 +37,49 @@ Result<std::string> DataClaims::unshared_data(const api::TrainingJob& training_j
   return std::string();
 }
 
+Result<api::ClaimUids> DataClaims::uids(const api::TrainingJob& training_job, std::stop_token stop) {
+  api::ClaimUids uids;
+  if (is_over(training_job)) return uids;
+  for (const std::string& claim : api::claims_of_pods(training_job)) {
+    const auto known = look_up({training_job.name_space(), claim}, stop);
+    if (known.ok()) {
+      uids[claim] = known->uid;
+    } else if (may_pass_by_itself(known.error()) && known.error().code() != ErrorCode::kNotFound) {
+      return known.error();
+    }
+  }
+  return uids;
+}
+
 Result<std::string> DataClaims::hindrance(const kube::ObjectKey& claim, std::stop_token stop) {
+  const auto known = look_up(claim, std::move(stop));
+  if (known.ok()) return hindrance_of(known->serves_several_nodes);
+  if (known.error().code() == ErrorCode::kNotFound) return std::string();
+  if (known.error().code() == ErrorCode::kPermissionDenied)
+    return "whose access modes the operator may not read (" + known.error().message() + ")";
+  return known.error();
+}
+
+Result<DataClaims::Known> DataClaims::look_up(const kube::ObjectKey& claim, std::stop_token stop) {
   std::optional<Known> known;
   {
     std::lock_guard lock(mutex_);
     if (const auto found = known_.find(claim); found != known_.end()) known = found->second;
   }
-  if (known && clock_.now() - known->read_at < kBelievedFor) return hindrance_of(known->serves_several_nodes);
+  if (known && clock_.now() - known->read_at < kBelievedFor) return *known;
   const auto object = read_(api::kPersistentVolumeClaims, claim, std::move(stop));
-  if (!object.ok() && object.error().code() == ErrorCode::kNotFound) {
+  if (!object.ok()) {
+    if (object.error().code() != ErrorCode::kNotFound) return known ? Result<Known>(*known) : object.error();
     std::lock_guard lock(mutex_);
     known_.erase(claim);
-    return std::string();
+    return object.error();
   }
-  if (!object.ok() && known) return hindrance_of(known->serves_several_nodes);
-  if (!object.ok() && object.error().code() == ErrorCode::kPermissionDenied)
-    return "whose access modes the operator may not read (" + object.error().message() + ")";
-  if (!object.ok()) return object.error();
-  const bool serves_several_nodes = api::PersistentVolumeClaim(*object).serves_several_nodes();
+  const api::PersistentVolumeClaim read(*object);
+  Known fresh{read.serves_several_nodes(), read.uid(), clock_.now()};
   std::lock_guard lock(mutex_);
   if (known_.size() >= kMaxKnown) known_.clear();
-  known_[claim] = {serves_several_nodes, clock_.now()};
-  return hindrance_of(serves_several_nodes);
+  known_[claim] = fresh;
+  return fresh;
 }
 
 }  // namespace sluice::act

@@ -25,7 +25,8 @@ constexpr unsigned long kHostPortPairs = 4000;
 constexpr int kPortTries = 100;
 
 bool is_ours(std::string_view path) {
-  return path == kTemporaryPath || path == kBundlePath || path == kSocketDirectory || path == kTlsPath;
+  return path == kTemporaryPath || path == kBundlePath || path == kSocketDirectory || path == kTlsPath ||
+         path == kCachePath;
 }
 
 // Read-only, the runtime could not make our directories below it, and semaphores of Python need shared memory.

@@ -4,6 +4,7 @@
 
 #include "operator/act/certificate_rotation.h"
 #include "operator/act/fitted_resources.h"
+#include "operator/act/node_cache_parts.h"
 #include "operator/act/objects.h"
 #include "operator/act/rendezvous.h"
 #include "operator/act/trainer_pod.h"
@@ -64,10 +65,16 @@ Result<void> check_owner(const TrainingJob& training_job, const kube::ObjectPoin
 Result<std::optional<kube::Action>> rotation_action(const TrainingJobWorld& world, const std::string& job,
                                                     const IdentitySource& make_identity) {
   const TlsSecret secret(*world.secret);
-  if (secret.immutable() || world.now < world.secret_rotates_at) return std::optional<kube::Action>();
-  SLUICE_TRY(const auto entries, rotate(secret.entries(), job, world.now, make_identity));
-  if (!entries) return std::optional<kube::Action>();
-  kube::Action action{kube::Verb::kMergePatch, kube::kSecrets, secret.key(), patch_of(*entries),
+  if (secret.immutable()) return std::optional<kube::Action>();
+  json patch = json::object();
+  if (world.now >= world.secret_rotates_at) {
+    SLUICE_TRY(const auto entries, rotate(secret.entries(), job, world.now, make_identity));
+    if (entries) patch = patch_of(*entries);
+  }
+  if (!world.cache_authorities.empty() && secret.text(kCacheAuthoritiesEntry) != world.cache_authorities)
+    patch.merge_patch(patch_of_cache_authorities(world.cache_authorities));
+  if (patch.empty()) return std::optional<kube::Action>();
+  kube::Action action{kube::Verb::kMergePatch, kube::kSecrets, secret.key(), std::move(patch),
                       std::string(kOperatorManager)};
   action.uid = secret.uid();
   action.version = secret.resource_version();
@@ -85,6 +92,7 @@ Result<std::optional<kube::Action>> secret_action(const TrainingJobWorld& world,
   } else {
     SLUICE_TRY(const TlsIdentity identity, make_identity(job));
     secret.set_entries({identity.authority_certificate, identity.certificate, identity.private_key, "", ""});
+    if (!world.cache_authorities.empty()) secret.set_cache_authorities(world.cache_authorities);
   }
   return std::optional(write(kube::Verb::kCreate, secret));
 }
@@ -117,7 +125,8 @@ std::optional<kube::Action> pool_action(const TrainingJobWorld& world, const Con
   const TrainingJob training_job(*world.training_job);
   DataWorkerPoolDraft pool =
       child_of(training_job, DataWorkerPoolDraft(training_job.name_space(), training_job.name()), kWorkerComponent);
-  pool.set_worker_template(worker_pod_template(training_job, config));
+  pool.set_worker_template(with_node_cache(worker_pod_template(training_job, config), kWorkerContainer,
+                                           training_job.name(), world.claims, config.node_cache));
   return write_child(world.pool, pool, kube::Verb::kApply);
 }
 
@@ -133,6 +142,7 @@ Result<TrainerJobDraft> new_job(const TrainingJobWorld& world, const TrainingJob
                           : view.placement == Placement::kRemote ? FeederRole::kBridges
                                                                  : FeederRole::kMakesBatches;
   SLUICE_TRY(json pod_template, trainer_pod_template(training_job, role, config, world.held_host_ports));
+  pod_template = with_node_cache(std::move(pod_template), kFeederContainer, view.name, world.claims, config.node_cache);
   TrainerJobDraft job = child_of(training_job, TrainerJobDraft(view.name_space, view.name), kTrainerComponent);
   job.set_pods(view.trainer_replicas, std::move(pod_template));
   job.set_feeder(with_feeder);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "operator/act/certificates.h"
+#include "operator/api/mounted_volumes.h"
 #include "operator/config.h"
 #include "src/kube/action.h"
 #include "src/kube/store.h"
@@ -36,6 +37,9 @@ struct TrainingJobWorld {
   // Why workers on other nodes cannot read the trainer's claims (act/data_claims.h); empty: they can.
   std::string unshared_data = {};
   std::vector<kube::ObjectPointer> limit_ranges = {};  // of its namespace
+  // Where nodes have caches: what their certificates are checked by (empty: not known), and the claims of its pods.
+  std::string cache_authorities = {};
+  api::ClaimUids claims = {};
   // Ports that others hold on the network of nodes. Looked up for a trainer on that network whose Job is to be made.
   std::set<std::int64_t> held_host_ports = {};
   // As below, where it is known: then the Secret's certificates are not read before.

@@ -42,7 +42,8 @@ TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, PodsOf trainers
       config_(config),
       board_(board),
       clock_(clock),
-      claims_(seams_.read, clock) {}
+      claims_(seams_.read, clock),
+      cache_identity_(seams_, config, clock) {}
 
 Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
   // 1. Look at the objects.
@@ -64,6 +65,10 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   world.network_policy = seams_.seen(api::kNetworkPolicies, {key.namespace_, api::network_policy_name(key.name)});
   SLUICE_TRY_VOID(look_at_secret(world, stop));
   SLUICE_TRY(world.unshared_data, claims_.unshared_data(api::TrainingJob(*world.training_job), stop));
+  if (!config_.node_cache.address.empty()) {
+    SLUICE_TRY(world.claims, claims_.uids(api::TrainingJob(*world.training_job), stop));
+    world.cache_authorities = cache_identity_.authorities(stop);
+  }
   world.limit_ranges = seams_.limit_ranges(key.namespace_);
   world.now = clock_.wall_now();
   world.job_failed_for = job_failed_for(key, world.job);

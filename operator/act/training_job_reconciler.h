@@ -12,6 +12,7 @@
 #include "operator/act/cluster_seams.h"
 #include "operator/act/controller.h"
 #include "operator/act/data_claims.h"
+#include "operator/act/node_cache_identity.h"
 #include "operator/act/status.h"
 #include "operator/act/training_job.h"
 #include "operator/config.h"
@@ -29,6 +30,9 @@ class TrainingJobReconciler {
 
   Again reconcile(const kube::ObjectKey& key, std::stop_token stop);
 
+  // Before there is a job: the pods of the nodes' caches wait for their certificate.
+  void make_cache_identity(std::stop_token stop) { static_cast<void>(cache_identity_.authorities(std::move(stop))); }
+
  private:
   std::chrono::duration<double> job_failed_for(const kube::ObjectKey& key, const kube::ObjectPointer& job);
   Result<void> look_at_secret(TrainingJobWorld& world, std::stop_token stop);
@@ -44,6 +48,7 @@ class TrainingJobReconciler {
   const Clock& clock_;
 
   DataClaims claims_;
+  NodeCacheIdentity cache_identity_;
 
   // Secrets are read by name, never listed or watched: the operator's rights need not reach further. A Secret that was
   // read is believed for a while, and kept: one that is deleted is made again as it was.

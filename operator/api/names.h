@@ -34,6 +34,10 @@ inline constexpr std::string_view kSocketDirectory = "/run/sluice";
 inline constexpr std::string_view kSocketPath = "/run/sluice/feeder.sock";
 inline constexpr std::string_view kTlsPath = "/etc/sluice/tls";
 inline constexpr std::string_view kTlsServerName = "worker.sluice.internal";
+// Of the caches of nodes: what is mounted of them, and what their certificate and the tokens for them say.
+inline constexpr std::string_view kCachePath = "/etc/sluice/cache";
+inline constexpr std::string_view kCacheServerName = "cache.sluice.internal";
+inline constexpr std::string_view kCacheAudience = "sluice-cache";
 
 inline std::string service_name(std::string_view job) { return std::string(job) + "-workers"; }
 inline std::string trainers_service_name(std::string_view job) { return std::string(job) + "-trainers"; }

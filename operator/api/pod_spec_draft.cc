@@ -10,6 +10,13 @@ namespace sluice::api {
 
 using nlohmann::json;
 
+namespace {
+
+// Kubelets replace a token when four fifths of its life are over.
+constexpr int kTokenSeconds = 3600;
+
+}  // namespace
+
 json& PodSpecDraft::list(const char* name) {
   json& entries = (*spec_)[name];
   if (!entries.is_array()) entries = json::array();
@@ -22,6 +29,23 @@ void PodSpecDraft::add_empty_volume(std::string_view name) {
 
 void PodSpecDraft::add_secret_volume(std::string_view name, std::string_view secret) {
   add_volume({{"name", name}, {"secret", {{"secretName", secret}}}});
+}
+
+void PodSpecDraft::add_token_volume(std::string_view name, std::string_view audience, std::string_view secret,
+                                    std::string_view authorities) {
+  const json entry = {{"key", authorities}, {"path", "ca.crt"}};
+  const json of_secret = {{"secret", {{"name", secret}, {"items", json::array({entry})}, {"optional", true}}}};
+  const json token = {{"audience", audience}, {"expirationSeconds", kTokenSeconds}, {"path", "token"}};
+  const json of_account = {{"serviceAccountToken", token}};
+  add_volume({{"name", name}, {"projected", {{"sources", json::array({of_secret, of_account})}}}});
+}
+
+json* PodSpecDraft::find_container(std::string_view name) {
+  for (const char* kind : {"containers", "initContainers"})
+    if (const auto found = spec_->find(kind); found != spec_->end() && found->is_array())
+      for (json& container : *found)
+        if (name_of(container) == name) return &container;
+  return nullptr;
 }
 
 void PodSpecDraft::add_pull_secret(const std::string& name) {

@@ -23,9 +23,16 @@ class PodSpecDraft {
   void add_init_container(nlohmann::json container) { list("initContainers").push_back(std::move(container)); }
   // REQUIRES: there are more than `index`
   ContainerDraft container(std::size_t index) { return ContainerDraft(list("containers")[index]); }
+  // Among the containers or the init containers. Null: there is none of this name.
+  nlohmann::json* find_container(std::string_view name);
+  const nlohmann::json& spec() const { return *spec_; }
   void add_volume(nlohmann::json volume) { list("volumes").push_back(std::move(volume)); }
   void add_empty_volume(std::string_view name);
   void add_secret_volume(std::string_view name, std::string_view secret);
+  // Of two files: "token", of the pod's service account for `audience` alone, and "ca.crt", that entry of the Secret. A
+  // pod starts without the second one where the Secret has no such entry.
+  void add_token_volume(std::string_view name, std::string_view audience, std::string_view secret,
+                        std::string_view authorities);
   void add_pull_secret(const std::string& name);  // if it is not there
 
   void set_restart_policy(std::string_view policy) { (*spec_)["restartPolicy"] = policy; }

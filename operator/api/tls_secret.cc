@@ -29,6 +29,10 @@ TlsEntries TlsSecret::entries() const {
 
 const json& TlsSecret::encoded_entries() const { return member(object(), "data"); }
 
+json patch_of_cache_authorities(const std::string& authorities) {
+  return {{"stringData", {{std::string(kCacheAuthoritiesEntry), authorities}}}};
+}
+
 json patch_of(const TlsEntries& entries) {
   const std::pair<std::string_view, const std::string*> texts[] = {{kAuthoritiesEntry, &entries.authorities},
                                                                    {kCertificateEntry, &entries.certificate},

@@ -14,6 +14,8 @@ inline constexpr std::string_view kPrivateKeyEntry = "tls.key";
 // What both ends will show, once all of them trust its authority.
 inline constexpr std::string_view kNextCertificateEntry = "next.crt";
 inline constexpr std::string_view kNextPrivateKeyEntry = "next.key";
+// Those that the certificates of the nodes' caches are checked by; only where there are such.
+inline constexpr std::string_view kCacheAuthoritiesEntry = "cache-ca.crt";
 
 // What such a Secret holds, PEM. Empty: it has no such entry.
 struct TlsEntries {
@@ -36,6 +38,9 @@ class TlsSecret : public Object {
   const nlohmann::json& encoded_entries() const;
 };
 
+// The merge patch that gives a Secret this one, beside all that it has.
+nlohmann::json patch_of_cache_authorities(const std::string& authorities);
+
 // The merge patch that gives a Secret these entries and takes out those that are empty.
 nlohmann::json patch_of(const TlsEntries& entries);
 
@@ -45,6 +50,9 @@ class TlsSecretDraft : public ObjectDraft {
   TlsSecretDraft(std::string_view name_space, std::string_view name);
 
   void set_entries(const TlsEntries& entries);
+  void set_cache_authorities(const std::string& authorities) {
+    part("stringData")[std::string(kCacheAuthoritiesEntry)] = authorities;
+  }
   void restore_entries(const TlsSecret& lost) { part("data") = lost.encoded_entries(); }
 };
 

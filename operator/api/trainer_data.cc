@@ -108,6 +108,15 @@ std::vector<MountedClaim> mounted_claims(const TrainingJob& training_job) {
   return claims;
 }
 
+std::set<std::string> claims_of_pods(const TrainingJob& training_job) {
+  std::set<std::string> claims;
+  for (const json* pod_template : {&training_job.trainer_template(), &training_job.worker_template()})
+    for (const json& volume : PodSpec(member(*pod_template, "spec")).volumes())
+      claims.insert(text_member(member(volume, "persistentVolumeClaim"), "claimName"));
+  claims.erase("");
+  return claims;
+}
+
 std::string data_in_claim(const MountedClaim& mounted, const std::string& reason) {
   return "the volume " + mounted.volume + " is the claim " + mounted.claim + ", " + reason +
          ", so batches are made in the trainer's pod only; use a claim with ReadOnlyMany or ReadWriteMany, or, if the "

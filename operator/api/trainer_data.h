@@ -30,6 +30,9 @@ struct MountedClaim {
 };
 std::vector<MountedClaim> mounted_claims(const TrainingJob& training_job);
 
+// The claims that the pods of trainer or workers name as their volumes.
+std::set<std::string> claims_of_pods(const TrainingJob& training_job);
+
 // What a person should know, with the way out, of a claim that workers on other nodes cannot mount, for this reason.
 std::string data_in_claim(const MountedClaim& mounted, const std::string& reason);
 

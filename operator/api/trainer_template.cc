@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kOwnContainers[] = {kBundleContainer, kFeederContainer};
-constexpr std::string_view kOwnDirectories[] = {kBundlePath, kSocketDirectory, kTlsPath};
+constexpr std::string_view kOwnDirectories[] = {kBundlePath, kSocketDirectory, kTlsPath, kCachePath};
 
 bool is_below(std::string_view path, std::string_view directory) {
   return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';

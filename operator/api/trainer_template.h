@@ -19,7 +19,9 @@ inline constexpr std::string_view kBundleVolume = "sluice-bundle";
 inline constexpr std::string_view kSocketVolume = "sluice-run";
 inline constexpr std::string_view kTlsVolume = "sluice-tls";
 inline constexpr std::string_view kTemporaryVolume = "sluice-tmp";
-inline constexpr std::string_view kOwnVolumes[] = {kBundleVolume, kSocketVolume, kTlsVolume, kTemporaryVolume};
+inline constexpr std::string_view kCacheVolume = "sluice-node-cache";
+inline constexpr std::string_view kOwnVolumes[] = {kBundleVolume, kSocketVolume, kTlsVolume, kTemporaryVolume,
+                                                   kCacheVolume};
 inline constexpr std::string_view kTemporaryPath = "/tmp";
 
 // "/run/sluice" of "//var/run/sluice/": as the container's mounts meet. In almost all images /var/run is a link to
