@@ -42,6 +42,9 @@ def test_lint():
     (r"podLabels.app\.kubernetes\.io/component=mine", "podLabels"),
     ("image.jobPullSecrets={Mirror_Key}", "jobPullSecrets"),
     ("replicas=2,leaderElection.enabled=false", "leaderElection.enabled"),
+    ("cache.storage.gibibytes=0", "gibibytes"),
+    ("cache.storage.gibibytes=10Gi", "gibibytes"),
+    ("cache.memory=1Gi", "cache"),
 ])  # fmt: skip
 def test_wrong_values_are_refused(setting, field):
     done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", setting)

@@ -25,6 +25,10 @@ Queries from before metrics.namespaceLabel answer with another label than the op
 {{ include "sluice.name" . }}-operator
 {{- end }}
 
+{{- define "sluice.cache" -}}
+{{ include "sluice.name" . }}-cache
+{{- end }}
+
 {{- define "sluice.image" -}}
 {{ with .Values.image.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
@@ -131,6 +135,11 @@ leaderElection:
 metrics:
   connection: {{ include "sluice.prometheusConnection" . }}
 {{ toYaml (omit .Values.metrics "connection") | indent 2 }}
+{{- if .Values.cache.enabled }}
+cache:
+  address: {{ include "sluice.cache" . }}.{{ .Release.Namespace }}.svc:7473
+  secret: {{ include "sluice.cache" . }}-tls
+{{- end }}
 learntConfigMap: {{ include "sluice.name" . }}-learnt
 feeder:
 {{ toYaml .Values.feeder | indent 2 }}
