@@ -161,6 +161,7 @@ def _blob(digest: str) -> str:
 
 def write_archive(tree: Tree, options: argparse.Namespace) -> str:
     """Writes options.out (complete or not at all) and returns the manifest's digest."""
+    os.makedirs(os.path.dirname(os.path.abspath(options.out)), exist_ok=True)
     layer_path, unfinished = f"{options.out}.layer-{os.getpid()}", f"{options.out}.new-{os.getpid()}"
     try:
         tree.write(layer_path, options.keep_times)

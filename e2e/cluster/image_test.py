@@ -52,6 +52,11 @@ def test_every_blob_is_named_after_its_digest_and_the_sizes_are_right(tmp_path, 
     assert json.loads(members["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
 
 
+def test_the_archives_folder_is_made(tmp_path, files):
+    build(tmp_path / "images" / "a.tar", "--add", f"{files}:/app")
+    assert (tmp_path / "images" / "a.tar").exists()
+
+
 def test_the_name_is_where_containerd_looks_for_it(tmp_path, files):
     index = json.loads(build(tmp_path / "a.tar", "--add", f"{files}:/app")["index.json"])
     assert index["manifests"][0]["annotations"]["io.containerd.image.name"] == "localhost/test:1"
