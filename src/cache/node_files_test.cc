@@ -133,9 +133,9 @@ struct Pod {
   Pod(Fixture& cache, const std::string& mounts, const std::string& own_name)
       : source(std::make_shared<testing::SlowFiles>(cache.clock)) {
     source->volumes = *pipeline::SharedVolumes::parse(mounts);
-    files = std::make_unique<CachedFiles>(source,
-                                          node_cache_at(std::make_unique<testing::NodeLine>(cache.node), cache.clock),
-                                          "team", cache.clock, Keep::kSource, 0, own_name);
+    files = std::make_unique<CachedFiles>(
+        source, node_cache_at(std::make_unique<testing::NodeLine>(cache.node), std::nullopt, cache.clock), "team",
+        cache.clock, Keep::kSource, 0, own_name);
     REQUIRE(files->wait_until_opened());
   }
   bool reads_source_for(const std::string& path, const Bytes& content) const {

@@ -24,6 +24,7 @@ using cache::testing::value_of;
 using sluice::testing::eventually;
 
 constexpr std::size_t kValueBytes = 5000;
+constexpr cache::JobId kJob = 7;  // every pod says so
 
 struct Daemon {
   Daemon() { start("127.0.0.1:0"); }
@@ -66,8 +67,8 @@ struct Pod {
   Pod(const Daemon& daemon, const std::string& token, const std::string& authority) : clock(daemon.clock) {
     files.file("ca.crt", authority);
     show(token);
-    client = std::make_unique<cache::NodeCacheClient>(cache::line_to(daemon.address(), files.path.string()), clock,
-                                                      counters, std::chrono::seconds(30));
+    client = std::make_unique<cache::NodeCacheClient>(cache::line_to(daemon.address(), files.path.string()), kJob,
+                                                      clock, counters, std::chrono::seconds(30));
   }
   void show(const std::string& token) {
     files.file("new", token + "\n");
@@ -116,6 +117,17 @@ TEST_CASE("a namespace that names itself as another one in its keys finds nothin
     CHECK_FALSE(thief.client->find({prefix + key_of(1).place, key_of(1).version}, value));
   }
   CHECK(thief.counters.node_refused == 0);
+}
+
+TEST_CASE("pods announce their epochs") {
+  Daemon daemon;
+  Pod pod(daemon, "of:team-a"), unknown(daemon, "nonsense");
+  pod.add(1);
+  const std::vector<std::uint64_t> places = {1, 2, 3};
+  pod.client->announce(places, {.seed = 1, .length = 3});
+  CHECK(daemon.node.counters->announced_epochs == 1);
+  unknown.client->announce(places, {.seed = 1, .length = 3});
+  CHECK(daemon.node.counters->announced_epochs == 1);
 }
 
 TEST_CASE("without a token that the API server knows there is no answer, and it is counted at both ends") {

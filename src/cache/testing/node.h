@@ -49,10 +49,11 @@ struct Node {
     if (cache == nullptr) return unavailable("no daemon is there");
     if (wish == NodeCacheLine::Wish::kAnnounce) {
       announced_bytes = message.size();
-      auto taken = is_of_earlier_version ? std::nullopt : cache->announce(message);
-      if (!taken) return invalid_argument("no announcement");
-      if (on_its_way) on_its_way(taken->head);
-      return std::move(taken->head);
+      const auto announcement = is_of_earlier_version ? std::nullopt : cache->understand_announcement(message);
+      if (!announcement) return invalid_argument("no announcement");
+      NodeAnswer taken = cache->announce(*announcement);
+      if (on_its_way) on_its_way(taken.head);
+      return std::move(taken.head);
     }
     const auto question = cache->understand(message);
     if (!question || (is_of_earlier_version && question->job)) return invalid_argument("no question");
