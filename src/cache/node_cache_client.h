@@ -30,7 +30,7 @@ namespace sluice::cache {
 class NodeCacheClient final : public RecordStore {
  public:
   static constexpr std::chrono::milliseconds kPatience{250};
-  static constexpr std::chrono::seconds kPatienceForAnnouncements{10};  // no sample waits for them
+  static constexpr std::chrono::seconds kPatienceForAnnouncements{2};  // no sample waits for them
   static constexpr std::chrono::seconds kBackOffMin{1};
   static constexpr std::chrono::seconds kBackOffMax{30};
 

@@ -87,8 +87,8 @@ bool SharedDisk::is_wanted(const Key& key) {
   std::lock_guard lock(mutex_);
   const SharedRecords::Fit fit = records_.fit_of(hash_of(key.place), bytes, !is_room_free);
   is_full_ = is_full_ || !is_room_free;
-  if (fit == SharedRecords::Fit::kByEviction && is_worth_sharing()) share();
-  return is_shared_ && is_room_free && fit != SharedRecords::Fit::kNot;
+  if (is_shared_) return is_room_free && fit != SharedRecords::Fit::kNot;
+  return fit == SharedRecords::Fit::kByEviction && is_worth_sharing();
 }
 
 std::uint32_t SharedDisk::usual_bytes() const {
@@ -100,12 +100,11 @@ std::uint64_t SharedDisk::shared_bytes() const {
 }
 
 bool SharedDisk::is_worth_sharing() const {
-  if (is_shared_) return true;
+  if (shared_bytes() == 0) return false;
   return questions_while_full_ >= kQuestionsUntilShared * records_.size() && hit_share_ <= kHitShareMost;
 }
 
 void SharedDisk::share() {
-  if (shared_bytes() == 0) return;
   questions_since_gain_ = 0;
   if (is_shared_.exchange(true)) return;
   records_.set_capacity(shared_bytes());
@@ -151,19 +150,24 @@ void SharedDisk::keep(const Key& key, std::span<const std::uint8_t> value) {
   const SegmentStore::Place place = hash_of(key.place);
   std::lock_guard keeping(keeping_);
   if (store_->has(key)) return;  // another process was faster
+  const auto bytes = static_cast<std::uint32_t>(record_bytes(key, value.size()));
+  const bool is_full = !store_->has_room(bytes);
   // 1. What goes for it. Another version of it is replaced.
   SharedRecords::Admission admission;
   {
     std::lock_guard lock(mutex_);
     take_questions();
     records_.lost(place);
-    admission = records_.offer(place, static_cast<std::uint32_t>(record_bytes(key, value.size())));
+    if (!is_shared_ && is_worth_sharing() && records_.fit_of(place, bytes, is_full) == SharedRecords::Fit::kByEviction)
+      share();
+    admission = records_.offer(place, bytes);
+    if (!admission.evicted.empty()) questions_since_gain_ = 0;
   }
   store_->evict(admission.evicted);
   // 2. Whether there is room for it by now.
   const bool is_there = admission.is_kept && store_->put(key, value);
   if (!admission.is_kept) ++counters_.not_stored_full;
-  if (is_there) counters_.stored_bytes += record_bytes(key, value.size());
+  if (is_there) counters_.stored_bytes += bytes;
   // 3. What is not there is not held, and what was lost in between is not there.
   bool is_held = false;
   {

@@ -59,8 +59,8 @@ class SharedDisk {
   bool is_paused() const { return store_->is_paused(); }
   std::uint64_t free_bytes() const { return is_shared_ ? 0 : store_->free_bytes(); }
 
-  // Whether keep() would keep the record that was asked for and is not here, if it is as large as the others. Always
-  // false while the disk is not shared: free_bytes() says it then.
+  // Whether the record that was asked for and is not here is worth sending though nothing is free, if it is as large as
+  // the others. A disk becomes shared with the first such record that comes: those of a fast source never do.
   bool is_wanted(const Key& key);
 
   void keep(const Key& key, std::span<const std::uint8_t> value);

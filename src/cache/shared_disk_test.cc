@@ -172,6 +172,24 @@ TEST_CASE("a disk on which most is found keeps what it has") {
   CHECK(fetches_of(cache, jobs, kSamples) < 0.3);
 }
 
+TEST_CASE("questions alone push nothing out: their files may be fast to read, and never come") {
+  Fixture cache(limits_for(300));
+  std::vector<Job> jobs{Job(1, kSamples)};
+  fetches_of(cache, jobs, 2 * kSamples);
+  jobs.emplace_back(2, kSamples);
+  bool is_wanted = false;
+  for (int i = 0; i < 4 * kSamples; ++i) {
+    const auto job = static_cast<std::size_t>(i % 2);
+    const Key key = key_of(jobs[job].next());
+    cache.shared->asked(job + 1, key);
+    is_wanted = is_wanted || cache.shared->is_wanted(key);
+    if (cache.shared->wants_reclaiming()) cache.shared->reclaim({});
+  }
+  CHECK(cache.counters->evicted == 0);
+  CHECK_FALSE(cache.shared->is_shared());
+  CHECK(is_wanted);
+}
+
 // As Job, in the order of seeds, which it announces.
 class AnnouncingJob {
  public:
