@@ -28,7 +28,7 @@ def test_without_it_nothing_of_it_is_there():
 def test_the_chart_makes_it_as_large_as_its_values_say():
     here = rendered("cache.enabled=true", "cache.storage.gibibytes=200", "cache.memoryMebibytes=2048", "cache.nodeSelector.disk=fast")
     for expected in ("emptyDir: {sizeLimit: 200Gi}", "ephemeral-storage: 200Gi", f"--bytes={200 * 966367641}", f"--memory-bytes={2048 << 20}",
-                     "memory: 2880Mi", "internalTrafficPolicy: Local", "disk: fast", "address: sluice-cache.there.svc:7473"):  # fmt: skip
+                     "memory: 3136Mi", "internalTrafficPolicy: Local", "disk: fast", "address: sluice-cache.there.svc:7473"):  # fmt: skip
         assert expected in here, expected
     assert 0.89 < 200 * 966367641 / (200 << 30) < 0.9001
     volume = rendered("cache.enabled=true", "cache.storage.storageClassName=local-disks")
