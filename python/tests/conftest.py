@@ -92,7 +92,9 @@ class RealFeeder:
         command += ["--workers", workers] if workers else []
         self.log = open(directory / "real.log", "w+b")
         path = os.pathsep.join(filter(None, [imports, os.environ.get("PYTHONPATH")]))
-        self._process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env={**os.environ, "PYTHONPATH": path})
+        # Its executors find the native libraries by it, whichever test starts the feeder.
+        environment = {**os.environ, "PYTHONPATH": path, "SLUICE_FEEDER_BINARY": REAL_BINARY or ""}
+        self._process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env=environment)
 
     @property
     def pid(self) -> int:

@@ -118,11 +118,11 @@ class _Server:
         """Reads what there is; False at the end of the connection."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self._socket, 1 << 16, 1)
-        except ConnectionResetError:
+            self._descriptors.extend(descriptors)
+            for message, blob in self._parser.feed(data):
+                getattr(self, "_on_" + message["type"])(message, blob)
+        except (BrokenPipeError, ConnectionResetError):
             return False
-        self._descriptors.extend(descriptors)
-        for message, blob in self._parser.feed(data):
-            getattr(self, "_on_" + message["type"])(message, blob)
         return bool(data)
 
     @property
