@@ -43,11 +43,11 @@ def test_batches_that_lay_ready_are_counted_by_the_work_of_their_successors():
     def batches():
         for number in range(1, 12):
             if number == 1 or number > 6:  # The first six are made ahead, and one is ready at the loop's later end.
-                time.sleep(0 if number == 10 else 0.03)
+                time.sleep(0 if number == 10 else 0.25)
                 spin(0.01 * (6 if number == 1 else 2 if number == 9 else 0 if number == 10 else 1))
             yield images(), None
 
-    figures = one_run.measured(batches, dataclasses.replace(LOOP, waiting_seconds=0.02, measured_batches=3), SAMPLES)
+    figures = one_run.measured(batches, dataclasses.replace(LOOP, waiting_seconds=0.2, measured_batches=3), SAMPLES)
     # From the 7th, the first that was waited for, to the 11th, as the 10th was ready: 4 batches.
     assert 0.03 <= figures["cpu_seconds_per_1000"] * 4 * SAMPLES / 1000 <= 0.09
 
