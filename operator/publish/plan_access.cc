@@ -1,6 +1,5 @@
 #include "operator/publish/plan_access.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace sluice::control {
@@ -11,15 +10,6 @@ constexpr std::size_t kMostKnown = 64;
 constexpr std::size_t kLongestToken = 8192;  // those of the API server have about one thousand bytes
 
 }  // namespace
-
-bool PlanAccess::Allowance::take(Clock::TimePoint now) {
-  const double passed_seconds = std::chrono::duration<double>(now - counted_at).count();
-  left = std::min(left + passed_seconds * per_second, per_second * kBurstSeconds);
-  counted_at = now;
-  if (left < 1) return false;
-  left -= 1;
-  return true;
-}
 
 PlanAccess::PlanAccess(std::string reader, Review review, const Clock& clock)
     : reader_(std::move(reader)),

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "src/base/clock.h"
+#include "src/base/rate_limit.h"
 #include "src/base/result.h"
 
 namespace sluice::control {
@@ -35,19 +36,11 @@ class PlanAccess {
   Result<void> admit(const std::string& token);
 
  private:
-  // Fills at a rate, up to what comes in kBurstSeconds.
-  struct Allowance {
-    double per_second;
-    double left;
-    Clock::TimePoint counted_at;
-    bool take(Clock::TimePoint now);
-  };
-
   const std::string reader_;
   const Review review_;
   const Clock& clock_;
-  Allowance reviews_;
-  Allowance questions_;
+  RateLimit reviews_;
+  RateLimit questions_;
   std::map<std::string, Clock::TimePoint> known_until_;
 };
 

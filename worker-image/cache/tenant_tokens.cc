@@ -1,6 +1,5 @@
 #include "worker-image/cache/tenant_tokens.h"
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +20,7 @@ std::string namespace_of(std::string_view user) {
 }  // namespace
 
 TenantTokens::TenantTokens(Review review, const Clock& clock)
-    : review_(std::move(review)), clock_(clock), counted_at_(clock.now()) {}
+    : review_(std::move(review)), clock_(clock), reviews_(kReviewsPerSecond, kReviewsAtOnceMax, clock.now()) {}
 
 std::optional<Result<std::string>> TenantTokens::known(const std::string& token) {
   if (token.empty() || token.size() > kTokenBytesMax) return not_taken();
@@ -33,7 +32,7 @@ Result<std::string> TenantTokens::review(const std::string& token) {
   {
     std::lock_guard lock(mutex_);
     if (auto found = look_up(token)) return *std::move(found);
-    if (!may_review()) return Error(ErrorCode::kResourceExhausted, "too many new tokens");
+    if (!reviews_.take(clock_.now())) return Error(ErrorCode::kResourceExhausted, "too many new tokens");
   }
   const auto user = review_(token);
   const bool is_refused = !user.ok() && user.error().code() == ErrorCode::kUnauthenticated;
@@ -65,16 +64,6 @@ void TenantTokens::keep(Table& table, const std::string& token, Known known) con
   std::erase_if(table, [&](const auto& entry) { return entry.second.until <= now; });
   if (table.size() >= kKnownMax) table.clear();
   table[token] = std::move(known);
-}
-
-bool TenantTokens::may_review() {
-  const auto now = clock_.now();
-  const double passed_seconds = std::chrono::duration<double>(now - counted_at_).count();
-  counted_at_ = now;
-  reviews_left_ = std::min(reviews_left_ + passed_seconds * kReviewsPerSecond, kReviewsAtOnceMax);
-  if (reviews_left_ < 1) return false;
-  reviews_left_ -= 1;
-  return true;
 }
 
 }  // namespace sluice::node_cache

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "src/base/clock.h"
+#include "src/base/rate_limit.h"
 #include "src/base/result.h"
 
 namespace sluice::node_cache {
@@ -51,15 +52,13 @@ class TenantTokens {
 
   std::optional<Result<std::string>> look_up(const std::string& token);
   void keep(Table& table, const std::string& token, Known known) const;
-  bool may_review();
 
   const Review review_;
   const Clock& clock_;
   std::mutex mutex_;
   Table good_;
   Table refused_;  // apart, so that no flood of strangers' tokens forgets the good ones
-  double reviews_left_ = kReviewsAtOnceMax;
-  Clock::TimePoint counted_at_;
+  RateLimit reviews_;
 };
 
 }  // namespace sluice::node_cache
