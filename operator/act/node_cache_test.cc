@@ -16,17 +16,13 @@ namespace {
 
 using api::field;
 using api::text_field;
+using control::testing::named;
 using control::testing::ReconcilerHarness;
 using control::testing::training_job;
+using control::testing::variable;
 using nlohmann::json;
 
 constexpr const char* kAddress = "sluice-cache.sluice-system.svc:7473";
-
-json named(const json& list, const std::string& name) {
-  for (const json& entry : list)
-    if (text_field(entry, "/name") == name) return entry;
-  return nullptr;
-}
 
 TEST_CASE("a mount is named by the volume that all pods know, and by its part of it") {
   const json pod = json::parse(R"({"volumes": [
@@ -87,10 +83,6 @@ struct World {
 
   ReconcilerHarness harness;
 };
-
-std::string variable(const json& container, const std::string& name) {
-  return text_field(named(field(container, "/env"), name), "/value", "<unset>");
-}
 
 TEST_CASE("feeder and workers get the way to the cache, a token, and their volumes' names") {
   World world;

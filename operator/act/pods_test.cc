@@ -17,8 +17,10 @@ namespace {
 
 using api::field;
 using api::text_field;
+using control::testing::named;
 using control::testing::test_config;
 using control::testing::training_job;
+using control::testing::variable;
 using nlohmann::json;
 
 json trainer_pod(const json& job, FeederRole role = FeederRole::kMakesBatches) {
@@ -28,16 +30,6 @@ json trainer_pod(const json& job, FeederRole role = FeederRole::kMakesBatches) {
 }
 
 json& trainer_container(json& job) { return job["spec"]["trainer"]["template"]["spec"]["containers"][0]; }
-
-json named(const json& list, const std::string& name) {
-  for (const json& entry : list)
-    if (text_field(entry, "/name") == name) return entry;
-  return nullptr;
-}
-
-std::string variable(const json& container, const std::string& name) {
-  return text_field(named(field(container, "/env"), name), "/value", "<unset>");
-}
 
 // Golden files: written by this test itself with SLUICE_UPDATE_GOLDEN=1, then read by a person in the diff.
 void check_golden(const json& actual, const std::string& file) {

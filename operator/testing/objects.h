@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "operator/api/fields.h"
 #include "operator/config.h"
 #include "src/kube/store.h"
 
@@ -37,6 +38,17 @@ inline nlohmann::json training_job() {
       "dataWorkers": {"min": 0, "max": 8, "placement": "Auto",
                       "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}},
       "mode": "Auto", "priority": 0, "weight": 100, "suspend": false}})");
+}
+
+// The entry of this name, of containers, variables, volumes or mounts; null: there is none.
+inline nlohmann::json named(const nlohmann::json& list, const std::string& name) {
+  for (const nlohmann::json& entry : list)
+    if (api::text_field(entry, "/name") == name) return entry;
+  return nullptr;
+}
+
+inline std::string variable(const nlohmann::json& container, const std::string& name) {
+  return api::text_field(named(api::field(container, "/env"), name), "/value", "<unset>");
 }
 
 inline nlohmann::json owner_reference(const std::string& kind, const std::string& name, const std::string& uid) {
