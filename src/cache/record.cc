@@ -40,8 +40,7 @@ std::uint64_t head_checksum(std::span<const std::uint8_t> head) {
 std::uint64_t hash_of(std::string_view text) {
   const std::size_t end = text.starts_with(kTenantMark) ? text.find('\0') : std::string_view::npos;
   if (end != std::string_view::npos)
-    return of_tenant(std::string(text.substr(kTenantMark.size(), end - kTenantMark.size())),
-                     hash_of(text.substr(end + 1)));
+    return of_tenant(text.substr(kTenantMark.size(), end - kTenantMark.size()), hash_of(text.substr(end + 1)));
   return checksum({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
 }
 

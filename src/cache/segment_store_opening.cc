@@ -11,10 +11,6 @@ OpenStore store_on(std::unique_ptr<Disk> disk, const Limits& limits, const Clock
   return
       [held, limits, &clock](Counters& counters, const std::stop_token& stop) -> Result<std::unique_ptr<RecordStore>> {
         SLUICE_TRY(auto store, SegmentStore::open(std::move(*held), limits, clock, counters, stop));
-        log_info("cache", "the cache's disk is open",
-                 {{"bytes_max", limits.bytes},
-                  {"bytes_on_disk", counters.bytes_on_disk.load()},
-                  {"records", counters.records.load()}});
         return std::unique_ptr<RecordStore>(std::move(store));
       };
 }
@@ -25,6 +21,10 @@ Result<std::unique_ptr<SegmentStore>> SegmentStore::open(std::unique_ptr<Disk> d
   SLUICE_TRY_VOID(disk->lock());
   std::unique_ptr<SegmentStore> store(new SegmentStore(std::move(disk), limits, clock, counters));
   SLUICE_TRY_VOID(store->load(stop));
+  log_info("cache", "the cache's disk is open",
+           {{"bytes_max", limits.bytes},
+            {"bytes_on_disk", counters.bytes_on_disk.load()},
+            {"records", counters.records.load()}});
   return store;
 }
 

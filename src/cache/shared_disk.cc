@@ -211,15 +211,9 @@ std::uint64_t SharedDisk::records() const {
 
 OpenSharedDisk shared_disk_on(std::unique_ptr<Disk> disk, const Limits& limits, const Clock& clock) {
   const auto held = std::make_shared<std::unique_ptr<Disk>>(std::move(disk));  // functions are copied, disks are not
-  return
-      [held, limits, &clock](Counters& counters, const std::stop_token& stop) -> Result<std::unique_ptr<SharedDisk>> {
-        SLUICE_TRY(auto shared, SharedDisk::open(std::move(*held), limits, clock, counters, stop));
-        log_info("cache", "the cache's disk is open",
-                 {{"bytes_max", limits.bytes},
-                  {"bytes_on_disk", counters.bytes_on_disk.load()},
-                  {"records", counters.records.load()}});
-        return shared;
-      };
+  return [held, limits, &clock](Counters& counters, const std::stop_token& stop) {
+    return SharedDisk::open(std::move(*held), limits, clock, counters, stop);
+  };
 }
 
 }  // namespace sluice::cache

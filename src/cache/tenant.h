@@ -19,6 +19,6 @@ inline constexpr std::string_view kTenantMark = "tenant ";
 // Without a tenant (""), they stay as they are. REQUIRES: no tenant's name has a NUL.
 Key of_tenant(const std::string& tenant, Key key);
 // Of a place's hash_of(), or of a job.
-std::uint64_t of_tenant(const std::string& tenant, std::uint64_t number);
+std::uint64_t of_tenant(std::string_view tenant, std::uint64_t number);
 
 }  // namespace sluice::cache
