@@ -98,6 +98,7 @@ struct Network {
 
 Result<Network> serve_pods(const Flags& flags, const Clock& clock, NodeService& service,
                            transport::UnaryCounters& counters) {
+  if (flags.text("tls-dir").empty()) return invalid_argument("--listen: say --tls-dir, as pods connect over TLS alone");
   SLUICE_TRY(const auto credentials, transport::read_credentials(flags.text("tls-dir"), false));
   SLUICE_TRY(auto review, review_in_cluster(clock));
   Network network;
