@@ -110,6 +110,7 @@ WAYS = {
     "install -D -t ~/.local/bin build/cli/kubectl-sluice": as_it_is,
     # The release and its kinds are those of the other scenarios.
     "helm install sluice helm/sluice": with_dry_run("--dry-run=server"),
+    "helm upgrade sluice helm/sluice": with_dry_run("--dry-run=server"),
     "helm uninstall sluice": with_dry_run("--dry-run"),
     "kubectl delete crd": with_dry_run("--dry-run=server"),
     "kubectl delete tjob --all -A": with_dry_run("--dry-run=server"),
