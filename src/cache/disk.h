@@ -13,6 +13,9 @@
 
 namespace sluice::cache {
 
+// In which a disk gives and takes room.
+inline constexpr std::uint64_t kBlockBytes = 4096;
+
 // Thread safety: read_at may be called from any thread, also while another thread writes or the file is removed.
 class DiskFile {
  public:
@@ -23,6 +26,9 @@ class DiskFile {
   // All of `bytes`, or an error, after which any part of them may have been written.
   virtual Result<void> write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
   virtual Result<void> truncate(std::uint64_t bytes) = 0;
+  // Gives the room of these bytes back; they are zeros from then on. False: this file system cannot.
+  // REQUIRES: they are whole blocks of kBlockBytes.
+  virtual Result<bool> make_hole(std::uint64_t offset, std::uint64_t bytes) = 0;
 };
 
 // Thread safety: none, but for the files.

@@ -22,6 +22,16 @@ struct FixedHead {
 static_assert(sizeof(FixedHead) == kFixedHeadBytes);
 constexpr std::size_t kCheckedBytes = offsetof(FixedHead, head_checksum);
 
+constexpr std::uint32_t kGapMagic = 0x50474353;  // "SCGP"
+
+struct GapHead {
+  std::uint32_t magic = kGapMagic;
+  std::uint32_t zeros[3] = {};
+  std::uint64_t bytes = 0;
+  std::uint64_t checksum = 0;
+};
+static_assert(sizeof(GapHead) == kFixedHeadBytes);
+
 FixedHead fixed_part(std::span<const std::uint8_t> head) {
   FixedHead fixed;
   std::memcpy(&fixed, head.data(), sizeof(fixed));
@@ -70,6 +80,26 @@ std::vector<std::uint8_t> encode_head(const Key& key, std::size_t value_bytes, s
   fixed.head_checksum = head_checksum(head);
   std::memcpy(head.data(), &fixed, sizeof(fixed));
   return head;
+}
+
+std::vector<std::uint8_t> encode_gap(std::uint64_t bytes) {
+  assert(bytes >= sizeof(GapHead));
+  GapHead gap;
+  gap.bytes = bytes;
+  std::vector<std::uint8_t> head(sizeof(gap));
+  std::memcpy(head.data(), &gap, sizeof(gap));
+  gap.checksum = checksum(std::span(head).first(offsetof(GapHead, checksum)));
+  std::memcpy(head.data(), &gap, sizeof(gap));
+  return head;
+}
+
+std::optional<std::uint64_t> gap_bytes(std::span<const std::uint8_t> fixed) {
+  assert(fixed.size() == kFixedHeadBytes);
+  GapHead gap;
+  std::memcpy(&gap, fixed.data(), sizeof(gap));
+  if (gap.magic != kGapMagic || gap.bytes < sizeof(gap)) return std::nullopt;
+  if (checksum(fixed.first(offsetof(GapHead, checksum))) != gap.checksum) return std::nullopt;
+  return gap.bytes;
 }
 
 std::optional<std::size_t> head_bytes(std::span<const std::uint8_t> fixed_bytes) {

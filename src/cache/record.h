@@ -39,6 +39,14 @@ std::uint64_t record_bytes(const Key& key, std::size_t value_bytes);
 std::vector<std::uint8_t> encode_head(const Key& key, std::span<const std::uint8_t> value);
 std::vector<std::uint8_t> encode_head(const Key& key, std::size_t value_bytes, std::uint64_t value_checksum);
 
+// Where records were that are gone: a head, then bytes of any value, whose blocks the disk may have back.
+//   u32 magic, 12 bytes of zero, u64 bytes with this head, u64 checksum of all before it
+// REQUIRES: bytes >= kFixedHeadBytes
+std::vector<std::uint8_t> encode_gap(std::uint64_t bytes);
+
+// nullopt: no gap begins with these bytes. REQUIRES: fixed.size() == kFixedHeadBytes
+std::optional<std::uint64_t> gap_bytes(std::span<const std::uint8_t> fixed);
+
 struct RecordHead {
   std::string_view place;  // into the decoded bytes
   std::string_view version;

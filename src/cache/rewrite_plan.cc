@@ -5,15 +5,26 @@
 namespace sluice::cache {
 namespace {
 
-double live_share(const ClosedSegment& segment) {
-  return static_cast<double>(segment.live_bytes) / static_cast<double>(segment.bytes);
+double share(std::uint64_t bytes, std::uint64_t of_bytes) {
+  return static_cast<double>(bytes) / static_cast<double>(of_bytes);
 }
 
-std::uint64_t freed_bytes(const ClosedSegment& segment) { return segment.bytes - segment.live_bytes; }
+std::uint64_t bytes_on_disk(const ClosedSegment& segment) { return segment.bytes - segment.hole_bytes; }
+std::uint64_t freed_bytes(const ClosedSegment& segment) {
+  return bytes_on_disk(segment) - std::min(bytes_on_disk(segment), segment.live_bytes);
+}
+
+bool may_be_rewritten(const ClosedSegment& segment, double live_share_max) {
+  const std::uint64_t freed = freed_bytes(segment);
+  if (freed == 0) return false;
+  if (share(segment.live_bytes, bytes_on_disk(segment)) <= live_share_max) return true;
+  return share(segment.live_bytes, segment.bytes) <= 0.5 &&
+         static_cast<double>(freed) >= kFreedShareLeast * static_cast<double>(segment.live_bytes);
+}
 
 bool comes_before(const ClosedSegment& a, const ClosedSegment& b) {
-  const double a_share = live_share(a);
-  const double b_share = live_share(b);
+  const double a_share = share(a.live_bytes, bytes_on_disk(a));
+  const double b_share = share(b.live_bytes, bytes_on_disk(b));
   return a_share != b_share ? a_share < b_share : a.number < b.number;
 }
 
@@ -23,8 +34,7 @@ RewritePlan plan_rewriting(std::span<const ClosedSegment> segments, const Rewrit
   // 1. Those that may be rewritten, the cheapest for each byte first.
   std::vector<ClosedSegment> candidates;
   for (const ClosedSegment& segment : segments) {
-    const bool gives_back = segment.live_bytes < segment.bytes;
-    if (gives_back && live_share(segment) <= limits.live_share_max) candidates.push_back(segment);
+    if (may_be_rewritten(segment, limits.live_share_max)) candidates.push_back(segment);
   }
   std::sort(candidates.begin(), candidates.end(), comes_before);
   // 2. As many as are needed, each if there is room for its copy when its turn comes.

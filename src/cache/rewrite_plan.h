@@ -8,7 +8,10 @@
 //   1 / (1 - u) times what is stored: write_amplification_max();
 //   as long as the live bytes are at most u times the closed ones, some segment is at or below u, as no mean is below
 //   its least part. So a cache that keeps its live bytes within live_bytes_max() always finds room by rewriting.
-// A copy is written before its segment goes, within the bound on bytes: `room_bytes`, which grows as segments go.
+// Where evicted records leave holes (gaps.h), most of their room has come back already, and the shares are those of
+// what is still on the disk. What is left of old segments are ends of blocks. A segment of which half is dead is worth
+// its copy for less, kFreedShareLeast: one byte at most is copied then for one that was stored. A copy is written
+// before its segment goes, within the bound on bytes: `room_bytes`, which grows as segments go.
 //
 // Thread safety: pure functions and values.
 #pragma once
@@ -24,7 +27,10 @@ struct ClosedSegment {
   std::uint32_t number = 0;
   std::uint64_t bytes = 0;
   std::uint64_t live_bytes = 0;
+  std::uint64_t hole_bytes = 0;
 };
+
+inline constexpr double kFreedShareLeast = 1.0 / 16;  // of what is copied
 
 struct RewriteLimits {
   std::uint64_t wanted_bytes = 0;  // that should come back

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "src/cache/checksum.h"
 
@@ -27,26 +28,35 @@ Result<void> read_all(const DiskFile& file, std::uint64_t offset, std::span<std:
 
 Error damaged() { return {ErrorCode::kDataLoss, "the record is damaged"}; }
 
-// Reads the heads of records into one buffer.
+// Reads the heads of records and gaps into one buffer.
 class HeadReader {
  public:
-  explicit HeadReader(const DiskFile& file) : file_(file) {}
+  HeadReader(const DiskFile& file, std::uint64_t file_bytes) : file_(file), file_bytes_(file_bytes) {}
 
-  // The head of the record at `offset`; it is valid until the next call. Errors: DataLoss if there is none.
-  Result<std::span<const std::uint8_t>> read(std::uint64_t offset, std::uint64_t end) {
-    if (end - offset < kFixedHeadBytes) return damaged();
-    buffer_.resize(std::min<std::uint64_t>(kReadAheadBytes, end - offset));
+  // What is at `offset`; its texts are valid until the next call. Errors: DataLoss if it is neither.
+  Result<ScannedRecord> read(std::uint64_t offset) {
+    const std::uint64_t left = file_bytes_ - offset;
+    if (left < kFixedHeadBytes) return damaged();
+    buffer_.resize(std::min<std::uint64_t>(kReadAheadBytes, left));
     SLUICE_TRY_VOID(read_all(file_, offset, buffer_));
-    const auto bytes = head_bytes(std::span(buffer_).first(kFixedHeadBytes));
-    if (!bytes || *bytes > end - offset) return damaged();
+    const auto fixed = std::span<const std::uint8_t>(buffer_).first(kFixedHeadBytes);
+    if (const auto gap = gap_bytes(fixed)) {
+      if (*gap > left) return damaged();
+      return ScannedRecord{.offset = offset, .bytes = *gap, .is_gap = true};
+    }
+    const auto bytes = head_bytes(fixed);
+    if (!bytes || *bytes > left) return damaged();
     const std::size_t have = std::min(buffer_.size(), *bytes);
     buffer_.resize(*bytes);
     SLUICE_TRY_VOID(read_all(file_, offset + have, std::span(buffer_).subspan(have)));
-    return std::span<const std::uint8_t>(buffer_);
+    const auto record = decode_head(buffer_);
+    if (!record || record->value_bytes > left - *bytes) return damaged();
+    return ScannedRecord{offset, *bytes + record->value_bytes, record->place, record->version};
   }
 
  private:
   const DiskFile& file_;
+  const std::uint64_t file_bytes_;
   std::vector<std::uint8_t> buffer_;
 };
 
@@ -64,7 +74,7 @@ std::vector<std::uint8_t> segment_head(std::uint32_t version) {
 }
 
 SegmentScan scan_segment(const DiskFile& file, std::uint64_t file_bytes, const std::stop_token& stop,
-                         const std::function<void(const ScannedRecord&)>& found) {
+                         const std::function<void(const ScannedRecord&)>& found, const EndOfGap& end_of_gap) {
   std::vector<std::uint8_t> head(kSegmentHeadBytes);
   if (const auto read = read_all(file, 0, head); !read.ok()) return {end_of(read.error()), 0};
   if (const std::uint32_t version = version_in(head); head != segment_head(version)) {
@@ -72,19 +82,22 @@ SegmentScan scan_segment(const DiskFile& file, std::uint64_t file_bytes, const s
   } else if (version != kFormatVersion) {
     return {SegmentScan::End::kOtherVersion, 0};
   }
-  HeadReader heads(file);
+  HeadReader heads(file, file_bytes);
   SegmentScan scan{SegmentScan::End::kComplete, kSegmentHeadBytes};
+  const auto passes_a_gap = [&] {
+    const std::uint64_t end = end_of_gap ? end_of_gap(scan.good_bytes) : scan.good_bytes;
+    return std::exchange(scan.good_bytes, end) != end;
+  };
   while (scan.good_bytes < file_bytes) {
     if (stop.stop_requested()) return {SegmentScan::End::kStopped, scan.good_bytes};
-    const auto bytes = heads.read(scan.good_bytes, file_bytes);
-    if (!bytes.ok()) return {end_of(bytes.error()), scan.good_bytes};
-    const auto record = decode_head(*bytes);
-    if (!record || record->value_bytes > file_bytes - scan.good_bytes - bytes->size()) {
-      return {SegmentScan::End::kDamaged, scan.good_bytes};
+    if (passes_a_gap()) continue;
+    const auto record = heads.read(scan.good_bytes);
+    if (!record.ok()) {
+      if (passes_a_gap()) continue;  // it went while its head was read
+      return {end_of(record.error()), scan.good_bytes};
     }
-    const std::uint64_t record_bytes = bytes->size() + record->value_bytes;
-    found({scan.good_bytes, record_bytes, record->place, record->version});
-    scan.good_bytes += record_bytes;
+    found(*record);
+    scan.good_bytes += record->bytes;
   }
   return scan;
 }

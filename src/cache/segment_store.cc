@@ -13,10 +13,7 @@ namespace {
 // A segment of an earlier process that has had no hit in so many lookups per known record is of data no longer used.
 constexpr std::uint64_t kLookupsPerRecordUntilUnused = 2;
 
-std::uint64_t in_blocks(std::uint64_t bytes) {
-  constexpr std::uint64_t kBlock = SegmentStore::kBlockBytes;
-  return (bytes + kBlock - 1) / kBlock * kBlock;
-}
+std::uint64_t in_blocks(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
 
 Limits with_defaults(Limits limits) {
   constexpr std::uint64_t kSegmentBytesMin = 256 << 10;
@@ -45,20 +42,26 @@ bool SegmentStore::find(const Key& key, std::vector<std::uint8_t>& value) {
     ++lookups_;
     const auto entry = index_.find(place_hash);
     if (entry == index_.end()) return false;
-    if (entry->second.version_hash != version_hash) {
-      lose(entry);
-      return false;
+    if (entry->second.version_hash == version_hash) {
+      location = entry->second;
+      Segment& segment = segments_.at(location.segment);
+      segment.is_wanted = true;
+      file = segment.file;
+    } else {
+      give_back(lose(entry));
     }
-    location = entry->second;
-    Segment& segment = segments_.at(location.segment);
-    segment.is_wanted = true;
-    file = segment.file;
   }
-  const auto read = read_record(*file, location.offset, location.bytes, key, value);
-  if (read.ok()) return true;
-  ++(read.error().code() == ErrorCode::kDataLoss ? counters_.damaged : counters_.read_errors);
-  std::lock_guard lock(mutex_);
-  if (is_at(place_hash, location)) lose(index_.find(place_hash));
+  if (file != nullptr) {
+    const auto read = read_record(*file, location.offset, location.bytes, key, value);
+    if (read.ok()) return true;
+    std::lock_guard lock(mutex_);
+    if (!is_at(place_hash, location)) return false;  // it was evicted while it was read
+    const bool is_damaged = read.error().code() == ErrorCode::kDataLoss;
+    ++(is_damaged ? counters_.damaged : counters_.read_errors);
+    const Dead dead = lose(index_.find(place_hash));
+    if (is_damaged) give_back(dead);  // else a later process may be able to read it
+  }
+  make_holes();
   return false;
 }
 
@@ -100,6 +103,7 @@ bool SegmentStore::put(const Key& key, std::span<const std::uint8_t> value) {
     ++counters_.not_stored_failed;
     return false;
   }
+  make_holes();  // another version of it may have been here
   return true;
 }
 
@@ -212,14 +216,19 @@ void SegmentStore::remove_unused_segments() {
   for (const std::uint32_t number : unused) remove_segment(number);
 }
 
+std::uint64_t SegmentStore::Segment::bytes_on_disk() const { return in_blocks(bytes) - hole_bytes; }
+
 void SegmentStore::count_bytes() {
-  std::uint64_t bytes = 0, dead_bytes = 0, unusable_bytes = 0;
+  std::uint64_t bytes = 0, live_bytes = 0, dead_bytes = 0, unusable_bytes = 0;
   for (const auto& [number, segment] : segments_) {
-    bytes += in_blocks(segment.bytes);
-    dead_bytes += segment.bytes - segment.live_bytes;
+    bytes += segment.bytes_on_disk();
+    live_bytes += segment.live_bytes;
+    dead_bytes += segment.bytes - segment.live_bytes - std::min(segment.hole_bytes, segment.bytes - segment.live_bytes);
     unusable_bytes += in_blocks(segment.bytes) - (segment.file != nullptr ? segment.bytes : 0);
   }
   unusable_bytes_ = unusable_bytes;
+  wasted_bytes_ = bytes - live_bytes;
+  live_bytes_ = live_bytes;
   dead_bytes_ = dead_bytes;
   counters_.bytes_on_disk = bytes;
   counters_.records = index_.size();
@@ -228,25 +237,27 @@ void SegmentStore::count_bytes() {
 // ---- the index ----
 
 void SegmentStore::remember(std::uint64_t place_hash, const Location& location) {
-  if (const auto before = index_.find(place_hash); before != index_.end()) forget(before);
-  if (index_.size() >= limits_.records) return;
+  if (const auto before = index_.find(place_hash); before != index_.end()) give_back(forget(before));
+  if (index_.size() >= limits_.records) return give_back({location.segment, location.offset, location.bytes});
   index_[place_hash] = location;
   segments_.at(location.segment).live_bytes += location.bytes;
 }
 
-void SegmentStore::forget(Index::iterator entry) {
+SegmentStore::Dead SegmentStore::forget(Index::iterator entry) {
   const Location location = entry->second;
   index_.erase(entry);
   Segment& segment = segments_.at(location.segment);
   segment.live_bytes -= location.bytes;
   if (segment.live_bytes == 0 && location.segment != current_) remove_segment(location.segment);
   count_bytes();
+  return {location.segment, location.offset, location.bytes};
 }
 
-void SegmentStore::lose(Index::iterator entry) {
+SegmentStore::Dead SegmentStore::lose(Index::iterator entry) {
   const Place place = entry->first;
-  forget(entry);
+  const Dead dead = forget(entry);
   if (lost_) lost_(place);
+  return dead;
 }
 
 bool SegmentStore::is_at(Place place, const Location& location) const {
@@ -262,6 +273,7 @@ void SegmentStore::remove_segment(std::uint32_t number) {
     return true;
   });
   segment.live_bytes = 0;
+  std::erase_if(dead_, [&](const Dead& dead) { return dead.segment == number; });
   if (disk_->remove(segment_name(number)).ok()) {
     segments_.erase(number);
   } else {

@@ -30,16 +30,20 @@ Result<std::unique_ptr<SegmentStore>> SegmentStore::open(std::unique_ptr<Disk> d
 
 Result<void> SegmentStore::load(const std::stop_token& stop) {
   SLUICE_TRY(const std::vector<Disk::Entry> entries, disk_->list());
-  std::lock_guard lock(mutex_);
-  for (const Disk::Entry& entry : entries) {
-    if (const auto number = segment_number(entry.name)) segments_[*number].bytes = entry.bytes;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Disk::Entry& entry : entries) {
+      if (const auto number = segment_number(entry.name)) segments_[*number].bytes = entry.bytes;
+    }
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> present;
+    for (const auto& [number, segment] : segments_) present.emplace_back(number, segment.bytes);
+    for (const auto& [number, bytes] : present) SLUICE_TRY_VOID(load_segment(number, bytes, stop));
   }
+  // Those of the process before are made once more: it may have ended before it made them all.
+  make_holes();
+  std::lock_guard lock(mutex_);
   count_bytes();
   shrink_to_bound();
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> present;
-  for (const auto& [number, segment] : segments_) present.emplace_back(number, segment.bytes);
-  for (const auto& [number, bytes] : present) SLUICE_TRY_VOID(load_segment(number, bytes, stop));
-  count_bytes();
   return {};
 }
 
@@ -62,6 +66,7 @@ Result<void> SegmentStore::load_segment(std::uint32_t number, std::uint64_t file
   segment.file = *file;
   current_ = number;  // keeps it while its records replace each other
   const auto scan = scan_segment(**file, file_bytes, stop, [&](const ScannedRecord& record) {
+    if (record.is_gap) return give_back({number, record.offset, record.bytes});
     remember(hash_of(record.place), {number, record.offset, record.bytes, hash_of(record.version)});
   });
   using End = SegmentScan::End;

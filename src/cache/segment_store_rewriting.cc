@@ -2,7 +2,7 @@
 //
 // A record is copied to the end of the segment that is being written, as one that is added, and only then forgotten at
 // its old place; the old segment goes with its last record. So a process may end anywhere within: both places have the
-// same bytes under the same key, and what was evicted may be found again.
+// same bytes under the same key, and what was evicted from a disk without holes may be found again.
 #include <algorithm>
 #include <limits>
 
@@ -14,31 +14,37 @@ namespace sluice::cache {
 namespace {
 
 constexpr std::uint64_t kBlocksOfCopies = 2;  // that copies may begin: at the end of one segment, and in the next one
+constexpr std::size_t kSegmentsSpared = 4;    // of kSegmentsMax: so many may be filled while one is written anew
+
+const ClosedSegment& with_least_live_bytes(const std::vector<ClosedSegment>& segments) {
+  return *std::min_element(segments.begin(), segments.end(),
+                           [](const auto& a, const auto& b) { return a.live_bytes < b.live_bytes; });
+}
 
 }  // namespace
 
-void SegmentStore::evict(std::span<const Place> places) {
-  if (places.empty()) return;
-  std::lock_guard lock(mutex_);
-  is_rewriting_ = true;
-  for (const Place place : places) {
-    const auto entry = index_.find(place);
-    if (entry == index_.end()) continue;
-    ++counters_.evicted;
-    counters_.evicted_bytes += entry->second.bytes;
-    forget(entry);
-  }
+// Copies are never short of room because of what is added. Without holes a segment's room is theirs, where much of the
+// disk is dead. With holes each copy makes room for the next one.
+std::uint64_t SegmentStore::bytes_for_copies() const {
+  if (!is_rewriting_) return 0;
+  if (makes_holes_) return bytes_for_copies_with_holes(usual_record_bytes());
+  return dead_bytes_ >= limits_.segment_bytes ? limits_.segment_bytes + kBlocksOfCopies * kBlockBytes : 0;
 }
 
-// Copies are never short of room because of what is added: where much of the disk is dead, a segment's room is theirs.
-std::uint64_t SegmentStore::bytes_for_copies() const {
-  return is_rewriting_ && dead_bytes_ >= limits_.segment_bytes ? limits_.segment_bytes + kBlocksOfCopies * kBlockBytes
-                                                               : 0;
-}
+bool SegmentStore::has_many_segments() const { return segments_.size() + kSegmentsSpared > kSegmentsMax; }
 
 bool SegmentStore::is_crowded() {
   std::lock_guard lock(mutex_);
-  return is_rewriting_ && counters_.bytes_on_disk + 2 * limits_.segment_bytes > limits_.bytes;
+  const std::uint64_t wanted_bytes =
+      limits_.segment_bytes + std::max(limits_.segment_bytes, makes_holes_ ? bytes_for_copies() : 0);
+  return is_rewriting_ && (counters_.bytes_on_disk + wanted_bytes > limits_.bytes || has_many_segments());
+}
+
+// With holes it is enough for any number of copies, or for none.
+std::uint64_t SegmentStore::room_for_copies() const {
+  const std::uint64_t room = free_bytes() - std::min(free_bytes(), kBlocksOfCopies * kBlockBytes);
+  if (!makes_holes_) return room;
+  return room > usual_record_bytes() ? std::numeric_limits<std::uint64_t>::max() / 2 : 0;
 }
 
 std::optional<std::uint32_t> SegmentStore::segment_to_rewrite(double live_share_max) {
@@ -46,13 +52,12 @@ std::optional<std::uint32_t> SegmentStore::segment_to_rewrite(double live_share_
   bool removes = true;  // the disk does, what it is told to
   for (const auto& [number, segment] : segments_) {
     removes = removes && segment.file != nullptr;
-    if (number != current_ && segment.file != nullptr) closed.push_back({number, segment.bytes, segment.live_bytes});
+    if (number == current_ || segment.file == nullptr) continue;
+    closed.push_back({number, segment.bytes, segment.live_bytes, segment.hole_bytes});
   }
-  const std::uint64_t room = limits_.bytes - std::min<std::uint64_t>(limits_.bytes, counters_.bytes_on_disk);
-  RewriteLimits limits{.wanted_bytes = 1,
-                       .room_bytes = room - std::min(room, kBlocksOfCopies * kBlockBytes),
-                       .live_share_max = live_share_max,
-                       .segments_max = 1};
+  if (has_many_segments() && !closed.empty()) return with_least_live_bytes(closed).number;
+  RewriteLimits limits{
+      .wanted_bytes = 1, .room_bytes = room_for_copies(), .live_share_max = live_share_max, .segments_max = 1};
   if (const auto plan = plan_rewriting(closed, limits); !plan.segments.empty()) return plan.segments.front();
   // The disk was filled to its end before anything was evicted. One segment goes with what it has, and the copies of
   // later ones have its room.
@@ -80,9 +85,17 @@ bool SegmentStore::rewrite_one(double live_share_max, const std::stop_token& sto
   }
   // 2. Its records are copied one by one, so that others are added between them.
   bool has_room = true;
-  scan_segment(*file, file_bytes, stop, [&](const ScannedRecord& record) {
-    if (has_room) has_room = copy(record, number, *file) != Copied::kNoRoom;
-  });
+  const auto end_of_gap = [&](std::uint64_t offset) {
+    std::lock_guard lock(mutex_);
+    const auto segment = segments_.find(number);
+    return segment != segments_.end() && segment->second.file == file ? segment->second.gaps.end_at(offset) : offset;
+  };
+  const auto copy_one = [&](const ScannedRecord& record) {
+    if (!has_room || record.is_gap) return;
+    has_room = copy(record, number, *file) != Copied::kNoRoom;
+    make_holes();
+  };
+  scan_segment(*file, file_bytes, stop, copy_one, end_of_gap);
   if (!has_room || stop.stop_requested()) return false;
   // 3. With its last record it has gone. Where it is damaged, or the disk does not give it, the others go with it.
   std::lock_guard lock(mutex_);
@@ -101,7 +114,9 @@ SegmentStore::Copied SegmentStore::copy(const ScannedRecord& record, std::uint32
   }
   std::vector<std::uint8_t> value;
   if (const auto read = read_record(file, record.offset, record.bytes, key, value); !read.ok()) {
-    ++(read.error().code() == ErrorCode::kDataLoss ? counters_.damaged : counters_.read_errors);
+    std::lock_guard lock(mutex_);
+    if (is_at(place, location))
+      ++(read.error().code() == ErrorCode::kDataLoss ? counters_.damaged : counters_.read_errors);
     return Copied::kNotNeeded;
   }
   std::lock_guard writing(writing_);

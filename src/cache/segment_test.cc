@@ -102,6 +102,47 @@ TEST_CASE("heads of segments: cut, of another version, of something else") {
   CHECK(segment.scan().end == End::kDamaged);
 }
 
+TEST_CASE("a gap is passed over, whatever is in it, unless its head is damaged or it ends behind the file") {
+  SegmentFile segment;
+  for (const char* place : {"a", "b", "c", "d"}) segment.add({place, "1"}, Bytes(100, 1));
+  segment.scan();
+  const auto second = segment.records[1], third = segment.records[2];
+  const auto put_gap = [&](std::uint64_t bytes) {
+    const auto head = encode_gap(bytes);
+    const auto at = segment.bytes->begin() + static_cast<std::ptrdiff_t>(second.offset);
+    std::fill_n(at, second.bytes + third.bytes, std::uint8_t{0});
+    std::copy(head.begin(), head.end(), at);
+  };
+  put_gap(second.bytes + third.bytes);
+  CHECK(segment.scan().end == End::kComplete);
+  REQUIRE(segment.records.size() == 3);
+  CHECK(segment.records[1].offset == second.offset);
+  CHECK(segment.records[1].bytes == second.bytes + third.bytes);
+  CHECK(segment.records[2].key.place == "d");
+  // A gap that came meanwhile is known to who scans, and its zeros are not damage.
+  put_gap(second.bytes);
+  std::vector<std::string> places;
+  const auto found = [&](const ScannedRecord& record) { places.emplace_back(record.place); };
+  const auto end_of_gap = [&](std::uint64_t offset) {
+    return offset == third.offset ? third.offset + third.bytes : offset;
+  };
+  CHECK(scan_segment(segment.file, segment.bytes->size(), {}, found, end_of_gap).end == End::kComplete);
+  CHECK(places == std::vector<std::string>{"a", "", "d"});
+  CHECK(segment.scan().good_bytes == third.offset);
+  const std::uint64_t left = segment.bytes->size() - second.offset;
+  for (const std::uint64_t bytes : {left + 1, std::uint64_t{1} << 60, ~std::uint64_t{0}}) {
+    put_gap(bytes);
+    CHECK(segment.scan().good_bytes == second.offset);
+  }
+  for (std::size_t at = 0; at < kFixedHeadBytes; ++at) {
+    put_gap(left);
+    CHECK(segment.scan().end == End::kComplete);
+    (*segment.bytes)[second.offset + at] ^= 1;
+    INFO(at);
+    CHECK(segment.scan().good_bytes == second.offset);
+  }
+}
+
 TEST_CASE("a scan ends when it is told to") {
   SegmentFile segment;
   segment.add({"a", "1"}, {1, 2, 3});

@@ -11,6 +11,10 @@ namespace {
 // Of the usual record. A disk is full when it has no room for such a large one: the last room that is left may be too
 // small for all that come.
 constexpr std::uint64_t kLarge = 2;
+constexpr std::uint64_t kBytesThatLeaveHoles = 8 * kBlockBytes;  // smaller records leave ends of blocks, too
+constexpr double kRecordShareWithHoles = 0.92;                   // at least, of a disk that is shared
+constexpr double kRecordShareByRewriting = 0.75;
+constexpr std::uint64_t kRecordsForMoreRoom = 16;          // that come until the capacity may grow by one
 constexpr std::size_t kPlacesAtOnce = 1 << 15;             // some milliseconds
 constexpr double kQuestionsRemembered = 1024;              // about, in the share of hits
 constexpr std::uint64_t kQuestionsUntilAloneLeast = 1024;  // a disk that is nearly empty tells little
@@ -30,7 +34,8 @@ SharedDisk::SharedDisk(std::unique_ptr<SegmentStore> store, const Limits& limits
     : store_(std::move(store)),
       counters_(counters),
       bound_bytes_(limits.bytes),
-      records_({.capacity_bytes = limits.bytes, .places = static_cast<std::uint32_t>(limits.records)}) {
+      records_({.capacity_bytes = limits.bytes, .places = static_cast<std::uint32_t>(limits.records)}),
+      capacity_bytes_(limits.bytes) {
   store_->set_lost([this](SegmentStore::Place place) {
     std::lock_guard lock(mutex_);
     records_.lost(place);
@@ -96,26 +101,44 @@ std::uint32_t SharedDisk::usual_bytes() const {
 }
 
 std::uint64_t SharedDisk::shared_bytes() const {
-  return live_bytes_max(store_->usable_bytes(), store_->segment_bytes(), kLiveShareMax);
+  const std::uint64_t by_rewriting = live_bytes_max(store_->usable_bytes(), store_->segment_bytes(), kLiveShareMax);
+  if (by_rewriting == 0 || !store_->makes_holes()) return by_rewriting;
+  const std::uint64_t usual = usual_bytes();
+  const std::uint64_t room_bytes = SegmentStore::bytes_for_copies_with_holes(usual) + (kLarge + 1) * usual;
+  return std::max(by_rewriting, bound_bytes_ - std::min(bound_bytes_, store_->wasted_bytes() + room_bytes));
+}
+
+// From 0.8 (1 - k s) < 1 - s: of a disk that is shared, records take the share k.
+double SharedDisk::hit_share_max() const {
+  const bool leave_holes = store_->makes_holes() && usual_bytes() >= kBytesThatLeaveHoles;
+  const double record_share = leave_holes ? kRecordShareWithHoles : kRecordShareByRewriting;
+  return 0.2 / (1 - 0.8 * record_share);
 }
 
 bool SharedDisk::is_worth_sharing() const {
   if (shared_bytes() == 0) return false;
-  return questions_while_full_ >= kQuestionsUntilShared * records_.size() && hit_share_ <= kHitShareMost;
+  return questions_while_full_ >= kQuestionsUntilShared * records_.size() && hit_share_ <= hit_share_max();
 }
 
 void SharedDisk::share() {
   questions_since_gain_ = 0;
   if (is_shared_.exchange(true)) return;
-  records_.set_capacity(shared_bytes());
+  fit_capacity(0);
   log_info("cache", "jobs share the disk: what is used sooner takes the place of what is used later",
            {{"records", records_.size()}, {"record_bytes_max", shared_bytes()}});
+}
+
+// What is lost to ends of blocks comes back at once when segments are written anew. Where the capacity followed, all
+// that comes would be kept for a while, used soon or late. So most of what comes still has to take another one's place.
+void SharedDisk::fit_capacity(std::uint64_t more_bytes) {
+  capacity_bytes_ = std::min(shared_bytes(), capacity_bytes_ + more_bytes / kRecordsForMoreRoom);
+  records_.set_capacity(capacity_bytes_);
 }
 
 void SharedDisk::share_no_more() {
   is_shared_ = is_full_ = false;
   questions_while_full_ = 0;
-  records_.set_capacity(bound_bytes_);
+  records_.set_capacity(capacity_bytes_ = bound_bytes_);
   log_info("cache", "no job gains by another one's room on the disk any more", {{"records", records_.size()}});
 }
 
@@ -160,6 +183,7 @@ void SharedDisk::keep(const Key& key, std::span<const std::uint8_t> value) {
     records_.lost(place);
     if (!is_shared_ && is_worth_sharing() && records_.fit_of(place, bytes, is_full) == SharedRecords::Fit::kByEviction)
       share();
+    if (is_shared_) fit_capacity(bytes);
     admission = records_.offer(place, bytes);
     if (!admission.evicted.empty()) questions_since_gain_ = 0;
   }
@@ -184,7 +208,7 @@ bool SharedDisk::trim() {
   std::vector<SegmentStore::Place> evicted;
   {
     std::lock_guard lock(mutex_);
-    if (is_shared_) records_.set_capacity(shared_bytes());
+    if (is_shared_) fit_capacity(0);
     evicted = records_.trim();
   }
   store_->evict(evicted);

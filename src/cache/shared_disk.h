@@ -3,11 +3,13 @@
 //
 // 1. As long as all fits that is asked for, or one job asks, nothing is evicted, and records take the whole bound.
 // 2. When a record is fetched that is used sooner than one that is here, and there is no room, the disk is shared from
-//    then on: records take live_bytes_max() of the bound, so that rewriting always finds room (rewrite_plan.h). What is
-//    beyond that is given up, the farthest first. That is worth it where most questions find nothing: of two jobs whose
+//    then on. Where evicted records leave holes, records take all of the bound but what is lost to the ends of blocks,
+//    and room for a few that come or are copied; where the file system makes none, live_bytes_max() of it, so that
+//    rewriting always finds room (rewrite_plan.h). What is beyond that is given up, the farthest first.
+//    That is worth it where most questions find nothing: of two jobs whose
 //    orders are not known one fetches about 0.8 (1 - s) of its samples from a source where the share s of them has
-//    room, and 1 - s where nothing is evicted. So a disk on which more than kHitShareMost are found keeps what it has.
-//    That shows when it has been full for a while: what is kept until then is what its jobs have just used.
+//    room, and 1 - s where nothing is evicted. So a disk on which more than hit_share_max() are found keeps what it
+//    has. That shows when it has been full for a while: what is kept until then is what its jobs have just used.
 // 3. When no record has been worth another one's place for some epochs, as the other jobs have ended, the whole bound
 //    is for records again.
 // A question whose process tells no job is answered, and counts for nothing: its records are kept where room is left.
@@ -34,7 +36,6 @@ class SharedDisk {
   // nothing is evicted any more, and each segment is written anew once at most.
   static constexpr double kLiveShareMax = 0.8;
   static constexpr double kLiveShareMaxAlone = 0.95;
-  static constexpr double kHitShareMost = 0.5;
   static constexpr std::uint64_t kQuestionsUntilShared = 2;  // for each record, while it is full
   // Of questions for each record: after so many in which nothing was worth evicting for, it is shared no more.
   static constexpr std::uint64_t kQuestionsUntilAlone = 4;
@@ -86,9 +87,11 @@ class SharedDisk {
   // REQUIRES, for all below: mutex_ is held.
   void take_questions();
   void count(const Asked& asked);
-  std::uint64_t shared_bytes() const;  // live_bytes_max(); 0: the disk is too small to be shared
+  void fit_capacity(std::uint64_t more_bytes);
+  std::uint64_t shared_bytes() const;  // what records take of a disk that is shared; 0: it is too small for that
   std::uint32_t usual_bytes() const;
   bool trim();
+  double hit_share_max() const;
   bool is_worth_sharing() const;
   void share();
   void share_no_more();
@@ -105,6 +108,7 @@ class SharedDisk {
 
   mutable std::mutex mutex_;  // after the store's locks: it is never held while the store is called
   SharedRecords records_;
+  std::uint64_t capacity_bytes_ = 0;  // of records_
   std::uint64_t questions_since_gain_ = 0;
   bool is_full_ = false;  // it was when a record was last missed, or before
   std::uint64_t questions_while_full_ = 0;

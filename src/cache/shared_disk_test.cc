@@ -1,8 +1,6 @@
 // A disk that several jobs ask: what it fetches, that its bound holds, and that no byte is ever wrong.
 #include "src/cache/shared_disk.h"
 
-#include <map>
-#include <numeric>
 #include <random>
 #include <thread>
 
@@ -10,117 +8,23 @@
 #include "src/cache/order/seeded_order.h"
 #include "src/cache/reclaimer.h"
 #include "src/cache/rewrite_plan.h"
-#include "src/cache/testing/memory_disk.h"
-#include "src/cache/testing/store_fixture.h"
+#include "src/cache/testing/shared_disk_fixture.h"
 
 namespace sluice::cache {
 namespace {
 
 using testing::Bytes;
 using testing::DiskContent;
+using testing::fetches_of;
+using testing::Job;
 using testing::key_of;
+using testing::kRecordBytes;
+using testing::kSamples;
+using testing::kValueBytes;
+using testing::limits_for;
+using testing::two_jobs;
 using testing::value_of;
-
-constexpr std::size_t kValueBytes = 4000;
-constexpr std::uint64_t kRecordBytes = kValueBytes + 50;
-constexpr int kSamples = 1000;
-
-Limits limits_for(double records) {
-  const auto bytes = static_cast<std::uint64_t>(records * kRecordBytes);
-  return {.bytes = bytes, .records = 1 << 14, .segment_bytes = bytes / 40};
-}
-
-// Made once each.
-struct Values {
-  const Bytes& of(const Key& key) {
-    Bytes& value = made[key.place + key.version];
-    if (value.empty()) value = value_of(key, kValueBytes);
-    return value;
-  }
-  std::map<std::string, Bytes> made;
-};
-
-struct Fixture {
-  explicit Fixture(const Limits& of_disk) : limits(of_disk) { open(); }
-
-  void open() {
-    shared.reset();
-    counters = std::make_unique<Counters>();
-    auto opened = SharedDisk::open(std::make_unique<testing::MemoryDisk>(disk), limits, clock, *counters);
-    REQUIRE(opened.ok());
-    shared = std::move(*opened);
-  }
-
-  // As a process does; whether it was read from its source.
-  bool fetch(SharedRecords::Job job, const Key& key) {
-    shared->asked(job, key);
-    const bool is_fetched = !has(key);
-    const bool is_sent = is_fetched && (shared->is_wanted(key) || shared->free_bytes() >= kRecordBytes);
-    if (is_sent) shared->keep(key, values.of(key));
-    if (shared->wants_reclaiming()) shared->reclaim({});
-    CHECK_FALSE(blocks_on_disk() > limits.bytes);
-    CHECK_FALSE(shared->records() != counters->records);
-    return is_fetched;
-  }
-  bool fetch(SharedRecords::Job job, int sample) { return fetch(job, key_of(sample)); }
-  bool has(const Key& key) const {
-    Bytes value;
-    if (!shared->find(key, value)) return false;
-    CHECK_FALSE(value != values.of(key));
-    return true;
-  }
-  std::uint64_t blocks_on_disk() const {
-    std::uint64_t sum = 0;
-    for (const auto& [name, file] : disk->files)
-      sum += (file->size() + SegmentStore::kBlockBytes - 1) / SegmentStore::kBlockBytes * SegmentStore::kBlockBytes;
-    return sum;
-  }
-
-  Limits limits;
-  mutable Values values;
-  std::shared_ptr<DiskContent> disk = std::make_shared<DiskContent>();
-  sluice::testing::ManualClock clock;
-  std::unique_ptr<Counters> counters;
-  std::unique_ptr<SharedDisk> shared;
-};
-
-// Uses each of its samples once an epoch, in a new order.
-class Job {
- public:
-  Job(SharedRecords::Job number, int samples, int first_sample = 0)
-      : number_(number), random_(static_cast<std::uint32_t>(number)), order_(static_cast<std::size_t>(samples)) {
-    std::iota(order_.begin(), order_.end(), first_sample);
-  }
-  int next() {
-    if (at_ == 0) std::shuffle(order_.begin(), order_.end(), random_);
-    const int sample = order_[at_];
-    at_ = (at_ + 1) % order_.size();
-    return sample;
-  }
-  bool fetches(Fixture& cache) { return cache.fetch(number_, next()); }
-
- private:
-  const SharedRecords::Job number_;
-  std::mt19937 random_;
-  std::vector<int> order_;
-  std::size_t at_ = 0;
-};
-
-// Fetches for each sample served, while the jobs go on in turns.
-template <typename AnyJob>
-double fetches_of(Fixture& cache, std::vector<AnyJob>& jobs, int samples_each) {
-  int fetches = 0;
-  for (int i = 0; i < samples_each; ++i)
-    for (AnyJob& job : jobs) fetches += job.fetches(cache) ? 1 : 0;
-  return static_cast<double>(fetches) / (samples_each * static_cast<int>(jobs.size()));
-}
-
-// Out of phase.
-std::vector<Job> two_jobs(Fixture& cache) {
-  std::vector<Job> jobs{Job(1, kSamples), Job(2, kSamples)};
-  for (int i = 0; i < kSamples / 2; ++i) jobs[0].fetches(cache);
-  return jobs;
-}
+using Fixture = testing::SharedDiskFixture;
 
 TEST_CASE("of one job nothing is evicted, and its records take the whole bound, as in a store of its own") {
   Fixture cache(limits_for(300));

@@ -65,6 +65,15 @@ class SystemFile final : public DiskFile {
     return {};
   }
 
+  Result<bool> make_hole(std::uint64_t offset, std::uint64_t bytes) override {
+    constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    while (::fallocate(descriptor_.number(), kMode, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
+      if (errno == EOPNOTSUPP || errno == ENOSYS) return false;
+      if (errno != EINTR) return errno_error("make a hole in " + path_);
+    }
+    return true;
+  }
+
  private:
   const std::string path_;
   const Descriptor descriptor_;

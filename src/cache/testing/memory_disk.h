@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,23 @@ struct DiskContent {
   bool refuses_truncation = false;
   bool refuses_reads = false;
   bool refuses_removal = false;
+  bool makes_holes = true;
+  std::map<const Bytes*, std::set<std::uint64_t>> holes;  // blocks of files that were given back
   std::mutex mutex;
 
   std::uint64_t bytes() const {
     std::uint64_t sum = 0;
     for (const auto& [name, file] : files) sum += file->size();
+    return sum;
+  }
+  // What the files take.
+  std::uint64_t bytes_in_blocks() const {
+    std::uint64_t sum = 0;
+    for (const auto& [name, file] : files) {
+      const auto found = holes.find(file.get());
+      const std::size_t given_back = found == holes.end() ? 0 : found->second.size();
+      sum += ((file->size() + kBlockBytes - 1) / kBlockBytes - given_back) * kBlockBytes;
+    }
     return sum;
   }
 };
@@ -68,6 +81,21 @@ class MemoryFile final : public DiskFile {
     if (disk_->room != DiskContent::kNoLimit && bytes < bytes_->size()) disk_->room += bytes_->size() - bytes;
     bytes_->resize(bytes);
     return {};
+  }
+
+  Result<bool> make_hole(std::uint64_t offset, std::uint64_t bytes) override {
+    std::lock_guard lock(disk_->mutex);
+    if (!disk_->makes_holes) return false;
+    if (disk_->refuses_writes || disk_->until_power_loss == 0 || offset + bytes > bytes_->size() ||
+        offset % kBlockBytes != 0 || bytes % kBlockBytes != 0) {
+      return internal_error("make a hole: Input/output error");
+    }
+    std::fill_n(bytes_->begin() + static_cast<std::ptrdiff_t>(offset), bytes, std::uint8_t{0});
+    for (std::uint64_t block = offset / kBlockBytes; block < (offset + bytes) / kBlockBytes; ++block) {
+      if (disk_->holes[bytes_.get()].insert(block).second && disk_->room != DiskContent::kNoLimit)
+        disk_->room += kBlockBytes;
+    }
+    return true;
   }
 
  private:
@@ -114,6 +142,7 @@ class MemoryDisk final : public Disk {
     const auto found = content_->files.find(name);
     if (found == content_->files.end()) return not_found("remove " + name);
     if (content_->room != DiskContent::kNoLimit) content_->room += found->second->size();
+    content_->holes.erase(found->second.get());
     content_->files.erase(found);
     return {};
   }

@@ -46,12 +46,7 @@ struct StoreFixture {
   bool has(const Key& key, std::size_t bytes) const { return ask(key, bytes) == Answer::kRight; }
   void add(const Key& key, std::size_t bytes) const { store->add(key, value_of(key, bytes)); }
 
-  std::uint64_t blocks_on_disk() const {
-    std::uint64_t sum = 0;
-    for (const auto& [name, file] : disk->files)
-      sum += (file->size() + SegmentStore::kBlockBytes - 1) / SegmentStore::kBlockBytes * SegmentStore::kBlockBytes;
-    return sum;
-  }
+  std::uint64_t blocks_on_disk() const { return disk->bytes_in_blocks(); }
 };
 
 }  // namespace sluice::cache::testing
