@@ -15,7 +15,12 @@
 // is not. Without it each epoch has the order of the list. ANNOUNCES, 1: the job tells the order of each epoch when it
 // begins, 2: and of the one after.
 // DELAY_MS is added to each read of a file, as a slow file system would. With 0 the files are as fast as the cache, and
-// the source's bytes are not stored.
+// the source's bytes are not stored. With LINE and MEGABYTES_PER_SECOND in the environment the reads of all processes
+// that name the file LINE come over one line of that width.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -25,6 +30,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "src/cache/cached_files.h"
@@ -71,13 +77,50 @@ std::vector<std::uint32_t> order_of(int job, int epoch, std::size_t samples) {
   return seeded_order(order_of_epoch(job, epoch, samples).seed, static_cast<std::uint32_t>(samples)).value();
 }
 
+// The line of a store that several processes share: its file says when it is free. Without one reads take no time.
+class SharedLine {
+ public:
+  SharedLine() {
+    const char* path = std::getenv("LINE");
+    const char* width = std::getenv("MEGABYTES_PER_SECOND");
+    if (path == nullptr || width == nullptr || std::atof(width) <= 0) return;
+    nanoseconds_of_a_byte_ = 1e3 / std::atof(width);
+    file_ = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file_ < 0) throw std::system_error(errno, std::generic_category(), path);
+  }
+  SharedLine(const SharedLine&) = delete;
+  SharedLine& operator=(const SharedLine&) = delete;
+  ~SharedLine() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+  void carry(std::size_t bytes) const {
+    using Clock = std::chrono::steady_clock;  // one for all processes of a machine
+    if (file_ < 0) return;
+    ::flock(file_, LOCK_EX);
+    std::int64_t free_at = 0;
+    if (::pread(file_, &free_at, sizeof(free_at), 0) != sizeof(free_at)) free_at = 0;
+    const std::int64_t now = Clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    free_at = std::max(free_at, now) + static_cast<std::int64_t>(nanoseconds_of_a_byte_ * static_cast<double>(bytes));
+    if (::pwrite(file_, &free_at, sizeof(free_at), 0) != sizeof(free_at)) std::abort();
+    ::flock(file_, LOCK_UN);
+    std::this_thread::sleep_until(Clock::time_point(std::chrono::nanoseconds(free_at)));
+  }
+
+ private:
+  int file_ = -1;
+  double nanoseconds_of_a_byte_ = 0;
+};
+
 class DelayedFiles final : public pipeline::FileReader {
  public:
   explicit DelayedFiles(std::chrono::milliseconds delay) : delay_(delay) {}
   Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override {
     ++reads;
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
-    return files_->read(part, bytes);
+    SLUICE_TRY_VOID(files_->read(part, bytes));
+    line_.carry(bytes.size());
+    return {};
   }
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return files_->identify(path); }
 
@@ -85,6 +128,7 @@ class DelayedFiles final : public pipeline::FileReader {
 
  private:
   const std::chrono::milliseconds delay_;
+  const SharedLine line_;
   const std::shared_ptr<const pipeline::FileReader> files_ = pipeline::make_system_file_reader();
 };
 

@@ -7,7 +7,7 @@ after.
 
 Prints a JSON object for each: reads of the source for each sample, in all epochs, and without the first and the last one of each job, in which some jobs may not run; seconds from the first start to the
 last end; CPU-seconds of the jobs and of the cache; bytes that were written for a byte that was stored; whether all epochs of all arrangements had the same
-bytes. DELAY_MS, PIPELINE and EPOCHS of the environment are those of sluice-cache-bench (10, train, 8).
+bytes. DELAY_MS, PIPELINE and EPOCHS of the environment are those of sluice-cache-bench (10, train, 8). With MEGABYTES_PER_SECOND the source has that much for all jobs together.
 """
 
 from __future__ import annotations
@@ -73,10 +73,11 @@ def run_jobs(build: Path, files: Path, jobs: int, mode: str, place: Path, sign: 
     between_seconds = count * (int(DELAY_MS) + MILLISECONDS_OF_A_SAMPLE) / 1000 / jobs
     started = time.monotonic()
     running = []
+    environment = {**os.environ, "LINE": f"{place}.line"}
     for job in range(1, jobs + 1):
         line = [build / "bench/data_plane/sluice-cache-bench", mode, place, DELAY_MS, PIPELINE, EPOCHS, sign * job, announces]
         with open(files) as paths:
-            running.append(subprocess.Popen([*map(str, line)], stdin=paths, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
+            running.append(subprocess.Popen([*map(str, line)], stdin=paths, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment))
         if job < jobs:
             time.sleep(between_seconds)
     outputs = [job.communicate()[0] for job in running]
