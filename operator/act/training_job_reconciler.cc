@@ -26,7 +26,6 @@ constexpr std::size_t kMaxKnownJobs = 20000;
 // A decision follows a change of a spec, and a pool's new number follows the decision. One status tells of all three.
 constexpr double kFiguresSettleSeconds = 1;
 constexpr std::chrono::milliseconds kLookAgainAfter = std::chrono::minutes(1);  // while a gang waits for its restart
-constexpr std::chrono::milliseconds kRefusedAgainAfter = std::chrono::minutes(1);
 
 bool is_same_version(const json& one, const json& other) {
   const api::Object a(one), b(other);
@@ -43,7 +42,8 @@ TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, PodsOf trainers
       board_(board),
       clock_(clock),
       claims_(seams_.read, clock),
-      cache_identity_(seams_, config, clock) {}
+      cache_identity_(seams_, config, clock),
+      refused_(clock) {}
 
 Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
   // 1. Look at the objects.
@@ -53,6 +53,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
     std::lock_guard lock(mutex_);
     secrets_.erase(key);
     failures_.erase(key);
+    refused_.forget(key);
     std::lock_guard ports_lock(ports_mutex_);
     given_ports_.erase(key);
     return std::optional<std::chrono::milliseconds>();
@@ -63,18 +64,20 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   world.trainers_service = seams_.seen(kube::kServices, {key.namespace_, api::trainers_service_name(key.name)});
   world.pool = seams_.seen(kube::kDataWorkerPools, key);
   world.network_policy = seams_.seen(api::kNetworkPolicies, {key.namespace_, api::network_policy_name(key.name)});
-  SLUICE_TRY_VOID(look_at_secret(world, stop));
+  world.limit_ranges = seams_.limit_ranges(key.namespace_);
+  const std::optional<Error> refused_before = refused_.standing(key, world);
+  if (!refused_before) SLUICE_TRY_VOID(look_at_secret(world, stop));
   SLUICE_TRY(world.unshared_data, claims_.unshared_data(api::TrainingJob(*world.training_job), stop));
   if (!config_.node_cache.address.empty()) {
     SLUICE_TRY(world.claims, claims_.uids(api::TrainingJob(*world.training_job), stop));
     world.cache_authorities = cache_identity_.authorities(stop);
   }
-  world.limit_ranges = seams_.limit_ranges(key.namespace_);
   world.now = clock_.wall_now();
   world.job_failed_for = job_failed_for(key, world.job);
 
-  // 2. Write the children. The status tells of errors.
-  const Result<void> children = bring_children(world, stop);
+  // 2. Write the children, unless that was refused a moment ago. The status tells of errors.
+  const Result<void> children = refused_before ? Result<void>(*refused_before) : bring_children(world, stop);
+  if (!refused_before) refused_.note(key, world, children);
 
   // 3. Write the status.
   const decide::DecisionPointer decision = board_.get(key);
@@ -83,9 +86,9 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   SLUICE_TRY(auto again, report(world, std::move(step), stop));
   if (const auto wait = restart_wait(world)) again = std::min({again.value_or(*wait), *wait, kLookAgainAfter});
   if (children.ok()) return again;
-  if (may_pass_by_itself(children.error())) return children.error();
-  // A refusal lasts until the spec or our rights change. The operator tries again now and then.
-  return std::optional(std::min<std::chrono::milliseconds>(again.value_or(kRefusedAgainAfter), kRefusedAgainAfter));
+  if (!refused_before && may_pass_by_itself(children.error())) return children.error();
+  const auto pause = refused_.pause(key);
+  return pause ? std::optional(std::min(again.value_or(*pause), *pause)) : again;
 }
 
 // The time begins when the operator first sees the failure. A restart of the operator begins anew.

@@ -13,6 +13,7 @@
 #include "operator/act/controller.h"
 #include "operator/act/data_claims.h"
 #include "operator/act/node_cache_identity.h"
+#include "operator/act/refused_children.h"
 #include "operator/act/status.h"
 #include "operator/act/training_job.h"
 #include "operator/config.h"
@@ -49,6 +50,7 @@ class TrainingJobReconciler {
 
   DataClaims claims_;
   NodeCacheIdentity cache_identity_;
+  RefusedChildren refused_;
 
   // Secrets are read by name, never listed or watched: the operator's rights need not reach further. A Secret that was
   // read is believed for a while, and kept: one that is deleted is made again as it was.

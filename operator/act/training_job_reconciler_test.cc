@@ -293,7 +293,7 @@ TEST_CASE("what is refused to a job that has a status is told a second later, an
   code = ErrorCode::kPermissionDenied;
   CHECK(*harness.jobs.reconcile(kVision, {}) == std::chrono::seconds(1));
   harness.clock.advance(std::chrono::seconds(1));
-  CHECK(*harness.jobs.reconcile(kVision, {}) == std::chrono::minutes(1));
+  CHECK(*harness.jobs.reconcile(kVision, {}) <= std::chrono::minutes(1));
   CHECK(ready_reason(harness) == "Forbidden");
 }
 
