@@ -127,6 +127,15 @@ TEST_CASE("the copying container keeps the bounds of whole pods; a worker's pod 
         "lower it");
 }
 
+TEST_CASE("a feeder without a size says its limit where the namespace's default is less than it asks for") {
+  const TrainingJobWorld small =
+      world(job_with_feeder(), R"([{"type": "Container", "default": {"cpu": "100m", "memory": "128Mi"}}])");
+  const json trainer = body_of(small, kube::kJobs)["spec"]["template"]["spec"];
+  CHECK(
+      container(trainer, "initContainers", api::kFeederContainer)["resources"] ==
+      json::parse(R"({"requests": {"cpu": "250m", "memory": "768Mi"}, "limits": {"cpu": "250m", "memory": "768Mi"}})"));
+}
+
 TEST_CASE("without a LimitRange in the way, nothing changes") {
   TrainingJobWorld plain = world(job_with_feeder(), "[]");
   const json with = body_of(plain, kube::kJobs);

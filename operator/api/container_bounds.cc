@@ -35,7 +35,7 @@ Amounts fitted_amounts(Amounts amounts, const Bound& bound) {
   amounts.request = std::max(amounts.request, bound.least);
   if (bound.most) amounts.request = std::min(amounts.request, *bound.most);
   if (amounts.limit > 0)
-    amounts.limit = std::max(amounts.limit, bound.least);
+    amounts.limit = std::max({amounts.limit, bound.least, amounts.request});
   else if (bound.ratio)
     amounts.limit = most_for(amounts.request);
   else if (bound.most)
@@ -72,11 +72,24 @@ std::string objection_to(const Amounts& amounts, const Bound& bound, const NameO
   if (bound.most && (amounts.limit == 0 || amounts.limit > *bound.most))
     return said("limits", amounts.limit) + "no more than " + text_of(*bound.most) + ": " +
            (amounts.limit > 0 ? "lower it" : "set it");
+  if (bound.most && amounts.request > *bound.most)
+    return said("requests", amounts.request) + "no more than " + text_of(*bound.most) + ": lower it";
   if (bound.ratio && amounts.limit == 0) return said("limits", 0) + "nothing without it: set it";
   if (bound.ratio && static_cast<double>(amounts.limit) > static_cast<double>(amounts.request) * *bound.ratio)
     return said("limits", amounts.limit) + "no more than " + number_text(*bound.ratio) +
            " times the request: lower it, or raise " + name("requests");
   return "";
+}
+
+// To a limit that the namespace gives where none is said; empty: there is none, or it holds the request.
+template <class TextOf>
+std::string objection_to_default(const Amounts& amounts, std::string_view path, const std::string& resource,
+                                 const TextOf& text_of) {
+  if (amounts.limit == 0 || amounts.request <= amounts.limit) return "";
+  const auto name_of = names_at(path);
+  return name_of("requests." + resource) + " is " + text_of(amounts.request) +
+         ", and the namespace's LimitRange gives it a limit of " + text_of(amounts.limit) + ": set " +
+         name_of("limits." + resource);
 }
 
 }  // namespace
@@ -105,6 +118,13 @@ ContainerResources ContainerBounds::filled_in(ContainerResources resources) cons
 }
 
 ContainerResources ContainerBounds::fitted(ContainerResources resources) const {
+  // A limit is said where the namespace would give it one that is less than the request.
+  const ContainerResources filled = filled_in(resources);
+  const auto say_limit = [](std::int64_t& limit, std::int64_t by_default, std::int64_t request) {
+    if (limit == 0 && by_default > 0 && by_default < request) limit = request;
+  };
+  say_limit(resources.limit_millicores, filled.limit_millicores, resources.request_millicores);
+  say_limit(resources.limit_memory_bytes, filled.limit_memory_bytes, resources.request_memory_bytes);
   const Amounts cpu = fitted_amounts({resources.request_millicores, resources.limit_millicores}, millicores_);
   const Amounts memory = fitted_amounts({resources.request_memory_bytes, resources.limit_memory_bytes}, memory_bytes_);
   return {cpu.request, memory.request, cpu.limit, memory.limit};
@@ -134,11 +154,15 @@ ContainerResources ContainerBounds::together(const json& pod_spec) const {
 
 std::string ContainerBounds::objection(const ContainerResources& resources, std::string_view path) const {
   const ContainerResources filled = filled_in(resources);
-  const std::string cpu = objection_to({filled.request_millicores, filled.limit_millicores}, millicores_,
-                                       names_at(path), "cpu", millicores_text);
-  if (!cpu.empty()) return cpu;
-  return objection_to({filled.request_memory_bytes, filled.limit_memory_bytes}, memory_bytes_, names_at(path), "memory",
-                      memory_text);
+  const Amounts cpu{filled.request_millicores, filled.limit_millicores};
+  const Amounts memory{filled.request_memory_bytes, filled.limit_memory_bytes};
+  std::string objection = objection_to(cpu, millicores_, names_at(path), "cpu", millicores_text);
+  if (objection.empty()) objection = objection_to(memory, memory_bytes_, names_at(path), "memory", memory_text);
+  if (objection.empty() && resources.limit_millicores == 0)
+    objection = objection_to_default(cpu, path, "cpu", millicores_text);
+  if (objection.empty() && resources.limit_memory_bytes == 0)
+    objection = objection_to_default(memory, path, "memory", memory_text);
+  return objection;
 }
 
 std::string ContainerBounds::objection_to_pod(const json& pod_spec, std::string_view pod) const {

@@ -64,6 +64,10 @@ TEST_CASE("a container of ours is fitted to the LimitRanges of its namespace") {
                Row{"a limit that has to be said",
                    {R"([{"type": "Container", "max": {"cpu": "2"}, "maxLimitRequestRatio": {"memory": "2"}}])"},
                    {250, 64 * kMebibyte, 2000, 128 * kMebibyte},
+                   {250, 64 * kMebibyte, 0, 0}},
+               Row{"a default limit below the request",
+                   {R"([{"type": "Container", "default": {"cpu": "100m", "memory": "32Mi"}}])"},
+                   {250, 64 * kMebibyte, 250, 64 * kMebibyte},
                    {250, 64 * kMebibyte, 0, 0}});
   CAPTURE(row.situation);
   const ContainerBounds allowed = bounds(row.limits);
@@ -105,6 +109,12 @@ TEST_CASE("what a user's value breaks is said with the field, the value and the 
           {500},
           "r.limits.cpu is missing, and the namespace's LimitRange allows no more than 2000m: set it"},
       Row{R"([{"type": "Container", "max": {"cpu": "2"}, "default": {"cpu": "2"}}])", {500}, ""},
+      Row{R"([{"type": "Container", "max": {"cpu": "400m"}, "default": {"cpu": "400m"}}])",
+          {500},
+          "r.requests.cpu is 500m, and the namespace's LimitRange allows no more than 400m: lower it"},
+      Row{R"([{"type": "Container", "default": {"memory": "128Mi"}}])",
+          {500, 256 * kMebibyte},
+          "r.requests.memory is 256Mi, and the namespace's LimitRange gives it a limit of 128Mi: set r.limits.memory"},
       Row{R"([{"type": "Container", "maxLimitRequestRatio": {"cpu": "4"}}])",
           {500, 0, 4000},
           "r.limits.cpu is 4000m, and the namespace's LimitRange allows no more than 4 times the request: lower it, or "
