@@ -185,6 +185,10 @@ Result<TrainingJobView> view_training_job(const json& object) {
   if (!data_only_in_trainer(job).empty() || job.found_data_only_in_trainer()) view.keep_local();
   view.likeness = likeness_of(job);
   view.queued_by_kueue = !job.label(kKueueQueueLabel).empty();
+  if (accelerators_in(field(object, "/spec/dataWorkers/resources/limits")) > 0)
+    return invalid_argument(job.key().to_string() +
+                            " spec.dataWorkers.resources.limits must not hold accelerators: data workers see none, and "
+                            "trainers would lack them; take it out");
   if (view.worker.request_millicores <= 0)
     return invalid_argument(job.key().to_string() +
                             " spec.dataWorkers.resources.requests.cpu must be positive; set it, for example 500m");

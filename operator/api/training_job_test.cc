@@ -63,6 +63,18 @@ TEST_CASE("where the size of the workers is left to Sluice, the view has its bou
   CHECK(view.worker == ContainerResources{250, std::int64_t{512} << 20, 250, std::int64_t{768} << 20});
 }
 
+TEST_CASE("workers that ask for accelerators are refused: they see none") {
+  json job = control::testing::training_job();
+  json& resources = job["spec"]["dataWorkers"]["resources"];
+  resources["limits"] = {{"example.com/fuse", 1}};
+  CHECK(view_training_job(job).ok());
+  resources["limits"] = {{"nvidia.com/gpu", 1}};
+  const auto view = view_training_job(job);
+  REQUIRE_FALSE(view.ok());
+  CHECK_THAT(view.error().message(),
+             Catch::Contains("spec.dataWorkers.resources.limits") && Catch::Contains("take it out"));
+}
+
 TEST_CASE("jobs are alike that train the same with the same workers, whatever their name and their limits") {
   const auto likeness = [](const json& job) { return view_training_job(job).value().likeness; };
   const json job = control::testing::training_job();
