@@ -25,6 +25,8 @@ namespace {
 // The time without a measurement after which people are told: of a job that has been measured, and of one that starts.
 constexpr double kMetricsGraceSeconds = 20;
 constexpr double kFirstMetricsGraceSeconds = 300;
+// Before what is refused to a trainer that runs.
+constexpr std::string_view kNotDone = "; not done: ";
 
 // The trainer as its Job shows it.
 struct Trainer {
@@ -103,6 +105,12 @@ std::string restart_note(const Trainer& trainer) {
 
 Condition ready_condition(const Trainer& trainer, const Error* child_error, const std::string& message_before) {
   if (trainer.over()) return {"Ready", Truth::kFalse, "Finished", "the trainer has finished"};
+  const std::string count = std::to_string(trainer.ready) + " of " + std::to_string(trainer.replicas) +
+                            " trainer pods are ready, " + std::to_string(trainer.done) + " are done";
+  const bool runs = trainer.exists && trainer.ready > 0 && trainer.ready + trainer.done >= trainer.replicas;
+  // What a quota or our rights refuse to a trainer that runs, as its workers' NetworkPolicy, does not stop it.
+  if (runs && child_error != nullptr && child_error->code() == ErrorCode::kPermissionDenied)
+    return {"Ready", Truth::kTrue, "TrainerRunning", count + std::string(kNotDone) + child_error->message()};
   if (auto condition = refused(child_error)) return *condition;
   if (trainer.suspended) return {"Ready", Truth::kFalse, "Suspended", "spec.suspend is true; set it to false to go on"};
   if (trainer.restarting) return {"Ready", Truth::kFalse, "TrainerRestarting", restart_note(trainer)};
@@ -110,10 +118,7 @@ Condition ready_condition(const Trainer& trainer, const Error* child_error, cons
   if (trainer.queued)
     return {"Ready", Truth::kFalse, "Queued",
             "another controller, such as Kueue, has suspended the trainer's Job; it starts when that one lets it"};
-  const std::string count = std::to_string(trainer.ready) + " of " + std::to_string(trainer.replicas) +
-                            " trainer pods are ready, " + std::to_string(trainer.done) + " are done";
-  if (trainer.ready > 0 && trainer.ready + trainer.done >= trainer.replicas)
-    return {"Ready", Truth::kTrue, "TrainerRunning", count};
+  if (runs) return {"Ready", Truth::kTrue, "TrainerRunning", count};
   return {"Ready", Truth::kFalse, "TrainerNotReady", with_obstacle(count, trainer.obstacle, message_before)};
 }
 
@@ -169,13 +174,16 @@ Condition blocked_condition(const Trainer& trainer, const TrainingJobWorld& worl
     const SeenCondition ready = find_condition(DataWorkerPool(*world.pool).conditions(), "Ready");
     if (ready.status == text_of(Truth::kFalse) && ready.reason != kScaling) {
       // The server's words name neither the container nor the field.
-      const std::string objection = ready.reason == "Forbidden" ? objection_to_workers(world) : "";
+      const bool is_refused = ready.reason == "Forbidden" || ready.reason == kSpecRefused;
+      const std::string objection = is_refused ? objection_to_workers(world) : "";
       return {"WorkersBlocked", Truth::kTrue, ready.reason,
               objection.empty() ? ready.message : objection + " (" + ready.message + ")"};
     }
   }
   return {"WorkersBlocked", Truth::kFalse, "NotBlocked", ""};
 }
+
+bool says_not_done(std::string_view message) { return message.find(kNotDone) != std::string_view::npos; }
 
 void add_transitions(std::vector<kube::Event>& events, const TrainingJob& training_job,
                      const std::vector<Condition>& conditions) {
@@ -202,6 +210,8 @@ void add_transitions(std::vector<kube::Event>& events, const TrainingJob& traini
         condition.reason == "ChildConflict" || condition.reason == kSpecRefused || condition.reason == "Forbidden";
     if (condition.type == "Ready" && refusal && before.reason != condition.reason)
       add(kube::EventType::kWarning, condition.reason, "Create", condition.message);
+    if (condition.type == "Ready" && says_not_done(condition.message) && !says_not_done(before.message))
+      add(kube::EventType::kWarning, "Forbidden", "Create", condition.message);
   }
 }
 

@@ -92,6 +92,12 @@ TEST_CASE("a policy that is refused keeps no job from training") {
   reconcile(harness);
   CHECK(policy(harness).is_null());
   CHECK(harness.cluster.get(kube::kJobs, "vision") != nullptr);
+  harness.cluster.at(kube::kJobs, "vision")["status"] = {{"active", 1}, {"ready", 1}};
+  harness.clock.advance(std::chrono::minutes(2));
+  reconcile(harness);
+  const json ready = api::field(*harness.cluster.get(kube::kTrainingJobs, "vision"), "/status/conditions").at(0);
+  CHECK(ready["status"] == "True");
+  CHECK_THAT(ready["message"].get<std::string>(), Catch::Contains("1 of 1 trainer pods") && Catch::Contains("quota"));
 }
 
 TEST_CASE("plain PyTorch has no workers to guard") {
