@@ -218,6 +218,7 @@ PoolStep reconcile_pool(const PoolWorld& world, const PoolMemory& memory) {
   // 3. The status tells of workers that are seen, not of those just asked for: the next event brings the rest.
   std::optional<Refusal> blocked = step.memory.refused ? step.memory.refused : step.memory.hindered;
   if (!blocked) blocked = wait_at_gate(workers);
+  if (!blocked) blocked = wait_for_scheduler(step, world, workers);
   report(step, world, pool_status(world, workers, desired, blocked), settled || blocked);
 
   const bool waiting = creating > 0 || !step.actions.empty() || !step.memory.deleting_until.empty();

@@ -56,6 +56,7 @@ struct PoolMemory {
   int failures = 0;                              // how often pods ended by themselves since all were last ready
   double replace_not_before_seconds = 0;
   std::map<std::string, double> hindered_since;  // pod uid -> since when it cannot start
+  std::map<std::string, double> unplaced_since;  // pod uid -> since when its scheduler is awaited
   // The hindrance of the last worker that was given up. It is forgotten when all workers are ready.
   std::optional<Refusal> hindered;
   // The API server's refusal of the last worker, if a person must act.

@@ -18,6 +18,7 @@ namespace {
 constexpr double kReportSeconds = 10;   // between two statuses on the way to the wanted number
 constexpr double kManyWaitSeconds = 1;  // of what others wait for: from here on a status waits for the last of it
 constexpr double kReportsWaitAtMostSeconds = 60;
+constexpr double kSchedulerWaitSeconds = 60;  // until people are told
 
 // Null where it is so already.
 std::optional<kube::Action> write_status(const DataWorkerPool& pool, const PoolStatusDraft& status) {
@@ -54,6 +55,26 @@ std::optional<Refusal> wait_at_gate(const Workers& workers) {
       return Refusal{"WaitingForQuota", "worker " + worker.name + " waits at the scheduling gate " + worker.gate +
                                             "; the controller that set it, such as Kueue, lets it start"};
   return std::nullopt;
+}
+
+std::optional<Refusal> wait_for_scheduler(PoolStep& step, const PoolWorld& world, const Workers& workers) {
+  std::optional<Refusal> waits;
+  for (const Worker& worker : workers.live) {
+    if (worker.awaited_scheduler.empty()) {
+      step.memory.unplaced_since.erase(worker.uid);
+      continue;
+    }
+    const double since_seconds = step.memory.unplaced_since.try_emplace(worker.uid, world.now_seconds).first->second;
+    const double wait_seconds = since_seconds + kSchedulerWaitSeconds - world.now_seconds;
+    if (wait_seconds > 0) {
+      step.look_again(wait_seconds);
+    } else if (!waits) {
+      waits = Refusal{"WaitingForScheduler", "worker " + worker.name + " waits for the scheduler " +
+                                                 worker.awaited_scheduler +
+                                                 "; does it run, and what do the pod's events say?"};
+    }
+  }
+  return waits;
 }
 
 void report(PoolStep& step, const PoolWorld& world, std::optional<kube::Action> status, bool arrived) {

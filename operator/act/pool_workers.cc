@@ -29,6 +29,7 @@ Workers classify(const PoolWorld& world, const PoolMemory& memory, const std::st
     worker.labelled = seen.is_worker() && seen.job() == DataWorkerPool(*world.pool).job();
     worker.hindrance = seen.hindrance();
     worker.gate = seen.gate();
+    worker.awaited_scheduler = seen.awaited_scheduler();
     if (!seen.ended() && worker.ready) ++workers.ready;
     (seen.ended() ? workers.ended : workers.live).push_back(std::move(worker));
   }
@@ -48,6 +49,7 @@ PoolMemory settle(PoolMemory memory, const PoolWorld& world) {
   }
   std::erase_if(memory.creating_until, [&](const auto& entry) { return names.contains(entry.first); });
   std::erase_if(memory.taken_until, [&](const auto& entry) { return entry.second <= world.now_seconds; });
+  std::erase_if(memory.unplaced_since, [&](const auto& entry) { return !alive.contains(entry.first); });
   std::erase_if(memory.hindered_since, [&](const auto& entry) { return !alive.contains(entry.first); });
   std::erase_if(memory.deleting_until,
                 [&](const auto& entry) { return !alive.contains(entry.first) || entry.second <= world.now_seconds; });

@@ -23,7 +23,8 @@ struct Worker {
   bool outdated = false;  // made from an earlier template
   bool labelled = false;  // as a worker of the job, by which the Service finds it
   std::optional<api::Hindrance> hindrance;
-  std::string gate;  // at which it waits
+  std::string gate;               // at which it waits
+  std::string awaited_scheduler;  // that has not looked at it yet
 };
 
 struct Workers {

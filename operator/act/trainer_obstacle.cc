@@ -22,7 +22,13 @@ std::string trainer_obstacle(const TrainerJob& job, const std::vector<kube::Obje
     const Pod pod(*object);
     if (!pod.controlled_by(job)) continue;
     has_pods = true;
-    const auto hindrance = pod.serves() ? pod.hindrance() : std::nullopt;
+    if (!pod.serves()) continue;
+    const auto hindrance = pod.hindrance();
+    if (!hindrance && !pod.gate().empty())
+      return "pod " + pod.name() + " waits at the scheduling gate " + pod.gate() + "; who has set it lets it start";
+    if (const std::string scheduler = pod.awaited_scheduler(); !hindrance && !scheduler.empty())
+      return "pod " + pod.name() + " waits for the scheduler " + scheduler +
+             "; if that lasts, does it run, and what do the pod's events say?";
     if (!hindrance) continue;
     const std::string why = hindrance->message.empty() ? "" : ": " + hindrance->message;
     return "pod " + pod.name() + " cannot start: " + hindrance->reason + why;

@@ -49,6 +49,24 @@ TEST_CASE("a trainer whose pod cannot start says why") {
   CHECK(trainer_obstacle(api::TrainerJob(job), {shared(test.pod)}) == test.want);
 }
 
+TEST_CASE("a trainer's pod that no scheduler looks at says for what it waits") {
+  struct Case {
+    const char* spec;
+    const char* want;
+  };
+  const Case test = GENERATE(
+      Case{R"({"schedulingGates": [{"name": "team.example/data"}], "schedulerName": "default-scheduler"})",
+           "pod vision-0-x7f2q waits at the scheduling gate team.example/data; who has set it lets it start"},
+      Case{R"({"schedulerName": "volcano"})",
+           "pod vision-0-x7f2q waits for the scheduler volcano; if that lasts, does it run, and what do the pod's "
+           "events say?"},
+      Case{R"({"schedulerName": "volcano", "nodeName": "n1"})", ""});
+  json pod = waiting_pod("ContainerCreating", "");
+  pod["spec"] = json::parse(test.spec);
+  const json job = job_with(1);
+  CHECK(trainer_obstacle(api::TrainerJob(job), {shared(pod)}) == test.want);
+}
+
 TEST_CASE("a trainer whose Job makes no pods says where the reason is") {
   const json none = job_with(0), some = job_with(1);
   CHECK(trainer_obstacle(api::TrainerJob(none), {}) ==

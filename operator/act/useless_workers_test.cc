@@ -73,6 +73,33 @@ TEST_CASE("a worker that waits at a scheduling gate keeps its place in the queue
              Catch::Contains("vision-worker-0") && Catch::Contains("kueue.x-k8s.io/admission"));
 }
 
+TEST_CASE("a worker that no scheduler looks at stays, and the pool says for whom it waits after a minute") {
+  FakeCluster cluster = cluster_with_pool(1);
+  PoolMemory memory;
+  run(cluster, memory);
+  json& worker = cluster.at(kube::kPods, "vision-worker-0");
+  worker["spec"]["schedulerName"] = "volcano";
+  const auto reason = [&] {
+    return field(cluster.at(kube::kDataWorkerPools, "vision"), "/status/conditions").at(0)["reason"];
+  };
+  const PoolStep first = run(cluster, memory, 100, kNow + 1);
+  REQUIRE(first.again_after);
+  CHECK(*first.again_after <= std::chrono::seconds(61));
+  run(cluster, memory, 100, kNow + 60);
+  CHECK(reason() == "Scaling");
+  CHECK(writes_to_pods(run(cluster, memory, 100, kNow + 62)).empty());
+  CHECK(reason() == "WaitingForScheduler");
+  CHECK_THAT(
+      field(cluster.at(kube::kDataWorkerPools, "vision"), "/status/conditions").at(0)["message"].get<std::string>(),
+      Catch::Contains("vision-worker-0") && Catch::Contains("volcano"));
+  CHECK(writes_to_pods(run(cluster, memory, 100, kNow + 1000)).empty());
+  worker["spec"]["nodeName"] = "n1";
+  make_ready(cluster);
+  run(cluster, memory, 100, kNow + 1001);
+  CHECK(reason() == "AllReady");
+  CHECK(memory.unplaced_since.empty());
+}
+
 TEST_CASE("a worker whose labels were taken away is replaced: nothing finds it any more") {
   FakeCluster cluster = running(2);
   PoolMemory memory;

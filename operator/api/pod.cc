@@ -61,6 +61,12 @@ std::string Pod::gate() const {
   return gates.empty() ? "" : text_field(gates.front(), "/name");
 }
 
+std::string Pod::awaited_scheduler() const {
+  const bool is_looked_at =
+      !node().empty() || !gate().empty() || !find_condition(conditions(), "PodScheduled").status.empty();
+  return is_looked_at ? "" : text_field(object(), "/spec/schedulerName");
+}
+
 std::int64_t Pod::request_millicores(std::optional<std::int64_t> feeder_millicores) const {
   const std::int64_t overhead = millicores_field(object(), "/spec/overhead/cpu");
   if (!field(object(), "/spec/resources/requests/cpu").is_null())

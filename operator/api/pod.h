@@ -48,6 +48,10 @@ class Pod : public Object {
   // The scheduling gate at which it waits (KEP-3521), such as Kueue's until there is quota; empty: none.
   std::string gate() const;
 
+  // The scheduler that has not looked at the pod yet: it is on no node, waits at no gate, and has no word on why. Such
+  // a scheduler may be far behind, or not exist, or wait for the pod's resource claims. Empty: there is none.
+  std::string awaited_scheduler() const;
+
   // CPU that kube-scheduler reserves for the pod (KEP-753, KEP-2837): the pod-level request where there is one. Else
   // the larger of its running need (containers and native sidecars) and its peak of initialisation, plus overhead. The
   // peak counts each init container beside the sidecars before it. `feeder_millicores`: replaces the spec's number for

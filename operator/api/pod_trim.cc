@@ -111,8 +111,8 @@ void drop_small_init_containers(json& spec) {
 
 void trim_spec(json& spec) {
   if (text_field(spec, "/nodeName").empty())
-    keep_only(spec, {"nodeSelector", "affinity", "tolerations", "schedulingGates", "overhead", "resources",
-                     "containers", "initContainers"});
+    keep_only(spec, {"nodeSelector", "affinity", "tolerations", "schedulingGates", "schedulerName", "overhead",
+                     "resources", "containers", "initContainers"});
   else
     keep_only(spec, {"nodeName", "overhead", "resources", "containers", "initContainers"});
   for (const char* list : {"containers", "initContainers"}) trim_list(spec, list, trim_container);
