@@ -140,6 +140,66 @@ TEST_CASE("a pod on the node's network finds the workers, also where its templat
   CHECK(text_field(trainer_of(job_with(row.pod))["spec"], "/dnsPolicy") == row.want);
 }
 
+TEST_CASE("a template that was exported from a Job has lost the labels by which that Job finds its pods") {
+  json job = job_with("{}");
+  job["spec"]["trainer"]["template"]["metadata"]["labels"] = {{"batch.kubernetes.io/controller-uid", "u"},
+                                                              {"batch.kubernetes.io/job-name", "old"},
+                                                              {"controller-uid", "u"},
+                                                              {"job-name", "old"},
+                                                              {"team", "vision"}};
+  const json labels = trainer_of(job)["metadata"]["labels"];
+  for (const char* name :
+       {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"})
+    CHECK_FALSE(labels.contains(name));
+  CHECK(labels["team"] == "vision");
+  CHECK(labels["sluice.dev/job"] == "vision");
+}
+
+TEST_CASE("a pod that says its resources as a whole asks for the feeder's, too") {
+  struct Row {
+    const char* situation;
+    const char* resources;
+    const char* want;        // of the trainer's pod
+    const char* want_error;  // in place of that
+  };
+  // The trainer asks for 2 cores, the feeder for 250m and 256Mi.
+  const Row row = GENERATE(
+      Row{"just the trainer's", R"({"requests": {"cpu": "2"}})", R"({"requests": {"cpu": "2250m"}})", ""},
+      Row{"room for both", R"({"requests": {"cpu": "4", "memory": "8Gi"}})",
+          R"({"requests": {"cpu": "4", "memory": "8Gi"}})", ""},
+      Row{"within the limit",
+          R"({"requests": {"cpu": "2", "memory": "128Mi"}, "limits": {"cpu": "3", "memory": "8Gi"}})",
+          R"({"requests": {"cpu": "2250m", "memory": "256Mi"}, "limits": {"cpu": "3", "memory": "8Gi"}})", ""},
+      Row{"a limit alone", R"({"limits": {"cpu": "2500m"}})", R"({"limits": {"cpu": "2500m"}})", ""},
+      Row{"no room within the limit", R"({"requests": {"cpu": "2"}, "limits": {"cpu": "2"}})", "",
+          "spec.trainer.template.spec.resources.limits.cpu is 2000m, and the pod's containers with the feeder ask for "
+          "2250m; raise it, or lower spec.feeder.resources.requests.cpu"},
+      Row{"no memory within the limit", R"({"limits": {"memory": "64Mi"}})", "",
+          "spec.trainer.template.spec.resources.limits.memory is 64Mi, and the pod's containers with the feeder ask "
+          "for "
+          "256Mi; raise it, or lower spec.feeder.resources.requests.memory"});
+  CAPTURE(row.situation);
+  json job = job_with("{}");
+  json& spec = job["spec"]["trainer"]["template"]["spec"];
+  spec["resources"] = json::parse(row.resources);
+  const auto made = trainer_pod_template(api::TrainingJob(job), FeederRole::kMakesBatches, test_config());
+  CHECK((made.ok() ? "" : made.error().message()) == row.want_error);
+  if (made.ok()) CHECK((*made)["spec"]["resources"] == json::parse(row.want));
+  const auto plain = trainer_pod_template(api::TrainingJob(job), FeederRole::kNone, test_config());
+  CHECK((*plain)["spec"]["resources"] == json::parse(row.resources));
+}
+
+TEST_CASE("a Job that would be too large for Kubernetes is refused in words") {
+  json job = job_with("{}");
+  json& variables = job["spec"]["trainer"]["template"]["spec"]["containers"][0]["env"];
+  for (int number = 0; number < 1000; ++number)
+    variables.push_back({{"name", "E" + std::to_string(number)}, {"value", std::string(1000, 'x')}});
+  const auto made = trainer_pod_template(api::TrainingJob(job), FeederRole::kMakesBatches, test_config());
+  REQUIRE_FALSE(made.ok());
+  CHECK_THAT(made.error().message(), Catch::Contains("spec.trainer.template") && Catch::Contains("ConfigMap"));
+  CHECK(trainer_pod_template(api::TrainingJob(job), FeederRole::kNone, test_config()).ok());
+}
+
 TEST_CASE("a restart of the feeder is no failure of several trainer pods") {
   struct Row {
     int replicas;

@@ -97,7 +97,7 @@ TEST_CASE("a quota or a LimitRange finds requests and limits on the bundle's con
 
 TEST_CASE("limits of the trainer's pod as a whole take the place of the bundle's own") {
   json job = training_job();
-  job["spec"]["trainer"]["template"]["spec"]["resources"] = {{"limits", {{"cpu", "200m"}}}};
+  job["spec"]["trainer"]["template"]["spec"]["resources"] = {{"limits", {{"cpu", "3"}}}};
   const json trainer = *trainer_pod_template(api::TrainingJob(job), FeederRole::kMakesBatches, test_config());
   CHECK(named(trainer["spec"]["initContainers"], "sluice-bundle")["resources"]["limits"] ==
         json::parse(R"({"memory": "128Mi"})"));

@@ -7,11 +7,15 @@
 #include "operator/act/objects.h"
 #include "operator/act/pod_parts.h"
 #include "operator/act/rendezvous.h"
+#include "operator/api/fields.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/pod.h"
+#include "operator/api/quantity_text.h"
+#include "operator/api/reserved.h"
 #include "operator/api/trainer_template.h"
 #include "operator/api/training_job.h"
+#include "operator/api/worker_size.h"
 
 namespace sluice::act {
 
@@ -79,6 +83,43 @@ void connect_trainer(ContainerDraft trainer, const TrainingJob& training_job) {
   trainer.mount(kSocketVolume, kSocketDirectory, false);
 }
 
+// A pod that says its resources as a whole (KEP-2837) must ask for what its containers ask for together, and the feeder
+// is one more of them. So its request rises as that of another pod does. Its limit stays.
+Result<void> hold_containers(PodSpecDraft& pod) {
+  constexpr const char* kPath = "spec.trainer.template.spec.resources";
+  const PodSpec spec(pod.spec());
+  const ContainerResources said = read_resources(field(pod.spec(), "/resources"));
+  const std::int64_t millicores =
+      reserved(spec, [](const Container& container) { return container.request_millicores(); });
+  const std::int64_t bytes =
+      reserved(spec, [](const Container& container) { return container.request_memory_bytes(); });
+  const auto too_small = [&](const char* resource, const std::string& limit, const std::string& needed) {
+    return invalid_argument(std::string(kPath) + ".limits." + resource + " is " + limit +
+                            ", and the pod's containers with the feeder ask for " + needed +
+                            "; raise it, or lower spec.feeder.resources.requests." + resource);
+  };
+  if (said.limit_millicores > 0 && said.limit_millicores < millicores)
+    return too_small("cpu", millicores_text(said.limit_millicores), millicores_text(millicores));
+  if (said.limit_memory_bytes > 0 && said.limit_memory_bytes < bytes)
+    return too_small("memory", memory_text(said.limit_memory_bytes), memory_text(bytes));
+  if (said.request_millicores > 0 && said.request_millicores < millicores)
+    pod.set_request("cpu", millicores_text(millicores));
+  if (said.request_memory_bytes > 0 && said.request_memory_bytes < bytes) pod.set_request("memory", memory_text(bytes));
+  return {};
+}
+
+// The API server stores objects of up to 1.5 MiB, and answers with nonsense to a larger Job.
+Result<void> check_size(const json& pod_template) {
+  constexpr std::size_t kMostBytes = 1'400'000;
+  const std::size_t bytes = pod_template.dump(-1, ' ', false, json::error_handler_t::replace).size();
+  if (bytes <= kMostBytes) return {};
+  return invalid_argument(
+      "spec.trainer.template makes a pod template of " + std::to_string(bytes / 1000) +
+      " kB with the feeder, which has the trainer's variables, too, and Kubernetes stores no Job of "
+      "more than " +
+      std::to_string(kMostBytes / 1000) + " kB; put variables and arguments into a ConfigMap");
+}
+
 // With the default policy (which templates that were exported spell out) a pod on the node's network asks the node's
 // name server, which knows no Service.
 bool asks_node_for_names(const PodSpec& pod) {
@@ -93,6 +134,7 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
   const json said = without_nulls(training_job.trainer_template());  // by the user
   PodTemplateDraft draft(said);
   MetadataDraft metadata = draft.metadata();
+  metadata.drop_labels_of_jobs();
   metadata.set_sluice_labels(training_job.name(), kTrainerComponent);
   PodSpecDraft pod = draft.pod();
   // Of a gang the first failure is the last in either case, and with OnFailure the Job controller takes a restart of
@@ -113,8 +155,11 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
   add_executor_volumes(pod, training_job.name());
   pod.add_empty_volume(kSocketVolume);
   if (asks_node_for_names(PodSpec(trainer_pod))) pod.resolve_services_on_host_network();
+  SLUICE_TRY_VOID(hold_containers(pod));
   metadata.set_scraped(ports.metrics);
-  return draft.take();
+  json made = draft.take();
+  SLUICE_TRY_VOID(check_size(made));
+  return made;
 }
 
 }  // namespace sluice::act

@@ -32,6 +32,13 @@ void MetadataDraft::set_sluice_labels(std::string_view job, std::string_view com
   set_label(kPartOfLabel, kPartOf);
 }
 
+void MetadataDraft::drop_labels_of_jobs() {
+  json& labels = entries("labels");
+  for (const char* name :
+       {"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"})
+    labels.erase(name);
+}
+
 void MetadataDraft::set_scraped(int port) {
   json& annotations = entries("annotations");
   // A user's path or scheme, for metrics at another port, would be asked of ours.

@@ -20,6 +20,9 @@ class MetadataDraft {
   void set_annotation(std::string_view name, std::string_view value);
   // By which Sluice finds the parts of a job, and people find the parts of Sluice.
   void set_sluice_labels(std::string_view job, std::string_view component);
+  // The labels by which the Job controller finds the pods of a Job. A template that was exported from a Job has those
+  // of that Job, and the API server would refuse them.
+  void drop_labels_of_jobs();
   // The annotations by which Prometheus finds feeder and worker pods, and their port.
   void set_scraped(int port);
   // The controlling owner. Its deletion takes this object along.

@@ -35,6 +35,10 @@ class PodSpecDraft {
                         std::string_view authorities);
   void add_pull_secret(const std::string& name);  // if it is not there
 
+  // Of the pod as a whole (KEP-2837).
+  void set_request(const char* resource, std::string_view amount) {
+    (*spec_)["resources"]["requests"][resource] = amount;
+  }
   void set_restart_policy(std::string_view policy) { (*spec_)["restartPolicy"] = policy; }
   void set_grace_seconds(int seconds) { (*spec_)["terminationGracePeriodSeconds"] = seconds; }
   void set_security_context(nlohmann::json context) { (*spec_)["securityContext"] = std::move(context); }
