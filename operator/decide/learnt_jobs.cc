@@ -15,12 +15,13 @@ constexpr std::size_t kMostJobs = 500;
 constexpr double kOldestSeconds = 30 * 24 * 3600;
 constexpr double kNewsFraction = 0.1;  // a knee that moved by more is worth a write
 
-// A positive, finite number; nullopt for anything else.
+// A positive number that a job may have; nullopt for anything else.
 std::optional<double> positive(const json& entry, const char* name) {
   const auto found = entry.find(name);
   if (found == entry.end() || !found->is_number()) return std::nullopt;
   const double value = found->get<double>();
-  if (!std::isfinite(value) || value <= 0) return std::nullopt;
+  constexpr double kLeast = 1e-12, kMost = 1e18;
+  if (!(value >= kLeast && value <= kMost)) return std::nullopt;
   return value;
 }
 

@@ -15,7 +15,8 @@ std::optional<double> number_in(const api::Node& node, const std::string& label)
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || !std::isfinite(number) || number < 0) return std::nullopt;
+  constexpr double kMost = 1e12;
+  if (!whole || !std::isfinite(number) || number < 0 || number > kMost) return std::nullopt;
   return number;
 }
 

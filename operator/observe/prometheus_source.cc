@@ -47,10 +47,12 @@ std::optional<SeriesKey> key_of(const prom::Labels& labels, const std::string& n
   return SeriesKey{{name_space->second, job->second}, placement == labels.end() ? "" : placement->second};
 }
 
-// Shares, rates, counts and ages are never below zero.
+// Shares, rates, counts, ages and bytes are never below zero, nor so large. Anybody's pod may export anything.
 std::string problem_of(double value, const std::string& name) {
-  if (std::isfinite(value) && value >= 0) return "";
-  return name + " is " + (std::isfinite(value) ? "negative" : "no number");
+  constexpr double kMost = 1e15;
+  if (value >= 0 && value <= kMost) return "";
+  if (!std::isfinite(value)) return name + " is no number";
+  return name + (value < 0 ? " is negative" : " is more than any job has");
 }
 
 // The series of one answer. Sets `unplaced` where one has no job or no namespace.

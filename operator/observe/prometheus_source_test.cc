@@ -153,6 +153,7 @@ const Damage kDamages[] = {
     {"infinite in the answer itself",
      [](prom::InstantVector& vector) { set_value(vector, std::numeric_limits<double>::infinity()); }},
     {"negative", [](prom::InstantVector& vector) { set_value(vector, -3); }},
+    {"more than any job has", [](prom::InstantVector& vector) { set_value(vector, 1e300); }},
     {"stale", [](prom::InstantVector& vector) { vector.samples.back().timestamp_seconds -= 31; }},
     {"two series", [](prom::InstantVector& vector) { vector.samples.push_back(vector.samples.back()); }},
     {"without the job's label",

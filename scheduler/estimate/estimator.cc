@@ -13,8 +13,12 @@ namespace {
 // Less CPU time than this in a window is mostly clock granularity: no rate is taken from it.
 constexpr double kLeastBusySeconds = 0.1;
 
+// Beyond these no figure is a job's. Anybody's pod may export anything, and the quotients of such figures are infinite.
+constexpr double kLeastFigure = 1e-9;
+constexpr double kMostFigure = 1e12;
+
 bool all_valid(std::initializer_list<double> values) {
-  return std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value) && value >= 0; });
+  return std::all_of(values.begin(), values.end(), [](double value) { return value >= 0 && value <= kMostFigure; });
 }
 
 bool all_valid(const std::optional<SourceRate>& rate) {
@@ -33,7 +37,7 @@ std::string problem_of(const Observation& observation, double now_seconds, const
                   m.batches_in_window}) ||
       !all_valid(m.local) || !all_valid(m.remote) || !all_valid(m.queue) ||
       !all_valid({m.workers_at_work.value_or(0)})) {
-    return "the metrics contain values that are not numbers";
+    return "the metrics contain values that are not numbers, or that no job has";
   }
   char text[128];
   if (const double age = now_seconds - m.window_end_seconds; age > config.max_age_seconds) {
@@ -50,7 +54,7 @@ std::string problem_of(const Observation& observation, double now_seconds, const
 }
 
 std::optional<double> rate_per_core(const std::optional<SourceRate>& rate, double window_seconds) {
-  if (!rate || rate->samples_per_second <= 0 || rate->busy_cores * window_seconds < kLeastBusySeconds)
+  if (!rate || rate->samples_per_second < kLeastFigure || rate->busy_cores * window_seconds < kLeastBusySeconds)
     return std::nullopt;
   return rate->samples_per_second / rate->busy_cores;
 }
@@ -344,8 +348,8 @@ Estimate estimate_of(const Job& job, double now_seconds, const Config& config) {
   estimate.sated = estimate.wait_share < config.sated_below;
   estimate.busy_local_cores = m.local ? m.local->busy_cores : 0;
   estimate.busy_cores = estimate.busy_local_cores + (m.remote ? m.remote->busy_cores : 0);
-  estimate.enough_batches =
-      m.batches_in_window >= config.min_batches && m.compute_share > 0 && m.samples_per_second > 0;
+  estimate.enough_batches = m.batches_in_window >= config.min_batches && m.compute_share >= kLeastFigure &&
+                            m.samples_per_second >= kLeastFigure;
 
   if (!estimate.memory) estimate.memory = EstimatorMemory{};
   estimate.memory->was_measured = true;

@@ -40,7 +40,8 @@ class ProgressTable {
   }
 
   double operator()(double supply_ratio) const {
-    const double at = std::clamp(supply_ratio, 0.0, kPoints / kPointsPerUnit) * kPointsPerUnit;
+    // What is not a number counts as no supply: as an index it would lie outside the table.
+    const double at = supply_ratio > 0 ? std::min(supply_ratio, kPoints / kPointsPerUnit) * kPointsPerUnit : 0;
     const int point = std::min(static_cast<int>(at), kPoints - 1);
     return values_[point] + (at - point) * (values_[point + 1] - values_[point]);
   }
