@@ -45,6 +45,7 @@ class SystemFileReader final : public FileReader {
   std::string volume_place_of(const std::string& path) const override { return volumes_.place_of(path); }
 
   Result<void> read(const FilePart& part, std::vector<std::uint8_t>& bytes) const override {
+    if (part.object) return internal_error(part.name() + " is an object of a store, and only files are read here");
     const FileDescriptor file(part.path);
     if (file.number() < 0) return errno_error("open " + part.path);
     struct stat status {};
@@ -101,6 +102,14 @@ class SystemFileReader final : public FileReader {
 
 }  // namespace
 
+std::optional<FileIdentity> FilePart::object_identity() const {
+  if (!object || !range || !names_content(object->etag)) return std::nullopt;
+  // No volume has such a place: it begins with a NUL.
+  return FileIdentity{.bytes = range->file_bytes,
+                      .modified_ns = range->modified_ns,
+                      .volume_place = '\0' + place_of_object(path, *object)};
+}
+
 Result<ImageContent> FileReader::read_image(const FilePart& part, const Prefix& /*prefix*/,
                                             std::vector<std::uint8_t>& bytes) const {
   SLUICE_TRY_VOID(read(part, bytes));
@@ -108,6 +117,11 @@ Result<ImageContent> FileReader::read_image(const FilePart& part, const Prefix& 
 }
 
 void FileReader::announce(const PartOf& /*part*/, const Prefix& /*prefix*/, const EpochOrder& /*order*/) const {}
+
+std::shared_ptr<ReadAhead> FileReader::read_ahead(const PartOf& /*part*/, std::size_t /*parts*/,
+                                                  const Prefix& /*prefix*/) const {
+  return nullptr;
+}
 
 std::unique_ptr<const PipelineFiles> FileReader::for_pipeline(std::size_t /*samples*/) const { return nullptr; }
 

@@ -15,6 +15,7 @@
 
 #include "src/base/epoch_order.h"
 #include "src/base/result.h"
+#include "src/pipeline/object_place.h"
 #include "src/pipeline/shared_volumes.h"
 
 namespace sluice::pipeline {
@@ -35,13 +36,14 @@ struct FileIdentity {
 };
 
 // What a sample is of a file: all of it, or a range. The index that names ranges is right for one state of the file
-// only, so a range comes with the size and the time of modification that the file had then.
+// only, so a range comes with the size and the time of modification that the file had then. An object of a store is
+// always read by ranges; its state is its size and its ETag.
 struct FilePart {
   struct Range {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     std::uint64_t file_bytes = 0;
-    std::int64_t modified_ns = 0;
+    std::int64_t modified_ns = 0;  // of an object: a digest of its ETag
 
     bool is_of(const FileIdentity& file) const { return file.bytes == file_bytes && file.modified_ns == modified_ns; }
   };
@@ -49,13 +51,33 @@ struct FilePart {
   // NOLINTNEXTLINE(google-explicit-constructor): a path says the whole file
   FilePart(std::string whole_file) : path(std::move(whole_file)) {}
   FilePart(std::string file, const Range& part) : path(std::move(file)), range(part) {}
+  FilePart(std::string url, const Range& part, ObjectAccess how)
+      : path(std::move(url)), range(part), object(std::move(how)) {}
 
   bool is_of(const FileIdentity& file) const { return !range || range->is_of(file); }
-  // For people: the path, and where in it.
-  std::string name() const { return range ? path + " at " + std::to_string(range->offset) : path; }
+  // For people: the path, and where in it. The query of a URL may hold a signature.
+  std::string name() const {
+    const std::string shown = object ? shown_url(path) : path;
+    return range ? shown + " at " + std::to_string(range->offset) : shown;
+  }
+  // Of an object, as the range says it: its ETag names its content, so that no store has to be asked. nullopt: the part
+  // is of a file, or the name is of no content (a weak ETag, a time).
+  std::optional<FileIdentity> object_identity() const;
 
-  std::string path;
-  std::optional<Range> range;  // none: the whole file
+  std::string path;                    // or the URL of an object
+  std::optional<Range> range;          // none: the whole file
+  std::optional<ObjectAccess> object;  // none: a file
+};
+
+// Parts that are being read before they are asked for, of one batch: each waits for the first read() of it. What was
+// not read is given up with this. Thread safety: as the reader's.
+class ReadAhead {
+ public:
+  virtual ~ReadAhead() = default;
+
+  // Calls `come` once, on another thread, when each of the parts has come or failed; never, where the reader ends
+  // before. False: all have, and it is not called. May be called once.
+  virtual bool when_come(std::function<void()> come) = 0;
 };
 
 // What a reader gives of an image file.
@@ -98,6 +120,11 @@ class FileReader {
   virtual Result<ImageContent> read_image(const FilePart& part, const Prefix& prefix,
                                           std::vector<std::uint8_t>& bytes) const;
 
+  // Begins to read what is going to be read soon, within a bound on bytes. `part(i)` for each i below `parts`. Null:
+  // nothing of it is worth that, as it is at hand.
+  using PartOf = std::function<FilePart(std::size_t sample)>;
+  virtual std::shared_ptr<ReadAhead> read_ahead(const PartOf& part, std::size_t parts, const Prefix& prefix) const;
+
   // What reads the files of one pipeline of so many samples, in place of this reader; null: this reader does.
   // REQUIRES: this outlives it
   virtual std::unique_ptr<const PipelineFiles> for_pipeline(std::size_t samples) const;
@@ -111,7 +138,6 @@ class FileReader {
 
   // An epoch of a pipeline begins: its samples, of which part(i) is the i-th, are used in this order. For a reader that
   // shares what it keeps with other jobs; it takes its time.
-  using PartOf = std::function<FilePart(std::size_t sample)>;
   virtual bool takes_orders() const { return false; }
   virtual void announce(const PartOf& part, const Prefix& prefix, const EpochOrder& order) const;
 

@@ -94,6 +94,18 @@ void NativePipeline::announce(const EpochOrder& order) const {
   state_->files().announce(part, state_->spec.prefix, order);
 }
 
+std::shared_ptr<ReadAhead> NativePipeline::read_ahead(std::span<const std::int64_t> indices) const {
+  const auto* source = std::get_if<FileRangesSource>(&state_->spec.source);
+  if (source == nullptr || !source->files.has_objects()) return nullptr;
+  const auto exists = [&](std::int64_t index) {
+    return index >= 0 && static_cast<std::size_t>(index) < sample_count();
+  };
+  std::vector<std::int64_t> samples;
+  std::copy_if(indices.begin(), indices.end(), std::back_inserter(samples), exists);
+  const auto part = [&](std::size_t i) { return source->files.part(static_cast<std::size_t>(samples[i])); };
+  return state_->files().read_ahead(part, samples.size(), state_->spec.prefix);
+}
+
 Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std::span<std::uint8_t> wire,
                                      Workspace& workspace) const {
   if (index < 0 || static_cast<std::size_t>(index) >= sample_count()) {

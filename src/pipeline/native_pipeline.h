@@ -28,6 +28,7 @@ class FileReader;
 struct FilePart;
 struct ImageContent;
 class PlannedImage;
+class ReadAhead;
 struct SampleTrial;
 
 // The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 8 bytes per decoded pixel.
@@ -76,6 +77,10 @@ class NativePipeline {
 
   // REQUIRES: 0 <= index < sample_count()
   std::int64_t label(std::int64_t index) const;
+
+  // Begins to read what these samples are made of, as FileReader's; null where that is at hand, as files are. An index
+  // outside the data set is passed over.
+  std::shared_ptr<ReadAhead> read_ahead(std::span<const std::int64_t> indices) const;
 
   // An epoch begins that uses its samples in this order: the files' reader is told, which takes its time. An order of
   // another number of samples is none of this pipeline's.

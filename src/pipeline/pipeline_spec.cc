@@ -35,13 +35,41 @@ Result<void> read_file_ranges(JsonReader& reader, std::string_view table, FileRa
   return {};
 }
 
+constexpr std::size_t kVariablesMax = 64;
+
+Result<void> read_environment(JsonReader& reader, ObjectEnvironment& environment) {
+  const json* variables = reader.find("environment");
+  const auto is_text = [](const json& value) { return value.is_string(); };
+  if (variables == nullptr || !variables->is_object() || variables->size() > kVariablesMax ||
+      !std::all_of(variables->begin(), variables->end(), is_text)) {
+    reader.fail("environment", "must be an object of strings, " + std::to_string(kVariablesMax) + " at most");
+    return *reader.error();
+  }
+  for (const auto& [name, value] : variables->items()) environment[name] = value.get<std::string>();
+  return {};
+}
+
+Result<void> read_object_ranges(JsonReader& reader, std::string_view table, FileRangesSource& source) {
+  std::int64_t files = 0, samples = 0;
+  reader.required("files", files, std::int64_t{0}, kMaxFiles);
+  reader.required("samples", samples, std::int64_t{0}, kMaxFiles);
+  const auto environment = std::make_shared<ObjectEnvironment>();
+  SLUICE_TRY_VOID(read_environment(reader, *environment));
+  reader.refuse_unknown_fields(kUnknownField);
+  if (reader.error()) return *reader.error();
+  SLUICE_TRY(source.files, RangeTable::parse_with_objects(std::string(table), static_cast<std::uint64_t>(samples),
+                                                          static_cast<std::uint64_t>(files), environment));
+  return {};
+}
+
 Result<void> read_source(const json& object, std::string_view table, PipelineSpec& spec) {
   JsonReader reader(object, "source");
   std::string kind;
   reader.required("kind", kind);
   if (kind == "image_files") return read_image_files(reader, table, spec.source.emplace<ImageFilesSource>());
   if (kind == "file_ranges") return read_file_ranges(reader, table, spec.source.emplace<FileRangesSource>());
-  reader.fail("kind", "must be \"image_files\" or \"file_ranges\", not \"" + kind + "\"");
+  if (kind == "object_ranges") return read_object_ranges(reader, table, spec.source.emplace<FileRangesSource>());
+  reader.fail("kind", "must be \"image_files\", \"file_ranges\" or \"object_ranges\", not \"" + kind + "\"");
   return *reader.error();
 }
 

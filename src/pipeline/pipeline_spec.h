@@ -38,7 +38,7 @@ struct ImageFilesSource {
   FileTable files;
 };
 
-// Many samples in each file: tar shards, where the client has found the members.
+// Many samples in each file or object: tar shards, where the client has found the members.
 struct FileRangesSource {
   RangeTable files;
 };

@@ -68,6 +68,23 @@ TEST_CASE("a source of ranges is checked as strictly as one of files") {
   CHECK_THAT(refusal(R"({"source": {"samples": 1}})"), Catch::Contains("table of ranges"));
 }
 
+TEST_CASE("a source of objects says what to ask their store with") {
+  const auto parsed = [](const char* environment) {
+    json spec = training_spec();
+    spec["source"] = {
+        {"kind", "object_ranges"}, {"files", 1}, {"samples", 1}, {"environment", json::parse(environment)}};
+    return parse_pipeline_spec(spec.dump() + '\n' +
+                               testing::object_table({{0, 5, 0, 3}}, {{"https://h/k", 9, 1, "\"e\""}}));
+  };
+  const auto spec = parsed(R"({"AWS_REGION": "eu-1"})");
+  REQUIRE(spec.ok());
+  CHECK(std::get<FileRangesSource>(spec->source).files.part(0).object->variable("AWS_REGION") == "eu-1");
+  for (const char* wrong : {"null", "[]", R"({"AWS_SECRET_ACCESS_KEY": 17})"}) {
+    CAPTURE(wrong);
+    CHECK(parsed(wrong).error().message() == "source.environment: must be an object of strings, 64 at most");
+  }
+}
+
 TEST_CASE("the client's own logarithms win over the correctly rounded ones") {
   json fields = training_spec()["ops"][1];
   const auto log_ratio_of = [](const json& op) {
@@ -124,7 +141,7 @@ const Refusal kRefusals[] = {
      "max_image_pixels: must be a whole number from 1 to 9007199254740992"},
     {R"([{"op": "replace", "path": "/source", "value": 3}])", "source: must be an object"},
     {R"([{"op": "replace", "path": "/source/kind", "value": "s3"}])",
-     "source.kind: must be \"image_files\" or \"file_ranges\", not \"s3\""},
+     "source.kind: must be \"image_files\", \"file_ranges\" or \"object_ranges\", not \"s3\""},
     {R"([{"op": "replace", "path": "/source/root", "value": 1}])", "source.root: must be a string"},
     {R"([{"op": "remove", "path": "/source/files"}])", "source.files: is missing"},
     {R"([{"op": "replace", "path": "/source/files", "value": -1}])", "source.files: must be a whole number from 0"},

@@ -20,6 +20,27 @@ Number number_at(const std::string& bytes, std::size_t column, std::size_t index
 }  // namespace
 
 Result<RangeTable> RangeTable::parse(std::string bytes, std::uint64_t samples, std::uint64_t files) {
+  SLUICE_TRY(RangeTable table, with_columns(std::move(bytes), samples, files));
+  SLUICE_TRY(table.name_offsets_, table.index_texts(table.names_at_, "names"));
+  SLUICE_TRY_VOID(table.end_at(table.name_offsets_.back()));
+  SLUICE_TRY_VOID(table.check_names());
+  SLUICE_TRY_VOID(table.check_ranges());
+  return table;
+}
+
+Result<RangeTable> RangeTable::parse_with_objects(std::string bytes, std::uint64_t samples, std::uint64_t files,
+                                                  std::shared_ptr<const ObjectEnvironment> environment) {
+  SLUICE_TRY(RangeTable table, with_columns(std::move(bytes), samples, files));
+  SLUICE_TRY(table.name_offsets_, table.index_texts(table.names_at_, "names"));
+  SLUICE_TRY(table.etag_offsets_, table.index_texts(table.name_offsets_.back(), "ETags"));
+  SLUICE_TRY_VOID(table.end_at(table.etag_offsets_.back()));
+  table.environment_ = std::move(environment);
+  SLUICE_TRY_VOID(table.check_names());
+  SLUICE_TRY_VOID(table.check_ranges());
+  return table;
+}
+
+Result<RangeTable> RangeTable::with_columns(std::string bytes, std::uint64_t samples, std::uint64_t files) {
   // Each part is compared with what is left, so that no sum overflows.
   std::uint64_t left = bytes.size();
   const auto take = [&left](std::uint64_t count, std::uint64_t bytes_each) {
@@ -40,14 +61,15 @@ Result<RangeTable> RangeTable::parse(std::string bytes, std::uint64_t samples, s
   table.lengths_at_ = table.modified_at_ + files * sizeof(std::int64_t);
   table.file_numbers_at_ = table.lengths_at_ + samples * sizeof(std::uint32_t);
   table.names_at_ = table.file_numbers_at_ + samples * sizeof(std::uint32_t);
-  SLUICE_TRY_VOID(table.index_names());
-  SLUICE_TRY_VOID(table.check_ranges());
   return table;
 }
 
 FilePart RangeTable::part(std::size_t index) const {
   assert(index < samples_);
-  return {std::string(bytes_.data() + name_offsets_[file_number(index)]), range(index)};
+  const std::size_t file = file_number(index);
+  std::string name = text_at(name_offsets_[file]);
+  if (!is_object(file)) return {std::move(name), range(index)};
+  return {std::move(name), range(index), {text_at(etag_offsets_[file]), environment_}};
 }
 
 std::int64_t RangeTable::label(std::size_t index) const {
@@ -55,20 +77,33 @@ std::int64_t RangeTable::label(std::size_t index) const {
   return number_at<std::int64_t>(bytes_, 0, index);
 }
 
-Result<void> RangeTable::index_names() {
-  name_offsets_.reserve(files_);
-  std::size_t at = names_at_;
+Result<std::vector<std::size_t>> RangeTable::index_texts(std::size_t at, const char* what) const {
+  std::vector<std::size_t> offsets;
+  offsets.reserve(files_ + 1);
   for (std::size_t file = 0; file < files_; ++file) {
     const std::size_t end = bytes_.find('\0', at);
     if (end == std::string::npos)
-      return invalid_argument("the table of ranges has names for " + std::to_string(file) + " of " +
+      return invalid_argument("the table of ranges has " + std::string(what) + " for " + std::to_string(file) + " of " +
                               std::to_string(files_) + " files");
-    if (bytes_[at] != '/')
-      return invalid_argument("the name of file " + std::to_string(file) + " of the table of ranges is not absolute");
-    name_offsets_.push_back(at);
+    offsets.push_back(at);
     at = end + 1;
   }
-  if (at != bytes_.size()) return invalid_argument("the table of ranges has more names than files");
+  offsets.push_back(at);
+  return offsets;
+}
+
+Result<void> RangeTable::end_at(std::size_t end) const {
+  if (end != bytes_.size()) return invalid_argument("the table of ranges has more names than files");
+  return {};
+}
+
+Result<void> RangeTable::check_names() const {
+  for (std::size_t file = 0; file < files_; ++file) {
+    const std::string_view name = text_at(name_offsets_[file]);
+    if (is_object(file) ? is_object_url(name) : name.starts_with('/')) continue;
+    return invalid_argument("the name of file " + std::to_string(file) + " of the table of ranges is not " +
+                            (is_object(file) ? "a URL of an object" : "absolute"));
+  }
   return {};
 }
 

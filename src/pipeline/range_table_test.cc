@@ -9,6 +9,7 @@ namespace sluice::pipeline {
 namespace {
 
 using testing::Member;
+using testing::object_table;
 using testing::range_table;
 using testing::Shard;
 
@@ -31,6 +32,34 @@ TEST_CASE("every sample of a table has its place, the state of its file, and its
     CHECK(table->label(i) == kMembers[i].label);
   }
   CHECK(table->part(0).name() == "/data/b.tar at 512");
+}
+
+TEST_CASE("files of a table with ETags may be objects") {
+  const auto environment = std::make_shared<const ObjectEnvironment>(ObjectEnvironment{{"AWS_REGION", "eu-1"}});
+  const std::vector<Shard> shards{{"/data/a.tar", 2048, 11}, {"s3://b/k.tar", 4096, -22, "\"e\""}};
+  const auto parse = [&](const std::vector<Shard>& of, std::string extra = "") {
+    return RangeTable::parse_with_objects(object_table(kMembers, of) + extra, kMembers.size(), of.size(), environment);
+  };
+  const auto table = parse(shards);
+  REQUIRE(table.ok());
+  CHECK(table->has_objects());
+  const FilePart object = table->part(0);
+  CHECK(object.path == "s3://b/k.tar");
+  CHECK(object.range->modified_ns == -22);
+  REQUIRE(object.object);
+  CHECK(object.object->etag == "\"e\"");
+  CHECK(object.object->variable("AWS_REGION") == "eu-1");
+  CHECK_FALSE(table->part(1).object);
+
+  CHECK_THAT(parse({shards[0], {"s3://b/k", 4096, 0}}).error().message(),
+             Catch::Contains("file 1 of the table of ranges is not absolute"));
+  CHECK_THAT(parse({shards[0], {"/data/b", 4096, 0, "\"e\""}}).error().message(),
+             Catch::Contains("is not a URL of an object"));
+  CHECK_THAT(parse(shards, std::string(1, '\0')).error().message(), Catch::Contains("more names than files"));
+  const std::string without = range_table(kMembers, shards);
+  CHECK_THAT(RangeTable::parse_with_objects(without, kMembers.size(), 2, environment).error().message(),
+             Catch::Contains("ETags for 0 of 2 files"));
+  CHECK_THAT(RangeTable::parse(without, kMembers.size(), 2).error().message(), Catch::Contains("is not absolute"));
 }
 
 TEST_CASE("a table may have no samples, and no files") {

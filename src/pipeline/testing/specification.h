@@ -56,6 +56,7 @@ struct Shard {
   std::string path;
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;
+  std::string etag = "";  // of an object
 };
 
 inline std::string range_table(const std::vector<Member>& members, const std::vector<Shard>& shards) {
@@ -68,6 +69,12 @@ inline std::string range_table(const std::vector<Member>& members, const std::ve
   for (const Member& member : members) append(member.bytes);
   for (const Member& member : members) append(member.file);
   for (const Shard& shard : shards) table += shard.path + '\0';
+  return table;
+}
+
+inline std::string object_table(const std::vector<Member>& members, const std::vector<Shard>& shards) {
+  std::string table = range_table(members, shards);
+  for (const Shard& shard : shards) table += shard.etag + '\0';
   return table;
 }
 
