@@ -14,7 +14,7 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
 # A folder may include from the folders named here, and from itself. The longest prefix of a path is its folder. Tests (x_test.cc, testing/, tests/) may use all of their top folder.
-SRC = ["src/base", "src/http", "src/kube", "src/prom", "src/pipeline", "src/cache", "src/transport", "src/executor"]
+SRC = ["src/base", "src/http", "src/kube", "src/prom", "src/pipeline", "src/object_store", "src/cache", "src/transport", "src/executor"]
 CORE = ["scheduler/model", "scheduler/estimate", "scheduler/allocate", "scheduler/decide"]
 SIMULATOR = "scheduler/simulator"
 DEPENDENCIES = {
@@ -23,10 +23,11 @@ DEPENDENCIES = {
     "src/kube": ["src/base", "src/http"],
     "src/prom": ["src/base", "src/http"],
     "src/pipeline": ["src/base"],
+    "src/object_store": ["src/base", "src/http", "src/pipeline"],
     "src/cache": ["src/base", "src/pipeline", "src/transport"],
     "src/transport": ["src/base"],
     "src/executor": ["src/base", "src/pipeline", "src/transport"],
-    "worker-image": ["src/base", "src/http", "src/kube", "src/pipeline", "src/cache", "src/transport", "src/executor"],
+    "worker-image": ["src/base", "src/http", "src/kube", "src/pipeline", "src/object_store", "src/cache", "src/transport", "src/executor"],
     "scheduler/model": ["src/base"],
     "scheduler/estimate": ["src/base", *CORE[:1]],
     "scheduler/allocate": ["src/base", *CORE[:2]],

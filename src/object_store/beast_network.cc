@@ -1,0 +1,380 @@
+#include "src/object_store/beast_network.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/vector_body.hpp>
+
+#include "src/base/guarded.h"
+#include "src/base/logging.h"
+
+namespace sluice::object_store {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using asio::ip::tcp;
+using Failed = boost::system::error_code;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr std::size_t kReadBytes = 64 << 10;
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return !path.empty() && ::stat(path.c_str(), &status) == 0;
+}
+
+// OpenSSL as built for one system does not find the certificates of another one, whose image this may run in.
+Trust system_trust() {
+  for (const char* file :
+       {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (exists(file)) return {file, ""};
+  return {"", "/etc/ssl/certs"};
+}
+
+std::shared_ptr<asio::ssl::context> context_of(Trust trust) {
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
+  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                       asio::ssl::context::no_tlsv1_1);
+  context->set_verify_mode(asio::ssl::verify_peer);
+  if (!exists(trust.file) && !exists(trust.folder)) trust = system_trust();
+  Failed failed;  // A connection without certificates to trust fails with words of its own.
+  if (exists(trust.file)) context->load_verify_file(trust.file, failed);
+  if (exists(trust.folder)) context->add_verify_path(trust.folder, failed);
+  return context;
+}
+
+// A connection. With TLS, `tls` is around the socket.
+struct Line {
+  Line(asio::io_context& io, std::shared_ptr<asio::ssl::context> trusted) : socket(io), context(std::move(trusted)) {
+    if (context != nullptr) tls.emplace(socket, *context);
+  }
+
+  template <class Use>
+  void with(Use&& use) {
+    if (tls)
+      use(*tls);
+    else
+      use(socket);
+  }
+
+  tcp::socket socket;
+  std::shared_ptr<asio::ssl::context> context;
+  std::optional<asio::ssl::stream<tcp::socket&>> tls;
+  SteadyTime used_at{};
+};
+
+using Key = std::tuple<bool, std::string, Trust>;
+
+// What all exchanges of a network share. On its thread.
+class Lines {
+ public:
+  Lines(asio::io_context& io, const BeastOptions& options) : io_(io), options_(options) {}
+
+  std::unique_ptr<Line> take(const Key& key) {
+    auto& idle = idle_[key];
+    while (!idle.empty()) {
+      auto line = std::move(idle.back());  // the one that was used last
+      idle.pop_back();
+      --kept_;
+      if (std::chrono::steady_clock::now() - line->used_at < options_.idle) return line;
+    }
+    return nullptr;
+  }
+
+  std::unique_ptr<Line> open(const Key& key) {
+    if (!std::get<0>(key)) return std::make_unique<Line>(io_, nullptr);
+    auto& context = contexts_[std::get<2>(key)];
+    if (context == nullptr) context = context_of(std::get<2>(key));
+    return std::make_unique<Line>(io_, context);
+  }
+
+  void keep(const Key& key, std::unique_ptr<Line> line) {
+    if (kept_ >= kIdleConnectionsMax) {  // of hosts that nothing is asked for any more, perhaps
+      idle_.clear();
+      kept_ = 0;
+    }
+    line->used_at = std::chrono::steady_clock::now();
+    idle_[key].push_back(std::move(line));
+    ++kept_;
+  }
+
+  asio::io_context& io() { return io_; }
+  const BeastOptions& options() const { return options_; }
+
+ private:
+  asio::io_context& io_;
+  const BeastOptions options_;
+  std::map<Trust, std::shared_ptr<asio::ssl::context>> contexts_;
+  std::map<Key, std::vector<std::unique_ptr<Line>>> idle_;
+  std::size_t kept_ = 0;
+};
+
+// One request and its answer. Lives as long as an operation is pending.
+class Exchange final : public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(Lines& lines, HttpRequest request, Network::Done done)
+      : lines_(lines),
+        request_(std::move(request)),
+        done_(std::move(done)),
+        key_(request_.target.is_tls, request_.target.authority, request_.trust),
+        resolver_(lines.io()),
+        timer_(lines.io()),
+        deadline_(std::chrono::steady_clock::now() + request_.time) {}
+
+  void start() {
+    note_progress();
+    watch();
+    line_ = lines_.take(key_);
+    is_reused_ = line_ != nullptr;
+    if (is_reused_) return send();
+    connect();
+  }
+
+ private:
+  void note_progress() { progress_at_ = std::chrono::steady_clock::now(); }
+
+  // One timer for all operations: re-arming it for each of them would cost more than the read.
+  void watch() {
+    timer_.expires_after(std::min<Clock::Duration>(lines_.options().silence / 4, std::chrono::seconds(1)));
+    timer_.async_wait([self = shared_from_this()](Failed cancelled) {
+      if (cancelled || self->done_ == nullptr) return;
+      const auto now = std::chrono::steady_clock::now();
+      const bool is_silent = now - self->progress_at_ > self->lines_.options().silence;
+      if (!is_silent && now < self->deadline_) return self->watch();
+      self->fail(is_silent ? "no answer in time" : "a body that takes too long");
+    });
+  }
+
+  void connect() {
+    line_ = lines_.open(key_);
+    resolver_.async_resolve(request_.target.host(), request_.target.port(),
+                            [self = shared_from_this()](Failed failed, const tcp::resolver::results_type& found) {
+                              if (failed) return self->fail("its name cannot be resolved");
+                              if (self->done_ == nullptr) return;
+                              asio::async_connect(self->line_->socket, found, [self](Failed refused, const auto&) {
+                                if (refused) return self->fail("no connection: " + refused.message());
+                                self->connected();
+                              });
+                            });
+  }
+
+  void connected() {
+    if (done_ == nullptr) return;
+    note_progress();
+    Failed ignored;
+    line_->socket.set_option(tcp::no_delay(true), ignored);
+    if (!line_->tls) return send();
+    const std::string host = request_.target.host();
+    Failed is_no_address;
+    asio::ip::make_address(host, is_no_address);
+    if (is_no_address) SSL_set_tlsext_host_name(line_->tls->native_handle(), host.c_str());
+    line_->tls->set_verify_callback(asio::ssl::host_name_verification(host), ignored);
+    line_->tls->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](Failed failed) {
+      if (failed) return self->fail("no TLS: " + failed.message());
+      self->note_progress();
+      self->send();
+    });
+  }
+
+  void send() {
+    if (done_ == nullptr) return;
+    text_ = request_.method + " " + request_.target.path + " HTTP/1.1\r\n";
+    for (const auto& [name, value] : request_.headers) text_ += name + ": " + value + "\r\n";
+    if (!request_.body.empty()) text_ += "Content-Length: " + std::to_string(request_.body.size()) + "\r\n";
+    text_ += "\r\n" + request_.body;
+    parser_.emplace();
+    parser_->eager(true);
+    parser_->body_limit(request_.answer_bytes_max);
+    buffer_.clear();
+    has_answer_ = false;
+    line_->with([&](auto& stream) {
+      asio::async_write(stream, asio::buffer(text_), [self = shared_from_this()](Failed failed, std::size_t) {
+        if (failed) return self->lost(failed);
+        self->note_progress();
+        self->read();
+      });
+    });
+  }
+
+  void read() {
+    if (done_ == nullptr) return;
+    line_->with([&](auto& stream) {
+      stream.async_read_some(buffer_.prepare(kReadBytes),
+                             [self = shared_from_this()](Failed failed, std::size_t bytes) {
+                               if (self->done_ == nullptr) return;
+                               self->note_progress();
+                               if (bytes > 0) self->has_answer_ = true;
+                               self->buffer_.commit(bytes);
+                               if (failed) return self->ended(failed);
+                               self->parse();
+                             });
+    });
+  }
+
+  void parse() {
+    while (buffer_.size() > 0 && !parser_->is_done()) {
+      Failed failed;
+      const std::size_t used = parser_->put(buffer_.data(), failed);
+      buffer_.consume(used);
+      if (failed == beast::http::error::need_more) break;
+      if (failed == beast::http::error::body_limit) return finish(/*is_cut_off=*/true);
+      if (failed) return fail("no answer of HTTP: " + failed.message());
+    }
+    if (parser_->is_done()) return finish(false);
+    read();
+  }
+
+  // The other side has ended the connection, which ends a body without a length.
+  void ended(Failed failed) {
+    Failed refused;
+    const bool is_end = failed == asio::error::eof || failed == asio::ssl::error::stream_truncated;
+    if (is_end && has_answer_ && parser_->is_header_done()) {
+      parser_->put_eof(refused);
+      if (!refused) return finish(false);
+      return fail("a body that is cut off");
+    }
+    lost(failed);
+  }
+
+  // A connection that was kept may have been closed before this request. Nothing of an answer has come then.
+  void lost(Failed failed) {
+    if (done_ == nullptr) return;
+    if (!is_reused_ || has_answer_) return fail("the connection is lost: " + failed.message());
+    is_reused_ = false;
+    close();
+    connect();
+  }
+
+  void finish(bool is_cut_off) {
+    const auto& message = parser_->get();
+    HttpAnswer answer{.status = static_cast<int>(message.result_int()), .reason = std::string(message.reason())};
+    for (const auto& field : message)
+      answer.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+    answer.is_cut_off = is_cut_off;
+    if (!is_cut_off && parser_->keep_alive() && buffer_.size() == 0) lines_.keep(key_, std::move(line_));
+    answer.body = std::move(parser_->get().body());
+    end(std::move(answer));
+  }
+
+  void fail(const std::string& reason) { end(unavailable(reason)); }
+
+  void end(Result<HttpAnswer> result) {
+    if (done_ == nullptr) return;
+    const Network::Done done = std::exchange(done_, nullptr);
+    timer_.cancel();
+    resolver_.cancel();
+    close();
+    done(std::move(result));
+  }
+
+  void close() {
+    if (line_ == nullptr) return;
+    Failed ignored;
+    line_->socket.close(ignored);  // an operation that is pending ends; `line_` lives as long
+  }
+
+  Lines& lines_;
+  const HttpRequest request_;
+  Network::Done done_;  // null: it has been called
+  const Key key_;
+  tcp::resolver resolver_;
+  asio::steady_timer timer_;
+  const SteadyTime deadline_;
+  SteadyTime progress_at_{};
+  std::unique_ptr<Line> line_;
+  bool is_reused_ = false;
+  bool has_answer_ = false;  // some bytes of one
+  std::string text_;
+  beast::flat_buffer buffer_;
+  std::optional<beast::http::response_parser<beast::http::vector_body<std::uint8_t>>> parser_;
+};
+
+class BeastNetwork final : public Network {
+ public:
+  explicit BeastNetwork(const BeastOptions& options) : running_(std::make_unique<Running>(options)) {}
+  ~BeastNetwork() override { end(); }
+
+  void ask(HttpRequest request, Done done) override {
+    std::make_shared<Exchange>(running_->lines, std::move(request), std::move(done))->start();
+  }
+
+  void after(Clock::Duration wait, std::function<void()> then) override {
+    auto timer = std::make_shared<asio::steady_timer>(running_->io, wait);
+    timer->async_wait([timer, then = std::move(then)](Failed cancelled) {
+      if (!cancelled) then();
+    });
+  }
+
+  void post(std::function<void()> work) override {
+    std::lock_guard lock(mutex_);
+    if (!has_ended_) asio::post(running_->io, std::move(work));
+  }
+
+  void end() override {
+    {
+      std::lock_guard lock(mutex_);
+      if (std::exchange(has_ended_, true)) return;
+    }
+    running_->stop();
+    running_.reset();  // and with it all that is under way
+  }
+
+ private:
+  struct Running {
+    explicit Running(const BeastOptions& options)
+        : lines(io, options), work(io.get_executor()), thread([this] { run(); }) {}
+
+    void run() {
+      while (!io.stopped()) {
+        const auto ran = guarded(ErrorCode::kInternal, "the network", [this] { io.run(); });
+        if (!ran.ok()) log_error("object_store", "an exchange has failed", {{"error", ran.error().message()}});
+      }
+    }
+
+    void stop() {
+      io.stop();
+      thread.join();
+    }
+
+    asio::io_context io{1};
+    Lines lines;
+    asio::executor_work_guard<asio::io_context::executor_type> work;
+    std::thread thread;  // last: it uses the rest
+  };
+
+  std::mutex mutex_;
+  bool has_ended_ = false;
+  std::unique_ptr<Running> running_;  // until the end
+};
+
+}  // namespace
+
+std::string_view HttpAnswer::header(std::string_view name) const {
+  const auto is_same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  for (const auto& [known, value] : headers)
+    if (std::equal(known.begin(), known.end(), name.begin(), name.end(), is_same)) return value;
+  return {};
+}
+
+std::unique_ptr<Network> make_beast_network(BeastOptions options) { return std::make_unique<BeastNetwork>(options); }
+
+}  // namespace sluice::object_store
