@@ -67,6 +67,11 @@ std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std:
   return slot.subspan(i * bytes, bytes);
 }
 
+std::shared_ptr<pipeline::ReadAhead> read_ahead(const BatchRequest& request) {
+  const auto& native = request.pipeline->native;
+  return native == nullptr ? nullptr : native->read_ahead(request.indices);
+}
+
 Result<void> check_indices(const BatchRequest& request) {
   const auto count = static_cast<std::int64_t>(request.pipeline->native->sample_count());
   for (std::size_t i = 0; i < request.indices.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <stop_token>
 
 #include "src/executor/batch.h"
+#include "src/pipeline/file_reader.h"
 #include "src/pipeline/native_pipeline.h"
 
 namespace sluice::executor {
@@ -38,6 +39,9 @@ void write_labels(const BatchRequest& request, std::span<std::byte> slot);
 
 // Where sample `i` of a batch of `samples` lies in its slot.
 std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std::span<std::byte> slot);
+
+// Begins to read what the batch is made of; null where that is at hand, and for batches that are not native.
+std::shared_ptr<pipeline::ReadAhead> read_ahead(const BatchRequest& request);
 
 // Errors: InvalidArgument "indices[3]: 99 is outside the data set of 10 samples".
 Result<void> check_indices(const BatchRequest& request);

@@ -244,8 +244,10 @@ Result<void> Feeder::handle(ClientSession& client, transport::RequestMessage mes
     return Error(ErrorCode::kResourceExhausted,
                  "request: far beyond the window of " + number(client.window) + " batches");
   }
+  // Where there are data workers, it is known later who makes the batch, and reads for it.
   active_.emplace(
-      id, ActiveRequest{client.connection->id(), message.stream, request, std::make_shared<std::atomic<bool>>(false)});
+      id, ActiveRequest{client.connection->id(), message.stream, request, std::make_shared<std::atomic<bool>>(false),
+                        workers_.empty() ? executor::read_ahead(*request) : nullptr});
   pump();
   return {};
 }

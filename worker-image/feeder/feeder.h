@@ -69,6 +69,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
     std::uint64_t stream = 0;  // the client's number
     executor::RequestHandle request;
     CancelFlag cancelled;
+    std::shared_ptr<pipeline::ReadAhead> ahead;  // what is being read for it, if it will be made here
   };
   struct KnownPipeline {
     PipelineNumber number = 0;

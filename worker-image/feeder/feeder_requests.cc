@@ -39,7 +39,7 @@ void Feeder::start(const Assignment& assignment) {
   if (assignment.executor != kLocalExecutor)
     return remote_->execute(assignment.executor, assignment.request, active.request);
   const RequestId id = assignment.request;
-  const bool taken = local_->run(active.request, active.cancelled, [this, id](BatchOutcome outcome) {
+  const bool taken = local_->run(active.request, active.cancelled, active.ahead, [this, id](BatchOutcome outcome) {
     finished(kLocalExecutor, id, std::move(outcome));
   });
   // Dispatch never exceeds the credits, so this is a bug: the client gets an error rather than silence.

@@ -31,7 +31,8 @@ LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& 
                 wait == executor::LoadWait::kBegins ? pool_.begin_wait() : pool_.end_wait();
                 told(pipeline, is_loaded);
               }),
-      pool_(options.threads, options.threads_max, kQueueMax, options.nice) {
+      pool_(options.threads, options.threads_max, kQueueMax, options.nice),
+      reading_(pool_) {
   metrics_.set_threads(pool_.threads());
 }
 
@@ -43,13 +44,17 @@ void LocalExecutor::set_threads(std::size_t threads) {
 }
 
 bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
-                        std::function<void(BatchOutcome)> finished) {
+                        std::shared_ptr<pipeline::ReadAhead> ahead, std::function<void(BatchOutcome)> finished) {
   metrics_.set_queue_depth(++queued_);
-  const bool taken = pool_.submit(
-      [this, job = Job{std::move(request), std::move(cancelled), std::move(finished)}](executor::ThreadState& thread) {
-        if (job.request->pipeline->kind == ExecutorKind::kNative) return run_native(job, thread);
-        run_python(job, thread);
-      });
+  if (ahead == nullptr) ahead = executor::read_ahead(*request);
+  const Job job{std::move(request), std::move(cancelled), ahead, std::move(finished)};
+  const auto work = [this, job](executor::ThreadState& thread) {
+    if (job.request->pipeline->kind == ExecutorKind::kNative) return run_native(job, thread);
+    run_python(job, thread);
+  };
+  const bool taken = reading_.submit(ahead, work, [this, job] {
+    finish(job, executor::to_failure(internal_error("the local executor's queue is full")), 0);
+  });
   if (!taken) --queued_;
   return taken;
 }

@@ -13,6 +13,7 @@
 
 #include "src/executor/executor_metrics.h"
 #include "src/executor/python_executor.h"
+#include "src/executor/reading_jobs.h"
 #include "src/executor/thread_pool.h"
 
 namespace sluice::feeder {
@@ -39,8 +40,10 @@ class LocalExecutor {
   // Stops waiting for memory and kills Python children; jobs that had not started never call `finished`.
   ~LocalExecutor();
 
-  // `finished` runs once, on one of the executing threads. False if the queue is full: it will not run.
-  bool run(executor::RequestHandle request, CancelFlag cancelled, std::function<void(BatchOutcome)> finished);
+  // `finished` runs once, on one of the executing threads. False if the queue is full: it will not run. `ahead`: what
+  // is being read for it; null: nothing yet. A batch begins when that has come.
+  bool run(executor::RequestHandle request, CancelFlag cancelled, std::shared_ptr<pipeline::ReadAhead> ahead,
+           std::function<void(BatchOutcome)> finished);
 
   void set_threads(std::size_t threads);
   // Ends Python children that have idled too long. Call it every second.
@@ -53,6 +56,7 @@ class LocalExecutor {
   struct Job {
     executor::RequestHandle request;
     CancelFlag cancelled;
+    std::shared_ptr<pipeline::ReadAhead> ahead;
     std::function<void(BatchOutcome)> finished;
   };
 
@@ -66,7 +70,8 @@ class LocalExecutor {
   executor::ExecutorMetrics& metrics_;
   std::atomic<std::size_t> queued_ = 0;
   executor::PythonExecutor python_;
-  executor::ThreadPool pool_;  // last: its threads use the rest
+  executor::ThreadPool pool_;      // its threads use the rest
+  executor::ReadingJobs reading_;  // last: they begin on the pool
 };
 
 }  // namespace sluice::feeder

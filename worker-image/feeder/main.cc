@@ -17,7 +17,7 @@
 #include "worker-image/feeder/remote_pool.h"
 #include "worker-image/program/certificate_end.h"
 #include "worker-image/program/program.h"
-#include "worker-image/program/source_cache.h"
+#include "worker-image/program/source_files.h"
 
 namespace sluice::feeder {
 namespace {
@@ -124,7 +124,7 @@ Result<void> run(const Settings& settings, int signals) {
   executor::ExecutorMetrics executor_metrics(*registry, labels, "local");
   FeederMetrics metrics(*registry, labels);
   const SystemClock clock;
-  const auto cache = program::SourceCache::from_environment(*registry, labels, "local", clock);
+  program::SourceFiles sources(*registry, labels, "local", clock);
   Feeder feeder({.local = {.threads = program::threads_now(settings.fixed_threads),
                            .threads_max = std::max(settings.fixed_threads, executor::cpus_allowed() * settings.ranks),
                            .arena = arena,
@@ -133,7 +133,7 @@ Result<void> run(const Settings& settings, int signals) {
                  .session = new_session(),
                  .threads_by_loaders = flags.given("threads-by-loaders"),
                  .ranks = settings.ranks,
-                 .files = cache ? cache->files() : nullptr},
+                 .files = sources.files()},
                 clock, executor_metrics, metrics);
   SLUICE_TRY(const Remote remote, connect_workers(flags, arena, feeder, *registry, clock));
   std::optional<EndWithoutClients> clientless;  // before the socket, which has to be gone first
@@ -154,7 +154,7 @@ Result<void> run(const Settings& settings, int signals) {
   wait_for_end(signals, parent, clientless ? &*clientless : nullptr, [&] {
     feeder.tick(program::threads_now(settings.fixed_threads));
     remote.tick();
-    if (cache) cache->tick();
+    sources.tick();
   });
   return {};
 }

@@ -113,7 +113,8 @@ Result<std::optional<CacheSettings>> read_cache_settings(const CacheVariables& v
 
 std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry& registry,
                                                            const executor::JobLabels& labels,
-                                                           const std::string& placement, const Clock& clock) {
+                                                           const std::string& placement, const Clock& clock,
+                                                           const SourceOf& source_of) {
   const auto settings = read_cache_settings({.directory = std::getenv("SLUICE_CACHE_DIR"),
                                              .bytes = std::getenv("SLUICE_CACHE_BYTES"),
                                              .socket = std::getenv("SLUICE_CACHE_SOCKET"),
@@ -128,9 +129,9 @@ std::unique_ptr<SourceCache> SourceCache::from_environment(prometheus::Registry&
   if (!settings->has_value()) return nullptr;
   const CacheSettings& wanted = **settings;
   const Place place = wanted.directory.empty() ? Place::kNode : Place::kOwnDisk;
-  auto files = std::make_shared<const cache::CachedFiles>(
-      pipeline::make_system_file_reader(wanted.volumes), store_of(wanted, labels, clock), labels.job_namespace, clock,
-      wanted.keep, page_cache_bytes(), wanted.service.empty() ? "" : new_own_name());
+  auto files = std::make_shared<const cache::CachedFiles>(source_of(wanted.volumes), store_of(wanted, labels, clock),
+                                                          labels.job_namespace, clock, wanted.keep, page_cache_bytes(),
+                                                          wanted.service.empty() ? "" : new_own_name());
   return std::make_unique<SourceCache>(registry, labels, placement, std::move(files), place);
 }
 

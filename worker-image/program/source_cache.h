@@ -44,9 +44,10 @@ class SourceCache {
  public:
   // Null where no cache is asked for; also, with a line in the log, where the settings cannot be read: a cache is never
   // the reason that a job does not start. REQUIRES: registry and clock outlive the cache and its files().
+  using SourceOf = std::function<std::shared_ptr<const pipeline::FileReader>(pipeline::SharedVolumes)>;
   static std::unique_ptr<SourceCache> from_environment(prometheus::Registry& registry,
                                                        const executor::JobLabels& labels, const std::string& placement,
-                                                       const Clock& clock);
+                                                       const Clock& clock, const SourceOf& source_of);
 
   // Where the records are. The metrics differ: what the node's cache holds, it tells itself.
   enum class Place { kOwnDisk, kNode };

@@ -8,7 +8,7 @@
 #include "src/executor/cgroup.h"
 #include "worker-image/program/certificate_end.h"
 #include "worker-image/program/program.h"
-#include "worker-image/program/source_cache.h"
+#include "worker-image/program/source_files.h"
 #include "worker-image/worker/install.h"
 #include "worker-image/worker/listen_address.h"
 #include "worker-image/worker/worker_service.h"
@@ -87,12 +87,10 @@ Result<int> run(const Settings& settings, int signals) {
   executor::ExecutorMetrics metrics(*registry, program::job_labels(flags), "remote");
   const SystemClock clock;
   program::CertificateEnd certificate_end(*registry, program::job_labels(flags), credentials, clock);
-  const auto cache = program::SourceCache::from_environment(*registry, program::job_labels(flags), "remote", clock);
-  WorkerService service({.threads = settings.threads,
-                         .arena = arena,
-                         .python_path = flags.text("python-path"),
-                         .files = cache ? cache->files() : nullptr},
-                        metrics);
+  program::SourceFiles sources(*registry, program::job_labels(flags), "remote", clock);
+  WorkerService service(
+      {.threads = settings.threads, .arena = arena, .python_path = flags.text("python-path"), .files = sources.files()},
+      metrics);
   SLUICE_TRY(const auto server, transport::RemoteServer::start(listen, credentials, service));
   SLUICE_TRY(const auto pages,
              program::serve_pages(flags, registry, [&service] { return service.draining() ? "draining" : ""; }));
@@ -110,7 +108,7 @@ Result<int> run(const Settings& settings, int signals) {
     signal = program::wait_for_signal(signals, kTickMilliseconds);
     service.tick();
     certificate_end.tick();
-    if (cache) cache->tick();
+    sources.tick();
     if (const auto bytes = executor::memory_in_use_bytes()) metrics.saw_memory(*bytes);
   }
   const bool is_out_of_memory = out_of_memory.happened();

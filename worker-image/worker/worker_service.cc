@@ -29,7 +29,8 @@ WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& 
               [this](const executor::Pipeline&, executor::LoadWait wait, bool) {
                 wait == executor::LoadWait::kBegins ? pool_.begin_wait() : pool_.end_wait();
               }),
-      pool_(options.threads, options.threads, kStreamsMax * credits_, 0) {
+      pool_(options.threads, options.threads, kStreamsMax * credits_, 0),
+      reading_(pool_) {
   metrics_.set_threads(options.threads);
 }
 
@@ -254,10 +255,17 @@ void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream,
   const auto request = std::make_shared<const executor::BatchRequest>(executor::BatchRequest{
       transport::from_proto(message.batch()), pipeline->second, message.state() != 0 ? state->second : nullptr,
       feeder->second.virtual_workers(message.pass(), *pipeline->second), ""});
-  const Task task{stream, message.id(), request, std::make_shared<std::atomic<bool>>(false)};
-  if (!pool_.submit([this, task](executor::ThreadState& thread) { run(task, thread); })) {
-    return send_failure(*stream, message.id(), Error(ErrorCode::kResourceExhausted, "the queue is full"));
-  }
+  const Task task{stream, message.id(), request, std::make_shared<std::atomic<bool>>(false),
+                  executor::read_ahead(*request)};
+  const Error is_full(ErrorCode::kResourceExhausted, "the queue is full");
+  const auto refuse = [this, task, is_full] {
+    free_credit(task);
+    send_failure(*task.stream, task.id, is_full);
+    finish(task, 0);
+  };
+  if (!reading_.submit(
+          task.ahead, [this, task](executor::ThreadState& thread) { run(task, thread); }, refuse))
+    return send_failure(*stream, message.id(), is_full);
   feeder->second.running[message.id()] = task.cancelled;
   ++feeder->second.unfinished;
   metrics_.set_queue_depth(++running_);

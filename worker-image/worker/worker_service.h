@@ -16,6 +16,7 @@
 
 #include "src/executor/executor_metrics.h"
 #include "src/executor/python_executor.h"
+#include "src/executor/reading_jobs.h"
 #include "src/executor/thread_pool.h"
 #include "src/transport/remote_server.h"
 
@@ -85,6 +86,7 @@ class WorkerService final : public transport::RemoteServerHandler {
     std::uint64_t id = 0;
     executor::RequestHandle request;
     Cancelled cancelled;
+    std::shared_ptr<pipeline::ReadAhead> ahead;  // what is being read for it
   };
 
   void receive_pipeline(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Pipeline& message,
@@ -132,7 +134,8 @@ class WorkerService final : public transport::RemoteServerHandler {
   double executing_seconds_ = 0;      // of the pool's threads
 
   executor::PythonExecutor python_;
-  executor::ThreadPool pool_;  // last: its threads use the rest
+  executor::ThreadPool pool_;      // its threads use the rest
+  executor::ReadingJobs reading_;  // last: they begin on the pool
 };
 
 }  // namespace sluice::worker

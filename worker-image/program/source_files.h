@@ -1,0 +1,27 @@
+// What a program's native pipelines read: files and objects of stores, through a cache where one is asked for.
+#pragma once
+
+#include "src/object_store/object_files.h"
+#include "worker-image/program/source_cache.h"
+
+namespace sluice::program {
+
+// Thread safety: none, but for what files() gives.
+class SourceFiles {
+ public:
+  // As SourceCache::from_environment. To be destroyed behind whatever has files().
+  SourceFiles(prometheus::Registry& registry, const executor::JobLabels& labels, const std::string& placement,
+              const Clock& clock);
+  ~SourceFiles();
+
+  std::shared_ptr<const pipeline::FileReader> files() const;
+
+  // Brings the metrics up to date. To be called every second.
+  void tick();
+
+ private:
+  std::shared_ptr<const object_store::ObjectFiles> objects_;
+  std::unique_ptr<SourceCache> cache_;
+};
+
+}  // namespace sluice::program
