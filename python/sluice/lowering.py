@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NativePipeline:
-    """`header`: a line of JSON for the feeder, which the table of the files follows. `height` and `width` of the images in
+    """`header`: a line of JSON for the feeder, which the table of the files follows; it may hold secrets. `height` and `width` of the images in
     pixels; `image_dtype` float32 or uint8. A batch is [images [n, 3, height, width], labels [n] int64]."""
 
-    header: bytes
+    header: bytes = field(repr=False)
     files: FileTable | RangeTable
     height: int
     width: int

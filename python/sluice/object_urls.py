@@ -10,6 +10,7 @@ from __future__ import annotations
 import configparser
 import os
 import re
+import ssl
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -37,6 +38,20 @@ class Target:
         if known is None:
             return headers
         return signed_headers("GET", unquote(self.path, errors="surrogateescape"), [], headers, known, self.region, when)
+
+
+_VARIABLES = (
+    "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+    "AWS_PROFILE", "AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_SESSION_NAME", "AWS_ENDPOINT_URL_STS", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+)  # fmt: skip
+
+
+def access() -> dict[str, str]:
+    """What an executor that is not Python has to know to ask as this process would: variables of the environment by their names. They hold secrets."""
+    trusted = ssl.get_default_verify_paths()
+    found = {"AWS_SHARED_CREDENTIALS_FILE": _shared_file(), "SSL_CERT_FILE": trusted.cafile, "SSL_CERT_DIR": trusted.capath}
+    return {name: value for name, value in {**{name: os.environ.get(name) for name in _VARIABLES}, **found}.items() if value}
 
 
 def is_url(path: str) -> bool:
@@ -93,11 +108,15 @@ def _of_environment() -> Credentials | None:
 
 
 def _of_shared_file() -> Credentials | None:
-    path = os.path.expanduser(os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials")
+    path = _shared_file()
     try:
         return _of_file(path, os.environ.get("AWS_PROFILE") or "default", os.stat(path).st_mtime_ns)
     except OSError:
         return None
+
+
+def _shared_file() -> str:
+    return os.path.abspath(os.path.expanduser(os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials"))
 
 
 @lru_cache(maxsize=4)

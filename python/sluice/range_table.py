@@ -8,7 +8,7 @@ import numpy
 
 from sluice.failures import NotNative
 from sluice.image_formats import FORMATS, KNOWN, by_format
-from sluice.object_urls import is_url
+from sluice.object_urls import access, is_url
 from sluice.sample_fields import Column
 
 _MOST_BYTES = 2**32 - 1
@@ -27,12 +27,11 @@ class RangeTable:
         images, labels = (column.of(samples) for column in dataset.columns)
         _require_images(images)
         _require_numbers(labels, len(samples))
-        if any(is_url(path) for path in dataset.shards):
-            raise NotNative("the shards are objects of a store, and native executors read files")
         self.count = len(samples)
         self._extensions = {name: int((images.choice == choice).sum()) for choice, name in enumerate(images.extensions)}
         shards = numpy.searchsorted(dataset.ends, samples, "right")
-        self.source = {"kind": "file_ranges", "files": len(dataset.shards), "samples": self.count}
+        self._files = len(dataset.shards)
+        self._holds_objects = any(map(is_url, dataset.shards))
         self.blob = b"".join([
             labels.number.astype("<i8").tobytes(),
             images.offset.astype("<u8").tobytes(),
@@ -41,7 +40,14 @@ class RangeTable:
             images.nbytes.astype("<u4").tobytes(),
             shards.astype("<u4").tobytes(),
             _names(dataset.shards),
+            "".join(state.etag + "\0" for state in dataset.states).encode("latin-1") if self._holds_objects else b"",
         ])  # fmt: skip
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Of a specification. With objects it holds secrets: what this process would ask their store with now."""
+        counts = {"files": self._files, "samples": self.count}
+        return {"kind": "object_ranges", **counts, "environment": access()} if self._holds_objects else {"kind": "file_ranges", **counts}
 
     def formats(self) -> dict[str, int]:
         """How many samples have each format, by their names."""

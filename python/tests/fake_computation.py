@@ -12,6 +12,8 @@ import torch
 
 from sluice.computation import BatchRequest, Computation, PythonPipeline
 from sluice.failures import describe
+from sluice.object_reader import ObjectState, Range, reader
+from sluice.object_urls import is_url
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import describe_pipeline
 from sluice.structure import layout, pack
@@ -46,7 +48,7 @@ def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
     """Of a native pipeline: its JSON, and its files as (path, label)."""
     header, _, table = blob.partition(b"\n")
     spec = json.loads(header)
-    if spec["source"]["kind"] == "file_ranges":
+    if spec["source"]["kind"] in ("file_ranges", "object_ranges"):
         return spec, read_ranges(spec["source"], table)
     count = spec["source"]["files"]
     run_count, directories_bytes, names_bytes = struct.unpack_from("<QQQ", table)
@@ -63,7 +65,7 @@ def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
 
 
 def read_ranges(source: dict, table: bytes) -> list[tuple[tuple, int]]:
-    """Of a native pipeline over ranges of files: ((path, offset, length, bytes of the file, its modification), label) of each sample."""
+    """Of a native pipeline over ranges: ((path, offset, length, bytes of the file, its modification or ETag), label) of each sample."""
     samples, files = source["samples"], source["files"]
     numbers = struct.unpack_from(f"<{samples}q{samples}Q{files}Q{files}q{samples}I{samples}I", table)
     lengths = iter((samples, samples, files, files, samples, samples))
@@ -73,6 +75,9 @@ def read_ranges(source: dict, table: bytes) -> list[tuple[tuple, int]]:
         rest = rest[length:]
     labels, offsets, file_bytes, modified, sample_bytes, file_numbers = columns
     names = table[24 * samples + 16 * files :].decode().split("\0")[:-1]
+    if source["kind"] == "object_ranges":
+        names, etags = names[:files], names[files:]
+        modified = [etag or time for etag, time in zip(etags, modified, strict=True)]
     return [((names[file], offsets[sample], sample_bytes[sample], file_bytes[file], modified[file]), labels[sample])
             for sample, file in enumerate(file_numbers)]
 
@@ -127,6 +132,9 @@ class _NativeFolder(torch.utils.data.Dataset):
         if self._root is not None:
             return self._transform(self._load(os.path.join(self._root, place))), label
         path, offset, length, file_bytes, modified = place
+        if is_url(path):
+            data = reader().read(Range(path, ObjectState(file_bytes, modified), offset, length))
+            return self._transform(self._open(io.BytesIO(data)).convert("RGB")), label
         if (os.stat(path).st_size, os.stat(path).st_mtime_ns) != (file_bytes, modified):
             raise OSError(f"{path} has changed")
         with open(path, "rb") as file:
