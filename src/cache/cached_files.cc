@@ -81,11 +81,17 @@ std::unique_ptr<const pipeline::PipelineFiles> CachedFiles::for_pipeline(std::si
 Result<void> CachedFiles::read(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
   RecordStore* const store = store_;
   if (store == nullptr) return source_->read(part, bytes);
-  const auto identity = source_->identify(part.path);
+  const auto identity = identity_of(part);
   // The source has the words for a file that is gone, or that has changed since the range was found.
   if (!identity.ok() || !part.is_of(*identity)) return source_->read(part, bytes);
   SLUICE_TRY_VOID(read_bytes(*store, part, *identity, bytes));
   return {};
+}
+
+Result<FileIdentity> CachedFiles::identity_of(const FilePart& part) const {
+  if (!part.object) return source_->identify(part.path);
+  if (auto identity = part.object_identity()) return *std::move(identity);
+  return not_found(part.name() + " has no name for its content");
 }
 
 Result<ImageContent> CachedFiles::read_image(const FilePart& part, const Prefix& prefix,
@@ -96,7 +102,7 @@ Result<ImageContent> CachedFiles::read_image(const FilePart& part, const Prefix&
 Result<ImageContent> CachedFiles::read_image_as(Keep keep, const FilePart& part, const Prefix& prefix,
                                                 std::vector<std::uint8_t>& bytes) const {
   RecordStore* const store = keep == Keep::kNothing ? nullptr : store_.load();
-  const auto identity = store == nullptr ? not_found(part.path) : source_->identify(part.path);
+  const auto identity = store == nullptr ? not_found(part.name()) : identity_of(part);
   if (!identity.ok() || !part.is_of(*identity)) {
     SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
     return content_of(FileForm::kFile, true, took, bytes.size());
@@ -219,7 +225,9 @@ std::optional<Clock::Duration> CachedFiles::find_source(RecordStore& store, cons
 Result<Clock::Duration> CachedFiles::read_source(const FilePart& part, std::vector<std::uint8_t>& bytes) const {
   const auto started = clock_.now();
   SLUICE_TRY_VOID(source_->read(part, bytes));
-  return clock_.now() - started;
+  const Clock::Duration took = clock_.now() - started;
+  if (!part.object) return took;
+  return std::max<Clock::Duration>(took, kObjectRead + kObjectReadPerByte * bytes.size());
 }
 
 double CachedFiles::wait_seconds(Clock::Duration took, std::size_t bytes) {
@@ -233,8 +241,9 @@ bool CachedFiles::is_worth_storing(Clock::Duration took, std::size_t bytes) cons
 }
 
 bool CachedFiles::is_certain(const FilePart& part, const FileIdentity& before, std::size_t bytes) const {
-  const auto after = source_->identify(part.path);
   const std::uint64_t expected = part.range ? part.range->bytes : before.bytes;
+  if (part.object && expected == bytes) return true;  // the answer itself was of this ETag
+  const auto after = source_->identify(part.path);
   if (after.ok() && *after == before && expected == bytes && has_settled(before)) return true;
   ++counters_.not_stored_changing;
   return false;
@@ -272,6 +281,33 @@ std::string CachedFiles::place_of(std::string_view form, const FilePart& part, c
   return place;
 }
 
+// ---- what is read ahead ----
+
+std::shared_ptr<pipeline::ReadAhead> CachedFiles::read_ahead(const PartOf& part, std::size_t parts,
+                                                             const Prefix& prefix) const {
+  return read_ahead_as([&](const FilePart&) { return keep_; }, part, parts, prefix);
+}
+
+std::shared_ptr<pipeline::ReadAhead> CachedFiles::read_ahead_as(const KeepOf& keep, const PartOf& part,
+                                                                std::size_t parts, const Prefix& prefix) const {
+  RecordStore* const store = store_;
+  std::vector<FilePart> missing;
+  for (std::size_t i = 0; i < parts; ++i) {
+    FilePart wanted = part(i);
+    if (store == nullptr || !may_have(*store, keep(wanted), wanted, prefix)) missing.push_back(std::move(wanted));
+  }
+  return source_->read_ahead([&](std::size_t i) { return missing[i]; }, missing.size(), prefix);
+}
+
+bool CachedFiles::may_have(RecordStore& store, Keep keep, const FilePart& part, const Prefix& prefix) const {
+  const auto identity = part.object_identity();
+  if (!identity || keep == Keep::kNothing) return false;
+  if (store.may_have(key_of(kSourceBytes, part, *identity))) return true;
+  const auto is_read_as = [&](Keep form) { return keep == form || keep == Keep::kAutomatic; };
+  if (is_read_as(Keep::kTranscoded) && store.may_have(key_of(kCoefficients, part, *identity))) return true;
+  return is_read_as(Keep::kOutput) && !prefix.fingerprint.empty() && store.may_have(key_of(prefix, part, *identity));
+}
+
 // ---- orders ----
 
 bool CachedFiles::takes_orders() const {
@@ -294,7 +330,9 @@ void CachedFiles::announce_as(const KeepOf& keep, const PartOf& part, const Pref
     const Keep kept = keep(file);
     const bool is_output = kept == Keep::kOutput && !prefix.fingerprint.empty();
     const std::string_view form = is_output ? output : (kept == Keep::kTranscoded ? kCoefficients : kSourceBytes);
-    places.push_back(hash_of(place_of(form, file, source_->volume_place_of(file.path))));
+    const auto object = file.object_identity();
+    const std::string volume_place = object ? object->volume_place : source_->volume_place_of(file.path);
+    places.push_back(hash_of(place_of(form, file, volume_place)));
   }
   store_.load()->announce(places, order);
 }

@@ -2,8 +2,10 @@
 //
 // The cache never decides whether a read succeeds: whatever it cannot give comes from the source, with the source's
 // error. It opens on a thread of its own; until then, and where it cannot be opened, all reads go to the source.
-// A file, or a range of one, is stored if reading it took longer than kSlowRead and kSlowReadPerByte say, and if it has
-// had the same identity for kSettled: a file that is still being written may change within one tick of its file
+// Objects of stores are kept as files are, whatever their read took: read ahead, it takes a thread no time, but each
+// costs a request. Their identity is what their part says of them, so a record of one is found without asking its
+// store. A file, or a range of one, is stored if reading it took longer than kSlowRead and kSlowReadPerByte say, and if
+// it has had the same identity for kSettled: a file that is still being written may change within one tick of its file
 // system's clock.
 // With Keep::kTranscoded, read_image() keeps the coefficients of JPEG files in place of their bytes, however fast the
 // source is (pipeline/jpeg_coefficients.h). They are of the same pixels. A file that has none, as it is damaged or of a
@@ -38,6 +40,9 @@ class CachedFiles final : public pipeline::FileReader {
   static constexpr std::chrono::nanoseconds kSlowRead = std::chrono::milliseconds(1);
   static constexpr std::chrono::nanoseconds kSlowReadPerByte{2};
   static constexpr std::chrono::seconds kSettled{10};
+  // What a read of an object counts as at least, as it may have been read ahead: the first byte and the others.
+  static constexpr std::chrono::nanoseconds kObjectRead = std::chrono::milliseconds(30);
+  static constexpr std::chrono::nanoseconds kObjectReadPerByte{20};
 
   // Files of one name space are never given to another. `page_cache_bytes`: of the disk's files, that memory can hold;
   // only the choice of a form looks at it. `own_name`: in front of the paths of files that are on no shared volume
@@ -57,6 +62,9 @@ class CachedFiles final : public pipeline::FileReader {
                    std::span<const std::uint8_t> output) const override;
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return source_->identify(path); }
   std::unique_ptr<const pipeline::PipelineFiles> for_pipeline(std::size_t samples) const override;
+  // Of what is likely not to be kept.
+  std::shared_ptr<pipeline::ReadAhead> read_ahead(const PartOf& part, std::size_t parts,
+                                                  const pipeline::Prefix& prefix) const override;
 
   // read_image(), with `keep` for this file. kAutomatic: in whatever form it is kept, and if in none, as kSource.
   Result<pipeline::ImageContent> read_image_as(Keep keep, const pipeline::FilePart& part,
@@ -69,8 +77,10 @@ class CachedFiles final : public pipeline::FileReader {
 
   bool takes_orders() const override;
   void announce(const PartOf& part, const pipeline::Prefix& prefix, const EpochOrder& order) const override;
-  // announce(), where `keep(part)` says in which form a file is kept.
+  // announce() and read_ahead(), where `keep(part)` says in which form a file is kept.
   using KeepOf = std::function<Keep(const pipeline::FilePart& part)>;
+  std::shared_ptr<pipeline::ReadAhead> read_ahead_as(const KeepOf& keep, const PartOf& part, std::size_t parts,
+                                                     const pipeline::Prefix& prefix) const;
   void announce_as(const KeepOf& keep, const PartOf& part, const pipeline::Prefix& prefix,
                    const EpochOrder& order) const;
 
@@ -88,6 +98,8 @@ class CachedFiles final : public pipeline::FileReader {
 
  private:
   void open(const OpenStore& open_store, const std::stop_token& stop);
+  Result<pipeline::FileIdentity> identity_of(const pipeline::FilePart& part) const;
+  bool may_have(RecordStore& store, Keep keep, const pipeline::FilePart& part, const pipeline::Prefix& prefix) const;
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
   Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
              const pipeline::FileIdentity& identity) const;

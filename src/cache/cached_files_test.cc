@@ -3,6 +3,7 @@
 #include "src/base/testing/catch.h"
 #include "src/cache/testing/cached_files_fixture.h"
 #include "src/cache/testing/store_fixture.h"
+#include "src/pipeline/pipeline_files.h"
 
 namespace sluice::cache {
 namespace {
@@ -49,6 +50,58 @@ TEST_CASE("files of another name space are not given out") {
   cache.epoch();
   cache.start(Keep::kSource, {.bytes = 10 << 20}, "other");
   CHECK(cache.epoch() == kFiles);
+}
+
+TEST_CASE("objects are kept by their place and ETag, however fast their read was, and their store is not asked again") {
+  Fixture cache;
+  cache.source->takes = std::chrono::nanoseconds(0);
+  const std::string url = "https://store/k.tar?X-Amz-Signature=";
+  for (const char* signature : {"a", "b"}) cache.source->write(url + signature, content_of(1));
+  const auto part = [&](const char* signature, const char* etag = "\"e\"", std::uint64_t offset = 0) {
+    const auto state = *cache.source->identify(url + signature);
+    cache.source->write(url + signature, content_of(1));  // a moment ago: an ETag needs no time to settle
+    const auto now = *cache.source->identify(url + signature);
+    return pipeline::FilePart(url + signature, {offset, 100, state.bytes, now.modified_ns}, {etag, nullptr});
+  };
+  const auto reads = [&](const pipeline::FilePart& wanted) {
+    const int before = cache.source->reads;
+    cache.source->ahead.clear();
+    CHECK(cache.files->read_ahead([&](std::size_t) { return wanted; }, 1, {}) == nullptr);
+    Bytes bytes;
+    REQUIRE(cache.files->read(wanted, bytes).ok());
+    CHECK(bytes.size() == 100);
+    const int count = cache.source->reads - before;
+    CHECK(cache.source->ahead.size() == static_cast<std::size_t>(count));  // what was not kept, and nothing else
+    return count;
+  };
+  CHECK(reads(part("a")) == 1);
+  CHECK(reads(part("a")) == 0);
+  CHECK(reads(part("b")) == 0);  // presigned anew
+  CHECK(reads(part("b", "\"e\"", 100)) == 1);
+  CHECK(reads(part("b", "\"f\"")) == 0);  // the digest tells the states apart
+  cache.start(Keep::kSource);
+  CHECK(reads(part("a")) == 0);
+  for (int time = 0; time < 2; ++time) CHECK(reads(part("a", "W/\"e\"")) == 1);  // a weak ETag names no content
+  cache.clock.advance(std::chrono::seconds(1));
+  CHECK(reads(part("a")) == 1);  // another digest
+}
+
+TEST_CASE("a pipeline that chooses its form reads ahead what it does not have") {
+  Fixture cache;
+  cache.source->write("s3://b/k", content_of(1));
+  const auto state = *cache.source->identify("s3://b/k");
+  const pipeline::FilePart part("s3://b/k", {0, 100, state.bytes, state.modified_ns}, {"\"e\"", nullptr});
+  cache.start(Keep::kAutomatic);
+  const auto own = cache.files->for_pipeline(10);
+  const auto ahead = [&] {
+    cache.source->ahead.clear();
+    own->read_ahead([&](std::size_t) { return part; }, 1, {});
+    return cache.source->ahead.size();
+  };
+  CHECK(ahead() == 1);
+  Bytes bytes;
+  REQUIRE(own->read_image(part, {}, bytes).ok());
+  CHECK(ahead() == 0);
 }
 
 TEST_CASE("ranges of a file are cached, each for itself") {

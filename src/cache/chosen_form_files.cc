@@ -124,6 +124,11 @@ void ChosenFormFiles::announce(const PartOf& part, const pipeline::Prefix& prefi
   files_.announce_as([this](const FilePart& file) { return keep_of(file); }, part, prefix, order);
 }
 
+std::shared_ptr<pipeline::ReadAhead> ChosenFormFiles::read_ahead(const PartOf& part, std::size_t parts,
+                                                                 const Prefix& prefix) const {
+  return files_.read_ahead_as([this](const FilePart& file) { return keep_of(file); }, part, parts, prefix);
+}
+
 bool ChosenFormFiles::has_room_for_output(const FilePart& part, const Prefix& prefix,
                                           const pipeline::FileIdentity& state, std::size_t bytes) const {
   return files_.has_room_for_output(part, prefix, state, bytes);

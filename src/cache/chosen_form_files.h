@@ -35,6 +35,9 @@ class ChosenFormFiles final : public pipeline::PipelineFiles {
                    std::span<const std::uint8_t> output) const override;
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return files_.identify(path); }
 
+  std::shared_ptr<pipeline::ReadAhead> read_ahead(const PartOf& part, std::size_t parts,
+                                                  const pipeline::Prefix& prefix) const override;
+
   bool note(const pipeline::ImageContent& content, double seconds) const override;
   void note_trial(const std::optional<pipeline::SampleTrial>& trial, double seconds) const override;
   Result<double> read_source(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override;

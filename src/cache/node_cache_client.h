@@ -21,6 +21,7 @@
 #include <optional>
 
 #include "src/base/clock.h"
+#include "src/cache/likely_records.h"
 #include "src/cache/node_cache_line.h"
 #include "src/cache/node_cache_messages.h"
 #include "src/cache/record_store.h"
@@ -39,6 +40,7 @@ class NodeCacheClient final : public RecordStore {
                   Clock::Duration patience = kPatience);
 
   bool find(const Key& key, std::vector<std::uint8_t>& value) override;
+  bool may_have(const Key& key) override { return likely_.has(key); }
   bool has_room_for(const Key& key, std::size_t value_bytes) override;
   bool is_paused() override;
   void add(const Key& key, std::span<const std::uint8_t> value) override;
@@ -83,6 +85,7 @@ class NodeCacheClient final : public RecordStore {
   std::atomic<bool> is_measured_ = false;  // or is being measured
   std::atomic<bool> tells_job_;
   std::array<std::atomic<std::uint64_t>, kWantedMost> wanted_{};  // hashes of places
+  LikelyRecords likely_;
 
   std::mutex mutex_;
   Clock::Duration back_off_{0};  // 0: the last question was answered

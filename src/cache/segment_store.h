@@ -53,6 +53,7 @@ class SegmentStore final : public RecordStore {
 
   // A record of the same place and another version is given up: its source has changed.
   bool find(const Key& key, std::vector<std::uint8_t>& value) override;
+  bool may_have(const Key& key) override { return has(key); }
   bool has_room_for(const Key& key, std::size_t value_bytes) override;
   bool is_paused() override;
   void add(const Key& key, std::span<const std::uint8_t> value) override;

@@ -56,6 +56,13 @@ class SlowFiles final : public pipeline::FileReader {
     return identity;
   }
 
+  std::shared_ptr<pipeline::ReadAhead> read_ahead(const PartOf& part, std::size_t parts,
+                                                  const pipeline::Prefix& /*prefix*/) const override {
+    for (std::size_t i = 0; i < parts; ++i) ahead.push_back(part(i).name());
+    return nullptr;
+  }
+
+  mutable std::vector<std::string> ahead;  // what was to be read ahead
   pipeline::SharedVolumes volumes;
   std::chrono::nanoseconds takes = std::chrono::milliseconds(50);
   std::function<void()> while_reading;
