@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch.utils.data import Subset
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY
+from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
 from object_server import FAULTS, Store
 from shard_files import shards_of_images
+from sluice import feeder as feeder_module
 from sluice import object_reader
 from sluice.failures import NotNative
 from sluice.lowering import lower
@@ -61,13 +62,18 @@ def batches_of(dataset, executor="native", epochs=2, **arguments):
     return [[tensor.clone() for tensor in batch] for _ in range(epochs) for batch in loader]
 
 
+def some_faults(number):
+    """One answer of seven, each kind in turn."""
+    return FAULTS[number // 7 % len(FAULTS)] if number % 7 == 3 else None
+
+
 def test_the_batches_are_those_of_files_and_of_python_executors_whatever_the_store_does(real_feeder, folder, monkeypatch):
     recipe = RECIPES["training"]
     expected = batches_of(Subset(TarShards(folder, transform=recipe), range(22)))
     store = store_of(folder)
     with store.serving() as address:
         dataset = Subset(TarShards(urls_of(folder, address), transform=recipe), range(22))
-        store.fault = lambda number: FAULTS[number // 7 % len(FAULTS)] if number % 7 == 3 else None
+        store.fault = some_faults
         assert equal(batches_of(dataset, epochs=6)[: len(expected)], expected)
         monkeypatch.setenv("SLUICE_LOWERING", "off")
         assert equal(batches_of(dataset, "python"), expected)
@@ -159,3 +165,25 @@ def test_objects_with_other_obstacles_stay_python(folder):
         dataset = TarShards(urls_of(folder, address), transform=EVALUATION, target_transform=abs)
         with pytest.raises(NotNative, match="target_transform abs has no native form"):
             lower(dataset, DataLoader(dataset).collate_fn, True)
+
+
+def test_a_data_worker_asks_the_store_itself(folder, tmp_path, monkeypatch):
+    worker = RealWorker()
+    feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+    store = store_of(folder, fault=some_faults)
+    try:
+        with store.serving() as address:
+            expected = batches_of(TarShards(folder, transform=RECIPES["training"]), epochs=1)
+            loader = DataLoader(TarShards(urls_of(folder, address), transform=RECIPES["training"]), batch_size=5, shuffle=True, num_workers=2)
+
+            def made_by_the_worker() -> bool:
+                torch.manual_seed(17)
+                assert equal([[tensor.clone() for tensor in batch] for batch in loader], expected)
+                return "by data workers" in str(loader.explain())
+
+            eventually(made_by_the_worker, 60)
+    finally:
+        feeder_module.disconnect_all()
+        feeder.stop()
+        worker.stop()

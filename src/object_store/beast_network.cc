@@ -368,13 +368,6 @@ class BeastNetwork final : public Network {
 
 }  // namespace
 
-std::string_view HttpAnswer::header(std::string_view name) const {
-  const auto is_same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-  for (const auto& [known, value] : headers)
-    if (std::equal(known.begin(), known.end(), name.begin(), name.end(), is_same)) return value;
-  return {};
-}
-
 std::unique_ptr<Network> make_beast_network(BeastOptions options) { return std::make_unique<BeastNetwork>(options); }
 
 }  // namespace sluice::object_store

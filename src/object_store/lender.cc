@@ -10,6 +10,7 @@
 namespace sluice::object_store {
 namespace {
 
+constexpr int kYearMost = 2200;  // beyond, the clock's nanoseconds would overflow
 constexpr std::size_t kTextBytesMost = 64 << 10;
 constexpr Clock::Duration kAnswerTime = std::chrono::seconds(10);
 constexpr const char* kAgentOfTasks = "http://169.254.170.2";
@@ -69,7 +70,7 @@ std::optional<Clock::WallTimePoint> time_of(const std::string& text) {
     return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok()) return std::nullopt;
+  if (!date.ok() || year < 1970 || year > kYearMost) return std::nullopt;
   const auto whole = std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
                      std::chrono::seconds(second);
   std::size_t at = static_cast<std::size_t>(used);
