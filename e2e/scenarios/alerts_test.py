@@ -14,6 +14,7 @@ from machine import cache_folder
 RULES = ROOT / "helm/sluice/alerts/sluice.yaml"
 PROMTOOL = cache_folder() / "packages/prometheus/usr/bin/promtool"
 JOB = 'job_namespace="a", training_job="b"'
+CACHE = 'namespace="sluice-system", pod="sluice-cache-x"'
 
 DAY = 86400  # seconds; the first minute of a situation is Unix time 0
 
@@ -28,6 +29,9 @@ WELL = {
     'sluice_operator_watch_age_seconds{resource="pods"}': "1+1x58 0x1",
     f"sluice_certificate_expiry_timestamp_seconds{{{JOB}}}": f"{29 * DAY}x60",
     f"sluice_worker_errors_total{{{JOB}}}": "1x60",
+    f'sluice_cache_node_errors_total{{kind="write", {CACHE}}}': "2x60",
+    f'sluice_cache_node_errors_total{{kind="version", {CACHE}}}': "0+1x60",
+    f'sluice_cache_errors_total{{kind="gone", {JOB}}}': "0x60",
     f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+3x60",
     f'sluice_trainer_step_seconds_total{{phase="compute", {JOB}}}': "0+57x60",
 }
@@ -46,6 +50,10 @@ SITUATIONS = {
     "a certificate is not renewed": ({f"sluice_certificate_expiry_timestamp_seconds{{{JOB}}}": f"{20 * DAY}x60"}, {"SluiceCertificateExpires"}),
     "a certificate is renewed late": ({f"sluice_certificate_expiry_timestamp_seconds{{{JOB}}}": f"{20 * DAY}x50 {90 * DAY}x10"}, set()),
     "batches fail": ({f"sluice_worker_errors_total{{{JOB}}}": "0+2x60"}, {"SluiceWorkerErrors"}),
+    "a cache's disk is full": ({f'sluice_cache_node_errors_total{{kind="write", {CACHE}}}': "2+1x60"}, {"SluiceNodeCacheFails"}),
+    "a cache's disk failed once": ({f'sluice_cache_node_errors_total{{kind="write", {CACHE}}}': "2x50 3x10"}, set()),
+    "a job finds no cache": ({f'sluice_cache_errors_total{{kind="gone", {JOB}}}': "0+2x60"}, {"SluiceNodeCacheNotReached"}),
+    "a cache was moved": ({f'sluice_cache_errors_total{{kind="gone", {JOB}}}': "0x40 0+4x5 20x15"}, set()),
     "a job waits": ({f'sluice_trainer_step_seconds_total{{phase="data_wait", {JOB}}}': "0+30x60"}, {"SluiceJobWaitsForData"}),
     "one of three ranks waits": ({
         f'sluice_trainer_step_seconds_total{{phase="data_wait", rank="{rank}", {JOB}}}': f"0+{waits}x60" for rank, waits in enumerate((0, 30, 0))} | {

@@ -1,5 +1,6 @@
 """The cache of a node: what one job has read, the next one of its namespace finds; no other namespace does, and no job minds its loss."""
 
+import json
 import subprocess
 
 import jobs
@@ -114,6 +115,14 @@ def test_a_second_job_finds_what_the_first_one_has_left(bed, without, cache):
     assert epochs_of(bed) == without[:1]
     second = gained(bed, first)
     assert second["hits"] >= NUMBERED and second["records"] == 0, second
+
+
+def test_the_dashboard_shows_what_the_daemon_does(bed, cache):
+    panels = json.loads((ROOT / "helm/sluice/dashboards/cluster.json").read_text())["panels"]
+    expressions = [target["expr"] for panel in panels for target in panel["targets"] if "sluice_cache_node_" in target["expr"]]
+    assert len(expressions) == 3
+    for expression in expressions:
+        bed.wait_for(expression, lambda asked=expression.replace("$__rate_interval", "60s"): bed.query(asked))
 
 
 def test_a_job_of_another_namespace_finds_nothing_of_it(bed, without, cache):
