@@ -134,7 +134,7 @@ TEST_CASE("a size of which half is missing or wrong is none") {
       LearntJobs later;
       later.load({{"abc", entry.dump()}}, kNow);
       REQUIRE(later.find("abc", kNow).has_value());
-      CHECK(later.find("abc", kNow)->size.has_value() == (damage == json(1e300)));  // which is bounded where it is used
+      CHECK_FALSE(later.find("abc", kNow)->size.has_value());
     }
   }
 }
