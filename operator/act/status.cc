@@ -44,6 +44,7 @@ struct Trainer {
   std::string failure_reason;
   std::string failure_message;
   std::string obstacle;  // why a pod of it cannot start, in words; empty: none is known
+  std::string left_pod;  // of an earlier Job
 
   bool over() const { return succeeded || failed; }
 };
@@ -58,6 +59,7 @@ Trainer view_trainer(const TrainingJobWorld& world) {
   // An end that the status tells of stays true when the Job is cleaned away.
   trainer.succeeded = training_job.succeeded();
   trainer.failed = training_job.failed();
+  trainer.left_pod = left_trainer_pod(world);
   if (!world.job) return trainer;
   const TrainerJob job(*world.job);
   if (!job.controlled_by(training_job)) return trainer;
@@ -114,6 +116,10 @@ Condition ready_condition(const Trainer& trainer, const Error* child_error, cons
   if (auto condition = refused(child_error)) return *condition;
   if (trainer.suspended) return {"Ready", Truth::kFalse, "Suspended", "spec.suspend is true; set it to false to go on"};
   if (trainer.restarting) return {"Ready", Truth::kFalse, "TrainerRestarting", restart_note(trainer)};
+  if (!trainer.exists && !trainer.left_pod.empty())
+    return {"Ready", Truth::kFalse, "TrainerStarting",
+            "pod " + trainer.left_pod +
+                " of an earlier Job still runs; the trainer starts when it has ended or is deleted"};
   if (!trainer.exists) return {"Ready", Truth::kFalse, "TrainerStarting", "the trainer's Job is being created"};
   if (trainer.queued)
     return {"Ready", Truth::kFalse, "Queued",

@@ -15,6 +15,7 @@
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/pod.h"
 #include "operator/api/service_draft.h"
 #include "operator/api/tls_secret.h"
 #include "operator/api/trainer_job.h"
@@ -182,6 +183,7 @@ std::optional<kube::Action> clean_up_action(const TrainingJobWorld& world) {
 Result<std::optional<kube::Action>> job_action(const TrainingJobWorld& world, const TrainingJobView& view,
                                                const Config& config) {
   if (!world.job) {
+    if (!left_trainer_pod(world).empty()) return std::optional<kube::Action>();
     SLUICE_TRY(const auto draft, new_job(world, view, config));
     return std::optional(write(kube::Verb::kCreate, draft));
   }
@@ -199,6 +201,13 @@ Result<std::optional<kube::Action>> job_action(const TrainingJobWorld& world, co
 
 std::chrono::system_clock::time_point secret_rotates_at(const kube::Json& secret) {
   return rotates_at(TlsSecret(secret).entries());
+}
+
+std::string left_trainer_pod(const TrainingJobWorld& world) {
+  if (world.job) return "";
+  for (const kube::ObjectPointer& object : world.trainer_pods)
+    if (const Pod pod(*object); pod.serves()) return pod.name();
+  return "";
 }
 
 std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& world) {

@@ -49,6 +49,10 @@ struct TrainingJobWorld {
 // From when on a job's Secret is due for a write.
 std::chrono::system_clock::time_point secret_rotates_at(const kube::Json& secret);
 
+// The pod of an earlier Job of this trainer that still runs, where there is no Job; empty: none does. Somebody has
+// deleted the Job and not its pods. The next Job waits for their end: two trainers would write the same checkpoints.
+std::string left_trainer_pod(const TrainingJobWorld& world);
+
 // How long the failed Job of several trainer pods stays before the next one follows; none where nothing waits.
 std::optional<std::chrono::milliseconds> restart_wait(const TrainingJobWorld& world);
 

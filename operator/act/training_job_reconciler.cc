@@ -25,6 +25,7 @@ constexpr auto kSecretBelievedFor = std::chrono::minutes(5);
 constexpr std::size_t kMaxKnownJobs = 20000;
 // A decision follows a change of a spec, and a pool's new number follows the decision. One status tells of all three.
 constexpr double kFiguresSettleSeconds = 1;
+constexpr std::chrono::milliseconds kLeftPodAgainAfter = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLookAgainAfter = std::chrono::minutes(1);  // while a gang waits for its restart
 
 bool is_same_version(const json& one, const json& other) {
@@ -84,6 +85,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   StatusStep step = reconcile_status(world, decision.get(), children.ok() ? nullptr : &children.error(),
                                      kube::format_time(clock_.wall_now()));
   SLUICE_TRY(auto again, report(world, std::move(step), stop));
+  if (!left_trainer_pod(world).empty()) again = std::min(again.value_or(kLeftPodAgainAfter), kLeftPodAgainAfter);
   if (const auto wait = restart_wait(world)) again = std::min({again.value_or(*wait), *wait, kLookAgainAfter});
   if (children.ok()) return again;
   if (!refused_before && may_pass_by_itself(children.error())) return children.error();

@@ -1,7 +1,10 @@
 #include "operator/act/training_job.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "operator/act/status.h"
+#include "operator/api/conditions.h"
 #include "operator/api/fields.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
@@ -141,6 +144,30 @@ TEST_CASE("a child of a namesake is waited for, not taken over") {
   REQUIRE_FALSE(actions.ok());
   CHECK(actions.error().code() == ErrorCode::kAlreadyExists);
   CHECK(actions.error().message().find("belongs to another owner") != std::string::npos);
+}
+
+TEST_CASE("no second trainer starts beside a pod that a deleted Job has left") {
+  struct Case {
+    const char* situation;
+    const char* pod;  // what differs
+    bool want_job;
+  };
+  const Case test =
+      GENERATE(Case{"it runs", "{}", false}, Case{"it has ended", R"({"status": {"phase": "Failed"}})", true},
+               Case{"it is on its way out", R"({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})", true});
+  CAPTURE(test.situation);
+  json pod = {{"metadata", {{"name", "vision-0-x7f2q"}, {"namespace", "default"}}}, {"status", {{"phase", "Running"}}}};
+  pod.merge_patch(json::parse(test.pod));
+  TrainingJobWorld world;
+  world.training_job = control::testing::shared(training_job());
+  world.trainer_pods = {control::testing::shared(pod)};
+  const auto actions = step(world);
+  REQUIRE(actions.ok());
+  CHECK(std::any_of(actions->begin(), actions->end(),
+                    [](const kube::Action& action) { return action.resource == kube::kJobs; }) == test.want_job);
+  const StatusStep told = reconcile_status(world, nullptr, nullptr, "2026-01-01T00:00:00Z");
+  const auto ready = api::find_condition(told.action->body["status"]["conditions"], "Ready");
+  CHECK((ready.message.find("vision-0-x7f2q") == std::string::npos) == test.want_job);
 }
 
 TEST_CASE("a drifted child is put right") {
