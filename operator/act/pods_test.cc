@@ -115,6 +115,17 @@ TEST_CASE("workers without stated resources begin with the first size of their b
   CHECK(resources()["requests"] == json::parse(R"({"cpu": "500m", "memory": "64Mi"})"));
 }
 
+TEST_CASE("a trainer with a feeder stays off nodes of another architecture, where the feeder does not start") {
+  json job = training_job();
+  json& spec = job["spec"]["trainer"]["template"]["spec"];
+  spec["nodeSelector"] = {{"pool", "gpu"}};
+  const auto selector = [&](FeederRole role) {
+    return (*trainer_pod_template(api::TrainingJob(job), role, test_config()))["spec"]["nodeSelector"];
+  };
+  CHECK(selector(FeederRole::kMakesBatches) == json{{"pool", "gpu"}, {"kubernetes.io/arch", "amd64"}});
+  CHECK(selector(FeederRole::kNone) == json{{"pool", "gpu"}});
+}
+
 TEST_CASE("mode Off leaves the user's template as it is, but for labels") {
   const json pod = trainer_pod(training_job(), FeederRole::kNone);
   json want = training_job()["spec"]["trainer"]["template"]["spec"];

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "operator/api/labels.h"
+#include "operator/api/names.h"
 #include "operator/api/object.h"
 
 namespace sluice::api {
@@ -52,6 +54,12 @@ void PodSpecDraft::add_pull_secret(const std::string& name) {
   json& secrets = list("imagePullSecrets");
   const auto is_same = [&](const json& secret) { return name_of(secret) == name; };
   if (std::none_of(secrets.begin(), secrets.end(), is_same)) secrets.push_back({{"name", name}});
+}
+
+void PodSpecDraft::pin_to_architecture() {
+  json& selector = (*spec_)["nodeSelector"];
+  if (!selector.is_object()) selector = json::object();
+  selector.emplace(kArchitectureLabel, kArchitecture);
 }
 
 void PodSpecDraft::join_service(std::string_view name) {
