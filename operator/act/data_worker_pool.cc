@@ -109,6 +109,15 @@ void discard_useless(PoolStep& step, const PoolWorld& world, Workers& workers, b
                                                 "CPU back and is tried again: " + worker.hindrance->message};
       postpone_replacement(step.memory, world.now_seconds);
     }
+    if (!worker.labelled) {
+      // An admission webhook may take them from each new pod: without a pause 23 pods a second were made and deleted.
+      step.memory.hindered =
+          Refusal{"WorkerLabelsTaken", "worker " + worker.name + " has lost the labels " + std::string(kJobLabel) +
+                                           " and " + std::string(kComponentLabel) +
+                                           ", by which it is found, and is replaced; which admission "
+                                           "webhook or controller takes them away?"};
+      postpone_replacement(step.memory, world.now_seconds);
+    }
     if (worker.ready) --workers.ready;
     remove_worker(step, world, worker);
     return true;

@@ -100,6 +100,12 @@ std::optional<Condition> refused(const Error* error) {
   return std::nullopt;
 }
 
+// An admission webhook that does not answer is an error that may pass by itself, and often does not.
+std::string held_up(const Error* error) {
+  if (error == nullptr || error->message().find("webhook") == std::string::npos) return "";
+  return "; it is tried again and again, and the last time " + error->message();
+}
+
 std::string restart_note(const Trainer& trainer) {
   return "a trainer pod failed: all " + std::to_string(trainer.replicas) + " are started again, restart " +
          std::to_string(trainer.restarts) + " of at most " + std::to_string(trainer.backoff_limit);
@@ -120,7 +126,8 @@ Condition ready_condition(const Trainer& trainer, const Error* child_error, cons
     return {"Ready", Truth::kFalse, "TrainerStarting",
             "pod " + trainer.left_pod +
                 " of an earlier Job still runs; the trainer starts when it has ended or is deleted"};
-  if (!trainer.exists) return {"Ready", Truth::kFalse, "TrainerStarting", "the trainer's Job is being created"};
+  if (!trainer.exists)
+    return {"Ready", Truth::kFalse, "TrainerStarting", "the trainer's Job is being created" + held_up(child_error)};
   if (trainer.queued)
     return {"Ready", Truth::kFalse, "Queued",
             "another controller, such as Kueue, has suspended the trainer's Job; it starts when that one lets it"};

@@ -331,6 +331,20 @@ TEST_CASE("an API server that is away is an error to be retried, and no word in 
   CHECK(ready_reason(harness) == "TrainerStarting");
 }
 
+TEST_CASE("a webhook that does not answer is named in the status") {
+  Harness harness;
+  harness.cluster.put(kube::kTrainingJobs, training_job());
+  harness.fail = [](const kube::Action& action) -> Result<void> {
+    if (action.resource == kube::kJobs)
+      return internal_error("failed calling webhook \"a.example\": deadline exceeded");
+    return {};
+  };
+  CHECK_FALSE(harness.jobs.reconcile(kVision, {}).ok());
+  CHECK(field(*harness.cluster.get(kube::kTrainingJobs, "vision"), "/status/conditions").at(0)["message"] ==
+        "the trainer's Job is being created; it is tried again and again, and the last time failed calling webhook "
+        "\"a.example\": deadline exceeded");
+}
+
 TEST_CASE("of two leaders the one that is behind does not write its status over the other's") {
   Harness harness;
   harness.cluster.put(kube::kTrainingJobs, training_job());

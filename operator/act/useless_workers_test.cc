@@ -104,8 +104,29 @@ TEST_CASE("a worker whose labels were taken away is replaced: nothing finds it a
   FakeCluster cluster = running(2);
   PoolMemory memory;
   cluster.at(kube::kPods, "vision-worker-1")["metadata"]["labels"].erase("sluice.dev/component");
-  CHECK(writes_to_pods(run(cluster, memory)) ==
-        std::vector<std::string>{"delete Pod default/vision-worker-1", "create Pod default/vision-worker-2"});
+  CHECK(writes_to_pods(run(cluster, memory)) == std::vector<std::string>{"delete Pod default/vision-worker-1"});
+  cluster.finish_deletions();
+  CHECK(writes_to_pods(run(cluster, memory, 100, kNow + 6)) ==
+        std::vector<std::string>{"create Pod default/vision-worker-1"});
+}
+
+TEST_CASE(
+    "where a webhook takes the labels of each new worker, workers are made less and less often, and it is told of") {
+  FakeCluster cluster = cluster_with_pool(1);
+  PoolMemory memory;
+  int creations = 0;
+  for (int second = 0; second < 600; ++second) {
+    for (const std::string& write : writes_to_pods(run(cluster, memory, 100, kNow + second)))
+      creations += static_cast<int>(write.starts_with("create"));
+    cluster.finish_deletions();
+    for (const auto& [key, pod] : cluster.all(kube::kPods))
+      cluster.at(kube::kPods, key.name)["metadata"]["labels"].erase("sluice.dev/job");
+  }
+  CHECK(creations >= 3);
+  CHECK(creations <= 9);
+  const json ready = field(cluster.at(kube::kDataWorkerPools, "vision"), "/status/conditions").at(0);
+  CHECK(ready["reason"] == "WorkerLabelsTaken");
+  CHECK_THAT(ready["message"].get<std::string>(), Catch::Contains("sluice.dev/job") && Catch::Contains("webhook"));
 }
 
 TEST_CASE("a stranger's pod with a worker's name costs the pool nothing but the name, and is told of") {
