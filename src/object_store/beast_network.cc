@@ -1,9 +1,7 @@
 #include "src/object_store/beast_network.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <array>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -13,9 +11,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -24,6 +20,7 @@
 
 #include "src/base/guarded.h"
 #include "src/base/logging.h"
+#include "src/object_store/connections.h"
 
 namespace sluice::object_store {
 namespace {
@@ -32,119 +29,26 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 using asio::ip::tcp;
 using Failed = boost::system::error_code;
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr std::size_t kReadBytes = 64 << 10;
-
-bool exists(const std::string& path) {
-  struct stat status {};
-  return !path.empty() && ::stat(path.c_str(), &status) == 0;
-}
-
-// OpenSSL as built for one system does not find the certificates of another one, whose image this may run in.
-Trust system_trust() {
-  for (const char* file :
-       {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
-        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"})
-    if (exists(file)) return {file, ""};
-  return {"", "/etc/ssl/certs"};
-}
-
-std::shared_ptr<asio::ssl::context> context_of(Trust trust) {
-  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
-  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                       asio::ssl::context::no_tlsv1_1);
-  context->set_verify_mode(asio::ssl::verify_peer);
-  if (!exists(trust.file) && !exists(trust.folder)) trust = system_trust();
-  Failed failed;  // A connection without certificates to trust fails with words of its own.
-  if (exists(trust.file)) context->load_verify_file(trust.file, failed);
-  if (exists(trust.folder)) context->add_verify_path(trust.folder, failed);
-  return context;
-}
-
-// A connection. With TLS, `tls` is around the socket.
-struct Line {
-  Line(asio::io_context& io, std::shared_ptr<asio::ssl::context> trusted) : socket(io), context(std::move(trusted)) {
-    if (context != nullptr) tls.emplace(socket, *context);
-  }
-
-  template <class Use>
-  void with(Use&& use) {
-    if (tls)
-      use(*tls);
-    else
-      use(socket);
-  }
-
-  tcp::socket socket;
-  std::shared_ptr<asio::ssl::context> context;
-  std::optional<asio::ssl::stream<tcp::socket&>> tls;
-  SteadyTime used_at{};
-};
-
-using Key = std::tuple<bool, std::string, Trust>;
-
-// What all exchanges of a network share. On its thread.
-class Lines {
- public:
-  Lines(asio::io_context& io, const BeastOptions& options) : io_(io), options_(options) {}
-
-  std::unique_ptr<Line> take(const Key& key) {
-    auto& idle = idle_[key];
-    while (!idle.empty()) {
-      auto line = std::move(idle.back());  // the one that was used last
-      idle.pop_back();
-      --kept_;
-      if (std::chrono::steady_clock::now() - line->used_at < options_.idle) return line;
-    }
-    return nullptr;
-  }
-
-  std::unique_ptr<Line> open(const Key& key) {
-    if (!std::get<0>(key)) return std::make_unique<Line>(io_, nullptr);
-    auto& context = contexts_[std::get<2>(key)];
-    if (context == nullptr) context = context_of(std::get<2>(key));
-    return std::make_unique<Line>(io_, context);
-  }
-
-  void keep(const Key& key, std::unique_ptr<Line> line) {
-    if (kept_ >= kIdleConnectionsMax) {  // of hosts that nothing is asked for any more, perhaps
-      idle_.clear();
-      kept_ = 0;
-    }
-    line->used_at = std::chrono::steady_clock::now();
-    idle_[key].push_back(std::move(line));
-    ++kept_;
-  }
-
-  asio::io_context& io() { return io_; }
-  const BeastOptions& options() const { return options_; }
-
- private:
-  asio::io_context& io_;
-  const BeastOptions options_;
-  std::map<Trust, std::shared_ptr<asio::ssl::context>> contexts_;
-  std::map<Key, std::vector<std::unique_ptr<Line>>> idle_;
-  std::size_t kept_ = 0;
-};
 
 // One request and its answer. Lives as long as an operation is pending.
 class Exchange final : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(Lines& lines, HttpRequest request, Network::Done done)
-      : lines_(lines),
+  Exchange(Connections& connections, HttpRequest request, Network::Done done)
+      : connections_(connections),
         request_(std::move(request)),
         done_(std::move(done)),
         key_(request_.target.is_tls, request_.target.authority, request_.trust),
-        resolver_(lines.io()),
-        timer_(lines.io()),
+        resolver_(connections.io()),
+        timer_(connections.io()),
         deadline_(std::chrono::steady_clock::now() + request_.time) {}
 
   void start() {
     note_progress();
     watch();
-    line_ = lines_.take(key_);
-    is_reused_ = line_ != nullptr;
+    connection_ = connections_.take(key_);
+    is_reused_ = connection_ != nullptr;
     if (is_reused_) return send();
     connect();
   }
@@ -154,26 +58,28 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
 
   // One timer for all operations: re-arming it for each of them would cost more than the read.
   void watch() {
-    timer_.expires_after(std::min<Clock::Duration>(lines_.options().silence / 4, std::chrono::seconds(1)));
+    timer_.expires_after(std::min<Clock::Duration>(connections_.options().silence / 4, std::chrono::seconds(1)));
     timer_.async_wait([self = shared_from_this()](Failed cancelled) {
       if (cancelled || self->done_ == nullptr) return;
       const auto now = std::chrono::steady_clock::now();
-      const bool is_silent = now - self->progress_at_ > self->lines_.options().silence;
+      const bool is_silent = now - self->progress_at_ > self->connections_.options().silence;
       if (!is_silent && now < self->deadline_) return self->watch();
       self->fail(is_silent ? "no answer in time" : "a body that takes too long");
     });
   }
 
   void connect() {
-    line_ = lines_.open(key_);
+    connection_ = connections_.open(key_);
     resolver_.async_resolve(request_.target.host(), request_.target.port(),
                             [self = shared_from_this()](Failed failed, const tcp::resolver::results_type& found) {
                               if (failed) return self->fail("its name cannot be resolved");
                               if (self->done_ == nullptr) return;
-                              asio::async_connect(self->line_->socket, found, [self](Failed refused, const auto&) {
-                                if (refused) return self->fail("no connection: " + refused.message());
-                                self->connected();
-                              });
+                              asio::async_connect(self->connection_->socket, found,
+                                                  [self](Failed refused, const auto&) {
+                                                    if (refused)
+                                                      return self->fail("no connection: " + refused.message());
+                                                    self->connected();
+                                                  });
                             });
   }
 
@@ -181,14 +87,14 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
     if (done_ == nullptr) return;
     note_progress();
     Failed ignored;
-    line_->socket.set_option(tcp::no_delay(true), ignored);
-    if (!line_->tls) return send();
+    connection_->socket.set_option(tcp::no_delay(true), ignored);
+    if (!connection_->tls) return send();
     const std::string host = request_.target.host();
     Failed is_no_address;
     asio::ip::make_address(host, is_no_address);
-    if (is_no_address) SSL_set_tlsext_host_name(line_->tls->native_handle(), host.c_str());
-    line_->tls->set_verify_callback(asio::ssl::host_name_verification(host), ignored);
-    line_->tls->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](Failed failed) {
+    if (is_no_address) SSL_set_tlsext_host_name(connection_->tls->native_handle(), host.c_str());
+    connection_->tls->set_verify_callback(asio::ssl::host_name_verification(host), ignored);
+    connection_->tls->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](Failed failed) {
       if (failed) return self->fail("no TLS: " + failed.message());
       self->note_progress();
       self->send();
@@ -202,11 +108,12 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
     if (!request_.body.empty()) text_ += "Content-Length: " + std::to_string(request_.body.size()) + "\r\n";
     text_ += "\r\n" + request_.body;
     parser_.emplace();
-    parser_->eager(true);
     parser_->body_limit(request_.answer_bytes_max);
     buffer_.clear();
-    has_answer_ = false;
-    line_->with([&](auto& stream) {
+    has_answer_ = is_body_parsed_ = false;
+    body_.clear();
+    body_bytes_ = 0;
+    connection_->with([&](auto& stream) {
       asio::async_write(stream, asio::buffer(text_), [self = shared_from_this()](Failed failed, std::size_t) {
         if (failed) return self->lost(failed);
         self->note_progress();
@@ -217,7 +124,7 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
 
   void read() {
     if (done_ == nullptr) return;
-    line_->with([&](auto& stream) {
+    connection_->with([&](auto& stream) {
       stream.async_read_some(buffer_.prepare(kReadBytes),
                              [self = shared_from_this()](Failed failed, std::size_t bytes) {
                                if (self->done_ == nullptr) return;
@@ -231,7 +138,8 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
   void parse() {
-    while (buffer_.size() > 0 && !parser_->is_done()) {
+    const auto needs_more = [&] { return is_body_parsed_ ? !parser_->is_done() : !parser_->is_header_done(); };
+    while (buffer_.size() > 0 && needs_more()) {
       Failed failed;
       const std::size_t used = parser_->put(buffer_.data(), failed);
       buffer_.consume(used);
@@ -239,8 +147,39 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
       if (failed == beast::http::error::body_limit) return finish(/*is_cut_off=*/true);
       if (failed) return fail("no answer of HTTP: " + failed.message());
     }
+    if (needs_more()) return read();
     if (parser_->is_done()) return finish(false);
-    read();
+    begin_body();
+  }
+
+  // One of a known length is read into its place: most of an answer's cost would be its copies.
+  void begin_body() {
+    const auto length = parser_->content_length();
+    if (!length || parser_->chunked()) {
+      is_body_parsed_ = true;
+      parser_->eager(true);
+      return parse();
+    }
+    body_.resize(*length);  // within the parser's limit
+    body_bytes_ = std::min(body_.size(), buffer_.size());
+    std::memcpy(body_.data(), buffer_.data().data(), body_bytes_);
+    buffer_.consume(body_bytes_);
+    read_body();
+  }
+
+  void read_body() {
+    if (done_ == nullptr) return;
+    if (body_bytes_ == body_.size()) return finish(false);
+    connection_->with([&](auto& stream) {
+      const auto rest = asio::buffer(body_.data() + body_bytes_, body_.size() - body_bytes_);
+      stream.async_read_some(rest, [self = shared_from_this()](Failed failed, std::size_t bytes) {
+        if (self->done_ == nullptr) return;
+        self->note_progress();
+        self->body_bytes_ += bytes;
+        if (failed && self->body_bytes_ < self->body_.size()) return self->fail("a body that is cut off");
+        self->read_body();
+      });
+    });
   }
 
   // The other side has ended the connection, which ends a body without a length.
@@ -270,8 +209,8 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
     for (const auto& field : message)
       answer.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
     answer.is_cut_off = is_cut_off;
-    if (!is_cut_off && parser_->keep_alive() && buffer_.size() == 0) lines_.keep(key_, std::move(line_));
-    answer.body = std::move(parser_->get().body());
+    if (!is_cut_off && parser_->keep_alive() && buffer_.size() == 0) connections_.keep(key_, std::move(connection_));
+    answer.body = is_body_parsed_ ? std::move(parser_->get().body()) : std::move(body_);
     end(std::move(answer));
   }
 
@@ -287,25 +226,28 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
   void close() {
-    if (line_ == nullptr) return;
+    if (connection_ == nullptr) return;
     Failed ignored;
-    line_->socket.close(ignored);  // an operation that is pending ends; `line_` lives as long
+    connection_->socket.close(ignored);  // an operation that is pending ends; `connection_` lives as long
   }
 
-  Lines& lines_;
+  Connections& connections_;
   const HttpRequest request_;
   Network::Done done_;  // null: it has been called
-  const Key key_;
+  const Connections::Key key_;
   tcp::resolver resolver_;
   asio::steady_timer timer_;
-  const SteadyTime deadline_;
-  SteadyTime progress_at_{};
-  std::unique_ptr<Line> line_;
+  const Clock::TimePoint deadline_;
+  Clock::TimePoint progress_at_{};
+  std::unique_ptr<Connection> connection_;
   bool is_reused_ = false;
   bool has_answer_ = false;  // some bytes of one
   std::string text_;
   beast::flat_buffer buffer_;
   std::optional<beast::http::response_parser<beast::http::vector_body<std::uint8_t>>> parser_;
+  bool is_body_parsed_ = false;     // by the parser, as its length is not known
+  std::vector<std::uint8_t> body_;  // otherwise
+  std::size_t body_bytes_ = 0;      // that have come
 };
 
 class BeastNetwork final : public Network {
@@ -314,7 +256,7 @@ class BeastNetwork final : public Network {
   ~BeastNetwork() override { end(); }
 
   void ask(HttpRequest request, Done done) override {
-    std::make_shared<Exchange>(running_->lines, std::move(request), std::move(done))->start();
+    std::make_shared<Exchange>(running_->connections, std::move(request), std::move(done))->start();
   }
 
   void after(Clock::Duration wait, std::function<void()> then) override {
@@ -341,7 +283,7 @@ class BeastNetwork final : public Network {
  private:
   struct Running {
     explicit Running(const BeastOptions& options)
-        : lines(io, options), work(io.get_executor()), thread([this] { run(); }) {}
+        : connections(io, options), work(io.get_executor()), thread([this] { run(); }) {}
 
     void run() {
       while (!io.stopped()) {
@@ -356,7 +298,7 @@ class BeastNetwork final : public Network {
     }
 
     asio::io_context io{1};
-    Lines lines;
+    Connections connections;
     asio::executor_work_guard<asio::io_context::executor_type> work;
     std::thread thread;  // last: it uses the rest
   };

@@ -67,12 +67,14 @@ TEST_CASE("a part of an object is read, over one connection") {
 }
 
 TEST_CASE("whatever a store and its network do once, the bytes are right") {
-  const Fault fault = GENERATE(Fault::kBusy, Fault::kCutOff, Fault::kOtherRange, Fault::kWhole, Fault::kReset,
-                               Fault::kSilent, Fault::kGarbage, Fault::kTooLong, Fault::kClosesQuietly);
+  const Fault fault =
+      GENERATE(Fault::kBusy, Fault::kCutOff, Fault::kOtherRange, Fault::kWhole, Fault::kReset, Fault::kSilent,
+               Fault::kGarbage, Fault::kTooLong, Fault::kClosesQuietly, Fault::kChunked, Fault::kWithoutLength);
   CAPTURE(static_cast<int>(fault));
   Site site([fault](int request) { return request % 3 == 1 ? fault : Fault::kNone; });
   for (std::uint64_t offset = 0; offset < 5; ++offset)
     REQUIRE(site.read(site.part(offset, 100'000)) == site.object.substr(offset, 100'000));
+  if (fault == Fault::kChunked || fault == Fault::kWithoutLength) CHECK(site.store.requests() == 5);
 }
 
 TEST_CASE("a fault that stays is an error after ten attempts") {

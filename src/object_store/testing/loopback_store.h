@@ -11,7 +11,20 @@
 
 namespace sluice::object_store::testing {
 
-enum class Fault { kNone, kBusy, kCutOff, kOtherRange, kWhole, kReset, kSilent, kGarbage, kTooLong, kClosesQuietly };
+enum class Fault {
+  kNone,
+  kBusy,
+  kCutOff,
+  kOtherRange,
+  kWhole,
+  kReset,
+  kSilent,
+  kGarbage,
+  kTooLong,
+  kClosesQuietly,
+  kChunked,        // in the form of HTTP that names no length; no fault
+  kWithoutLength,  // the same by the end of the connection
+};
 
 // Thread safety: all methods may be called from any thread.
 class LoopbackStore {
@@ -53,6 +66,15 @@ class LoopbackStore {
       case Fault::kTooLong:
         return connection.write(head(first, last, body.size() + 100'000) + body + std::string(100'000, 'x'));
       case Fault::kClosesQuietly: connection.write(head(first, last, body.size()) + body); return false;
+      case Fault::kChunked:
+        connection.write(head(first, last, "Transfer-Encoding: chunked"));
+        connection.write_chunk(body.substr(0, 1));
+        connection.write_chunk(body.substr(1));
+        return connection.write_chunk("");
+      case Fault::kWithoutLength:
+        connection.write(head(first, last, "Connection: close") + body);
+        connection.half_close();
+        return false;
       case Fault::kNone: break;
     }
     return connection.write(head(first, last, body.size()) + body);
@@ -67,9 +89,11 @@ class LoopbackStore {
   }
 
   std::string head(std::size_t first, std::size_t last, std::size_t bytes) const {
+    return head(first, last, "Content-Length: " + std::to_string(bytes));
+  }
+  std::string head(std::size_t first, std::size_t last, const std::string& length) const {
     return "HTTP/1.1 206 Partial Content\r\nETag: \"e\"\r\nContent-Range: bytes " + std::to_string(first) + "-" +
-           std::to_string(last) + "/" + std::to_string(object_.size()) +
-           "\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n";
+           std::to_string(last) + "/" + std::to_string(object_.size()) + "\r\n" + length + "\r\n\r\n";
   }
 
   const std::string object_;
