@@ -15,7 +15,7 @@ const Environment& environment_of(const pipeline::ObjectAccess& access) {
   return access.environment == nullptr ? kNone : *access.environment;
 }
 
-void Identity::credentials(std::shared_ptr<const Environment> environment, const Credentials* refused,
+void Identity::credentials(const std::shared_ptr<const Environment>& environment, const Credentials* refused,
                            const Told& told) {
   if (environment == nullptr) return told(std::optional<Credentials>());
   const std::string key_id = first_of(*environment, {"AWS_ACCESS_KEY_ID"});

@@ -30,7 +30,7 @@ class Identity {
   // Calls `told`, now or later; nullopt: there are none, and requests are not signed. `refused`: what the store has
   // called expired; null: nothing. Errors: Unavailable where another attempt may help; PermissionDenied;
   // InvalidArgument for a file that is none of credentials.
-  void credentials(std::shared_ptr<const Environment> environment, const Credentials* refused, const Told& told);
+  void credentials(const std::shared_ptr<const Environment>& environment, const Credentials* refused, const Told& told);
 
  private:
   static constexpr std::size_t kLendersMost = 16;  // whose credentials are remembered

@@ -17,7 +17,9 @@ void Pace::enter(std::size_t bytes) {
 void Pace::leave(std::size_t bytes, bool is_throttled) {
   --in_flight_;
   bytes_ -= bytes;
-  if (!is_throttled) {
+  constexpr double kNewest = 1.0 / 32;
+  refused_share_ += ((is_throttled ? 1 : 0) - refused_share_) * kNewest;
+  if (refused_share_ <= kRefusedMost) {
     limit_ = std::min(kRequestsMost, limit_ + (slowed_at_ ? 1 / limit_ : 1));
   } else if (!slowed_at_ || clock_.now() - *slowed_at_ >= std::chrono::seconds(1)) {
     limit_ = std::max(kRequestsLeast, limit_ * 0.75);

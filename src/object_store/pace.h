@@ -2,7 +2,9 @@
 //
 // The limit doubles with each round of answers until the store first says that it is too much; from then on it grows by
 // one for each round, and falls to three quarters when the store says so again, once a second at most (additive
-// increase, multiplicative decrease, as in TCP). Thread safety: none.
+// increase, multiplicative decrease, as in TCP). The store says so by refusing more than kRefusedMost of the newest
+// requests. A few refusals, whatever is in flight, are no reason to ask for less: each is asked again behind a pause of
+// its own. Thread safety: none.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +20,7 @@ class Pace {
   static constexpr double kRequestsMost = 128;
   static constexpr double kRequestsLeast = 2;
   static constexpr double kRequestsFirst = 16;
+  static constexpr double kRefusedMost = 0.15;
   static constexpr std::size_t kBytesMost = std::size_t{1} << 28;
 
   // REQUIRES: clock outlives this
@@ -33,6 +36,7 @@ class Pace {
  private:
   const Clock& clock_;
   double limit_ = kRequestsFirst;
+  double refused_share_ = 0;  // of the newest answers, some dozens
   std::size_t in_flight_ = 0;
   std::size_t bytes_ = 0;
   std::optional<Clock::TimePoint> slowed_at_;
