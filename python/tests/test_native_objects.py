@@ -126,7 +126,7 @@ def test_feeders_share_the_nodes_cache_of_objects(folder, tmp_path, monkeypatch)
             dataset = TarShards(urls_of(folder, address), transform=EVALUATION)
             for life in ("first", "second"):
                 with feeder_with_cache(tmp_path / life, None, monkeypatch, form="source", socket=cache.socket):
-                    batches_of(dataset, epochs=2)
+                    eventually(lambda: batches_of(dataset) and cache.count('sluice_cache_node_records{tier="disk"}') >= FILES)
                     asked = len(store.requests)
                     batches_of(dataset)
                     assert len(store.requests) == asked
