@@ -7,7 +7,6 @@
 #include "operator/act/objects.h"
 #include "operator/act/pod_parts.h"
 #include "operator/act/rendezvous.h"
-#include "operator/api/fields.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/pod.h"
@@ -88,7 +87,7 @@ void connect_trainer(ContainerDraft trainer, const TrainingJob& training_job) {
 Result<void> hold_containers(PodSpecDraft& pod) {
   constexpr const char* kPath = "spec.trainer.template.spec.resources";
   const PodSpec spec(pod.spec());
-  const ContainerResources said = read_resources(field(pod.spec(), "/resources"));
+  const ContainerResources said = read_resources(spec.resources());
   const std::int64_t millicores =
       reserved(spec, [](const Container& container) { return container.request_millicores(); });
   const std::int64_t bytes =

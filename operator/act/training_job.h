@@ -49,7 +49,7 @@ struct TrainingJobWorld {
 // From when on a job's Secret is due for a write.
 std::chrono::system_clock::time_point secret_rotates_at(const kube::Json& secret);
 
-// The pod of an earlier Job of this trainer that still runs, where there is no Job; empty: none does. Somebody has
+// The pod of an earlier Job of this trainer that still runs, where there is no Job; empty: none does. A user has
 // deleted the Job and not its pods. The next Job waits for their end: two trainers would write the same checkpoints.
 std::string left_trainer_pod(const TrainingJobWorld& world);
 

@@ -174,7 +174,8 @@ const json& PodSpec::node_selector() const {
 const json& PodSpec::security_context() const { return field(*spec_, "/securityContext"); }
 std::string PodSpec::restart_policy() const { return text_field(*spec_, "/restartPolicy"); }
 std::string PodSpec::dns_policy() const { return text_field(*spec_, "/dnsPolicy"); }
-const json& PodSpec::limits() const { return field(*spec_, "/resources/limits"); }
+const json& PodSpec::resources() const { return field(*spec_, "/resources"); }
+const json& PodSpec::limits() const { return field(resources(), "/limits"); }
 bool PodSpec::on_host_network() const { return boolean_field(*spec_, "/hostNetwork"); }
 
 const json& pod_of_template(const json& pod_template) { return field(pod_template, "/spec"); }

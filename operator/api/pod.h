@@ -127,7 +127,8 @@ class PodSpec {
   const nlohmann::json& tolerations() const;       // the same
   const nlohmann::json& node_selector() const;     // an object
   const nlohmann::json& security_context() const;  // null where there is none
-  const nlohmann::json& limits() const;            // of the pod as a whole (KEP-2837); null where there are none
+  const nlohmann::json& resources() const;         // of the pod as a whole (KEP-2837); null where there are none
+  const nlohmann::json& limits() const;            // of these
   std::string restart_policy() const;
   std::string dns_policy() const;
   bool on_host_network() const;
