@@ -14,7 +14,7 @@ struct BeastOptions {
 
 // Connections are kept for the next request of the same host, kIdleConnectionsMax at most. One that its host has closed
 // meanwhile is replaced, and the request sent again.
-inline constexpr std::size_t kIdleConnectionsMax = 128;
+inline constexpr std::size_t kIdleConnectionsMax = 256;
 
 std::unique_ptr<Network> make_beast_network(BeastOptions options = {});
 

@@ -17,7 +17,7 @@ namespace sluice::object_store {
 class Pace {
  public:
   // One process stands for all workers of its pod, where the Python executor has many with 32 each.
-  static constexpr double kRequestsMost = 128;
+  static constexpr double kRequestsMost = 256;
   static constexpr double kRequestsLeast = 2;
   static constexpr double kRequestsFirst = 16;
   static constexpr double kRefusedMost = 0.15;

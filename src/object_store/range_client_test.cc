@@ -156,12 +156,12 @@ TEST_CASE("requests in flight grow with answers, and fall once a second when the
   for (int i = 0; i < 200; ++i) site.network->answer(i % 20 == 0 ? Site::refusal(503) : Site::good());
   CHECK(site.client.pace().limit() == Pace::kRequestsMost);  // a few refusals are none of too much
   for (int i = 0; i < 10; ++i) site.network->answer(Site::refusal(429));
-  CHECK(site.client.pace().limit() == 96);
+  CHECK(site.client.pace().limit() == 192);
   site.clock.advance(std::chrono::seconds(1));
   site.network->answer(Site::refusal(503));
-  CHECK(site.client.pace().limit() == 72);
-  for (int i = 0; i < 100; ++i) site.network->answer(Site::good());
-  CHECK(site.client.pace().limit() == Approx(73).margin(0.5));
+  CHECK(site.client.pace().limit() == 144);
+  for (int i = 0; i < 150; ++i) site.network->answer(Site::good());
+  CHECK(site.client.pace().limit() == Approx(145).margin(0.5));
 }
 
 TEST_CASE("bytes in flight are bounded, but for a range that is larger than the bound") {
