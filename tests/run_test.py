@@ -88,8 +88,7 @@ def test_an_exception_in_the_background_is_not_lost_and_does_not_end_it():
 
 
 def test_every_fuzz_target_is_a_test(ran):
-    listed = [target.removesuffix("_fuzz.cc") for folder in ("cache", "kube", "pipeline")
-              for target in (path.name for path in (run.ROOT / f"src/{folder}/fuzz").glob("*_fuzz.cc"))]
+    listed = [path.name.removesuffix("_fuzz.cc") for path in (run.ROOT / "src").glob("*/fuzz/*_fuzz.cc")]
     assert len(listed) >= 9
     assert run.fuzzing() == run.Tally(passed=len(listed))
     assert ran.names == ["build-fuzz", *(f"fuzz-{target}" for target in sorted(listed))]
