@@ -17,7 +17,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from fake_feeder import FakeFeeder  # noqa: E402
-from sluice import notices, programs  # noqa: E402
+from sluice import notices, object_reader, programs  # noqa: E402
 from sluice import feeder as feeder_module  # noqa: E402
 from warm_python import WarmPython  # noqa: E402
 
@@ -57,6 +57,16 @@ def clean_slate(monkeypatch):
         sys.modules["sluice.lazy_images"].remove()
     if "sluice.native_audio" in sys.modules:
         sys.modules["sluice.native_audio"].remove()
+
+
+@pytest.fixture
+def store_settings(monkeypatch, tmp_path):
+    """A cache of indexes of its own, no credentials but a test's, and pauses of this process that take no time."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(object_reader, "_reader", object_reader.ObjectReader(sleep=lambda seconds: None))
 
 
 @pytest.fixture

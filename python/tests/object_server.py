@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 FAULTS = ("503", "cut", "other range", "whole", "closed")
 
@@ -29,6 +30,16 @@ def serving(handler: type[BaseHTTPRequestHandler]):
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def store_of(folder: Path, **arguments) -> Store:
+    """With the shards of a folder, in one bucket; `arguments` are the Store's."""
+    return Store({f"/bucket/{path.name}": path.read_bytes() for path in folder.glob("*.tar")}, **arguments)
+
+
+def urls_of(folder: Path, address: str) -> list[str]:
+    """Of the shards in such a store, in their order."""
+    return [f"{address}/bucket/{path.name}" for path in sorted(folder.glob("*.tar"))]
 
 
 class Store:

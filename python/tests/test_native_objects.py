@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import datetime, timezone
 
@@ -11,13 +10,12 @@ import torch
 from torch.utils.data import Subset
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
-from object_server import FAULTS, Store
+from object_server import FAULTS, store_of, urls_of
 from shard_files import shards_of_images
 from sluice import feeder as feeder_module
-from sluice import object_reader
 from sluice.failures import NotNative
 from sluice.lowering import lower
-from sluice.object_reader import ObjectError, ObjectReader
+from sluice.object_reader import ObjectError
 from sluice.shards import TarShards
 from sluice.sigv4 import Credentials, signed_headers
 from sluice.torch import DataLoader
@@ -32,27 +30,13 @@ pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 
 
 @pytest.fixture(autouse=True)
-def settings(monkeypatch, tmp_path):
-    """A cache of indexes of its own, no credentials but a test's, and pauses of this process that take no time."""
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def settings(store_settings, monkeypatch):
     monkeypatch.setenv("SLUICE_AHEAD", "off")  # Otherwise the next epoch's first batches are made before a test changes the store.
-    monkeypatch.setattr(object_reader, "_reader", ObjectReader(sleep=lambda seconds: None))
 
 
 @pytest.fixture(scope="module")
 def folder(image_root, tmp_path_factory):
     return shards_of_images(image_root, tmp_path_factory.mktemp("shards"))
-
-
-def store_of(folder, **arguments) -> Store:
-    return Store({f"/bucket/{path.name}": path.read_bytes() for path in folder.glob("*.tar")}, **arguments)
-
-
-def urls_of(folder, address):
-    return [f"{address}/bucket/{path.name}" for path in sorted(folder.glob("*.tar"))]
 
 
 def batches_of(dataset, executor="native", epochs=2, **arguments):

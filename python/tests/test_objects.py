@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import random
 import stat
@@ -15,10 +14,10 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import Subset
 
-from object_server import FAULTS, Store
+from object_server import FAULTS, Store, store_of, urls_of
 from shard_files import shards_of_images, write_shard
 from sluice import object_reader
-from sluice.object_reader import MOST_ATTEMPTS, ObjectChanged, ObjectError, ObjectReader, ObjectState, Pace, Range, joined
+from sluice.object_reader import MOST_ATTEMPTS, ObjectChanged, ObjectError, ObjectState, Pace, Range, joined
 from sluice.object_urls import lasting, shown, target_of
 from sluice.shards import KEY, ShardError, TarShards
 from sluice.torch import DataLoader
@@ -27,15 +26,7 @@ from test_shard_loading import RECIPES
 
 SHARDS = 3
 
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch, tmp_path):
-    """A cache of its own, credentials that are secrets, and pauses that take no time."""
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(object_reader, "_reader", ObjectReader(sleep=lambda seconds: None))
+pytestmark = pytest.mark.usefixtures("store_settings")
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +37,6 @@ def folder(tmp_path_factory):
                    for extension, data in (("bin", bytes_of(3000 + number)), ("cls", str(number).encode()))]  # fmt: skip
         write_shard(folder / f"train-{shard:03d}.tar", members)
     return folder
-
-
-def store_of(folder, **arguments) -> Store:
-    return Store({f"/bucket/{path.name}": path.read_bytes() for path in folder.glob("*.tar")}, **arguments)
 
 
 def url_of(shards: str) -> str:
@@ -230,7 +217,7 @@ def test_batches_of_objects_are_those_of_files(any_feeder, image_root, tmp_path,
     store = store_of(folder, fault=lambda number: "503" if number % 20 == 7 else None)
     with store.serving() as address:
         found = []
-        for shards in (folder, [f"{address}/bucket/{path.name}" for path in sorted(folder.glob("*.tar"))]):
+        for shards in (folder, urls_of(folder, address)):
             dataset = Subset(TarShards(shards, transform=RECIPES["training"]), range(20))
             loader = DataLoader(dataset, batch_size=5, shuffle=True, num_workers=2)
             torch.manual_seed(17)
