@@ -139,8 +139,10 @@ void ControlPlane::watch() {
 
 void ControlPlane::lead() {
   std::lock_guard lock(mutex_);
-  led_ = !stopped_;
-  if (!stopped_) leader_ = std::jthread([this](std::stop_token stop) { run_leader(stop); });
+  if (stopped_) return;
+  led_ = true;
+  for (observe::Collection* collection : everything()) collection->look_again();
+  leader_ = std::jthread([this](std::stop_token stop) { run_leader(stop); });
 }
 
 void ControlPlane::stop() {

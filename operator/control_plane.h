@@ -50,14 +50,15 @@ class ControlPlane {
   // would otherwise write by what it saw before. REQUIRES: nothing has been written.
   void write_only_while(std::function<bool()> leads) { leads_ = std::move(leads); }
 
-  // Starts to decide and to write, as soon as everything has been seen once: absence means nothing before that.
-  // Does nothing after stop(). REQUIRES: watch() was called; called once.
+  // Starts to decide and to write, as soon as everything has been seen since: absence means nothing before that, and
+  // what a standby saw may lag behind what the leader before it did. Does nothing after stop(). REQUIRES: watch() was
+  // called; called once.
   void lead();
 
   // Returns when nothing will be written any more, for good.
   void stop();
 
-  // Whether everything has been seen once.
+  // Whether everything has been seen; by a leader, since it leads.
   bool ready() const;
 
   // An error names the loop that has hung for kHungAfter, and for how long: only a restart helps. May be called from
@@ -72,7 +73,8 @@ class ControlPlane {
   // For serve_pages(). `reader`: of the configuration. REQUIRES: the control plane outlives the pages.
   PageSources page_sources() const;
 
-  // For callers without threads: all that watch() and lead() would run. REQUIRES: neither is called.
+  // For callers without threads: all that watch() and lead() would run. They call look_again() of the informers when
+  // they begin to lead. REQUIRES: neither is called.
   struct Parts {
     std::vector<kube::Informer*> informers;
     act::Controller& training_jobs;

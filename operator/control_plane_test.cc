@@ -113,5 +113,44 @@ TEST_CASE("a replica that no longer leads sends no write, and sends it again onc
   CHECK(server->requests == 2);
 }
 
+// The API server with nothing in it. It does not stream lists; its watches say nothing.
+class EmptyServer final : public http::Transport {
+ public:
+  Result<http::Response> send(const http::Request& request, std::chrono::milliseconds, std::stop_token) override {
+    if (request.target.starts_with("/api/v1/pods")) ++lists_of_pods;
+    return http::Response{200, {}, R"({"kind": "List", "metadata": {"resourceVersion": "5"}, "items": []})"};
+  }
+  Result<http::Response> stream(const http::Request& request, http::ByteSink&, std::chrono::milliseconds,
+                                std::stop_token stop) override {
+    if (request.target.find("sendInitialEvents") != std::string::npos) return http::Response{400, {}, "{}"};
+    std::atomic<bool> stopped = false;
+    const std::stop_callback on_stop(stop, [&stopped] {
+      stopped = true;
+      stopped.notify_all();
+    });
+    stopped.wait(false);
+    return unavailable("stopped");
+  }
+
+  std::atomic<int> lists_of_pods = 0;
+};
+
+TEST_CASE("a replica that begins to lead sees everything again before it writes") {
+  testing::ManualClock clock;
+  const auto server = std::make_shared<EmptyServer>();
+  const kube::Client client{server, clock};
+  const Config config;
+  ControlPlane plane{config, client, nullptr, clock, [] { return 0.5; }, "test"};
+  const auto wait_until_ready = [&] {
+    while (!plane.ready()) std::this_thread::yield();
+  };
+  plane.watch();
+  wait_until_ready();
+  REQUIRE(server->lists_of_pods == 1);
+  plane.lead();
+  wait_until_ready();
+  CHECK(server->lists_of_pods == 2);
+}
+
 }  // namespace
 }  // namespace sluice::control

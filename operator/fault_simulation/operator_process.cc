@@ -79,7 +79,7 @@ OperatorProcess::OperatorProcess(const Surroundings& surroundings, const kube::f
       *client_, clock_, random,
       kube::LeaderElectionOptions{
           {election.lease_namespace, election.name}, name_, election.lease, election.renew, election.retry},
-      kube::LeaderElector::Callbacks{.on_acquired = [] {}, .on_lost = [] {}});
+      kube::LeaderElector::Callbacks{.on_acquired = [this] { look_again(); }, .on_lost = [] {}});
   plane_->write_only_while([this] { return leads(); });
   election_due_ = clock_.now();
 }
@@ -186,6 +186,15 @@ void OperatorProcess::end_watch(Watch& watch, const Result<http::Response>& resp
   watch.session.reset();
   const auto decoder = std::move(watch.decoder);
   watch.informer->reflector().on_watch_end(decoder->end(response));
+}
+
+void OperatorProcess::look_again() {
+  for (Watch& watch : watches_) {
+    watch.session.reset();
+    watch.decoder.reset();
+    watch.paused_until = {};
+    watch.informer->look_again();
+  }
 }
 
 Clock::TimePoint OperatorProcess::next_due() const {

@@ -78,6 +78,7 @@ class OperatorProcess {
   bool watch_can_step(const Watch& watch) const;
   std::string step_watch(Watch& watch);
   void note(const http::Request& request, int status) const;
+  void look_again();
   void open_watch(Watch& watch, const kube::WatchOptions& options);
   std::string deliver(Watch& watch);
   void end_watch(Watch& watch, const Result<http::Response>& response);

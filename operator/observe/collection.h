@@ -39,6 +39,10 @@ class Collection {
     for (auto& informer : informers_) informer->start();
   }
 
+  void look_again() {
+    for (auto& informer : informers_) informer->look_again();
+  }
+
   const kube::Resource& resource() const { return informers_.front()->resource(); }
 
   // For callers without threads.

@@ -33,7 +33,7 @@ class Informer::Target final : public ReflectorTarget {
     {
       std::lock_guard lock(informer_.mutex_);
       informer_.heard_at_ = informer_.clock_.now();
-      if (std::exchange(informer_.synced_, true)) return;
+      if (std::exchange(informer_.stored_list_, informer_.current_list_) == informer_.current_list_) return;
     }
     informer_.synced_changed_.notify_all();
   }
@@ -83,13 +83,39 @@ Informer::~Informer() {
 void Informer::add_handler(ChangeHandler handler) { handlers_.push_back(std::move(handler)); }
 
 void Informer::start() {
-  thread_ =
-      std::jthread([this](std::stop_token stop) { run_reflector(*reflector_, client_, clock_, std::move(stop)); });
+  thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
+}
+
+// A round lasts until look_again().
+void Informer::run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    std::stop_source round = begin_round();
+    const std::stop_callback end_round(stop, [&round] { round.request_stop(); });
+    run_reflector(*reflector_, client_, clock_, round.get_token());
+  }
+}
+
+// The reflector belongs to this thread, so it starts over here.
+std::stop_source Informer::begin_round() {
+  std::lock_guard lock(mutex_);
+  if (std::exchange(current_list_, wanted_list_) != wanted_list_) reflector_->start_over();
+  return round_ = std::stop_source();
+}
+
+void Informer::look_again() {
+  std::stop_source round;
+  {
+    std::lock_guard lock(mutex_);
+    ++wanted_list_;
+    round = round_;
+  }
+  round.request_stop();
+  if (!thread_.joinable()) begin_round();
 }
 
 bool Informer::has_synced() const {
   std::lock_guard lock(mutex_);
-  return synced_;
+  return stored_list_ == wanted_list_;
 }
 
 Clock::Duration Informer::silent_for() const {
@@ -99,7 +125,7 @@ Clock::Duration Informer::silent_for() const {
 
 bool Informer::wait_for_sync(std::stop_token stop) const {
   std::unique_lock lock(mutex_);
-  return synced_changed_.wait(lock, stop, [this] { return synced_; });
+  return synced_changed_.wait(lock, stop, [this] { return stored_list_ == wanted_list_; });
 }
 
 }  // namespace sluice::kube

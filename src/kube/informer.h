@@ -25,7 +25,7 @@ struct Change {
   ObjectKey key;
   ObjectPointer before;     // nullptr: new
   ObjectPointer after;      // nullptr: gone
-  bool is_initial = false;  // of the first list: not news
+  bool is_initial = false;  // of a list that was asked for: not news
 
   // A restart must not make fresh changes wait until everything has been looked at.
   Priority priority() const { return is_initial ? Priority::kLow : Priority::kNormal; }
@@ -51,6 +51,10 @@ class Informer {
   // REQUIRES: called once. Starts the thread that lists and watches until the informer is destroyed.
   void start();
 
+  // Lists again; has_synced() is false until then. A watch may lag, and what another process did meanwhile is missing.
+  // A caller without threads ends its watch before.
+  void look_again();
+
   // For callers without threads: drives the informer step by step. REQUIRES: not started.
   Reflector& reflector() { return *reflector_; }
 
@@ -58,8 +62,8 @@ class Informer {
 
   const Store& store() const { return store_; }
 
-  // Whether the first list is in the store and its handlers have been called. Before that an absent object means
-  // nothing.
+  // Whether a list that began after look_again(), or the first one, is in the store and its handlers have been called.
+  // Before that an absent object means nothing.
   bool has_synced() const;
 
   // Since the API server last told something of the collection, be it only a bookmark (one a minute); before the first
@@ -72,6 +76,9 @@ class Informer {
  private:
   class Target;
 
+  void run(std::stop_token stop);
+  std::stop_source begin_round();
+
   const Client& client_;
   const Clock& clock_;
   Store store_;
@@ -80,7 +87,11 @@ class Informer {
   std::unique_ptr<Reflector> reflector_;
   mutable std::mutex mutex_;
   mutable std::condition_variable_any synced_changed_;
-  bool synced_ = false;
+  // Lists, by number: the one that is needed, the one that is being read, and the newest in the store.
+  int wanted_list_ = 1;
+  int current_list_ = 1;
+  int stored_list_ = 0;
+  std::stop_source round_;  // ends the requests of current_list_
   Clock::TimePoint heard_at_;
   std::jthread thread_;
 };

@@ -119,6 +119,24 @@ TEST_CASE_METHOD(Fixture, "a new list deletes what is missing, and tells only wh
   CHECK(stored_before_told);
 }
 
+TEST_CASE_METHOD(Fixture, "look_again() ends a watch that lags, and waits for a list of its own") {
+  server->answer(200, list_of({pod("a", 1)}, 5));
+  server->answer(kSilence);
+  informer.start();
+  REQUIRE(server->wait_for_requests(2));
+  CHECK(informer.has_synced());
+  {
+    std::lock_guard lock(mutex);  // what is new cannot be told yet
+    server->answer(200, list_of({pod("b", 7)}, 9));
+    server->answer(kSilence);
+    informer.look_again();
+    CHECK_FALSE(informer.has_synced());
+  }
+  REQUIRE(informer.wait_for_sync({}));
+  CHECK(informer.store().get({"ns", "a"}) == nullptr);
+  CHECK(told() == std::vector<std::string>{"add a", "delete a", "add b"});
+}
+
 TEST_CASE_METHOD(Fixture, "an event that repeats what the list had is not told again") {
   server->answer(200, list_of({pod("a", 1)}, 5));
   server->answer(ScriptedStream{{event("ADDED", pod("a", 1)), bookmark(6)}});

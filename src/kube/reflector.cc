@@ -144,6 +144,12 @@ void Reflector::on_watch_end(const Result<void>& end) {
   list_again();
 }
 
+void Reflector::start_over() {
+  in_initial_phase_ = false;
+  pause_.reset();
+  list_again();
+}
+
 void Reflector::on_initial_watch_end(const Result<void>& end) {
   in_initial_phase_ = false;
   target_.discard();

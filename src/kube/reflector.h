@@ -95,6 +95,9 @@ class Reflector {
   // What Client::watch returned.
   void on_watch_end(const Result<void>& end);
 
+  // Lists again, whatever step was under way: it needs no answer.
+  void start_over();
+
  private:
   enum class Next { kInitialWatch, kList, kWatch };
 
