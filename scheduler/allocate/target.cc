@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scheduler/estimate/read_limit.h"
 #include "scheduler/model/progress.h"
 
 namespace sluice::scheduler {
@@ -20,7 +21,12 @@ int useful_workers(const Job& job, const Estimate& estimate, int workers) {
 Target target_of_starved(const Job& job, const Estimate& estimate, const Config& config) {
   const int held = job.allocated_workers;
   if (!estimate.known) return {std::max(held, 1), Reason::kProbing};
-  const int needed = whole_workers(estimate.remote_cores_for(estimate.knee_cores, config.headroom), job);
+  int needed = whole_workers(estimate.remote_cores_for(estimate.knee_cores, config.headroom), job);
+  if (const auto supply = useful_supply_cores(job, estimate, config)) {
+    const double remote_cores = std::max(0.0, *supply - estimate.local_held_cores) / estimate.efficiency();
+    const int fed = std::max(held, whole_workers(remote_cores, job));
+    if (fed < needed) return {fed, Reason::kStorage};
+  }
   const int useful = useful_workers(job, estimate, std::max(held, needed));
   if (useful < std::max(held, needed)) return {useful, Reason::kNoEffect};
   const int reach = std::max(1, whole_workers(config.remote_extrapolation * estimate.busy_cores, job));
@@ -56,6 +62,11 @@ Target target_of_adjustable(const Job& job, const Estimate& estimate, const Conf
   } else if (!estimate.starved && !estimate.sated && held > flat) {
     target.supply_ratio = held;
     target.reason = Reason::kSated;
+  }
+  if (const auto useful = useful_supply_cores(job, estimate, config);
+      useful && *useful < target.supply_ratio * estimate.knee_cores) {
+    target.supply_ratio = *useful / estimate.knee_cores;
+    target.reason = Reason::kStorage;
   }
   const int reach = std::max(job.allocated_workers,
                              std::max(1, whole_workers(config.remote_extrapolation * estimate.busy_cores, job)));

@@ -61,6 +61,10 @@ void say_reason(const JobAllocation& allocation, const NodeTable& nodes, const J
         text << "No node has room for more than " << workers;
       break;
     case Reason::kNoEffect: text << "More workers were tried and brought no speed: " << workers << " stay"; break;
+    case Reason::kStorage:
+      text << "The trainer waits " << waits
+           << " of its time for data, and its executors for what they read: " << workers;
+      break;
     case Reason::kQuota: text << "Quota " << allocation.job->quota << " limits it to " << workers; break;
     case Reason::kBudget:
       text << "The budget ";

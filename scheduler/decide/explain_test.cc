@@ -296,6 +296,7 @@ TEST_CASE("every name is the enumerator's") {
       {Reason::kMax, "Max"},
       {Reason::kCpu, "Cpu"},
       {Reason::kNoEffect, "NoEffect"},
+      {Reason::kStorage, "Storage"},
       {Reason::kQuota, "Quota"},
       {Reason::kBudget, "Budget"},
       {Reason::kNetwork, "Network"},

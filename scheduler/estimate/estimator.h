@@ -16,6 +16,8 @@
 //   judgement   growth that promised 30 % or more, and a whole window later brought less than a quarter of it, both
 //               against the speed before and against the curve, was useless: something else is short, whatever the
 //               executors look like. The job goes back to its earlier workers
+//   reads       a starved job whose executors are blocked in reads, and as fast with another supply of CPU: its reads
+//               limit it (read_limit.h). It gets no more CPU than it holds or uses, and its knee is not raised
 // Without a usable measurement nothing is learnt, and nothing forgotten.
 // A rate that was never measured is derived from the other: mu_R = 0.77 mu_L.
 //

@@ -53,9 +53,11 @@ struct Config {
   double least_share_of_gain = 0.25;   // below this share of the promise it was useless and is given back
   double useless_retry_seconds = 600;  // after which it may be tried again
   double interference_above = 0.05;    // rise of the computing time per batch at which feeders give CPU back
-  double storage_bound_above = 0.5;    // share of the executors' idle time that threads spend blocked
-  double gpu_bound_above = 0.9;        // computing share of the time
-  double network_bound_above = 0.9;    // share of a host's network
+  double read_limit_idle_above = 0.15;  // share of its CPU that idles in a job whose reads may limit it
+  double read_limit_headroom = 1.5;  // CPU of such a job over what it uses: from it shows that the storage gives more
+  double storage_bound_above = 0.5;  // share of the executors' idle time that threads spend blocked
+  double gpu_bound_above = 0.9;      // computing share of the time
+  double network_bound_above = 0.9;  // share of a host's network
 
   // --- allocation ---
   double headroom = 1.2;                   // remote supply / the demand it has to cover

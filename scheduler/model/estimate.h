@@ -56,6 +56,9 @@ struct Estimate {
   bool metrics_usable() const { return metrics_problem.empty(); }
   bool was_measured() const { return memory && memory->was_measured; }  // now or earlier
 
+  // Whether the job is as fast as its reads, whatever CPU it has; see estimate/read_limit.h.
+  bool reads_limit() const { return starved && memory && memory->reads && memory->reads->is_proven; }
+
   // Local-equivalent value of a remote core: mu_R / mu_L. REQUIRES: known
   double efficiency() const { return remote_rate_per_core / local_rate_per_core; }
 

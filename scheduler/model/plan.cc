@@ -41,6 +41,7 @@ std::string_view to_string(Reason reason) {
     case Reason::kMax: return "Max";
     case Reason::kCpu: return "Cpu";
     case Reason::kNoEffect: return "NoEffect";
+    case Reason::kStorage: return "Storage";
     case Reason::kQuota: return "Quota";
     case Reason::kBudget: return "Budget";
     case Reason::kNetwork: return "Network";

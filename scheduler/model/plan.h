@@ -42,6 +42,7 @@ enum class Reason {
   kMax,              // max_workers, below the need
   kCpu,              // no node has room for another worker
   kNoEffect,         // more workers were tried, and brought no speed
+  kStorage,          // its reads limit the job: no more CPU than it holds or uses
   kQuota,            // the quota that the job counts against is used up
   kBudget,           // another worker would cost more than the budget allows
   kNetwork,          // the network of the trainer's hosts, or of every node with room, is full

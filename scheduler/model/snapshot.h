@@ -112,6 +112,15 @@ struct GrowthRecord {
   friend bool operator==(const GrowthRecord&, const GrowthRecord&) = default;
 };
 
+// A job's CPU and speed while its executors waited for what they read; see estimate/read_limit.h.
+struct ReadLimit {
+  double supply_cores = 0;  // local-equivalent, held
+  double samples_per_second = 0;
+  bool is_proven = false;  // another supply gave the same speed
+
+  friend bool operator==(const ReadLimit&, const ReadLimit&) = default;
+};
+
 // Windows since the workers in force last changed, all of them at work.
 struct SteadySpell {
   int workers = 0;
@@ -147,6 +156,7 @@ struct EstimatorMemory {
   std::optional<GrowthRecord> before_growth;
   std::optional<double> useless_above_cores;       // remote cores beyond this number were tried, and brought no speed
   double useless_since_seconds = 0;                // window_end_seconds of that finding
+  std::optional<ReadLimit> reads;                  // none: they do not wait for it
   Interference interference;                       // of the feeders with their trainer
   NeighbourGuard neighbours;                       // of other jobs' feeders with it
   bool was_measured = false;                       // by anything usable, be it too little to estimate from

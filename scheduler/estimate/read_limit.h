@@ -1,0 +1,28 @@
+// Step 1 of decide(): whether a job's reads limit it, and not its CPU.
+//
+// An executor that waits for what it reads leaves its CPU idle. That alone proves nothing: where every read takes long,
+// more executors read more at a time. So it takes both, and only then no more CPU is worth anything:
+//   sign    the trainer starves, CPU idles, and executors are blocked in reads
+//   proof   the job's CPU has changed by 30 % or more, up or down, and its speed followed by less than a quarter of
+//   that
+// The finding ends when speed follows CPU again, or when the trainer hardly waits. In a simulated cluster whose storage
+// gave a quarter of what the jobs could read, CPU went to and fro between jobs that could not use it, and 2.4 times as
+// many workers were started.
+//
+// Thread safety: pure functions on values.
+#pragma once
+
+#include "scheduler/model/config.h"
+#include "scheduler/model/estimate.h"
+#include "scheduler/model/snapshot.h"
+
+namespace sluice::scheduler {
+
+// Takes a new measurement into the `reads` of Estimate::memory. REQUIRES: a measurement, and estimate.known
+void watch_reads(const Job& job, const Config& config, Estimate& estimate);
+
+// Local-equivalent cores that the job should have at most: what it holds, or uses with headroom. None while its reads
+// do not limit it.
+std::optional<double> useful_supply_cores(const Job& job, const Estimate& estimate, const Config& config);
+
+}  // namespace sluice::scheduler
