@@ -77,13 +77,12 @@ ControlPlane::ControlPlane(const Config& config, const kube::Client& client,
       metrics_(board_, config.scheduler),
       recorder_(client, clock, {.instance = instance}),
       source_(
-          [this](const std::string& expression, std::stop_token stop) {
-            auto answer = prometheus_->query(expression, stop);
+          [this](const std::string& expression, std::stop_token stop, std::chrono::milliseconds timeout) {
+            auto answer = prometheus_->query(expression, std::move(stop), timeout);
             metrics_.queried(answer.ok());
-            if (!stop.stop_requested()) log_prometheus(answer.ok() ? "" : answer.error().message());
             return answer;
           },
-          config.metrics),
+          config.metrics, clock),
       training_job_reconciler_(
           seams(wrap), [this](const kube::ObjectKey& job) { return trainer_pods_.pods_of(job); }, config, board_,
           clock),
@@ -165,6 +164,7 @@ void ControlPlane::run_leader(std::stop_token stop) {
   give_back_free_pages();  // of the first lists, which came with all their fields
   log_info("operator", "leading", {{"training_jobs", training_jobs_.snapshot().size()}});
   training_job_reconciler_.make_cache_identity(stop);
+  source_.ask_at_once(kQueriesAtOnce);
   pool_reconciler_.write_at_once(kWritesAtOnce);
   training_job_controller_.start(kTrainingJobThreads);
   pool_controller_.start(kWritesAtOnce);
@@ -284,7 +284,12 @@ Result<void> ControlPlane::perform(const kube::Action& action, std::stop_token s
 
 decide::LoopSeams ControlPlane::loop_seams() {
   return {.see = [this] { return see(); },
-          .measure = [this](std::stop_token stop) { return source_.observe(stop); },
+          .measure =
+              [this](std::stop_token stop) {
+                auto observations = source_.observe(stop);
+                if (!stop.stop_requested()) log_prometheus(observations.problem);
+                return observations;
+              },
           .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },
           .record = [this](kube::Event event) { recorder_.record(std::move(event)); },
           .resizes_pods = [this](std::stop_token stop) { return client_.serves(kube::kPods, "resize", stop); },

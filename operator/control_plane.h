@@ -26,6 +26,9 @@ namespace sluice::control {
 // Requests on their way to the API server. More would only wait in its own queues.
 constexpr int kWritesAtOnce = 16;
 
+// Beside each other, so that fourteen queries of two seconds fit a round; Prometheus takes twenty of all its clients.
+constexpr int kQueriesAtOnce = 4;
+
 // Longer than the API server's longest answer, with all that the client tries again, takes.
 constexpr std::chrono::minutes kHungAfter{10};
 

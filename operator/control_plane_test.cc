@@ -16,6 +16,8 @@ class SilentTransport final : public http::Transport {
     const std::stop_callback on_stop(stop, [this] { release(); });
     asked = true;
     asked.notify_all();
+    ++under_way;
+    under_way.notify_all();
     released.wait(false);
     return unavailable("released");
   }
@@ -29,6 +31,7 @@ class SilentTransport final : public http::Transport {
   }
 
   std::atomic<bool> asked = false, released = false;
+  std::atomic<int> under_way = 0;
 };
 
 struct Fixture {
@@ -150,6 +153,21 @@ TEST_CASE("a replica that begins to lead sees everything again before it writes"
   plane.lead();
   wait_until_ready();
   CHECK(server->lists_of_pods == 2);
+}
+
+TEST_CASE("a leader asks Prometheus several questions beside each other") {
+  testing::ManualClock clock;
+  const kube::Client client{std::make_shared<EmptyServer>(), clock};
+  const auto prometheus = std::make_shared<SilentTransport>();
+  Config config;
+  config.resize_feeders = false;
+  config.metrics.url = "http://prometheus";
+  ControlPlane plane{config, client, std::make_shared<prom::Client>(prometheus), clock, [] { return 0.5; }, "test"};
+  plane.watch();
+  plane.lead();
+  for (int seen = 0; seen < kQueriesAtOnce; seen = prometheus->under_way) prometheus->under_way.wait(seen);
+  CHECK(prometheus->under_way == kQueriesAtOnce);
+  prometheus->release();
 }
 
 }  // namespace

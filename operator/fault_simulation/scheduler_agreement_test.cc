@@ -39,7 +39,10 @@ TEST_CASE("the operator's plan is the scheduler's") {
   PrometheusModel prometheus(run.server(), run.clock(), random, *workload(name).value());
   const prom::Client client(std::shared_ptr<http::Transport>(std::shared_ptr<void>(), &prometheus));
   const observe::PrometheusSource source(
-      [&](const std::string& query, std::stop_token stop) { return client.query(query, stop); }, model_metrics());
+      [&](const std::string& query, std::stop_token stop, std::chrono::milliseconds timeout) {
+        return client.query(query, stop, timeout);
+      },
+      model_metrics(), run.clock());
   const control::Config config = simulated_config();
   const double now = std::chrono::duration<double>(run.clock().wall_now().time_since_epoch()).count();
   const scheduler::ClusterSnapshot snapshot =

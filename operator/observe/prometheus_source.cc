@@ -37,7 +37,12 @@ struct SeriesKey {
   std::string placement;  // empty where the query does not group by it
   friend auto operator<=>(const SeriesKey&, const SeriesKey&) = default;
 };
-using Series = std::map<SeriesKey, Answer>;
+
+// What one query says of all jobs.
+struct Series {
+  std::map<SeriesKey, Answer> values;
+  std::string failure;  // not empty: the query failed, and there are no values
+};
 
 std::optional<SeriesKey> key_of(const prom::Labels& labels, const std::string& namespace_label) {
   const auto name_space = labels.find(namespace_label);
@@ -64,11 +69,12 @@ Series index(const prom::InstantVector& vector, const std::string& name, const s
     if (!key) unplaced = true;
     if (!key) continue;
     const auto [entry, inserted] =
-        series.try_emplace(*key, Answer{sample.value, sample.timestamp_seconds, problem_of(sample.value, name)});
+        series.values.try_emplace(*key, Answer{sample.value, sample.timestamp_seconds, problem_of(sample.value, name)});
     if (!inserted) entry->second.problem = "metrics.queries." + name + " answers more than one value for the job";
   }
   for (const prom::AbsentSample& absent : vector.absent)
-    if (const auto key = key_of(absent.labels, namespace_label)) series[*key].problem = name + " is " + absent.reason;
+    if (const auto key = key_of(absent.labels, namespace_label))
+      series.values[*key].problem = name + " is " + absent.reason;
   return series;
 }
 
@@ -76,34 +82,36 @@ struct Question {
   const char* name;
   std::string control::Queries::*query;
 };
-// The order is that of `Answers` below.
+// The order is that of `Answers` below. Those without which there is no measurement are asked first: a slow server
+// answers them before the round ends.
 constexpr std::array<Question, 14> kQuestions = {
     {{"samplesPerSecond", &control::Queries::samples_per_second},
      {"computeShare", &control::Queries::compute_share},
      {"dataWaitShare", &control::Queries::data_wait_share},
      {"batchesInWindow", &control::Queries::batches_in_window},
      {"ageSeconds", &control::Queries::age_seconds},
-     {"queueDepth", &control::Queries::queue_depth},
-     {"queueCapacity", &control::Queries::queue_capacity},
      {"workerSamplesPerSecond", &control::Queries::worker_samples_per_second},
      {"workerBusyCores", &control::Queries::worker_busy_cores},
      {"workersAtWork", &control::Queries::workers_at_work},
+     {"queueDepth", &control::Queries::queue_depth},
+     {"queueCapacity", &control::Queries::queue_capacity},
      {"bytesPerSample", &control::Queries::bytes_per_sample},
      {"blockedThreads", &control::Queries::blocked_threads},
      {"workerMemoryBytes", &control::Queries::worker_memory_bytes},
      {"remainingSamples", &control::Queries::remaining_samples}}};
-constexpr std::size_t kNeeded = 5;  // the first ones: without them there is no measurement
+constexpr std::size_t kNeeded = 5;    // the first ones: without a series of theirs there is no measurement
+constexpr std::size_t kDecisive = 8;  // the first ones: if one of them fails, there is no measurement
 enum : std::size_t {
   kSamples,
   kCompute,
   kWait,
   kBatches,
   kAge,
-  kDepth,
-  kCapacity,
   kWorkerSamples,
   kWorkerCores,
   kWorkersAtWork,
+  kDepth,
+  kCapacity,
   kBytesPerSample,
   kBlockedThreads,
   kWorkerMemory,
@@ -114,7 +122,7 @@ using Answers = std::array<Series, kQuestions.size()>;
 std::optional<double> newest(const Answers& answers) {
   std::optional<double> newest_seconds;
   for (const Series& series : answers)
-    for (const auto& [key, answer] : series)
+    for (const auto& [key, answer] : series.values)
       newest_seconds = std::max(newest_seconds.value_or(answer.timestamp_seconds), answer.timestamp_seconds);
   return newest_seconds;
 }
@@ -122,19 +130,18 @@ std::optional<double> newest(const Answers& answers) {
 // A server that answers from a cache mixes two windows: rates of one with the waiting of the other.
 void refuse_stale(Answers& answers, double newest_seconds, double window_seconds) {
   for (std::size_t question = 0; question < answers.size(); ++question)
-    for (auto& [key, answer] : answers[question])
+    for (auto& [key, answer] : answers[question].values)
       if (answer.problem.empty() && newest_seconds - answer.timestamp_seconds > window_seconds)
         answer.problem = std::string(kQuestions[question].name) + " is older than the other answers";
 }
 
 // nullopt with an empty `problem`: the series does not exist.
 std::optional<double> value_of(const Series& series, const SeriesKey& key, std::string& problem) {
-  const auto found = series.find(key);
-  if (found == series.end()) return std::nullopt;
-  if (!found->second.problem.empty()) {
-    problem = found->second.problem;
-    return std::nullopt;
-  }
+  const auto found = series.values.find(key);
+  const bool exists = found != series.values.end();
+  const std::string& trouble = exists ? found->second.problem : series.failure;
+  if (!trouble.empty()) problem = trouble;
+  if (!exists || !trouble.empty()) return std::nullopt;
   return found->second.value;
 }
 
@@ -142,6 +149,23 @@ std::optional<double> value_of(const Series& series, const SeriesKey& key, std::
 std::string way_out_of(ErrorCode code) {
   const bool is_refused = code == ErrorCode::kUnauthenticated || code == ErrorCode::kPermissionDenied;
   return is_refused ? "; set metrics.connection of the chart" : "";
+}
+
+// Of the first `count` queries; empty: none of them failed.
+std::string first_failure(const Answers& answers, std::size_t count) {
+  for (std::size_t question = 0; question < count; ++question)
+    if (!answers[question].failure.empty()) return answers[question].failure;
+  return "";
+}
+
+// Why a job has no measurement of which no answer speaks.
+std::string why_unseen(const Answers& answers, bool unplaced, const std::string& namespace_label) {
+  if (std::string failure = first_failure(answers, kDecisive); !failure.empty()) return failure;
+  std::string reason = "Prometheus knows no series of the job; is its trainer running, and are its pods scraped?";
+  if (unplaced)
+    reason += " Its answers hold series without the scrape's label '" + namespace_label +
+              "': metrics.namespaceLabel must name the label of a pod's namespace";
+  return reason;
 }
 
 Observation missing(std::string reason) { return {std::nullopt, std::move(reason)}; }
@@ -179,7 +203,7 @@ Observation observation_of(const JobId& job, const Answers& answers, const contr
     needed[question] = *value;
   }
   Measurement measured;
-  measured.window_end_seconds = answers[kAge].at({job, ""}).timestamp_seconds - needed[kAge];
+  measured.window_end_seconds = answers[kAge].values.at({job, ""}).timestamp_seconds - needed[kAge];
   measured.window_seconds = config.window_seconds;
   measured.samples_per_second = needed[kSamples];
   measured.compute_share = needed[kCompute];
@@ -201,7 +225,7 @@ using Figures = std::map<JobId, double>;
 // The answer's values that can be used.
 Figures figures(const Series& series) {
   Figures usable;
-  for (const auto& [key, answer] : series)
+  for (const auto& [key, answer] : series.values)
     if (answer.problem.empty()) usable[key.job] = answer.value;
   return usable;
 }
@@ -236,31 +260,34 @@ std::optional<double> Observations::remaining_samples_of(const JobId& job) const
   return figure_of(remaining_samples, job);
 }
 
-PrometheusSource::PrometheusSource(QueryFunction query, const control::MetricsSource& config)
-    : query_(std::move(query)), config_(config) {}
+PrometheusSource::PrometheusSource(QueryFunction query, const control::MetricsSource& config, const Clock& clock)
+    : query_(std::move(query)), config_(config), clock_(clock) {}
 
 Observations PrometheusSource::observe(std::stop_token stop) const {
   if (config_.url.empty()) return {.missing_reason = "no Prometheus is configured (metrics.url is empty)"};
-  Answers answers;
+  std::vector<std::string> expressions;
+  for (const Question& question : kQuestions) expressions.push_back(expanded(config_.queries.*question.query, config_));
+  const auto vectors = ask_all(expressions, query_, at_once_, clock_, std::move(stop));
+
   bool unplaced = false;
+  Answers answers;
   for (std::size_t question = 0; question < kQuestions.size(); ++question) {
-    const auto vector = query_(expanded(config_.queries.*kQuestions[question].query, config_), stop);
-    if (!vector.ok())
-      return {.missing_reason = "query " + std::string(kQuestions[question].name) +
-                                " failed: " + vector.error().message() + way_out_of(vector.error().code())};
-    answers[question] = index(*vector, kQuestions[question].name, config_.namespace_label, unplaced);
+    const std::string name = kQuestions[question].name;
+    if (const auto& vector = vectors[question]; vector.ok())
+      answers[question] = index(*vector, name, config_.namespace_label, unplaced);
+    else
+      answers[question].failure =
+          "query " + name + " failed: " + vector.error().message() + way_out_of(vector.error().code());
   }
   const std::optional<double> newest_seconds = newest(answers);
   if (newest_seconds) refuse_stale(answers, *newest_seconds, config_.window_seconds);
+
   Observations observations;
   observations.answered_at_seconds = newest_seconds;
-  observations.missing_reason =
-      "Prometheus knows no series of the job; is its trainer running, and are its pods scraped?";
-  if (unplaced)
-    observations.missing_reason += " Its answers hold series without the scrape's label '" + config_.namespace_label +
-                                   "': metrics.namespaceLabel must name the label of a pod's namespace";
+  observations.problem = first_failure(answers, answers.size());
+  observations.missing_reason = why_unseen(answers, unplaced, config_.namespace_label);
   for (const Series& series : answers)
-    for (const auto& [key, answer] : series)
+    for (const auto& [key, answer] : series.values)
       if (!observations.jobs.contains(key.job))
         observations.jobs.emplace(key.job, observation_of(key.job, answers, config_));
   observations.bytes_per_sample = figures(answers[kBytesPerSample]);

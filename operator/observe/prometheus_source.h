@@ -13,10 +13,9 @@
 //   memory of workers               absent or unusable: it is not known, and no worker gets another size
 //   remaining samples               absent or unusable: the end of the job is not known
 // Unusable is a value that is NaN, infinite, negative, evaluated a window before the others, or one of several for the
-// job. When one query fails, all jobs have the same reason.
+// job. A query that fails makes its figure unusable for all jobs, and costs no other figure.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,14 +23,16 @@
 #include <string>
 
 #include "operator/config.h"
+#include "operator/observe/query_round.h"
 #include "scheduler/model/snapshot.h"
-#include "src/prom/client.h"
+#include "src/base/clock.h"
 
 namespace sluice::observe {
 
 struct Observations {
   std::map<scheduler::JobId, scheduler::Observation> jobs;
   std::string missing_reason;  // for the jobs that are not in the map
+  std::string problem;         // the first query that failed, and why; empty: all were answered
 
   // When the newest answer was made, by Prometheus's clock, as all times here are; nullopt: nothing was answered.
   std::optional<double> answered_at_seconds;
@@ -49,20 +50,24 @@ struct Observations {
   std::optional<double> remaining_samples_of(const scheduler::JobId& job) const;
 };
 
-// Answers one query; prom::Client::query in production.
-using QueryFunction = std::function<Result<prom::InstantVector>(const std::string& expression, std::stop_token stop)>;
-
 // Thread safety: const methods may be called from any thread.
 class PrometheusSource {
  public:
-  PrometheusSource(QueryFunction query, const control::MetricsSource& config);
+  // REQUIRES: `clock` outlives the source.
+  PrometheusSource(QueryFunction query, const control::MetricsSource& config, const Clock& clock);
 
-  // One round. The first query that fails ends it: a server that is down costs one time-out, not fourteen.
+  // From now on so many queries are under way at a time; until then one, on the caller's thread. REQUIRES: `query` may
+  // be called from several threads at once; no round is under way.
+  void ask_at_once(int queries) { at_once_ = queries; }
+
+  // One round. It ends within kRoundLimit.
   Observations observe(std::stop_token stop) const;
 
  private:
   QueryFunction query_;
   control::MetricsSource config_;
+  const Clock& clock_;
+  int at_once_ = 1;
 };
 
 }  // namespace sluice::observe

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "src/base/testing/catch.h"
+#include "src/base/testing/manual_clock.h"
 #include "src/http/testing/scripted_transport.h"
 
 namespace sluice::observe {
@@ -58,15 +59,16 @@ struct Server {
       {"remaining", prom::InstantVector{{sample(64'000)}, {}, {}}},
       {"age", prom::InstantVector{{sample(3)}, {}, {}}}};
   std::vector<std::string> asked;
+  testing::ManualClock clock;
 
   Observations observe() {
     const PrometheusSource source(
-        [this](const std::string& expression, std::stop_token) {
+        [this](const std::string& expression, std::stop_token, std::chrono::milliseconds) {
           asked.push_back(expression);
           const auto found = answers.find(expression);
           return found == answers.end() ? Result<prom::InstantVector>(invalid_argument(expression)) : found->second;
         },
-        config());
+        config(), clock);
     return source.observe({});
   }
   scheduler::Observation vision() { return observe().of(kVision); }
@@ -235,13 +237,57 @@ TEST_CASE("series without the job's labels belong to no job") {
   CHECK(server.observe().jobs.size() == 1);
 }
 
-TEST_CASE("a query that fails is the reason for every job, and the last one that is asked") {
-  Server server;
-  server.answers.at("compute[30s]") = unavailable("connection refused");
-  const auto observations = server.observe();
-  CHECK(server.asked.size() == 2);
+TEST_CASE_METHOD(Server, "a server that is away is the reason for every job, and is not asked everything") {
+  for (auto& [expression, answer] : answers) answer = unavailable("connection refused");
+  const auto observations = observe();
+  CHECK(asked.size() == 4);
   CHECK(observations.jobs.empty());
-  CHECK_THAT(observations.of(kVision).missing_reason, Catch::Contains("connection refused"));
+  CHECK_FALSE(observations.answered_at_seconds.has_value());
+  const std::string want = "query samplesPerSecond failed: connection refused";
+  CHECK(observations.of(kVision).missing_reason == want);
+  CHECK(observations.problem == want);
+}
+
+TEST_CASE("a query that fails makes its figure unusable, and no other") {
+  struct Case {
+    const char* expression;
+    const char* name;
+    bool decides;  // without it there is no measurement
+  };
+  const Case cases[] = {{"samples[30s]", "samplesPerSecond", true},
+                        {"compute[30s]", "computeShare", true},
+                        {"wait[30s]", "dataWaitShare", true},
+                        {"batches[30s]", "batchesInWindow", true},
+                        {"age", "ageSeconds", true},
+                        {"worker[30s]", "workerSamplesPerSecond", true},
+                        {"busy[30s]", "workerBusyCores", true},
+                        {"at_work[30s]", "workersAtWork", true},
+                        {"depth", "queueDepth", false},
+                        {"capacity", "queueCapacity", false},
+                        {"bytes[30s]", "bytesPerSample", false},
+                        {"blocked[30s]", "blockedThreads", false},
+                        {"memory", "workerMemoryBytes", false},
+                        {"remaining", "remainingSamples", false}};
+  for (const Case& test : cases) {
+    INFO(test.name);
+    Server server;
+    server.answers.at(test.expression) = Error(ErrorCode::kDeadlineExceeded, "no answer in time");
+    const auto observations = server.observe();
+    CHECK(server.asked.size() == 14);
+    const std::string want = "query " + std::string(test.name) + " failed: no answer in time";
+    CHECK(observations.problem == want);
+    const auto vision = observations.of(kVision);
+    CHECK(vision.measurement.has_value() == !test.decides);
+    CHECK(vision.missing_reason == (test.decides ? want : ""));
+    // A job of which no answer speaks: the query that failed may have been the one that does.
+    const auto unseen = observations.of({"default", "other"}).missing_reason;
+    CHECK((unseen == want) == test.decides);
+    const std::string_view name = test.name;
+    if (!test.decides) CHECK(vision.measurement->queue.has_value() == !name.starts_with("queue"));
+    CHECK(observations.bytes_per_sample_of(kVision).has_value() == (name != "bytesPerSample"));
+    CHECK(observations.worker_memory_bytes_of(kVision).has_value() == (name != "workerMemoryBytes"));
+    CHECK(observations.remaining_samples_of(kVision).has_value() == (name != "remainingSamples"));
+  }
 }
 
 TEST_CASE("a job that Prometheus has never heard of has a reason") {
@@ -254,8 +300,10 @@ TEST_CASE("a job that Prometheus has never heard of has a reason") {
 TEST_CASE("without a Prometheus nothing is asked") {
   control::MetricsSource none = config();
   none.url.clear();
-  const PrometheusSource source(
-      [](const std::string&, std::stop_token) -> Result<prom::InstantVector> { std::abort(); }, none);
+  const testing::ManualClock clock;
+  const PrometheusSource source([](const std::string&, std::stop_token,
+                                   std::chrono::milliseconds) -> Result<prom::InstantVector> { std::abort(); },
+                                none, clock);
   CHECK_THAT(source.observe({}).of(kVision).missing_reason, Catch::Contains("metrics.url is empty"));
 }
 
@@ -283,16 +331,17 @@ TEST_CASE("the scrape's label of the namespace can have another name") {
   source_config.namespace_label = "kubernetes_namespace";
   source_config.queries.samples_per_second = "by ($namespace) [$window]";
   std::string asked;
+  const testing::ManualClock clock;
   const auto observe = [&](const std::string& label) {
     return PrometheusSource(
-               [&](const std::string& expression, std::stop_token) {
+               [&](const std::string& expression, std::stop_token, std::chrono::milliseconds) {
                  if (asked.empty()) asked = expression;
                  prom::Sample placed = sample(0.5);
                  placed.labels.erase("namespace");
                  placed.labels[label] = "default";
                  return Result<prom::InstantVector>(prom::InstantVector{{placed}, {}, {}});
                },
-               source_config)
+               source_config, clock)
         .observe({});
   };
   CHECK(observe("kubernetes_namespace").of(kVision).measurement.has_value());
@@ -323,8 +372,12 @@ TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
         test.status, {}, R"({"status":"success","data":{"resultType":"vector","result":[)" + value + "]}}"};
   });
   const prom::Client client(transport);
+  const testing::ManualClock clock;
   const PrometheusSource source(
-      [&](const std::string& expression, std::stop_token stop) { return client.query(expression, stop); }, config());
+      [&](const std::string& expression, std::stop_token stop, std::chrono::milliseconds timeout) {
+        return client.query(expression, stop, timeout);
+      },
+      config(), clock);
   const auto observation = source.observe({}).of(kVision);
   CHECK(observation.measurement.has_value() == (*test.want_reason == '\0'));
   CHECK_THAT(observation.missing_reason, Catch::Contains(test.want_reason));

@@ -1,5 +1,6 @@
 #include "src/prom/client.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -133,11 +134,13 @@ Result<InstantVector> parse(const Json& answer) {
 Client::Client(std::shared_ptr<http::Transport> transport, std::chrono::milliseconds timeout)
     : transport_(std::move(transport)), timeout_(timeout) {}
 
-Result<InstantVector> Client::query(std::string_view expression, std::stop_token stop) const {
+Result<InstantVector> Client::query(std::string_view expression, std::stop_token stop,
+                                    std::chrono::milliseconds timeout) const {
+  timeout = std::min(timeout, timeout_);
   // GET: a long expression still fits (servers take 8 KiB and more), and a query may be repeated.
   const http::Request request{"GET", "/api/v1/query?query=" + http::percent_encode(expression) +
-                                         "&timeout=" + std::to_string(timeout_.count()) + "ms"};
-  const Result<http::Response> response = transport_->send(request, timeout_, std::move(stop));
+                                         "&timeout=" + std::to_string(timeout.count()) + "ms"};
+  const Result<http::Response> response = transport_->send(request, timeout, std::move(stop));
   if (!response.ok()) return response.error().with_context("Prometheus");
 
   const Json parsed = Json::parse(response->body, nullptr, false);

@@ -43,7 +43,8 @@ class Client {
   explicit Client(std::shared_ptr<http::Transport> transport,
                   std::chrono::milliseconds timeout = std::chrono::seconds(5));
 
-  // Evaluates `expression` (PromQL yielding a vector or a scalar) now, by the server's clock.
+  // Evaluates `expression` (PromQL yielding a vector or a scalar) now, by the server's clock. Takes `timeout` at most
+  // where that is less than the client's own.
   // Errors, by code:
   //   Unavailable         no server answers at the address, or HTTP 502 or 503
   //   DeadlineExceeded    no answer in time, or the server gave the query up ("timeout")
@@ -52,7 +53,8 @@ class Client {
   //   Internal            another HTTP status or another error of the query engine
   //   DataLoss            the answer is not the JSON that Prometheus' API promises
   //   Cancelled           `stop`
-  Result<InstantVector> query(std::string_view expression, std::stop_token stop = {}) const;
+  Result<InstantVector> query(std::string_view expression, std::stop_token stop = {},
+                              std::chrono::milliseconds timeout = std::chrono::milliseconds::max()) const;
 
  private:
   std::shared_ptr<http::Transport> transport_;

@@ -39,6 +39,19 @@ TEST_CASE_METHOD(Fixture, "a vector's samples come with their labels; what is no
         "/api/v1/query?query=sum%28rate%28x%5B1m%5D%29%29%20by%20%28job%29&timeout=5000ms");
 }
 
+TEST_CASE_METHOD(Fixture, "the server hears of the shorter of the client's patience and the caller's") {
+  struct Case {
+    std::chrono::milliseconds timeout;
+    const char* want;
+  };
+  for (const Case& test :
+       {Case{std::chrono::seconds(2), "timeout=2000ms"}, Case{std::chrono::hours(1), "timeout=5000ms"}}) {
+    server->answer(200, R"({"status":"success","data":{"resultType":"vector","result":[]}})");
+    CHECK(client.query("x", {}, test.timeout).ok());
+    CHECK_THAT(server->requests().back().target, Catch::EndsWith(test.want));
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "an error page in Latin-1, cut in the middle, becomes an error in UTF-8") {
   server->answer(500,
                  "<html>\xFC"
