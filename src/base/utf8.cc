@@ -50,4 +50,14 @@ std::string cut_text(std::string_view text, std::size_t max_bytes) {
   return cut;
 }
 
+std::string quote_body(std::string_view body, std::size_t max_bytes) {
+  if (body.empty()) return "";
+  if (body.starts_with("\x1f\x8b")) return "bytes of gzip, which nothing here asks for";
+  const std::size_t begin = body.find("<title>");
+  const std::size_t end = body.find("</title>");
+  const bool has_title = begin != std::string_view::npos && end != std::string_view::npos && begin < end;
+  if (has_title) return "web page '" + cut_text(body.substr(begin + 7, end - begin - 7), max_bytes) + "'";
+  return "'" + cut_text(body, max_bytes) + "'";
+}
+
 }  // namespace sluice

@@ -13,4 +13,8 @@ namespace sluice {
 // character becomes U+FFFD.
 std::string cut_text(std::string_view text, std::size_t max_bytes);
 
+// What a body is that should have been something else, for the message of an error: of a web page its title, of bytes
+// of gzip just that, else its beginning in quotes, of `max_bytes` at most. Empty for an empty body.
+std::string quote_body(std::string_view body, std::size_t max_bytes);
+
 }  // namespace sluice

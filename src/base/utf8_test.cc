@@ -29,5 +29,18 @@ TEST_CASE("foreign text becomes UTF-8 of a bounded size") {
   CHECK(cut_text(test.text, test.max_bytes) == test.want);
 }
 
+TEST_CASE("what came in place of an answer is named") {
+  struct Case {
+    std::string_view body;
+    std::string_view want;
+  };
+  const Case test =
+      GENERATE(Case{"", ""}, Case{"soon", "'soon'"}, Case{"a long story", "'a long s'"},
+               Case{"<html><title>Sign in</title>", "web page 'Sign in'"},
+               Case{"<title>Sign in here</title>", "web page 'Sign in '"}, Case{"</title><title>", "'</title>'"},
+               Case{"<title>", "'<title>'"}, Case{"\x1f\x8b\x08", "bytes of gzip, which nothing here asks for"});
+  CHECK(quote_body(test.body, 8) == test.want);
+}
+
 }  // namespace
 }  // namespace sluice

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/utf8.h"
 #include "src/http/retry.h"
 #include "src/kube/json_member.h"
 #include "src/kube/json_text.h"
@@ -15,6 +16,14 @@
 
 namespace sluice::kube {
 namespace {
+
+constexpr std::size_t kMaxQuotedBytes = 200;  // of an answer that is something else
+
+// What came in place of an object. An object that was cut off is not quoted: it may be a Secret.
+std::string seen_in(const std::string& body) {
+  if (body.starts_with('{')) return "JSON that is cut off or damaged, of " + std::to_string(body.size()) + " bytes";
+  return body.empty() ? "nothing" : quote_body(body, kMaxQuotedBytes);
+}
 
 class Query {
  public:
@@ -68,7 +77,8 @@ Result<Json> Client::exchange(http::Request request, std::string_view what, std:
   if (!response->succeeded()) return error_of_response(what, response->status, response->body);
   std::optional<Json> parsed = parse_json(response->body, left_out);
   if (!parsed || !parsed->is_object())
-    return Error(ErrorCode::kDataLoss, std::string(what) + ": the answer is no JSON object");
+    return Error(ErrorCode::kDataLoss,
+                 std::string(what) + ": the answer is no JSON object but " + seen_in(response->body));
   return std::move(*parsed);
 }
 
@@ -102,6 +112,10 @@ Result<ObjectList> Client::list_page(const Resource& resource, const ListOptions
   if (items == page.end() || !(items->is_array() || items->is_null())) {
     return Error(ErrorCode::kDataLoss, what + ": the answer has no items");
   }
+  // With another service's JSON in its place all objects would count as gone.
+  const std::string version = text_at(page, "metadata", "resourceVersion");
+  if (version.empty() || !text_at(page, "kind").ends_with("List"))
+    return Error(ErrorCode::kDataLoss, what + ": the answer is no list of the API server");
   ObjectList list;
   list.items.reserve(items->size());
   for (Json& item : *items) {
@@ -111,7 +125,7 @@ Result<ObjectList> Client::list_page(const Resource& resource, const ListOptions
     item["kind"] = resource.kind;
     list.items.push_back(std::move(item));
   }
-  list.resource_version = text_at(page, "metadata", "resourceVersion");
+  list.resource_version = version;
   list.continuation = text_at(page, "metadata", "continue");
   return list;
 }

@@ -44,7 +44,7 @@ TEST_CASE_METHOD(Fixture, "a list collects its pages and says what its items are
 }
 
 TEST_CASE_METHOD(Fixture, "a list of nothing, and a list that expired between pages") {
-  server->answer(200, R"({"metadata":{"resourceVersion":"1"},"items":null})");
+  server->answer(200, R"({"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":null})");
   CHECK(client.list(kNodes, {})->items.empty());
   CHECK(asked(0).target == "/api/v1/nodes?limit=500");
 
@@ -229,14 +229,34 @@ TEST_CASE_METHOD(Fixture, "a server that says when to come back is asked again t
   }
 }
 
-TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data, lost connections keep their reason") {
-  server->answer(200, "<html>");
-  CHECK(client.get(kPods, {"ns", "a"}).error().code() == ErrorCode::kDataLoss);
-  server->answer(200, R"({"no":"items"})");
-  CHECK(client.list(kPods, {}).error().code() == ErrorCode::kDataLoss);
+TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data and named, lost connections keep their reason") {
+  struct Case {
+    const char* body;
+    const char* want;
+  };
+  for (const Case& test : {Case{"<html><title>Sign in</title>", "web page 'Sign in'"}, Case{"\x1f\x8b\x08", "gzip"},
+                           Case{"", "nothing"}, Case{"soon", "'soon'"}, Case{R"({"kind":"Pod","secret)", "cut off"}}) {
+    server->answer(200, test.body);
+    const auto damaged = client.get(kPods, {"ns", "a"});
+    REQUIRE_FALSE(damaged.ok());
+    CHECK(damaged.error().code() == ErrorCode::kDataLoss);
+    CHECK_THAT(damaged.error().message(), Catch::Contains(test.want) && !Catch::Contains("secret"));
+  }
   server->answer(unavailable("connection refused"));
   const auto refused = client.get(kPods, {"ns", "a"});
   CHECK(refused.error() == Error(ErrorCode::kUnavailable, "get Pod ns/a: connection refused"));
+}
+
+TEST_CASE_METHOD(Fixture, "the JSON of another service is no list, and so no empty one") {
+  const char* answer = GENERATE(R"({"no":"items"})", R"({"items":[]})", R"({"kind":"PodList","items":[]})",
+                                R"({"items":[],"metadata":{"resourceVersion":"5"}})",
+                                R"({"kind":"Pod","items":[],"metadata":{"resourceVersion":"5"}})",
+                                R"({"kind":"PodList","items":{},"metadata":{"resourceVersion":"5"}})");
+  INFO(answer);
+  server->answer(200, answer);
+  const auto list = client.list(kPods, {});
+  REQUIRE_FALSE(list.ok());
+  CHECK(list.error().code() == ErrorCode::kDataLoss);
 }
 
 TEST_CASE_METHOD(Fixture, "a page of a proxy with status 200 does not count as done") {
@@ -287,6 +307,13 @@ TEST_CASE_METHOD(Fixture, "a watch hands over its events and ends as the server 
   SECTION("with garbage") {
     server->answer(ScriptedStream{{"garbage\n"}});
     CHECK(client.watch(kPods, options, note, {}).error().code() == ErrorCode::kDataLoss);
+  }
+  SECTION("with a web page that has no line's end") {
+    server->answer(ScriptedStream{{"<html><title>Sign in</title>"}});
+    const auto ended = client.watch(kPods, options, note, {});
+    REQUIRE_FALSE(ended.ok());
+    CHECK(ended.error().code() == ErrorCode::kDataLoss);
+    CHECK_THAT(ended.error().message(), Catch::Contains("web page 'Sign in'"));
   }
   SECTION("by a lost connection") {
     server->answer(ScriptedStream{{event("ADDED", pod("a", 43))}, ScriptedStream::Ending::kFail});

@@ -12,7 +12,9 @@ namespace sluice::kube {
 namespace {
 
 constexpr int kMaxInternalErrors = 5;  // in a row, before a new list
+constexpr int kMaxFailures = 10;       // in a row, before a new list
 constexpr int kMaxOlderLists = 10;     // in a row, before we believe them
+constexpr int kMaxOlderBookmarks = 2;  // in a row, a minute apart: a cache that lags has caught up before
 
 // Whether this bookmark says that an initial collection is complete.
 bool ends_initial_events(const Json& bookmark) {
@@ -91,6 +93,8 @@ void Reflector::finish_list(std::string resource_version) {
     log_error("kube", "the server's history has become shorter: starting over", {{"resource", resource_.plural}});
   older_lists_ = 0;
   internal_errors_ = 0;
+  failures_ = 0;
+  older_bookmarks_ = 0;
   resource_version_ = std::move(resource_version);
   next_ = Next::kWatch;
   target_.replace();
@@ -101,10 +105,12 @@ Result<void> Reflector::on_event(WatchEvent&& event) {
   watch_had_events_ = true;
   if (in_initial_phase_) return on_initial_event(std::move(event));
   internal_errors_ = 0;
+  failures_ = 0;
   expirations_ = 0;
   const std::string version = resource_version_of(event.object);
   // A watch shows the changes after its version. An older one would take the collection back in time.
-  if (is_older_version(version, resource_version_)) return {};
+  if (is_older_version(version, resource_version_)) return on_older_event(event);
+  older_bookmarks_ = 0;
   if (event.type == WatchEventType::kDeleted) {
     const ObjectKey key = key_of(event.object);
     target_.remove(key, slim(std::move(event.object)));
@@ -115,6 +121,14 @@ Result<void> Reflector::on_event(WatchEvent&& event) {
   resource_version_ = version;
   target_.reached(version);
   return {};
+}
+
+Result<void> Reflector::on_older_event(const WatchEvent& event) {
+  if (event.type != WatchEventType::kBookmark || ++older_bookmarks_ < kMaxOlderBookmarks) return {};
+  log_warning("kube", "bookmarks are older than what was seen: listing again",
+              {{"resource", resource_.plural}, {"seen", resource_version_}});
+  list_again();
+  return unavailable("the bookmarks are older than what was seen");
 }
 
 Result<void> Reflector::on_initial_event(WatchEvent&& event) {
@@ -160,7 +174,8 @@ void Reflector::on_initial_watch_end(const Result<void>& end) {
   const bool is_away = error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kResourceExhausted;
   if (is_unknown) server_streams_lists_ = false;
   if (!is_unknown) pause();
-  next_ = is_away && !watch_had_events_ && !end.ok() ? Next::kInitialWatch : Next::kList;
+  const bool tries_again = is_away && !watch_had_events_ && !end.ok() && ++failures_ < kMaxFailures;
+  next_ = tries_again ? Next::kInitialWatch : Next::kList;
 }
 
 void Reflector::on_failed_watch(const Error& error, bool had_events) {
@@ -174,17 +189,29 @@ void Reflector::on_failed_watch(const Error& error, bool had_events) {
     case ErrorCode::kResourceExhausted:
     case ErrorCode::kInternal:
       log_info("kube", "watch lost", {{"resource", resource_.plural}, {"error", error.to_string()}});
-      // A connection that worked until now is worth an immediate try.
-      if (!had_events) pause();
-      // A server that keeps failing on this very version may be cured by another one.
-      internal_errors_ = error.code() == ErrorCode::kInternal && !had_events ? internal_errors_ + 1 : 0;
-      if (internal_errors_ >= kMaxInternalErrors) list_again();
-      return;
+      return on_lost_watch(error.code(), had_events);
     default:
       log_warning("kube", "watch refused", {{"resource", resource_.plural}, {"error", error.to_string()}});
       pause();
       list_again();
   }
+}
+
+void Reflector::on_lost_watch(ErrorCode code, bool had_events) {
+  const bool steady = clock_.now() - watch_began_ >= options_.steady_watch;
+  if (!had_events && steady && code == ErrorCode::kDeadlineExceeded) return list_in_pages();
+  // A connection that worked until now is worth an immediate try.
+  if (!had_events && !steady) pause();
+  // A server that keeps failing on this very version may be cured by another one.
+  internal_errors_ = code == ErrorCode::kInternal && !had_events ? internal_errors_ + 1 : 0;
+  failures_ = had_events || steady ? 0 : failures_ + 1;
+  if (internal_errors_ >= kMaxInternalErrors) return list_again();
+  if (failures_ >= kMaxFailures) list_in_pages();
+}
+
+void Reflector::list_in_pages() {
+  list_again();
+  next_ = Next::kList;
 }
 
 void Reflector::list_again() {

@@ -13,7 +13,11 @@
 //    restored, and its word counts.
 //  - A watch lasts uniform [300, 600) s, so that not all clients come back at the same time.
 //  - Server away or overloaded (refused, 429, 5xx): wait, watch again; listing would make it worse. Only after five
-//    internal errors in a row: list.
+//    internal errors in a row, or ten failures of any kind: list, as it may be watches alone that do not pass a proxy.
+//  - A connection lost after ten seconds: watch again at once, as load balancers cut what is idle.
+//  - A watch without a byte for its whole silence limit, bookmarks included: list at once, in pages. A proxy that holds
+//    bytes back lets the list through.
+//  - A second bookmark in a row that is older than what was seen: list, as the history must have been restored.
 //  - Gone: list at once; when it happens again before an event came, wait first.
 //  - A watch that ends within one second without an event: wait, list (some servers drop a stale watch without saying
 //    Gone). So too after an event that cannot be read.
@@ -60,6 +64,7 @@ struct ReflectorOptions {
   bool stream_initial_list = true;      // false: never ask for the collection as a watch
   std::chrono::seconds min_watch{300};  // a watch lasts uniform [min_watch, 2 * min_watch)
   std::chrono::milliseconds short_watch{1000};
+  std::chrono::milliseconds steady_watch{10'000};  // a connection that lasted so long is worth an immediate try
   BackoffOptions backoff;
 };
 
@@ -105,9 +110,12 @@ class Reflector {
   Result<void> on_initial_event(WatchEvent&& event);
   void on_initial_watch_end(const Result<void>& end);
   void on_failed_watch(const Error& error, bool had_events);
+  void on_lost_watch(ErrorCode code, bool had_events);
   void finish_list(std::string resource_version);
   ObjectPointer slim(Json&& object) const;
+  Result<void> on_older_event(const WatchEvent& event);
   void list_again();
+  void list_in_pages();
   void pause();
 
   const Clock& clock_;
@@ -131,7 +139,9 @@ class Reflector {
 
   // In a row.
   int internal_errors_ = 0;  // watches that failed so, since the last event or list
+  int failures_ = 0;         // short watches that failed without an event, since the last event or list
   int expirations_ = 0;      // since the last event
+  int older_bookmarks_ = 0;  // since the last event that was not older
   int older_lists_ = 0;      // refused
 };
 

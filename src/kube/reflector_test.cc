@@ -251,6 +251,61 @@ TEST_CASE_METHOD(Fixture, "a refused or throttled watch is tried again after a p
   CHECK(expect_watch_from() == "5");
 }
 
+TEST_CASE_METHOD(Fixture, "a connection that is cut when it was idle for a while is made again at once") {
+  start_with_list({}, 5);
+  for (int cut = 0; cut < 20; ++cut) {
+    CHECK(expect_watch_from() == "5");
+    clock.advance(10s);
+    end(ErrorCode::kUnavailable);
+  }
+  CHECK(expect_watch_from() == "5");
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a watch without a byte for its silence limit leads to a list in pages, as a proxy holds it back") {
+  expect(Kind::kWatch);
+  CHECK(tell(WatchEventType::kBookmark, mark(5)).ok());
+  reflector().on_watch_end({});
+  expect(Kind::kWatch);
+  clock.advance(150s);
+  end(ErrorCode::kDeadlineExceeded);
+  expect(Kind::kList);
+  reflector().on_page(page({pod("a", 6)}, 7));
+  CHECK(target.notes.back() == "replace a");
+  CHECK(expect_watch_from() == "7");
+}
+
+TEST_CASE_METHOD(Fixture, "where watches alone are refused, every tenth time a list in pages is asked for") {
+  const bool listed_before = GENERATE(false, true);
+  if (listed_before) {
+    expect(Kind::kWatch);
+    CHECK(tell(WatchEventType::kBookmark, mark(5)).ok());
+    reflector().on_watch_end({});
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (int failed = 0; failed < 10; ++failed) {
+      CHECK(expect(Kind::kWatch).watch.initial_events == (!listed_before && round == 0));
+      end(failed % 2 == 0 ? ErrorCode::kUnavailable : ErrorCode::kResourceExhausted);
+      expect(Kind::kPause);
+    }
+    expect(Kind::kList);
+    reflector().on_page(page({}, 6));
+  }
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a second bookmark from before what was seen leads to a list, as a backup may have come back") {
+  start_with_list({pod("a", 9)}, 100);
+  CHECK(expect_watch_from() == "100");
+  CHECK(tell(WatchEventType::kBookmark, mark(50, false)).ok());
+  added(pod("b", 101));  // it was a cache that lagged
+  CHECK(tell(WatchEventType::kBookmark, mark(51, false)).ok());
+  const auto ended = tell(WatchEventType::kBookmark, mark(52, false));
+  REQUIRE_FALSE(ended.ok());
+  reflector().on_watch_end(ended);
+  expect(Kind::kList);
+}
+
 TEST_CASE_METHOD(Fixture, "after two healthy minutes the pauses start small again") {
   start_with_list({}, 5);
   for (const auto pause : {1200ms, 2400ms}) {
@@ -260,6 +315,8 @@ TEST_CASE_METHOD(Fixture, "after two healthy minutes the pauses start small agai
   }
   expect(Kind::kWatch);
   clock.advance(121s);
+  reflector().on_watch_end({});
+  expect(Kind::kWatch);
   end(ErrorCode::kUnavailable);
   expect_pause(1200ms);
 }

@@ -90,9 +90,9 @@ Error error_of_response(std::string_view what, int http_status, std::string_view
   const ErrorCode code =
       speaks_of_objects(http_status) && !by_api_server ? ErrorCode::kUnavailable : code_of(http_status, status);
   if (is_object) return {code, std::string(what) + ": " + message_of(http_status, status)};
-  std::string quoted = cut_text(body, kMaxQuotedBytes);
-  if (!quoted.empty()) quoted = " '" + quoted + "'";
-  return {code, std::string(what) + ": HTTP status " + std::to_string(http_status) + quoted};
+  const std::string quote = quote_body(body, kMaxQuotedBytes);
+  return {code,
+          std::string(what) + ": HTTP status " + std::to_string(http_status) + (quote.empty() ? "" : " " + quote)};
 }
 
 }  // namespace sluice::kube

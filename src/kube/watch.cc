@@ -48,7 +48,7 @@ Result<void> LineFramer::emit(std::string_view line) {
 }
 
 Result<WatchEvent> parse_watch_event(std::string_view line) {
-  const auto malformed = [line] { return Error(ErrorCode::kDataLoss, "no watch event: " + cut_text(line, 200)); };
+  const auto malformed = [line] { return Error(ErrorCode::kDataLoss, "no watch event: " + quote_body(line, 200)); };
   std::optional<Json> parsed = parse_json(line, kManagedFieldsOfEvent);
   if (!parsed || !parsed->is_object()) return malformed();
   const auto type = parsed->find("type");
@@ -87,8 +87,11 @@ Result<void> WatchDecoder::on_bytes(std::string_view bytes) { return framer_.on_
 Result<void> WatchDecoder::end(const Result<http::Response>& response) const {
   if (!response.ok()) return response.error().with_context(what_);
   if (!response->succeeded()) return error_of_response(what_, response->status, response->body);
-  if (framer_.has_partial_line()) return unavailable(what_ + ": ended in the middle of an event");
-  return {};
+  if (framer_.partial_line().empty()) return {};
+  // A page of a proxy, whose status is 200 and which has no line's end.
+  if (!framer_.partial_line().starts_with('{'))
+    return Error(ErrorCode::kDataLoss, what_ + ": no watch event: " + quote_body(framer_.partial_line(), 200));
+  return unavailable(what_ + ": ended in the middle of an event");
 }
 
 }  // namespace sluice::kube

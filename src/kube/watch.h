@@ -29,8 +29,8 @@ class LineFramer final : public http::ByteSink {
   // Errors: DataLoss for a line beyond the bound; on_line's own.
   Result<void> on_bytes(std::string_view bytes) override;
 
-  // Whether the stream stopped in the middle of a line.
-  bool has_partial_line() const { return !partial_.empty(); }
+  // What has come of a line that has no end yet.
+  const std::string& partial_line() const { return partial_; }
 
  private:
   Result<void> emit(std::string_view line);

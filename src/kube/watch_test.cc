@@ -12,7 +12,7 @@ std::vector<std::string> frame(const std::vector<std::string>& pieces, bool* par
     return Result<void>();
   });
   for (const auto& piece : pieces) REQUIRE(framer.on_bytes(piece).ok());
-  if (partial != nullptr) *partial = framer.has_partial_line();
+  if (partial != nullptr) *partial = !framer.partial_line().empty();
   return lines;
 }
 

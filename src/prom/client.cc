@@ -52,23 +52,13 @@ std::string meaning_of(const http::Response& response) {
   return "";
 }
 
-// Of a web page its title; of any other text its beginning. Empty for an empty body.
-std::string quoted(const http::Response& response) {
-  const std::string_view body = response.body;
-  const std::size_t begin = body.find("<title>");
-  const std::size_t end = body.find("</title>");
-  const bool has_title = begin != std::string_view::npos && end != std::string_view::npos && begin < end;
-  if (has_title) return "web page '" + cut_text(body.substr(begin + 7, end - begin - 7), kMaxQuotedBytes) + "'";
-  return body.empty() ? "" : "'" + cut_text(body, kMaxQuotedBytes) + "'";
-}
-
 Error error_of(const http::Response& response, const Json& parsed) {
   if (parsed.is_object() && parsed.contains("error")) {
     const std::string type = text_at(parsed, "errorType");
     return {code_of(response.status, type),
             "Prometheus: " + type + ": " + cut_text(text_at(parsed, "error"), kMaxQuotedBytes)};
   }
-  const std::string quote = quoted(response);
+  const std::string quote = quote_body(response.body, kMaxQuotedBytes);
   return {code_of(response.status, ""), "Prometheus: HTTP status " + std::to_string(response.status) +
                                             meaning_of(response) + (quote.empty() ? "" : "; the answer is " + quote)};
 }
@@ -146,7 +136,8 @@ Result<InstantVector> Client::query(std::string_view expression, std::stop_token
   const Json parsed = Json::parse(response->body, nullptr, false);
   if (!response->succeeded()) return error_of(*response, parsed);
   if (!parsed.is_object())
-    return malformed("no JSON object but " + (response->body.empty() ? "nothing" : quoted(*response)) +
+    return malformed("no JSON object but " +
+                     (response->body.empty() ? "nothing" : quote_body(response->body, kMaxQuotedBytes)) +
                      "; does a proxy or a login page answer in its place?");
   const std::string status = text_at(parsed, "status");
   if (status == "error") return error_of(*response, parsed);

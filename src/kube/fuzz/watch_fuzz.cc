@@ -26,7 +26,7 @@ Outcome frame(std::string_view bytes, std::size_t step) {
   });
   for (std::size_t at = 0; at < bytes.size() && !outcome.failed; at += step)
     outcome.failed = !framer.on_bytes(bytes.substr(at, step)).ok();
-  outcome.partial = !outcome.failed && framer.has_partial_line();
+  outcome.partial = !outcome.failed && !framer.partial_line().empty();
   return outcome;
 }
 
