@@ -115,7 +115,7 @@ class Proxy final : public http::Transport {
   const Trouble trouble_;
 };
 
-// An hour in which somebody writes now and then.
+// An hour in which a client writes now and then.
 class Hour {
  public:
   explicit Hour(const Trouble& trouble) : proxy_(std::make_shared<Proxy>(server_, clock_, trouble)) {
