@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "operator/act/certificate_rotation.h"
+#include "operator/act/child_owner.h"
 #include "operator/act/fitted_resources.h"
 #include "operator/act/node_cache_parts.h"
 #include "operator/act/objects.h"
@@ -53,13 +54,13 @@ std::optional<kube::Action> write_child(const kube::ObjectPointer& seen, const O
   return action;
 }
 
-// An existing child must be this TrainingJob's own. A namesake's (deleted a moment ago, not collected yet) or a
-// stranger's is waited for, not taken over.
-Result<void> check_owner(const TrainingJob& training_job, const kube::ObjectPointer& child, std::string_view kind) {
-  if (!child || Object(*child).controlled_by(training_job)) return {};
-  return Error(ErrorCode::kAlreadyExists,
-               std::string(kind) + " " + Object(*child).name() +
-                   " exists and belongs to another owner; delete it or rename the TrainingJob");
+Result<void> check_owners(const TrainingJobWorld& world) {
+  const std::pair<std::string_view, const kube::ObjectPointer*> children[] = {
+      {"Job", &world.job},       {"Service", &world.service},     {"Service", &world.trainers_service},
+      {"Secret", &world.secret}, {"DataWorkerPool", &world.pool}, {"NetworkPolicy", &world.network_policy}};
+  for (const auto& [kind, child] : children)
+    if (*child) SLUICE_TRY_VOID(check_owner(*world.training_job, **child, kind));
+  return {};
 }
 
 // A Secret that is immutable, as earlier versions made them for ten years, stays.
@@ -236,12 +237,7 @@ Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& wor
   if (view.deleting) return actions;  // the garbage collector takes the children
 
   // 1. Objects of other owners are not touched.
-  SLUICE_TRY_VOID(check_owner(training_job, world.job, "Job"));
-  SLUICE_TRY_VOID(check_owner(training_job, world.service, "Service"));
-  SLUICE_TRY_VOID(check_owner(training_job, world.trainers_service, "Service"));
-  SLUICE_TRY_VOID(check_owner(training_job, world.secret, "Secret"));
-  SLUICE_TRY_VOID(check_owner(training_job, world.pool, "DataWorkerPool"));
-  SLUICE_TRY_VOID(check_owner(training_job, world.network_policy, "NetworkPolicy"));
+  SLUICE_TRY_VOID(check_owners(world));
 
   // 2. No worker without a trainer that may use it, whatever the number says.
   const bool job_over = world.job && TrainerJob(*world.job).over() && !will_restart(view, TrainerJob(*world.job));

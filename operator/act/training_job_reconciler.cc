@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "operator/act/child_owner.h"
 #include "operator/act/data_worker_pool.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
@@ -216,10 +217,7 @@ Result<void> TrainingJobReconciler::bring_children(TrainingJobWorld& world, std:
 Result<void> TrainingJobReconciler::after_existing(const json& training_job, const kube::Action& action,
                                                    std::stop_token stop) {
   SLUICE_TRY(const json existing, seams_.read(action.resource, action.key, stop));
-  if (api::Object(existing).controlled_by(api::Object(training_job))) return {};
-  return Error(ErrorCode::kAlreadyExists,
-               std::string(action.resource.kind) + " " + action.key.name +
-                   " exists and belongs to another owner; delete it or rename the TrainingJob");
+  return check_owner(training_job, existing, action.resource.kind);
 }
 
 }  // namespace sluice::act

@@ -143,7 +143,7 @@ TEST_CASE("a child of a namesake is waited for, not taken over") {
   const auto actions = step(cluster);
   REQUIRE_FALSE(actions.ok());
   CHECK(actions.error().code() == ErrorCode::kAlreadyExists);
-  CHECK(actions.error().message().find("belongs to another owner") != std::string::npos);
+  CHECK_THAT(actions.error().message(), Catch::Contains("belongs to an earlier TrainingJob of this name"));
 }
 
 TEST_CASE("no second trainer starts beside a pod that a deleted Job has left") {
