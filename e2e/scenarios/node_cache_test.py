@@ -23,7 +23,10 @@ def rendered(*settings):
 
 
 def test_without_it_nothing_of_it_is_there():
-    assert "sluice-cache" not in rendered() and "component: cache" not in rendered()
+    objects = [text for text in rendered().split("\n---\n") if "sluice-cache" in text or "component: cache" in text]
+    assert len(objects) == 1 and "helm.sh/hook: post-delete,post-upgrade,post-rollback\n" in objects[0]
+    assert "kind: Secret\nmetadata:\n  name: sluice-cache-tls\n" in objects[0], "an upgrade takes away what was made while it was on"
+    assert "helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded" in objects[0]
 
 
 def test_the_chart_makes_it_as_large_as_its_values_say():
@@ -105,7 +108,10 @@ def without(bed):
 def cache(bed, without):
     upgrade(bed, "cache.enabled=true", "cache.storage.gibibytes=1", "cache.memoryMebibytes=128", "cache.cpu.request=10m")
     yield daemon(bed)
+    secret = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/secrets/{RELEASE}-cache-tls"
+    assert bed.cluster.get(secret)
     upgrade(bed, "cache.enabled=false")
+    assert not bed.cluster.get(secret)
 
 
 def test_a_second_job_finds_what_the_first_one_has_left(bed, without, cache):
