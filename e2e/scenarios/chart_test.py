@@ -42,6 +42,23 @@ def test_lint():
     (r"podLabels.app\.kubernetes\.io/component=mine", "podLabels"),
     ("image.jobPullSecrets={Mirror_Key}", "jobPullSecrets"),
     ("replicas=2,leaderElection.enabled=false", "leaderElection.enabled"),
+    ("leaderElection.leaseSeconds=7", "leaseSeconds must exceed renewSeconds"),
+    ("leaderElection.retrySeconds=9", "renewSeconds 1.2 times retrySeconds"),
+    ("leaderElection.leaseSeconds=100000", "leaseSeconds"),
+    ("metrics.staleSeconds=100000", "staleSeconds"),
+    ("metrics.connection.username=reader", "passwordSecret.name"),
+    ("metrics.connection.passwordSecret.name=reader", "username"),
+    ("metrics.connection.username=a,metrics.connection.passwordSecret.name=b,metrics.connection.serviceAccountToken=true", "token"),
+    ("metrics.connection.caSecret.name=a", "https://"),
+    ("metrics.connection.clientCertificateSecret=a", "https://"),
+    ("nodes.networkGigabits=10000000000", "networkGigabits"),
+    ("scheduler.budgetPerHour=10000000000", "budgetPerHour"),
+    ("resources.limits.memory=much", "/resources/limits/memory"),
+    ("resources.limits.cpu.a=1", "/resources/limits/cpu"),
+    ("resources.requests.cpu=true", "/resources/requests/cpu"),
+    ("resources=7", "/resources"),
+    ("tolerations.key=gpu", "/tolerations"),
+    ("bundle.resources.limits.cpu=-1", "/bundle/resources/limits/cpu"),
     ("cache.storage.gibibytes=0", "gibibytes"),
     ("cache.storage.gibibytes=10Gi", "gibibytes"),
     ("cache.memory=1Gi", "cache"),
@@ -49,6 +66,13 @@ def test_lint():
 def test_wrong_values_are_refused(setting, field):
     done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", setting)
     assert done.returncode != 0 and field in done.stderr
+
+
+def test_a_null_is_as_if_nothing_had_been_said():
+    groups = {key: None for key in ("resources", "log", "leaderElection", "nodes", "scheduler", "workers", "cache", "tolerations", "replicas")}
+    as_it_is, nulls = (subprocess.run([tool("helm"), "template", "sluice", CHART, "--kube-version", "1.34.0", "-f", "-"], input=json.dumps(values),
+                                      capture_output=True, text=True, check=False) for values in ({}, groups))  # fmt: skip
+    assert nulls.returncode == 0 and nulls.stdout == as_it_is.stdout, nulls.stderr
 
 
 def test_a_cluster_without_prometheus_is_taken():

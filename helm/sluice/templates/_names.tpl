@@ -94,6 +94,16 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- if and (dig "caSecret" "name" "" .) (dig "caConfigMap" "name" "" .) }}
 {{- fail "metrics.connection: set caSecret or caConfigMap, not both." }}
 {{- end }}
+{{- if ne (empty .username) (empty (dig "passwordSecret" "name" "" .)) }}
+{{- fail "metrics.connection: username and passwordSecret.name are needed together." }}
+{{- end }}
+{{- if and .username (or .serviceAccountToken (dig "bearerTokenSecret" "name" "" .)) }}
+{{- fail "metrics.connection: set username and passwordSecret, or a token, not both." }}
+{{- end }}
+{{- $tls := or (dig "caSecret" "name" "" .) (dig "caConfigMap" "name" "" .) .clientCertificateSecret }}
+{{- if and $tls (not (hasPrefix "https://" $.Values.metrics.url)) }}
+{{- fail "metrics.connection: caSecret, caConfigMap and clientCertificateSecret need an https:// URL in metrics.url." }}
+{{- end }}
 {{- if .serviceAccountToken }}{{ $_ := set $made "bearerTokenFile" "/var/run/secrets/kubernetes.io/serviceaccount/token" }}{{ end }}
 {{- if dig "bearerTokenSecret" "name" "" . }}{{ $_ := set $made "bearerTokenFile" (printf "%s/token" $folder) }}{{ end }}
 {{- if .username }}{{ $_ := set $made "username" .username }}{{ end }}
@@ -125,6 +135,11 @@ probesAddress: 0.0.0.0:8081
 plan:
   address: 0.0.0.0:8082
   reader: system:serviceaccount:{{ .Release.Namespace }}:{{ include "sluice.name" . }}-plan-reader
+{{- with .Values.leaderElection }}
+{{- if or (le (int .leaseSeconds) (int .renewSeconds)) (le (mul 10 (int .renewSeconds)) (mul 12 (int .retrySeconds))) }}
+{{- fail "leaderElection: leaseSeconds must exceed renewSeconds, and renewSeconds 1.2 times retrySeconds." }}
+{{- end }}
+{{- end }}
 leaderElection:
   enabled: {{ .Values.leaderElection.enabled }}
   namespace: {{ .Release.Namespace }}
