@@ -82,7 +82,7 @@ class StoredServer final : public http::Transport {
         if (resource.plural != plural) continue;
         count = cluster_.count_of(resource);
         for (int index = 0; index < count; ++index)
-          SLUICE_TRY_VOID(tell(sink, "ADDED", cluster_.text_of(resource, index, next_version())));
+          SLUICE_TRY_VOID(tell(sink, "ADDED", cluster_.text_of(resource, index, kStoredVersion + index)));
       }
       const std::string end =
           R"({"metadata": {"annotations": {"k8s.io/initial-events-end": "true"}, "resourceVersion": ")" +
@@ -118,6 +118,8 @@ class StoredServer final : public http::Transport {
     int from = 0, to = 0;
   };
 
+  // As each object was stored: a second list, which a replica wants when it begins to lead, shows the same.
+  static constexpr std::int64_t kStoredVersion = 900'000'000;
   std::int64_t next_version() { return 1'000'000'000 + ++versions_; }
 
   static Result<void> tell(http::ByteSink& sink, const char* type, const std::string& object) {

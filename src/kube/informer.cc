@@ -14,9 +14,12 @@ class Informer::Target final : public ReflectorTarget {
  public:
   explicit Target(Informer& informer) : informer_(informer) {}
 
+  // What is in the store already stays as it is: a new list of everything needs no second copy of it.
   void collect(ObjectPointer object) override {
     const ObjectKey key = key_of(*object);
-    informer_.store_.stage(key, std::make_shared<const StoredObject>(std::move(object)));
+    StoredPointer listed = std::make_shared<const StoredObject>(std::move(object));
+    const StoredPointer known = informer_.store_.find(key);
+    informer_.store_.stage(key, known && known->is_same_state(*listed) ? known : std::move(listed));
   }
   void uncollect(const ObjectKey& key) override { informer_.store_.unstage(key); }
   void discard() override { informer_.store_.discard_staged(); }

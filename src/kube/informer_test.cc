@@ -137,6 +137,23 @@ TEST_CASE_METHOD(Fixture, "look_again() ends a watch that lags, and waits for a 
   CHECK(told() == std::vector<std::string>{"add a", "delete a", "add b"});
 }
 
+TEST_CASE_METHOD(Fixture,
+                 "a new list keeps the objects that have not changed, so that it needs no memory for them twice") {
+  server->answer(200, list_of({pod("same", 1), pod("changed", 2)}, 5));
+  server->answer(kSilence);
+  informer.start();
+  REQUIRE(server->wait_for_requests(2));
+  REQUIRE(informer.wait_for_sync({}));
+  const ObjectPointer same = informer.store().get({"ns", "same"});
+  const ObjectPointer changed = informer.store().get({"ns", "changed"});
+  server->answer(200, list_of({pod("same", 1), pod("changed", 6)}, 9));
+  server->answer(kSilence);
+  informer.look_again();
+  REQUIRE(informer.wait_for_sync({}));
+  CHECK(informer.store().get({"ns", "same"}) == same);
+  CHECK(informer.store().get({"ns", "changed"}) != changed);
+}
+
 TEST_CASE_METHOD(Fixture, "an event that repeats what the list had is not told again") {
   server->answer(200, list_of({pod("a", 1)}, 5));
   server->answer(ScriptedStream{{event("ADDED", pod("a", 1)), bookmark(6)}});
