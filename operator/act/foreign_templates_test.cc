@@ -281,12 +281,13 @@ TEST_CASE("workers buy no disks, and give no files of the data set to a group") 
   CHECK_THAT(trainer_of(job)["spec"]["volumes"].dump(), Catch::Contains("volumeClaimTemplate"));
 }
 
-TEST_CASE("of the trainer's annotations workers have those that its volumes' drivers ask for, and no mesh's") {
+TEST_CASE("of the trainer's annotations workers have those that its volumes' drivers ask for, and stay out of meshes") {
   json job = job_with("{}");
   json& metadata = job["spec"]["trainer"]["template"]["metadata"];
   metadata["annotations"] = {{"gke-gcsfuse/volumes", "true"},
                              {"gke-gcsfuse/cpu-limit", "2"},
-                             {"sidecar.istio.io/inject", "false"},
+                             {"sidecar.istio.io/inject", "true"},
+                             {"linkerd.io/inject", "disabled"},
                              {"vault.hashicorp.com/agent-inject", "true"},
                              {"traffic.sidecar.istio.io/excludeInboundPorts", "9464,9465"}};
   const json trainer = trainer_of(job)["metadata"]["annotations"];
@@ -296,6 +297,7 @@ TEST_CASE("of the trainer's annotations workers have those that its volumes' dri
   CHECK(worker["gke-gcsfuse/cpu-limit"] == "2");
   CHECK_FALSE(worker.contains("vault.hashicorp.com/agent-inject"));
   CHECK_FALSE(worker.contains("sidecar.istio.io/inject"));
+  CHECK(worker["linkerd.io/inject"] == "disabled");
   job["spec"]["dataWorkers"]["template"]["metadata"]["annotations"] = {{"sidecar.istio.io/inject", "false"}};
   CHECK(worker_of(job)["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false");
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "operator/api/labels.h"
 #include "operator/api/trainer_data.h"
 
 namespace sluice::act {
@@ -14,6 +15,12 @@ namespace {
 
 // Google's drivers put their sidecars into pods that ask for them, and mount nothing where there is none.
 constexpr std::string_view kDriversOfAnnotations[] = {"gke-gcsfuse/", "gke-parallelstore/"};
+
+// Istio (whose name may be a label, too), Linkerd, Kuma, Consul.
+constexpr LabelValue kOutOfMeshes[] = {{"sidecar.istio.io/inject", "false"},
+                                       {"linkerd.io/inject", "disabled"},
+                                       {"kuma.io/sidecar-injection", "disabled"},
+                                       {"consul.hashicorp.com/connect-inject", "false"}};
 
 }  // namespace
 
@@ -26,6 +33,13 @@ void take_annotations_of_volumes(MetadataDraft& worker, const Object& trainer) {
   for (const auto& [name, value] : trainer.annotations().items())
     for (const std::string_view prefix : kDriversOfAnnotations)
       if (name.starts_with(prefix) && value.is_string()) worker.set_annotation(name, value.get<std::string>());
+}
+
+void stay_out_of_meshes(MetadataDraft& worker, const Object& trainer) {
+  for (const auto& [name, value] : kOutOfMeshes) {
+    if (trainer.annotation(name) == value) worker.set_annotation(name, value);
+    if (trainer.label(name) == value) worker.set_label(name, value);
+  }
 }
 
 }  // namespace sluice::act

@@ -17,4 +17,8 @@ void settle_in(api::ContainerDraft& container, const api::TrainingJob& training_
 // Adds the annotations of the trainer's pod by which a CSI driver finds the pods that mount its volumes.
 void take_annotations_of_volumes(api::MetadataDraft& worker, const api::Object& trainer);
 
+// A trainer that a service mesh is to leave alone cannot talk to workers behind the mesh's proxies: labels and
+// annotations that say so hold for workers, too.
+void stay_out_of_meshes(api::MetadataDraft& worker, const api::Object& trainer);
+
 }  // namespace sluice::act

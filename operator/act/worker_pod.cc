@@ -13,6 +13,7 @@
 #include "operator/api/security_context.h"
 #include "operator/api/training_job.h"
 #include "operator/api/worker_template.h"
+#include "operator/api/worker_volume.h"
 
 namespace sluice::act {
 
@@ -100,6 +101,7 @@ json worker_pod_template(const TrainingJob& training_job, const Config& config) 
 
   MetadataDraft metadata = draft.metadata();
   take_annotations_of_volumes(metadata, Object(training_job.trainer_template()));
+  stay_out_of_meshes(metadata, Object(training_job.trainer_template()));
   metadata.set_sluice_labels(job, kWorkerComponent);
   metadata.set_scraped(kMetricsPort);
   metadata.set_annotation(kSafeToEvictAnnotation, "true");

@@ -53,6 +53,8 @@ inline constexpr LabelValue kSpotLabels[] = {{"karpenter.sh/capacity-type", "spo
                                              {"cloud.google.com/gke-spot", "true"},
                                              {"cloud.google.com/gke-preemptible", "true"},
                                              {"kubernetes.azure.com/scalesetpriority", "spot"}};
+// On pods, by tools that add containers of their own: the one that people mean.
+inline constexpr std::string_view kDefaultContainerAnnotation = "kubectl.kubernetes.io/default-container";
 // Which rank of an indexed Job a pod is; the Job controller sets it.
 inline constexpr std::string_view kCompletionIndexAnnotation = "batch.kubernetes.io/job-completion-index";
 

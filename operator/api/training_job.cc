@@ -109,14 +109,17 @@ std::int64_t TrainingJob::backoff_limit() const {
 
 std::size_t TrainingJob::training_container_index() const {
   const std::string name = text_field(object(), "/spec/trainer/container");
+  const std::string default_name = Object(trainer_template()).annotation(kDefaultContainerAnnotation);
   const json& containers = trainer_containers();
-  std::size_t first_with_devices = containers.size();
+  const std::size_t none = containers.size();
+  std::size_t first_with_devices = none, default_one = none;
   for (std::size_t index = 0; index < containers.size(); ++index) {
-    if (text_field(containers[index], "/name") == name) return index;
-    if (first_with_devices == containers.size() && accelerators_of_container(containers[index]) > 0)
-      first_with_devices = index;
+    const std::string each = text_field(containers[index], "/name");
+    if (each == name) return index;
+    if (each == default_name) default_one = index;
+    if (first_with_devices == none && accelerators_of_container(containers[index]) > 0) first_with_devices = index;
   }
-  return first_with_devices < containers.size() ? first_with_devices : 0;
+  return first_with_devices < none ? first_with_devices : default_one < none ? default_one : 0;
 }
 
 std::string TrainingJob::placement() const { return text_field(object(), "/spec/dataWorkers/placement", "Auto"); }

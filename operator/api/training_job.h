@@ -36,7 +36,8 @@ class TrainingJob : public Object {
   // Several trainer pods that train together or not at all: when one fails, all are started again.
   bool is_gang() const { return trainer_replicas() > 1 && !elastic_min_replicas(); }
   std::int64_t backoff_limit() const;
-  // Of the container that trains: the one that spec.trainer.container names, else the first with accelerators, or 0.
+  // Of the container that trains: the one that spec.trainer.container names, else the first with accelerators,
+  // else the one that kubectl would take, or 0.
   std::size_t training_container_index() const;
   std::string placement() const;
   std::string mode() const;

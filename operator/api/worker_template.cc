@@ -12,6 +12,7 @@
 #include "operator/api/pod_template.h"
 #include "operator/api/strategic_merge.h"
 #include "operator/api/trainer_template.h"
+#include "operator/api/worker_volume.h"
 
 namespace sluice::api {
 namespace {
@@ -140,11 +141,6 @@ Result<void> check_init_container(const json& container, const TrainingJob& job,
   return {};
 }
 
-bool is_server_token(const json& source) {
-  const json& token = member(source, "serviceAccountToken");
-  return token.is_object() && text_member(token, "audience").empty();
-}
-
 Result<void> check_volume(const json& volume, const std::string& path) {
   if (text_member(volume, "name").starts_with(kOwnPrefix))
     return invalid_argument(path + ".name must not begin with \"sluice-\"; rename the volume");
@@ -195,26 +191,6 @@ json with_worker_template(json derived, const TrainingJob& training_job) {
     if (const json& said = member(training_job.worker_template(), part); said.is_object())
       derived[part] = strategic_merge(std::move(derived[part]), said);
   return derived;
-}
-
-json without_server_tokens(json volume) {
-  const auto projected = volume.find("projected");
-  if (projected == volume.end() || !projected->is_object() || !projected->contains("sources")) return volume;
-  json kept = json::array();
-  for (const json& source : list_field(*projected, "/sources"))
-    if (!is_server_token(source)) kept.push_back(source);
-  (*projected)["sources"] = std::move(kept);
-  return volume;
-}
-
-json worker_volume(json volume) {
-  volume = without_server_tokens(std::move(volume));
-  if (volume.contains("ephemeral")) {
-    volume.erase("ephemeral");
-    volume["emptyDir"] = json::object();
-  }
-  refer_to_resources_of(kWorkerContainer, volume);
-  return volume;
 }
 
 }  // namespace sluice::api

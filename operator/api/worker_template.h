@@ -21,11 +21,4 @@ Result<void> check_worker_template(const TrainingJob& training_job, std::string_
 // `derived` with the job's template merged over it. REQUIRES: the check has passed.
 nlohmann::json with_worker_template(nlohmann::json derived, const TrainingJob& training_job);
 
-// Without the tokens for the API server that a volume of type "projected" brings: those without an audience.
-nlohmann::json without_server_tokens(nlohmann::json volume);
-
-// A volume of the trainer as workers have it: without the API server's tokens. A claim that every worker would have to
-// buy for itself becomes an empty directory. Resources of the trainer's container become those of the worker's.
-nlohmann::json worker_volume(nlohmann::json volume);
-
 }  // namespace sluice::api

@@ -106,17 +106,5 @@ TEST_CASE("where Sluice chooses the workers' size, what comes before them fits i
              Catch::Contains("must not exceed spec.dataWorkers.autoResources.minMemory"));
 }
 
-TEST_CASE("of the trainer's projected tokens only those with an audience are for workers") {
-  const json volume = json::parse(
-      R"({"name":"t","projected":{"sources":[{"serviceAccountToken":{"path":"api"}},
-          {"serviceAccountToken":{"path":"sts","audience":"sts"}},{"configMap":{"name":"c"}}]}})");
-  const json kept = without_server_tokens(volume)["projected"]["sources"];
-  REQUIRE(kept.size() == 2);
-  CHECK(kept[0]["serviceAccountToken"]["path"] == "sts");
-  CHECK(kept[1].contains("configMap"));
-  for (const char* other : {R"({"name":"v"})", R"({"projected":7})", R"({"projected":{"sources":{}}})"})
-    CHECK_NOTHROW(without_server_tokens(json::parse(other)));
-}
-
 }  // namespace
 }  // namespace sluice::api
