@@ -47,6 +47,9 @@ constexpr int kPlanPort = 8082;
 constexpr const char* kPlanAudience = "sluice-plan";
 constexpr const char* kWholePlan = "/plan?snapshot=1";
 
+// A server that is busy may ask for an hour, and a person looks at an empty terminal meanwhile.
+constexpr std::chrono::seconds kRetryPatience{5};
+
 // An answer that comes later is of no use to who has pressed Tab.
 constexpr auto kCompletionPatience = std::chrono::seconds(3);
 
@@ -229,7 +232,8 @@ Result<void> run(const Flags& flags) {
     return invalid_argument("-o " + flags.text("output") + ": the formats are text and json");
   SLUICE_TRY(const kube::Connection connection, connect(flags, clock));
   SLUICE_TRY(const auto transport, kube::open_transport(connection));
-  const kube::Client client(transport, clock, {.user_agent = "kubectl-sluice"});
+  const kube::Client client(transport, clock,
+                            {.max_retries = 3, .max_retry_wait = kRetryPatience, .user_agent = "kubectl-sluice"});
   const auto& words = flags.positional();
   if (words.size() == 1 && words[0] == "top") return top(client, flags, clock);
   if (words.size() == 1 && words[0] == "plan") return plan(client, flags);
@@ -249,7 +253,8 @@ std::vector<std::string> names_of(const kube::Resource& resource, const std::vec
   const auto connection = flags.ok() ? connect(*flags, clock) : flags.error();
   const auto transport = connection.ok() ? kube::open_transport(*connection) : connection.error();
   if (!transport.ok()) return {};
-  const kube::Client client(*transport, clock, {.timeout = kCompletionPatience, .user_agent = "kubectl-sluice"});
+  const kube::Client client(*transport, clock,
+                            {.timeout = kCompletionPatience, .max_retries = 0, .user_agent = "kubectl-sluice"});
   const std::string& given = flags->text("namespace");
   const std::string name_space = !resource.namespaced ? "" : given.empty() ? connection->default_namespace : given;
   const auto found = client.list(resource, {.namespace_ = name_space});
