@@ -73,7 +73,7 @@ void ClusterRun::strike() {
   if (happens(rates.expire_per_second)) server_.compact(server_.revision());
   if (happens(rates.clock_jump_per_second)) {
     Machine& machine = any_machine();
-    if (machine.process) machine.process->set_skew(seconds(static_cast<int>(random_.below(1200)) - 600));
+    if (machine.process) machine.process->set_skew(seconds(static_cast<int>(random_.below(7200)) - 3600));
   }
   if (happens(rates.metrics_per_second)) {
     prometheus_->set_fault(static_cast<MetricsFault>(1 + random_.below(kMetricsFaults)));
