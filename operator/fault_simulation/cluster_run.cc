@@ -94,7 +94,10 @@ bool ClusterRun::is_at_rest() {
   return std::all_of(machines_.begin(), machines_.end(), [](const Machine& machine) {
     if (!machine.process || !machine.process->leads()) return true;
     const auto& parts = machine.process->parts();
-    return !parts.pools.next_due() && !parts.training_jobs.next_due() && !parts.decisions.is_waiting();
+    const auto has_work = [](const act::Controller& controller) {
+      return controller.has_ready() || controller.next_due().has_value();
+    };
+    return !has_work(parts.pools) && !has_work(parts.training_jobs) && !parts.decisions.is_waiting();
   });
 }
 
