@@ -27,6 +27,7 @@ import torchvision.transforms as transforms
 from computing_data import local_beside_torch, remote_beside_torch
 from executor_mix import worst_mix
 from PIL import Image
+from process_trees import adopt_orphans
 from remote_batches import worker_and_feeder
 from torch.utils.data import Dataset
 from torchvision.datasets import ImageFolder
@@ -337,6 +338,7 @@ def main():
     options = parser.parse_args()
     os.environ["SLUICE_FEEDER_BINARY"] = str(pathlib.Path(options.build, "worker-image/sluice-feeder").resolve())
     os.environ.update(SLUICE_STEP_ASIDE="off", SLUICE_THREADS=str(CHILDREN))
+    adopt_orphans()  # The feeder's time and memory count.
     shared_connection(Settings.from_environment())
     rows = []
     for goal in chosen_goals(options.only):

@@ -31,6 +31,7 @@ import time
 import torch
 from loader_costs import loader_seconds_per_1000
 from PIL import Image
+from process_trees import adopt_orphans
 from remote_batches import remote_seconds_per_1000
 from speech_data import SOUNDFILE, TORCHAUDIO, Speech, clips, padded
 from training_data import RECIPES, OwnDataset, TextLines, copies_of, photographs, shards_of, training_recipe
@@ -165,6 +166,7 @@ def main():
     options = parser.parse_args()
     os.environ["SLUICE_FEEDER_BINARY"] = str(pathlib.Path(options.build, "worker-image/sluice-feeder").resolve())
     os.environ["SLUICE_STEP_ASIDE"] = "off"
+    adopt_orphans()  # The feeder's time counts.
     with tempfile.TemporaryDirectory() as directory:
         repetitions = measure(options, options.folder, pathlib.Path(directory))
     rows = table(repetitions)

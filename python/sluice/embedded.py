@@ -9,18 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 from sluice.connection import FeederBroken
-from sluice.programs import program_environment
+from sluice.feeder_process import FeederProcess
 from sluice.settings import Settings
 from sluice.socket_folder import folder_for_sockets
 
 _PACKAGE = Path(__file__).resolve().parent
-STOP_SECONDS = 3.0
 _LOG_TAIL_BYTES = 2000
 _DIRECTORY_PREFIX = "sluice-"
 _RANDOM_LETTERS = 8  # That mkdtemp adds.
@@ -50,8 +48,7 @@ def last_words(directory: Path) -> str:
 
 
 class EmbeddedFeeder:
-    """Starts the feeder when the connection first wants it, and again if it has died. Used by one thread, the connection's:
-    the kernel's death signal that the feeder asks for follows the *thread* that started it."""
+    """Starts the feeder when the connection first wants it, and again if it has died. Used by one thread, the connection's."""
 
     name = "the feeder of this process"
 
@@ -59,7 +56,7 @@ class EmbeddedFeeder:
         self._command = command
         self._settings = settings
         self._directory: Path | None = None
-        self._process: subprocess.Popen | None = None
+        self._process: FeederProcess | None = None
 
     @property
     def pid(self) -> int | None:
@@ -68,9 +65,10 @@ class EmbeddedFeeder:
 
     def address(self) -> str:
         """Raises FeederBroken if the feeder cannot be started or has just ended; the next call starts another."""
-        if self._process is not None and self._directory is not None and self._process.poll() is not None:
-            status, self._process = self._process.returncode, None
-            raise FeederBroken(f"it ended with status {status}{last_words(self._directory)}")
+        if self._process is not None and self._directory is not None and self._process.has_ended():
+            self._process.stop()
+            self._process = None
+            raise FeederBroken(f"it has ended{last_words(self._directory)}")
         if self._directory is None:
             temporary = folder_for_sockets(f"{_DIRECTORY_PREFIX}{_RANDOM_LETTERS * '_'}/feeder.sock")
             _sweep(temporary)
@@ -81,28 +79,19 @@ class EmbeddedFeeder:
 
     def close(self) -> None:
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._process.stop()
             self._process = None
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
 
-    def _start(self, directory: Path) -> subprocess.Popen:
-        arguments = [*feeder_arguments(self._settings, directory), "--exit-with-parent", str(os.getpid())]
+    def _start(self, directory: Path) -> FeederProcess:
         (directory / "feeder.sock").unlink(missing_ok=True)
         with open(directory / "feeder.log", "wb") as log_file:
             try:
-                # Its own session: Ctrl-C in a terminal is for the training script, which ends the feeder in good order.
-                return subprocess.Popen(
-                    [*self._command, *arguments], env=program_environment(os.environ), stdin=subprocess.DEVNULL, stderr=log_file, start_new_session=True
-                )
-            except OSError as error:
-                raise FeederBroken(f"{self._command[-1]} cannot be started: {error.strerror}") from None
+                return FeederProcess([*self._command, *feeder_arguments(self._settings, directory)], log_file)
+            except FeederBroken as error:
+                raise FeederBroken(f"{error}{last_words(directory)}") from None
 
 
 def _sweep(temporary: Path) -> None:

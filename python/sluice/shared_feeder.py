@@ -18,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sluice.connection import FeederUnavailable
-from sluice.embedded import STOP_SECONDS, EmbeddedFeeder, feeder_arguments, last_words
+from sluice.embedded import EmbeddedFeeder, feeder_arguments, last_words
+from sluice.feeder_process import STOP_SECONDS
 from sluice.launch import Launch
 from sluice.notices import log
 from sluice.settings import Settings

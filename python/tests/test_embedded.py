@@ -220,6 +220,28 @@ print(connection._endpoint.pid, flush=True)
 """
 
 
+WAITING_SCRIPT = """
+import os, sys
+sys.path[:0] = {paths}
+from sluice.feeder import shared_connection
+from sluice.settings import Settings
+assert shared_connection(Settings.from_environment()).wait_connected(60)
+child = os.posix_spawn("/bin/true", ["true"], dict())
+found = []
+try:
+    while True:
+        found.append(os.wait()[0] == child)
+except ChildProcessError:
+    print(found, flush=True)
+"""
+
+
+def test_a_script_that_waits_for_its_children_waits_for_no_feeder(program, warm_python, tmp_path):
+    (tmp_path / "script.py").write_text(WAITING_SCRIPT.format(paths=[str(TESTS), str(TESTS.parent)]))
+    _, out, errors = warm_python.run([tmp_path / "script.py"], cwd=tmp_path, imports=("sluice.torch",))
+    assert out == "[True]\n", errors
+
+
 @pytest.mark.parametrize("ending, has_executors", [("", True), ("raise SystemExit(3)", False), ("os._exit(0)", False), ("os.kill(os.getpid(), 9)", True)])
 def test_dies_with_the_process_however_that_ends(program, warm_python, tmp_path, ending, has_executors):
     (tmp_path / "script.py").write_text(SCRIPT.format(paths=[str(TESTS), str(TESTS.parent)], ending=ending, has_executors=has_executors))

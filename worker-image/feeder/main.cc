@@ -1,7 +1,5 @@
 // sluice-feeder: its flags and the order in which things start and stop.
 #include <prometheus/registry.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include "worker-image/feeder/end_without_clients.h"
 #include "worker-image/feeder/feeder.h"
 #include "worker-image/feeder/remote_pool.h"
+#include "worker-image/feeder/starter.h"
 #include "worker-image/program/certificate_end.h"
 #include "worker-image/program/program.h"
 #include "worker-image/program/source_files.h"
@@ -27,7 +26,8 @@ std::vector<Flag> known_flags() {
       {"socket", "PATH", "/run/sluice/feeder.sock", "Unix socket that clients connect to"},
       {"workers", "HOST:PORT", "", "name of the remote workers' headless Service; empty: none"},
       {"arena-bytes", "N", "536870912", "shared memory for batches"},
-      {"exit-with-parent", "PID", "0", "end when this process, which started us, ends"},
+      {"exit-with", "PID", "0", "end when this process, which started us, ends"},
+      {"detach", "FD", "0", "be no child of the process that started us, and write our process id there"},
       {"threads-by-loaders", "", "", "no more threads than a loader's num_workers"},
       {"ranks", "N", "1", "clients that share this feeder; arena and threads are what each of them gets"},
       {"exit-without-clients", "LOCK", "", "end without clients, with the lock of this file, and remove its folder"},
@@ -44,8 +44,8 @@ struct Settings {
   std::size_t fixed_threads = 0;  // 0: follow the quota
   std::size_t arena_bytes = 0;
   std::size_t ranks = 1;
-  // 0: none. It is told, not asked for: a parent that was killed before we ask has left us to another one.
-  pid_t parent = 0;
+  pid_t starter = 0;  // none
+  int detach = 0;     // none
 };
 
 Result<Settings> read_settings(int argc, char** argv) {
@@ -54,15 +54,19 @@ Result<Settings> read_settings(int argc, char** argv) {
   SLUICE_TRY(const std::int64_t arena_bytes, flags.integer("arena-bytes"));
   if (arena_bytes < (1 << 20)) return invalid_argument("--arena-bytes: must be at least 1048576");
   SLUICE_TRY(const std::int64_t ranks, flags.integer("ranks"));
-  SLUICE_TRY(const std::int64_t parent, flags.integer("exit-with-parent"));
+  SLUICE_TRY(const std::int64_t starter, flags.integer("exit-with"));
+  SLUICE_TRY(const std::int64_t detach, flags.integer("detach"));
   if (ranks < 1 || ranks > static_cast<std::int64_t>(SocketServer::kClientsMax))
     return invalid_argument("--ranks: must be between 1 and " + std::to_string(SocketServer::kClientsMax));
   if (arena_bytes > std::numeric_limits<std::int64_t>::max() / ranks)
     return invalid_argument("--arena-bytes: too large for so many ranks");
   if (!flags.positional().empty()) return invalid_argument("unexpected word '" + flags.positional().front() + "'");
-  return Settings{std::move(flags), threads * static_cast<std::size_t>(ranks),
-                  static_cast<std::size_t>(arena_bytes * ranks), static_cast<std::size_t>(ranks),
-                  static_cast<pid_t>(parent)};
+  return Settings{std::move(flags),
+                  threads * static_cast<std::size_t>(ranks),
+                  static_cast<std::size_t>(arena_bytes * ranks),
+                  static_cast<std::size_t>(ranks),
+                  static_cast<pid_t>(starter),
+                  static_cast<int>(detach)};
 }
 
 // An identifier for one life of the feeder; it need not be secret.
@@ -73,14 +77,15 @@ std::string new_session() {
   return text;
 }
 
-// Blocks until a termination signal, until the parent is gone, or until there are no clients (where that is an end);
+// Blocks until a termination signal, until the starter is gone, or until there are no clients (where that is an end);
 // calls `tick` every second.
-void wait_for_end(int signals, pid_t parent, EndWithoutClients* clientless, const std::function<void()>& tick) {
+void wait_for_end(int signals, const Starter& starter, EndWithoutClients* clientless,
+                  const std::function<void()>& tick) {
   const int step_milliseconds = clientless != nullptr ? kClientlessMilliseconds : kTickMilliseconds;
   for (int waited_milliseconds = step_milliseconds;; waited_milliseconds += step_milliseconds) {
-    if (const int signal = program::wait_for_signal(signals, step_milliseconds); signal != 0)
+    if (const int signal = program::wait_for_signal(signals, step_milliseconds, starter.descriptor()); signal != 0)
       return log_info("feeder", "ending on a signal", {{"signal", signal}});
-    if (parent != 0 && ::getppid() != parent) return log_info("feeder", "ending with the parent");
+    if (starter.has_ended()) return log_info("feeder", "ending with the process that started it");
     if (clientless != nullptr && clientless->is_due()) return log_info("feeder", "ending without clients");
     if (waited_milliseconds < kTickMilliseconds) continue;
     waited_milliseconds = 0;
@@ -116,8 +121,8 @@ Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transpo
 
 Result<void> run(const Settings& settings, int signals) {
   const Flags& flags = settings.flags;
-  const pid_t parent = settings.parent;
-  if (parent != 0) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (settings.detach > 0) SLUICE_TRY_VOID(leave_starter(settings.detach));
+  const Starter starter(settings.starter);
   SLUICE_TRY(auto arena, transport::Arena::create(settings.arena_bytes));
   const auto registry = std::make_shared<prometheus::Registry>();
   const executor::JobLabels labels = program::job_labels(flags);
@@ -151,7 +156,7 @@ Result<void> run(const Settings& settings, int signals) {
             {"arena_bytes", arena->bytes()}});
   if (const std::string line = arena_exceeds_memory(arena->bytes(), executor::memory_limit_bytes()); !line.empty())
     log_warning("feeder", line);
-  wait_for_end(signals, parent, clientless ? &*clientless : nullptr, [&] {
+  wait_for_end(signals, starter, clientless ? &*clientless : nullptr, [&] {
     feeder.tick(program::threads_now(settings.fixed_threads));
     remote.tick();
     sources.tick();

@@ -81,9 +81,9 @@ int block_signals() {
   return ::signalfd(-1, &ending, SFD_CLOEXEC);
 }
 
-int wait_for_signal(int signals, int milliseconds) {
-  pollfd entry{signals, POLLIN, 0};
-  if (::poll(&entry, 1, milliseconds) <= 0) return 0;
+int wait_for_signal(int signals, int milliseconds, int other) {
+  pollfd entries[] = {{signals, POLLIN, 0}, {other, POLLIN, 0}};
+  if (::poll(entries, 2, milliseconds) <= 0 || entries[0].revents == 0) return 0;
   signalfd_siginfo info{};
   (void)!::read(signals, &info, sizeof(info));
   return static_cast<int>(info.ssi_signo);

@@ -59,8 +59,9 @@ Result<Pages> serve_pages(const Flags& flags, const std::shared_ptr<prometheus::
 // From here on SIGTERM and SIGINT are read from the descriptor that this returns. A peer that goes away is an error of
 // the write. REQUIRES: called before any thread starts, so that all inherit it.
 int block_signals();
-// Waits so many milliseconds at most (-1: for ever). The signal's number, or 0.
-int wait_for_signal(int signals, int milliseconds);
+// Waits so many milliseconds at most (-1: for ever), and no longer than until `other` is readable (-1: none). The
+// signal's number, or 0.
+int wait_for_signal(int signals, int milliseconds, int other = -1);
 
 // Logs the error, if there is one. The exit status: 0, or `failed`.
 int exit_status(std::string_view component, const Result<void>& result, int failed);

@@ -110,26 +110,28 @@ TEST_CASE("a worker that no feeder uses for as long as it was told ends by itsel
   CHECK(Program(command).wait() == 0);
 }
 
-TEST_CASE("a feeder told so ends with its parent") {
+TEST_CASE("a feeder told so ends with the process that started it, whose child it is not") {
   const TemporaryDirectory directory;
   const std::string socket = (directory.path / "feeder.sock").string(), pid_file = (directory.path / "pid").string();
+  // The last `wait` of the shell would last as long as a child of it does.
   Program shell({"/bin/sh", "-c",
-                 std::string(SLUICE_FEEDER_PROGRAM) + " --threads 1 --exit-with-parent $$ --socket " + socket +
-                     " & echo $! > " + pid_file + "; wait"});
+                 std::string(SLUICE_FEEDER_PROGRAM) + " --threads 1 --exit-with $$ --detach 3 --socket " + socket +
+                     " 3>> " + pid_file + "; wait; echo waited >> " + pid_file + "; exec sleep 1000"});
   { TestClient client(socket); }
   pid_t feeder = 0;
-  std::ifstream(pid_file) >> feeder;
-  REQUIRE(feeder > 0);
+  std::string waited;
+  CHECK(eventually([&] { return std::ifstream(pid_file) >> feeder >> waited && waited == "waited"; }));
+  CHECK(::kill(feeder, 0) == 0);
   shell.kill_hard();
   CHECK(eventually([&] { return !std::filesystem::exists(socket); }));
 }
 
-TEST_CASE("a feeder whose parent was gone before it began ends at once") {
+TEST_CASE("a feeder whose starter was gone before it began ends at once") {
   const TemporaryDirectory directory;
   Program ended({"/bin/true"});
   const pid_t parent = ended.pid();
   ended.wait();
-  Program feeder({SLUICE_FEEDER_PROGRAM, "--threads", "1", "--metrics-address", "none", "--exit-with-parent",
+  Program feeder({SLUICE_FEEDER_PROGRAM, "--threads", "1", "--metrics-address", "none", "--exit-with",
                   std::to_string(parent), "--socket", (directory.path / "feeder.sock").string()});
   CHECK(feeder.wait() == 0);
 }
