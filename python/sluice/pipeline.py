@@ -12,6 +12,7 @@ from torch.utils.data._utils.collate import default_collate, default_convert
 
 from sluice.collation import makes_all_anew
 from sluice.computation import BatchRequest, Computation, ForkComputation, PythonPipeline, untouched_process
+from sluice.descriptors import open_descriptor_in
 from sluice.failures import NotLight, NotNative, NotSendable, TooLarge
 from sluice.framing import MOST_KEYS
 from sluice.forks import closes_what_it_reads
@@ -237,6 +238,8 @@ def native_obstacles(loader: Any) -> list[str]:
 
 def _describe(python: PythonPipeline, previous: Description | None, light: bool = False) -> tuple[Description, bytes]:
     try:
+        if holder := open_descriptor_in(python.dataset):
+            raise NotSendable(f"its {holder} is the descriptor of an open file, which this process and its forked children have")
         return describe_pipeline(python, previous, light)
     except NotSendable:
         raise

@@ -99,9 +99,14 @@ def _objects(dataset: Any) -> Iterator[tuple[tuple, Any]]:
             waiting.extend(((*place, name), value) for name, value in itertools.islice(members, _MOST_ATTRIBUTES))
 
 
+def objects_within(holder: Any) -> Iterator[Any]:
+    """It and what it is made of."""
+    return (inner for _, inner in _objects(holder))
+
+
 def attributes_within(holder: Any) -> Iterator[Any]:
     """The values of its attributes, and of those of what it is made of."""
-    for _, inner in _objects(holder):
+    for inner in objects_within(holder):
         yield from (value for _, value in _members(inner))
 
 

@@ -7,6 +7,7 @@ import multiprocessing
 import multiprocessing.shared_memory
 import os
 import random
+import signal
 import subprocess
 import sys
 import warnings
@@ -73,6 +74,21 @@ def test_environment_variables_are_those_of_the_iterators_birth(real_feeder, mon
 
 def ask_dtype():
     return torch.zeros(()).dtype is torch.float64
+
+
+def mark_process():
+    os.environ["OF_A_SAMPLE"] = "1"
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    return marks()
+
+
+def marks():
+    return os.environ.get("OF_A_SAMPLE"), signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN
+
+
+def test_what_a_sample_changes_in_an_executor_no_other_loader_sees(real_feeder):
+    assert in_executor(mark_process) == ("1", True)
+    assert in_executor(marks) == (None, False) == marks()
 
 
 def test_default_dtype(real_feeder):
@@ -175,6 +191,41 @@ def test_what_cannot_travel_stays_with_torchs_workers(make_fake, tmp_path, caplo
     assert len(said) == 1 and reason in said[0]
     if isinstance(value, multiprocessing.shared_memory.SharedMemory):
         value.close(), value.unlink()
+
+
+class ByNumber(Numbers):
+    def __init__(self, **attributes) -> None:
+        super().__init__()
+        vars(self).update(attributes)
+
+    def __getitem__(self, index: int):
+        return os.pread(self.number, 1, index)[0]
+
+
+class Named(Numbers):
+    def __init__(self, **attributes) -> None:
+        super().__init__()
+        vars(self).update(attributes)
+
+
+HAVE_DESCRIPTORS = {
+    "a number by its name": (lambda number: Named(data_fd=number), True),
+    "numbers by their name": (lambda number: Named(handles={"train": number}), True),
+    "a number by what is done with it": (lambda number: ByNumber(number=number), True),
+    "within a subset": (lambda number: torch.utils.data.Subset(ByNumber(number=number), range(8)), True),
+    "a count that happens to be the number of an open file": (lambda number: Named(classes=number), False),
+    "a number of no open file": (lambda number: Named(data_fd=number + 1000), False),
+}
+
+
+@pytest.mark.parametrize("case", HAVE_DESCRIPTORS)
+def test_the_number_of_an_open_file_stays_with_torchs_workers(make_fake, tmp_path, caplog, case):
+    make, stays = HAVE_DESCRIPTORS[case]
+    make_fake()
+    with open(__file__, "rb") as file:
+        batches = iter(DataLoader(make(file.fileno()), batch_size=4, num_workers=2))
+    assert isinstance(batches, FeederIterator) is not stays
+    assert ("the descriptor of an open file" in caplog.text) is stays
 
 
 @pytest.mark.parametrize("make", [lambda: numpy.random.default_rng(0), lambda: numpy.random.RandomState(0), lambda: random.Random(0), torch.Generator])
