@@ -31,6 +31,7 @@ from sluice.self_change import Watch
 from sluice.seeds import collate_seed, sample_seed, seed_everything
 from sluice.settings import RAISE, SKIP
 from sluice.shipment import Received
+from sluice.signal_handlers import handlers_stay
 from sluice.skipping import leave_out_failures
 from sluice.virtual_worker import VirtualWorker
 
@@ -191,7 +192,7 @@ def untouched_process(inherited: Inherited | None = None) -> Iterator[None]:
         if threads > 1:
             torch.set_num_threads(1)
         try:
-            with (inherited or Inherited.capture()).in_place(), untouched_generators(), ends_are_told(), _no_event_loop():
+            with (inherited or Inherited.capture()).in_place(), untouched_generators(), handlers_stay(), ends_are_told(), _no_event_loop():
                 yield
         finally:
             if torch.get_num_threads() != threads:

@@ -1,13 +1,14 @@
 """What torch's workers inherit of the loop's process and thread when an iterator is made, and what a sample may change there.
 
 This process goes over to it while it makes a batch: a loop may ask for one within a `torch.autocast`, or have changed the folder by then. What a sample
-changes is put back, as it would stay in a worker.
+changes is put back, as it would stay in a worker: the next samples of the pass see what it has done to the environment.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import torch
 
 
 class Inherited(NamedTuple):
-    """`folder` None: it is gone. Captured twice for each batch, so it must be cheap."""
+    """`folder` None: it is gone. `environment`: as the operating system has it. Captured twice for each batch, so it must be cheap."""
 
     grad_enabled: bool
     autocast_enabled: bool  # On the CPU.
@@ -23,16 +24,17 @@ class Inherited(NamedTuple):
     default_dtype: torch.dtype
     device: torch.device
     folder: str | None
+    environment: dict[bytes, bytes]
 
     @staticmethod
     def capture() -> Inherited:
         """Those of this process and thread."""
-        return Inherited(torch.is_grad_enabled(), *autocast_on_cpu(), torch.get_default_dtype(), torch.empty(0).device, _folder())
+        return Inherited(torch.is_grad_enabled(), *autocast_on_cpu(), torch.get_default_dtype(), torch.empty(0).device, _folder(), _environment())
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside they are these, afterwards what they were."""
-        before = Inherited.capture()
+        """Inside they are these, afterwards what they were. What becomes of the environment inside, these have from then on."""
+        before, opencv_threads = Inherited.capture(), _opencv_threads()
         try:
             if before == self:
                 yield
@@ -46,7 +48,12 @@ class Inherited(NamedTuple):
                 yield
         finally:
             if (after := Inherited.capture()) != before:
+                if after.environment != self.environment:
+                    self.environment.clear()
+                    self.environment.update(after.environment)
                 after._change_to(before)
+            if _opencv_threads() != opencv_threads:
+                sys.modules["cv2"].setNumThreads(_OPENCVS_OWN_THREADS if opencv_threads is None else opencv_threads)
 
     def _change_to(self, other: Inherited) -> None:
         """But for what only a scope can change."""
@@ -57,6 +64,10 @@ class Inherited(NamedTuple):
         if self.folder != other.folder and other.folder is not None:
             with contextlib.suppress(OSError):  # It is gone by now.
                 os.chdir(other.folder)
+        if self.environment != other.environment:
+            for name in self.environment.keys() - other.environment.keys():
+                del os.environb[name]
+            os.environb.update({name: value for name, value in other.environment.items() if self.environment.get(name) != value})
 
 
 if hasattr(torch, "get_autocast_dtype"):  # Since torch 2.4.
@@ -68,6 +79,20 @@ else:
 
     def autocast_on_cpu() -> tuple[bool, torch.dtype]:
         return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
+
+
+_OPENCVS_OWN_THREADS = -1
+
+
+def _opencv_threads() -> int | None:
+    """None where it is not imported."""
+    count = getattr(sys.modules.get("cv2"), "getNumThreads", None)
+    return count() if count is not None else None
+
+
+def _environment() -> dict[bytes, bytes]:
+    values: dict[bytes, bytes] = vars(os.environ)["_data"]  # os.environ itself decodes each.
+    return values.copy()
 
 
 def _folder() -> str | None:

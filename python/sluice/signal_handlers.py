@@ -3,9 +3,12 @@ batch or describes a pipeline. What a handler raises, such as the end of a job t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import signal
+import threading
 import traceback
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -15,6 +18,29 @@ def pass_on_of_a_handler(error: BaseException) -> None:
     codes = {code for number in signal.valid_signals() if (code := _code(signal.getsignal(number))) is not None}
     if any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
         raise error
+
+
+@contextlib.contextmanager
+def handlers_stay() -> Iterator[None]:
+    """What code inside makes of them is undone: in a worker of torch's it would not be the script's affair."""
+    if threading.current_thread() is not threading.main_thread():  # Only that one may change them.
+        yield
+        return
+    before = _handlers()
+    try:
+        yield
+    finally:
+        for number, (was, now) in enumerate(zip(before, _handlers(), strict=True), _FIRST):
+            if was is not now and was is not None:
+                signal.signal(number, was)
+
+
+def _handlers() -> list[Any]:
+    return list(map(_handler, range(_FIRST, _LAST + 1)))
+
+
+_handler: Callable[[int], Any] = vars(signal)["_signal"].getsignal  # Without the enumerations, which take ten times as long.
+_FIRST, _LAST = 1, 31  # Those that are not for real time.
 
 
 def _code(handler: Any) -> CodeType | None:

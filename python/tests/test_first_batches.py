@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import faulthandler
 import importlib.util
 import os
@@ -297,66 +296,6 @@ class Unlike(Numbers):
 def test_a_data_set_that_says_what_is_copied_is_not_copied(monkeypatch):
     monkeypatch.setattr("sluice.torch.adds_no_cpu", lambda *_: True)
     assert not any(batch.any() for batch in DataLoader(Unlike(), batch_size=4, num_workers=2))
-
-
-@contextlib.contextmanager
-def other_dtype():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
-@contextlib.contextmanager
-def other_folder():
-    folder = os.getcwd()
-    os.chdir("/")
-    yield
-    os.chdir(folder)
-
-
-CHANGES = {
-    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
-    "no gradients": torch.no_grad,
-    "the default device": lambda: torch.device("meta"),
-    "the default type": other_dtype,
-    "the folder": other_folder,
-}
-
-
-def seen_here():
-    return (torch.ones(2, 2) @ torch.ones(2, 2)).dtype, torch.is_grad_enabled(), torch.ones(1).device, torch.ones(1).dtype, os.getcwd()
-
-
-class Seeing(Numbers):
-    def __getitem__(self, index: int):
-        return seen_here()
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("changed_first", [False, True])
-def test_a_sample_sees_what_held_when_the_iterator_was_made(change, changed_first):
-    seen = []
-    for loader_class in (TorchLoader, DataLoader):
-        loader = loader_class(Seeing(), num_workers=1, collate_fn=list)
-        with CHANGES[change]() if changed_first and "device" not in change else contextlib.nullcontext():
-            batches = iter(loader)
-        before = seen_here()
-        with CHANGES[change]() if not changed_first else contextlib.nullcontext():
-            seen.append([next(batches), next(batches)])
-        assert seen_here() == before
-    assert seen[0] == seen[1]
-
-
-class Changing(Numbers):
-    def __getitem__(self, index: int):
-        torch.set_grad_enabled(False), torch.set_default_dtype(torch.float64), torch.set_num_threads(7), os.chdir("/")
-        return index
-
-
-def test_what_a_sample_changes_the_script_does_not_see():
-    before = *seen_here(), torch.get_num_threads()
-    for _ in DataLoader(Changing(), batch_size=4, num_workers=1):
-        assert (*seen_here(), torch.get_num_threads()) == before
 
 
 MODULE = """
