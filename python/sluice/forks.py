@@ -62,16 +62,13 @@ def is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def serve_this_thread(payback: Payback, forks: Forks | None, handed_over: int) -> bool:
-    """Whether this process or forks of it may make what this thread asks for. Another thread than the main one has forks make all of it, if
-    none of the pass was made in this process before."""
+def serve_this_thread(payback: Payback, forks: Forks | None) -> bool:
+    """Whether this process or forks of it may make what this thread asks for. Another thread than the main one has forks make all of it."""
     payback.forks_pay = payback.forks_pay or closes_what_it_reads()
     if is_main_thread() or payback.forks_at_once or forks is not None:
         return True
-    if handed_over > 0 or not can_fork():
-        return False
-    payback.forks_pay = True
-    return True
+    payback.forks_pay = can_fork()
+    return payback.forks_pay
 
 
 @dataclass

@@ -291,7 +291,7 @@ class FeederIterator(_BaseDataLoaderIter):
     def _serves_here(self) -> bool:
         """Whether this process or forks of it make the batches that no feeder has been asked for. Virtual workers move between two
         passes only: within one, their state would have to be made again."""
-        if self._only_forks or self._payback is None or not serve_this_thread(self._payback, self._forks, self._progress.handed_over):
+        if self._only_forks or self._payback is None or not serve_this_thread(self._payback, self._forks):
             return self._only_forks
         return self._stays_here if self._stays_here is not None else not (self._payback.pays and self._stream.is_proven)
 

@@ -31,14 +31,18 @@ def test_executors_are_started_at_once_where_nothing_can_be_forked(make_fake, mo
     assert len(fake.ask()["requests"]) == 10
 
 
-@pytest.mark.parametrize("made_in", ["the main thread", "another thread"])
-def test_forks_make_what_another_thread_gets(make_fake, monkeypatch, made_in):
+@pytest.mark.parametrize("first_batches", [None, 0, 3])
+def test_forks_make_what_another_thread_gets(make_fake, monkeypatch, first_batches):
+    """`first_batches`: so many the main thread gets before; None: it has not made the iterator either."""
     fake = make_fake()
     expected = made_by_executors()[:10]
     before = len(fake.ask()["requests"])
+    batches = loader_that(pays=False)
+    if first_batches is not None:
+        batches = iter(batches)
+        assert equal(expected[:first_batches], [next(batches) for _ in range(first_batches)])
     monkeypatch.setattr(Pipeline, "make_here", None)
-    loader = loader_that(pays=False)
-    assert equal(expected, in_another_thread(loader if made_in == "another thread" else iter(loader)))
+    assert equal(expected[first_batches or 0:], in_another_thread(batches))
     assert len(fake.ask()["requests"]) == before
 
 
