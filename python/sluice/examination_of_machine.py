@@ -13,7 +13,7 @@ from pathlib import Path
 from sluice.cpu_quota import cgroup_folders, usable_cores
 from sluice.examination import Check, Place
 from sluice.sealed_memory import SealedMemory
-from sluice.source_cache import FORMS
+from sluice.source_cache import asks_for_cache, mistake_in
 
 _MIB = 1 << 20
 _DEFAULT_ARENA_BYTES = 512 * _MIB  # The feeder's own default.
@@ -89,26 +89,19 @@ def forks(place: Place) -> Check:
 def cache(place: Place) -> Check:
     """The feeder's, of source files: as SLUICE_CACHE_DIR, _BYTES, _SOCKET and _FORM say."""
     folder, text, path, form = (place.environment.get(f"SLUICE_CACHE_{name}", "") for name in ("DIR", "BYTES", "SOCKET", "FORM"))
-    if form and form not in FORMS:
-        return Check("cache", False, f"SLUICE_CACHE_FORM={form}", f"use {' or '.join(FORMS)}")
-    if path:
-        return _nodes_cache(path, folder or text)
-    if not folder and not text:
+    if not asks_for_cache(place.environment) and not form:
         return Check("cache", True, "none: neither SLUICE_CACHE_DIR nor SLUICE_CACHE_SOCKET is set")
-    if not folder or not text:
-        return Check("cache", False, "one of SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES is missing", "set both")
-    if not text.isdigit() or not 0 < int(text) < 1 << 63:
-        return Check("cache", False, f"SLUICE_CACHE_BYTES={text}", "use a number of bytes")
+    if mistake := mistake_in(place.environment):
+        return Check("cache", False, *mistake)
+    if path:
+        return _nodes_cache(path)
     existing = next(parent for parent in (Path(folder).absolute(), *Path(folder).absolute().parents) if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         return Check("cache", False, f"{existing} cannot be written to", "name a folder of yours: without it the feeder runs without the cache")
     return Check("cache", True, f"up to {int(text) // _MIB} MiB in {folder}", _what_the_cache_lacks(place, existing, int(text), form))
 
 
-def _nodes_cache(path: str, own: str) -> Check:
-    """`own`: what is said of a cache of the feeder's own."""
-    if own:
-        return Check("cache", False, "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES", "use one cache, and unset the other's variables")
+def _nodes_cache(path: str) -> Check:
     try:
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(path)

@@ -1,10 +1,11 @@
-"""What `explain` says of the feeder's cache of source files (docs/designs/cache.md). The feeder reads the same variables."""
+"""What `explain` and `sluice doctor` say of the feeder's cache of source files (docs/designs/cache.md). The feeder reads the same variables."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from sluice.settings import Settings
 
@@ -21,8 +22,8 @@ def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = N
     env = os.environ if environment is None else environment
     if not asks_for_cache(env):
         return ""
-    if mistake := _mistake_in(env):
-        return f"source files: not cached ({mistake})\n"
+    if mistake := mistake_in(env):
+        return f"source files: not cached ({mistake.what}: {mistake.way_out})\n"
     cached = f"source files: cached{FORMS[env.get('SLUICE_CACHE_FORM') or 'auto']}"
     if socket := env.get("SLUICE_CACHE_SOCKET"):
         return f"{cached} by the node's cache at {socket}\n"
@@ -32,17 +33,25 @@ def cache_in_words(settings: Settings, environment: Mapping[str, str] | None = N
     return f"{cached} in {directory}, {_gigabytes(_bytes_on_disk(Path(directory)))} of at most {most}\n"
 
 
-def _mistake_in(env: Mapping[str, str]) -> str:
-    """Why the feeder runs without the cache that the variables ask for; "" if they can be read."""
-    directory, most, socket = (env.get(f"SLUICE_CACHE_{name}", "") for name in ("DIR", "BYTES", "SOCKET"))
+class Mistake(NamedTuple):
+    what: str
+    way_out: str
+
+
+def mistake_in(env: Mapping[str, str]) -> Mistake | None:
+    """Why the feeder runs without the cache that the variables ask for; None if they can be read."""
+    directory, most, socket, form = (env.get(f"SLUICE_CACHE_{name}", "") for name in ("DIR", "BYTES", "SOCKET", "FORM"))
+    if form and form not in FORMS:
+        return Mistake(f"SLUICE_CACHE_FORM={form}", f"use {' or '.join(FORMS)}")
     if socket and (directory or most):
-        return "SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache"
+        return Mistake("SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES", "use one cache, and unset the other's variables")
     if socket and not socket.startswith("/"):
-        return f"SLUICE_CACHE_SOCKET={socket}: use the path of sluice-cache's socket"
-    if not socket and not (directory and most.isascii() and most.isdigit() and int(most) > 0):
-        return "set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes"
-    form = env.get("SLUICE_CACHE_FORM") or "auto"
-    return "" if form in FORMS else f"SLUICE_CACHE_FORM={form}: use {' or '.join(FORMS)}"
+        return Mistake(f"SLUICE_CACHE_SOCKET={socket}", "use the path of sluice-cache's socket")
+    if not socket and not (directory and most):
+        return Mistake("one of SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES is missing", "set both")
+    if not socket and not (most.isascii() and most.isdigit() and 0 < int(most) < 1 << 63):
+        return Mistake(f"SLUICE_CACHE_BYTES={most}", "use a number of bytes")
+    return None
 
 
 def _bytes_on_disk(directory: Path) -> int:

@@ -71,6 +71,7 @@ DAMAGES: dict[str, tuple[Callable, Place, bool, str]] = {
     "a cache larger than its disk": (examination_of_machine.cache, place(environment={"SLUICE_CACHE_DIR": "/tmp/none", "SLUICE_CACHE_BYTES": str(1 << 60)}), True, "are free there"),
     "two caches": (
         examination_of_machine.cache, place(environment={"SLUICE_CACHE_SOCKET": "/tmp/none", "SLUICE_CACHE_BYTES": "5"}), False, "use one cache"),
+    "a node's cache by a relative path": (examination_of_machine.cache, place(environment={"SLUICE_CACHE_SOCKET": "cache:7472"}), False, "the path of sluice-cache's socket"),
     "a node's cache that does not run": (examination_of_machine.cache, place(environment={"SLUICE_CACHE_SOCKET": "/no/socket"}), False, "No such file.*sluice cache --socket /no/socket"),
     "a feeder of no kind": (examination_of_feeder.feeder, place(), False, "there is no feeder.*make wheel"),
     "a feeder that ends": (examination_of_feeder.feeder, place(environment={"SLUICE_FEEDER_BINARY": "/bin/false", "SLUICE_START_PATIENCE_SECONDS": "1"}), False, "/bin/false --help has to work"),

@@ -5,7 +5,7 @@ import pytest
 from sluice.settings import Settings
 from sluice.source_cache import cache_in_words
 
-NOT_CACHED = "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES, a number of bytes)\n"
+HALF_A_CACHE = "source files: not cached (one of SLUICE_CACHE_DIR and SLUICE_CACHE_BYTES is missing: set both)\n"
 
 
 @pytest.mark.parametrize(
@@ -13,10 +13,10 @@ NOT_CACHED = "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CAC
     [
         ({}, ""),
         ({"SLUICE_CACHE_DIR": "", "SLUICE_CACHE_BYTES": ""}, ""),
-        ({"SLUICE_CACHE_DIR": "/none"}, NOT_CACHED),
-        ({"SLUICE_CACHE_BYTES": "1000"}, NOT_CACHED),
-        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "10GB"}, NOT_CACHED),
-        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "0"}, NOT_CACHED),
+        ({"SLUICE_CACHE_DIR": "/none"}, HALF_A_CACHE),
+        ({"SLUICE_CACHE_BYTES": "1000"}, HALF_A_CACHE),
+        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "10GB"}, "source files: not cached (SLUICE_CACHE_BYTES=10GB: use a number of bytes)\n"),
+        ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "0"}, "source files: not cached (SLUICE_CACHE_BYTES=0: use a number of bytes)\n"),
         (
             {"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "2000000000", "SLUICE_CACHE_FORM": "transcoded"},
             "source files: cached, JPEG transcoded, in /none, 0.0 GB of at most 2.0 GB\n",
@@ -38,7 +38,7 @@ NOT_CACHED = "source files: not cached (set both SLUICE_CACHE_DIR and SLUICE_CAC
         ({"SLUICE_CACHE_SOCKET": "cache:7472"}, "source files: not cached (SLUICE_CACHE_SOCKET=cache:7472: use the path of sluice-cache's socket)\n"),
         (
             {"SLUICE_CACHE_SOCKET": "/run/cache.sock", "SLUICE_CACHE_BYTES": "1000"},
-            "source files: not cached (SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache)\n",
+            "source files: not cached (SLUICE_CACHE_SOCKET is set beside SLUICE_CACHE_DIR or SLUICE_CACHE_BYTES: use one cache, and unset the other's variables)\n",
         ),
         ({"SLUICE_CACHE_DIR": "/none", "SLUICE_CACHE_BYTES": "20000000000"}, "source files: cached, in the form that is measured to pay, in /none, 0.0 GB of at most 20.0 GB\n"),
     ],
