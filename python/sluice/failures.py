@@ -94,9 +94,13 @@ def exception_class(name: str, blob: bytes) -> type[BaseException]:
 
 
 def reraise(fields: dict, blob: bytes, worker_id: int) -> None:
-    """Raises what an `error` frame describes, worded as torch words a worker's exception."""
+    """Raises what an `error` frame describes, worded as torch words a worker's exception. Its traceback holds the iterator, so no frame there
+    may hold the exception, as torch's does: only the garbage collector would end the iterator's workers then."""
     wrapper = ExceptionWrapper.__new__(ExceptionWrapper)
     wrapper.exc_type = exception_class(fields.get("exception_type", ""), blob)
     wrapper.exc_msg = fields.get("traceback") or f"{fields.get('exception_type', 'error')}: {fields.get('message', '')}"
     wrapper.where = f"in DataLoader worker process {worker_id}"
-    wrapper.reraise()
+    try:
+        wrapper.reraise()
+    except BaseException as error:
+        raise error.with_traceback(None)

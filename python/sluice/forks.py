@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch.utils.data import Dataset
+from torch.utils.data._utils.signal_handling import _remove_worker_pids
 from torch.utils.data.dataloader import DataLoader as TorchLoader  # Bound now: programs replace the name by our class.
 
 from sluice import collation
@@ -175,8 +176,19 @@ class Forks:
         self._batches._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
 
     def close(self) -> None:
-        """Ends the workers."""
+        """Ends the workers. Where the garbage collector has found this object it has closed its queues before, and no word reaches a worker any
+        more: torch would wait 5 s for each."""
+        if not all(queue._close.still_active() for queue in self._batches._index_queues if queue._close is not None):
+            self._kill()
         self._batches._shutdown_workers()
+
+    def _kill(self) -> None:
+        """They are taken from torch's list before: it raises an error for a worker that ends otherwise than it was told."""
+        if self._batches._worker_pids_set:
+            _remove_worker_pids(id(self._batches))
+            self._batches._worker_pids_set = False
+        for worker in self._batches._workers:
+            worker.kill()
 
 
 _living: weakref.WeakSet[Forks] = weakref.WeakSet()
