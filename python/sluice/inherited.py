@@ -34,7 +34,7 @@ class Inherited(NamedTuple):
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
         """Inside they are these, afterwards what they were. What becomes of the environment inside, these have from then on."""
-        before, opencv_threads = Inherited.capture(), _opencv_threads()
+        before, threads_of_opencv = Inherited.capture(), opencv_threads()
         try:
             if before == self:
                 yield
@@ -52,8 +52,8 @@ class Inherited(NamedTuple):
                     self.environment.clear()
                     self.environment.update(after.environment)
                 after._change_to(before)
-            if _opencv_threads() != opencv_threads:
-                sys.modules["cv2"].setNumThreads(_OPENCVS_OWN_THREADS if opencv_threads is None else opencv_threads)
+            if opencv_threads() != threads_of_opencv:
+                set_opencv_threads(_OPENCVS_OWN_THREADS if threads_of_opencv is None else threads_of_opencv)
 
     def _change_to(self, other: Inherited) -> None:
         """But for what only a scope can change."""
@@ -84,10 +84,15 @@ else:
 _OPENCVS_OWN_THREADS = -1
 
 
-def _opencv_threads() -> int | None:
+def opencv_threads() -> int | None:
     """None where it is not imported."""
     count = getattr(sys.modules.get("cv2"), "getNumThreads", None)
     return count() if count is not None else None
+
+
+def set_opencv_threads(threads: int) -> None:
+    if (opencv := sys.modules.get("cv2")) is not None:
+        opencv.setNumThreads(threads)
 
 
 def _environment() -> dict[bytes, bytes]:

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from sluice import module_values
+from sluice.inherited import opencv_threads, set_opencv_threads
 from sluice.settings import Settings
 from sluice.signal_handlers import pass_on_of_a_handler
 
@@ -48,6 +49,7 @@ class Surroundings:
     lazy_images: bool = False
     native_audio: bool = False
     module_values: module_values.Values = field(default_factory=dict)
+    opencv_threads: int | None = None
 
     @staticmethod
     def capture() -> Surroundings:
@@ -69,6 +71,7 @@ class Surroundings:
             lazy_images=wants_lazy_images(),
             native_audio=wants_native_audio(),
             module_values=module_values.capture(),
+            opencv_threads=opencv_threads(),
         )
 
     def of_all_ranks(self) -> Surroundings:
@@ -110,6 +113,8 @@ class Surroundings:
     def enter_modules(self) -> None:
         """What concerns modules that the pipeline has imported, once it is loaded."""
         module_values.enter(self.module_values)
+        if self.opencv_threads is not None and opencv_threads() != self.opencv_threads:
+            set_opencv_threads(self.opencv_threads)
         make_audio_native(self.native_audio)
 
 

@@ -119,6 +119,33 @@ def ask_deterministic():
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
+def threads_of_opencv():
+    import cv2
+
+    return cv2.getNumThreads()
+
+
+@pytest.mark.parametrize("is_set", [False, True])
+def test_threads_of_opencv(real_feeder, tmp_path, monkeypatch, is_set):
+    (tmp_path / "cv2.py").write_text("threads = 7\ndef getNumThreads(): return threads\ndef setNumThreads(count):\n    global threads\n    threads = count\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cv2", raising=False)
+    import cv2
+
+    if is_set:
+        cv2.setNumThreads(1)
+    batches = iter(DataLoader(UsingOpenCV(threads_of_opencv, cv2.getNumThreads), batch_size=None, num_workers=1, collate_fn=unchanged))
+    assert isinstance(batches, FeederIterator) and next(batches) == (1 if is_set else 7)
+
+
+class UsingOpenCV(Asking):
+    """Unpickling imports it."""
+
+    def __init__(self, question, function) -> None:
+        super().__init__(question)
+        self.function = function
+
+
 def test_deterministic_mode(real_feeder):
     try:
         torch.use_deterministic_algorithms(True, warn_only=True)
