@@ -43,7 +43,7 @@ std::vector<Series> series_of(const std::string& query, const MeasuredJob& job, 
   if (query == "capacity") return {{"", 16}};
   if (query == "workers_at_work") return workers > 0 ? std::vector<Series>{{"", 1.0 * workers}} : std::vector<Series>();
   if (query == "bytes") return {{"", 150'000}};
-  if (query == "blocked") return {{"", 0.5}};
+  if (query == "blocked") return {{"", 0.0}};  // its executors never wait for what they read
   if (query == "memory")
     return workers > 0 ? std::vector<Series>{{"", 1.0 * job.physics->worker_memory_bytes}} : std::vector<Series>();
   if (query == "remaining") return {{"", kRemainingSamples}};

@@ -5,8 +5,9 @@
 //   sign    the trainer starves, CPU idles, and executors are blocked in reads
 //   proof   the job's CPU has changed by 30 % or more, up or down, and its speed followed by less than a quarter of
 //   that
-// The finding ends when speed follows CPU again, or when the trainer hardly waits. In a simulated cluster whose storage
-// gave a quarter of what the jobs could read, CPU went to and fro between jobs that could not use it, and 2.4 times as
+// The finding ends when speed follows CPU again, when the trainer hardly waits, or after ten minutes. It lasts twice as
+// long each time it is made again. In a simulated cluster whose storage
+// gave a quarter of what the jobs could read, CPU went to and fro between jobs that could not use it, and 1.8 times as
 // many workers were started.
 //
 // Thread safety: pure functions on values.
@@ -20,6 +21,9 @@ namespace sluice::scheduler {
 
 // Takes a new measurement into the `reads` of Estimate::memory. REQUIRES: a measurement, and estimate.known
 void watch_reads(const Job& job, const Config& config, Estimate& estimate);
+
+// REQUIRES: as watch_reads()
+bool reads_limit(const Job& job, const Config& config, const Estimate& estimate);
 
 // Local-equivalent cores that the job should have at most: what it holds, or uses with headroom. None while its reads
 // do not limit it.

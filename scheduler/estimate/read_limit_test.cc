@@ -41,7 +41,7 @@ Job job_with(const Window& window, double end_seconds, std::optional<EstimatorMe
 std::pair<Job, Estimate> after(const std::vector<Window>& windows) {
   Job job;
   Estimate estimate;
-  double end_seconds = kNowSeconds - 1000;
+  double end_seconds = kNowSeconds;
   for (const Window& window : windows) {
     job = job_with(window, end_seconds += 100, estimate.memory);
     for (Worker& worker : job.workers) worker.ready_since_seconds = 0;
@@ -72,7 +72,29 @@ TEST_CASE("reads are found to limit a job by two supplies of CPU that gave the s
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
-    CHECK(after(row.windows).second.reads_limit() == row.want_limit);
+    CHECK(after(row.windows).second.reads_limit == row.want_limit);
+  }
+}
+
+TEST_CASE("the finding ends by itself, and lasts longer each time it is made again") {
+  struct Row {
+    int quiet_windows;  // of 100 s
+    bool want_limit;
+  };
+  const std::vector<Window> found = {{2, 2000}, {8, 2000}};
+  for (const Row& row : {Row{5, true}, Row{6, false}}) {
+    CAPTURE(row.quiet_windows);
+    std::vector<Window> windows = found;
+    windows.insert(windows.end(), static_cast<std::size_t>(row.quiet_windows), {8, 2000});
+    CHECK(after(windows).second.reads_limit == row.want_limit);
+  }
+  for (const Row& row : {Row{11, true}, Row{12, false}}) {
+    CAPTURE(row.quiet_windows);
+    std::vector<Window> windows = found;
+    windows.insert(windows.end(), 7, {8, 2000});
+    windows.push_back({2, 2000});  // and found again
+    windows.insert(windows.end(), static_cast<std::size_t>(row.quiet_windows), {2, 2000});
+    CHECK(after(windows).second.reads_limit == row.want_limit);
   }
 }
 

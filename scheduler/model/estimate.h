@@ -50,14 +50,12 @@ struct Estimate {
   Confidence confidence = Confidence::kNone;
   std::optional<double> local_cap_cores;      // more than this, and the feeders slow their trainer down
   std::optional<double> useless_above_cores;  // remote cores beyond this number were tried, and brought no speed
+  bool reads_limit = false;                   // it is as fast as its reads, whatever CPU it has: read_limit.h
 
   std::optional<EstimatorMemory> memory;  // to be handed back as Job::memory in the next snapshot
 
   bool metrics_usable() const { return metrics_problem.empty(); }
   bool was_measured() const { return memory && memory->was_measured; }  // now or earlier
-
-  // Whether the job is as fast as its reads, whatever CPU it has; see estimate/read_limit.h.
-  bool reads_limit() const { return starved && memory && memory->reads && memory->reads->is_proven; }
 
   // Local-equivalent value of a remote core: mu_R / mu_L. REQUIRES: known
   double efficiency() const { return remote_rate_per_core / local_rate_per_core; }

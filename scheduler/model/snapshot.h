@@ -116,7 +116,8 @@ struct GrowthRecord {
 struct ReadLimit {
   double supply_cores = 0;  // local-equivalent, held
   double samples_per_second = 0;
-  bool is_proven = false;  // another supply gave the same speed
+  int proofs = 0;  // in a row: another supply gave the same speed
+  double proven_at_seconds = 0;
 
   friend bool operator==(const ReadLimit&, const ReadLimit&) = default;
 };
