@@ -1,4 +1,4 @@
-"""Iterators that no loop has any more: their workers end at once, whoever finds them."""
+"""Iterators that no loop has any more: their workers end at once, in whichever thread the collector finds them."""
 
 from __future__ import annotations
 
