@@ -50,7 +50,7 @@ Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, tr
   made->num_workers = num_workers;
   made->owner = owner;
   if (kind == ExecutorKind::kNative) {
-    SLUICE_TRY(made->native, pipeline::NativePipeline::parse(blob->bytes(), std::move(files)));
+    SLUICE_TRY(made->native, pipeline::NativePipeline::parse(blob->bytes(), std::move(files), blob));
   }
   made->blob = std::move(blob);
   return PipelineHandle(std::move(made));

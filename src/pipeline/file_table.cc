@@ -31,9 +31,15 @@ std::uint32_t first_file_of_run(std::string_view bytes, std::size_t runs_at, std
 }  // namespace
 
 Result<FileTable> FileTable::parse(std::string bytes, std::uint64_t files) {
+  auto owner = std::make_shared<const std::string>(std::move(bytes));
+  const std::string_view view = *owner;
+  return parse(view, files, std::move(owner));
+}
+
+Result<FileTable> FileTable::parse(std::string_view all, std::uint64_t files, std::shared_ptr<const void> owner) {
   FileTable table;
-  table.bytes_ = std::move(bytes);
-  const std::string_view all = table.bytes_;
+  table.bytes_ = all;
+  table.owner_ = std::move(owner);
   if (all.size() < kHeadBytes) return invalid_argument("the file table is cut off");
   const auto runs = number_at<std::uint64_t>(all, 0);
   const auto directories_bytes = number_at<std::uint64_t>(all, 8);
@@ -102,7 +108,7 @@ Result<void> FileTable::index_names() {
   for (std::size_t file = 0; file < files_; ++file) {
     if (file % kNamesPerOffset == 0) name_offsets_.push_back(at);
     const std::size_t end = bytes_.find('\0', at);
-    if (end == std::string::npos)
+    if (end == std::string_view::npos)
       return invalid_argument("the file table has names for " + std::to_string(file) + " of " + std::to_string(files_) +
                               " files");
     at = end + 1;

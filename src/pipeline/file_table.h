@@ -1,7 +1,8 @@
 // The image files of a data set: paths and labels, as the client sends them (docs/designs/protocols.md, section 5).
 //
 // A data set has a million files and more. So the bytes stay as they came, and a path is put together when it is asked
-// for: about a microsecond, beside a millisecond for its image. Memory: the bytes, and 8 more for each 64 files.
+// for: about a microsecond, beside a millisecond for its image. Memory: the bytes, if no other has them, and 8 more for
+// each 64 files.
 //
 // Layout, little-endian: three u64 (runs, bytes of the directories, bytes of the names), then
 //   labels       i64 for each file
@@ -14,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +31,8 @@ class FileTable {
   // InvalidArgument says which part of the bytes does not fit the others. Whatever the bytes are, a table that is
   // returned can be read without harm.
   static Result<FileTable> parse(std::string bytes, std::uint64_t files);
+  // The same over bytes that stay what and where they are as long as `owner` is there.
+  static Result<FileTable> parse(std::string_view bytes, std::uint64_t files, std::shared_ptr<const void> owner);
 
   std::size_t size() const { return files_; }
 
@@ -43,7 +47,8 @@ class FileTable {
   Result<void> index_directories();
   std::string_view text_at(std::size_t offset) const;
 
-  std::string bytes_;
+  std::shared_ptr<const void> owner_;
+  std::string_view bytes_;
   std::size_t files_ = 0, runs_ = 0;
   std::size_t runs_at_ = 0, directories_at_ = 0, names_at_ = 0;  // offsets into bytes_
   std::vector<std::size_t> directory_offsets_;

@@ -65,8 +65,9 @@ NativePipeline::NativePipeline(std::unique_ptr<const State> state) : state_(std:
 NativePipeline::~NativePipeline() = default;
 
 Result<std::shared_ptr<const NativePipeline>> NativePipeline::parse(std::string_view spec,
-                                                                    std::shared_ptr<const FileReader> files) {
-  SLUICE_TRY(PipelineSpec parsed, parse_pipeline_spec(spec));
+                                                                    std::shared_ptr<const FileReader> files,
+                                                                    std::shared_ptr<const void> owner) {
+  SLUICE_TRY(PipelineSpec parsed, parse_pipeline_spec(spec, std::move(owner)));
   if (files == nullptr) files = make_system_file_reader();
   auto state = std::make_unique<const State>(std::move(parsed), std::move(files));
   return std::shared_ptr<const NativePipeline>(new NativePipeline(std::move(state)));

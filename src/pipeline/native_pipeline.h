@@ -53,9 +53,10 @@ class Workspace {
 class NativePipeline {
  public:
   // InvalidArgument names the field: "ops[2].op: ...". Files are not touched until produce(). `files` defaults to the
-  // file system; it is the seam for tests.
+  // file system; it is the seam for tests. `owner`: as for parse_pipeline_spec.
   static Result<std::shared_ptr<const NativePipeline>> parse(std::string_view spec,
-                                                             std::shared_ptr<const FileReader> files = nullptr);
+                                                             std::shared_ptr<const FileReader> files = nullptr,
+                                                             std::shared_ptr<const void> owner = nullptr);
   ~NativePipeline();
 
   std::size_t sample_count() const;

@@ -14,13 +14,21 @@ using nlohmann::json;
 
 constexpr std::int64_t kMaxFiles = std::numeric_limits<std::uint32_t>::max();
 
-Result<void> read_image_files(JsonReader& reader, std::string_view table, ImageFilesSource& source) {
+// Bytes behind the specification; null: nothing keeps them.
+struct Table {
+  std::string_view bytes;
+  std::shared_ptr<const void> owner;
+};
+
+Result<void> read_image_files(JsonReader& reader, const Table& table, ImageFilesSource& source) {
   std::int64_t files = 0;
   reader.required("root", source.root);
   reader.required("files", files, std::int64_t{0}, kMaxFiles);
   reader.refuse_unknown_fields(kUnknownField);
   if (reader.error()) return *reader.error();
-  SLUICE_TRY(source.files, FileTable::parse(std::string(table), static_cast<std::uint64_t>(files)));
+  const auto count = static_cast<std::uint64_t>(files);
+  SLUICE_TRY(source.files, table.owner ? FileTable::parse(table.bytes, count, table.owner)
+                                       : FileTable::parse(std::string(table.bytes), count));
   return {};
 }
 
@@ -62,13 +70,13 @@ Result<void> read_object_ranges(JsonReader& reader, std::string_view table, File
   return {};
 }
 
-Result<void> read_source(const json& object, std::string_view table, PipelineSpec& spec) {
+Result<void> read_source(const json& object, const Table& table, PipelineSpec& spec) {
   JsonReader reader(object, "source");
   std::string kind;
   reader.required("kind", kind);
   if (kind == "image_files") return read_image_files(reader, table, spec.source.emplace<ImageFilesSource>());
-  if (kind == "file_ranges") return read_file_ranges(reader, table, spec.source.emplace<FileRangesSource>());
-  if (kind == "object_ranges") return read_object_ranges(reader, table, spec.source.emplace<FileRangesSource>());
+  if (kind == "file_ranges") return read_file_ranges(reader, table.bytes, spec.source.emplace<FileRangesSource>());
+  if (kind == "object_ranges") return read_object_ranges(reader, table.bytes, spec.source.emplace<FileRangesSource>());
   reader.fail("kind", "must be \"image_files\", \"file_ranges\" or \"object_ranges\", not \"" + kind + "\"");
   return *reader.error();
 }
@@ -118,7 +126,7 @@ constexpr std::int64_t kMaxImagePixelsMax = std::int64_t{1} << 53;
 
 }  // namespace
 
-Result<PipelineSpec> parse_pipeline_spec(std::string_view text) {
+Result<PipelineSpec> parse_pipeline_spec(std::string_view text, std::shared_ptr<const void> owner) {
   const std::size_t line_end = std::min(text.find('\n'), text.size());
   const json document = json::parse(text.substr(0, line_end), nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) return invalid_argument("specification: is not valid JSON");
@@ -144,7 +152,8 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text) {
 
   SLUICE_TRY_VOID(read_ops(*ops, spec));
   spec.prefix = prefix_of(*ops, spec);
-  SLUICE_TRY_VOID(read_source(*source, text.substr(std::min(line_end + 1, text.size())), spec));
+  const Table table{text.substr(std::min(line_end + 1, text.size())), std::move(owner)};
+  SLUICE_TRY_VOID(read_source(*source, table, spec));
   return spec;
 }
 

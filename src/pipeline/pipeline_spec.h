@@ -54,6 +54,7 @@ struct PipelineSpec {
 };
 
 // InvalidArgument names the field and its form: "ops[1].scale: must be two numbers from 0 to 1".
-Result<PipelineSpec> parse_pipeline_spec(std::string_view text);
+// Where `text` stays as long as `owner` is there, a file table is not copied.
+Result<PipelineSpec> parse_pipeline_spec(std::string_view text, std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace sluice::pipeline
