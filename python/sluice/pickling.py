@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import importlib
 import io
 import mmap
 import multiprocessing.managers
@@ -94,11 +95,14 @@ class _Pickler(cloudpickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         if self.is_light:
             _require_faithful_copy(obj)
+        if isinstance(obj, ModuleType) and type(obj) is not ModuleType and sys.modules.get(obj.__name__) is obj:
+            return importlib.import_module, (obj.__name__,)  # cloudpickle knows none with a class of its own, such as torch.backends.cudnn.
         if isinstance(obj, (type, FunctionType, ModuleType)):
             self.modules.add(obj.__name__ if isinstance(obj, ModuleType) else obj.__module__)
         if isinstance(obj, type):
             _name_for_all_ranks(obj)
-        elif isinstance(obj, _hugging_face_streams()):
+            return _with_slots(obj, super().reducer_override(obj))
+        if isinstance(obj, _hugging_face_streams()):
             self._epochs += (obj._epoch,)
         elif isinstance(obj, torch.Tensor):
             is_epoch = any(obj is epoch for epoch in self._epochs)
@@ -135,6 +139,15 @@ class _Pickler(cloudpickle.Pickler):
                 raise NotSendable(f"it holds a random generator of {generator.device}")
             return _torch_generator, (generator.get_state().numpy().tobytes(),)
         return super().reducer_override(generator)
+
+
+def _with_slots(definition: type, reduced: Any) -> Any:
+    """cloudpickle makes a class first and sets its __slots__ afterwards. Its instances then have a __dict__, which those of the script's class lack: a
+    batch of them could not be read at home."""
+    if not vars(definition).get("__slots__") or reduced is NotImplemented or reduced[0] is not tracking._make_skeleton_class:
+        return reduced
+    make, (*before, attributes, identity, extra), *state = reduced
+    return make, (*before, {**attributes, "__slots__": vars(definition)["__slots__"]}, identity, extra), *state
 
 
 def _require_faithful_copy(obj: Any) -> None:

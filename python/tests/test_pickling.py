@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 from sluice.pickling import dump
 
+PACKAGES = Path(__file__).resolve().parent.parent
 MANY = torch.arange(400 * 300, dtype=torch.float32).view(400, 300)
 TENSORS = {
     "views of one tensor": lambda: list(MANY),
@@ -30,3 +35,40 @@ def test_tensors_come_back_as_they_were(case):
     for before, after in zip(tensors, pickle.loads(pickled, buffers=arrays), strict=True):
         assert (after.dtype, after.shape, after.stride()) == (before.dtype, before.shape, before.stride())
         assert 0 in before.stride() or torch.equal(before, after)
+
+
+SCRIPT = """
+import dataclasses, pickle, subprocess, sys, typing
+import torch.backends.cudnn
+from sluice.pickling import dump
+@dataclasses.dataclass(slots=True)
+class Sample:
+    number: int
+class Base:
+    __slots__ = ("first", "__weakref__")
+class Derived(Base):
+    __slots__ = ("__second",)
+    def __init__(self): self.first, self.__second = 1, 2
+    def __eq__(self, other): return (self.first, self.__second) == (other.first, other.__second)
+class Named(typing.NamedTuple):
+    number: int
+def switch(): return torch.backends.cudnn.deterministic
+made = Sample(3), Derived(), Named(4), switch
+pickled, _ = dump(made, 8 << 20, with_generators=False)
+elsewhere = '''
+import cloudpickle, pickle, sys, torch
+*values, switch = pickle.load(sys.stdin.buffer)
+assert switch() is False
+sys.stdout.buffer.write(cloudpickle.dumps(values))
+'''
+back = subprocess.run([sys.executable, "-c", elsewhere], input=pickled, stdout=subprocess.PIPE, check=True).stdout
+from sluice.own_code import PickleReader
+import io
+assert PickleReader(io.BytesIO(back)).load() == list(made[:3])
+"""
+
+
+def test_objects_of_the_scripts_classes_come_back_from_elsewhere(tmp_path):
+    """Where a class has __slots__, or is that of a module."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    subprocess.run([sys.executable, tmp_path / "script.py"], check=True, env={**os.environ, "PYTHONPATH": str(PACKAGES)})
