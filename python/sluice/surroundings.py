@@ -8,13 +8,15 @@ is native (sluice.native_audio), travels along, too.
 from __future__ import annotations
 
 import contextlib
+import decimal
 import importlib
 import os
 import pickle
+import socket
 import sys
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -34,6 +36,28 @@ RANK_VARIABLES = {
 }
 
 
+class Numbers(NamedTuple):
+    """How torch and `decimal` compute."""
+
+    flushes_denormal: bool
+    matrix_precision: str
+    decimal_digits: int
+    decimal_rounding: str
+
+    @staticmethod
+    def capture() -> Numbers:
+        context = decimal.getcontext()
+        return Numbers(float(_DENORMAL * 1) == 0, torch.get_float32_matmul_precision(), context.prec, context.rounding)
+
+    def enter(self) -> None:
+        torch.set_flush_denormal(self.flushes_denormal)
+        torch.set_float32_matmul_precision(self.matrix_precision)
+        decimal.getcontext().prec, decimal.getcontext().rounding = self.decimal_digits, self.decimal_rounding
+
+
+_DENORMAL = torch.tensor(1e-40)
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """Plain values; `warning_filters` only those that can be pickled. `pillow` holds switches by module and name."""
@@ -50,6 +74,9 @@ class Surroundings:
     native_audio: bool = False
     module_values: module_values.Values = field(default_factory=dict)
     opencv_threads: int | None = None
+    numbers: Numbers | None = None
+    recursion_limit: int = 1000
+    socket_timeout_seconds: float | None = None
 
     @staticmethod
     def capture() -> Surroundings:
@@ -72,6 +99,9 @@ class Surroundings:
             native_audio=wants_native_audio(),
             module_values=module_values.capture(),
             opencv_threads=opencv_threads(),
+            numbers=Numbers.capture(),
+            recursion_limit=sys.getrecursionlimit(),
+            socket_timeout_seconds=socket.getdefaulttimeout(),
         )
 
     def of_all_ranks(self) -> Surroundings:
@@ -94,6 +124,10 @@ class Surroundings:
         torch.set_grad_enabled(self.grad_enabled)
         if self.deterministic != _deterministic():  # The call imports torch's compiler: two CPU-seconds, for each pipeline.
             torch.use_deterministic_algorithms(self.deterministic[0], warn_only=self.deterministic[1])
+        if self.numbers is not None and self.numbers != Numbers.capture():
+            self.numbers.enter()
+        sys.setrecursionlimit(self.recursion_limit)
+        socket.setdefaulttimeout(self.socket_timeout_seconds)
         warnings.resetwarnings()  # Which also drops what the warnings module remembers about the old ones.
         filters: Any = warnings.filters  # A list, by its documents some sequence.
         filters[:] = self.warning_filters

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import decimal
 import io
 import multiprocessing
 import multiprocessing.shared_memory
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import warnings
@@ -117,6 +119,27 @@ def test_grad_mode_and_one_thread_as_in_torchs_workers(real_feeder):
 
 def ask_deterministic():
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def how_it_computes():
+    flushed = float(torch.tensor(1e-40) * 1) == 0
+    return flushed, torch.get_float32_matmul_precision(), decimal.getcontext().prec, sys.getrecursionlimit(), socket.getdefaulttimeout()
+
+
+def compute(*how) -> None:
+    torch.set_flush_denormal(how[0]), torch.set_float32_matmul_precision(how[1])
+    decimal.getcontext().prec = how[2]
+    sys.setrecursionlimit(how[3]), socket.setdefaulttimeout(how[4])
+
+
+def test_how_numbers_are_computed_and_what_is_bounded(real_feeder):
+    usual, changed = how_it_computes(), (True, "high", 11, 4321, 7.0)
+    try:
+        compute(*changed)
+        assert in_executor(how_it_computes) == changed
+    finally:
+        compute(*usual)
+    assert in_executor(how_it_computes) == usual
 
 
 def threads_of_opencv():
