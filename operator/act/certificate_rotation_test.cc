@@ -45,6 +45,12 @@ TEST_CASE("certificates stay for two thirds of their life") {
   CHECK_FALSE(same(step(first, kMade + 61 * kDay), first));
 }
 
+TEST_CASE("a new certificate counts on machines whose clocks are behind, be it by a time zone") {
+  const TlsEntries first = made_at(kMade);
+  for (const auto behind : {minutes(0), minutes(61), minutes(14 * 60)})
+    CHECK(trusts(first.authorities, first.certificate, kMade - behind));
+}
+
 TEST_CASE("the next authority is trusted for an hour before its certificate is shown") {
   const TlsEntries first = made_at(kMade);
   const Time due = kMade + 60 * kDay;

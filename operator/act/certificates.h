@@ -25,8 +25,9 @@ struct TlsIdentity {
 using IdentitySource = std::function<Result<TlsIdentity>(const std::string& job)>;
 
 inline constexpr std::chrono::hours kCertificateLife{90 * 24};
-// Clocks differ between nodes: a certificate is valid from so long before it was made.
-inline constexpr std::chrono::hours kBackdated{1};
+// Clocks differ between nodes, by hours where one has the time of another zone: a certificate is valid from so long
+// before it was made.
+inline constexpr std::chrono::hours kBackdated{24};
 
 // `server_name` becomes the leaf's common name and only subject alternative name. Valid until kCertificateLife after
 // `now`; certificate_rotation.h makes the next one before.

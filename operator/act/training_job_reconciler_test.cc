@@ -227,7 +227,7 @@ TEST_CASE("a Secret that another replica has changed meanwhile is not written ov
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
   json& secret = harness.cluster.at(kube::kSecrets, "vision-sluice-tls");
   secret["metadata"]["resourceVersion"] = "7";
-  harness.clock.advance(std::chrono::hours(60 * 24) - std::chrono::minutes(21));  // a third of 90 days and an hour left
+  harness.clock.advance(std::chrono::hours(60 * 24 - 8) - std::chrono::minutes(1));  // of 91 days a third is left
   REQUIRE(harness.jobs.reconcile(kVision, {}).ok());
   secret["metadata"]["resourceVersion"] = "8";
   secret["metadata"]["labels"] = {{"by", "the other"}};
