@@ -100,7 +100,10 @@ Reply ClusterRun::overwrite(const Json& action) {
   const bool damaged = std::any_of(plan_.damages.begin(), plan_.damages.end(),
                                    [&](const TemplateDamage& damage) { return damage.object == key.name; });
   if (!damaged) return {200, {}};
-  overwritten_[key] = pool->at("spec").at("template");
+  Json& before = overwritten_[key] = pool->at("spec").at("template");
+  // Another release's (operator_versions.cc): put back by a person it would be that person's, and stay for ever.
+  if (const auto spec = before.find("spec"); spec != before.end() && spec->is_object())
+    spec->erase("priorityClassName");
   return server_.modify(kube::kDataWorkerPools, key,
                         [&](Json& object) { object["spec"]["template"] = action.at("template"); });
 }
