@@ -37,8 +37,8 @@ TEST_CASE("whatever a campaign's theme is, every workload ends as it should") {
   options.on_request = [&](const http::Request& request, int) {
     if (request.body.find("sluice:other") != std::string::npos) ++writes_of_other_release;
   };
-  const auto result =
-      run_campaign(plans.size(), [&](std::uint64_t index) { return plans[index]; }, nullptr, options);
+  const auto result = run_campaign(
+      plans.size(), [&](std::uint64_t index) { return plans[index]; }, nullptr, options);
   expect_no_failure(result);
   CHECK(result.runs == plans.size());
   // Else nothing would have been upgraded.
