@@ -25,7 +25,6 @@ import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from test_run import PACKAGE, run
-from test_sticky import descendants
 from warm_python import WarmPython
 
 EXAMPLES = PACKAGE / "examples"
@@ -185,7 +184,11 @@ def with_kills(program: list, in_turn: tuple[str, ...], *, cwd: Path, **more: st
 
     def find_victim() -> int | None:
         wanted = in_turn[len(victims) % len(in_turn)]
-        return next((pid for pid in reversed(descendants(process.pid)) if wanted in of_process(pid, "cmdline")), None)
+        return next((pid for pid in reversed(marked()) if wanted in of_process(pid, "cmdline")), None)
+
+    def marked() -> list[int]:
+        """The program's processes, the oldest first: the feeder is no descendant of it."""
+        return [pid for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))) if mark in of_process(pid, "environ")]
 
     with out.open("w") as lines, (cwd / "errors").open("w") as errors, subprocess.Popen(
         [sys.executable, "-m", "sluice", "run", *program], cwd=cwd, env={name: value for name, value in names.items() if value}, stdout=lines, stderr=errors
@@ -194,7 +197,7 @@ def with_kills(program: list, in_turn: tuple[str, ...], *, cwd: Path, **more: st
             eventually(strike, seconds=300)
         finally:
             process.kill()
-    eventually(lambda: not [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if mark in of_process(pid, "environ")])
+    eventually(lambda: not marked())
     return process.returncode, out.read_text(), (cwd / "errors").read_text(), victims
 
 
