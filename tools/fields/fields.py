@@ -12,7 +12,7 @@ PAGE = "docs/scheduling.md"
 WRITERS = ("operator/publish/snapshot_page.cc", "operator/publish/plan_page.cc")
 OTHER_NAMES = {"JobPlan::id": "name"}
 # What the estimator keeps for itself; it passes through the operator as Job::memory.
-OWN_STATE = {"GrowthRecord", "SteadySpell", "FeederSpell", "EstimatorMemory"}
+OWN_STATE = {"GrowthRecord", "ReadLimit", "SteadySpell", "FeederSpell", "EstimatorMemory"}
 
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
 FIELD = re.compile(r"^  (?!friend|using|static)[\w:<>, ]+?[ >](\w+)(?: = [^;]*)?;", re.M)
