@@ -266,6 +266,7 @@ PrometheusSource::PrometheusSource(QueryFunction query, const control::MetricsSo
 Observations PrometheusSource::observe(std::stop_token stop) const {
   if (config_.url.empty()) return {.missing_reason = "no Prometheus is configured (metrics.url is empty)"};
   std::vector<std::string> expressions;
+  expressions.reserve(kQuestions.size());
   for (const Question& question : kQuestions) expressions.push_back(expanded(config_.queries.*question.query, config_));
   const auto vectors = ask_all(expressions, query_, at_once_, clock_, std::move(stop));
 
