@@ -23,7 +23,7 @@ Available available_cores(const Job& job, const Estimate& estimate) {
 }
 
 bool wait_for_reads(const Measurement& m, double available_cores, const Config& config, const Estimate& estimate) {
-  if (!estimate.starved || !m.blocked_threads) return false;
+  if (!m.blocked_threads) return false;
   const double idle = available_cores - estimate.busy_cores;
   return idle > config.read_limit_idle_above * available_cores &&
          *m.blocked_threads >= config.storage_bound_above * idle;
@@ -72,10 +72,9 @@ bool reads_limit(const Job& job, const Config& config, const Estimate& estimate)
 
 std::optional<double> useful_supply_cores(const Job& job, const Estimate& estimate, const Config& config) {
   if (!estimate.reads_limit) return std::nullopt;
-  const double held = estimate.held_supply_ratio(job) * std::max(estimate.knee_cores, 1e-9);
   const double busy_remote_cores = estimate.busy_cores - estimate.busy_local_cores;
   const double busy = estimate.busy_local_cores + estimate.efficiency() * busy_remote_cores;
-  return std::max(held, config.read_limit_headroom * busy);
+  return std::max(estimate.held_supply_cores(job), config.read_limit_headroom * busy);
 }
 
 }  // namespace sluice::scheduler

@@ -1,14 +1,14 @@
 // Step 1 of decide(): whether a job's reads limit it, and not its CPU.
 //
 // An executor that waits for what it reads leaves its CPU idle. That alone proves nothing: where every read takes long,
-// more executors read more at a time. So it takes both, and only then no more CPU is worth anything:
+// more executors read more at a time. So a finding takes two things:
 //   sign    the trainer starves, CPU idles, and executors are blocked in reads
-//   proof   the job's CPU has changed by 30 % or more, up or down, and its speed followed by less than a quarter of
-//   that
+//   proof   the job's CPU has changed by 30 % or more, up or down, and its speed followed by less than a quarter
 // The finding ends when speed follows CPU again, when the trainer hardly waits, or after ten minutes. It lasts twice as
-// long each time it is made again. In a simulated cluster whose storage
-// gave a quarter of what the jobs could read, CPU went to and fro between jobs that could not use it, and 1.8 times as
-// many workers were started.
+// long each time it is made again.
+//
+// In a simulated cluster whose storage gave a quarter of what the jobs could read, CPU went to and fro between jobs
+// that could not use it. They started 1.8 times as many workers.
 //
 // Thread safety: pure functions on values.
 #pragma once

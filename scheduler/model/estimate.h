@@ -66,8 +66,11 @@ struct Estimate {
   }
 
   // x with the job's present CPU, feeders by their request, as the plan counts where it sets their CPU. REQUIRES: known
-  double held_supply_ratio(const Job& job) const {
-    return (local_held_cores + efficiency() * job.allocated_workers * worker_cores(job)) / std::max(knee_cores, 1e-9);
+  double held_supply_ratio(const Job& job) const { return held_supply_cores(job) / std::max(knee_cores, 1e-9); }
+
+  // The same in local-equivalent cores. REQUIRES: known
+  double held_supply_cores(const Job& job) const {
+    return local_held_cores + efficiency() * job.allocated_workers * worker_cores(job);
   }
 
   // x with so many remote cores. Unknown rates: as if the present state were the knee (proportional start).

@@ -25,7 +25,7 @@ struct Change {
   ObjectKey key;
   ObjectPointer before;     // nullptr: new
   ObjectPointer after;      // nullptr: gone
-  bool is_initial = false;  // of a list that was asked for: not news
+  bool is_initial = false;  // of the first list, or of one after look_again(): not news
 
   // A restart must not make fresh changes wait until everything has been looked at.
   Priority priority() const { return is_initial ? Priority::kLow : Priority::kNormal; }
