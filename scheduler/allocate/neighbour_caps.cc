@@ -103,6 +103,35 @@ bool is_news(const JobAllocation& trainer) {
   return is_apart(m.window_end_seconds, m.window_seconds, estimate.memory->neighbours.through_seconds);
 }
 
+// Of the fullest of the trainer's nodes, without its own feeders.
+double load_around(const JobAllocation& trainer, const NeighbourWindow& window, const NodeTable& nodes) {
+  double most = 0;
+  std::size_t at = 0;
+  for (const HostShare& host : trainer.hosts) {
+    if (host.node == kNowhere) continue;
+    const NodeLoad& load = window.load[at++];
+    const double cores = load.feeder_cores() + load.other_cores - busy_cores(trainer, host);
+    const std::int64_t room = std::max<std::int64_t>(nodes[host.node].room_millicores, 1);
+    most = std::max(most, 1000 * cores / static_cast<double>(room));
+  }
+  return std::min(most, 1.0);
+}
+
+Crowding newest_crowding(const std::vector<JobAllocation>& allocations) {
+  Crowding newest;
+  for (const JobAllocation& allocation : allocations) {
+    const auto& memory = allocation.estimate.memory;
+    if (memory && memory->crowding.through_seconds > newest.through_seconds) newest = memory->crowding;
+  }
+  return newest;
+}
+
+void keep_to_shares(double rise, const Trainers& trainers, std::vector<JobAllocation>& allocations) {
+  for (JobAllocation& allocation : allocations)
+    for (HostShare& host : allocation.hosts)
+      if (host.node != kNowhere && trainers.on(host.node).size() > 1) host.crowding = rise;
+}
+
 void cap_neighbours(const JobAllocation& trainer, std::vector<JobAllocation>& allocations, const Trainers& trainers) {
   for (const NodeLoad& load : trainer.estimate.memory->neighbours.cap->load) {
     const auto host = std::find_if(trainer.job->hosts.begin(), trainer.job->hosts.end(),
@@ -127,10 +156,20 @@ void cap_neighbours(const JobAllocation& trainer, std::vector<JobAllocation>& al
 void guard_neighbours(std::vector<JobAllocation>& allocations, const NodeTable& nodes, double now_seconds,
                       const Config& config) {
   const Trainers trainers(allocations, nodes.size());
+  Crowding crowding = newest_crowding(allocations);
+  for (JobAllocation& trainer : allocations) {
+    if (!is_news(trainer)) continue;
+    auto window = window_of(trainer, allocations, trainers, nodes);
+    if (!window) continue;
+    EstimatorMemory& memory = *trainer.estimate.memory;
+    memory.crowding_means.take(load_around(trainer, *window, nodes), window->compute_seconds, window->samples_per_batch,
+                               window->end_seconds, window->seconds, crowding);
+    memory.neighbours.take(std::move(*window), config);
+  }
+  crowding.judge(config);
   for (JobAllocation& trainer : allocations)
-    if (is_news(trainer))
-      if (auto window = window_of(trainer, allocations, trainers, nodes))
-        trainer.estimate.memory->neighbours.take(std::move(*window), config);
+    if (trainer.estimate.memory) trainer.estimate.memory->crowding = crowding;
+  if (crowding.is_proven) keep_to_shares(crowding.rise(), trainers, allocations);
   for (const JobAllocation& trainer : allocations)
     if (trainer.job->running && trainer.estimate.memory &&
         trainer.estimate.memory->neighbours.holds(now_seconds, config))

@@ -3,6 +3,9 @@
 // Each trainer's NeighbourGuard is shown the newest window of its measurement and the CPU for data around it. While a
 // guard holds, every other feeder on those nodes is capped at the CPU that it used before. floor.h keeps to the caps.
 //
+// All windows together show what a full host costs (crowding.h). Once it is proven, feeders beside other trainers keep
+// to their share.
+//
 // Thread safety: none.
 #pragma once
 
@@ -14,7 +17,7 @@
 
 namespace sluice::scheduler {
 
-// Sets HostShare::cap and guarded of all allocations, and Estimate::memory's guards.
+// Sets HostShare::cap, guarded and crowding of all allocations, and Estimate::memory's guards and crowding.
 void guard_neighbours(std::vector<JobAllocation>& allocations, const NodeTable& nodes, double now_seconds,
                       const Config& config);
 

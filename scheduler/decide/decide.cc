@@ -92,7 +92,8 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
   hold_workers(allocations, nodes);
 
   // 3. Floor: every job gets its part of its own hosts, as far as it needs it. Data workers of other jobs make way, and
-  //    feeders that slow a neighbour's trainer down give CPU back.
+  //    feeders that slow a neighbour's trainer down give CPU back. On hosts that are known to suffer when they are
+  //    full, feeders keep to their part.
   guard_neighbours(allocations, nodes, snapshot.taken_at_seconds, config);
   grant_floors(allocations, nodes, config);
   hold_frozen(allocations, nodes);

@@ -133,6 +133,13 @@ const HostShare* capped_host(const JobAllocation& allocation) {
   return tightest;
 }
 
+// Where feeders have all of their share, and no more because the host is crowded.
+const HostShare* crowded_host(const JobAllocation& allocation) {
+  for (const HostShare& host : allocation.hosts)
+    if (host.crowding > 0 && host.cap == host.share && host.granted == host.cap) return &host;
+  return nullptr;
+}
+
 // "; it has at most 0.5 cores beside it on node-1: more CPU of feeders there slowed the steps of text down by 12 %"
 void say_neighbours(const JobAllocation& allocation, double now_seconds, const NodeTable& nodes, const Config& config,
                     Text& text) {
@@ -143,6 +150,10 @@ void say_neighbours(const JobAllocation& allocation, double now_seconds, const N
     say_job(trainer.job->id, allocation, text);
     text << " down by " << Percent{trainer.estimate.memory->neighbours.cap->rise};
   }
+  if (const HostShare* host = crowded_host(allocation))
+    text << "; its feeders keep to their share of " << nodes.name(host->node) << ", "
+         << Number{static_cast<double>(host->share) / 1000} << " cores: full hosts make the steps of trainers "
+         << Percent{host->crowding} << " longer";
   if (!allocation.estimate.memory || !allocation.estimate.memory->neighbours.holds(now_seconds, config)) return;
   const NeighbourCap& cap = *allocation.estimate.memory->neighbours.cap;
   text << "; more CPU of feeders of ";

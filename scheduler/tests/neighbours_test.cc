@@ -1,5 +1,6 @@
 // Trainers are guarded against the feeders of other jobs on their nodes: what decide() watches, caps and says.
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "scheduler/decide/decide.h"
@@ -102,6 +103,63 @@ TEST_CASE("data workers take the place of the feeders, and idle CPU stays idle")
   CHECK(plan_of(plan, "big").workers >= 13);
   CHECK(plan_of(plan, "big").local[0].limit_millicores == 6000);
   CHECK(plan_of(plan, "text").local[0].request_millicores == 4000);
+}
+
+// All trainers of the cluster together have shown that full hosts make steps 45 % longer.
+Job has_seen_crowding(Job job) {
+  if (!job.memory) job.memory = EstimatorMemory{};
+  job.memory->neighbours.through_seconds = kNowSeconds;  // no window of these tests is news
+  job.memory->crowding = {.through_seconds = kNowSeconds - 60,
+                          .windows = 400,
+                          .load_squares = 20,
+                          .load_fourths = 4,
+                          .compute_squares = 3,
+                          .products = 20 * std::log(1.45),
+                          .is_proven = true};
+  return job;
+}
+
+TEST_CASE("where full hosts are known to slow trainers down, feeders beside other trainers keep to their share") {
+  const Job big = trains("big", 4, 16, 12);
+  const Job text = trains("text", 4, 0.5, 4);
+  struct Row {
+    const char* situation;
+    std::vector<Job> jobs;  // the first is "big"
+    std::int64_t want;      // of its feeders
+  };
+  const Row rows[] = {
+      {"nothing is known: its share and more", {big, text}, 20'000},
+      {"one job knows", {big, has_seen_crowding(text)}, 12'000},
+      {"no other trainer is on its host", {has_seen_crowding(big)}, 21'684},
+      {"the other trainer is on another node",
+       {big, but(has_seen_crowding(text), [](Job& job) { job.hosts[0].node = "cpu"; })},
+       21'684},
+      {"a job that has seen more since knows better",
+       {big, has_seen_crowding(text),
+        but(has_seen_crowding(trains("speech", 1, 0.5, 1)),
+            [](Job& job) {
+              job.memory->crowding.through_seconds = kNowSeconds;
+              job.memory->crowding.products = 0;
+            })},
+       19'000},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    const Plan plan = decide(with(row.jobs), {});
+    CHECK(plan_of(plan, "big").local[0].request_millicores == row.want);
+    const bool said = plan_of(plan, "big")
+                          .explanation.find(
+                              "; its feeders keep to their share of h, 12 cores: full hosts make the steps of trainers "
+                              "45 % longer.") != std::string::npos;
+    CHECK(said == (row.want == 12'000));
+    if (row.want == 12'000) CHECK(plan_of(plan, "big").local[0].limit_millicores == 12'000);
+  }
+}
+
+TEST_CASE("a new job learns at once what the others have seen of crowded hosts") {
+  const Plan plan = decide(with({trains("big", 4, 16, 12), has_seen_crowding(trains("text", 4, 0.5, 4))}), {});
+  REQUIRE(plan_of(plan, "big").estimate.memory);
+  CHECK(plan_of(plan, "big").estimate.memory->crowding == plan_of(plan, "text").estimate.memory->crowding);
 }
 
 TEST_CASE("both jobs are told who suffered from whom, and by how much; names of other namespaces are not") {

@@ -19,12 +19,15 @@ class Watched : public scheduler::Policy {
   std::string_view name() const override { return "watched"; }
 
   scheduler::Plan decide(const scheduler::ClusterSnapshot& snapshot) override {
-    for (const scheduler::Job& job : snapshot.jobs)
+    for (const scheduler::Job& job : snapshot.jobs) {
       if (job.memory && job.memory->neighbours.cap) ++guarded;
+      if (job.memory && job.memory->crowding.is_proven) ++crowded;
+    }
     return ours_->decide(snapshot);
   }
 
   int guarded = 0;
+  int crowded = 0;  // decisions that knew of a job that full hosts slow trainers down
 
  private:
   std::unique_ptr<scheduler::Policy> ours_;
@@ -79,6 +82,21 @@ TEST_CASE("A trainer that its new neighbour's feeders slow down is restored, and
   }
 }
 
+TEST_CASE("On full hosts a new job's feeders keep to their share, as earlier jobs have shown what they cost") {
+  // Pairs of jobs share the host, one pair after the other. Both would use more than their share of it.
+  Workload workload;
+  for (int i = 0; i < 16; ++i) workload.push_back(job(600.0 * i, 4, 500, i % 2 == 0 ? 1 : 5));
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    CAPTURE(seed);
+    Watched policy;
+    const RunRecord record = run_with(policy, one_host(0.4, 0.05), workload, seed);
+    Watched calm;
+    run_with(calm, one_host(0, 0.05), workload, seed);
+    CHECK(policy.crowded > 0);
+    CHECK(calm.crowded == 0);
+  }
+}
+
 TEST_CASE("Where nothing interferes, no trainer is guarded from its neighbours, whatever the noise") {
   const Workload workload = {job(0, 2, 4000, 0.1), job(500, 2, 3000, 4), job(1500, 2, 3000, 6), job(1700, 2, 3000, 2)};
   for (const double noise : {0.0, 0.05, 0.3}) {
@@ -87,6 +105,7 @@ TEST_CASE("Where nothing interferes, no trainer is guarded from its neighbours, 
       Watched policy;
       run_with(policy, one_host(0, noise), workload, seed);
       CHECK(policy.guarded == 0);
+      CHECK(policy.crowded == 0);
     }
   }
 }
