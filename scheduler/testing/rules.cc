@@ -64,8 +64,12 @@ class Check {
       load.sent_bytes += traffic * (1 - part_on(job, node));
     };
     const std::vector<const Worker*> stay = staying(job, plan);
-    // In modes Off and Recommend some of the workers may have no place: those send nothing.
-    const auto sending = static_cast<double>(stay.size() + plan.new_worker_nodes.size());
+    // Pending workers of modes Off and Recommend send nothing: the plan may find them no place, or one on their own
+    // host.
+    const auto pending = std::count_if(stay.begin(), stay.end(), [&](const Worker* worker) {
+      return worker->node.empty() && job.mode != Mode::kAuto;
+    });
+    const auto sending = static_cast<double>(std::ssize(stay) - pending + std::ssize(plan.new_worker_nodes));
     for (const Worker* worker : stay)
       if (!worker->node.empty()) worker_on(worker->node);
     for (const std::string& node : plan.new_worker_nodes) {
