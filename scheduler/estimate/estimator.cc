@@ -31,7 +31,7 @@ bool all_valid(const std::optional<PrefetchQueue>& queue) {
 }
 
 // Why a measurement must not be used, or nothing. A missing metric is never zero: refusing holds the allocation.
-std::string problem_of(const Observation& observation, double now_seconds, const Config& config) {
+std::string problem_of(const Observation& observation, bool may_be_late, double now_seconds, const Config& config) {
   if (!observation.measurement) return observation.missing_reason.empty() ? "no metrics" : observation.missing_reason;
   const Measurement& m = *observation.measurement;
   if (!all_valid({m.window_end_seconds, m.window_seconds, m.samples_per_second, m.compute_share, m.wait_share,
@@ -41,7 +41,7 @@ std::string problem_of(const Observation& observation, double now_seconds, const
     return "the metrics contain values that are not numbers, or that no job has";
   }
   char text[128];
-  if (const double age = now_seconds - m.window_end_seconds; age > config.max_age_seconds) {
+  if (const double age = now_seconds - m.window_end_seconds; age > config.max_age_seconds && !may_be_late) {
     std::snprintf(text, sizeof text, "the metrics are %.0f s old (limit %.0f s)", age, config.max_age_seconds);
     return text;
   }
@@ -335,7 +335,12 @@ void note_unmeasured(const Job& job, double now_seconds, Estimate& estimate) {
 Estimate estimate_of(const Job& job, double now_seconds, const Config& config) {
   Estimate estimate;
   estimate.memory = job.memory;
-  estimate.metrics_problem = problem_of(job.observation, now_seconds, config);
+  if (const auto& seen = job.observation.measurement; seen && all_valid({seen->window_end_seconds})) {
+    if (!estimate.memory) estimate.memory = EstimatorMemory{};
+    estimate.memory->arrivals.take(seen->window_end_seconds, now_seconds);
+  }
+  const bool may_be_late = estimate.memory && estimate.memory->arrivals.are_late_as_ever(now_seconds, config);
+  estimate.metrics_problem = problem_of(job.observation, may_be_late, now_seconds, config);
   if (!estimate.metrics_problem.empty()) {
     note_unmeasured(job, now_seconds, estimate);
     if (estimate.memory) note_feeders(job, now_seconds, *estimate.memory);
@@ -352,7 +357,6 @@ Estimate estimate_of(const Job& job, double now_seconds, const Config& config) {
   estimate.enough_batches = m.batches_in_window >= config.min_batches && m.compute_share >= kLeastFigure &&
                             m.samples_per_second >= kLeastFigure;
 
-  if (!estimate.memory) estimate.memory = EstimatorMemory{};
   estimate.memory->was_measured = true;
   estimate.memory->unmeasured_since_seconds.reset();
   note_feeders(job, now_seconds, *estimate.memory);

@@ -25,7 +25,8 @@ struct Config {
   Objective objective = Objective::kBalanced;
 
   // --- which measurements count ---
-  double max_age_seconds = 90;            // an older measurement is stale: the last allocation is held
+  double max_age_seconds = 90;            // an older measurement is stale: the last allocation is held,
+  double max_late_seconds = 300;          // unless measurements keep coming, and all of them are late, up to this
   double metrics_fallback_seconds = 900;  // held so long without a measurement; then measured jobs go first
   double min_window_seconds = 10;         // shorter windows are dominated by the edges of batches
   double min_batches = 20;

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/model/arrivals.h"
 #include "scheduler/model/crowding.h"
 #include "scheduler/model/interference.h"
 #include "scheduler/model/job_id.h"
@@ -163,6 +164,7 @@ struct EstimatorMemory {
   NeighbourGuard neighbours;                       // of other jobs' feeders with it
   CrowdingMeans crowding_means;                    // its steps beside the load of its hosts
   Crowding crowding;                               // what all jobs show of that; the newest one counts
+  Arrivals arrivals;                               // of its measurements
   bool was_measured = false;                       // by anything usable, be it too little to estimate from
   std::optional<double> unmeasured_since_seconds;  // the first decision in a row without a usable measurement
 
