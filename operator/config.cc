@@ -51,7 +51,8 @@ std::vector<std::pair<const char*, std::string*>> named(Queries& queries) {
           {"blockedThreads", &queries.blocked_threads},
           {"workerMemoryBytes", &queries.worker_memory_bytes},
           {"remainingSamples", &queries.remaining_samples},
-          {"ageSeconds", &queries.age_seconds}};
+          {"ageSeconds", &queries.age_seconds},
+          {"scrapesInWindow", &queries.scrapes_in_window}};
 }
 
 void read_connection(YamlMap& map, PrometheusConnection& connection) {

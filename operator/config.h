@@ -31,6 +31,7 @@ struct Queries {
   std::string worker_memory_bytes;        // the most that one data worker used
   std::string remaining_samples;          // that the training loops will still take, over all ranks
   std::string age_seconds;                // since the newest scrape of the trainers' series
+  std::string scrapes_in_window;          // of the trainer's pod that was scraped most
 };
 
 // How Prometheus is reached. Files hold secrets; a changed one is read again. Empty: not used.
@@ -47,7 +48,7 @@ struct PrometheusConnection {
 
 struct MetricsSource {
   std::string url;  // empty: there is no Prometheus; every job stays on its trainer's own CPU
-  int window_seconds = 30;
+  int window_seconds = 30;  // at least; observe/scrape_window.h
   int stale_seconds = 60;
   PrometheusConnection connection;
   // The label by which a scrape tells the namespace of the pod: a pod can say any job_namespace of itself.

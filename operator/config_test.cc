@@ -28,7 +28,7 @@ metrics:
                serverName: prometheus.example, headers: {X-Scope-OrgID: team-a}}
   queries: {samplesPerSecond: "a[$window]", computeShare: b, dataWaitShare: c, batchesInWindow: d, queueDepth: e,
             queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, bytesPerSample: k,
-            blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j}
+            blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j, scrapesInWindow: o}
 cache: {address: "sluice-cache.sluice-system.svc:7473", secret: sluice-cache-tls}
 learntConfigMap: sluice-learnt
 feeder: {resize: {enabled: false}}

@@ -131,6 +131,11 @@ void ControlPlane::log_prometheus(const std::string& problem) {
   prometheus_problem_ = problem;
 }
 
+void ControlPlane::log_window(int window_seconds) {
+  log_info("observe", "the window of the queries follows the interval of the scrapes",
+           {{"window_seconds", std::to_string(window_seconds)}});
+}
+
 void ControlPlane::watch() {
   for (observe::Collection* collection : everything()) collection->start();
   recorder_.start();
@@ -286,8 +291,10 @@ decide::LoopSeams ControlPlane::loop_seams() {
   return {.see = [this] { return see(); },
           .measure =
               [this](std::stop_token stop) {
+                const int window_seconds = source_.window_seconds();
                 auto observations = source_.observe(stop);
                 if (!stop.stop_requested()) log_prometheus(observations.problem);
+                if (source_.window_seconds() != window_seconds) log_window(source_.window_seconds());
                 return observations;
               },
           .perform = [this](const kube::Action& action, std::stop_token stop) { return perform(action, stop); },

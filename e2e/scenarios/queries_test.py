@@ -21,6 +21,13 @@ def series_of(ranks):
     return made
 
 
+def expect(folder, series, expected):
+    path = folder / "test.json"  # JSON is YAML
+    path.write_text(json.dumps({"evaluation_interval": "10s", "tests": [{"interval": "10s", "input_series": series, "promql_expr_test": expected}]}))
+    done = subprocess.run([PROMTOOL, "test", "rules", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("ranks, compute, wait", [
     ([(9, 1)], 0.9, 0.1),
     ([(9, 1), (9, 1)], 0.9, 0.1),
@@ -32,7 +39,29 @@ def series_of(ranks):
 def test_the_rank_that_waits_longest_counts(ranks, compute, wait, tmp_path):
     expected = [{"expr": chart_queries("60s")[name], "eval_time": "2m", "exp_samples": [{"labels": f"{{{JOB}}}", "value": value}]}
                 for name, value in (("computeShare", compute), ("dataWaitShare", wait))]  # fmt: skip
-    path = tmp_path / "test.json"  # JSON is YAML
-    path.write_text(json.dumps({"evaluation_interval": "10s", "tests": [{"interval": "10s", "input_series": series_of(ranks), "promql_expr_test": expected}]}))
-    done = subprocess.run([PROMTOOL, "test", "rules", path], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    expect(tmp_path, series_of(ranks), expected)
+
+
+def scraped(interval_seconds, minutes):
+    """A trainer's series as a scrape makes it, in the test's steps of 10 s: `_` is no sample."""
+    every = interval_seconds // 10
+    return " ".join(str(step) if step % every == 0 else "_" for step in range(minutes * 6 + 1))
+
+
+@pytest.mark.parametrize("interval_seconds, window, scrapes", [
+    (10, "30s", 3),
+    (10, "60s", 6),
+    (60, "30s", 0),  # at 4 min 55 s: none in the window, and yet the pod was there all the time
+    (60, "4m", 4),
+])  # fmt: skip
+def test_the_scrapes_in_the_window_are_counted_where_there_are_none_too(interval_seconds, window, scrapes, tmp_path):
+    series = [{"series": f'sluice_trainer_samples_total{{instance="1:9464", {JOB}}}', "values": scraped(interval_seconds, 6)}]
+    ask = {"expr": chart_queries(window)["scrapesInWindow"], "eval_time": "4m55s"}
+    expect(tmp_path, series, [ask | {"exp_samples": [{"labels": f"{{{JOB}}}", "value": scrapes}]}])
+
+
+def test_scrapes_are_not_counted_of_a_pod_that_has_come_or_gone_in_the_window(tmp_path):
+    came = "_x24 " + "1x12"  # at 4 min
+    left = "1x26 stale"
+    series = [{"series": f'sluice_trainer_samples_total{{instance="{name}:9464", {JOB}}}', "values": values} for name, values in (("came", came), ("left", left))]
+    expect(tmp_path, series, [{"expr": chart_queries("60s")["scrapesInWindow"], "eval_time": "4m55s", "exp_samples": []}])

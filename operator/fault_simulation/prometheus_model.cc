@@ -47,6 +47,7 @@ std::vector<Series> series_of(const std::string& query, const MeasuredJob& job, 
   if (query == "memory")
     return workers > 0 ? std::vector<Series>{{"", 1.0 * job.physics->worker_memory_bytes}} : std::vector<Series>();
   if (query == "remaining") return {{"", kRemainingSamples}};
+  if (query == "scrapes") return {{"", 6}};
   const bool samples = query == "worker_samples";
   std::vector<Series> series;
   for (const auto& [placement, rate] : {std::pair{"local", &measured.local}, std::pair{"remote", &measured.remote}})
@@ -61,7 +62,8 @@ control::MetricsSource model_metrics() {
   source.url = "http://prometheus.example";
   source.window_seconds = kWindowSeconds;
   source.queries = {"samples",      "compute",         "wait",  "batches", "depth",  "capacity",  "worker_samples",
-                    "worker_cores", "workers_at_work", "bytes", "blocked", "memory", "remaining", "age"};
+                    "worker_cores", "workers_at_work", "bytes", "blocked", "memory", "remaining", "age",
+                    "scrapes"};
   return source;
 }
 

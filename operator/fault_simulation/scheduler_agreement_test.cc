@@ -38,7 +38,7 @@ TEST_CASE("the operator's plan is the scheduler's") {
   Random random(1);  // draws nothing, as no fault is set
   PrometheusModel prometheus(run.server(), run.clock(), random, *workload(name).value());
   const prom::Client client(std::shared_ptr<http::Transport>(std::shared_ptr<void>(), &prometheus));
-  const observe::PrometheusSource source(
+  observe::PrometheusSource source(
       [&](const std::string& query, std::stop_token stop, std::chrono::milliseconds timeout) {
         return client.query(query, stop, timeout);
       },

@@ -19,9 +19,9 @@ void replace_all(std::string& text, std::string_view macro, const std::string& v
     text.replace(at, macro.size(), value);
 }
 
-std::string expanded(std::string query, const control::MetricsSource& config) {
-  replace_all(query, "$window", std::to_string(config.window_seconds) + "s");
-  replace_all(query, "$namespace", config.namespace_label);
+std::string expanded(std::string query, int window_seconds, const std::string& namespace_label) {
+  replace_all(query, "$window", std::to_string(window_seconds) + "s");
+  replace_all(query, "$namespace", namespace_label);
   return query;
 }
 
@@ -84,7 +84,7 @@ struct Question {
 };
 // The order is that of `Answers` below. Those without which there is no measurement are asked first: a slow server
 // answers them before the round ends.
-constexpr std::array<Question, 14> kQuestions = {
+constexpr std::array<Question, 15> kQuestions = {
     {{"samplesPerSecond", &control::Queries::samples_per_second},
      {"computeShare", &control::Queries::compute_share},
      {"dataWaitShare", &control::Queries::data_wait_share},
@@ -98,7 +98,8 @@ constexpr std::array<Question, 14> kQuestions = {
      {"bytesPerSample", &control::Queries::bytes_per_sample},
      {"blockedThreads", &control::Queries::blocked_threads},
      {"workerMemoryBytes", &control::Queries::worker_memory_bytes},
-     {"remainingSamples", &control::Queries::remaining_samples}}};
+     {"remainingSamples", &control::Queries::remaining_samples},
+     {"scrapesInWindow", &control::Queries::scrapes_in_window}}};
 constexpr std::size_t kNeeded = 5;    // the first ones: without a series of theirs there is no measurement
 constexpr std::size_t kDecisive = 8;  // the first ones: if one of them fails, there is no measurement
 enum : std::size_t {
@@ -115,7 +116,8 @@ enum : std::size_t {
   kBytesPerSample,
   kBlockedThreads,
   kWorkerMemory,
-  kRemainingSamples
+  kRemainingSamples,
+  kScrapes
 };
 using Answers = std::array<Series, kQuestions.size()>;
 
@@ -191,7 +193,7 @@ std::optional<scheduler::SourceRate> source_of(const SeriesKey& key, const Answe
   return std::nullopt;
 }
 
-Observation observation_of(const JobId& job, const Answers& answers, const control::MetricsSource& config) {
+Observation observation_of(const JobId& job, const Answers& answers, int window_seconds) {
   std::array<double, kNeeded> needed{};
   std::string problem;
   for (std::size_t question = 0; question < kNeeded; ++question) {
@@ -199,12 +201,12 @@ Observation observation_of(const JobId& job, const Answers& answers, const contr
     if (!problem.empty()) return missing(problem);
     if (!value)
       return missing(std::string("Prometheus has no ") + kQuestions[question].name + " for the job in the last " +
-                     std::to_string(config.window_seconds) + " s");
+                     std::to_string(window_seconds) + " s");
     needed[question] = *value;
   }
   Measurement measured;
   measured.window_end_seconds = answers[kAge].values.at({job, ""}).timestamp_seconds - needed[kAge];
-  measured.window_seconds = config.window_seconds;
+  measured.window_seconds = window_seconds;
   measured.samples_per_second = needed[kSamples];
   measured.compute_share = needed[kCompute];
   measured.wait_share = needed[kWait];
@@ -228,6 +230,12 @@ Figures figures(const Series& series) {
   for (const auto& [key, answer] : series.values)
     if (answer.problem.empty()) usable[key.job] = answer.value;
   return usable;
+}
+
+std::optional<double> largest(const Figures& figures) {
+  std::optional<double> most;
+  for (const auto& [job, figure] : figures) most = std::max(most.value_or(figure), figure);
+  return most;
 }
 
 std::optional<double> figure_of(const Figures& figures, const JobId& job) {
@@ -261,13 +269,15 @@ std::optional<double> Observations::remaining_samples_of(const JobId& job) const
 }
 
 PrometheusSource::PrometheusSource(QueryFunction query, const control::MetricsSource& config, const Clock& clock)
-    : query_(std::move(query)), config_(config), clock_(clock) {}
+    : query_(std::move(query)), config_(config), clock_(clock), window_(config.window_seconds) {}
 
-Observations PrometheusSource::observe(std::stop_token stop) const {
+Observations PrometheusSource::observe(std::stop_token stop) {
   if (config_.url.empty()) return {.missing_reason = "no Prometheus is configured (metrics.url is empty)"};
   std::vector<std::string> expressions;
   expressions.reserve(kQuestions.size());
-  for (const Question& question : kQuestions) expressions.push_back(expanded(config_.queries.*question.query, config_));
+  const int window_seconds = window_.seconds();
+  for (const Question& question : kQuestions)
+    expressions.push_back(expanded(config_.queries.*question.query, window_seconds, config_.namespace_label));
   const auto vectors = ask_all(expressions, query_, at_once_, clock_, std::move(stop));
 
   bool unplaced = false;
@@ -281,7 +291,7 @@ Observations PrometheusSource::observe(std::stop_token stop) const {
           "query " + name + " failed: " + vector.error().message() + way_out_of(vector.error().code());
   }
   const std::optional<double> newest_seconds = newest(answers);
-  if (newest_seconds) refuse_stale(answers, *newest_seconds, config_.window_seconds);
+  if (newest_seconds) refuse_stale(answers, *newest_seconds, window_seconds);
 
   Observations observations;
   observations.answered_at_seconds = newest_seconds;
@@ -290,10 +300,11 @@ Observations PrometheusSource::observe(std::stop_token stop) const {
   for (const Series& series : answers)
     for (const auto& [key, answer] : series.values)
       if (!observations.jobs.contains(key.job))
-        observations.jobs.emplace(key.job, observation_of(key.job, answers, config_));
+        observations.jobs.emplace(key.job, observation_of(key.job, answers, window_seconds));
   observations.bytes_per_sample = figures(answers[kBytesPerSample]);
   observations.worker_memory_bytes = figures(answers[kWorkerMemory]);
   observations.remaining_samples = figures(answers[kRemainingSamples]);
+  if (const auto most = largest(figures(answers[kScrapes]))) window_.take(*most);
   return observations;
 }
 

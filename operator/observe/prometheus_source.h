@@ -12,6 +12,7 @@
 //   blocked threads                 absent or unusable: they are not known, and nothing is said of storage
 //   memory of workers               absent or unusable: it is not known, and no worker gets another size
 //   remaining samples               absent or unusable: the end of the job is not known
+//   scrapes in the window           absent or unusable: the window stays as it is
 // Unusable is a value that is NaN, infinite, negative, evaluated a window before the others, or one of several for the
 // job. A query that fails makes its figure unusable for all jobs, and costs no other figure.
 #pragma once
@@ -24,6 +25,7 @@
 
 #include "operator/config.h"
 #include "operator/observe/query_round.h"
+#include "operator/observe/scrape_window.h"
 #include "scheduler/model/snapshot.h"
 #include "src/base/clock.h"
 
@@ -50,7 +52,7 @@ struct Observations {
   std::optional<double> remaining_samples_of(const scheduler::JobId& job) const;
 };
 
-// Thread safety: const methods may be called from any thread.
+// Thread safety: none; but queries may be under way on several threads.
 class PrometheusSource {
  public:
   // REQUIRES: `clock` outlives the source.
@@ -61,12 +63,16 @@ class PrometheusSource {
   void ask_at_once(int queries) { at_once_ = queries; }
 
   // One round. It ends within kRoundLimit.
-  Observations observe(std::stop_token stop) const;
+  Observations observe(std::stop_token stop);
+
+  // Of the next round's queries.
+  int window_seconds() const { return window_.seconds(); }
 
  private:
   QueryFunction query_;
   control::MetricsSource config_;
   const Clock& clock_;
+  ScrapeWindow window_;
   int at_once_ = 1;
 };
 

@@ -31,7 +31,8 @@ control::MetricsSource config() {
                     "blocked[$window]",
                     "memory",
                     "remaining",
-                    "age"};
+                    "age",
+                    "scrapes[$window]"};
   return source;
 }
 
@@ -57,12 +58,13 @@ struct Server {
       {"blocked[30s]", prom::InstantVector{{sample(1.5)}, {}, {}}},
       {"memory", prom::InstantVector{{sample(4e8)}, {}, {}}},
       {"remaining", prom::InstantVector{{sample(64'000)}, {}, {}}},
-      {"age", prom::InstantVector{{sample(3)}, {}, {}}}};
+      {"age", prom::InstantVector{{sample(3)}, {}, {}}},
+      {"scrapes[30s]", prom::InstantVector{{sample(6)}, {}, {}}}};
   std::vector<std::string> asked;
   testing::ManualClock clock;
 
   Observations observe() {
-    const PrometheusSource source(
+    PrometheusSource source(
         [this](const std::string& expression, std::stop_token, std::chrono::milliseconds) {
           asked.push_back(expression);
           const auto found = answers.find(expression);
@@ -110,7 +112,7 @@ TEST_CASE("the number of queries does not depend on the number of jobs") {
   auto& samples = many.answers.at("samples[30s]").value().samples;
   for (int i = 0; i < 1000; ++i) samples.push_back(sample(1, "", "job-" + std::to_string(i)));
   many.observe();
-  CHECK(one.asked.size() == 14);
+  CHECK(one.asked.size() == 15);
   CHECK(many.asked == one.asked);
 }
 
@@ -165,7 +167,7 @@ const Damage kDamages[] = {
 };
 
 TEST_CASE(
-    "fourteen queries, each damaged in every way: a figure that is missing beside others is never taken for zero") {
+    "fifteen queries, each damaged in every way: a figure that is missing beside others is never taken for zero") {
   struct Query {
     const char* expression;
     const char* name;
@@ -267,13 +269,14 @@ TEST_CASE("a query that fails makes its figure unusable, and no other") {
                         {"bytes[30s]", "bytesPerSample", false},
                         {"blocked[30s]", "blockedThreads", false},
                         {"memory", "workerMemoryBytes", false},
-                        {"remaining", "remainingSamples", false}};
+                        {"remaining", "remainingSamples", false},
+                        {"scrapes[30s]", "scrapesInWindow", false}};
   for (const Case& test : cases) {
     INFO(test.name);
     Server server;
     server.answers.at(test.expression) = Error(ErrorCode::kDeadlineExceeded, "no answer in time");
     const auto observations = server.observe();
-    CHECK(server.asked.size() == 14);
+    CHECK(server.asked.size() == 15);
     const std::string want = "query " + std::string(test.name) + " failed: no answer in time";
     CHECK(observations.problem == want);
     const auto vision = observations.of(kVision);
@@ -301,7 +304,7 @@ TEST_CASE("without a Prometheus nothing is asked") {
   control::MetricsSource none = config();
   none.url.clear();
   const testing::ManualClock clock;
-  const PrometheusSource source([](const std::string&, std::stop_token,
+  PrometheusSource source([](const std::string&, std::stop_token,
                                    std::chrono::milliseconds) -> Result<prom::InstantVector> { std::abort(); },
                                 none, clock);
   CHECK_THAT(source.observe({}).of(kVision).missing_reason, Catch::Contains("metrics.url is empty"));
@@ -373,7 +376,7 @@ TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
   });
   const prom::Client client(transport);
   const testing::ManualClock clock;
-  const PrometheusSource source(
+  PrometheusSource source(
       [&](const std::string& expression, std::stop_token stop, std::chrono::milliseconds timeout) {
         return client.query(expression, stop, timeout);
       },
