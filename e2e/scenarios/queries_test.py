@@ -65,3 +65,31 @@ def test_scrapes_are_not_counted_of_a_pod_that_has_come_or_gone_in_the_window(tm
     left = "1x26 stale"
     series = [{"series": f'sluice_trainer_samples_total{{instance="{name}:9464", {JOB}}}', "values": values} for name, values in (("came", came), ("left", left))]
     expect(tmp_path, series, [{"expr": chart_queries("60s")["scrapesInWindow"], "eval_time": "4m55s", "exp_samples": []}])
+
+
+# Each with the labels that tell its series apart, and what it answers for two pods of one series each.
+SUMS = [
+    ("samplesPerSecond", "sluice_trainer_samples_total", 'rank="POD"', 2),
+    ("batchesInWindow", "sluice_trainer_batches_total", 'rank="POD"', 120),
+    ("queueDepth", "sluice_trainer_queue_depth", 'rank="POD"', None),
+    ("queueCapacity", "sluice_trainer_queue_capacity", 'rank="POD"', None),
+    ("workerSamplesPerSecond", "sluice_worker_samples_total", 'placement="remote", executor="python"', 2),
+    ("workerBusyCores", "sluice_worker_busy_seconds_total", 'placement="remote", executor="python"', 2),
+    ("workersAtWork", "sluice_worker_samples_total", 'placement="remote", executor="python"', 2),
+    ("blockedThreads", "sluice_worker_blocked_seconds_total", 'placement="remote", executor="python"', 2),
+    ("remainingSamples", "sluice_trainer_remaining_samples", 'rank="POD"', 2380),
+]
+
+
+@pytest.mark.parametrize("query, metric, labels, expected", SUMS, ids=[row[0] for row in SUMS])
+def test_a_pod_that_two_scrapes_find_counts_once(query, metric, labels, expected, tmp_path):
+    """By the annotations and by the PodMonitor, or once for each container: other labels, the same instance."""
+    scrapes = ['job="kubernetes-pods"', 'job="kubernetes-pods", container="feeder"', 'job="monitoring/sluice", endpoint="metrics", pod="vision-POD"']
+    answers = []
+    for found in (scrapes[:1], scrapes):
+        series = [{"series": f'{metric}{{instance="10.0.0.{pod}:9464", {labels}, {scrape}, {JOB}}}'.replace("POD", str(pod)), "values": "0+10x120"} for pod in (1, 2) for scrape in found]
+        placement = 'placement="remote", ' if query in {"workerSamplesPerSecond", "workerBusyCores"} else ""
+        value = expected if expected is not None else 2 * (1190 - 25)  # the mean over the window's six or seven samples
+        answers.append((series, {"expr": chart_queries("60s")[query], "eval_time": "19m55s", "exp_samples": [{"labels": f"{{{placement}{JOB}}}", "value": value}]}))
+    for series, asked in answers:
+        expect(tmp_path, series, [asked])
