@@ -97,7 +97,7 @@ struct LeaderElection {
 };
 
 struct PlanPage {
-  std::string address = "0.0.0.0:8082";
+  std::string address = "[::]:8082";
   // The user whose tokens are admitted: system:serviceaccount:NAMESPACE:NAME; empty: none is admitted.
   std::string reader;
 };
@@ -116,8 +116,8 @@ struct Config {
   std::string worker_priority_class;          // of data workers whose template names none; empty: the cluster's default
   std::vector<std::string> watch_namespaces;  // empty: all
   std::chrono::seconds decision_interval{15};
-  std::string metrics_address = "0.0.0.0:8080";
-  std::string probes_address = "0.0.0.0:8081";
+  std::string metrics_address = "[::]:8080";
+  std::string probes_address = "[::]:8081";
   PlanPage plan;
   std::string kubeconfig;  // empty: the pod's own service account
   MetricsSource metrics;

@@ -125,7 +125,7 @@ TEST_CASE("the feeder keeps off ports that the user's containers declare") {
   CHECK(feeder["ports"][0]["containerPort"] == row.want_metrics);
   CHECK(feeder["ports"][1]["containerPort"] == row.want_metrics + 1);
   CHECK(text_field(trainer_of(job), "/metadata/annotations/prometheus.io~1port") == std::to_string(row.want_metrics));
-  CHECK_THAT(feeder["args"].dump(), Catch::Contains("0.0.0.0:" + std::to_string(row.want_metrics) + "\""));
+  CHECK_THAT(feeder["args"].dump(), Catch::Contains("[::]:" + std::to_string(row.want_metrics) + "\""));
 }
 
 TEST_CASE("a pod on the node's network finds the workers, also where its template was exported from a cluster") {

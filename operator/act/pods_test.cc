@@ -230,7 +230,7 @@ TEST_CASE("a trainer on the node's network has ports of its job's own, and still
   CHECK(port(trainer_pod(job)) == port(pod));
   CHECK(feeder["ports"][0]["containerPort"] == metrics);
   CHECK(feeder["ports"][1]["containerPort"] == metrics + 1);
-  CHECK(feeder["args"].dump().find("0.0.0.0:" + std::to_string(metrics + 1)) != std::string::npos);
+  CHECK(feeder["args"].dump().find("[::]:" + std::to_string(metrics + 1)) != std::string::npos);
   CHECK(pod["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet");
   const json worker = worker_pod_template(api::TrainingJob(job), test_config());
   CHECK(port(worker) == "9464");

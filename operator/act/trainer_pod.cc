@@ -38,9 +38,8 @@ Result<std::vector<std::string>> feeder_arguments(const TrainingJob& training_jo
   SLUICE_TRY(const std::int64_t arena, training_job.arena_bytes());
   std::vector<std::string> arguments = {
       "--socket", std::string(kSocketPath), "--job", job, "--namespace", name_space, "--metrics-address",
-      "0.0.0.0:" + std::to_string(ports.metrics), "--probes-address", "0.0.0.0:" + std::to_string(ports.probes),
-      "--tls-dir", std::string(kTlsPath), "--python-path", std::string(kBundlePythonPath), "--arena-bytes",
-      std::to_string(arena),
+      "[::]:" + std::to_string(ports.metrics), "--probes-address", "[::]:" + std::to_string(ports.probes), "--tls-dir",
+      std::string(kTlsPath), "--python-path", std::string(kBundlePythonPath), "--arena-bytes", std::to_string(arena),
       // With placement Local, too: it may be set to another one while the trainer runs.
       "--workers", service_name(job) + "." + name_space + ".svc:" + std::to_string(kWorkerPort)};
   if (role == FeederRole::kBridges) arguments.insert(arguments.end(), {"--threads", "1"});

@@ -36,7 +36,8 @@ json worker_resources(const TrainingJob& training_job) {
   return stated.is_null() ? render(sizes.resources(sizes.first())) : stated;
 }
 
-std::string any_address(int port) { return "0.0.0.0:" + std::to_string(port); }
+// Of both families, as a pod has either or both.
+std::string any_address(int port) { return "[::]:" + std::to_string(port); }
 
 json worker_container(const TrainingJob& training_job, const json& trainer_container) {
   const std::string job = training_job.name();

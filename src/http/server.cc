@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
@@ -183,11 +184,10 @@ class Server::Implementation {
   }
 
   Result<void> listen(const tcp::endpoint& endpoint, const std::string& address) {
-    boost::system::error_code failed;
-    acceptor_.open(endpoint.protocol(), failed);
-    if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
-    if (!failed) acceptor_.bind(endpoint, failed);
-    if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
+    boost::system::error_code failed = open(endpoint);
+    const bool no_ipv6 =
+        failed == asio::error::address_family_not_supported || failed == boost::system::errc::address_not_available;
+    if (no_ipv6 && is_every_address(endpoint)) failed = open({tcp::v4(), endpoint.port()});
     if (failed) return unavailable("listen on " + address + ": " + failed.message());
     port_ = acceptor_.local_endpoint().port();
     accept();
@@ -198,6 +198,21 @@ class Server::Implementation {
   std::uint16_t port() const { return port_; }
 
  private:
+  static bool is_every_address(const tcp::endpoint& endpoint) {
+    return endpoint.address().is_v6() && endpoint.address().is_unspecified();
+  }
+
+  boost::system::error_code open(const tcp::endpoint& endpoint) {
+    boost::system::error_code failed;
+    if (acceptor_.is_open()) acceptor_.close(failed);
+    acceptor_.open(endpoint.protocol(), failed);
+    if (!failed) acceptor_.set_option(asio::socket_base::reuse_address(true), failed);
+    if (!failed && is_every_address(endpoint)) acceptor_.set_option(asio::ip::v6_only(false), failed);
+    if (!failed) acceptor_.bind(endpoint, failed);
+    if (!failed) acceptor_.listen(asio::socket_base::max_listen_connections, failed);
+    return failed;
+  }
+
   void accept() {
     acceptor_.async_accept([this](beast::error_code failed, tcp::socket socket) {
       if (!failed) {

@@ -267,6 +267,15 @@ TEST_CASE("stopping closes open connections") {
   CHECK(client.read_all().empty());
 }
 
+TEST_CASE("every address is one of IPv4 and one of IPv6, where the machine has it") {
+  const auto server = Server::start("[::]:0", routes());
+  REQUIRE(server.ok());
+  CHECK_THAT(ask((*server)->port(), "GET /healthz"), Catch::StartsWith("HTTP/1.1 200"));
+  RawClient client = RawClient::over_ipv6((*server)->port());
+  client.send("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  CHECK(client.read_all().starts_with("HTTP/1.1 200") == testing::has_ipv6());
+}
+
 TEST_CASE("addresses that cannot be used are errors with the reason") {
   for (const char* address : {"", "localhost:80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:x", "::1"}) {
     INFO(address);

@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -46,17 +47,34 @@ std::optional<NetworkAddress> parse_address(const std::string& text) {
   return address;
 }
 
+constexpr const char* kEveryAddress = "[::]:";
+
+// Invalid, with errno, if the address cannot be bound.
+UniqueFd bound_to(const NetworkAddress& address, bool both_families) {
+  UniqueFd listener(::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return listener;
+  const int on = 1;  // a server that follows another one finds its connections' ends still there
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const int v6_only = 0;
+  if (both_families) ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.length) == 0) return listener;
+  const int failure = errno;
+  listener = UniqueFd();
+  errno = failure;
+  return listener;
+}
+
 }  // namespace
 
 Result<UniqueFd> listen_on_network(const std::string& address) {
   const auto parsed = parse_address(address);
   if (!parsed) return invalid_argument("'" + address + "' is not IP:PORT");
-  UniqueFd listener(::socket(parsed->bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.valid()) return errno_error("socket");
-  const int on = 1;  // a server that follows another one finds its connections' ends still there
-  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&parsed->bytes), parsed->length) != 0)
-    return errno_error("bind " + address);
+  const bool every_address = address.starts_with(kEveryAddress);
+  UniqueFd listener = bound_to(*parsed, every_address);
+  const bool no_ipv6 = !listener.valid() && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL);
+  if (no_ipv6 && every_address)
+    listener = bound_to(*parse_address("0.0.0.0:" + address.substr(std::strlen(kEveryAddress))), false);
+  if (!listener.valid()) return errno_error("bind " + address);
   if (::listen(listener.get(), kNetworkBacklog) != 0) return errno_error("listen on " + address);
   return listener;
 }

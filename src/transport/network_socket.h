@@ -10,7 +10,8 @@
 
 namespace sluice::transport {
 
-// Listens on IP:PORT or [IP]:PORT without blocking; port 0: one that is free.
+// Listens on IP:PORT or [IP]:PORT without blocking; port 0: one that is free. [::] is every address of both families,
+// and of IPv4 alone where the system has no IPv6.
 // Errors: InvalidArgument for another address; those of the system.
 Result<UniqueFd> listen_on_network(const std::string& address);
 

@@ -18,7 +18,7 @@ namespace {
 
 std::vector<Flag> known_flags() {
   return program::with_shared_flags({
-      {"listen", "IP:PORT", "0.0.0.0:7471", "where feeders connect"},
+      {"listen", "IP:PORT", "[::]:7471", "where feeders connect"},
       {"arena-bytes", "N", "0", "memory for results on their way; 0: half of the memory limit, at most 1 GiB"},
       {"drain-seconds", "N", "30", "how long a terminating worker may finish what it has"},
       {"unused-seconds", "N", "0", "end after so long without a feeder; 0: never"},

@@ -130,10 +130,10 @@ workers:
   networkPolicy: {enabled: {{ .Values.workers.networkPolicy.enabled }}}
 watchNamespaces: {{ .Values.watchNamespaces | toJson }}
 decisionIntervalSeconds: {{ .Values.decisionIntervalSeconds }}
-metricsAddress: 0.0.0.0:8080
-probesAddress: 0.0.0.0:8081
+metricsAddress: "[::]:8080"
+probesAddress: "[::]:8081"
 plan:
-  address: 0.0.0.0:8082
+  address: "[::]:8082"
   reader: system:serviceaccount:{{ .Release.Namespace }}:{{ include "sluice.name" . }}-plan-reader
 {{- with .Values.leaderElection }}
 {{- if or (le (int .leaseSeconds) (int .renewSeconds)) (le (mul 10 (int .renewSeconds)) (mul 12 (int .retrySeconds))) }}

@@ -17,6 +17,29 @@ RawClient::RawClient(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM
   ::close(std::exchange(socket_, -1));
 }
 
+RawClient RawClient::over_ipv6(std::uint16_t port) {
+  RawClient client;
+  client.socket_ = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(port);
+  address.sin6_addr = in6addr_loopback;
+  if (client.socket_ >= 0 &&
+      ::connect(client.socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
+    ::close(std::exchange(client.socket_, -1));
+  return client;
+}
+
+bool has_ipv6() {
+  const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  const bool bound = socket >= 0 && ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  if (socket >= 0) ::close(socket);
+  return bound;
+}
+
 RawClient::RawClient(RawClient&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
 
 RawClient::~RawClient() {

@@ -152,15 +152,6 @@ std::unique_ptr<ScriptedEndpoint> with_all_policies(Scripts scripts, ScriptProgr
   return std::make_unique<WrappedEndpoint>(std::move(inner), std::move(outer));
 }
 
-bool has_ipv6() {
-  try {
-    const LoopbackServer server([](Connection&) {}, {.address = "::1"});
-    return true;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 std::vector<Subject> all_subjects() {
