@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/executor/wait_share.h"
 #include "src/transport/arena.h"
 #include "src/transport/local_message.h"
 #include "src/transport/sealed_memory.h"
@@ -37,7 +38,8 @@ struct Pipeline {
   transport::SealedMemoryHandle blob;  // native: specification; python: description (protocols.md sections 5 and 6)
   std::string python;                  // interpreter; python only
   std::uint32_t num_workers = 0;
-  std::shared_ptr<const pipeline::NativePipeline> native;  // set for kNative
+  std::shared_ptr<const pipeline::NativePipeline> native;                  // set for kNative
+  const std::shared_ptr<WaitShare> waits = std::make_shared<WaitShare>();  // of its batches in this process
 };
 using PipelineHandle = std::shared_ptr<const Pipeline>;
 

@@ -32,17 +32,36 @@ ChildLost PythonChild::lose(const Error& error) {
   return {give_up(*interpreter_.process, error)};
 }
 
-Result<transport::Frame> PythonChild::next_frame(const std::stop_token& stop, const std::function<bool()>& cancelled) {
+Result<transport::Frame> PythonChild::next_frame(const Pipeline& pipeline, const std::stop_token& stop,
+                                                 const std::function<bool()>& cancelled) {
   std::optional<Clock::time_point> give_up;
   while (true) {
     auto frame = interpreter_.socket.receive(Clock::now() + kCancelPoll, stop);
     if (frame.ok() || frame.error().code() != ErrorCode::kDeadlineExceeded) return frame;
     // A process that the child has started may still hold its end of the socket.
     if (has_ended()) return unavailable("its process has ended");
+    look(pipeline);
     if (!cancelled()) continue;
     if (!give_up) give_up = Clock::now() + options_.cancel_grace;
     if (Clock::now() >= *give_up) return Error(ErrorCode::kCancelled, "its batch was cancelled");
   }
+}
+
+void PythonChild::look(const Pipeline& pipeline) {
+  if (!is_watched_) return;
+  const auto now = process_times(pid());
+  if (!now) return;
+  const auto before = std::exchange(seen_, now);
+  if (!before) return;
+  const double busy_seconds = now->busy_seconds - before->busy_seconds;
+  const double blocked_seconds = now->blocked_seconds_since(*before);
+  told_busy_seconds_ += busy_seconds;
+  told_blocked_seconds_ += blocked_seconds;
+  tell(pipeline, busy_seconds, blocked_seconds);
+}
+
+void PythonChild::tell(const Pipeline& pipeline, double busy_seconds, double blocked_seconds) {
+  if (pipeline.waits->observe(busy_seconds, blocked_seconds) && options_.load_changed) options_.load_changed(pipeline);
 }
 
 Result<void> PythonChild::answer_alloc(const transport::AllocMessage& message, const std::stop_token& stop,
@@ -55,12 +74,14 @@ Result<void> PythonChild::answer_alloc(const transport::AllocMessage& message, c
   return interpreter_.socket.send(transport::slot_json(message.id, slot.offset()), "", deadline);
 }
 
-PythonChild::Outcome PythonChild::finish(transport::DoneMessage message, std::string structure,
-                                         transport::ArenaSlot slot) {
+PythonChild::Outcome PythonChild::finish(const Pipeline& pipeline, transport::DoneMessage message,
+                                         std::string structure, transport::ArenaSlot slot) {
   for (const auto& tensor : message.tensors) {
     if (slot.valid() && tensor.offset <= slot.bytes() && tensor.nbytes <= slot.bytes() - tensor.offset) continue;
     return lose(internal_error("it described a tensor outside its slot"));
   }
+  if (message.blocked_seconds)
+    tell(pipeline, message.seconds - told_busy_seconds_, *message.blocked_seconds - told_blocked_seconds_);
   return Batch{std::move(slot), std::move(message.tensors), std::move(structure),
                message.seconds, message.blocked_seconds,    std::move(message.ops)};
 }
@@ -90,15 +111,19 @@ PythonChild::Outcome PythonChild::run(const BatchRequest& request, const std::st
     return lose(sent.error());
   }
   transport::ArenaSlot slot;
+  is_watched_ = true;
+  seen_.reset();
+  told_busy_seconds_ = told_blocked_seconds_ = 0;
   while (true) {
-    auto frame = next_frame(stop, cancelled);
+    auto frame = next_frame(*request.pipeline, stop, cancelled);
     if (!frame.ok()) return lose(frame.error());
     auto message = transport::parse_child_message(frame->json);
     if (!message.ok()) return lose(message.error());
     if (const auto* alloc = std::get_if<transport::AllocMessage>(&*message); alloc != nullptr && alloc->id == id) {
+      is_watched_ = false;  // it is made, and may wait for memory now
       if (const auto sent = answer_alloc(*alloc, stop, slot); !sent.ok()) return lose(sent.error());
     } else if (auto* done = std::get_if<transport::DoneMessage>(&*message); done != nullptr && done->id == id) {
-      return finish(std::move(*done), std::move(frame->blob), std::move(slot));
+      return finish(*request.pipeline, std::move(*done), std::move(frame->blob), std::move(slot));
     } else if (auto* error = std::get_if<ChildErrorMessage>(&*message)) {
       return user_failure(std::move(*error), std::move(frame->blob));
     } else {

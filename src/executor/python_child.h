@@ -2,12 +2,14 @@
 //
 // The child maps our arena and writes finished tensors into slots that it asks us for; only control messages cross the
 // socket. One pipeline a child, as torch has worker processes for each loader: what user code keeps in globals never
-// meets another pipeline's.
+// meets another pipeline's. While a batch takes long, its process is watched: a data set that sleeps for seconds is
+// known before its first batch has come.
 #pragma once
 
 #include <functional>
 #include <variant>
 
+#include "src/executor/process_times.h"
 #include "src/executor/python_interpreter.h"
 
 namespace sluice::executor {
@@ -46,10 +48,15 @@ class PythonChild {
 
   // Tells the child the state in which the request wants its pipeline, unless it is in that one.
   Result<void> send_state(const BatchRequest& request);
-  Result<transport::Frame> next_frame(const std::stop_token& stop, const std::function<bool()>& cancelled);
+  Result<transport::Frame> next_frame(const Pipeline& pipeline, const std::stop_token& stop,
+                                      const std::function<bool()>& cancelled);
+  // Tells the pipeline what its batch in the making has done since the last look.
+  void look(const Pipeline& pipeline);
+  void tell(const Pipeline& pipeline, double busy_seconds, double blocked_seconds);
   Result<void> answer_alloc(const transport::AllocMessage& message, const std::stop_token& stop,
                             transport::ArenaSlot& slot);
-  Outcome finish(transport::DoneMessage message, std::string structure, transport::ArenaSlot slot);
+  Outcome finish(const Pipeline& pipeline, transport::DoneMessage message, std::string structure,
+                 transport::ArenaSlot slot);
   ChildLost lose(const Error& error);
 
   const PythonOptions& options_;
@@ -62,6 +69,11 @@ class PythonChild {
   PythonInterpreter interpreter_;
   std::uint64_t next_id_ = 1;
   bool lost_ = false;
+  // Of the batch in the making:
+  bool is_watched_ = false;
+  std::optional<ProcessTimes> seen_;
+  double told_busy_seconds_ = 0;
+  double told_blocked_seconds_ = 0;
 };
 
 }  // namespace sluice::executor

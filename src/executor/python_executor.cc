@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/base/logging.h"
+#include "src/executor/thread_pool.h"
 
 namespace sluice::executor {
 namespace {
@@ -11,6 +12,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLoadFailureMemory{10};
 constexpr int kAttempts = 2;
+constexpr std::chrono::seconds kMeasureInterval{10};  // of children's memory: a look at one takes milliseconds
+
+// A child has no less, whatever was seen of it: the next batch may be larger.
+constexpr std::size_t kChildBytesMin = std::size_t{64} << 20;
 
 // As python/sluice/history.py has a batch: how many keys, and the keys.
 void append_to(std::string& made, const std::vector<std::int64_t>& keys) {
@@ -24,10 +29,27 @@ void append_to(std::string& made, const std::vector<std::int64_t>& keys) {
 
 }  // namespace
 
+std::size_t children_fitting(std::size_t children, std::size_t threads, std::optional<std::size_t> available_bytes,
+                             std::optional<std::size_t> child_bytes) {
+  if (!available_bytes) return threads + ThreadPool::kJobsBesideMax;
+  const std::size_t fitting = *available_bytes / 2 / std::max(child_bytes.value_or(0), kChildBytesMin);
+  return std::max(threads, children + fitting);
+}
+
 PythonExecutor::PythonExecutor(PythonOptions options, std::size_t children_max, LoadObserver observer)
     : options_(std::move(options)), children_max_(children_max), observer_(std::move(observer)), zygotes_(options_) {}
 
 PythonExecutor::~PythonExecutor() = default;
+
+PythonExecutor::Running::Running(PythonExecutor& executor) : executor_(executor) {
+  std::lock_guard lock(executor_.mutex_);
+  executor_.most_running_ = std::max(executor_.most_running_, ++executor_.running_);
+}
+
+PythonExecutor::Running::~Running() {
+  std::lock_guard lock(executor_.mutex_);
+  --executor_.running_;
+}
 
 std::size_t PythonExecutor::idle_children() const {
   std::lock_guard lock(mutex_);
@@ -117,10 +139,27 @@ void PythonExecutor::give_back(std::unique_ptr<PythonChild> child) {
   std::unique_ptr<PythonChild> surplus;  // declared before the lock: its process ends outside of it
   std::lock_guard lock(mutex_);
   idle_.push_front({std::move(child), Clock::now()});
-  if (idle_.size() <= children_max_) return;
+  if (idle_.size() <= std::max(children_max_, most_running_)) return;
   surplus = std::move(idle_.back().child);
   idle_.pop_back();
   log_info("executor", "more idle Python children than the limit", {{"limit", children_max_}});
+}
+
+void PythonExecutor::measure(const PythonChild& child) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (now - measured_at_ < kMeasureInterval) return;
+    measured_at_ = now;
+  }
+  const auto bytes = private_bytes(child.pid());
+  std::lock_guard lock(mutex_);
+  if (bytes) child_bytes_ = bytes;
+}
+
+std::size_t PythonExecutor::children_max(std::size_t threads, std::optional<std::size_t> available_bytes) const {
+  std::lock_guard lock(mutex_);
+  return children_fitting(idle_.size() + running_, threads, available_bytes, child_bytes_);
 }
 
 void PythonExecutor::give_back(const BatchRequest& request, std::unique_ptr<PythonChild> child) {
@@ -152,6 +191,7 @@ std::optional<BatchFailure> PythonExecutor::warm(const PipelineHandle& pipeline,
 
 std::variant<Batch, BatchFailure> PythonExecutor::run(const BatchRequest& request, const std::stop_token& stop,
                                                       const std::function<bool()>& cancelled) {
+  const Running running(*this);
   if (request.virtual_workers == nullptr) return try_twice(request, stop, cancelled);
   std::string& made = request.virtual_workers->made.at(request.virtual_worker());
   if (!request.history.empty()) made = request.history;
@@ -174,6 +214,7 @@ std::variant<Batch, BatchFailure> PythonExecutor::try_twice(const BatchRequest& 
       log_warning("executor", "python child lost", {{"how", how}, {"attempt", attempt + 1}});
       continue;
     }
+    measure(*child);
     give_back(request, std::move(child));
     if (auto* failure = std::get_if<BatchFailure>(&outcome)) return std::move(*failure);
     return std::get<Batch>(std::move(outcome));

@@ -20,6 +20,11 @@ namespace sluice::executor {
 // Room for three loaders that take turns on every thread, and for a few more where there are few threads.
 constexpr std::size_t idle_children_max(std::size_t threads) { return 3 * threads + 5; }
 
+// How many children may work at once, where their batches mostly wait: those that are there, and as many more as half
+// of the memory that is available holds. Both figures of memory may be unknown. At least `threads`.
+std::size_t children_fitting(std::size_t children, std::size_t threads, std::optional<std::size_t> available_bytes,
+                             std::optional<std::size_t> child_bytes);
+
 enum class LoadWait { kBegins, kEnds };
 // Called by the thread that waits for a new child. `is_loaded`: a process has loaded the pipeline by now.
 using LoadObserver = std::function<void(const Pipeline& pipeline, LoadWait wait, bool is_loaded)>;
@@ -27,7 +32,7 @@ using LoadObserver = std::function<void(const Pipeline& pipeline, LoadWait wait,
 // Thread safety: run() may be called from any thread.
 class PythonExecutor {
  public:
-  // Keeps at most `children_max` idle children beside those that run() is using.
+  // Keeps at most `children_max` idle children beside those that run() is using, or as many as it has used at once.
   PythonExecutor(PythonOptions options, std::size_t children_max, LoadObserver observer = nullptr);
   ~PythonExecutor();
 
@@ -43,6 +48,9 @@ class PythonExecutor {
 
   std::size_t idle_children() const;
 
+  // As children_fitting(), of this one's children.
+  std::size_t children_max(std::size_t threads, std::optional<std::size_t> available_bytes) const;
+
  private:
   struct IdleChild {
     std::unique_ptr<PythonChild> child;
@@ -51,6 +59,17 @@ class PythonExecutor {
   // Of one pass, by virtual worker: null while it runs a batch, or is lost.
   using OwnChildren = std::vector<std::unique_ptr<PythonChild>>;
   using Passes = std::map<std::weak_ptr<const VirtualWorkers>, OwnChildren, std::owner_less<>>;
+  // A batch in the making.
+  class Running {
+   public:
+    explicit Running(PythonExecutor& executor);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    PythonExecutor& executor_;
+  };
   struct LoadFailure {
     BatchFailure failure;
     std::chrono::steady_clock::time_point until;
@@ -66,6 +85,8 @@ class PythonExecutor {
                                                                        const std::stop_token& stop);
   void tell(const Pipeline& pipeline, LoadWait wait);
   void give_back(std::unique_ptr<PythonChild> child);
+  // REQUIRES: the child's process still is there.
+  void measure(const PythonChild& child);
   void give_back(const BatchRequest& request, std::unique_ptr<PythonChild> child);
   // Takes out the children of passes that are over. REQUIRES: the lock is held.
   std::vector<OwnChildren> extract_ended_passes();
@@ -75,9 +96,13 @@ class PythonExecutor {
   const LoadObserver observer_;
   PythonZygotes zygotes_;  // before the children: they must be gone when it ends
   mutable std::mutex mutex_;
-  std::list<IdleChild> idle_;  // the last used first
+  std::size_t running_ = 0;       // batches
+  std::size_t most_running_ = 0;  // so far
+  std::list<IdleChild> idle_;     // the last used first
   Passes passes_;
   std::map<std::string, LoadFailure> load_failures_;  // by fingerprint
+  std::optional<std::size_t> child_bytes_;            // memory that one has for itself, as seen last
+  std::chrono::steady_clock::time_point measured_at_;
 };
 
 }  // namespace sluice::executor

@@ -15,6 +15,7 @@
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/temporary_directory.h"
+#include "src/executor/thread_pool.h"
 
 namespace sluice::executor {
 namespace {
@@ -50,6 +51,25 @@ struct Fixture {
 };
 
 std::string behaviour(const std::string& name) { return R"({"behaviour": ")" + name + R"("})"; }
+
+TEST_CASE("children beyond the threads are as many as half of the free memory holds") {
+  struct Case {
+    const char* story;
+    std::size_t children;
+    std::optional<std::size_t> available_bytes, child_bytes;
+    std::size_t want;
+  };
+  const Case cases[] = {{"memory is not known", 2, std::nullopt, 100 * kMiB, 2 + ThreadPool::kJobsBesideMax},
+                        {"nothing was measured", 0, 1024 * kMiB, std::nullopt, 8},
+                        {"small ones", 3, 1024 * kMiB, kMiB, 11},
+                        {"large ones", 3, 1024 * kMiB, 200 * kMiB, 5},
+                        {"no room for one more", 3, 100 * kMiB, 200 * kMiB, 3},
+                        {"no room at all", 0, 0, 200 * kMiB, 2}};
+  for (const Case& each : cases) {
+    INFO(each.story);
+    CHECK(children_fitting(each.children, 2, each.available_bytes, each.child_bytes) == each.want);
+  }
+}
 
 TEST_CASE("a batch's tensors are in the arena, its structure beside them") {
   Fixture f;

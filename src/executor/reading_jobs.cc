@@ -18,16 +18,16 @@ ReadingJobs::~ReadingJobs() {
 }
 
 bool ReadingJobs::submit(const std::shared_ptr<pipeline::ReadAhead>& ahead, ThreadPool::Job job,
-                         std::function<void()> refused) {
-  const auto begin = [gate = gate_, job, refused = std::move(refused)] {
+                         std::function<void()> refused, const ThreadPool::Waits& waits) {
+  const auto begin = [gate = gate_, job, waits, refused = std::move(refused)] {
     {
       std::lock_guard lock(gate->mutex);
-      if (gate->pool == nullptr || gate->pool->submit(job)) return;
+      if (gate->pool == nullptr || gate->pool->submit(job, waits)) return;
     }
     refused();
   };
   if (ahead != nullptr && ahead->when_come(begin)) return true;
-  return gate_->pool->submit(std::move(job));
+  return gate_->pool->submit(std::move(job), waits);
 }
 
 }  // namespace sluice::executor

@@ -19,7 +19,8 @@ class ReadingJobs {
 
   // `ahead`: what the job reads; null: that is at hand. False: the pool's queue is full. Where that turns out later,
   // `refused` runs on another thread.
-  bool submit(const std::shared_ptr<pipeline::ReadAhead>& ahead, ThreadPool::Job job, std::function<void()> refused);
+  bool submit(const std::shared_ptr<pipeline::ReadAhead>& ahead, ThreadPool::Job job, std::function<void()> refused,
+              const ThreadPool::Waits& waits = nullptr);
 
  private:
   struct Gate;

@@ -136,6 +136,57 @@ TEST_CASE("jobs that wait have threads up to a bound") {
   while (ended < kJobs) std::this_thread::yield();
 }
 
+// So many jobs of a pipeline run at once on a pool of two threads; none ends before all of them have been there.
+std::size_t jobs_at_once(const std::shared_ptr<WaitShare>& waits, std::size_t jobs_max, std::size_t expected) {
+  ThreadPool pool(2, 2, 100, 0);
+  pool.set_jobs_max(jobs_max);
+  std::promise<void> release;
+  auto released = release.get_future().share();
+  std::atomic<std::size_t> begun = 0;
+  constexpr std::size_t kJobs = 20;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    const auto job = [&, released](ThreadState&) {
+      ++begun;
+      released.wait();
+    };
+    REQUIRE(pool.submit(job, waits));
+  }
+  while (begun < expected || begun + pool.queued() < kJobs) std::this_thread::yield();
+  const std::size_t at_once = begun;
+  release.set_value();
+  while (begun < kJobs) std::this_thread::yield();
+  return at_once;
+}
+
+TEST_CASE("many jobs of a pipeline that waits run at once, up to a bound; of one that computes as many as threads") {
+  const auto computes = std::make_shared<WaitShare>(), waits = std::make_shared<WaitShare>(),
+             half = std::make_shared<WaitShare>();
+  waits->observe(0, 10);
+  half->observe(10, 10);
+  CHECK(jobs_at_once(nullptr, 100, 2) == 2);
+  CHECK(jobs_at_once(computes, 100, 2) == 2);
+  CHECK(jobs_at_once(half, 100, 8) == 8);
+  CHECK(jobs_at_once(waits, 100, 20) == 20);
+  CHECK(jobs_at_once(waits, 5, 5) == 5);
+  CHECK(jobs_at_once(waits, 0, 2) == 2);
+}
+
+TEST_CASE("jobs that run already count less when their pipeline turns out to wait") {
+  ThreadPool pool(1, 1, 10, 0);
+  const auto waits = std::make_shared<WaitShare>();
+  std::promise<void> other_ran, over;
+  REQUIRE(pool.submit(
+      [&](ThreadState&) {
+        CHECK(waits->observe(0, 10));
+        pool.follow_loads();
+        other_ran.get_future().wait();
+        over.set_value();
+      },
+      waits));
+  REQUIRE(pool.submit([&](ThreadState&) { other_ran.set_value(); }));
+  REQUIRE(over.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+}
+
 TEST_CASE("a pool that ends asks the jobs that wait, too") {
   std::atomic<bool> waited = false;
   {
