@@ -1,7 +1,7 @@
 #include "worker-image/feeder/assigner.h"
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
 #include <limits>
 
 namespace sluice::feeder {
@@ -9,14 +9,8 @@ namespace {
 
 using TimePoint = Dispatch::TimePoint;
 
-constexpr double kUnmeasuredSeconds = 0.1;                  // of a batch, before any executor was measured
-constexpr double kSecondsMax = 1e6;                         // longer expectations mean nothing, and would overflow
-constexpr std::chrono::milliseconds kLateSlack{20};         // the clock of a busy machine is no better
-constexpr auto kEarliestFirst = std::greater<TimePoint>();  // for std::*_heap, which keep the largest in front
-
-Clock::Duration duration(double seconds) {
-  return std::chrono::duration_cast<Clock::Duration>(std::chrono::duration<double>(std::min(seconds, kSecondsMax)));
-}
+constexpr double kUnmeasuredSeconds = 0.1;           // of a batch, before any executor was measured
+constexpr std::chrono::milliseconds kLateSlack{20};  // the clock of a busy machine is no better
 
 // What took longer than expected may take as much longer again.
 TimePoint finish_of_running(TimePoint started, double expected_seconds, TimePoint now) {
@@ -24,79 +18,57 @@ TimePoint finish_of_running(TimePoint started, double expected_seconds, TimePoin
   return finish >= now ? finish : now + (now - finish);
 }
 
-// The work of `seconds` on `threads` threads at once, on the threads that are free first: each joins when it is free,
-// and all end together. `free_at` is a heap.
-TimePoint take_threads(std::vector<TimePoint>& free_at, double seconds, std::size_t threads) {
-  threads = std::clamp<std::size_t>(threads, 1, free_at.size());
-  auto first_taken = free_at.end();
-  const TimePoint first_free = free_at.front();
-  Clock::Duration sum = duration(seconds * static_cast<double>(threads));
-  TimePoint finish{};
-  for (std::size_t taken = 1; taken <= threads; ++taken) {
-    std::pop_heap(free_at.begin(), first_taken, kEarliestFirst);
-    --first_taken;
-    sum += *first_taken - first_free;
-    finish = first_free + sum / static_cast<Clock::Duration::rep>(taken);
-    if (first_taken == free_at.begin() || finish <= free_at.front()) break;
-  }
-  while (first_taken != free_at.end()) {
-    *first_taken++ = finish;
-    std::push_heap(free_at.begin(), first_taken, kEarliestFirst);
-  }
-  return finish;
-}
-
-TimePoint finish_on_threads(std::vector<TimePoint> free_at, double seconds, std::size_t threads) {
-  if (threads == 1) return free_at.front() + duration(seconds);
-  return take_threads(free_at, seconds, threads);
-}
-
-std::size_t free_credits(bool draining, std::size_t credits, std::size_t held) {
-  return draining || held >= credits ? 0 : credits - held;
-}
-
 }  // namespace
 
 Assigner::Assigner(Dispatch& dispatch, TimePoint now) : dispatch_(dispatch), now_(now) {
   for (auto& [id, executor] : dispatch_.executors_) {
     mark_started(executor);
-    free_credits_ += free_credits(executor.draining, executor.credits_now(), executor.attempts.size());
+    free_executors_ += dispatch_.has_room(executor);
   }
 }
 
 void Assigner::mark_started(Dispatch::Executor& executor) const {
   std::size_t threads_before = 0;
+  std::map<PipelineNumber, std::size_t> before;  // of pipelines that wait
   for (Dispatch::Attempt& attempt : executor.attempts) {
-    if (threads_before >= executor.threads_now()) return;
-    if (!attempt.started) attempt.started = now_;
-    threads_before += attempt.threads;
+    const auto own = dispatch_.places(executor, attempt.pipeline, executor.threads);
+    const bool runs = own ? before[attempt.pipeline]++ < *own : threads_before < executor.threads_now();
+    if (!own) threads_before += attempt.threads;
+    if (runs && !attempt.started) attempt.started = now_;
   }
 }
 
 void Assigner::lay_out(ExecutorId id, Dispatch::Executor& executor) {
   Lane& lane = lanes_[id];
   lane.executor = &executor;
-  lane.free_credits = free_credits(executor.draining, executor.credits_now(), executor.attempts.size());
-  for (Dispatch::Attempt& attempt : executor.attempts) {
-    if (!attempt.started) break;
+  lane.finishes.resize(executor.attempts.size());
+  for (std::size_t i = 0; i < executor.attempts.size(); ++i) {
+    Dispatch::Attempt& attempt = executor.attempts[i];
+    if (!attempt.started) continue;
     if (const double fastest = fastest_sample_seconds(attempt.pipeline); fastest > 0 && !attempt.expected_seconds) {
       attempt.expected_seconds = fastest * static_cast<double>(attempt.samples) / static_cast<double>(attempt.threads);
       attempt.late_at = *attempt.started + duration(*attempt.expected_seconds * kUnknownLateFactor) + kLateSlack;
     }
     const double seconds = attempt.expected_seconds.value_or(kUnmeasuredSeconds);
-    lane.finishes.push_back(finish_of_running(*attempt.started, seconds, now_));
-    lane.free_at.insert(lane.free_at.end(), std::min(attempt.threads, executor.threads), lane.finishes.back());
+    lane.finishes[i] = finish_of_running(*attempt.started, seconds, now_);
+    unfilled_places(lane, attempt.pipeline).add(lane.finishes[i], std::min(attempt.threads, executor.threads));
   }
-  while (lane.free_at.size() < executor.threads_now()) lane.free_at.push_back(now_);
-  std::make_heap(lane.free_at.begin(), lane.free_at.end(), kEarliestFirst);
-  for (std::size_t i = lane.finishes.size(); i < executor.attempts.size(); ++i)
-    lane.finishes.push_back(take_threads(lane.free_at,
-                                         executor.attempts[i].expected_seconds.value_or(kUnmeasuredSeconds),
-                                         executor.attempts[i].threads));
+  if (lane.threads.size() < executor.threads_now())
+    lane.threads.add(now_, executor.threads_now() - lane.threads.size());
+  for (auto& [pipeline, own] : lane.places) {
+    const std::size_t most = *dispatch_.places(executor, pipeline, executor.threads);
+    if (own.size() < most) own.add(now_, most - own.size());
+  }
+  for (std::size_t i = 0; i < executor.attempts.size(); ++i) {
+    const Dispatch::Attempt& attempt = executor.attempts[i];
+    if (attempt.started) continue;
+    lane.finishes[i] =
+        places(lane, attempt.pipeline).take(attempt.expected_seconds.value_or(kUnmeasuredSeconds), attempt.threads);
+  }
 }
 
 std::vector<Assignment> Assigner::run() {
-  if (free_credits_ == 0) return {};
+  if (free_executors_ == 0) return {};
   for (auto& [id, executor] : dispatch_.executors_) lay_out(id, executor);
   for (auto& [id, client] : dispatch_.clients_) {
     Queue& queue = queues_[id];
@@ -109,7 +81,7 @@ std::vector<Assignment> Assigner::run() {
                    std::back_inserter(queue.requests));
   }
   std::vector<RequestId> others;  // neither pending nor heads
-  while (free_credits_ > 0) {
+  while (free_executors_ > 0) {
     Queue* const queue = emptiest_queue();
     if (queue == nullptr) break;
     const RequestId id = queue->requests[queue->next++];
@@ -117,7 +89,7 @@ std::vector<Assignment> Assigner::run() {
     const bool is_head = queue->streams.insert(request.stream).second;
     if (must_wait(*queue, request)) continue;
     if (request.attempts.empty()) {
-      if (queue->client->assigned.size() >= queue->client->share) continue;
+      if (has_its_share(*queue->client, request.pipeline)) continue;
       queue->fill += place(id, request);
     } else if (is_head) {
       hedge(id, request, true);
@@ -127,9 +99,9 @@ std::vector<Assignment> Assigner::run() {
   }
   // With the credits that are left now nothing else can be done.
   for (const RequestId id : others) {
-    if (free_credits_ > 0) hedge(id, dispatch_.requests_.at(id), false);
+    if (free_executors_ > 0) hedge(id, dispatch_.requests_.at(id), false);
   }
-  if (free_credits_ > 0 && dispatch_.pending() > 0) probe();
+  if (free_executors_ > 0 && dispatch_.pending() > 0) probe();
   return std::move(started_);
 }
 
@@ -147,8 +119,8 @@ bool Assigner::place_at_home(RequestId id, Dispatch::Request& request) {
   Lane& lane = chosen->second;
   if (lane.executor->is_loading(request.pipeline)) return false;
   const Choice choice = choice_of(chosen, request);
-  if (!can_start(lane, request.pipeline)) {
-    take_threads(lane.free_at, choice.expected.seconds, choice.expected.threads);
+  if (!dispatch_.can_start(*lane.executor, request.pipeline)) {
+    places(lane, request.pipeline).take(choice.expected.seconds, choice.expected.threads);
   } else {
     start(id, request, choice, AttemptKind::kFirst);
   }
@@ -188,10 +160,10 @@ bool Assigner::place(RequestId id, Dispatch::Request& request) {
   if (request.virtual_worker) return place_at_home(id, request);
   auto choice = first_to_finish(request, false);
   if (!choice) return false;
-  if (!can_start(choice->lane->second, request.pipeline)) {
+  if (!dispatch_.can_start(*choice->lane->second.executor, request.pipeline)) {
     const auto in_time = first_to_finish(request, true);
     if (!in_time || in_time->finish > due(request)) {
-      take_threads(choice->lane->second.free_at, choice->expected.seconds, choice->expected.threads);
+      places(choice->lane->second, request.pipeline).take(choice->expected.seconds, choice->expected.threads);
       return true;
     }
     choice = in_time;
@@ -222,19 +194,30 @@ void Assigner::hedge(RequestId id, Dispatch::Request& request, bool is_head) {
 
 std::optional<Assigner::Choice> Assigner::local(const Dispatch::Request& request) {
   const auto lane = lanes_.find(kLocalExecutor);
-  if (lane == lanes_.end() || !can_start(lane->second, request.pipeline) || !may_run(lane, request))
+  if (lane == lanes_.end() || !dispatch_.can_start(*lane->second.executor, request.pipeline) || !may_run(lane, request))
     return std::nullopt;
   return choice_of(lane, request);
 }
 
 Assigner::Choice Assigner::choice_of(Lanes::iterator lane, const Dispatch::Request& request) {
   const Expected time = expected(lane, request);
-  return {lane, time, finish_on_threads(lane->second.free_at, time.seconds, time.threads)};
+  return {lane, time, places(lane->second, request.pipeline).finish(time.seconds, time.threads)};
+}
+
+Places& Assigner::unfilled_places(Lane& lane, PipelineNumber pipeline) const {
+  return dispatch_.waits_.contains(pipeline) ? lane.places[pipeline] : lane.threads;
+}
+
+Places& Assigner::places(Lane& lane, PipelineNumber pipeline) const {
+  Places& own = unfilled_places(lane, pipeline);
+  if (own.size() == 0)
+    own.add(now_, std::max<std::size_t>(1, *dispatch_.places(*lane.executor, pipeline, lane.executor->threads)));
+  return own;
 }
 
 void Assigner::probe() {
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
-    if (lane->first != kLocalExecutor && lane->second.free_credits > 0) probe(lane);
+    if (lane->first != kLocalExecutor && dispatch_.has_room(*lane->second.executor)) probe(lane);
   }
 }
 
@@ -254,7 +237,7 @@ void Assigner::probe(Lanes::iterator lane) {
         if (is_measured == request.attempts.empty() || request.probe || request.attempts.contains(lane->first))
           continue;
         if (request.blamed || request.virtual_worker || known.contains(request.pipeline) ||
-            !can_run(lane, request.pipeline))
+            !can_run(lane, request.pipeline) || !dispatch_.can_start(executor, request.pipeline))
           continue;
         const Choice choice = choice_of(lane, request);
         if (is_measured) request.probe = lane->first;
@@ -267,7 +250,7 @@ void Assigner::probe(Lanes::iterator lane) {
 void Assigner::start(RequestId id, Dispatch::Request& request, const Choice& choice, AttemptKind kind) {
   Lane& lane = choice.lane->second;
   const Expected& expected = choice.expected;
-  take_threads(lane.free_at, expected.seconds, expected.threads);
+  places(lane, request.pipeline).take(expected.seconds, expected.threads);
   Dispatch::Attempt attempt{
       .request = id, .pipeline = request.pipeline, .samples = request.samples, .threads = expected.threads};
   attempt.is_measuring = choice.lane->first != kLocalExecutor && !is_measured(*lane.executor, request.pipeline);
@@ -279,8 +262,7 @@ void Assigner::start(RequestId id, Dispatch::Request& request, const Choice& cho
   mark_started(*lane.executor);
   lane.executor->skills.try_emplace(request.pipeline);
   lane.finishes.push_back(choice.finish);
-  --lane.free_credits;
-  --free_credits_;
+  free_executors_ -= !dispatch_.has_room(*lane.executor);
   request.attempts.insert(choice.lane->first);
   Dispatch::Client& client = dispatch_.clients_.at(request.client);
   if (client.pending.erase(id) > 0) client.assigned.insert(id);
@@ -290,7 +272,8 @@ void Assigner::start(RequestId id, Dispatch::Request& request, const Choice& cho
 std::optional<Assigner::Choice> Assigner::first_to_finish(const Dispatch::Request& request, bool free_only) {
   std::optional<Choice> best;
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {  // local has the smallest id: it wins ties
-    if ((free_only && !can_start(lane->second, request.pipeline)) || !may_run(lane, request)) continue;
+    if ((free_only && !dispatch_.can_start(*lane->second.executor, request.pipeline)) || !may_run(lane, request))
+      continue;
     const Choice choice = choice_of(lane, request);
     if (!best || choice.finish < best->finish) best = choice;
   }
@@ -310,9 +293,12 @@ bool Assigner::can_run(Lanes::const_iterator lane, PipelineNumber pipeline) {
   return skill != executor.skills.end() && skill->second.allowed && !skill->second.excluded;
 }
 
-bool Assigner::can_start(const Lane& lane, PipelineNumber pipeline) {
-  const Dispatch::Executor& executor = *lane.executor;
-  return lane.free_credits > 0 && (executor.loading == 0 || executor.held_of(pipeline) < executor.credits);
+bool Assigner::has_its_share(const Dispatch::Client& client, PipelineNumber pipeline) const {
+  if (client.assigned.size() < client.share || dispatch_.waits_.contains(pipeline)) return false;
+  const auto computing = std::count_if(client.assigned.begin(), client.assigned.end(), [&](RequestId id) {
+    return !dispatch_.waits_.contains(dispatch_.requests_.at(id).pipeline);
+  });
+  return static_cast<std::size_t>(computing) >= client.share;
 }
 
 bool Assigner::is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const {

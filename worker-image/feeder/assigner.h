@@ -7,6 +7,7 @@
 #pragma once
 
 #include "worker-image/feeder/dispatch.h"
+#include "worker-image/feeder/places.h"
 
 namespace sluice::feeder {
 
@@ -20,9 +21,9 @@ class Assigner {
  private:
   struct Lane {
     Dispatch::Executor* executor = nullptr;
-    std::vector<TimePoint> free_at;   // of its threads; a heap, the earliest first
-    std::vector<TimePoint> finishes;  // of its attempts
-    std::size_t free_credits = 0;
+    Places threads;
+    std::vector<TimePoint> finishes;          // of its attempts
+    std::map<PipelineNumber, Places> places;  // rule 14
   };
   using Lanes = std::map<ExecutorId, Lane>;
   struct Queue {
@@ -63,6 +64,10 @@ class Assigner {
   Lanes::iterator new_home(const Dispatch::Request& request);
   // The executor that is expected to finish it first; only of those that can start it if told so.
   std::optional<Choice> first_to_finish(const Dispatch::Request& request, bool free_only);
+  // Where the pipeline's requests run: the threads, or its own places (rule 14). The first: before those that are free
+  // are there.
+  Places& unfilled_places(Lane& lane, PipelineNumber pipeline) const;
+  Places& places(Lane& lane, PipelineNumber pipeline) const;
   // The request on this lane, which may be busy.
   Choice choice_of(Lanes::iterator lane, const Dispatch::Request& request);
   // The local executor, if it has a free credit and may run it.
@@ -72,8 +77,8 @@ class Assigner {
   static bool must_wait(Queue& queue, const Dispatch::Request& request);
   // The executor takes new requests of this pipeline and is none that failed it.
   static bool can_run(Lanes::const_iterator lane, PipelineNumber pipeline);
-  // It has a credit for a request of this pipeline.
-  static bool can_start(const Lane& lane, PipelineNumber pipeline);
+  // Rule 11.
+  bool has_its_share(const Dispatch::Client& client, PipelineNumber pipeline) const;
   bool is_measured(const Dispatch::Executor& executor, PipelineNumber pipeline) const;
   Expected expected(Lanes::const_iterator lane, const Dispatch::Request& request);
   // Seconds for a sample on the fastest executor; 0: no executor was ever measured.
@@ -87,7 +92,7 @@ class Assigner {
   std::map<ClientId, Queue> queues_;
   std::map<PipelineNumber, double> fastest_;
   std::map<ExecutorId, std::size_t> residents_;  // portable virtual workers that have their home there
-  std::size_t free_credits_ = 0;
+  std::size_t free_executors_ = 0;               // that have free credits
   std::vector<Assignment> started_;
 };
 

@@ -1,6 +1,8 @@
 #include "worker-image/feeder/dispatch.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace sluice::feeder {
 namespace {
@@ -85,24 +87,65 @@ void Dispatch::forget(std::map<RequestId, Request>::iterator request) {
   requests_.erase(request);
 }
 
-void Dispatch::add_executor(ExecutorId executor, std::size_t threads, std::size_t credits) {
-  executors_[executor] = Executor{.threads = std::max<std::size_t>(1, threads), .credits = credits};
+void Dispatch::add_executor(ExecutorId executor, std::size_t threads, std::size_t credits, std::size_t waiting_max) {
+  executors_[executor] =
+      Executor{.threads = std::max<std::size_t>(1, threads), .credits = credits, .waiting_max = waiting_max};
 }
 
-void Dispatch::set_capacity(ExecutorId executor, std::size_t threads, std::size_t credits) {
+void Dispatch::set_capacity(ExecutorId executor, std::size_t threads, std::size_t credits, std::size_t waiting_max) {
   const auto found = executors_.find(executor);
   if (found == executors_.end()) return;
   found->second.threads = std::max<std::size_t>(1, threads);
   found->second.credits = credits;
+  found->second.waiting_max = waiting_max;
 }
 
 void Dispatch::set_loading(ExecutorId executor, std::size_t requests) {
   if (const auto found = executors_.find(executor); found != executors_.end()) found->second.loading = requests;
 }
 
-void Dispatch::set_loaded(ExecutorId executor, PipelineNumber pipeline, bool is_loaded) {
-  if (const auto found = executors_.find(executor); found != executors_.end())
-    found->second.skills[pipeline].is_loaded = is_loaded;
+void Dispatch::set_loaded(ExecutorId executor, PipelineNumber pipeline, bool is_loaded, TimePoint now) {
+  const auto found = executors_.find(executor);
+  if (found == executors_.end()) return;
+  const bool was_loaded = std::exchange(found->second.skills[pipeline].is_loaded, is_loaded);
+  if (was_loaded || !is_loaded) return;
+  for (Attempt& attempt : found->second.attempts)
+    if (attempt.pipeline == pipeline && attempt.started) attempt.started = now;
+}
+
+bool Dispatch::set_waits(PipelineNumber pipeline, double load, std::size_t requests_max) {
+  if (load >= 1) return waits_.erase(pipeline) > 0;
+  return waits_.insert_or_assign(pipeline, Waits{load, requests_max}).second;
+}
+
+std::optional<std::size_t> Dispatch::places(const Executor& executor, PipelineNumber pipeline,
+                                            std::size_t threads) const {
+  const auto waits = waits_.find(pipeline);
+  if (waits == waits_.end()) return std::nullopt;
+  const auto filling = static_cast<std::size_t>(std::ceil(static_cast<double>(threads) / waits->second.load));
+  const std::size_t most = std::max(executor.credits, waits->second.requests_max);
+  return std::min({filling, most, executor.credits + executor.waiting_max});
+}
+
+std::size_t Dispatch::held_credits(const Executor& executor) const {
+  if (waits_.empty()) return executor.attempts.size();
+  return static_cast<std::size_t>(std::count_if(executor.attempts.begin(), executor.attempts.end(),
+                                                [&](const Attempt& a) { return !waits_.contains(a.pipeline); }));
+}
+
+bool Dispatch::has_room(const Executor& executor) const {
+  if (executor.draining) return false;
+  if (held_credits(executor) < executor.credits_now()) return true;
+  return !waits_.empty() && executor.attempts.size() < executor.credits_now() + executor.waiting_max;
+}
+
+bool Dispatch::can_start(const Executor& executor, PipelineNumber pipeline) const {
+  if (executor.draining) return false;
+  if (const auto own = places(executor, pipeline, executor.credits))
+    return executor.attempts.size() < executor.credits_now() + executor.waiting_max &&
+           executor.held_of(pipeline) < *own;
+  if (held_credits(executor) >= executor.credits_now()) return false;
+  return executor.loading == 0 || executor.held_of(pipeline) < executor.credits;
 }
 
 std::size_t Dispatch::Executor::held_of(PipelineNumber pipeline) const {
@@ -165,6 +208,7 @@ std::size_t Dispatch::exclude(ExecutorId executor, PipelineNumber pipeline) {
 
 void Dispatch::forget_pipeline(PipelineNumber pipeline) {
   for (auto& [id, executor] : executors_) executor.skills.erase(pipeline);
+  waits_.erase(pipeline);
 }
 
 void Dispatch::make_pending(RequestId id) {
@@ -263,7 +307,13 @@ void Dispatch::set_share(ClientId client, std::size_t requests) {
 
 std::size_t Dispatch::credits() const {
   std::size_t total = 0;
-  for (const auto& [id, executor] : executors_) total += executor.draining ? 0 : executor.credits;
+  for (const auto& [id, executor] : executors_) {
+    if (executor.draining) continue;
+    std::size_t most = executor.credits;
+    for (const auto& [pipeline, waits] : waits_)
+      most = std::max(most, places(executor, pipeline, executor.credits).value_or(0));
+    total += most;
+  }
   return total;
 }
 

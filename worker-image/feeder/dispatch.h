@@ -39,10 +39,13 @@
 //  12. A request that waits until its executor has loaded its pipeline takes neither a thread nor a credit. Till it is
 //      loaded, the executor gets no other request of that pipeline; and never more of one pipeline than its credits.
 //  13. The local executor's threads make the samples of a request together, as many threads as the request can use.
+//  14. A pipeline whose batches mostly wait takes no credits. It has places of its own at each executor: as many as it
+//      takes to fill the executor's threads, at most those that the pipeline may have, and of all such pipelines
+//      together no more than the executor said.
 //
 // Invariants (checked by the property test and, for every order of events up to a bound, by the model test)
-//   - no executor ever holds more than its credits and what waits by rule 12 (unless they shrank), none beyond rule 7
-//     runs a pipeline it failed
+//   - no executor ever holds more than its credits and what waits by rules 12 and 14 (unless they shrank), none beyond
+//     rule 7 runs a pipeline it failed
 //   - a request has at most two attempts, a third one that is local, and a probe, at different executors
 //   - every request that was submitted and not cancelled is answered exactly once, if executors keep answering
 // Thread safety: none; the feeder calls it under its lock. A value: copies and equal ones act alike.
@@ -123,15 +126,21 @@ class Dispatch {
   void set_pace(ClientId client, StreamId stream, std::uint64_t consumed, double seconds_per_batch, TimePoint now);
   std::vector<Assignment> cancel_stream(ClientId client, StreamId stream);
 
-  void add_executor(ExecutorId executor, std::size_t threads, std::size_t credits);
-  void set_capacity(ExecutorId executor, std::size_t threads, std::size_t credits);
+  // `waiting_max`: rule 14; 0: it does not know of that rule.
+  void add_executor(ExecutorId executor, std::size_t threads, std::size_t credits, std::size_t waiting_max = 0);
+  void set_capacity(ExecutorId executor, std::size_t threads, std::size_t credits, std::size_t waiting_max = 0);
   void drain(ExecutorId executor);
   // Lost or gone. Returns how many requests are pending again because of it.
   std::size_t remove_executor(ExecutorId executor);
   // Rule 12: so many of the executor's requests wait.
   void set_loading(ExecutorId executor, std::size_t requests);
-  // Whether the executor has loaded the pipeline, or need not; so it is until this says otherwise.
-  void set_loaded(ExecutorId executor, PipelineNumber pipeline, bool is_loaded);
+  // Whether the executor has loaded the pipeline, or need not; so it is until this says otherwise. The time that a
+  // request has waited for it says nothing of how long the next ones take.
+  void set_loaded(ExecutorId executor, PipelineNumber pipeline, bool is_loaded, TimePoint now);
+  // Rule 14: a batch computes for the share `load` of its time, 0 < load <= 1 (wait_share.h), and an executor may hold
+  // so many at once, or as many as it has credits. 1: it computes, as it does until this says otherwise.
+  // True if it has turned from one to the other.
+  bool set_waits(PipelineNumber pipeline, double load, std::size_t requests_max);
   // The executor is ready for this pipeline. The local executor always is.
   void allow(ExecutorId executor, PipelineNumber pipeline);
   // The executor cannot run this pipeline; its requests of it are pending again. REQUIRES: not the local executor.
@@ -152,7 +161,7 @@ class Dispatch {
   // Rule 11. REQUIRES: at least 1.
   void set_share(ClientId client, std::size_t requests);
 
-  // Credits of all executors that take new work.
+  // Credits of all executors that take new work, and the places that pipelines have beyond those by rule 14.
   std::size_t credits() const;
   std::size_t outstanding() const;  // attempts that executors hold
   std::size_t pending() const;      // requests without executor
@@ -204,6 +213,12 @@ class Dispatch {
     bool overtaken = false;            // the request was answered by another executor
     auto operator<=>(const Attempt&) const = default;
   };
+  // Rule 14, of a pipeline.
+  struct Waits {
+    double load = 1;
+    std::size_t requests_max = 0;
+    auto operator<=>(const Waits&) const = default;
+  };
   // What an executor knows and can do of one pipeline.
   struct Skill {
     bool allowed = false;
@@ -215,6 +230,7 @@ class Dispatch {
   struct Executor {
     std::size_t threads = 1;
     std::size_t credits = 0;
+    std::size_t waiting_max = 0;
     bool draining = false;
     std::vector<Attempt> attempts;  // oldest first; including those of requests cancelled or answered meanwhile
     std::map<PipelineNumber, Skill> skills;
@@ -229,6 +245,13 @@ class Dispatch {
     bool is_loading(PipelineNumber pipeline) const;
   };
 
+  // Rule 14: how many requests of the pipeline fill so many threads of the executor, or credits. nullopt: it computes.
+  std::optional<std::size_t> places(const Executor& executor, PipelineNumber pipeline, std::size_t threads) const;
+  // Of the executor's attempts, those that take credits.
+  std::size_t held_credits(const Executor& executor) const;
+  bool can_start(const Executor& executor, PipelineNumber pipeline) const;
+  // Whether it can start a request of any pipeline.
+  bool has_room(const Executor& executor) const;
   std::vector<Assignment> cancel(const std::vector<RequestId>& requests);
   std::optional<Attempt> release_attempt(ExecutorId executor, RequestId request);
   std::vector<ExecutorId> overtake(RequestId request, const Request& answered, ExecutorId winner);
@@ -241,6 +264,7 @@ class Dispatch {
 
   std::map<ClientId, Client> clients_;
   std::map<ExecutorId, Executor> executors_;
+  std::map<PipelineNumber, Waits> waits_;  // of those whose load is less than 1
   std::map<RequestId, Request> requests_;  // neither answered nor cancelled
 };
 

@@ -57,7 +57,7 @@ struct World {
 
   static World that_loads() {
     World world;
-    world.dispatch.set_loaded(kLocalExecutor, world.pipeline, false);
+    world.dispatch.set_loaded(kLocalExecutor, world.pipeline, false, world.now);
     world.loaded = false;
     for (RequestId i = 0; i < 3; ++i) world.submit();
     world.assign();
@@ -220,7 +220,7 @@ void load_events(const World& world, Successors& next) {
         w.loading = false;
         w.loaded = w.loaded || is_loaded;
         w.dispatch.set_loading(kLocalExecutor, 0);
-        w.dispatch.set_loaded(kLocalExecutor, w.pipeline, w.loaded);
+        w.dispatch.set_loaded(kLocalExecutor, w.pipeline, w.loaded, w.now);
       });
     }
   } else if (!world.loaded && world.dispatch.held_by(kLocalExecutor) > 0) {

@@ -14,8 +14,9 @@ namespace {
 class World {
  public:
   World() {
-    dispatch_.add_executor(kLocalExecutor, 2, 2);
+    dispatch_.add_executor(kLocalExecutor, 2, 2, kLocalWaitingMax);
     credits_[kLocalExecutor] = 2;
+    waiting_[kLocalExecutor] = kLocalWaitingMax;
     dispatch_.add_client(1);
     dispatch_.add_client(2);
   }
@@ -31,6 +32,7 @@ class World {
       case 6: answer_late(); break;
       case 7: cancel(); break;
       case 8: refuse_pipeline(); break;
+      case 9: turn_to_waiting(); break;
       default: answer(); break;
     }
     assign();
@@ -66,7 +68,8 @@ class World {
   void join() {
     const ExecutorId executor = next_executor_++;
     const std::size_t credits = 1 + pick(4);
-    dispatch_.add_executor(executor, 1 + pick(2), credits);
+    waiting_[executor] = pick(6);
+    dispatch_.add_executor(executor, 1 + pick(2), credits, waiting_[executor]);
     credits_[executor] = credits;
     for (PipelineNumber pipeline = 0; pipeline < 3; ++pipeline) {
       if (pick(4) > 0) dispatch_.allow(executor, pipeline);
@@ -133,6 +136,14 @@ class World {
     // The worker still answers what it was asked: with a failure that frees nothing any more.
   }
 
+  // Or back to computing.
+  void turn_to_waiting() {
+    const PipelineNumber pipeline = pick(3);
+    const double load = pick(2) == 0 ? 1 : 0.05 + 0.1 * static_cast<double>(pick(9));
+    dispatch_.set_waits(pipeline, load, pick(12));
+    any_waits_ = true;
+  }
+
   void assign() {
     for (const Assignment& assignment : dispatch_.assign(now_)) {
       RC_ASSERT(!draining_.contains(assignment.executor));
@@ -150,7 +161,8 @@ class World {
   }
 
   void check() {
-    for (const auto& [executor, credits] : credits_) RC_ASSERT(dispatch_.held_by(executor) <= credits);
+    for (const auto& [executor, credits] : credits_)
+      RC_ASSERT(dispatch_.held_by(executor) <= credits + (any_waits_ ? waiting_[executor] : 0));
   }
 
   void settle(RequestId id, bool first) { settled_[id] += first; }
@@ -173,6 +185,9 @@ class World {
   RequestId next_ = 1;
   ExecutorId next_executor_ = kLocalExecutor + 1;
   std::map<ExecutorId, std::size_t> credits_;
+  static constexpr std::size_t kLocalWaitingMax = 5;
+  std::map<ExecutorId, std::size_t> waiting_;
+  bool any_waits_ = false;  // so far
   std::set<ExecutorId> draining_;
   std::vector<Assignment> running_;  // what executors are working on
   std::vector<Assignment> late_;     // what lost executors may still answer
@@ -187,7 +202,7 @@ TEST_CASE("every request is answered exactly once, whatever happens to the worke
   const bool held = rc::check("random joins, losses, drains, failures, late answers, cancellations", [] {
     World world;
     const int steps = *rc::gen::inRange(1, 150);
-    for (int i = 0; i < steps; ++i) world.step(*rc::gen::inRange(0, 14));
+    for (int i = 0; i < steps; ++i) world.step(*rc::gen::inRange(0, 15));
     world.run_out();
   });
   CHECK(held);

@@ -49,10 +49,12 @@ Feeder::Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& e
       quota_threads_(options_.local.threads),
       local_(std::make_unique<LocalExecutor>(
           options_.local, executor_metrics,
-          [this](const executor::Pipeline& pipeline, bool is_loaded) { load_changed(pipeline.number, is_loaded); })),
+          [this](const executor::Pipeline& pipeline, bool is_loaded) { load_changed(pipeline.number, is_loaded); },
+          [this](const executor::Pipeline& pipeline) { waits_changed(pipeline); })),
       pipeline_reader_(1, 1, SocketServer::kClientsMax, 0),
       announcer_(1, 1, SocketServer::kClientsMax, 0) {
   dispatch_.add_executor(kLocalExecutor, local_->threads(), local_->threads());
+  set_local_capacity();
   lateness_ = std::jthread([this](const std::stop_token& stop) { watch_lateness(stop); });
 }
 
@@ -149,7 +151,7 @@ Result<executor::PipelineHandle> Feeder::shared_pipeline(ClientId client, const 
     return expired;
   });
   pipelines_[key] = {pipeline_number, pipeline};
-  if (kind == ExecutorKind::kPython) dispatch_.set_loaded(kLocalExecutor, pipeline_number, false);
+  if (kind == ExecutorKind::kPython) dispatch_.set_loaded(kLocalExecutor, pipeline_number, false, clock_.now());
   return pipeline;
 }
 

@@ -54,8 +54,8 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   void broken(std::uint64_t client, const Error& error) override;
   void disconnected(std::uint64_t client) override;
 
-  void executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
-                       std::size_t credits) override;
+  void executor_joined(ExecutorId executor, const std::string& address, std::size_t threads, std::size_t credits,
+                       std::size_t waiting_max) override;
   void executor_refused(const std::string& address, std::uint32_t protocol) override;
   void executor_draining(ExecutorId executor) override;
   void executor_lost(ExecutorId executor, const std::string& reason) override;
@@ -117,6 +117,10 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   void watch_lateness(const std::stop_token& stop);
   // A request's wait for its pipeline to be loaded begins or ends.
   void load_changed(PipelineNumber pipeline, bool is_loaded);
+  // The pipeline's batches wait for another share of their time than before.
+  void waits_changed(const executor::Pipeline& pipeline);
+  void follow_waits(const executor::Pipeline& pipeline);  // REQUIRES: the lock is held
+  void set_local_capacity();
   void pump();
   void start(const Assignment& assignment);
   void cancel(const std::vector<Assignment>& attempts, const std::function<bool(const ActiveRequest&)>& which);

@@ -1,4 +1,5 @@
-// A request that waits for memory runs as soon as some is freed, and may call the feeder: it must not hold its lock then.
+// A request that waits for memory runs as soon as some is freed, and may call the feeder: it must not hold its lock
+// then.
 #include <atomic>
 
 #include "src/base/testing/catch.h"
@@ -35,7 +36,7 @@ TEST_CASE("the memory of a batch that is no longer wanted goes to one that calls
   SlowWorker worker;
   LocalFeeder feeder({.threads = 1, .arena_bytes = kArenaBytes});
   feeder.core().set_remote(worker);
-  feeder.core().executor_joined(kWorker, "10.0.0.1:7471", 1, 1);
+  feeder.core().executor_joined(kWorker, "10.0.0.1:7471", 1, 1, 0);
   worker.part = feeder.arena().try_allocate(kArenaBytes);
   auto client = std::make_unique<TestClient>(feeder.socket());
   client->open("native", pictures.specification());

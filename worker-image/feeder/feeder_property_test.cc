@@ -136,7 +136,7 @@ class World {
   void join() {
     if (alive_.size() >= 4) return;
     alive_.push_back(next_executor_++);
-    feeder_->executor_joined(alive_.back(), "made-up", 1 + pick(2), 1 + pick(4));
+    feeder_->executor_joined(alive_.back(), "made-up", 1 + pick(2), 1 + pick(4), 0);
   }
 
   void lose() {
@@ -253,7 +253,7 @@ TEST_CASE("only workers that said hello are counted, whatever is told of others"
   };
   world.feeder().executor_draining(100);  // it drained when we came
   world.feeder().pipeline_refused(101, 1, "late");
-  world.feeder().executor_joined(1, "made-up", 1, 2);
+  world.feeder().executor_joined(1, "made-up", 1, 2, 0);
   CHECK(workers("1"));
   world.feeder().executor_draining(1);
   CHECK(workers("1"));

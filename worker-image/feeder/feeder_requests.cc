@@ -1,5 +1,6 @@
 // The feeder's other half: requests on their way to executors and back.
 #include <algorithm>
+#include <cmath>
 
 #include "src/base/logging.h"
 #include "src/transport/worker_forms.h"
@@ -28,9 +29,30 @@ void Feeder::watch_lateness(const std::stop_token& stop) {
 
 void Feeder::load_changed(PipelineNumber pipeline, bool is_loaded) {
   const Locked lock(*this);
-  dispatch_.set_loaded(kLocalExecutor, pipeline, is_loaded);
+  dispatch_.set_loaded(kLocalExecutor, pipeline, is_loaded, clock_.now());
   dispatch_.set_loading(kLocalExecutor, local_->loading());
   pump();
+}
+
+void Feeder::waits_changed(const executor::Pipeline& pipeline) {
+  const Locked lock(*this);
+  follow_waits(pipeline);
+  pump();
+}
+
+void Feeder::follow_waits(const executor::Pipeline& pipeline) {
+  const double load = pipeline.waits->load();
+  // The ranks that share this feeder would have as many workers each. Of Python pipelines each has its own.
+  const std::size_t sharing = pipeline.owner == 0 ? std::max<std::size_t>(1, greeted_clients()) : 1;
+  if (dispatch_.set_waits(pipeline.number, load, sharing * pipeline.num_workers))
+    log_info("feeder", load < 1 ? "a pipeline's batches wait: more of them are made at once" : "a pipeline computes",
+             {{"pipeline", pipeline.fingerprint.substr(0, 12)}, {"computes_percent", std::lround(100 * load)}});
+  send_windows();
+}
+
+void Feeder::set_local_capacity() {
+  const std::size_t threads = local_->threads();
+  dispatch_.set_capacity(kLocalExecutor, threads, threads, local_->requests_max() - threads);
 }
 
 void Feeder::start(const Assignment& assignment) {
@@ -73,6 +95,11 @@ void Feeder::finished_batch(ExecutorId executor, RequestId id, Batch& batch) {
   if (answer.kind == AnswerKind::kDuplicate) metrics_.count_duplicate();
   if (answer.kind != AnswerKind::kFirst) return;
   const ActiveRequest& active = active_.at(id);
+  // What a batch waits for here, its executor has told already.
+  if (const auto& pipeline = *active.request->pipeline;
+      executor != kLocalExecutor && batch.blocked_seconds &&
+      pipeline.waits->observe(batch.busy_seconds, *batch.blocked_seconds))
+    follow_waits(pipeline);
   const std::string_view placement = executor == kLocalExecutor ? "local" : "remote";
   deliver(clients_.at(active.client), active, std::move(batch), placement);
   end(id, answer.overtaken);
@@ -174,6 +201,7 @@ void Feeder::tick(std::size_t local_threads) {
   const Locked lock(*this);
   quota_threads_ = local_threads;
   follow_threads();
+  set_local_capacity();
   metrics_.set_outstanding(dispatch_.outstanding());
   metrics_.set_arena_free(options_.local.arena->free_bytes());
   metrics_.set_cpu_seconds(process_cpu_seconds());
@@ -214,15 +242,15 @@ void Feeder::follow_threads() {
   if (threads == local_->threads()) return;
   log_info("feeder", "number of threads changed", {{"threads", threads}});
   local_->set_threads(threads);
-  dispatch_.set_capacity(kLocalExecutor, local_->threads(), local_->threads());
+  set_local_capacity();
   pump();
   send_windows();
 }
 
-void Feeder::executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
-                             std::size_t credits) {
+void Feeder::executor_joined(ExecutorId executor, const std::string& address, std::size_t threads, std::size_t credits,
+                             std::size_t waiting_max) {
   const Locked lock(*this);
-  dispatch_.add_executor(executor, threads, credits);
+  dispatch_.add_executor(executor, threads, credits, waiting_max);
   workers_[executor] = address;
   metrics_.set_remote_workers(workers_.size());
   log_info("feeder", "worker joined", {{"address", address}, {"threads", threads}, {"credits", credits}});

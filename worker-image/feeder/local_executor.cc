@@ -21,10 +21,19 @@ std::size_t batch_bytes(const Batch& batch) {
 
 }  // namespace
 
-LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics, LoadsChanged loads_changed)
+LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics, LoadsChanged loads_changed,
+                             WaitsChanged waits_changed)
     : arena_(options.arena),
+      memory_available_(options.memory_available),
       metrics_(metrics),
-      python_({.arena = options.arena, .python_path = options.python_path, .nice = options.nice},
+      python_({.arena = options.arena,
+               .python_path = options.python_path,
+               .nice = options.nice,
+               .load_changed =
+                   [this, told = std::move(waits_changed)](const executor::Pipeline& pipeline) {
+                     pool_.follow_loads();
+                     told(pipeline);
+                   }},
               executor::idle_children_max(options.threads_max),
               [this, told = std::move(loads_changed)](const executor::Pipeline& pipeline, executor::LoadWait wait,
                                                       bool is_loaded) {
@@ -34,9 +43,19 @@ LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& 
       pool_(options.threads, options.threads_max, kQueueMax, options.nice),
       reading_(pool_) {
   metrics_.set_threads(pool_.threads());
+  follow_memory();
 }
 
 LocalExecutor::~LocalExecutor() = default;
+
+void LocalExecutor::tick() {
+  python_.end_idle_children();
+  follow_memory();
+}
+
+void LocalExecutor::follow_memory() {
+  if (memory_available_) pool_.set_jobs_max(python_.children_max(pool_.threads(), memory_available_()));
+}
 
 void LocalExecutor::set_threads(std::size_t threads) {
   pool_.set_threads(threads);
@@ -52,9 +71,10 @@ bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
     if (job.request->pipeline->kind == ExecutorKind::kNative) return run_native(job, thread);
     run_python(job, thread);
   };
-  const bool taken = reading_.submit(ahead, work, [this, job] {
+  const auto refuse = [this, job] {
     finish(job, executor::to_failure(internal_error("the local executor's queue is full")), 0);
-  });
+  };
+  const bool taken = reading_.submit(ahead, work, refuse, job.request->pipeline->waits);
   if (!taken) --queued_;
   return taken;
 }

@@ -31,12 +31,16 @@ class LocalExecutor {
     std::shared_ptr<transport::Arena> arena;
     std::string python_path;
     int nice = 0;
+    std::function<std::optional<std::size_t>()> memory_available;  // bytes; null: not known
   };
 
   // Told on an executing thread when loading() has changed, or may have: by this pipeline, which is loaded now or not.
   using LoadsChanged = std::function<void(const executor::Pipeline& pipeline, bool is_loaded)>;
+  // Told on an executing thread when the pipeline's batches wait for another share of their time than before.
+  using WaitsChanged = std::function<void(const executor::Pipeline& pipeline)>;
 
-  LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics, LoadsChanged loads_changed);
+  LocalExecutor(const Options& options, executor::ExecutorMetrics& metrics, LoadsChanged loads_changed,
+                WaitsChanged waits_changed);
   // Stops waiting for memory and kills Python children; jobs that had not started never call `finished`.
   ~LocalExecutor();
 
@@ -46,11 +50,13 @@ class LocalExecutor {
            std::function<void(BatchOutcome)> finished);
 
   void set_threads(std::size_t threads);
-  // Ends Python children that have idled too long. Call it every second.
-  void tick() { python_.end_idle_children(); }
+  // Ends Python children that have idled too long, and follows the memory. Call it every second.
+  void tick();
   std::size_t threads() const { return pool_.threads(); }
   // How many requests wait for a pipeline to be loaded, and take no thread from others meanwhile.
   std::size_t loading() const { return pool_.waiting(); }
+  // How many requests run at once at most, however little they compute.
+  std::size_t requests_max() const { return pool_.jobs_max(); }
 
  private:
   struct Job {
@@ -60,6 +66,7 @@ class LocalExecutor {
     std::function<void(BatchOutcome)> finished;
   };
 
+  void follow_memory();
   void run_python(const Job& job, executor::ThreadState& thread);
   void run_native(const Job& job, executor::ThreadState& thread);
   Result<transport::ArenaSlot> begin_native(const executor::BatchRequest& request, const std::stop_token& stop);
@@ -67,6 +74,7 @@ class LocalExecutor {
   void finish(const Job& job, BatchOutcome outcome, double busy_seconds);
 
   const std::shared_ptr<transport::Arena> arena_;
+  const std::function<std::optional<std::size_t>()> memory_available_;
   executor::ExecutorMetrics& metrics_;
   std::atomic<std::size_t> queued_ = 0;
   executor::PythonExecutor python_;

@@ -19,7 +19,7 @@ class ExecutorEvents {
 
   // REQUIRES: `executor` is new and not kLocalExecutor; RemoteExecutors knows it: work may come before this returns.
   virtual void executor_joined(ExecutorId executor, const std::string& address, std::size_t threads,
-                               std::size_t credits) = 0;
+                               std::size_t credits, std::size_t waiting_max) = 0;
   // It speaks another version of the protocol: it will not join, and its connection is given up.
   virtual void executor_refused(const std::string& address, std::uint32_t protocol) = 0;
   virtual void executor_draining(ExecutorId executor) = 0;

@@ -19,7 +19,7 @@ const std::string kFirst = "10.0.0.1:7471", kSecond = "10.0.0.2:7471";
 
 class Events final : public ExecutorEvents {
  public:
-  void executor_joined(ExecutorId executor, const std::string&, std::size_t, std::size_t) override {
+  void executor_joined(ExecutorId executor, const std::string&, std::size_t, std::size_t, std::size_t) override {
     last_joined = executor;
   }
   void executor_refused(const std::string&, std::uint32_t) override { ++refused; }

@@ -154,7 +154,7 @@ void RemoteWorker::received_hello(const v1::Hello& hello) {
     (protocol == transport::kProtocolVersion ? joined_ : refused_) = true;
   }
   if (protocol != transport::kProtocolVersion) return events_.executor_refused(address_, protocol);
-  events_.executor_joined(executor_, address_, hello.threads(), hello.credits());
+  events_.executor_joined(executor_, address_, hello.threads(), hello.credits(), hello.waiting_max());
 }
 
 void RemoteWorker::received_failure(const v1::Failure& failure, const transport::Payload& payload) {

@@ -25,7 +25,7 @@ struct Told {
 
 class Events final : public ExecutorEvents {
  public:
-  void executor_joined(ExecutorId, const std::string&, std::size_t threads, std::size_t credits) override {
+  void executor_joined(ExecutorId, const std::string&, std::size_t threads, std::size_t credits, std::size_t) override {
     joined.emplace_back(threads, credits);
   }
   void executor_refused(const std::string&, std::uint32_t) override { FAIL("a worker of our version"); }

@@ -88,9 +88,12 @@ Result<int> run(const Settings& settings, int signals) {
   const SystemClock clock;
   program::CertificateEnd certificate_end(*registry, program::job_labels(flags), credentials, clock);
   program::SourceFiles sources(*registry, program::job_labels(flags), "remote", clock);
-  WorkerService service(
-      {.threads = settings.threads, .arena = arena, .python_path = flags.text("python-path"), .files = sources.files()},
-      metrics);
+  WorkerService service({.threads = settings.threads,
+                         .arena = arena,
+                         .python_path = flags.text("python-path"),
+                         .files = sources.files(),
+                         .memory_available = [] { return executor::memory_available_bytes(); }},
+                        metrics);
   SLUICE_TRY(const auto server, transport::RemoteServer::start(listen, credentials, service));
   SLUICE_TRY(const auto pages,
              program::serve_pages(flags, registry, [&service] { return service.draining() ? "draining" : ""; }));

@@ -15,6 +15,8 @@ using transport::RemoteStream;
 
 // One batch being computed and one waiting: a thread never idles for the time of a round trip.
 constexpr std::size_t kCreditsPerThread = 2;
+// Of pipelines whose batches mostly wait, beyond those.
+constexpr std::size_t kWaitingMax = executor::ThreadPool::kJobsBesideMax;
 
 }  // namespace
 
@@ -22,19 +24,32 @@ WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& 
     : credits_(kCreditsPerThread * options.threads),
       arena_(options.arena),
       files_(options.files),
+      memory_available_(options.memory_available),
       metrics_(metrics),
       started_cpu_seconds_(process_cpu_seconds()),
-      python_({.arena = options.arena, .python_path = options.python_path},
+      python_({.arena = options.arena,
+               .python_path = options.python_path,
+               .load_changed = [this](const executor::Pipeline&) { pool_.follow_loads(); }},
               executor::idle_children_max(options.threads),
               [this](const executor::Pipeline&, executor::LoadWait wait, bool) {
                 wait == executor::LoadWait::kBegins ? pool_.begin_wait() : pool_.end_wait();
               }),
-      pool_(options.threads, options.threads, kStreamsMax * credits_, 0),
+      pool_(options.threads, options.threads, kStreamsMax * (credits_ + kWaitingMax), 0),
       reading_(pool_) {
   metrics_.set_threads(options.threads);
+  follow_memory();
 }
 
 WorkerService::~WorkerService() = default;
+
+void WorkerService::tick() {
+  python_.end_idle_children();
+  follow_memory();
+}
+
+void WorkerService::follow_memory() {
+  if (memory_available_) pool_.set_jobs_max(python_.children_max(pool_.threads(), memory_available_()));
+}
 
 // ---- streams ----
 
@@ -52,6 +67,7 @@ void WorkerService::opened(std::shared_ptr<RemoteStream> stream) {
   header.mutable_hello()->set_threads(static_cast<std::uint32_t>(pool_.threads()));
   header.mutable_hello()->set_credits(static_cast<std::uint32_t>(credits_));
   header.mutable_hello()->set_protocol(transport::kProtocolVersion);
+  header.mutable_hello()->set_waiting_max(static_cast<std::uint32_t>(kWaitingMax));
   stream->send(header);
   feeders_[stream.get()].stream = std::move(stream);
 }
@@ -249,7 +265,7 @@ void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream,
   if (message.state() != 0 && state == feeder->second.states.end()) {
     return send_failure(*stream, message.id(), unavailable("the pipeline's state is not known here"));
   }
-  if (feeder->second.running.size() >= credits_) {
+  if (feeder->second.running.size() >= credits_ + kWaitingMax) {
     return send_failure(*stream, message.id(), Error(ErrorCode::kResourceExhausted, "more requests than credits"));
   }
   const auto request = std::make_shared<const executor::BatchRequest>(executor::BatchRequest{
@@ -263,8 +279,8 @@ void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream,
     send_failure(*task.stream, task.id, is_full);
     finish(task, 0);
   };
-  if (!reading_.submit(
-          task.ahead, [this, task](executor::ThreadState& thread) { run(task, thread); }, refuse))
+  const auto work = [this, task](executor::ThreadState& thread) { run(task, thread); };
+  if (!reading_.submit(task.ahead, work, refuse, request->pipeline->waits))
     return send_failure(*stream, message.id(), is_full);
   feeder->second.running[message.id()] = task.cancelled;
   ++feeder->second.unfinished;

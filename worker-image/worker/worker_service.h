@@ -1,9 +1,9 @@
 // A worker: batches for every peer with a certificate of the job, on threads sized by the pod's CPU.
 //
-// Stateless: its knowledge of a feeder ends with the feeder's stream. Each stream may hold `credits` requests; more
-// are refused. Results are sent as they are made, in chunks out of an arena. When a feeder does not read, its chunks
-// stay in the arena, and the threads that work for it wait. Draining: every stream is told, nothing new is accepted,
-// and a stream ends when its last answer has been sent.
+// Stateless: its knowledge of a feeder ends with the feeder's stream. Each stream may hold `credits` requests, and more
+// of pipelines whose batches mostly wait; what is beyond that is refused. Results are sent as they are made, in chunks
+// out of an arena. When a feeder does not read, its chunks stay in the arena, and the threads that work for it wait.
+// Draining: every stream is told, nothing new is accepted, and a stream ends when its last answer has been sent.
 #pragma once
 
 #include <atomic>
@@ -30,6 +30,7 @@ class WorkerService final : public transport::RemoteServerHandler {
     std::shared_ptr<transport::Arena> arena;
     std::string python_path;
     std::shared_ptr<const pipeline::FileReader> files;  // what native pipelines read through; null: the file system
+    std::function<std::optional<std::size_t>()> memory_available;  // bytes; null: not known
   };
 
   static constexpr std::size_t kStreamsMax = 256;
@@ -40,8 +41,8 @@ class WorkerService final : public transport::RemoteServerHandler {
   WorkerService(const Options& options, executor::ExecutorMetrics& metrics);
   ~WorkerService() override;
 
-  // Ends Python children that have idled too long. Call it every second.
-  void tick() { python_.end_idle_children(); }
+  // Ends Python children that have idled too long, and follows the memory. Call it every second.
+  void tick();
 
   void drain();
   bool draining() const;
@@ -89,6 +90,7 @@ class WorkerService final : public transport::RemoteServerHandler {
     std::shared_ptr<pipeline::ReadAhead> ahead;  // what is being read for it
   };
 
+  void follow_memory();
   void receive_pipeline(const std::shared_ptr<transport::RemoteStream>& stream, const v1::Pipeline& message,
                         const transport::Payload& payload);
   void receive_pipeline_part(const std::shared_ptr<transport::RemoteStream>& stream, std::uint64_t id,
@@ -120,6 +122,7 @@ class WorkerService final : public transport::RemoteServerHandler {
   const std::size_t credits_;
   const std::shared_ptr<transport::Arena> arena_;
   const std::shared_ptr<const pipeline::FileReader> files_;
+  const std::function<std::optional<std::size_t>()> memory_available_;
   executor::ExecutorMetrics& metrics_;
 
   mutable std::mutex mutex_;

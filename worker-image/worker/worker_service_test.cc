@@ -25,6 +25,7 @@ TEST_CASE("a feeder is greeted with threads and credits, and its batches are ans
   const Header hello = stream->wait(Header::kHello).header;
   CHECK(hello.hello().threads() == 3);
   CHECK(hello.hello().credits() == 6);
+  CHECK(hello.hello().waiting_max() > 0);
   f.send_pipeline(stream, 1, executor::ExecutorKind::kNative, pictures.specification(8));
   CHECK(stream->wait(Header::kPipelineReady).header.pipeline_ready().id() == 1);
   f.request(stream, 7, {0, 1, 2});
@@ -36,7 +37,9 @@ TEST_CASE("a feeder is greeted with threads and credits, and its batches are ans
   CHECK(f.all_memory_comes_back());
 }
 
-TEST_CASE("requests beyond the credits, or of a pipeline that is not loaded, are refused; the rest is answered") {
+TEST_CASE(
+    "requests beyond credits and what may wait, or of a pipeline that is not loaded, are refused; the rest is "
+    "answered") {
   const PictureFolder pictures(4);
   Fixture f(1);
   const auto stream = f.connect();
@@ -44,16 +47,30 @@ TEST_CASE("requests beyond the credits, or of a pipeline that is not loaded, are
   stream->set_reads(false);
   // The thread waits for memory with the first: nothing is answered before all have been asked for.
   transport::ArenaSlot all = f.arena->try_allocate(f.arena->bytes());
-  for (std::uint64_t id = 1; id <= 4; ++id) f.request(stream, id, {0, 1});
-  f.request(stream, 5, {0}, /*pipeline=*/99);
-  CHECK(stream->wait_answers(3) == std::vector<std::uint64_t>{3, 4, 5});
+  const v1::Hello hello = stream->wait(Header::kHello).header.hello();
+  const std::uint64_t held = hello.credits() + hello.waiting_max();
+  for (std::uint64_t id = 1; id <= held + 2; ++id) f.request(stream, id, {0, 1});
+  f.request(stream, held + 3, {0}, /*pipeline=*/99);
+  const std::vector<std::uint64_t> refused{held + 1, held + 2, held + 3};
+  CHECK(stream->wait_answers(3) == refused);
   CHECK(stream->wait(Header::kFailure, 1).header.failure().message() == "more requests than credits");
   CHECK(stream->wait(Header::kFailure, 3).header.failure().message() == "the pipeline is not loaded here");
   all = {};
-  CHECK(stream->wait_answers(5) == std::vector<std::uint64_t>{3, 4, 5, 1, 2});
+  CHECK(stream->wait_answers(held + 3).size() == held + 3);
   // The answer freed its credit: the next request may come at once.
-  f.request(stream, 6, {3});
-  CHECK(stream->wait_answers(6).back() == 6);
+  f.request(stream, held + 4, {3});
+  CHECK(stream->wait_answers(held + 4).back() == held + 4);
+}
+
+TEST_CASE("batches that wait are in the making together on one thread") {
+  const testing::TemporaryDirectory folder;
+  Fixture f(1);
+  const auto stream = f.connect();
+  const std::string meet = R"({"behaviour": "meet", "children": 4, "folder": ")" + folder.path.string() + R"("})";
+  f.send_pipeline(stream, 1, executor::ExecutorKind::kPython, meet);
+  for (std::uint64_t id = 1; id <= 5; ++id) f.request(stream, id, {0, 1});
+  CHECK(stream->wait_answers(5).size() == 5);
+  CHECK(f.all_memory_comes_back());
 }
 
 TEST_CASE("an error of the data is told with sample and file, and the next batch is made") {
