@@ -58,6 +58,7 @@ void CachedFiles::open(const OpenStore& open_store, const std::stop_token& stop)
   auto store = open_store(counters_, stop);
   if (store.ok()) {
     opened_ = std::move(store).value();
+    if (opened_->is_asked_ahead()) asked_ = std::make_unique<AskedAhead>(*opened_, source_, clock_);
     store_ = opened_.get();
   } else if (!stop.stop_requested()) {
     log_warning("cache", "runs without the cache", {{"error", store.error().message()}});
@@ -206,6 +207,12 @@ void CachedFiles::keep_output(const FilePart& part, const Prefix& prefix, const 
 
 std::optional<Clock::Duration> CachedFiles::find(RecordStore& store, const Key& key,
                                                  std::vector<std::uint8_t>& bytes) const {
+  if (asked_ != nullptr) {
+    if (auto answer = asked_->take(key)) {
+      bytes.swap(answer->value);
+      return answer->is_found ? std::optional(answer->took) : std::nullopt;
+    }
+  }
   const auto started = clock_.now();
   if (!store.find(key, bytes)) return std::nullopt;
   return clock_.now() - started;
@@ -291,21 +298,32 @@ std::shared_ptr<pipeline::ReadAhead> CachedFiles::read_ahead(const PartOf& part,
 std::shared_ptr<pipeline::ReadAhead> CachedFiles::read_ahead_as(const KeepOf& keep, const PartOf& part,
                                                                 std::size_t parts, const Prefix& prefix) const {
   RecordStore* const store = store_;
-  std::vector<FilePart> missing;
+  std::vector<AskedAhead::Part> wanted;
+  bool is_any_kept = false;
   for (std::size_t i = 0; i < parts; ++i) {
-    FilePart wanted = part(i);
-    if (store == nullptr || !may_have(*store, keep(wanted), wanted, prefix)) missing.push_back(std::move(wanted));
+    FilePart file = part(i);
+    std::vector<Key> keys = store == nullptr ? std::vector<Key>() : keys_of(keep(file), file, prefix);
+    is_any_kept = is_any_kept || !keys.empty();
+    wanted.push_back({std::move(file), std::move(keys)});
   }
-  return source_->read_ahead([&](std::size_t i) { return missing[i]; }, missing.size(), prefix);
+  if (is_any_kept && asked_ != nullptr) return asked_->ask(std::move(wanted), prefix);
+  std::erase_if(wanted, [&](const AskedAhead::Part& one) {
+    return std::any_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return store->may_have(key); });
+  });
+  return source_->read_ahead([&](std::size_t i) { return wanted[i].part; }, wanted.size(), prefix);
 }
 
-bool CachedFiles::may_have(RecordStore& store, Keep keep, const FilePart& part, const Prefix& prefix) const {
+std::vector<Key> CachedFiles::keys_of(Keep keep, const FilePart& part, const Prefix& prefix) const {
   const auto identity = part.object_identity();
-  if (!identity || keep == Keep::kNothing) return false;
-  if (store.may_have(key_of(kSourceBytes, part, *identity))) return true;
-  const auto is_read_as = [&](Keep form) { return keep == form || keep == Keep::kAutomatic; };
-  if (is_read_as(Keep::kTranscoded) && store.may_have(key_of(kCoefficients, part, *identity))) return true;
-  return is_read_as(Keep::kOutput) && !prefix.fingerprint.empty() && store.may_have(key_of(prefix, part, *identity));
+  if (!identity || keep == Keep::kNothing) return {};
+  const auto is_read_as = [&](Keep form) {
+    return keep == form || (keep == Keep::kAutomatic && possible(form) == form);
+  };
+  std::vector<Key> keys;
+  if (is_read_as(Keep::kOutput) && !prefix.fingerprint.empty()) keys.push_back(key_of(prefix, part, *identity));
+  if (is_read_as(Keep::kTranscoded)) keys.push_back(key_of(kCoefficients, part, *identity));
+  keys.push_back(key_of(kSourceBytes, part, *identity));
+  return keys;
 }
 
 // ---- orders ----

@@ -27,6 +27,7 @@
 #include <thread>
 
 #include "src/base/clock.h"
+#include "src/cache/asked_ahead.h"
 #include "src/cache/counters.h"
 #include "src/cache/form_choice.h"
 #include "src/cache/record_store.h"
@@ -62,7 +63,7 @@ class CachedFiles final : public pipeline::FileReader {
                    std::span<const std::uint8_t> output) const override;
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return source_->identify(path); }
   std::unique_ptr<const pipeline::PipelineFiles> for_pipeline(std::size_t samples) const override;
-  // Of what is likely not to be kept.
+  // Of objects that are not kept.
   std::shared_ptr<pipeline::ReadAhead> read_ahead(const PartOf& part, std::size_t parts,
                                                   const pipeline::Prefix& prefix) const override;
 
@@ -99,7 +100,8 @@ class CachedFiles final : public pipeline::FileReader {
  private:
   void open(const OpenStore& open_store, const std::stop_token& stop);
   Result<pipeline::FileIdentity> identity_of(const pipeline::FilePart& part) const;
-  bool may_have(RecordStore& store, Keep keep, const pipeline::FilePart& part, const pipeline::Prefix& prefix) const;
+  // Of an object, in the order in which its reader asks for them.
+  std::vector<Key> keys_of(Keep keep, const pipeline::FilePart& part, const pipeline::Prefix& prefix) const;
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
   Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
              const pipeline::FileIdentity& identity) const;
@@ -137,6 +139,7 @@ class CachedFiles final : public pipeline::FileReader {
   mutable Counters counters_;
 
   std::unique_ptr<RecordStore> opened_;       // before store_ points to it
+  std::unique_ptr<AskedAhead> asked_;         // likewise; null: the store answers without a wait
   std::atomic<RecordStore*> store_{nullptr};  // null: not opened
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

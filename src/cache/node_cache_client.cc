@@ -43,7 +43,6 @@ bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value) {
   const auto started = clock_.now();
   const auto reply = ask(NodeCacheLine::Wish::kFind, key, {}, value);
   if (!reply) return false;
-  likely_.note(key, reply->answer.is_found);
   if (!reply->answer.is_found) {
     note_asking(clock_.now() - started);
     note_wanted(key, reply->answer.is_wanted);
@@ -68,10 +67,7 @@ void NodeCacheClient::add(const Key& key, std::span<const std::uint8_t> value) {
     return;
   }
   std::vector<std::uint8_t> nothing;
-  if (ask(NodeCacheLine::Wish::kKeep, key, value, nothing))
-    likely_.note_kept(key);
-  else
-    ++counters_.not_stored_failed;
+  if (!ask(NodeCacheLine::Wish::kKeep, key, value, nothing)) ++counters_.not_stored_failed;
 }
 
 bool NodeCacheClient::has_room_for(const Key& key, std::size_t value_bytes) {

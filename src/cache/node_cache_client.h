@@ -21,7 +21,6 @@
 #include <optional>
 
 #include "src/base/clock.h"
-#include "src/cache/likely_records.h"
 #include "src/cache/node_cache_line.h"
 #include "src/cache/node_cache_messages.h"
 #include "src/cache/record_store.h"
@@ -40,7 +39,7 @@ class NodeCacheClient final : public RecordStore {
                   Clock::Duration patience = kPatience);
 
   bool find(const Key& key, std::vector<std::uint8_t>& value) override;
-  bool may_have(const Key& key) override { return likely_.has(key); }
+  bool is_asked_ahead() const override { return true; }
   bool has_room_for(const Key& key, std::size_t value_bytes) override;
   bool is_paused() override;
   void add(const Key& key, std::span<const std::uint8_t> value) override;
@@ -72,7 +71,7 @@ class NodeCacheClient final : public RecordStore {
 
   // Records that were asked for and would be kept are remembered until they are read from their source. Where more
   // than so many are on their way, some are not sent.
-  static constexpr std::size_t kWantedMost = 1024;
+  static constexpr std::size_t kWantedMost = 8192;
 
   const std::unique_ptr<NodeCacheLine> line_;
   const std::optional<JobId> job_;
@@ -85,7 +84,6 @@ class NodeCacheClient final : public RecordStore {
   std::atomic<bool> is_measured_ = false;  // or is being measured
   std::atomic<bool> tells_job_;
   std::array<std::atomic<std::uint64_t>, kWantedMost> wanted_{};  // hashes of places
-  LikelyRecords likely_;
 
   std::mutex mutex_;
   Clock::Duration back_off_{0};  // 0: the last question was answered

@@ -1,5 +1,7 @@
 // Files of two processes over one node's cache: each is read from the source once, and every byte is right whatever
 // becomes of the cache.
+#include <future>
+
 #include "src/base/testing/catch.h"
 #include "src/cache/cached_files.h"
 #include "src/cache/testing/node.h"
@@ -124,6 +126,34 @@ TEST_CASE("bytes are right while the daemon is full, damaged, killed, started an
     CHECK(cache.epoch(cache.second) == kFiles);
     CHECK(cache.node.questions - before < 4);
   }
+}
+
+TEST_CASE("objects are read ahead by the cache's answers: what another process has kept is not, what has gone is") {
+  Fixture cache;
+  cache.source->write("s3://b/k", content_of(1));
+  const auto state = *cache.source->identify("s3://b/k");
+  const pipeline::FilePart part("s3://b/k", {0, 100, state.bytes, state.modified_ns}, {"\"e\"", nullptr});
+  const auto reads = [&](const std::unique_ptr<CachedFiles>& files) {
+    const int before = cache.source->reads, asked_before = cache.node.questions - cache.node.keeps;
+    cache.source->ahead.clear();
+    const auto ahead = files->read_ahead([&](std::size_t) { return part; }, 1, {});
+    REQUIRE(ahead != nullptr);
+    std::promise<void> come;
+    if (ahead->when_come([&] { come.set_value(); })) come.get_future().wait();
+    Bytes bytes;
+    REQUIRE(files->read(part, bytes).ok());
+    CHECK(cache.node.questions - cache.node.keeps - asked_before <= 2);  // the second tells what a question takes
+    const int count = cache.source->reads - before;
+    CHECK(cache.source->ahead.size() == static_cast<std::size_t>(count));
+    return count;
+  };
+  CHECK(reads(cache.first) == 1);
+  CHECK(reads(cache.second) == 0);
+  cache.node.disk = std::make_shared<testing::DiskContent>();
+  cache.node.start();
+  CHECK(reads(cache.second) == 1);
+  cache.node.stop();
+  CHECK(reads(cache.first) == 1);
 }
 
 // As a pod sees a volume: at a path of its own, with numbers of its own.

@@ -19,6 +19,8 @@ namespace sluice::cache {
 struct Key {
   std::string place;
   std::string version;
+
+  friend bool operator==(const Key&, const Key&) = default;
 };
 
 inline constexpr std::size_t kFixedHeadBytes = 32;

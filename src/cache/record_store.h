@@ -25,9 +25,12 @@ class RecordStore {
   // Replaces `value` with the bytes that were added for `key`. False: they are not here, and `value` is unspecified.
   virtual bool find(const Key& key, std::vector<std::uint8_t>& value) = 0;
 
-  // Whether find() is likely to find it, told without a wait: what it is asked for ahead of time depends on it, and
+  // Whether find() is likely to find it, told without a wait: what is read ahead from the source depends on it, and
   // nothing else.
   virtual bool may_have(const Key& /*key*/) { return false; }
+
+  // Whether only find() tells, and waits for another process.
+  virtual bool is_asked_ahead() const { return false; }
 
   // Whether add() would keep a value of so many bytes, unless the disk refuses it. Saves the making of it.
   virtual bool has_room_for(const Key& key, std::size_t value_bytes) = 0;
