@@ -41,6 +41,8 @@ LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& 
                 told(pipeline, is_loaded);
               }),
       pool_(options.threads, options.threads_max, kQueueMax, options.nice),
+      read_waits_([this] { return pool_.threads(); },
+                  [this](double seconds) { metrics_.count_blocked(ExecutorKind::kNative, seconds); }),
       reading_(pool_) {
   metrics_.set_threads(pool_.threads());
   follow_memory();
@@ -74,7 +76,7 @@ bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
   const auto refuse = [this, job] {
     finish(job, executor::to_failure(internal_error("the local executor's queue is full")), 0);
   };
-  const bool taken = reading_.submit(ahead, work, refuse, job.request->pipeline->waits);
+  const bool taken = reading_.submit(read_waits_.counted(ahead), work, refuse, job.request->pipeline->waits);
   if (!taken) --queued_;
   return taken;
 }

@@ -13,6 +13,7 @@
 
 #include "src/executor/executor_metrics.h"
 #include "src/executor/python_executor.h"
+#include "src/executor/read_waits.h"
 #include "src/executor/reading_jobs.h"
 #include "src/executor/thread_pool.h"
 
@@ -78,7 +79,8 @@ class LocalExecutor {
   executor::ExecutorMetrics& metrics_;
   std::atomic<std::size_t> queued_ = 0;
   executor::PythonExecutor python_;
-  executor::ThreadPool pool_;      // its threads use the rest
+  executor::ThreadPool pool_;  // its threads use the rest
+  executor::ReadWaits read_waits_;
   executor::ReadingJobs reading_;  // last: they begin on the pool
 };
 

@@ -35,6 +35,8 @@ WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& 
                 wait == executor::LoadWait::kBegins ? pool_.begin_wait() : pool_.end_wait();
               }),
       pool_(options.threads, options.threads, kStreamsMax * (credits_ + kWaitingMax), 0),
+      read_waits_([this] { return pool_.threads(); },
+                  [this](double seconds) { metrics_.count_blocked(ExecutorKind::kNative, seconds); }),
       reading_(pool_) {
   metrics_.set_threads(options.threads);
   follow_memory();
@@ -280,7 +282,7 @@ void WorkerService::receive_request(const std::shared_ptr<RemoteStream>& stream,
     finish(task, 0);
   };
   const auto work = [this, task](executor::ThreadState& thread) { run(task, thread); };
-  if (!reading_.submit(task.ahead, work, refuse, request->pipeline->waits))
+  if (!reading_.submit(read_waits_.counted(task.ahead), work, refuse, request->pipeline->waits))
     return send_failure(*stream, message.id(), is_full);
   feeder->second.running[message.id()] = task.cancelled;
   ++feeder->second.unfinished;

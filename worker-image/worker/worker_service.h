@@ -16,6 +16,7 @@
 
 #include "src/executor/executor_metrics.h"
 #include "src/executor/python_executor.h"
+#include "src/executor/read_waits.h"
 #include "src/executor/reading_jobs.h"
 #include "src/executor/thread_pool.h"
 #include "src/transport/remote_server.h"
@@ -137,7 +138,8 @@ class WorkerService final : public transport::RemoteServerHandler {
   double executing_seconds_ = 0;      // of the pool's threads
 
   executor::PythonExecutor python_;
-  executor::ThreadPool pool_;      // its threads use the rest
+  executor::ThreadPool pool_;  // its threads use the rest
+  executor::ReadWaits read_waits_;
   executor::ReadingJobs reading_;  // last: they begin on the pool
 };
 
