@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""`make demo`: three training jobs on a real Kubernetes, fed by PyTorch alone, and by Sluice; then one that uses its own host first.
+"""`make demo`: three training jobs on a real Kubernetes, fed by PyTorch alone, and by Sluice; then one that uses its own host first, and two that share
+what they read from a slow object store.
 
-    demo.py [--kubeconfig FILE] [--phases abcd]
+    demo.py [--kubeconfig FILE] [--phases abcde]
 
 Environment: KEEP=1 leaves the cluster up; DEMO_SCALE=0.2 runs a fifth of the work. With --kubeconfig the jobs run on a
 cluster of your own; SLUICE_IMAGE, SLUICE_TRAINER_IMAGE and SLUICE_PROMETHEUS then name what it needs (docs/user-guide.md).
@@ -19,6 +20,8 @@ import time
 
 import own_cores
 import report
+import slow_store
+import slow_store_report
 from console import Console, DemoError
 from jobs import NAMES, PHASES, manifest
 from cluster_api import connect
@@ -59,7 +62,9 @@ def run_phases(machine, cluster, console, site, keys, scale):
     run["phases"] = [run_phase(cluster, console, site, phase, scale) for phase in PHASES if phase.key in keys]
     if own_cores.PHASE.key in keys:
         run["own_cores"] = own_cores.run(cluster, console, site, machine)
-    run["checks"] = report.checks(run["phases"]) + report.own_cores_checks(run.get("own_cores"), run["phases"])
+    if slow_store.PHASE.key in keys:
+        run["slow_store"] = slow_store.run(cluster, console, site)
+    run["checks"] = report.checks(run["phases"]) + report.own_cores_checks(run.get("own_cores"), run["phases"]) + slow_store_report.checks(run.get("slow_store"))
     return run
 
 
@@ -105,11 +110,11 @@ def demonstrate(machine, console, keys, scale):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kubeconfig", help="run on this cluster instead of a local one")
-    parser.add_argument("--phases", help="which of (a), (b), (c), (d) to run; by default all, but for (d) on a cluster of your own: it splits the local node")
+    parser.add_argument("--phases", help="which of (a), (b), (c), (d), (e) to run; by default all, and on a cluster of your own the first three: (d) splits the local node")
     arguments = parser.parse_args()
     console, keep = Console(), os.environ.get("KEEP") == "1"
     machine = OwnCluster(console, keep, arguments.kubeconfig) if arguments.kubeconfig else LocalMachine(console, keep)
-    keys = arguments.phases or ("abc" if arguments.kubeconfig else "abcd")
+    keys = arguments.phases or ("abc" if arguments.kubeconfig else "abcde")
     if arguments.kubeconfig and own_cores.PHASE.key in keys:
         parser.error("(d) splits the local node in two; it cannot run on a cluster of your own")
     scale = float(os.environ.get("DEMO_SCALE", "1"))

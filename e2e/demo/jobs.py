@@ -1,4 +1,4 @@
-"""The three TrainingJobs of the demo and their variants: templates in jobs/, filled in here."""
+"""The TrainingJobs of the demo and their variants: templates in jobs/, filled in here."""
 
 import dataclasses
 import json
@@ -7,8 +7,10 @@ import re
 import string
 
 HERE = pathlib.Path(__file__).resolve().parent
+PACED_STORE = HERE.parents[1] / "bench/data_plane/paced_store.py"
 NAMES = ["vision", "speech", "text"]
 NEIGHBOUR = "neighbour"  # of the fourth situation alone: own_cores.py
+PHOTOS = ["photos-1", "photos-2"]  # of the fifth: slow_store.py
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +67,8 @@ def scripts_volume():
 
 
 def scripts_config_map(namespace):
-    files = {path.name: path.read_text() for path in sorted((HERE / "train").glob("*.py")) if not path.name.endswith("_test.py")}
+    paths = [path for path in sorted((HERE / "train").glob("*.py")) if not path.name.endswith("test.py")]
+    files = {path.name: path.read_text() for path in [*paths, PACED_STORE]}
     return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo-scripts", "namespace": namespace}, "data": files})
 
 
@@ -99,12 +102,16 @@ def scratch_mounts():
 
 def manifest(name, phase, site, scale=1.0, digest="sampled", arguments=None, min_workers=0):
     """The TrainingJob `name` as it runs in `phase`, as YAML. `arguments` for train.py replace the demo's own."""
-    template = string.Template((HERE / "jobs" / f"{name}.yaml").read_text())
     arguments = arguments or ["--data", site.folders[WORK[name].dataset], *WORK[name].arguments(scale)]
-    return template.substitute(
-        namespace=site.namespace, image=site.image, pull_policy=site.pull_policy,
-        mode=json.dumps(phase.mode), loader=phase.loader, lowering=phase.lowering, digest=digest, min=min_workers,
-        arguments=json.dumps(arguments), mounts=json.dumps(site.mounts), volumes=json.dumps(site.volumes),
+    return filled("photos" if name in PHOTOS else name, name, site, arguments, mode=json.dumps(phase.mode), loader=phase.loader, lowering=phase.lowering,
+                  digest=digest, min=min_workers)  # fmt: skip
+
+
+def filled(template, name, site, arguments, **further):
+    """A template of jobs/ as YAML."""
+    return string.Template((HERE / "jobs" / f"{template}.yaml").read_text()).substitute(
+        name=name, namespace=site.namespace, image=site.image, pull_policy=site.pull_policy,
+        arguments=json.dumps(arguments), mounts=json.dumps(site.mounts), volumes=json.dumps(site.volumes), **further,
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def test_an_own_cluster_needs_no_claims():
 
 def test_the_scripts_go_into_the_config_map_without_their_tests():
     files = json.loads(jobs.scripts_config_map("sluice-demo"))["data"]
-    assert sorted(files) == ["accelerator.py", "neighbour.py", "ranks.py", "train.py", "workloads.py"]
+    assert sorted(files) == ["accelerator.py", "neighbour.py", "paced_store.py", "ranks.py", "store.py", "train.py", "workloads.py"]
     assert files["train.py"] == (pathlib.Path(jobs.__file__).parent / "train/train.py").read_text()
 
 

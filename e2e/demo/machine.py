@@ -13,7 +13,7 @@ import sys
 
 from background import Background
 from console import DemoError, run
-from jobs import NAMES, NEIGHBOUR, WORK, local_site, own_cluster_site, scripts_config_map
+from jobs import NAMES, NEIGHBOUR, PHOTOS, WORK, local_site, own_cluster_site, scripts_config_map
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "toolchain"))
@@ -202,8 +202,14 @@ def install(cluster, console, volumes, values):
 
 def set_resizing(cluster, enabled):
     """Whether the operator resizes feeders from now on."""
+    set_values(cluster, {"feeder.resize.enabled": str(enabled).lower()})
+
+
+def set_values(cluster, values):
+    """Of the chart, and leaves the others. What runs of it is ready then; a DaemonSet need not be."""
+    settings = [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
     run([tool("helm"), "upgrade", RELEASE, str(ROOT / "helm/sluice"), "--kubeconfig", cluster.kubeconfig, "--namespace", RELEASE_NAMESPACE,
-         "--reuse-values", "--set", f"feeder.resize.enabled={str(enabled).lower()}", "--wait", "--timeout", "120s"],
+         "--reuse-values", *settings, "--wait", "--timeout", "120s"],
         f"kubectl -n {RELEASE_NAMESPACE} describe pods", capture="all")  # fmt: skip
 
 
@@ -219,7 +225,7 @@ def uninstall(cluster, console):
 def delete_jobs(cluster):
     """Deletes the demo's jobs and waits until their pods are gone."""
     found = cluster.items(f"/apis/sluice.dev/v1alpha1/namespaces/{JOBS_NAMESPACE}/trainingjobs")
-    names = [job["metadata"]["name"] for job in found if job["metadata"]["name"] in [*NAMES, NEIGHBOUR]]
+    names = [job["metadata"]["name"] for job in found if job["metadata"]["name"] in [*NAMES, NEIGHBOUR, *PHOTOS]]
     if names:
         cluster.kubectl("-n", JOBS_NAMESPACE, "delete", "trainingjob", *names, "--timeout=60s")
     cluster.wait_for("the end of the jobs' pods", lambda: not cluster.items(f"/api/v1/namespaces/{JOBS_NAMESPACE}/pods", labelSelector="sluice.dev/job"),

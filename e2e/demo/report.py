@@ -9,6 +9,8 @@ Accelerator utilisation has four names here, because each answers another questi
 
 import json
 
+import slow_store_report
+
 
 def job_figures(record, makespan):
     """Figures of one job in one phase (watch.JobRecord)."""
@@ -159,8 +161,8 @@ def ratio(value, base):
 def text(run):
     """The report for people. `run` is what goes to report.json."""
     lines = ["", "Sluice demo", f"  {run['date']}   {run['machine']}", f"  {run['versions']}", ""]
-    lines += phases_lines(run["phases"]) if run["phases"] else []  # only (d) was asked for
-    lines += own_cores_lines(run.get("own_cores"))
+    lines += phases_lines(run["phases"]) if run["phases"] else []  # only (d) or (e) was asked for
+    lines += own_cores_lines(run.get("own_cores")) + slow_store_report.lines(run.get("slow_store"))
     lines += [f"  {'ok   ' if holds else 'FAILS'} {what}" for what, holds in run["checks"]]
     return "\n".join(lines)
 

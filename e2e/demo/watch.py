@@ -29,6 +29,7 @@ class JobRecord:
     decisions: list = dataclasses.field(default_factory=list)  # (seconds since applied, from, to, reason)
     most_desired: int = 0
     most_ready: int = 0
+    bottlenecks: dict = dataclasses.field(default_factory=dict)  # as the operator named them -> seconds since applied
 
     @property
     def desired(self):
@@ -132,6 +133,8 @@ class Watcher:
             reason = status.get("explanation", "")
             job.decisions.append((round(self._wall() - job.applied, 1), before, job.desired, reason))
             self._console.say(f"{job.name}: {before} -> {job.desired} workers: {reason}")
+        if condition({"status": status}, "DataBound") is not None:
+            job.bottlenecks.setdefault(status["bottleneck"], round(self._wall() - job.applied, 1))
         job.most_desired = max(job.most_desired, job.desired)
         job.most_ready = max(job.most_ready, job.ready)
 

@@ -70,6 +70,13 @@ def test_a_job_is_followed_from_first_worker_to_result(cluster, watcher):
     assert figures["cpu"]["most_requested_cores"] == 0.6
 
 
+def test_bottlenecks_are_those_that_the_operator_was_sure_of(cluster, watcher):
+    for bottleneck, known in [("Unknown", "Unknown"), ("DataBoundCpu", "True"), ("GpuBound", "False"), ("DataBoundStorage", "Unknown")]:
+        cluster.status = {"bottleneck": bottleneck, "conditions": [{"type": "DataBound", "status": known}]}
+        watcher.look()
+    assert watcher.jobs["vision"].bottlenecks == {"DataBoundCpu": 30.0, "GpuBound": 30.0}
+
+
 def test_a_failed_job_ends_the_run_with_its_log(cluster, watcher):
     cluster.status = {"conditions": [{"type": "Failed", "status": "True"}]}
     cluster.log = "Traceback: out of memory"

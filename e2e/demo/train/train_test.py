@@ -9,6 +9,7 @@ import wave
 
 import numpy
 import pytest
+import store
 import torch
 import train
 import workloads
@@ -68,6 +69,13 @@ def test_a_part_of_a_data_set_is_still_a_plain_image_folder(data):
     dataset = train.shorten(workloads.photographs(str(data / "photographs")), "vision", 7)
     assert type(dataset).__name__ == "ImageFolder" and len(dataset) == len(dataset.targets) == 7
     assert [label for _, label in dataset.samples] == dataset.targets
+
+
+def test_photographs_in_shards_are_counted_one_by_one(data, tmp_path):
+    files = sorted((data / "photographs").glob("*/*.jpg"))
+    (tmp_path / "photographs.tar").write_bytes(store.shard(range(len(files)), files))
+    result = run(data, "shards", "--data", tmp_path / "photographs.tar", PYTHONPATH=str(HERE.parents[2] / "python"))[-1]
+    assert result["complete"] and result["samples"] == len(files)
 
 
 @pytest.mark.parametrize("name, batches, complete", [

@@ -1,6 +1,7 @@
-"""The three input pipelines of the demo: plain PyTorch data sets and transforms, nothing of Sluice.
+"""The input pipelines of the demo: plain PyTorch data sets and transforms, nothing of Sluice but the reader of tar shards.
 
 vision  photographs in an ImageFolder; RandomResizedCrop(224), flip, ToTensor, Normalize
+shards  the same of photographs in tar shards, in a store of objects
 speech  spoken clips; random window, torch.stft, log-mel, SpecAugment
 text    paragraphs; tokenised and padded to one length
 """
@@ -32,8 +33,10 @@ class Accelerator:
         return self.seconds * samples / self.batch
 
 
+RESNET = Accelerator(0.435, 400, "ResNet-50 on an A100: MLPerf Storage's emulation, 0.435 s per batch of 400")
 ACCELERATORS = {
-    "vision": Accelerator(0.435, 400, "ResNet-50 on an A100: MLPerf Storage's emulation, 0.435 s per batch of 400"),
+    "vision": RESNET,
+    "shards": RESNET,
     "speech": Accelerator(0.050, 16, "assumed: 0.05 s per batch of 16 clips (no published figure)"),
     "text": Accelerator(0.968, 48, "BERT on a V100: MLPerf Storage's emulation, 0.968 s per batch of 48"),
 }
@@ -115,23 +118,34 @@ class Text(Dataset):
         return ids, self.targets[index], index
 
 
-def photographs(root: str):
-    from torchvision import datasets, transforms  # half a second of CPU that the other jobs need not spend
+def training_recipe():
+    from torchvision import transforms  # half a second of CPU that the other jobs need not spend
 
-    return datasets.ImageFolder(
-        root,
-        transforms.Compose(
-            [
-                transforms.RandomResizedCrop(224),
-                transforms.RandomHorizontalFlip(),
-                transforms.ToTensor(),
-                transforms.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
-            ]
-        ),
+    return transforms.Compose(
+        [
+            transforms.RandomResizedCrop(224),
+            transforms.RandomHorizontalFlip(),
+            transforms.ToTensor(),
+            transforms.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
+        ]
     )
 
 
-DATASETS = {"vision": photographs, "speech": Speech, "text": Text}
+def photographs(root: str):
+    from torchvision import datasets
+
+    return datasets.ImageFolder(root, training_recipe())
+
+
+def shards(urls: str):
+    from sluice.shards import TarShards
+
+    dataset = TarShards(urls, training_recipe())
+    dataset.targets = list(range(len(dataset)))  # the class of a photograph is its number (store.py)
+    return dataset
+
+
+DATASETS = {"vision": photographs, "shards": shards, "speech": Speech, "text": Text}
 
 
 class Census:
