@@ -148,7 +148,7 @@ void AskedAhead::answer(Question& question) const {
     for (const Key& key : part.keys) {
       Answer answer;
       const auto started = clock_.now();
-      answer.is_found = store_.find(key, answer.value);
+      answer.is_found = store_.find_ahead(key, answer.value);
       answer.took = clock_.now() - started;
       if (!answer.is_found) answer.value.clear();
       is_missing = answer.value.empty();

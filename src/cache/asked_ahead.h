@@ -27,7 +27,7 @@ class AskedAhead {
  public:
   static constexpr std::size_t kThreads = 4;
   static constexpr std::size_t kBatchesMost = 4096;
-  static constexpr std::size_t kBytesMost = std::size_t{256} << 20;
+  static constexpr std::size_t kBytesMost = std::size_t{128} << 20;
 
   struct Part {
     pipeline::FilePart part;

@@ -38,10 +38,10 @@ NodeCacheClient::NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optio
       tells_job_(job.has_value()),
       next_try_(clock.now()) {}
 
-bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value) {
+bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value, Clock::Duration patience) {
   if (!has_legal_lengths(key, 0)) return false;
   const auto started = clock_.now();
-  const auto reply = ask(NodeCacheLine::Wish::kFind, key, {}, value);
+  const auto reply = ask(NodeCacheLine::Wish::kFind, key, {}, patience, value);
   if (!reply) return false;
   if (!reply->answer.is_found) {
     note_asking(clock_.now() - started);
@@ -67,7 +67,7 @@ void NodeCacheClient::add(const Key& key, std::span<const std::uint8_t> value) {
     return;
   }
   std::vector<std::uint8_t> nothing;
-  if (!ask(NodeCacheLine::Wish::kKeep, key, value, nothing)) ++counters_.not_stored_failed;
+  if (!ask(NodeCacheLine::Wish::kKeep, key, value, patience_, nothing)) ++counters_.not_stored_failed;
 }
 
 bool NodeCacheClient::has_room_for(const Key& key, std::size_t value_bytes) {
@@ -95,6 +95,7 @@ bool NodeCacheClient::is_paused() {
 
 std::optional<NodeCacheClient::Reply> NodeCacheClient::ask(NodeCacheLine::Wish wish, const Key& key,
                                                            std::span<const std::uint8_t> value,
+                                                           Clock::Duration patience,
                                                            std::vector<std::uint8_t>& answer_value) {
   const Leave leave = leave_to_ask();
   if (leave == Leave::kNone) return std::nullopt;
@@ -105,7 +106,7 @@ std::optional<NodeCacheClient::Reply> NodeCacheClient::ask(NodeCacheLine::Wish w
     const auto asker = encode_asker(*job_);
     head.insert(head.begin(), asker.begin(), asker.end());
   }
-  const auto got = line_->ask(wish, head, value, patience_, answer, answer_value);
+  const auto got = line_->ask(wish, head, value, patience, answer, answer_value);
   if (!got.ok()) {
     if (tells_job && got.error().code() == ErrorCode::kInvalidArgument) tells_job_ = false;
     failed(got.error(), leave);

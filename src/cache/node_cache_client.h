@@ -3,8 +3,10 @@
 // It never holds a job up, and gives no wrong byte, whatever the other end does:
 // 1. An answer counts only if it is the record of the key that was asked for, with its checksum, which this process
 //    computes itself. Anything else is a miss and a counted error.
-// 2. After kPatience without an answer, or where there is no daemon, nothing is asked for a second, and then for twice
-//    as long each time, up to kBackOffMax. One thread tries then; the others go on to the source until it is answered.
+// 2. After kPatience without an answer (kPatienceAhead for what is asked ahead), or where there is no daemon, nothing
+// is
+//    asked for a second, and then for twice as long each time, up to kBackOffMax. One thread tries then; the others go
+//    on to the source until it is answered.
 // 3. What is not kept, as there is no room, other records are used sooner or the disk refuses it, costs no message:
 //    each answer tells.
 // 4. What is announced and not answered, or not understood, is not announced again, and changes nothing else.
@@ -30,6 +32,7 @@ namespace sluice::cache {
 class NodeCacheClient final : public RecordStore {
  public:
   static constexpr std::chrono::milliseconds kPatience{250};
+  static constexpr int kPatienceAhead = 4;  // times that: a batch waits, and no thread with it
   static constexpr std::chrono::seconds kPatienceForAnnouncements{2};  // no sample waits for them
   static constexpr std::chrono::seconds kBackOffMin{1};
   static constexpr std::chrono::seconds kBackOffMax{30};
@@ -38,8 +41,11 @@ class NodeCacheClient final : public RecordStore {
   NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock, Counters& counters,
                   Clock::Duration patience = kPatience);
 
-  bool find(const Key& key, std::vector<std::uint8_t>& value) override;
+  bool find(const Key& key, std::vector<std::uint8_t>& value) override { return find(key, value, patience_); }
   bool is_asked_ahead() const override { return true; }
+  bool find_ahead(const Key& key, std::vector<std::uint8_t>& value) override {
+    return find(key, value, kPatienceAhead * patience_);
+  }
   bool has_room_for(const Key& key, std::size_t value_bytes) override;
   bool is_paused() override;
   void add(const Key& key, std::span<const std::uint8_t> value) override;
@@ -57,9 +63,10 @@ class NodeCacheClient final : public RecordStore {
 
   // nullopt: there was no answer. Whether it is taken into account.
   std::optional<bool> announce(const Announcement& announcement);
+  bool find(const Key& key, std::vector<std::uint8_t>& value, Clock::Duration patience);
   // nullopt: there was no answer, which is counted.
   std::optional<Reply> ask(NodeCacheLine::Wish wish, const Key& key, std::span<const std::uint8_t> value,
-                           std::vector<std::uint8_t>& answer_value);
+                           Clock::Duration patience, std::vector<std::uint8_t>& answer_value);
   enum class Leave { kNone, kGiven, kToTry };  // kToTry: as the only one, after a failure
   // What is given is to be followed by answered() or failed().
   Leave leave_to_ask();

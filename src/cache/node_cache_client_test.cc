@@ -151,6 +151,16 @@ TEST_CASE("a daemon that does not answer is left alone for a while, and longer e
   }
 }
 
+TEST_CASE("what is asked ahead may take longer than what a thread waits for") {
+  Fixture node;
+  node.add(key_of(1));
+  Bytes value;
+  CHECK(node.client.find(key_of(1), value));
+  CHECK(node.node.patience == NodeCacheClient::kPatience);
+  CHECK(node.client.find_ahead(key_of(1), value));
+  CHECK(node.node.patience == NodeCacheClient::kPatienceAhead * NodeCacheClient::kPatience);
+}
+
 TEST_CASE("what has no room, or is too large, is not sent; the answers tell of the room") {
   Fixture node;
   CHECK_FALSE(node.client.has_room_for(key_of(1), 10));  // nothing has been said yet

@@ -29,8 +29,10 @@ class RecordStore {
   // nothing else.
   virtual bool may_have(const Key& /*key*/) { return false; }
 
-  // Whether only find() tells, and waits for another process.
+  // Whether only a question tells, and waits for another process.
   virtual bool is_asked_ahead() const { return false; }
+  // As find(), for a sample whose turn has not come: it may take longer.
+  virtual bool find_ahead(const Key& key, std::vector<std::uint8_t>& value) { return find(key, value); }
 
   // Whether add() would keep a value of so many bytes, unless the disk refuses it. Saves the making of it.
   virtual bool has_room_for(const Key& key, std::size_t value_bytes) = 0;

@@ -41,6 +41,7 @@ struct Node {
   int questions = 0;
   int keeps = 0;                    // of them
   std::size_t announced_bytes = 0;  // of the last announcement
+  Clock::Duration patience{0};      // of the last question
 
   Result<Bytes> answer(NodeCacheLine::Wish wish, std::span<const std::uint8_t> message) {
     ++questions;
@@ -77,7 +78,8 @@ class NodeLine final : public NodeCacheLine {
   explicit NodeLine(Node& node) : node_(node) {}
 
   Result<std::size_t> ask(Wish wish, std::span<const std::uint8_t> head, std::span<const std::uint8_t> value,
-                          Clock::Duration, std::span<std::uint8_t> answer_head, Bytes& answer_value) override {
+                          Clock::Duration patience, std::span<std::uint8_t> answer_head, Bytes& answer_value) override {
+    node_.patience = patience;
     Bytes message(head.begin(), head.end());
     message.insert(message.end(), value.begin(), value.end());
     SLUICE_TRY(const Bytes answer, node_.answer(wish, message));
