@@ -102,7 +102,7 @@ def life_of(cluster, record):
 
 
 def start_cache(cluster):
-    set_values(cluster, {"cache.enabled": "true", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 0, "cache.cpu.request": "50m"})
+    set_values(cluster, {"cache.enabled": "true", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 0, "cache.cpu.request": "200m"})
     wait_for_cache(cluster)
 
 

@@ -69,7 +69,7 @@ def test_checks(name, changes, failing):
 
 def test_a_failed_check_says_what_was_seen():
     failed = [what for what, holds in slow_store_report.checks(figures(without={"bottlenecks": {}}, full={"reads": [20.0, 9.0]})) if not holds]
-    assert any("no epoch behind the first read more than 18.0 MB; at most 0.1" in what for what in failed)
+    assert any("the epochs behind the first read 18.0 MB from the store, at most 0.1 of the 76.0 MB" in what for what in failed)
     assert any(what.endswith("(DataBoundStorage), but said nothing; nothing") for what in failed)
 
 
