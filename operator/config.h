@@ -47,7 +47,7 @@ struct PrometheusConnection {
 };
 
 struct MetricsSource {
-  std::string url;  // empty: there is no Prometheus; every job stays on its trainer's own CPU
+  std::string url;          // empty: there is no Prometheus; every job stays on its trainer's own CPU
   int window_seconds = 30;  // at least; observe/scrape_window.h
   int stale_seconds = 60;
   PrometheusConnection connection;

@@ -32,8 +32,8 @@ class ContainerBounds {
   // `limit_ranges`: all of one namespace.
   explicit ContainerBounds(std::span<const kube::ObjectPointer> limit_ranges);
 
-  // The same for a container beside others of its pod, which have `others` together. A container within them keeps those of
-  // the pod, too, if the others do not break a ratio.
+  // The same for a container beside others of its pod, which have `others` together. A container within them keeps
+  // those of the pod, too, if the others do not break a ratio.
   ContainerBounds beside(const ContainerResources& others) const;
 
   const Bound& millicores() const { return millicores_; }

@@ -305,8 +305,8 @@ TEST_CASE("without a Prometheus nothing is asked") {
   none.url.clear();
   const testing::ManualClock clock;
   PrometheusSource source([](const std::string&, std::stop_token,
-                                   std::chrono::milliseconds) -> Result<prom::InstantVector> { std::abort(); },
-                                none, clock);
+                             std::chrono::milliseconds) -> Result<prom::InstantVector> { std::abort(); },
+                          none, clock);
   CHECK_THAT(source.observe({}).of(kVision).missing_reason, Catch::Contains("metrics.url is empty"));
 }
 
@@ -376,11 +376,9 @@ TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
   });
   const prom::Client client(transport);
   const testing::ManualClock clock;
-  PrometheusSource source(
-      [&](const std::string& expression, std::stop_token stop, std::chrono::milliseconds timeout) {
-        return client.query(expression, stop, timeout);
-      },
-      config(), clock);
+  PrometheusSource source([&](const std::string& expression, std::stop_token stop,
+                              std::chrono::milliseconds timeout) { return client.query(expression, stop, timeout); },
+                          config(), clock);
   const auto observation = source.observe({}).of(kVision);
   CHECK(observation.measurement.has_value() == (*test.want_reason == '\0'));
   CHECK_THAT(observation.missing_reason, Catch::Contains(test.want_reason));

@@ -22,7 +22,8 @@ struct PythonOptions {
   std::chrono::milliseconds orphan_time_max{std::chrono::seconds(5)};  // and so long if its pipeline is forgotten
   std::chrono::seconds start_time_max{120};                            // importing torch on a quarter of a core is slow
   std::chrono::seconds cancel_grace{5};  // how long an unwanted batch may go on before its child is killed
-  std::function<void(const Pipeline& pipeline)> load_changed;  // of its `waits`; on any thread; null: it is told to none
+  std::function<void(const Pipeline& pipeline)>
+      load_changed;  // of its `waits`; on any thread; null: it is told to none
 };
 
 // Thread safety: none.

@@ -50,10 +50,9 @@ inline constexpr const char* kTokenHeader = "Sluice-Token";
 // Thread safety: all methods may be called from any thread; the destructor from one, last.
 class Server {
  public:
-  // Listens on "IP:PORT" or "[IPv6]:PORT" and serves until destroyed. Port 0 takes a free one. "[::]" is every address of
-  // both families, and of IPv4 alone where the system has no IPv6.
-  // Errors: InvalidArgument for the address, Unavailable when it cannot be bound (with the system's reason).
-  // Without `admission` every request is answered.
+  // Listens on "IP:PORT" or "[IPv6]:PORT" and serves until destroyed. Port 0 takes a free one. "[::]" is every address
+  // of both families, and of IPv4 alone where the system has no IPv6. Errors: InvalidArgument for the address,
+  // Unavailable when it cannot be bound (with the system's reason). Without `admission` every request is answered.
   static Result<std::unique_ptr<Server>> start(const std::string& address, Routes routes, ServerLimits limits = {},
                                                Admission admission = nullptr);
 

@@ -16,7 +16,8 @@ namespace sluice::pipeline {
 
 class PngMetadata {
  public:
-  // REQUIRES: both outlive this, and no other code uses them meanwhile. `scratch` gets a megabyte if a chunk is compressed.
+  // REQUIRES: both outlive this, and no other code uses them meanwhile. `scratch` gets a megabyte if a chunk is
+  // compressed.
   PngMetadata(Inflater& inflater, std::vector<std::uint8_t>& scratch) : inflater_(inflater), scratch_(scratch) {}
 
   // Whether Pillow surely takes the chunk, and makes the same pixels as without it. False for all that is not an
