@@ -49,6 +49,7 @@ Result<PipelineHandle> make_pipeline(std::uint64_t number, ExecutorKind kind, tr
   made->python = std::move(python);
   made->num_workers = num_workers;
   made->owner = owner;
+  made->waits->set_jobs_max(num_workers);
   if (kind == ExecutorKind::kNative) {
     SLUICE_TRY(made->native, pipeline::NativePipeline::parse(blob->bytes(), std::move(files), blob));
   }

@@ -25,6 +25,14 @@ std::optional<char> state_of(const std::filesystem::path& folder) {
   return line[end_of_name + 2];
 }
 
+std::optional<double> queued_seconds_in(const std::filesystem::path& schedstat) {
+  std::ifstream file(schedstat);
+  double running_nanoseconds = 0, queued_nanoseconds = 0, turns = 0;
+  // What runs has had a turn, unless the kernel does not count.
+  if (!(file >> running_nanoseconds >> queued_nanoseconds >> turns) || turns <= 0) return std::nullopt;
+  return queued_nanoseconds / 1e9;
+}
+
 }  // namespace
 
 double ProcessTimes::blocked_seconds_since(const ProcessTimes& before) const {
@@ -38,15 +46,14 @@ std::optional<ProcessTimes> process_times(pid_t pid, const std::filesystem::path
   clockid_t clock{};
   timespec busy{};
   if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &busy) != 0) return std::nullopt;
-  std::ifstream file(folder_of(pid, root) / "schedstat");
-  double running_nanoseconds = 0, queued_nanoseconds = 0, turns = 0;
-  // A process that runs has had a turn, unless the kernel does not count.
-  if (!(file >> running_nanoseconds >> queued_nanoseconds >> turns) || turns <= 0) return std::nullopt;
+  const auto queued_seconds = queued_seconds_in(folder_of(pid, root) / "schedstat");
+  if (!queued_seconds) return std::nullopt;
   const auto now = std::chrono::steady_clock::now();
   if (now - begun > kLookTimeMax) return std::nullopt;
-  return ProcessTimes{now, static_cast<double>(busy.tv_sec) + static_cast<double>(busy.tv_nsec) / 1e9,
-                      queued_nanoseconds / 1e9};
+  return ProcessTimes{now, static_cast<double>(busy.tv_sec) + static_cast<double>(busy.tv_nsec) / 1e9, *queued_seconds};
 }
+
+std::optional<double> own_queued_seconds() { return queued_seconds_in("/proc/thread-self/schedstat"); }
 
 std::optional<std::size_t> private_bytes(pid_t pid, const std::filesystem::path& root) {
   std::ifstream file(folder_of(pid, root) / "smaps_rollup");

@@ -1,4 +1,4 @@
-// What another process has done with its time so far.
+// What another process, or this thread, has done with its time so far.
 #pragma once
 
 #include <sys/types.h>
@@ -21,6 +21,9 @@ struct ProcessTimes {
 // nullopt if the process has gone, or the kernel does not count; or if its first thread runs or waits for a CPU just
 // now: for how long it waits already, the kernel tells when it runs again. `root`: "/" except in tests.
 std::optional<ProcessTimes> process_times(pid_t pid, const std::filesystem::path& root = "/");
+
+// For how long the calling thread has waited for a CPU so far. nullopt if the kernel does not count.
+std::optional<double> own_queued_seconds();
 
 // Memory that is the process's alone: what would come back if it ended. nullopt as above.
 std::optional<std::size_t> private_bytes(pid_t pid, const std::filesystem::path& root = "/");

@@ -25,21 +25,26 @@ class SharedWork {
  public:
   struct Done {
     Result<void> result;
-    pipeline::OpCosts costs;  // of all threads, of failed items, too
-    double busy_seconds = 0;  // CPU, of all threads
+    pipeline::OpCosts costs;               // of all threads, of failed items, too
+    double busy_seconds = 0;               // CPU, of all threads
+    std::optional<double> queued_seconds;  // for which they waited for a CPU; nullopt: it is not known
   };
   struct Options {
     std::size_t items = 0;
     // Of different items at once. Cancelled ends the batch like any other error.
     std::function<Result<void>(std::size_t item, ThreadState& thread)> make;
     std::function<void(Done)> finished;
+    ThreadPool::Waits waits = nullptr;  // of its pipeline
+    bool is_exact = false;              // queued_seconds is wanted
   };
 
   static constexpr std::size_t kItemsPerThread = 4;
   static std::size_t threads_max(std::size_t items) { return (items + kItemsPerThread - 1) / kItemsPerThread; }
 
   // For run().
-  explicit SharedWork(Options options) : options_(std::move(options)), failed_item_(options_.items) {}
+  explicit SharedWork(Options options) : options_(std::move(options)), failed_item_(options_.items) {
+    if (options_.is_exact) done_.queued_seconds = 0;
+  }
 
   // Makes all items, with the calling thread, a job of `pool`, and with what others the pool has free.
   static void run(Options options, ThreadPool& pool, ThreadState& thread);
@@ -49,7 +54,7 @@ class SharedWork {
   bool join();
   std::optional<std::size_t> claim();
   void fail(std::size_t item, Error error);
-  void leave(const pipeline::OpCosts& costs, double busy_seconds);
+  void leave(const pipeline::OpCosts& costs, double busy_seconds, std::optional<double> queued_seconds);
 
   const Options options_;
   std::atomic<std::size_t> next_item_ = 0;

@@ -29,10 +29,9 @@ ThreadPool::~ThreadPool() {
 }
 
 bool ThreadPool::may_begin_locked(const Waits& waits) const {
-  const double load = waits == nullptr ? 1 : waits->load();
-  if (load < 1) {
+  if (waits != nullptr && waits->load() < 1) {
     const auto own = working_.find(waits.get());
-    return own == working_.end() || static_cast<double>(own->second) * load < static_cast<double>(threads_);
+    return own == working_.end() || own->second < waits->jobs_on(threads_);
   }
   std::size_t computing = waiting_ - waiting_locked();
   for (const auto& [others, jobs] : working_)
@@ -142,6 +141,11 @@ void ThreadPool::follow_loads() {
 std::size_t ThreadPool::threads() const {
   std::lock_guard lock(mutex_);
   return threads_;
+}
+
+std::size_t ThreadPool::threads_for(const Waits& waits) const {
+  std::lock_guard lock(mutex_);
+  return waits == nullptr ? threads_ : std::min(waits->jobs_on(threads_), std::max(jobs_max_, threads_));
 }
 
 std::size_t ThreadPool::queued() const {

@@ -51,7 +51,7 @@ class ThreadPool {
   // False if the queue is full or the pool is ending: the job was not taken.
   bool submit(Job job, const Waits& waits = nullptr);
   // So many threads help a running job as soon as they are free, before any job that waits. REQUIRES: called by that
-  // job, once, with at most as many as the pool has.
+  // job, once, with fewer than threads_for() says.
   void invite(std::size_t threads, const Job& help, const Waits& waits = nullptr);
 
   // REQUIRES: 1 <= threads; more than threads_max counts as threads_max.
@@ -62,6 +62,8 @@ class ThreadPool {
   // The load of some jobs has changed.
   void follow_loads();
   std::size_t threads() const;
+  // How many jobs of the pipeline may run at once if no others do.
+  std::size_t threads_for(const Waits& waits) const;
   std::size_t threads_max() const { return threads_max_; }
   std::size_t queued() const;
 

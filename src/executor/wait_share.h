@@ -18,6 +18,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <limits>
 #include <mutex>
 
 namespace sluice::executor {
@@ -31,13 +33,24 @@ class WaitShare {
   static constexpr double kToldChange = 0.2;       // of the load: less is not worth an order
   static constexpr double kKept = 7.0 / 8;         // of what was seen, with each further observation
 
+  // How many jobs of the pipeline run at once at most, where it waits: as many as its loader would have workers.
+  void set_jobs_max(std::size_t jobs) { jobs_max_ = jobs; }
+  // So many run at once on an executor of so many threads.
+  std::size_t jobs_on(std::size_t threads) const;
+
   // Batches, or a part of one, have been so long at it. True if load() has changed.
   bool observe(double busy_seconds, double blocked_seconds);
+
+  // The same of figures that waits for a CPU are part of. Where they are small all the same, that does not matter.
+  // Where they are not, they count for nothing, and wants_exact() asks for others: these cost a look at the kernel's.
+  bool observe_rough(double busy_seconds, double blocked_seconds);
+  bool wants_exact() const { return wants_exact_; }
 
   // kLoadMin to 1; 1 until there is reason to think otherwise.
   double load() const { return load_; }
 
  private:
+  static bool is_small(double busy_seconds, double blocked_seconds);
   double load_of_seen() const;
 
   std::mutex mutex_;
@@ -45,6 +58,8 @@ class WaitShare {
   double blocked_seconds_ = 0;  // as these
   bool waits_ = false;
   std::atomic<double> load_ = 1;
+  std::atomic<bool> wants_exact_ = false;
+  std::atomic<std::size_t> jobs_max_ = std::numeric_limits<std::size_t>::max();
 };
 
 }  // namespace sluice::executor

@@ -41,6 +41,34 @@ TEST_CASE("a batch counts for the share of its time in which it computes") {
   }
 }
 
+TEST_CASE("as many jobs run as fill the threads, at most as many as the loader has workers") {
+  WaitShare share;
+  CHECK(share.jobs_on(2) == 2);
+  share.observe(1, 1);
+  CHECK(share.jobs_on(2) == 8);
+  share.set_jobs_max(5);
+  CHECK(share.jobs_on(2) == 5);
+  CHECK(share.jobs_on(6) == 6);
+}
+
+TEST_CASE("rough figures ask for exact ones where they might say that it waits, and change nothing by themselves") {
+  WaitShare share;
+  CHECK(!share.observe_rough(1, 0.01));
+  CHECK(!share.wants_exact());
+  CHECK(!share.observe_rough(1, 10));
+  CHECK(share.wants_exact());
+  SECTION("it was the CPU") {
+    CHECK(!share.observe(1, 0));
+    CHECK(!share.wants_exact());
+    CHECK(share.load() == 1);
+  }
+  SECTION("it waits") {
+    CHECK(share.observe(1, 10));
+    CHECK(share.wants_exact());
+    CHECK(share.load() < 1);
+  }
+}
+
 TEST_CASE("what stays nearly the same is told once") {
   WaitShare share;
   int told = 0;

@@ -32,8 +32,9 @@ void Assigner::mark_started(Dispatch::Executor& executor) const {
   std::map<PipelineNumber, std::size_t> before;  // of pipelines that wait
   for (Dispatch::Attempt& attempt : executor.attempts) {
     const auto own = dispatch_.places(executor, attempt.pipeline, executor.threads);
-    const bool runs = own ? before[attempt.pipeline]++ < *own : threads_before < executor.threads_now();
-    if (!own) threads_before += attempt.threads;
+    std::size_t& before_it = own ? before[attempt.pipeline] : threads_before;
+    const bool runs = before_it < (own ? *own : executor.threads_now());
+    before_it += attempt.threads;
     if (runs && !attempt.started) attempt.started = now_;
   }
 }
@@ -51,7 +52,8 @@ void Assigner::lay_out(ExecutorId id, Dispatch::Executor& executor) {
     }
     const double seconds = attempt.expected_seconds.value_or(kUnmeasuredSeconds);
     lane.finishes[i] = finish_of_running(*attempt.started, seconds, now_);
-    unfilled_places(lane, attempt.pipeline).add(lane.finishes[i], std::min(attempt.threads, executor.threads));
+    Places& own = unfilled_places(lane, attempt.pipeline);
+    own.add(lane.finishes[i], &own == &lane.threads ? std::min(attempt.threads, executor.threads) : attempt.threads);
   }
   if (lane.threads.size() < executor.threads_now())
     lane.threads.add(now_, executor.threads_now() - lane.threads.size());
@@ -315,7 +317,8 @@ bool Assigner::may_run(Lanes::const_iterator lane, const Dispatch::Request& requ
 
 Assigner::Expected Assigner::expected(Lanes::const_iterator lane, const Dispatch::Request& request) {
   const Dispatch::Executor& executor = *lane->second.executor;
-  const std::size_t threads = lane->first == kLocalExecutor ? std::min(executor.threads, request.threads_max) : 1;
+  const std::size_t most = dispatch_.places(executor, request.pipeline, executor.threads).value_or(executor.threads);
+  const std::size_t threads = lane->first == kLocalExecutor ? std::min(most, request.threads_max) : 1;
   const double samples = static_cast<double>(request.samples) / static_cast<double>(threads);  // of each thread
   if (is_measured(executor, request.pipeline)) {
     const ServiceTime& time = executor.skills.at(request.pipeline).time;

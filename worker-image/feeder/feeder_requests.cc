@@ -44,7 +44,9 @@ void Feeder::follow_waits(const executor::Pipeline& pipeline) {
   const double load = pipeline.waits->load();
   // The ranks that share this feeder would have as many workers each. Of Python pipelines each has its own.
   const std::size_t sharing = pipeline.owner == 0 ? std::max<std::size_t>(1, greeted_clients()) : 1;
-  if (dispatch_.set_waits(pipeline.number, load, sharing * pipeline.num_workers))
+  const std::size_t workers = sharing * pipeline.num_workers;
+  pipeline.waits->set_jobs_max(workers);
+  if (dispatch_.set_waits(pipeline.number, load, workers))
     log_info("feeder", load < 1 ? "a pipeline's batches wait: more of them are made at once" : "a pipeline computes",
              {{"pipeline", pipeline.fingerprint.substr(0, 12)}, {"computes_percent", std::lround(100 * load)}});
   send_windows();

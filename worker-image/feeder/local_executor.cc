@@ -1,7 +1,6 @@
 #include "worker-image/feeder/local_executor.h"
 
 #include "src/base/clock.h"
-#include "src/executor/shared_work.h"
 
 namespace sluice::feeder {
 namespace {
@@ -26,14 +25,11 @@ LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& 
     : arena_(options.arena),
       memory_available_(options.memory_available),
       metrics_(metrics),
+      waits_changed_(std::move(waits_changed)),
       python_({.arena = options.arena,
                .python_path = options.python_path,
                .nice = options.nice,
-               .load_changed =
-                   [this, told = std::move(waits_changed)](const executor::Pipeline& pipeline) {
-                     pool_.follow_loads();
-                     told(pipeline);
-                   }},
+               .load_changed = [this](const executor::Pipeline& pipeline) { follow_waits(pipeline); }},
               executor::idle_children_max(options.threads_max),
               [this, told = std::move(loads_changed)](const executor::Pipeline& pipeline, executor::LoadWait wait,
                                                       bool is_loaded) {
@@ -62,6 +58,11 @@ void LocalExecutor::follow_memory() {
 void LocalExecutor::set_threads(std::size_t threads) {
   pool_.set_threads(threads);
   metrics_.set_threads(pool_.threads());
+}
+
+void LocalExecutor::follow_waits(const executor::Pipeline& pipeline) {
+  waits_changed_(pipeline);
+  pool_.follow_loads();
 }
 
 bool LocalExecutor::run(executor::RequestHandle request, CancelFlag cancelled,
@@ -115,10 +116,20 @@ void LocalExecutor::run_native(const Job& job, executor::ThreadState& thread) {
     } else {
       outcome = executor::to_failure(done.result.error());
     }
+    note_waits(*job.request->pipeline, done);
     metrics_.count_ops(done.costs);
     finish(job, std::move(outcome), done.busy_seconds);
   };
-  executor::SharedWork::run({samples, make, finished}, pool_, thread);
+  const auto& waits = job.request->pipeline->waits;
+  executor::SharedWork::run({samples, make, finished, waits, waits->wants_exact()}, pool_, thread);
+}
+
+void LocalExecutor::note_waits(const executor::Pipeline& pipeline, const executor::SharedWork::Done& done) {
+  const double blocked_seconds = done.costs.blocked_seconds;
+  const bool has_changed = done.queued_seconds
+                               ? pipeline.waits->observe(done.busy_seconds, blocked_seconds - *done.queued_seconds)
+                               : pipeline.waits->observe_rough(done.busy_seconds, blocked_seconds);
+  if (has_changed) follow_waits(pipeline);
 }
 
 Result<transport::ArenaSlot> LocalExecutor::begin_native(const BatchRequest& request, const std::stop_token& stop) {

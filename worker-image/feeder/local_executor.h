@@ -15,6 +15,7 @@
 #include "src/executor/python_executor.h"
 #include "src/executor/read_waits.h"
 #include "src/executor/reading_jobs.h"
+#include "src/executor/shared_work.h"
 #include "src/executor/thread_pool.h"
 
 namespace sluice::feeder {
@@ -68,8 +69,11 @@ class LocalExecutor {
   };
 
   void follow_memory();
+  // After the pipeline's `waits` have changed.
+  void follow_waits(const executor::Pipeline& pipeline);
   void run_python(const Job& job, executor::ThreadState& thread);
   void run_native(const Job& job, executor::ThreadState& thread);
+  void note_waits(const executor::Pipeline& pipeline, const executor::SharedWork::Done& done);
   Result<transport::ArenaSlot> begin_native(const executor::BatchRequest& request, const std::stop_token& stop);
   // `busy_seconds`: CPU, also where the batch knows them.
   void finish(const Job& job, BatchOutcome outcome, double busy_seconds);
@@ -77,6 +81,7 @@ class LocalExecutor {
   const std::shared_ptr<transport::Arena> arena_;
   const std::function<std::optional<std::size_t>()> memory_available_;
   executor::ExecutorMetrics& metrics_;
+  const WaitsChanged waits_changed_;
   std::atomic<std::size_t> queued_ = 0;
   executor::PythonExecutor python_;
   executor::ThreadPool pool_;  // its threads use the rest

@@ -2,6 +2,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/logging.h"
+#include "src/executor/process_times.h"
 #include "src/transport/worker_forms.h"
 #include "worker-image/worker/answers.h"
 
@@ -312,6 +313,8 @@ void WorkerService::run(const Task& task, executor::ThreadState& thread) {
 
 void WorkerService::run_native(const Task& task, executor::ThreadState& thread) {
   const double start_seconds = thread_cpu_seconds();
+  executor::WaitShare& waits = *task.request->pipeline->waits;
+  const auto queued_before = waits.wants_exact() ? executor::own_queued_seconds() : std::nullopt;
   std::size_t bytes = 0;
   pipeline::OpCosts costs;
   const auto emit = [&](executor::PixelChunk piece) {
@@ -334,8 +337,12 @@ void WorkerService::run_native(const Task& task, executor::ThreadState& thread) 
   const auto done = executor::run_native_chunks(
       *task.request, *arena_, thread.scratch, [&] { return task.cancelled->load(); }, thread.stop, emit);
   costs.add(thread.scratch.take_costs());  // of a batch without a last chunk
-  metrics_.count_ops(costs);
   const double busy_seconds = thread_cpu_seconds() - start_seconds;
+  const auto queued = queued_before ? executor::own_queued_seconds() : std::nullopt;
+  const bool has_changed = queued ? waits.observe(busy_seconds, costs.blocked_seconds - (*queued - *queued_before))
+                                  : waits.observe_rough(busy_seconds, costs.blocked_seconds);
+  if (has_changed) pool_.follow_loads();
+  metrics_.count_ops(costs);
   if (done.ok()) return metrics_.count_batch(ExecutorKind::kNative, task.request->indices.size(), busy_seconds, bytes);
   if (*task.cancelled) {
     metrics_.count_unwanted(ExecutorKind::kNative, busy_seconds);
