@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,6 +98,7 @@ class Computation:
         self._virtual_workers: dict[int, VirtualWorker] = {}
         self._draws = Draws()
         self.laps = Laps()  # Of the last batch, whether it was made or has failed.
+        self.watch: Callable[[int], None] | None = None  # Told before a sample how many of its batch are made. What it raises ends the batch.
 
     @property
     def dataset(self) -> Any:
@@ -149,7 +150,7 @@ class Computation:
         if pipeline.sticky:
             return self._virtual_worker(request).make(request, history, self.laps)
         with pipeline.at_work():
-            return _compute(pipeline, request, self.laps, self._draws, stacks)
+            return _compute(pipeline, request, self.laps, self._draws, stacks, self.watch)
 
     def _virtual_worker(self, request: BatchRequest) -> VirtualWorker:
         worker = self._virtual_workers.get(request.worker_id)
@@ -225,8 +226,9 @@ _computing = threading.RLock()
 os.register_at_fork(after_in_child=_renew_lock)
 
 
-def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, draws: Draws, stacks: bool = False) -> Any:
-    """A batch that depends on the request alone. `draws`: of its data set."""
+def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, draws: Draws, stacks: bool = False,
+             watch: Callable[[int], None] | None = None) -> Any:
+    """A batch that depends on the request alone. `draws`: of its data set. `watch`: of samples that are taken one by one."""
     def seed_of(offset: int) -> int:
         return sample_seed(request.base_seed, request.epoch, request.position + offset)
 
@@ -240,6 +242,11 @@ def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, draws:
         laps.lap(COLLATE)
         return made
 
+    def watched(offset: int) -> Any:
+        assert watch is not None
+        watch(offset)
+        return dataset[keys[offset]]
+
     dataset, keys = pipeline.dataset, request.indices
     _enter_worker(request, dataset)
     if pipeline.auto_collation:
@@ -248,7 +255,7 @@ def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, draws:
     if pipeline.on_error == SKIP:
         return leave_out_failures(dataset, request.seq, keys, pipeline.auto_collation, at_once, seed, finish)
     if pipeline.auto_collation and not at_once:
-        return finish(draws.samples(len(keys), seed_of, lambda offset: dataset[keys[offset]]))
+        return finish(draws.samples(len(keys), seed_of, watched if watch is not None else lambda offset: dataset[keys[offset]]))
     seed(0)
     return finish(dataset.__getitems__(keys) if at_once else dataset[keys[0]])
 

@@ -22,14 +22,15 @@ from sluice.computation import BatchRequest, untouched_process
 from sluice.connection import Connection
 from sluice.epoch_order import order_to_tell
 from sluice.failures import describe, reraise
-from sluice.forks import Forked, Forks, can_fork, serve_this_thread
+from sluice.forks import Forked, Forks, serve_this_thread
 from sluice.generators import StateError, capture_generators, untouched_generators
 from sluice.history import History
 from sluice.inherited import Inherited
 from sluice.iterable import Streams
 from sluice.notices import log
-from sluice.pace import batches_decided, batches_left
-from sluice.payback import Payback, Scales
+from sluice.own_batches import TRIAL_BATCHES, OwnBatches
+from sluice.pace import batches_decided
+from sluice.payback import Payback, Scales, TakesLong
 from sluice.pipeline import Pipeline
 from sluice.prediction import Moment
 from sluice.profiling import recorded
@@ -38,11 +39,8 @@ from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.skipping import NOTHING_LEFT
 from sluice.stream import Outcome, Stream
 
-# One for the feeder's own executor, and one for a data worker that is ready before it.
-_TRIAL_BATCHES = 2
 
-
-class FeederIterator(_BaseDataLoaderIter):
+class FeederIterator(OwnBatches, _BaseDataLoaderIter):
     """One pass over the samples, or with persistent_workers one after the other. Not thread-safe, as torch's is not."""
 
     _base_seed: int
@@ -177,9 +175,14 @@ class FeederIterator(_BaseDataLoaderIter):
         if made is not None:
             self._note_taken(request)
         self._fill()
-        batch = self._open(request, made)
-        if made is None:
-            self._note_taken(request)
+        try:
+            batch = self._open(request, made)
+        except TakesLong:
+            made = self._hand_to_forks(request)
+            batch = self._open(request, made)
+        else:
+            if made is None:
+                self._note_taken(request)
         costs.note(self._measured, self._stream, self._pipeline, request, made)
         return self._pinned(self._skipped.open(batch, request.worker_id, self._stream.account.skip))
 
@@ -243,7 +246,7 @@ class FeederIterator(_BaseDataLoaderIter):
         with untouched_process(self._inherited):
             try:
                 history = self._history.before(request) if self._history is not None else b""
-                batch = self._pipeline.make_here(request, history)
+                batch = self._pipeline.make_here(request, history, self._watch(request))
                 if self._payback is not None and not self._pipeline.is_sticky:
                     self._first_batches.follow(self._pipeline.computation().dataset)
                 return batch
@@ -295,50 +298,6 @@ class FeederIterator(_BaseDataLoaderIter):
             return self._only_forks
         return self._stays_here if self._stays_here is not None else not (self._payback.pays and self._stream.is_proven)
 
-    def _try_executor(self, payback: Payback) -> None:
-        """Once an executor pays, asks for the last batches that were drawn; where this process makes none, for the first ones once
-        more. Until one has come the loop goes on here."""
-        if not payback.pays or self._stream.is_tried or self._stream.is_proven:
-            return
-        if payback.forks_at_once:
-            for request in self._first_drawn:
-                if self._can_travel(request):
-                    self._stream.try_executor(request)
-            return
-        last = [self._unasked.pop() for _ in range(min(_TRIAL_BATCHES, len(self._unasked)))]
-        for request in (self._outstanding[seq] for seq in reversed(last)):
-            if self._can_travel(request):
-                self._stream.request(request)
-
-    def _give_to_forks(self, payback: Payback) -> None:
-        """Gives them what is drawn, once waiting costs more than they do. A trial of executors comes first."""
-        if not payback.forks_pay:
-            if self._forks is not None and self._forks.is_idle:
-                self._end_forks()
-            return
-        kept = _TRIAL_BATCHES if payback.pays and not self._stream.is_tried and not self._exhausted and not payback.forks_at_once else 0
-        while len(self._unasked) > kept and (self._forks is None or self._forks.has_room):
-            if self._forks is None:
-                self._forks = self._make_forks(payback)
-            self._forks.give(self._outstanding[self._unasked.popleft()])
-
-    def _make_forks(self, payback: Payback) -> Forks:
-        inherits = payback.forks_at_once and (self._as_described or self._pipeline.stays)
-        computation = self._pipeline.fork_computation() if inherits else self._pipeline.new_computation()
-        return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
-
-    def _end_forks(self) -> None:
-        forks, self._forks = self._forks, None
-        if forks is not None:
-            forks.close()
-
-    def _weigh(self) -> None:
-        """Notes what the last batch has cost the loop, if this process or a fork of it has made it."""
-        if self._payback is None or self._payback.pays:
-            return
-        left = batches_left(self._index_sampler, self._progress.handed_over)
-        self._scales.weigh(self._payback, self._stream.account.totals(), left, self._stream.has_warm_feeder, can_fork())
-
     def _may_draw(self, window: int) -> bool:
         due = self._next_seq < self._prefetch_batches + self._progress.handed_over
         return due or (len(self._outstanding) < window and self._next_seq < self._decided_batches)
@@ -365,7 +324,7 @@ class FeederIterator(_BaseDataLoaderIter):
         """The loop needs this batch next but for those that it waits for."""
         seq = request.seq
         self._outstanding[seq] = request
-        if self._next_seq < (1 if self._history is not None else _TRIAL_BATCHES):
+        if self._next_seq < (1 if self._history is not None else TRIAL_BATCHES):
             self._first_drawn.append(request)
         if self._history is not None:
             self._history.add(request)

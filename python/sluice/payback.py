@@ -6,6 +6,7 @@ As long as it is not, the loop's own process makes the batches. The rule and its
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from sluice.accounting import Totals
 from sluice.notices import log
@@ -14,6 +15,7 @@ WAIT_SHARE = 0.03
 START_SECONDS = 5.0
 FORK_SECONDS = 0.2  # of num_workers processes, with their queues
 WARM_START_SECONDS = 0.5
+_SEEN_SECONDS = 0.05  # Of samples, before they say how long the next ones take.
 _RECENT_BATCHES = 8
 _LONG_WAIT_SECONDS = 3.0
 # A batch that takes this process longer is worth a fork's handing over, which takes 0.1 to 3 ms.
@@ -95,6 +97,11 @@ class Payback:
         self._recent.clear()
         self._recent_waits.clear()
 
+    @property
+    def knows_nothing(self) -> bool:
+        """Whether no batch has been noted, and nothing was decided."""
+        return self._batches == 0 and not (self.pays or self.forks_pay)
+
     def in_words(self) -> str:
         """Where the loader's batches are made, and why."""
         if self._batches == 0:
@@ -112,6 +119,36 @@ class Payback:
 
     def _until_then(self) -> str:
         return "forks of this process" if self.forks_at_once else "this process and its forks"
+
+
+class TakesLong(BaseException):
+    """A batch that forks should make, and that this process has begun. No code of the user's may take it for an error of a sample."""
+
+
+class FirstBatch:
+    """The first batch of a loader, while this process makes it: raises TakesLong before a sample if the rest of the batch takes longer than forks
+    take to start. Otherwise a data set that waits 0.5 s for each sample would keep the loop for two batches before it has forks. The first
+    sample, which may import and open what it needs, says nothing."""
+
+    def __init__(self, samples: int, batches_left: int, clock: Callable[[], float]) -> None:
+        """`batches_left`: after this one; 0 if unknown."""
+        self._samples = samples
+        self._batches_left = max(1, batches_left)
+        self._clock = clock
+        self._first_ended_seconds = 0.0
+
+    def __call__(self, made: int) -> None:
+        if made == 0:
+            return
+        now_seconds = self._clock()
+        if made == 1:
+            self._first_ended_seconds = now_seconds
+            return
+        seconds = now_seconds - self._first_ended_seconds
+        sample_seconds = seconds / (made - 1)
+        is_long = sample_seconds * (self._samples - made) >= FORK_SECONDS
+        if seconds >= _SEEN_SECONDS and is_long and sample_seconds * self._samples * self._batches_left >= 2 * FORK_SECONDS:
+            raise TakesLong
 
 
 class Scales:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -176,10 +177,16 @@ class Pipeline:
             self._computation = self.new_computation()
         return self._computation
 
-    def make_here(self, request: BatchRequest, history: bytes) -> Any:
-        """A batch that this process makes, for itself: what the loop does to it no later batch shows. As Computation.compute."""
+    def make_here(self, request: BatchRequest, history: bytes, watch: Callable[[int], None] | None = None) -> Any:
+        """A batch that this process makes, for itself: what the loop does to it no later batch shows. As Computation.compute. `watch`: as
+        Computation has it."""
         self._has_read = True
-        made = self.computation().compute(request, history)
+        computation = self.computation()
+        computation.watch = watch
+        try:
+            made = computation.compute(request, history)
+        finally:
+            computation.watch = None
         if closes_what_it_reads():
             self._computation, self._has_read = None, False
         return made if makes_all_anew(self._python.collate_fn, self._python.auto_collation) else detached(made)

@@ -1,0 +1,113 @@
+"""What an iterator's own process and forks of it do: they make batches until executors pay, or for good (docs/designs/stepping-aside.md)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from sluice.checkpoint import Progress
+from sluice.computation import BatchRequest
+from sluice.connection import Connection
+from sluice.forks import Forked, Forks, can_fork, is_main_thread
+from sluice.history import History
+from sluice.iterable import Streams
+from sluice.pace import batches_left
+from sluice.payback import FirstBatch, Payback, Scales
+from sluice.pipeline import Pipeline
+from sluice.stream import Stream
+
+# One for the feeder's own executor, and one for a data worker that is ready before it.
+TRIAL_BATCHES = 2
+
+
+class OwnBatches:
+    """A part of FeederIterator, which has the attributes."""
+
+    _connection: Connection
+    _pipeline: Pipeline
+    _stream: Stream
+    _payback: Payback | None
+    _scales: Scales
+    _forks: Forks | None
+    _history: History | Streams | None
+    _progress: Progress
+    _outstanding: dict[int, BatchRequest]
+    _unasked: deque[int]
+    _first_drawn: list[BatchRequest]
+    _exhausted: bool
+    _as_described: bool
+    _in_order: bool
+    _prefetch_factor: int
+    _num_workers: int
+    _timeout: float
+    _index_sampler: Any
+
+    def _can_travel(self, request: BatchRequest) -> bool:
+        raise NotImplementedError
+
+    def _note_taken(self, request: BatchRequest) -> None:
+        raise NotImplementedError
+
+    def _try_executor(self, payback: Payback) -> None:
+        """Once an executor pays, asks for the last batches that were drawn; where this process makes none, for the first ones once
+        more. Until one has come the loop goes on here."""
+        if not payback.pays or self._stream.is_tried or self._stream.is_proven:
+            return
+        if payback.forks_at_once:
+            for request in self._first_drawn:
+                if self._can_travel(request):
+                    self._stream.try_executor(request)
+            return
+        last = [self._unasked.pop() for _ in range(min(TRIAL_BATCHES, len(self._unasked)))]
+        for request in (self._outstanding[seq] for seq in reversed(last)):
+            if self._can_travel(request):
+                self._stream.request(request)
+
+    def _give_to_forks(self, payback: Payback) -> None:
+        """Gives them what is drawn, once waiting costs more than they do. A trial of executors comes first."""
+        if not payback.forks_pay:
+            if self._forks is not None and self._forks.is_idle:
+                self._end_forks()
+            return
+        kept = TRIAL_BATCHES if payback.pays and not self._stream.is_tried and not self._exhausted and not payback.forks_at_once else 0
+        while len(self._unasked) > kept and (self._forks is None or self._forks.has_room):
+            if self._forks is None:
+                self._forks = self._make_forks(payback)
+            self._forks.give(self._outstanding[self._unasked.popleft()])
+
+    def _make_forks(self, payback: Payback) -> Forks:
+        inherits = payback.forks_at_once and (self._as_described or self._pipeline.stays)
+        computation = self._pipeline.fork_computation() if inherits else self._pipeline.new_computation()
+        return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
+
+    def _end_forks(self) -> None:
+        forks, self._forks = self._forks, None
+        if forks is not None:
+            forks.close()
+
+    def _weigh(self) -> None:
+        """Notes what the last batch has cost the loop, if this process or a fork of it has made it."""
+        if self._payback is None or self._payback.pays:
+            return
+        left = batches_left(self._index_sampler, self._progress.handed_over)
+        self._scales.weigh(self._payback, self._stream.account.totals(), left, self._stream.has_warm_feeder, can_fork())
+
+    def _watch(self, request: BatchRequest) -> FirstBatch | None:
+        """Of a batch that forks may take over while this process makes it: the first one of a loader."""
+        payback = self._payback
+        if payback is None or not payback.knows_nothing or self._history is not None or not can_fork() or not is_main_thread():
+            return None
+        return FirstBatch(len(request.indices), batches_left(self._index_sampler, self._progress.handed_over), self._connection.clock)
+
+    def _hand_to_forks(self, request: BatchRequest) -> Forked:
+        """The batch that this process has begun, made by a fork beside those of the next ones."""
+        assert self._payback is not None
+        started_seconds, begun_seconds = self._connection.clock(), self._scales.here_seconds or 0.0
+        self._payback.forks_pay = True
+        self._forks = self._make_forks(self._payback)
+        self._forks.give(request)
+        self._give_to_forks(self._payback)
+        forked = self._forks.take()
+        self._scales.here_seconds = begun_seconds + self._connection.clock() - started_seconds
+        self._note_taken(request)
+        return forked
