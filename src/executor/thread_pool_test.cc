@@ -174,17 +174,20 @@ TEST_CASE("many jobs of a pipeline that waits run at once, up to a bound; of one
 TEST_CASE("jobs that run already count less when their pipeline turns out to wait") {
   ThreadPool pool(1, 1, 10, 0);
   const auto waits = std::make_shared<WaitShare>();
-  std::promise<void> other_ran, over;
+  std::promise<void> other_ran;
+  std::promise<bool> over;
   REQUIRE(pool.submit(
       [&](ThreadState&) {
-        CHECK(waits->observe(0, 10));
+        const bool has_changed = waits->observe(0, 10);
         pool.follow_loads();
         other_ran.get_future().wait();
-        over.set_value();
+        over.set_value(has_changed);
       },
       waits));
   REQUIRE(pool.submit([&](ThreadState&) { other_ran.set_value(); }));
-  REQUIRE(over.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+  std::future<bool> has_changed = over.get_future();
+  REQUIRE(has_changed.wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+  CHECK(has_changed.get());
 }
 
 TEST_CASE("a pool that ends asks the jobs that wait, too") {
