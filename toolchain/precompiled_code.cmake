@@ -1,13 +1,10 @@
 # Debug builds of clang generate the code of a precompiled header's inline functions once, in a library of its own (-fpch-codegen). Else each
 # file that uses std::map or nlohmann::json has a copy of all that it uses: nearly half of the CPU time of the sanitizer's build.
 set(SLUICE_PRECOMPILED_CODE OFF)
-# And templates are instantiated once, with the header.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
-  add_compile_options(-fpch-instantiate-templates)
-endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
   set(SLUICE_PRECOMPILED_CODE ON)
-  add_compile_options(-fpch-codegen)
+  # And templates are instantiated once, with the header.
+  add_compile_options(-fpch-codegen -fpch-instantiate-templates -DSLUICE_INSTANTIATED_WITH_HEADER)
   # Some inline functions of the standard library call others that it does not have. They are left out, as nothing uses them.
   add_link_options(-Wl,--gc-sections)
 endif()

@@ -22,7 +22,7 @@
 
 // Clang instantiates in the precompiled header what its functions use (-fpch-instantiate-templates), and no file does
 // so again. nlohmann::json is a third of the time of a test otherwise: each length of a text is a type of its own.
-#ifdef __clang__
+#ifdef SLUICE_INSTANTIATED_WITH_HEADER
 #include <array>
 #include <cstdint>
 #include <utility>
