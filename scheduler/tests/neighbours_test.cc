@@ -49,15 +49,19 @@ Job but(Job job, const Change& change) {
   return job;
 }
 
+// On one host: a job that would use all of its cores, and one that needs next to nothing.
+Job big_job() { return trains("big", 4, 16, 12); }
+Job text_job() { return trains("text", 4, 0.5, 4); }
+
+struct Situation {
+  const char* situation;
+  std::vector<Job> jobs;  // the first is "big"
+  std::int64_t want;      // of its feeders
+};
+
 TEST_CASE("the feeders of a job whose neighbour suffers go back to what they used before") {
-  const Job big = trains("big", 4, 16, 12);
-  const Job text = trains("text", 4, 0.5, 4);
-  struct Row {
-    const char* situation;
-    std::vector<Job> jobs;  // the first is "big"
-    std::int64_t want;      // of its feeders
-  };
-  const Row rows[] = {
+  const Job big = big_job(), text = text_job();
+  const Situation rows[] = {
       {"no trainer suffers: its share and more", {big, text}, 20'000},
       {"its neighbour suffers", {big, suffered(text, 6)}, 6000},
       {"it keeps a core per GPU", {big, suffered(text, 1)}, 4000},
@@ -90,7 +94,7 @@ TEST_CASE("the feeders of a job whose neighbour suffers go back to what they use
                  })},
        6000},
   };
-  for (const Row& row : rows) {
+  for (const Situation& row : rows) {
     CAPTURE(row.situation);
     const Plan plan = decide(with(row.jobs), {});
     CHECK(plan_of(plan, "big").local[0].request_millicores == row.want);
@@ -98,7 +102,7 @@ TEST_CASE("the feeders of a job whose neighbour suffers go back to what they use
 }
 
 TEST_CASE("data workers take the place of the feeders, and idle CPU stays idle") {
-  const ClusterSnapshot snapshot = with({trains("big", 4, 16, 12), suffered(trains("text", 4, 0.5, 4), 6)});
+  const ClusterSnapshot snapshot = with({big_job(), suffered(text_job(), 6)});
   const Plan plan = decide(snapshot, {});
   CHECK(plan_of(plan, "big").workers >= 13);
   CHECK(plan_of(plan, "big").local[0].limit_millicores == 6000);
@@ -120,14 +124,8 @@ Job has_seen_crowding(Job job) {
 }
 
 TEST_CASE("where full hosts are known to slow trainers down, feeders beside other trainers keep to their share") {
-  const Job big = trains("big", 4, 16, 12);
-  const Job text = trains("text", 4, 0.5, 4);
-  struct Row {
-    const char* situation;
-    std::vector<Job> jobs;  // the first is "big"
-    std::int64_t want;      // of its feeders
-  };
-  const Row rows[] = {
+  const Job big = big_job(), text = text_job();
+  const Situation rows[] = {
       {"nothing is known: its share and more", {big, text}, 20'000},
       {"one job knows", {big, has_seen_crowding(text)}, 12'000},
       {"no other trainer is on its host", {has_seen_crowding(big)}, 21'684},
@@ -143,7 +141,7 @@ TEST_CASE("where full hosts are known to slow trainers down, feeders beside othe
             })},
        19'000},
   };
-  for (const Row& row : rows) {
+  for (const Situation& row : rows) {
     INFO(row.situation);
     const Plan plan = decide(with(row.jobs), {});
     CHECK(plan_of(plan, "big").local[0].request_millicores == row.want);
@@ -157,13 +155,13 @@ TEST_CASE("where full hosts are known to slow trainers down, feeders beside othe
 }
 
 TEST_CASE("a new job learns at once what the others have seen of crowded hosts") {
-  const Plan plan = decide(with({trains("big", 4, 16, 12), has_seen_crowding(trains("text", 4, 0.5, 4))}), {});
+  const Plan plan = decide(with({big_job(), has_seen_crowding(text_job())}), {});
   REQUIRE(plan_of(plan, "big").estimate.memory);
   CHECK(plan_of(plan, "big").estimate.memory->crowding == plan_of(plan, "text").estimate.memory->crowding);
 }
 
 TEST_CASE("both jobs are told who suffered from whom, and by how much; names of other namespaces are not") {
-  ClusterSnapshot snapshot = with({trains("big", 4, 16, 12), suffered(trains("text", 4, 0.5, 4), 6)});
+  ClusterSnapshot snapshot = with({big_job(), suffered(text_job(), 6)});
   Plan plan = decide(snapshot, {});
   CHECK(plan_of(plan, "big")
             .explanation.find("; it has at most 6 cores beside it on h: more CPU of feeders there "
@@ -183,7 +181,7 @@ TEST_CASE("both jobs are told who suffered from whom, and by how much; names of 
 
 // Decisions every 15 s on the windows of a trainer "text", beside the feeders of "big".
 struct Loop {
-  ClusterSnapshot snapshot = with({trains("big", 4, 16, 12), trains("text", 4, 0.5, 4)});
+  ClusterSnapshot snapshot = with({big_job(), text_job()});
   Plan plan;
 
   Job& big() { return snapshot.jobs[0]; }

@@ -1,22 +1,12 @@
 #include "src/executor/read_waits.h"
 
 #include "src/base/testing/catch.h"
+#include "src/executor/testing/ahead.h"
 
 namespace sluice::executor {
 namespace {
 
-class Ahead final : public pipeline::ReadAhead {
- public:
-  explicit Ahead(bool has_come = false) : has_come_(has_come) {}
-  bool when_come(std::function<void()> come) override {
-    told = std::move(come);
-    return !has_come_;
-  }
-  std::function<void()> told;
-
- private:
-  const bool has_come_;
-};
+using testing::Ahead;
 
 struct Fixture {
   std::shared_ptr<Ahead> begin() {

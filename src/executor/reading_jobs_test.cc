@@ -3,22 +3,12 @@
 #include <future>
 
 #include "src/base/testing/catch.h"
+#include "src/executor/testing/ahead.h"
 
 namespace sluice::executor {
 namespace {
 
-class Ahead final : public pipeline::ReadAhead {
- public:
-  explicit Ahead(bool has_come) : has_come_(has_come) {}
-  bool when_come(std::function<void()> come) override {
-    told = std::move(come);
-    return !has_come_;
-  }
-  std::function<void()> told;
-
- private:
-  const bool has_come_;
-};
+using testing::Ahead;
 
 TEST_CASE("a job begins when what it reads has come; one that reads nothing begins at once") {
   ThreadPool pool(1, 1, 10, 0);
