@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 from torchvision import datasets, transforms
 
-EPOCHS, SAVE_EVERY = 2, 2
+EPOCHS, SAVE_EVERY = 8, 2
 
 
 def save(path, **state):

@@ -161,7 +161,11 @@ TEST_CASE("a batch waits for the answers, and then for the source") {
 TEST_CASE("forms are asked for in their order, until there is one that is not empty") {
   Fixture fixture;
   const std::vector<Key> keys{key_of("a", "output"), key_of("a", "coefficients"), key_of("a", "bytes")};
-  const auto [kept, asked] = GENERATE(table<std::vector<std::string>, std::size_t>(
+  struct Case {
+    std::vector<std::string> kept;
+    std::size_t asked;
+  };
+  const auto [kept, asked] = GENERATE(values<Case>(
       {{{"output", "bytes"}, 1}, {{"coefficients"}, 2}, {{"bytes"}, 3}, {{}, 3}, {{"none", "bytes"}, 3}}));
   for (const std::string& form : kept)
     if (form == "none")
