@@ -58,11 +58,11 @@ void hold_as_it_is(JobAllocation& allocation, NodeTable& nodes) {
 std::int64_t least_floor(const TrainerHost& at) { return 1000 * std::max(at.gpus, at.gpus > 0 ? 1 : at.ranks); }
 
 // More than this, and the feeders slow a trainer down. For their own trainer they go back to the CPU that they used
-// before; for another one they keep the least floor, as far as their share allows. On a crowded host they keep to their
-// share.
+// before; for another one they keep the least floor, as far as their share allows. On a crowded host, and on trial,
+// they keep to their share.
 void settle_cap(const JobAllocation& allocation, const TrainerHost& at, HostShare& host) {
   if (host.guarded != nullptr) host.cap = std::max(host.cap, std::min(host.share, least_floor(at)));
-  if (host.crowding > 0) host.cap = std::min(host.cap, host.share);
+  if (host.keeps_to_share) host.cap = std::min(host.cap, host.share);
   if (const auto own = allocation.estimate.local_cap_cores)
     host.cap = std::min<std::int64_t>(host.cap, std::llround(1000 * *own * host.part));
 }

@@ -35,7 +35,7 @@ struct HostShare {
   int own_workers = 0;                     // granted, and counted as standing here; host_network.h
   std::int64_t cap = kUncapped;            // of floor, most and limit, for the sake of any trainer
   const JobAllocation* guarded = nullptr;  // whose trainer the cap guards, where that is of another job
-  double crowding = 0;  // beside other trainers: the rise of steps on a full host, where it is proven
+  bool keeps_to_share = false;             // as feeders beyond it harm trainers, or to see whether they do
 };
 
 // Fields are in the order in which bidding needs them: it visits ten thousand allocations a hundred times each.

@@ -14,6 +14,8 @@ namespace {
 
 // Nodes with more trainers than this are not watched: nothing there can be told apart.
 constexpr int kMostTrainers = 32;
+// Where feeders and data workers leave half of a host idle, no feeder keeps another one short, nor a trainer.
+constexpr double kFullFrom = 0.5;
 
 // A job's place among the trainers of a node.
 struct Place {
@@ -103,18 +105,17 @@ bool is_news(const JobAllocation& trainer) {
   return is_apart(m.window_end_seconds, m.window_seconds, estimate.memory->neighbours.through_seconds);
 }
 
-// Of the fullest of the trainer's nodes, without its own feeders.
+// Busy cores over room, of the fullest of the trainer's nodes.
 double load_around(const JobAllocation& trainer, const NeighbourWindow& window, const NodeTable& nodes) {
   double most = 0;
   std::size_t at = 0;
   for (const HostShare& host : trainer.hosts) {
     if (host.node == kNowhere) continue;
     const NodeLoad& load = window.load[at++];
-    const double cores = load.feeder_cores() + load.other_cores - busy_cores(trainer, host);
     const std::int64_t room = std::max<std::int64_t>(nodes[host.node].room_millicores, 1);
-    most = std::max(most, 1000 * cores / static_cast<double>(room));
+    most = std::max(most, 1000 * (load.feeder_cores() + load.other_cores) / static_cast<double>(room));
   }
-  return std::min(most, 1.0);
+  return most;
 }
 
 Crowding newest_crowding(const std::vector<JobAllocation>& allocations) {
@@ -126,10 +127,19 @@ Crowding newest_crowding(const std::vector<JobAllocation>& allocations) {
   return newest;
 }
 
-void keep_to_shares(double rise, const Trainers& trainers, std::vector<JobAllocation>& allocations) {
-  for (JobAllocation& allocation : allocations)
-    for (HostShare& host : allocation.hosts)
-      if (host.node != kNowhere && trainers.on(host.node).size() > 1) host.crowding = rise;
+// By the verdict and its trials, for all hosts with several trainers.
+void keep_to_shares(const Crowding& crowding, const Trainers& trainers, const NodeTable& nodes, double now_seconds,
+                    std::vector<JobAllocation>& allocations) {
+  for (JobAllocation& allocation : allocations) {
+    int shared = 0, kept = 0;
+    for (HostShare& host : allocation.hosts) {
+      if (host.node == kNowhere || trainers.on(host.node).size() < 2) continue;
+      host.keeps_to_share = crowding.keeps_to_shares(nodes.name(host.node), now_seconds);
+      ++shared;
+      kept += host.keeps_to_share ? 1 : 0;
+    }
+    if (allocation.estimate.memory) allocation.estimate.memory->crowding_means.plan(shared, kept, now_seconds);
+  }
 }
 
 void cap_neighbours(const JobAllocation& trainer, std::vector<JobAllocation>& allocations, const Trainers& trainers) {
@@ -162,14 +172,15 @@ void guard_neighbours(std::vector<JobAllocation>& allocations, const NodeTable& 
     auto window = window_of(trainer, allocations, trainers, nodes);
     if (!window) continue;
     EstimatorMemory& memory = *trainer.estimate.memory;
-    memory.crowding_means.take(load_around(trainer, *window, nodes), window->compute_seconds, window->samples_per_batch,
-                               window->end_seconds, window->seconds, crowding);
+    if (load_around(trainer, *window, nodes) > kFullFrom)
+      memory.crowding_means.take(window->compute_seconds, window->samples_per_batch, window->end_seconds,
+                                 window->seconds, crowding);
     memory.neighbours.take(std::move(*window), config);
   }
-  crowding.judge(config);
+  crowding.judge();
   for (JobAllocation& trainer : allocations)
     if (trainer.estimate.memory) trainer.estimate.memory->crowding = crowding;
-  if (crowding.is_proven) keep_to_shares(crowding.rise(), trainers, allocations);
+  keep_to_shares(crowding, trainers, nodes, now_seconds, allocations);
   for (const JobAllocation& trainer : allocations)
     if (trainer.job->running && trainer.estimate.memory &&
         trainer.estimate.memory->neighbours.holds(now_seconds, config))

@@ -3,8 +3,8 @@
 // Each trainer's NeighbourGuard is shown the newest window of its measurement and the CPU for data around it. While a
 // guard holds, every other feeder on those nodes is capped at the CPU that it used before. floor.h keeps to the caps.
 //
-// All windows together show what a full host costs (crowding.h). Once it is proven, feeders beside other trainers keep
-// to their share.
+// All windows together show what feeders beyond their share cost (crowding.h). By its verdict and its trials, the
+// feeders of a host with several trainers keep to their share.
 //
 // Thread safety: none.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace sluice::scheduler {
 
-// Sets HostShare::cap, guarded and crowding of all allocations, and Estimate::memory's guards and crowding.
+// Sets HostShare::cap, guarded and keeps_to_share of all allocations, and Estimate::memory's guards and crowding.
 void guard_neighbours(std::vector<JobAllocation>& allocations, const NodeTable& nodes, double now_seconds,
                       const Config& config);
 

@@ -133,10 +133,10 @@ const HostShare* capped_host(const JobAllocation& allocation) {
   return tightest;
 }
 
-// Where feeders have all of their share, and no more because the host is crowded.
-const HostShare* crowded_host(const JobAllocation& allocation) {
+// Where feeders have all of their share, and no more.
+const HostShare* kept_host(const JobAllocation& allocation) {
   for (const HostShare& host : allocation.hosts)
-    if (host.crowding > 0 && host.cap == host.share && host.granted == host.cap) return &host;
+    if (host.keeps_to_share && host.cap == host.share && host.granted == host.cap) return &host;
   return nullptr;
 }
 
@@ -150,10 +150,15 @@ void say_neighbours(const JobAllocation& allocation, double now_seconds, const N
     say_job(trainer.job->id, allocation, text);
     text << " down by " << Percent{trainer.estimate.memory->neighbours.cap->rise};
   }
-  if (const HostShare* host = crowded_host(allocation))
+  if (const HostShare* host = kept_host(allocation); host && allocation.estimate.memory) {
+    const Crowding& crowding = allocation.estimate.memory->crowding;
     text << "; its feeders keep to their share of " << nodes.name(host->node) << ", "
-         << Number{static_cast<double>(host->share) / 1000} << " cores: full hosts make the steps of trainers "
-         << Percent{host->crowding} << " longer";
+         << Number{static_cast<double>(host->share) / 1000} << " cores";
+    if (crowding.verdict == Crowding::Verdict::kHarmful)
+      text << ": more makes the steps of trainers " << Percent{crowding.rise()} << " longer";
+    else
+      text << ", for at most five minutes, to see whether more makes the steps of trainers longer";
+  }
   if (!allocation.estimate.memory || !allocation.estimate.memory->neighbours.holds(now_seconds, config)) return;
   const NeighbourCap& cap = *allocation.estimate.memory->neighbours.cap;
   text << "; more CPU of feeders of ";

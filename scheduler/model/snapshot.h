@@ -162,7 +162,7 @@ struct EstimatorMemory {
   std::optional<ReadLimit> reads;                  // none: they do not wait for it
   Interference interference;                       // of the feeders with their trainer
   NeighbourGuard neighbours;                       // of other jobs' feeders with it
-  CrowdingMeans crowding_means;                    // its steps beside the load of its hosts
+  CrowdingMeans crowding_means;                    // its steps where feeders keep to their share, and where not
   Crowding crowding;                               // what all jobs show of that; the newest one counts
   Arrivals arrivals;                               // of its measurements
   bool was_measured = false;                       // by anything usable, be it too little to estimate from

@@ -109,21 +109,27 @@ TEST_CASE("data workers take the place of the feeders, and idle CPU stays idle")
   CHECK(plan_of(plan, "text").local[0].request_millicores == 4000);
 }
 
-// All trainers of the cluster together have shown that full hosts make steps 45 % longer.
+// All trainers of the cluster together have shown that feeders beyond their share make steps 45 % longer.
 Job has_seen_crowding(Job job) {
   if (!job.memory) job.memory = EstimatorMemory{};
   job.memory->neighbours.through_seconds = kNowSeconds;  // no window of these tests is news
   job.memory->crowding = {.through_seconds = kNowSeconds - 60,
-                          .windows = 400,
-                          .load_squares = 20,
-                          .load_fourths = 4,
+                          .windows = 90,  // no trials yet
+                          .kept_squares = 20,
+                          .kept_fourths = 4,
                           .compute_squares = 3,
-                          .products = 20 * std::log(1.45),
-                          .is_proven = true};
+                          .products = -20 * std::log(1.45),
+                          .verdict = Crowding::Verdict::kHarmful};
   return job;
 }
 
-TEST_CASE("where full hosts are known to slow trainers down, feeders beside other trainers keep to their share") {
+Job has_seen(Job job, Crowding crowding) {
+  job = has_seen_crowding(job);
+  job.memory->crowding = crowding;
+  return job;
+}
+
+TEST_CASE("where feeders beyond their share slow trainers down, those beside other trainers keep to it") {
   const Job big = big_job(), text = text_job();
   const Situation rows[] = {
       {"nothing is known: its share and more", {big, text}, 20'000},
@@ -133,12 +139,7 @@ TEST_CASE("where full hosts are known to slow trainers down, feeders beside othe
        {big, but(has_seen_crowding(text), [](Job& job) { job.hosts[0].node = "cpu"; })},
        21'684},
       {"a job that has seen more since knows better",
-       {big, has_seen_crowding(text),
-        but(has_seen_crowding(trains("speech", 1, 0.5, 1)),
-            [](Job& job) {
-              job.memory->crowding.through_seconds = kNowSeconds;
-              job.memory->crowding.products = 0;
-            })},
+       {big, has_seen_crowding(text), has_seen(trains("speech", 1, 0.5, 1), {.through_seconds = kNowSeconds})},
        19'000},
   };
   for (const Situation& row : rows) {
@@ -147,10 +148,43 @@ TEST_CASE("where full hosts are known to slow trainers down, feeders beside othe
     CHECK(plan_of(plan, "big").local[0].request_millicores == row.want);
     const bool said = plan_of(plan, "big")
                           .explanation.find(
-                              "; its feeders keep to their share of h, 12 cores: full hosts make the steps of trainers "
+                              "; its feeders keep to their share of h, 12 cores: more makes the steps of trainers "
                               "45 % longer.") != std::string::npos;
     CHECK(said == (row.want == 12'000));
     if (row.want == 12'000) CHECK(plan_of(plan, "big").local[0].limit_millicores == 12'000);
+  }
+}
+
+TEST_CASE("hosts take turns to show whether feeders beyond their share slow trainers down") {
+  struct Row {
+    const char* situation;
+    Crowding crowding;
+    int kept_turns;  // of 32
+  };
+  const double long_ago = kNowSeconds - 60;
+  const Row rows[] = {
+      {"too little has been seen for trials", {.through_seconds = long_ago, .windows = 99}, 0},
+      {"nothing is known: one turn in four", {.through_seconds = long_ago, .windows = 100}, 8},
+      {"they are harmless", {.through_seconds = long_ago, .windows = 100, .verdict = Crowding::Verdict::kHarmless}, 1},
+      {"they are harmful", {.through_seconds = long_ago, .windows = 100, .verdict = Crowding::Verdict::kHarmful}, 31},
+  };
+  for (const Row& row : rows) {
+    INFO(row.situation);
+    ClusterSnapshot snapshot = with({big_job(), has_seen(text_job(), row.crowding)});
+    int kept = 0;
+    for (int turn = 0; turn < 32; ++turn) {
+      const Plan plan = decide(snapshot, {});
+      const bool keeps = plan_of(plan, "big").local[0].request_millicores == 12'000;
+      kept += keeps ? 1 : 0;
+      const bool on_trial =
+          plan_of(plan, "big").explanation.find("12 cores, for at most five minutes, to see") != std::string::npos;
+      CHECK(on_trial == (keeps && row.crowding.verdict != Crowding::Verdict::kHarmful));
+      snapshot.taken_at_seconds += 300;
+      for (Job& job : snapshot.jobs) job.observation.measurement->window_end_seconds += 300;
+      for (Job& job : snapshot.jobs)
+        if (job.memory) job.memory->neighbours.through_seconds = snapshot.taken_at_seconds;
+    }
+    CHECK(kept == row.kept_turns);
   }
 }
 

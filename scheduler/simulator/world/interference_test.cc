@@ -21,13 +21,13 @@ class Watched : public scheduler::Policy {
   scheduler::Plan decide(const scheduler::ClusterSnapshot& snapshot) override {
     for (const scheduler::Job& job : snapshot.jobs) {
       if (job.memory && job.memory->neighbours.cap) ++guarded;
-      if (job.memory && job.memory->crowding.is_proven) ++crowded;
+      if (job.memory && job.memory->crowding.verdict == scheduler::Crowding::Verdict::kHarmful) ++crowded;
     }
     return ours_->decide(snapshot);
   }
 
   int guarded = 0;
-  int crowded = 0;  // the same, of a job to which the cost of full hosts was proven
+  int crowded = 0;  // the same, of a job that knows that full hosts harm
 
  private:
   std::unique_ptr<scheduler::Policy> ours_;
@@ -83,9 +83,9 @@ TEST_CASE("A trainer that its new neighbour's feeders slow down is restored, and
 }
 
 TEST_CASE("Jobs that come and go show what a full host costs, and nothing where it costs nothing") {
-  // Pairs of jobs share the host, one pair after the other. Both would use more than their share of it.
+  // Pairs of jobs share the host, one pair after the other. One would use more than its share of it.
   Workload workload;
-  for (int i = 0; i < 16; ++i) workload.push_back(job(600.0 * i, 4, 500, i % 2 == 0 ? 1 : 5));
+  for (int i = 0; i < 16; ++i) workload.push_back(job(1300.0 * (i / 2), 4, 1000, i % 2 == 0 ? 1 : 5));
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     Watched policy;
