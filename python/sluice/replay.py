@@ -1,8 +1,8 @@
 """torch's own iterators, with an account of what the loop has had. So the loaders that torch serves have a state, too.
 
-A map-style data set with num_workers=0 resumes by its sampler: no batch is made again. An iterable data set makes its first batches again, in the
-processes that made them before, and drops them. With num_workers=0 it is spared that if it has `state_dict` and `load_state_dict`, or if its
-iterator has them.
+A map-style data set resumes by its sampler: no batch is made again. An iterable data set makes its first batches again, in the processes that
+made them before, and drops them. So does a map-style one of which each worker keeps a state of its own. With num_workers=0 an iterable one is spared
+that if it has `state_dict` and `load_state_dict`, or if its iterator has them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDat
 
 from sluice.checkpoint import Progress, drawing, has_state
 from sluice.generators import StateError, capture_generators
+from sluice.offered import state_kept
 from sluice.skipping import NOTHING_LEFT, leave_out_failures
 
 
 def obstacle(loader: Any) -> str:
     """Why this loader cannot be resumed where torch serves it; "" if it can."""
-    if loader.num_workers == 0:
+    if loader.num_workers == 0 or getattr(loader, "in_order", True):
         return ""
-    if not isinstance(loader.dataset, IterableDataset):
-        return "the state of a map-style data set is not kept with torch's own workers"
-    return "" if getattr(loader, "in_order", True) else "with in_order=False its batches come in another order each time"
+    return "with in_order=False its batches come in another order each time"
 
 
 def iterator(loader: Any, leaves_out_failures: bool = False) -> Any:
@@ -39,7 +38,7 @@ def iterator(loader: Any, leaves_out_failures: bool = False) -> Any:
     puts_back = resume is not None and resume.data is not None and _load_data(loader, resume)
     if loader.num_workers > 0:
         loader.check_worker_number_rationality()
-        return _InWorkers(loader, resume)
+        return _IterableInWorkers(loader, resume) if isinstance(loader.dataset, IterableDataset) else _MapStyleInWorkers(loader, resume)
     if isinstance(loader.dataset, IterableDataset):
         return _IterableHere(loader, resume)
     return _MapStyleHere(loader, resume, puts_back, leaves_out_failures)
@@ -53,6 +52,10 @@ def _load_data(loader: Any, resume: Progress) -> bool:
 
 
 def _check(loader: Any, resume: Progress) -> None:
+    if not isinstance(loader.dataset, IterableDataset):
+        if resume.virtual_workers is not None:
+            resume.require_virtual_workers(loader.num_workers)
+        return
     workers = _dividing_workers(loader)
     if resume.virtual_workers != workers:
         raise StateError(f"the state is of a data set divided by num_workers={resume.virtual_workers}, this one by num_workers={workers}")
@@ -65,7 +68,7 @@ def _dividing_workers(loader: Any) -> int | None:
     return loader.num_workers if isinstance(loader.dataset, IterableDataset) else None
 
 
-class _Accounted(_BaseDataLoaderIter):
+class Accounted(_BaseDataLoaderIter):
     """Draws from the generators what torch's class draws. A resumed pass leaves the process's own as they are."""
 
     _base_seed: int
@@ -75,7 +78,7 @@ class _Accounted(_BaseDataLoaderIter):
             generators = capture_generators(loader)
             super().__init__(loader)
             epoch = loader._next_epoch if resume is None else resume.epoch
-            self._progress = Progress(self._base_seed, True, 0, epoch, generators=generators, virtual_workers=_dividing_workers(loader))
+            self._progress = Progress(self._base_seed, True, 0, epoch, generators=generators, virtual_workers=self._virtual_workers(loader))
             self._skipped = loader._follow(self._progress)
             if resumed is not None:
                 self._skip(resumed)
@@ -92,12 +95,15 @@ class _Accounted(_BaseDataLoaderIter):
                                   virtual_workers=before.virtual_workers)
         self._skipped = loader._follow(self._progress)
 
+    def _virtual_workers(self, loader: Any) -> int | None:
+        return _dividing_workers(loader)
+
     def _skip(self, resume: Progress) -> None:
         """Passes over what the loop has had of the resumed epoch. Raises StateError if the epoch is too short for that."""
         raise NotImplementedError
 
 
-class _MapStyleHere(_Accounted, _SingleProcessDataLoaderIter):
+class _MapStyleHere(Accounted, _SingleProcessDataLoaderIter):
     """A batch counts as soon as its indices are drawn, as torch does not make it again after an exception."""
 
     def __init__(self, loader: Any, resume: Progress | None, puts_back: bool, leaves_out_failures: bool) -> None:
@@ -151,7 +157,75 @@ class _MapStyleHere(_Accounted, _SingleProcessDataLoaderIter):
         self._num_yielded = resume.handed_over
 
 
-class _Iterable(_Accounted):
+class _MapStyleInWorkers(Accounted, _MultiProcessingDataLoaderIter):
+    """A batch counts when the loop gets it, or the exception that stands for it."""
+
+    def __init__(self, loader: Any, resume: Progress | None) -> None:
+        self._resumed = resume if resume is not None and resume.begun else None
+        self._next_seq = 0
+        self._asked: deque[int] = deque()  # What the workers make now, in the order in which the loop gets it.
+        self._arrived: int | None = None
+        super().__init__(loader, resume)
+        self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        if not first_iter:
+            self._resumed, self._next_seq = None, 0
+            self._asked.clear()
+        super()._reset(loader, first_iter)
+
+    def _virtual_workers(self, loader: Any) -> int | None:
+        if self._resumed is not None:
+            return self._resumed.virtual_workers
+        return loader.num_workers if state_kept(loader) else None
+
+    def _next_index(self) -> Any:
+        while True:
+            try:
+                index = super()._next_index()
+            except StopIteration:
+                if self._resumed is not None and self._next_seq < self._resumed.consumed:
+                    raise StateError(f"the sampler ends before batch {self._resumed.consumed}, where the state was made") from None
+                raise
+            seq, self._next_seq = self._next_seq, self._next_seq + 1
+            if self._makes_again() or not self._was_had(seq):
+                self._asked.append(seq)
+                return index
+
+    def _process_data(self, *arrived: Any) -> Any:
+        self._arrived = self._asked.popleft()
+        if not self._was_had(self._arrived):
+            self._progress.hand_over(self._arrived)
+        return super()._process_data(*arrived)
+
+    def _next_data(self) -> Any:
+        while True:
+            self._arrived = None
+            try:
+                batch: Any = super()._next_data()
+            except StopIteration:
+                self._progress.finished = True
+                raise
+            except Exception:
+                if self._arrived is not None and self._was_had(self._arrived):
+                    continue
+                raise
+            if self._arrived is None or not self._was_had(self._arrived):
+                return batch
+
+    def _skip(self, resume: Progress) -> None:
+        """Workers that keep a state make again what the loop has had, and `_next_data` drops it."""
+        self._progress.consumed, self._progress.beyond = resume.consumed, set(resume.beyond)
+        self._num_yielded = resume.handed_over
+
+    def _makes_again(self) -> bool:
+        return self._resumed is not None and self._resumed.virtual_workers is not None
+
+    def _was_had(self, seq: int) -> bool:
+        return self._resumed is not None and (seq < self._resumed.consumed or seq in self._resumed.beyond)
+
+
+class _Iterable(Accounted):
     """A batch counts when the loop gets it."""
 
     def _next_data(self) -> Any:
@@ -186,7 +260,7 @@ class _IterableHere(_Iterable, _SingleProcessDataLoaderIter):
         self._profile_name = f"enumerate(DataLoader)#{_SingleProcessDataLoaderIter.__name__}.__next__"
 
 
-class _InWorkers(_Iterable, _MultiProcessingDataLoaderIter):
+class _IterableInWorkers(_Iterable, _MultiProcessingDataLoaderIter):
     def __init__(self, loader: Any, resume: Progress | None) -> None:
         super().__init__(loader, resume)
         self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"

@@ -111,8 +111,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         """How far the loop has come, counting the batches it has *received*: JSON-serialisable. With num_workers=0 it includes what
         the data set's own `state_dict` returns, if there is one.
 
-        Raises RuntimeError for a map-style data set that torch's own workers serve (see `explain`), for in_order=False with an
-        iterable one, and where SLUICE is off."""
+        Raises RuntimeError for in_order=False where torch's own workers make the batches (see `explain`)."""
         self._require_resumable("state_dict")
         if self._sluice_resume is not None:
             return checkpoint.save(self, self._sluice_resume)
@@ -122,13 +121,15 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iterator goes on where `state` was made: the same batches in the same order, with any number of workers if the data
-        set is map-style. An iterable one needs the same number, and makes the batches before again unless it keeps its own state.
+        set is map-style, by executors or by torch's workers. An iterable one needs the same number, and makes the batches before again unless it keeps
+        its own state.
         The dataset, the kind of sampler, batch_size and drop_last must be the same. Raises StateError (a
         ValueError) for a state that does not fit."""
         self._require_resumable("load_state_dict")
         self._sluice_resume = checkpoint.restore(self, state)
         resume = self._sluice_resume
-        if self._resumes_in_torch() or isinstance(self._iterator, PersistentIterator) or (resume.base_seed is None and not resume.begun):
+        goes_on = not isinstance(self.dataset, IterableDataset) and not isinstance(self._iterator, (PersistentIterator, replay.Accounted))
+        if not goes_on or (resume.base_seed is None and not resume.begun):
             self._iterator = None  # Persistent workers have gone on from where the state was made, or had not begun there.
 
     def _get_iterator(self) -> Any:
@@ -175,7 +176,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         return replay.iterator(self, leaves_out_failures) if self._resumes_in_torch() else super()._get_iterator()
 
     def _resumes_in_torch(self) -> bool:
-        return Settings.from_environment().enabled and not replay.obstacle(self)
+        return not replay.obstacle(self)
 
     def _note(self, outcome: str, explanation: Explanation | None) -> None:
         report.note(self, outcome, explanation)
@@ -233,7 +234,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
 
     def _skips_here(self) -> bool:
         """Whether this loader skips samples where torch's own iterator makes its batches."""
-        return self.num_workers == 0 and self._resumes_in_torch() and not isinstance(self.dataset, (IterableDataset, MapDataPipe))
+        return self.num_workers == 0 and Settings.from_environment().enabled and not isinstance(self.dataset, (IterableDataset, MapDataPipe))
 
     def _follow(self, progress: Progress) -> SkippedSamples:
         """The iterator's account of the epoch it begins. Returns where it notes what is missing in its batches."""

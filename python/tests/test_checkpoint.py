@@ -12,6 +12,7 @@ from torch.utils.data import DistributedSampler, RandomSampler, SequentialSample
 
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
 from sluice.checkpoint import StateError
+from sluice.feeder import NoFeeder
 from sluice.torch import DataLoader
 from test_loader import equal, indices_of
 
@@ -239,9 +240,25 @@ def test_a_sampler_that_has_become_shorter_is_noticed(fake):
         iter(shorter)
 
 
-def test_a_state_is_not_resumed_silently_by_torchs_workers(monkeypatch):
-    monkeypatch.setattr("sluice.feeder.feeder_command", lambda settings: None)
-    loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
+def test_a_state_of_executors_is_resumed_by_torchs_workers(fake, monkeypatch):
+    loader = DataLoader(Numbers(), batch_size=4, shuffle=True, num_workers=2)
+    batches = iter(loader)
+    next(batches), next(batches)
+    state = loader.state_dict()
+    expected = [batch[0].tolist() for batch in batches]
+    monkeypatch.setattr("sluice.torch.shared_connection", no_feeder)
+    loader.load_state_dict(state)
+    assert [batch[0].tolist() for batch in loader] == expected
+
+
+def no_feeder(settings):
+    raise NoFeeder("there is none")
+
+
+@pytest.mark.skipif(not TORCH_HAS_IN_ORDER, reason="this torch has no in_order")
+def test_a_state_is_not_resumed_by_torchs_workers_in_any_order(monkeypatch):
+    monkeypatch.setattr("sluice.torch.shared_connection", no_feeder)
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=2, in_order=False)
     loader.load_state_dict(loader.state_dict())
     with pytest.raises(RuntimeError, match="cannot be resumed"):
         iter(loader)
