@@ -82,14 +82,8 @@ SUMS = [
 
 
 @pytest.mark.parametrize("query, metric, labels, expected", SUMS, ids=[row[0] for row in SUMS])
-def test_a_pod_that_two_scrapes_find_counts_once(query, metric, labels, expected, tmp_path):
-    """By the annotations and by the PodMonitor, or once for each container: other labels, the same instance."""
-    scrapes = ['job="kubernetes-pods"', 'job="kubernetes-pods", container="feeder"', 'job="monitoring/sluice", endpoint="metrics", pod="vision-POD"']
-    answers = []
-    for found in (scrapes[:1], scrapes):
-        series = [{"series": f'{metric}{{instance="10.0.0.{pod}:9464", {labels}, {scrape}, {JOB}}}'.replace("POD", str(pod)), "values": "0+10x120"} for pod in (1, 2) for scrape in found]
-        placement = 'placement="remote", ' if query in {"workerSamplesPerSecond", "workerBusyCores"} else ""
-        value = expected if expected is not None else 2 * (1190 - 25)  # the mean over the window's six or seven samples
-        answers.append((series, {"expr": chart_queries("60s")[query], "eval_time": "19m55s", "exp_samples": [{"labels": f"{{{placement}{JOB}}}", "value": value}]}))
-    for series, asked in answers:
-        expect(tmp_path, series, [asked])
+def test_the_pods_of_a_job_are_summed(query, metric, labels, expected, tmp_path):
+    series = [{"series": f'{metric}{{instance="10.0.0.{pod}:9464", {labels}, {JOB}}}'.replace("POD", str(pod)), "values": "0+10x120"} for pod in (1, 2)]
+    placement = 'placement="remote", ' if query in {"workerSamplesPerSecond", "workerBusyCores"} else ""
+    value = expected if expected is not None else 2 * (1190 - 25)  # the mean over the window's six or seven samples
+    expect(tmp_path, series, [{"expr": chart_queries("60s")[query], "eval_time": "19m55s", "exp_samples": [{"labels": f"{{{placement}{JOB}}}", "value": value}]}])
