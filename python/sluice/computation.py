@@ -202,6 +202,13 @@ def untouched_process(inherited: Inherited | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def as_inherited(inherited: Inherited) -> Iterator[None]:
+    """Forking inside makes a worker as torch would have made it when `inherited` was captured. No batch is made in this process meanwhile."""
+    with _computing, inherited.in_place():
+        yield
+
+
+@contextlib.contextmanager
 def _no_event_loop() -> Iterator[None]:
     """A notebook, or a script of coroutines, has one that runs in the main thread. A worker has none, and may run its own."""
     events = sys.modules.get("asyncio.events")

@@ -33,8 +33,9 @@ class Inherited(NamedTuple):
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside they are these, afterwards what they were. What becomes of the environment inside, these have from then on."""
-        before, threads_of_opencv = Inherited.capture(), opencv_threads()
+        """Inside they are these, afterwards what they were. What becomes of the environment inside, these have from then on, unless the batch is
+        broken off: then forks make it anew."""
+        before, threads_of_opencv, is_broken_off = Inherited.capture(), opencv_threads(), False
         try:
             if before == self:
                 yield
@@ -46,9 +47,12 @@ class Inherited(NamedTuple):
                 if before.device != self.device:
                     scopes.enter_context(self.device)
                 yield
+        except BaseException as error:
+            is_broken_off = not isinstance(error, (Exception, SystemExit))
+            raise
         finally:
             if (after := Inherited.capture()) != before:
-                if after.environment != self.environment:
+                if after.environment != self.environment and not is_broken_off:
                     self.environment.clear()
                     self.environment.update(after.environment)
                 after._change_to(before)

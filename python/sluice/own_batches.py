@@ -6,10 +6,11 @@ from collections import deque
 from typing import Any
 
 from sluice.checkpoint import Progress
-from sluice.computation import BatchRequest
+from sluice.computation import BatchRequest, as_inherited
 from sluice.connection import Connection
 from sluice.forks import Forked, Forks, can_fork, is_main_thread
 from sluice.history import History
+from sluice.inherited import Inherited
 from sluice.iterable import Streams
 from sluice.pace import batches_left
 from sluice.payback import FirstBatch, Payback, Scales
@@ -28,6 +29,7 @@ class OwnBatches:
     _stream: Stream
     _payback: Payback | None
     _scales: Scales
+    _inherited: Inherited
     _forks: Forks | None
     _history: History | Streams | None
     _progress: Progress
@@ -78,7 +80,8 @@ class OwnBatches:
     def _make_forks(self, payback: Payback) -> Forks:
         inherits = payback.forks_at_once and (self._as_described or self._pipeline.stays)
         computation = self._pipeline.fork_computation() if inherits else self._pipeline.new_computation()
-        return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
+        with as_inherited(self._inherited):
+            return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
 
     def _end_forks(self) -> None:
         forks, self._forks = self._forks, None

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 
 import pytest
 import torch
@@ -113,6 +114,7 @@ class Counting(Numbers):
 
 
 def test_the_next_samples_see_the_environment_as_a_sample_has_left_it(monkeypatch):
+    monkeypatch.setattr("sluice.own_batches.can_fork", lambda: False)  # On a busy machine they would take over.
     seen = []
     for loader_class in (TorchLoader, DataLoader):
         monkeypatch.setenv("OF_THE_SCRIPT", "as of iter()")
@@ -122,3 +124,23 @@ def test_the_next_samples_see_the_environment_as_a_sample_has_left_it(monkeypatc
             os.environ["OF_THE_SCRIPT"] = "later"
             seen.append(list(batches))
     assert seen[:2] == seen[2:]
+
+
+class SlowFirst(Counting):
+    """Forks take over within the first batch."""
+
+    def __getitem__(self, index: int):
+        if index < 4:
+            time.sleep(0.5)
+        return super().__getitem__(index)
+
+
+def test_forks_that_come_late_see_the_environment_of_the_beginning(monkeypatch):
+    monkeypatch.setenv("OF_THE_SCRIPT", "as of iter()")
+    loader = DataLoader(SlowFirst(80), batch_size=4, num_workers=1, collate_fn=list)
+    batches = iter(loader)
+    os.environ["OF_THE_SCRIPT"] = "later"
+    first = next(batches)
+    assert batches._payback.forks_pay
+    assert first == [(count, "as of iter()") for count in (1, 2, 3, 4)]  # The samples of the batch that was broken off have left nothing.
+    assert os.environ["OF_THE_SCRIPT"] == "later" and "OF_A_SAMPLE" not in os.environ
