@@ -66,12 +66,11 @@ std::string render_figures(const json& job) {
   return lines.empty() ? "  none yet\n" : lines;
 }
 
-// What ends the trainer's wait for data; empty where it does not wait, or where the reason is not known.
+// What ends the trainer's wait for data; empty where it does not wait, where the reason is not known, and where the
+// explanation says it: of storage and network.
 std::string way_out(const std::string& bottleneck) {
   static const std::map<std::string, std::string> kWaysOut = {
       {"DataBoundCpu", "more CPU for its data; the explanation says what holds it back"},
-      {"DataBoundNetwork", "more hosts for the job or nodes for its workers, or a faster network"},
-      {"DataBoundStorage", "a cache on its nodes (`cache.enabled` in the chart's values), or faster storage"},
       {"DataBoundOther", "`sluice explain` in the trainer's container shows what its samples wait for"}};
   const auto known = kWaysOut.find(bottleneck);
   return known == kWaysOut.end() ? std::string() : known->second;

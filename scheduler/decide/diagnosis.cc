@@ -88,4 +88,14 @@ std::string evidence_of(const Diagnosis& diagnosis, const JobAllocation& allocat
   return text.take();
 }
 
+std::string_view remedy_of(Bottleneck bottleneck) {
+  switch (bottleneck) {
+    case Bottleneck::kDataBoundStorage:
+      return "a cache on its nodes (`cache.enabled` in the chart's values), a copy of the data nearby, or faster "
+             "storage";
+    case Bottleneck::kDataBoundNetwork: return "more hosts for the job or nodes for its workers, or a faster network";
+    default: return {};
+  }
+}
+
 }  // namespace sluice::scheduler

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "scheduler/allocate/job_allocation.h"
 #include "scheduler/model/config.h"
@@ -21,5 +22,8 @@ Diagnosis diagnose(const JobAllocation& allocation, const NodeTable& nodes, cons
 
 // The figures that it follows from, in words. REQUIRES: it is this allocation's
 std::string evidence_of(const Diagnosis& diagnosis, const JobAllocation& allocation);
+
+// What ends the trainer's wait for storage or the network; empty for another bottleneck. docs/scheduling.md lists it.
+std::string_view remedy_of(Bottleneck bottleneck);
 
 }  // namespace sluice::scheduler

@@ -1,5 +1,8 @@
 #include "scheduler/decide/diagnosis.h"
 
+#include <algorithm>
+#include <fstream>
+
 #include "scheduler/decide/decide.h"
 #include "scheduler/testing/builders.h"
 #include "src/base/testing/catch.h"
@@ -114,6 +117,18 @@ TEST_CASE("what limits a job, and the whole of the evidence") {
     CHECK(to_string(plan.bottleneck) == to_string(row.want));
     CHECK(plan.evidence == row.want_evidence);
   }
+}
+
+TEST_CASE("what helps is what docs/scheduling.md says") {
+  std::ifstream page("docs/scheduling.md");
+  std::string line, table;
+  while (std::getline(page, line)) table += line.starts_with("| `DataBound") ? line + "\n" : "";
+  for (const Bottleneck bottleneck : {Bottleneck::kDataBoundStorage, Bottleneck::kDataBoundNetwork}) {
+    const std::string name(to_string(bottleneck));
+    const std::string row = table.substr(std::min(table.size(), table.find("| `" + name + "`")));
+    CHECK_THAT(row.substr(0, row.find('\n')), Catch::EndsWith("| " + std::string(remedy_of(bottleneck)) + " |"));
+  }
+  CHECK(remedy_of(Bottleneck::kDataBoundCpu).empty());
 }
 
 }  // namespace

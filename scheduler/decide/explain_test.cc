@@ -195,6 +195,33 @@ TEST_CASE("present supply counts ready workers, whether or not the plan sets the
   CHECK(decide(idle, {}).jobs[0].supply_ratio == Approx(8.0 / 20).epsilon(0.001));
 }
 
+TEST_CASE("a job that its storage holds up is told so, and what helps") {
+  Measurement idle = kVision.steady(0, kNowSeconds);
+  idle.local = SourceRate{312, 0.05};
+  Measurement reading = idle;
+  reading.blocked_threads = 3;
+  const std::string storage =
+      "What helps: a cache on its nodes (`cache.enabled` in the chart's values), a copy of the data nearby, or faster "
+      "storage.";
+  struct Row {
+    const char* situation;
+    MakeJob job;
+    std::string want;  // at the end
+  };
+  const Row rows[] = {
+      {"CPU does", vision(), "one more would bring 1 %."},
+      {"executors are blocked in reads", vision().measures(reading),
+       ". It is held up by its storage: waits 66 %; 0.05 of 0.25 cores at work; 3 threads "
+       "blocked in reads. " +
+           storage},
+      {"nothing that is measured", vision().measures(idle), "one more would bring 1 %."},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    CHECK_THAT(explained(row.job).explanation, Catch::EndsWith(row.want));
+  }
+}
+
 TEST_CASE("how long a job has not been measured") {
   CHECK(explained(MakeJob("a").unmeasured_for(321)).estimate.unmeasured_seconds == 321);
   CHECK(explained(MakeJob("a").unmeasured_for(321).measures(kText)).estimate.unmeasured_seconds == 0);
