@@ -77,10 +77,12 @@ TEST_CASE("a variable that the user has set stays, and comes before those that r
 
 TEST_CASE("trainer pods have names in the Service, and the Job controller gives each its own") {
   json job = gang(2);
-  job["spec"]["trainer"]["template"]["spec"].update({{"hostname", "one-for-all"}, {"subdomain", "other"}});
+  job["spec"]["trainer"]["template"]["spec"].update(
+      {{"hostname", "one-for-all"}, {"subdomain", "other"}, {"setHostnameAsFQDN", true}});
   const auto pod = trainer_pod_template(api::TrainingJob(job), FeederRole::kMakesBatches, test_config());
   CHECK(pod->at("spec")["subdomain"] == "vision-trainers");
   CHECK_FALSE(pod->at("spec").contains("hostname"));
+  CHECK_FALSE(pod->at("spec").contains("setHostnameAsFQDN"));
 }
 
 TEST_CASE("a trainer that is alone meets no other") {

@@ -65,6 +65,9 @@ void PodSpecDraft::pin_to_architecture() {
 void PodSpecDraft::join_service(std::string_view name) {
   (*spec_)["subdomain"] = name;
   spec_->erase("hostname");  // the Job controller gives each pod its own: the job's name and its number
+  // With the Service's and the namespace's, that name is often longer than the 64 characters of a hostname on Linux,
+  // and such a pod never starts.
+  spec_->erase("setHostnameAsFQDN");
 }
 
 void PodSpecDraft::know_no_cluster() {
