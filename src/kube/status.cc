@@ -31,7 +31,13 @@ bool has_cause(const Json& status, const char* field, std::string_view value) {
   return false;
 }
 
+// A webhook denies with any code from 400 on, such as the 404 of an object that it missed itself. What it says of the
+// object that we write, a person must act on; that its own code broke may pass.
+bool is_denial(const Json& status) { return text_at(status, "message").starts_with("admission webhook "); }
+
 ErrorCode code_of(int http_status, const Json& status) {
+  if (is_denial(status) && http_status < 500 && http_status != 403 && http_status != 429)
+    return ErrorCode::kInvalidArgument;
   // "Too large resource version" (504): this server has not seen what we have seen. Like 410 it asks for a new list.
   if (has_cause(status, "reason", "ResourceVersionTooLarge")) return ErrorCode::kGone;
   // A patch may name another incarnation. The server refuses it as an attempt to change the uid (422) if the object
@@ -86,7 +92,7 @@ Error error_of_response(std::string_view what, int http_status, std::string_view
   const std::optional<Json> parsed = parse_json(body);
   const bool is_object = parsed && parsed->is_object();
   const Json status = is_object ? *parsed : Json::object();
-  const bool by_api_server = !text_at(status, "reason").empty() || body.starts_with(kUnknownPath);
+  const bool by_api_server = !text_at(status, "reason").empty() || is_denial(status) || body.starts_with(kUnknownPath);
   const ErrorCode code =
       speaks_of_objects(http_status) && !by_api_server ? ErrorCode::kUnavailable : code_of(http_status, status);
   if (is_object) return {code, std::string(what) + ": " + message_of(http_status, status)};

@@ -54,6 +54,26 @@ TEST_CASE("an invalid object's fields are named") {
   CHECK(error_of_status("apply", status).message() == "apply: Pod \"x\" is invalid; spec.containers: Required value");
 }
 
+TEST_CASE("a webhook that denies refuses, whatever the code that it chose") {
+  struct Case {
+    int http_status;
+    const char* reason;
+    ErrorCode want;
+  };
+  const Case test =
+      GENERATE(Case{400, "", ErrorCode::kInvalidArgument}, Case{403, "Forbidden", ErrorCode::kPermissionDenied},
+               Case{404, "NotFound", ErrorCode::kInvalidArgument}, Case{404, "", ErrorCode::kInvalidArgument},
+               Case{409, "Conflict", ErrorCode::kInvalidArgument},
+               Case{409, "AlreadyExists", ErrorCode::kInvalidArgument}, Case{410, "Gone", ErrorCode::kInvalidArgument},
+               Case{429, "TooManyRequests", ErrorCode::kResourceExhausted}, Case{500, "", ErrorCode::kInternal});
+  INFO(test.http_status << " " << test.reason);
+  const std::string denial =
+      status_json(test.http_status, test.reason, "admission webhook \"a.example\" denied the request: no such team");
+  const Error error = error_of_response("create Pod a/b", test.http_status, denial);
+  CHECK(error.code() == test.want);
+  CHECK_THAT(error.message(), Catch::Contains("no such team"));
+}
+
 TEST_CASE("a resource version that the server has not reached asks for a new list") {
   const Json status{{"code", 504},
                     {"message", "Timeout: Too large resource version"},
