@@ -101,7 +101,7 @@ bool is_hopeless(PoolStep& step, const PoolWorld& world, const Worker& worker) {
 void discard_useless(PoolStep& step, const PoolWorld& world, Workers& workers, bool replaceable) {
   std::erase_if(workers.live, [&](const Worker& worker) {
     const bool hopeless = is_hopeless(step, world, worker);
-    const bool superseded = worker.outdated && !worker.ready && replaceable;
+    const bool superseded = worker.labelled && worker.outdated && !worker.ready && replaceable;
     if (!hopeless && !superseded && worker.labelled) return false;
     if (hopeless && !superseded) {
       step.memory.hindered =
@@ -111,11 +111,11 @@ void discard_useless(PoolStep& step, const PoolWorld& world, Workers& workers, b
     }
     if (!worker.labelled) {
       // An admission webhook may take them from each new pod: without a pause 23 pods a second were made and deleted.
-      step.memory.hindered =
-          Refusal{"WorkerLabelsTaken", "worker " + worker.name + " has lost the labels " + std::string(kJobLabel) +
-                                           " and " + std::string(kComponentLabel) +
-                                           ", by which it is found, and is replaced; which admission "
-                                           "webhook or controller takes them away?"};
+      step.memory.hindered = Refusal{
+          "WorkerLabelsTaken", "worker " + worker.name + " has lost one of the labels " + std::string(kJobLabel) +
+                                   ", " + std::string(kComponentLabel) + " and " + std::string(kTemplateHashLabel) +
+                                   ", by which it is known, and is replaced; which admission "
+                                   "webhook or controller takes them away?"};
       postpone_replacement(step.memory, world.now_seconds);
     }
     if (worker.ready) --workers.ready;

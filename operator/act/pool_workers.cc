@@ -26,12 +26,14 @@ Workers classify(const PoolWorld& world, const PoolMemory& memory, const std::st
     if (seen.deleting() || memory.deleting_until.contains(worker.uid)) continue;
     worker.ready = seen.ready();
     worker.outdated = seen.template_hash() != hash;
-    worker.labelled = seen.is_worker() && seen.job() == DataWorkerPool(*world.pool).job();
+    worker.labelled =
+        seen.is_worker() && seen.job() == DataWorkerPool(*world.pool).job() && !seen.template_hash().empty();
     worker.hindrance = seen.hindrance();
     worker.gate = seen.gate();
     worker.awaited_scheduler = seen.awaited_scheduler();
-    if (!seen.ended() && worker.ready) ++workers.ready;
-    (seen.ended() ? workers.ended : workers.live).push_back(std::move(worker));
+    const bool has_ended = seen.ended() || seen.worker_is_done();
+    if (!has_ended && worker.ready) ++workers.ready;
+    (has_ended ? workers.ended : workers.live).push_back(std::move(worker));
   }
   for (const auto& creation : memory.creating_until)
     if (is_in_flight(creation, world)) workers.names.insert(creation.first);

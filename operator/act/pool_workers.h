@@ -21,7 +21,7 @@ struct Worker {
   std::string reason;   // why it ended
   bool ready = false;
   bool outdated = false;  // made from an earlier template
-  bool labelled = false;  // as a worker of the job, by which the Service finds it
+  bool labelled = false;  // as a worker of the job, by which the Service finds it, and with its template's hash
   std::optional<api::Hindrance> hindrance;
   std::string gate;               // at which it waits
   std::string awaited_scheduler;  // that has not looked at it yet
@@ -29,7 +29,7 @@ struct Worker {
 
 struct Workers {
   std::vector<Worker> live;
-  std::vector<Worker> ended;        // Failed or Succeeded: an eviction, a node that went away
+  std::vector<Worker> ended;        // Failed, Succeeded or done: an eviction, a node that went away
   std::set<std::string> names;      // taken, by any pod
   std::set<std::string> strangers;  // of these, by pods that no pool made
   std::int64_t ready = 0;

@@ -34,7 +34,9 @@ TEST_CASE("a worker that cannot start gives its CPU back after a minute, says wh
       Case{R"({"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no room"}]})",
            "Unschedulable"},
       Case{R"({"containerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff","message":"no room"}}}]})",
-           "ImagePullBackOff"});
+           "ImagePullBackOff"},
+      Case{R"({"initContainerStatuses":[{"state":{"waiting":{"reason":"CrashLoopBackOff","message":"no room"}}}]})",
+           "CrashLoopBackOff"});
   FakeCluster cluster = cluster_with_pool(1);
   PoolMemory memory;
   run(cluster, memory);
@@ -110,8 +112,9 @@ TEST_CASE("a worker whose labels were taken away is replaced: nothing finds it a
         std::vector<std::string>{"create Pod default/vision-worker-1"});
 }
 
-TEST_CASE(
-    "where a webhook takes the labels of each new worker, workers are made less and less often, and it is told of") {
+TEST_CASE("where a webhook takes a label of each new worker, workers are made less and less often, and it is told of") {
+  const std::string label = GENERATE("sluice.dev/job", "sluice.dev/component", "sluice.dev/template-hash");
+  CAPTURE(label);
   FakeCluster cluster = cluster_with_pool(1);
   PoolMemory memory;
   int creations = 0;
@@ -120,13 +123,37 @@ TEST_CASE(
       creations += static_cast<int>(write.starts_with("create"));
     cluster.finish_deletions();
     for (const auto& [key, pod] : cluster.all(kube::kPods))
-      cluster.at(kube::kPods, key.name)["metadata"]["labels"].erase("sluice.dev/job");
+      cluster.at(kube::kPods, key.name)["metadata"]["labels"].erase(label);
   }
   CHECK(creations >= 3);
   CHECK(creations <= 9);
   const json ready = field(cluster.at(kube::kDataWorkerPools, "vision"), "/status/conditions").at(0);
   CHECK(ready["reason"] == "WorkerLabelsTaken");
-  CHECK_THAT(ready["message"].get<std::string>(), Catch::Contains("sluice.dev/job") && Catch::Contains("webhook"));
+  CHECK_THAT(ready["message"].get<std::string>(), Catch::Contains(label) && Catch::Contains("webhook"));
+}
+
+TEST_CASE("a worker that is done is replaced, though a sidecar that a webhook has added keeps its pod running") {
+  FakeCluster cluster = running(1);
+  PoolMemory memory;
+  json& worker = cluster.at(kube::kPods, "vision-worker-0");
+  const auto run_with = [&](const char* states) {
+    worker["status"] = json::parse(states);
+    return run(cluster, memory);
+  };
+  const PoolStep serves = run_with(
+      R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[
+          {"name":"istio-proxy","state":{"terminated":{"reason":"Completed"}}},{"name":"sluice-worker","state":{"running":{}}}]})");
+  CHECK(writes_to_pods(serves).empty());
+  const PoolStep failed = run_with(
+      R"({"phase":"Running","containerStatuses":[
+          {"name":"istio-proxy","state":{"running":{}}},{"name":"sluice-worker","state":{"terminated":{"reason":"Error"}}}]})");
+  CHECK(writes_to_pods(failed).empty());  // the kubelet starts it again
+  const PoolStep done = run_with(
+      R"({"phase":"Running","containerStatuses":[
+          {"name":"istio-proxy","state":{"running":{}}},{"name":"sluice-worker","state":{"terminated":{"reason":"Completed"}}}]})");
+  CHECK(writes_to_pods(done) == Writes{"delete Pod default/vision-worker-0"});
+  REQUIRE(done.events.size() == 1);
+  CHECK(done.events[0].reason == "WorkerEnded");
 }
 
 TEST_CASE("a stranger's pod with a worker's name costs the pool nothing but the name, and is told of") {

@@ -18,9 +18,10 @@ using nlohmann::json;
 namespace {
 
 // The kubelet's reasons for which a container waits until a person corrects something.
-constexpr std::string_view kCannotStart[] = {"ErrImagePull",         "ImagePullBackOff",          "InvalidImageName",
-                                             "ErrImageNeverPull",    "RegistryUnavailable",       "ImageInspectError",
-                                             "CreateContainerError", "CreateContainerConfigError"};
+constexpr std::string_view kCannotStart[] = {"ErrImagePull",         "ImagePullBackOff",           "InvalidImageName",
+                                             "ErrImageNeverPull",    "RegistryUnavailable",        "ImageInspectError",
+                                             "CreateContainerError", "CreateContainerConfigError", "RunContainerError",
+                                             "CrashLoopBackOff"};
 
 }  // namespace
 
@@ -115,6 +116,12 @@ std::set<std::int64_t> Pod::host_ports() const {
   return ports;
 }
 
+std::int64_t Pod::worker_millicores() const {
+  for (const json& container : PodSpec(field(object(), "/spec")).containers())
+    if (Container(container).name() == kWorkerContainer) return Container(container).request_millicores();
+  return 0;
+}
+
 std::int64_t Pod::worker_memory_bytes() const {
   for (const json& container : PodSpec(field(object(), "/spec")).containers())
     if (Container(container).name() == kWorkerContainer) return Container(container).request_memory_bytes();
@@ -133,6 +140,13 @@ bool Pod::worker_ran_out_of_memory() const {
     if (text_field(status, "/name") == kWorkerContainer)
       return text_field(status, "/lastState/terminated/reason") == kOutOfMemory ||
              text_field(status, "/state/terminated/reason") == kOutOfMemory;
+  return false;
+}
+
+bool Pod::worker_is_done() const {
+  for (const json& status : list_field(object(), "/status/containerStatuses"))
+    if (text_field(status, "/name") == kWorkerContainer)
+      return text_field(status, "/state/terminated/reason") == "Completed";
   return false;
 }
 

@@ -62,9 +62,12 @@ class Pod : public Object {
 
   // Of a data worker's own container: what it requests and may use, and whether the kernel has stopped it for lack of
   // memory.
+  std::int64_t worker_millicores() const;
   std::int64_t worker_memory_bytes() const;
   std::int64_t worker_memory_limit_bytes() const;  // 0: none
   bool worker_ran_out_of_memory() const;
+  // Its own container has ended well, and is not started again. The pod may run on, if a webhook has added a sidecar.
+  bool worker_is_done() const;
 
   // Of a pod that is not bound: kube-scheduler found a node that lacks only CPU or memory (NodeResourcesFit).
   bool lacks_cpu_or_memory() const;

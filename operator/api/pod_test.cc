@@ -26,6 +26,8 @@ TEST_CASE("why a pod cannot start") {
            "ErrImagePull"},
       Case{"an init container's image is not there",
            R"({"initContainerStatuses":[{"state":{"waiting":{"reason":"ImagePullBackOff"}}}]})", "ImagePullBackOff"},
+      Case{"its program ends again and again",
+           R"({"containerStatuses":[{"state":{"waiting":{"reason":"CrashLoopBackOff"}}}]})", "CrashLoopBackOff"},
       Case{"it starts", R"({"containerStatuses":[{"state":{"waiting":{"reason":"PodInitializing"}}}]})", ""},
       Case{
           "it is ready",
