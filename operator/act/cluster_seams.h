@@ -42,4 +42,7 @@ inline bool may_pass_by_itself(const Error& error) {
   return error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kPermissionDenied;
 }
 
+// An admission webhook that does not answer is an error that may pass by itself, and often does not.
+inline bool is_of_webhook(const Error& error) { return error.message().find("webhook") != std::string::npos; }
+
 }  // namespace sluice::act

@@ -57,7 +57,11 @@ Again PoolReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop
                             [&] { return Result<PoolStep>(reconcile_pool(world, memory)); });
   PoolStep step = made.ok() ? *made : refuse_pool(world, memory, {api::kSpecRefused, made.error().message()});
   const Brought pods = bring_pods(step, world, stop);
-  if (pods.refused) {
+  const bool is_held_up = !pods.outcome.ok() && is_of_webhook(pods.outcome.error());
+  if (is_held_up)
+    step.memory.hindered = Refusal{
+        "WebhookUnanswered", "workers are tried again and again, and the last time " + pods.outcome.error().message()};
+  if (pods.refused || is_held_up) {
     const PoolStep told = reconcile_pool(world, step.memory);  // whose status says why
     step.status = told.status;
     step.again_after = told.again_after;

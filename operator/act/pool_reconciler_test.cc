@@ -231,6 +231,29 @@ TEST_CASE("what is refused to all workers of a pool costs one request, however m
   CHECK(asked == 1);
 }
 
+TEST_CASE("a webhook that does not answer for workers is named in the status, until they are there") {
+  Harness harness;
+  harness.cluster.put(kube::kDataWorkerPools, pool(1));
+  bool answers = false;
+  harness.fail = [&](const kube::Action& action) -> Result<void> {
+    if (action.resource != kube::kPods || answers) return {};
+    return internal_error("failed calling webhook \"mesh.example\": deadline exceeded");
+  };
+  const auto ready = [&] {
+    return field(*harness.cluster.get(kube::kDataWorkerPools, "vision"), "/status/conditions").at(0);
+  };
+  CHECK_FALSE(harness.pools.reconcile(kVision, {}).ok());  // and is tried again
+  CHECK(ready().at("reason") == "WebhookUnanswered");
+  CHECK_THAT(ready().at("message").get<std::string>(), Catch::Contains("mesh.example"));
+  answers = true;
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  harness.cluster.at(kube::kPods, "vision-worker-0")["status"] = {
+      {"phase", "Running"}, {"conditions", {control::testing::condition("Ready", "True")}}};
+  harness.clock.advance(std::chrono::seconds(11));
+  REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+  CHECK(ready().at("reason") == "AllReady");
+}
+
 TEST_CASE("a pool's workers are made several at once") {
   Harness harness;
   harness.cluster.put(kube::kDataWorkerPools, pool(3));

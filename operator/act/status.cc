@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "operator/act/cluster_seams.h"
 #include "operator/act/fitted_resources.h"
 #include "operator/act/observed.h"
 #include "operator/act/trainer_obstacle.h"
@@ -100,9 +101,8 @@ std::optional<Condition> refused(const Error* error) {
   return std::nullopt;
 }
 
-// An admission webhook that does not answer is an error that may pass by itself, and often does not.
 std::string held_up(const Error* error) {
-  if (error == nullptr || error->message().find("webhook") == std::string::npos) return "";
+  if (error == nullptr || !is_of_webhook(*error)) return "";
   return "; it is tried again and again, and the last time " + error->message();
 }
 
