@@ -59,6 +59,7 @@ std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const
   std::map<std::string, std::int64_t> reserved_bytes;
   std::map<std::string, Devices> used_devices;
   std::map<std::string, WorkersOfNode> workers;
+  std::map<std::string, WorkersOfNode> beside_workers;
   std::vector<PendingPod> pending;
   for (const auto& [key, entry] : pods) {
     const PodView& pod = entry.view;
@@ -67,6 +68,9 @@ std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const
       WorkersOfNode& of_node = workers[pod.node];
       of_node.millicores += pod.request_millicores;
       of_node.memory_bytes += pod.request_memory_bytes;
+      WorkersOfNode& beside = beside_workers[pod.node];
+      beside.millicores += pod.beside_worker_millicores;
+      beside.memory_bytes += pod.beside_worker_memory_bytes;
       continue;
     }
     if (!pod.node.empty())
@@ -94,6 +98,11 @@ std::vector<scheduler::Node> view_nodes(const kube::Store::Objects& nodes, const
       pending.empty() ? std::vector<NodeWithoutWorkers>() : without_workers(view, nodes, workers, used_devices);
   pending_pods.reserve(std::move(pending), nodes_to_leave, now_seconds);
   for (scheduler::Node& node : view) {
+    // It goes with the workers, so pods that wait may count on it. No further worker may.
+    const WorkersOfNode& beside = beside_workers[node.name];
+    node.requested_by_others_millicores += beside.millicores;
+    if (node.free_memory_bytes)
+      node.free_memory_bytes = std::max<std::int64_t>(0, *node.free_memory_bytes - beside.memory_bytes);
     const std::int64_t others = node.requested_by_others_millicores, all = node.allocatable_millicores;
     node.allocatable_millicores = std::min({all, others + all * shares.cluster_percent / 100,
                                             std::max(others, all - kept_free_millicores(all, shares.free_percent))});

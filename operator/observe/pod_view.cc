@@ -1,5 +1,7 @@
 #include "operator/observe/pod_view.h"
 
+#include <algorithm>
+
 #include "operator/api/pod.h"
 
 namespace sluice::observe {
@@ -49,6 +51,10 @@ PodView view_pod(const kube::Json& object) {
   view.said_ready_since_seconds = view.worker.ready_since_seconds;
   view.waits_at_gate = !pod.gate().empty();
   view.worker_memory_bytes = pod.worker_memory_bytes();
+  if (const std::int64_t own = pod.worker_millicores(); own > 0)
+    view.beside_worker_millicores = std::max<std::int64_t>(0, view.request_millicores - own);
+  if (view.worker_memory_bytes > 0)
+    view.beside_worker_memory_bytes = std::max<std::int64_t>(0, view.request_memory_bytes - view.worker_memory_bytes);
   view.worker_ran_out_of_memory = pod.worker_ran_out_of_memory();
   return view;
 }

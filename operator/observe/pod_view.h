@@ -32,11 +32,13 @@ struct PodView {
   std::string nominated_node;                   // on which kube-scheduler makes room for it
   std::map<std::string, std::int64_t> devices;  // requested, by the name of the resource
   bool is_worker = false;
-  scheduler::Worker worker = {};          // REQUIRES: is_worker
-  double said_ready_since_seconds = 0;    // as the pod has it; worker.ready_since_seconds is by our clock
-  bool waits_at_gate = false;             // a scheduling gate, such as Kueue's, holds the worker back
-  std::int64_t worker_memory_bytes = 0;   // requested by the worker's container
-  bool worker_ran_out_of_memory = false;  // the same container was stopped for it
+  scheduler::Worker worker = {};                // REQUIRES: is_worker
+  double said_ready_since_seconds = 0;          // as the pod has it; worker.ready_since_seconds is by our clock
+  bool waits_at_gate = false;                   // a scheduling gate, such as Kueue's, holds the worker back
+  std::int64_t worker_memory_bytes = 0;         // requested by the worker's container
+  std::int64_t beside_worker_millicores = 0;    // requested by what an admission webhook has added to the pod, such as
+  std::int64_t beside_worker_memory_bytes = 0;  // the sidecar of a mesh
+  bool worker_ran_out_of_memory = false;        // the same container was stopped for it
 };
 
 PodView view_pod(const kube::Json& pod);
