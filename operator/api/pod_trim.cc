@@ -109,6 +109,38 @@ void drop_small_init_containers(json& spec) {
   if (none_counts) spec.erase("initContainers");
 }
 
+// Whether the pod is resized in place, or waits for it; with a `reason`, whether it waits for that one.
+bool is_resized(const json& status, std::string_view reason = "") {
+  const json& conditions = list_field(status, "/conditions");
+  return std::any_of(conditions.begin(), conditions.end(), [&](const json& condition) {
+    const std::string type = text_field(condition, "/type");
+    return (type == "PodResizePending" || type == "PodResizeInProgress") &&
+           text_field(condition, "/status") == "True" && (reason.empty() || text_field(condition, "/reason") == reason);
+  });
+}
+
+// While a pod is resized in place (KEP-1287), its node holds the larger of what the container has and what it asks for.
+// It holds what the container has where the kubelet calls the change infeasible, and the spec goes on asking. Here the
+// container asks for what is held. The feeder is no such container: its two figures are read apart (feeder_view.h).
+void ask_for_what_is_held(json& container, const json& has, bool is_infeasible) {
+  const json& asked = field(container, "/resources/requests");
+  if (!has.is_object() || !asked.is_object()) return;
+  const bool more_millicores = millicores_field(has, "/cpu") > millicores_field(asked, "/cpu");
+  const bool more_bytes = bytes_field(has, "/memory") > bytes_field(asked, "/memory");
+  json& asks = container["resources"]["requests"];
+  if (has.contains("cpu") && (is_infeasible || more_millicores)) asks["cpu"] = has["cpu"];
+  if (has.contains("memory") && (is_infeasible || more_bytes)) asks["memory"] = has["memory"];
+}
+
+void ask_for_what_is_held(json& spec, const json& status) {
+  if (!is_resized(status) || !has_list(spec, "containers")) return;
+  const bool is_infeasible = is_resized(status, "Infeasible");
+  for (const json& seen : list_field(status, "/containerStatuses"))
+    for (json& container : spec["containers"])
+      if (text_field(container, "/name") == text_field(seen, "/name"))
+        ask_for_what_is_held(container, field(seen, "/resources/requests"), is_infeasible);
+}
+
 void trim_spec(json& spec) {
   if (text_field(spec, "/nodeName").empty())
     keep_only(spec, {"nodeSelector", "affinity", "tolerations", "schedulingGates", "schedulerName", "overhead",
@@ -179,7 +211,10 @@ void trim_pod(json& pod) {
   if (!pod.is_object()) return;
   const Whose owner = whose(pod);
   if (const auto metadata = pod.find("metadata"); metadata != pod.end()) trim_metadata(*metadata, owner);
-  if (const auto spec = pod.find("spec"); spec != pod.end() && spec->is_object()) trim_spec(*spec);
+  if (const auto spec = pod.find("spec"); spec != pod.end() && spec->is_object()) {
+    ask_for_what_is_held(*spec, field(pod, "/status"));
+    trim_spec(*spec);
+  }
   if (const auto status = pod.find("status"); status != pod.end() && status->is_object()) trim_status(*status, owner);
 }
 

@@ -159,6 +159,38 @@ TEST_CASE("a worker that has lost its labels is still its pool's, and says why i
   CHECK(Pod(pod).hindrance()->reason == "ErrImagePull");
 }
 
+TEST_CASE("a pod that is resized in place asks for what its node holds for it") {
+  struct Case {
+    const char* situation;
+    const char* condition;
+    const char* has;
+    std::int64_t want_millicores, want_mebibytes;
+  };
+  const Case test = GENERATE(
+      Case{"no resize", R"({"type": "Ready", "status": "True"})", R"({"cpu": "1", "memory": "1Mi"})", 500, 256},
+      Case{"it grows, and is to get it", R"({"type": "PodResizeInProgress", "status": "True"})",
+           R"({"cpu": "250m", "memory": "128Mi"})", 500, 256},
+      Case{"it shrinks", R"({"type": "PodResizeInProgress", "status": "True"})", R"({"cpu": "2", "memory": "1Gi"})",
+           2000, 1024},
+      Case{"its node has no room now", R"({"type": "PodResizePending", "status": "True", "reason": "Deferred"})",
+           R"({"cpu": "250m", "memory": "1Gi"})", 500, 1024},
+      Case{"its node can never hold it", R"({"type": "PodResizePending", "status": "True", "reason": "Infeasible"})",
+           R"({"cpu": "250m"})", 250, 256},
+      Case{"it was", R"({"type": "PodResizePending", "status": "False", "reason": "Infeasible"})", R"({"cpu": "2"})",
+           500, 256},
+      Case{"odd", R"({"type": "PodResizePending", "status": "True", "reason": "Infeasible"})", R"([{"cpu": 7}])", 500,
+           256});
+  CAPTURE(test.situation);
+  json whole = running_worker();
+  const json& asks = whole["spec"]["containers"][0]["resources"]["requests"];
+  REQUIRE(asks == json::parse(R"({"cpu": "500m", "memory": "256Mi"})"));
+  whole["status"]["conditions"] = json::array({json::parse(test.condition)});
+  whole["status"]["containerStatuses"][0]["resources"] = {{"requests", json::parse(test.has)}};
+  const json pod = trimmed(whole);
+  CHECK(Pod(pod).request_millicores() == test.want_millicores);
+  CHECK(Pod(pod).request_memory_bytes() == test.want_mebibytes << 20);
+}
+
 TEST_CASE("an init container counts as before, whether it stays or not") {
   const char* const large = R"([{"name": "fetch", "resources": {"requests": {"cpu": "8", "memory": "1Mi"}}}])";
   const char* const thirsty = R"([{"name": "fetch", "resources": {"requests": {"cpu": "1m", "memory": "8Gi"}}}])";
