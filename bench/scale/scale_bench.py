@@ -39,7 +39,7 @@ def say(text):
 def fake_nodes(count):
     resources = {"cpu": "1k", "memory": "1Ti", "pods": str(2 * PODS_PER_NODE)}
     status = {"capacity": resources, "allocatable": resources}
-    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"fake-{number:03d}", "labels": {"kubernetes.io/arch": "amd64"}}, "status": status} for number in range(count)]
+    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"fake-{number:03d}", "labels": {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}}, "status": status} for number in range(count)]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes})
 
 

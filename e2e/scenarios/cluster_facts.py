@@ -36,7 +36,7 @@ class Node:
     gpus: int = 0
 
     def manifest(self, cordoned):
-        labels = {"facts": self.pool, HOST: self.name, "kubernetes.io/arch": "amd64", **self.labels}
+        labels = {"facts": self.pool, HOST: self.name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", **self.labels}
         taints = [{"key": "facts", "value": "only", "effect": "NoSchedule"}, *self.taints]
         return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": labels}, "spec": {"taints": taints, "unschedulable": cordoned}}
 

@@ -115,14 +115,15 @@ TEST_CASE("workers without stated resources begin with the first size of their b
   CHECK(resources()["requests"] == json::parse(R"({"cpu": "500m", "memory": "64Mi"})"));
 }
 
-TEST_CASE("a trainer with a feeder stays off nodes of another architecture, where the feeder does not start") {
+TEST_CASE("a trainer with a feeder stays off nodes of another platform, where the feeder does not start") {
   json job = training_job();
   json& spec = job["spec"]["trainer"]["template"]["spec"];
   spec["nodeSelector"] = {{"pool", "gpu"}};
   const auto selector = [&](FeederRole role) {
     return (*trainer_pod_template(api::TrainingJob(job), role, test_config()))["spec"]["nodeSelector"];
   };
-  CHECK(selector(FeederRole::kMakesBatches) == json{{"pool", "gpu"}, {"kubernetes.io/arch", "amd64"}});
+  CHECK(selector(FeederRole::kMakesBatches) ==
+        json{{"pool", "gpu"}, {"kubernetes.io/arch", "amd64"}, {"kubernetes.io/os", "linux"}});
   CHECK(selector(FeederRole::kNone) == json{{"pool", "gpu"}});
 }
 
@@ -183,7 +184,8 @@ TEST_CASE("workers stay off the nodes that the trainer's GPUs keep it on") {
   spec["tolerations"] = json::parse(R"([{"key": "nvidia.com/gpu", "operator": "Exists"},
                                         {"key": "team", "value": "vision"}, {"operator": "Exists"}])");
   const json pod = worker_pod_template(api::TrainingJob(job), test_config())["spec"];
-  CHECK(pod["nodeSelector"] == json{{"kubernetes.io/arch", "amd64"}, {"topology.kubernetes.io/zone", "a"}});
+  CHECK(pod["nodeSelector"] == json::parse(R"({"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+                                              "topology.kubernetes.io/zone": "a"})"));
   CHECK(pod["tolerations"] == json::parse(R"([{"key": "team", "value": "vision"}, {"operator": "Exists"}])"));
 }
 
@@ -194,13 +196,15 @@ TEST_CASE("the nodes that count as room for a job are those that its workers' po
     bool want;
     bool want_with_template;
   };
-  const Case test = GENERATE(Case{R"({"kubernetes.io/arch": "amd64"})", "[]", true, false},
-                             Case{R"({"kubernetes.io/arch": "arm64"})", "[]", false, false},
-                             Case{R"({"kubernetes.io/arch": "amd64", "pool": "cpu"})", "[]", true, true},
-                             Case{R"({"kubernetes.io/arch": "amd64"})",
-                                  R"([{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])", false, false},
-                             Case{R"({"kubernetes.io/arch": "amd64", "pool": "cpu"})",
-                                  R"([{"key": "batch", "effect": "NoSchedule"}])", false, true});
+  const Case test = GENERATE(
+      Case{R"({"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"})", "[]", true, false},
+      Case{R"({"kubernetes.io/arch": "arm64", "kubernetes.io/os": "linux"})", "[]", false, false},
+      Case{R"({"kubernetes.io/arch": "amd64", "kubernetes.io/os": "windows", "pool": "cpu"})", "[]", false, false},
+      Case{R"({"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "pool": "cpu"})", "[]", true, true},
+      Case{R"({"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"})",
+           R"([{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])", false, false},
+      Case{R"({"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "pool": "cpu"})",
+           R"([{"key": "batch", "effect": "NoSchedule"}])", false, true});
   INFO(test.labels << " " << test.taints);
   const json node = {{"metadata", {{"name", "n"}, {"labels", json::parse(test.labels)}}},
                      {"spec", {{"taints", json::parse(test.taints)}}}};
@@ -267,7 +271,7 @@ TEST_CASE("the job's template is merged over what a worker has from the trainer"
   json job = training_job();
   job["spec"]["dataWorkers"]["template"] = json::parse(R"({
       "metadata": {"labels": {"team": "vision"}, "annotations": {"prometheus.io/scrape": "false"}},
-      "spec": {"nodeSelector": {"kubernetes.io/arch": null, "pool": "cpu"}, "serviceAccountName": "trainer",
+      "spec": {"nodeSelector": {"kubernetes.io/arch": null, "kubernetes.io/os": null, "pool": "cpu"}, "serviceAccountName": "trainer",
                "priorityClassName": "low", "volumes": [{"name": "data", "emptyDir": {}}],
                "initContainers": [{"name": "sluice-bundle", "resources": {"requests": {"cpu": "20m"}}},
                                   {"name": "fetch", "image": "fetch"}],

@@ -153,7 +153,7 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
   add_executor_volumes(pod, training_job.name());
   pod.add_empty_volume(kSocketVolume);
   if (asks_node_for_names(PodSpec(trainer_pod))) pod.resolve_services_on_host_network();
-  pod.pin_to_architecture();
+  pod.pin_to_platform();
   SLUICE_TRY_VOID(hold_containers(pod));
   metadata.set_scraped(ports.metrics);
   json made = draft.take();

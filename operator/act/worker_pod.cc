@@ -62,7 +62,7 @@ json worker_container(const TrainingJob& training_job, const json& trainer_conta
 
 // The trainer's, but for what is about GPUs: a worker on a node with GPUs takes CPU from the trainers there.
 json node_selector(const PodSpec& trainer) {
-  json selector = {{std::string(kArchitectureLabel), kArchitecture}};
+  json selector = json::object();
   for (const auto& [key, value] : trainer.node_selector().items())
     if (!tells_of_accelerators(key)) selector[key] = value;
   return selector;
@@ -94,6 +94,7 @@ json worker_pod_template(const TrainingJob& training_job, const Config& config) 
   pod.take_over(trainer_pod);
   add_pull_secrets(pod, config);
   pod.set_node_selector(node_selector(trainer));
+  pod.pin_to_platform();
   if (json kept = tolerations(trainer); !kept.empty()) pod.set_tolerations(std::move(kept));
   if (!config.worker_priority_class.empty()) pod.set_priority_class(config.worker_priority_class);
   for (const json& volume : trainer.volumes())

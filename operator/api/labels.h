@@ -40,14 +40,15 @@ inline constexpr std::string_view kSafeToEvictAnnotation = "cluster-autoscaler.k
 inline constexpr std::string_view kLikeLabel = "sluice.dev/like";
 // On a TrainingJob: Kueue admits its trainer.
 inline constexpr std::string_view kKueueQueueLabel = "kueue.x-k8s.io/queue-name";
-// On nodes, by their kubelets.
-inline constexpr std::string_view kArchitectureLabel = "kubernetes.io/arch";
-// On nodes, by their clouds.
-inline constexpr std::string_view kInstanceTypeLabel = "node.kubernetes.io/instance-type";
 struct LabelValue {
   std::string_view name;
   std::string_view value;
 };
+// On nodes, by their kubelets: those on which the programs in the bundle run. Windows nodes are amd64, too, and few
+// clusters taint them.
+inline constexpr LabelValue kPlatform[] = {{"kubernetes.io/arch", "amd64"}, {"kubernetes.io/os", "linux"}};
+// On nodes, by their clouds.
+inline constexpr std::string_view kInstanceTypeLabel = "node.kubernetes.io/instance-type";
 inline constexpr LabelValue kSpotLabels[] = {{"karpenter.sh/capacity-type", "spot"},
                                              {"eks.amazonaws.com/capacityType", "SPOT"},
                                              {"cloud.google.com/gke-spot", "true"},

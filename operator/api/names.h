@@ -26,8 +26,6 @@ inline constexpr int kWorkerPort = 7471;
 inline constexpr int kMetricsPort = 9464;
 inline constexpr int kProbesPort = 9465;
 inline constexpr int kRendezvousPort = 29500;  // torchrun's own default
-// Of the programs in the bundle, as a node tells its own.
-inline constexpr std::string_view kArchitecture = "amd64";
 inline constexpr std::string_view kBundlePath = "/opt/sluice";
 inline constexpr std::string_view kBundlePythonPath = "/opt/sluice/python";
 inline constexpr std::string_view kSocketDirectory = "/run/sluice";

@@ -56,10 +56,10 @@ void PodSpecDraft::add_pull_secret(const std::string& name) {
   if (std::none_of(secrets.begin(), secrets.end(), is_same)) secrets.push_back({{"name", name}});
 }
 
-void PodSpecDraft::pin_to_architecture() {
+void PodSpecDraft::pin_to_platform() {
   json& selector = (*spec_)["nodeSelector"];
   if (!selector.is_object()) selector = json::object();
-  selector.emplace(kArchitectureLabel, kArchitecture);
+  for (const auto& [label, ours] : kPlatform) selector.emplace(label, ours);
 }
 
 void PodSpecDraft::join_service(std::string_view name) {

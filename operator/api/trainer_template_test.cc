@@ -58,7 +58,10 @@ TEST_CASE("what would keep the feeder or the trainer from starting is refused wi
           ""},
       Row{"nodes that our programs do not run on", R"({"nodeSelector": {"kubernetes.io/arch": "arm64"}})",
           "spec.nodeSelector asks for nodes of arm64"},
-      Row{"nodes that they run on", R"({"nodeSelector": {"kubernetes.io/arch": "amd64"}})", ""});
+      Row{"nodes of another operating system", R"({"nodeSelector": {"kubernetes.io/os": "windows"}})",
+          "spec.nodeSelector asks for nodes of windows"},
+      Row{"nodes that they run on", R"({"nodeSelector": {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}})",
+          ""});
   INFO(row.situation);
   json job = training_job();
   json& spec = job["spec"]["trainer"]["template"]["spec"];

@@ -152,10 +152,11 @@ Result<void> check_volume(const json& volume, const std::string& path) {
 }
 
 Result<void> check_node_selector(const json& spec, const std::string& path) {
-  const json& architecture = member(member(spec, "nodeSelector"), kArchitectureLabel);
-  if (architecture.is_null() || architecture == kArchitecture) return {};
-  return invalid_argument(path + ".nodeSelector must not ask for another " + std::string(kArchitectureLabel) +
-                          " than " + std::string(kArchitecture) + ", for which Sluice's programs are; take it out");
+  for (const auto& [label, ours] : kPlatform)
+    if (const json& asked = member(member(spec, "nodeSelector"), label); !asked.is_null() && asked != ours)
+      return invalid_argument(path + ".nodeSelector must not ask for another " + std::string(label) + " than " +
+                              std::string(ours) + ", for which Sluice's programs are; take it out");
+  return {};
 }
 
 template <class Check>

@@ -1,6 +1,7 @@
 // The part of ClusterModel about nodes: they come, are drained, and go.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
@@ -29,7 +30,8 @@ const Json& node_named(const Workload& workload, const std::string& name) {
 
 Reply ClusterModel::add_node(const std::string& name) {
   const Json& node = node_named(workload_, name);
-  Json metadata = {{"name", name}, {"labels", {{api::kArchitectureLabel, api::kArchitecture}}}};
+  Json metadata = {{"name", name}};
+  for (const auto& [label, ours] : api::kPlatform) metadata["labels"][std::string(label)] = ours;
   if (node.contains("labels")) metadata["labels"].update(node.at("labels"));
   Json created = {{"metadata", std::move(metadata)}};
   if (node.contains("taints")) created["spec"]["taints"] = node.at("taints");

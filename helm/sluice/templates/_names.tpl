@@ -38,6 +38,11 @@ Queries from before metrics.namespaceLabel answer with another label than the op
 {{- with .Values.workers.priorityClass }}{{ .name | default (.create | ternary (printf "%s-workers" (include "sluice.name" $)) "") }}{{ end }}
 {{- end }}
 
+{{/* A node selector with the platform of the image's programs, unless it says these labels itself. */}}
+{{- define "sluice.platform" -}}
+{{ merge (deepCopy (default dict .)) (dict "kubernetes.io/arch" "amd64" "kubernetes.io/os" "linux") | toYaml }}
+{{- end }}
+
 {{- define "sluice.selector" -}}
 app.kubernetes.io/name: sluice
 app.kubernetes.io/instance: {{ .Release.Name }}
