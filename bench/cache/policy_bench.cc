@@ -14,7 +14,7 @@
 
 #include "src/base/table.h"
 #include "src/cache/order/shared_records.h"
-#include "src/cache/order/testing/simulated_policy.h"
+#include "src/cache/policies/testing/fetch_account.h"
 #include "src/cache/testing/simulated_segments.h"
 
 namespace sluice::cache::testing {
@@ -40,8 +40,9 @@ std::vector<Announces> all(const SharedWorkload& workload, Announces announces) 
 
 std::uint64_t capacity_of(double share) { return static_cast<std::uint64_t>(std::lround(share * kSamples)); }
 
-std::string fetches(const std::unique_ptr<SimulatedPolicy>& policy, const SharedWorkload& workload) {
-  return number(account_of(*policy, workload).fetches_per_use());
+std::string fetches(const MadeCachePolicy& policy, const SharedWorkload& workload,
+                    Announces announces = Announces::kEpoch) {
+  return number(account_of(*policy, workload, all(workload, announces)).fetches_per_use());
 }
 
 void print_policies() {
@@ -50,13 +51,14 @@ void print_policies() {
   for (const Shared& c : {Shared{1, .2}, {2, .1}, {2, .2}, {2, .4}, {4, .2}, {4, .4}, {8, .1}, {8, .4}}) {
     const SharedWorkload workload = jobs_out_of_phase(kSamples, c.jobs, kEpochs, 1);
     const std::uint64_t capacity = capacity_of(c.share);
-    table.add({std::to_string(c.jobs), number(c.share, 1), fetches(least_recently_used(workload, capacity), workload),
-               fetches(first_in_first_out(workload, capacity), workload),
-               fetches(never_evict(workload, capacity), workload),
-               fetches(substitution_on_demand(workload, capacity), workload),
-               fetches(substitution_refilled(workload, capacity), workload),
-               fetches(announced_orders(workload, capacity, all(workload, Announces::kEpoch)), workload),
-               fetches(announced_orders(workload, capacity, all(workload, Announces::kNextEpoch)), workload),
+    table.add({std::to_string(c.jobs), number(c.share, 1),
+               fetches(least_recently_used(space_of(workload, capacity)), workload),
+               fetches(first_in_first_out(space_of(workload, capacity)), workload),
+               fetches(never_evict(space_of(workload, capacity)), workload),
+               fetches(substitution_on_demand(space_of(workload, capacity)), workload),
+               fetches(substitution_refilled(space_of(workload, capacity)), workload),
+               fetches(announced_orders(space_of(workload, capacity)), workload, Announces::kEpoch),
+               fetches(announced_orders(space_of(workload, capacity)), workload, Announces::kNextEpoch),
                fetches(belady(workload, capacity), workload)});
   }
   std::printf("Fetches for each sample served, %u samples, %u epochs, equal jobs out of phase\n%s\n", kSamples, kEpochs,
@@ -67,9 +69,9 @@ void print_announcements() {
   Table table({"jobs", "cache", "never evict", "nothing", "falsely", "epoch", "next epoch", "Belady"}, {0});
   const auto add = [&](const std::string& jobs, double share, const SharedWorkload& workload) {
     const std::uint64_t capacity = capacity_of(share);
-    std::vector<std::string> row{jobs, number(share, 2), fetches(never_evict(workload, capacity), workload)};
+    std::vector<std::string> row{jobs, number(share, 2), fetches(never_evict(space_of(workload, capacity)), workload)};
     for (const auto announces : {Announces::kNothing, Announces::kFalsely, Announces::kEpoch, Announces::kNextEpoch})
-      row.push_back(fetches(announced_orders(workload, capacity, all(workload, announces)), workload));
+      row.push_back(fetches(announced_orders(space_of(workload, capacity)), workload, announces));
     row.push_back(fetches(belady(workload, capacity), workload));
     table.add(row);
   };
@@ -95,7 +97,7 @@ void print_rewriting() {
     workload.bytes.assign(kSamples, kRecordBytes);
     SimulatedSegments segments(bound_bytes, segment_bytes, share);
     const std::uint64_t live_bytes = live_bytes_max(bound_bytes, segment_bytes, share);
-    const auto policy = announced_orders(workload, live_bytes, all(workload, Announces::kEpoch),
+    const auto policy = announced_orders(space_of(workload, live_bytes),
                                          [&](std::uint32_t sample, const std::vector<std::uint32_t>& evicted) {
                                            for (const std::uint32_t other : evicted) segments.drop(other);
                                            segments.add(sample, kRecordBytes);

@@ -14,7 +14,7 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
 # A folder may include from the folders named here, and from itself. The longest prefix of a path is its folder. Tests (x_test.cc, testing/, tests/) may use all of their top folder.
-SRC = ["src/base", "src/http", "src/kube", "src/prom", "src/pipeline", "src/object_store", "src/cache", "src/transport", "src/executor"]
+SRC = ["src/base", "src/http", "src/kube", "src/prom", "src/pipeline", "src/object_store", "src/cache", "src/cache/order", "src/transport", "src/executor"]
 CORE = ["scheduler/model", "scheduler/estimate", "scheduler/allocate", "scheduler/decide"]
 SIMULATOR = "scheduler/simulator"
 DEPENDENCIES = {
@@ -24,7 +24,9 @@ DEPENDENCIES = {
     "src/prom": ["src/base", "src/http"],
     "src/pipeline": ["src/base"],
     "src/object_store": ["src/base", "src/http", "src/pipeline"],
-    "src/cache": ["src/base", "src/pipeline", "src/transport"],
+    "src/cache": ["src/base", "src/cache/order", "src/pipeline", "src/transport"],
+    "src/cache/order": ["src/base"],
+    "src/cache/policies": ["src/base", "src/cache/order"],
     "src/transport": ["src/base"],
     "src/executor": ["src/base", "src/pipeline", "src/transport"],
     "worker-image": ["src/base", "src/http", "src/kube", "src/pipeline", "src/object_store", "src/cache", "src/transport", "src/executor"],
@@ -48,7 +50,7 @@ DEPENDENCIES = {
     "operator/fault_simulation": [*SRC[:4], *CORE, "scheduler/testing", "operator"],
     "operator": [*SRC[:4], *CORE],  # control_plane and main join the parts
     "cli": ["src/base", "src/http", "src/kube"],
-    "bench": [*SRC, *CORE, "scheduler/testing", "operator"],
+    "bench": [*SRC, "src/cache/policies", *CORE, "scheduler/testing", "operator"],
 }
 BANNED_NAME = re.compile(r"(?i)(utils?|helpers?|common|manager)$")
 HEADLESS = re.compile(r"(?i)\b(nobody|somebody|whoever) \w")  # In prose; as a value, such a word ends before a quote.

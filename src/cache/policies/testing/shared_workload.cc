@@ -1,4 +1,4 @@
-#include "src/cache/order/testing/shared_workload.h"
+#include "src/cache/policies/testing/shared_workload.h"
 
 #include <algorithm>
 #include <numeric>

@@ -5,24 +5,24 @@
 #include <random>
 
 #include "src/base/testing/catch.h"
-#include "src/cache/order/testing/simulated_policy.h"
+#include "src/cache/policies/testing/fetch_account.h"
 
 namespace sluice::cache::testing {
 namespace {
 
-using Make = std::unique_ptr<SimulatedPolicy> (*)(const SharedWorkload&, std::uint64_t);
+using Make = MadeCachePolicy (*)(CacheSpace);
 
 std::vector<Announces> all_announce(const SharedWorkload& workload, Announces announces) {
   return std::vector<Announces>(workload.orders.size(), announces);
 }
 
 double fetches(Make make, const SharedWorkload& workload, std::uint64_t capacity) {
-  return account_of(*make(workload, capacity), workload).fetches_per_use();
+  return account_of(*make(space_of(workload, capacity)), workload).fetches_per_use();
 }
 
 double fetches_announced(Announces announces, const SharedWorkload& workload, std::uint64_t capacity) {
-  const auto policy = announced_orders(workload, capacity, all_announce(workload, announces));
-  return account_of(*policy, workload).fetches_per_use();
+  const auto policy = announced_orders(space_of(workload, capacity));
+  return account_of(*policy, workload, all_announce(workload, announces)).fetches_per_use();
 }
 
 // A use for each character, all of which count.
@@ -89,7 +89,7 @@ TEST_CASE("fetches of each policy are as in the reference's table, and those of 
     const auto capacity = static_cast<std::uint64_t>(std::lround(c.share * kSamples));
     CHECK(fetches(least_recently_used, workload, capacity) == Approx(1 - c.lru).margin(.02));
     CHECK(fetches(never_evict, workload, capacity) == Approx(1 - c.never).margin(.01));
-    const double least = fetches(belady, workload, capacity);
+    const double least = account_of(*belady(workload, capacity), workload).fetches_per_use();
     CHECK(least == Approx(1 - c.belady).margin(.02));
     const double by_epoch = fetches_announced(Announces::kEpoch, workload, capacity);
     CHECK(by_epoch <= c.announced + .005);
@@ -101,10 +101,10 @@ TEST_CASE("fetches of each policy are as in the reference's table, and those of 
 
 TEST_CASE("substitution fetches more than announced orders, and changes the order of training") {
   const SharedWorkload workload = jobs_out_of_phase(3000, 2, 3, 2);
-  const auto refilled = account_of(*substitution_refilled(workload, 600), workload);
-  const auto on_demand = account_of(*substitution_on_demand(workload, 600), workload);
-  const auto announced =
-      account_of(*announced_orders(workload, 600, all_announce(workload, Announces::kEpoch)), workload);
+  const CacheSpace space = space_of(workload, 600);
+  const auto refilled = account_of(*substitution_refilled(space), workload);
+  const auto on_demand = account_of(*substitution_on_demand(space), workload);
+  const auto announced = account_of(*announced_orders(space), workload);
   CHECK(refilled.fetches_per_use() == Approx(.73).margin(.05));
   CHECK(on_demand.fetches_per_use() > announced.fetches_per_use() + .05);
   CHECK_FALSE(refilled.keeps_orders);
@@ -112,12 +112,54 @@ TEST_CASE("substitution fetches more than announced orders, and changes the orde
   CHECK(announced.keeps_orders);
 }
 
+// A whole epoch of one job; a batch of substitution divides it.
+double fetches_of_epoch(CachePolicy& policy, std::uint32_t job, const std::vector<std::uint32_t>& order) {
+  policy.begin_epoch(job, order, 0);
+  std::uint32_t fetches = 0;
+  for (const std::uint32_t sample : order) fetches += policy.serve(job, sample).fetches;
+  return fetches / static_cast<double>(order.size());
+}
+
+TEST_CASE("substitution keeps what it has while one job reads: alone from the start, and when the other has left") {
+  const SharedWorkload workload = jobs_out_of_phase(640, 2, 4, 4);
+  const auto& orders = workload.orders;
+  for (const auto make : {substitution_on_demand, substitution_refilled}) {
+    const MadeCachePolicy policy = make(space_of(workload, 160));
+    INFO(policy->name());
+    fetches_of_epoch(*policy, 7, orders[0][0]);
+    CHECK(fetches_of_epoch(*policy, 7, orders[0][1]) == Approx(.75));
+    fetches_of_epoch(*policy, 9, orders[1][0]);
+    policy->leave(9);
+    fetches_of_epoch(*policy, 7, orders[0][2]);
+    CHECK(fetches_of_epoch(*policy, 7, orders[0][3]) == Approx(.75));
+  }
+}
+
+TEST_CASE("a job that begins in the middle of an epoch has the rest of it, each sample once") {
+  const SharedWorkload workload = jobs_out_of_phase(640, 2, 1, 5);
+  const std::vector<std::uint32_t>& order = workload.orders[0][0];
+  for (const auto make : {substitution_on_demand, substitution_refilled}) {
+    const MadeCachePolicy policy = make(space_of(workload, 160));
+    INFO(policy->name());
+    fetches_of_epoch(*policy, 1, workload.orders[1][0]);
+    policy->begin_epoch(0, order, 320);
+    std::vector<std::uint32_t> served;
+    for (std::size_t i = 320; i < order.size(); ++i) served.push_back(policy->serve(0, order[i]).sample);
+    CHECK(served != std::vector<std::uint32_t>(order.begin() + 320, order.end()));
+    std::sort(served.begin(), served.end());
+    std::vector<std::uint32_t> rest(order.begin() + 320, order.end());
+    std::sort(rest.begin(), rest.end());
+    CHECK(served == rest);
+  }
+}
+
 TEST_CASE("no policy that keeps the order has more hits than the share that fits, for one job") {
   const SharedWorkload workload = jobs_out_of_phase(500, 1, 6, 3);
   for (const std::uint64_t capacity : {0, 50, 250, 450, 500}) {
     const double least = 1 - static_cast<double>(capacity) / 500;
-    for (const Make make : {least_recently_used, first_in_first_out, never_evict, belady})
+    for (const Make make : {least_recently_used, first_in_first_out, never_evict})
       CHECK(fetches(make, workload, capacity) >= Approx(least).margin(1e-9));
+    CHECK(account_of(*belady(workload, capacity), workload).fetches_per_use() >= Approx(least).margin(1e-9));
     for (const auto announces : {Announces::kNothing, Announces::kEpoch, Announces::kNextEpoch})
       CHECK(fetches_announced(announces, workload, capacity) == Approx(least).margin(1e-9));
   }
@@ -158,8 +200,9 @@ TEST_CASE("announced orders fetch no more than never evicting, for any set of jo
     INFO("case " << i);
     const bool all_honest = i % 3 != 0;
     const auto [workload, announces, capacity_bytes] = random_case(random, i % 2 == 0 ? 1 : 50, all_honest);
-    const auto announced = account_of(*announced_orders(workload, capacity_bytes, announces), workload);
-    const auto never = account_of(*never_evict(workload, capacity_bytes), workload);
+    const CacheSpace space = space_of(workload, capacity_bytes);
+    const auto announced = account_of(*announced_orders(space), workload, announces);
+    const auto never = account_of(*never_evict(space), workload);
     CHECK(announced.keeps_orders);
     CHECK(announced.fetched_share() <= never.fetched_share() + .01);
     sum_announced += announced.fetched_share();

@@ -1,11 +1,13 @@
 #include <algorithm>
+#include <bit>
 #include <deque>
+#include <map>
 #include <random>
 #include <utility>
 
-#include "src/cache/order/testing/simulated_policy.h"
+#include "src/cache/policies/cache_policy.h"
 
-namespace sluice::cache::testing {
+namespace sluice::cache {
 namespace {
 
 constexpr std::uint32_t kNoSlot = UINT32_MAX;
@@ -13,9 +15,21 @@ constexpr std::uint32_t kNoSlot = UINT32_MAX;
 // The samples that are cached, and which jobs have had each since it came.
 class CachedSamples {
  public:
-  CachedSamples(const SharedWorkload& workload, std::uint64_t capacity)
-      : capacity_(capacity), slots_(workload.samples, kNoSlot), had_by_(workload.samples) {
-    for (std::size_t job = 0; job < workload.orders.size(); ++job) all_jobs_ |= std::uint64_t{1} << job;
+  explicit CachedSamples(const CacheSpace& space)
+      : capacity_(space.capacity_bytes), slots_(space.bytes.size(), kNoSlot), had_by_(space.bytes.size()) {}
+
+  void join(std::uint32_t job) {
+    if (bits_.contains(job) || all_jobs_ == UINT64_MAX) return;
+    const std::uint64_t bit = ~all_jobs_ & (all_jobs_ + 1);  // the lowest that is free
+    all_jobs_ |= bit;
+    bits_[job] = bit;
+  }
+
+  void leave(std::uint32_t job) {
+    const std::uint64_t bit = bit_of(job);
+    bits_.erase(job);
+    all_jobs_ &= ~bit;
+    for (std::uint64_t& jobs : had_by_) jobs &= ~bit;
   }
 
   bool holds(std::uint32_t sample) const { return slots_[sample] != kNoSlot; }
@@ -28,10 +42,10 @@ class CachedSamples {
     had_by_[sample] = 0;
   }
 
-  // Whether it is cached, and now all jobs have had it.
+  // Whether it is cached, and now all of several jobs have had it.
   bool note(std::uint32_t sample, std::uint32_t job) {
-    had_by_[sample] |= std::uint64_t{1} << job;
-    return holds(sample) && had_by_[sample] == all_jobs_;
+    had_by_[sample] |= bit_of(job);
+    return holds(sample) && had_by_[sample] == all_jobs_ && std::popcount(all_jobs_) > 1;
   }
 
   void remove(std::uint32_t sample) {
@@ -42,33 +56,46 @@ class CachedSamples {
   }
 
  private:
+  std::uint64_t bit_of(std::uint32_t job) const {
+    const auto found = bits_.find(job);
+    return found == bits_.end() ? 0 : found->second;
+  }
+
   const std::uint64_t capacity_;
   std::uint64_t all_jobs_ = 0;
+  std::map<std::uint32_t, std::uint64_t> bits_;  // of each job
   std::vector<std::uint32_t> samples_;
   std::vector<std::uint32_t> slots_;
   std::vector<std::uint64_t> had_by_;
 };
 
-class OnDemand final : public SimulatedPolicy {
+class OnDemand final : public CachePolicy {
  public:
-  OnDemand(const SharedWorkload& workload, std::uint64_t capacity)
-      : workload_(workload), cached_(workload, capacity), jobs_(workload.orders.size()) {}
+  explicit OnDemand(const CacheSpace& space) : cached_(space) {}
 
   std::string_view name() const override { return "substitution on demand"; }
 
-  Served serve(const SharedUse& use) override {
-    Job& job = jobs_[use.job];
-    if (use.position == 0) {
-      const auto& order = workload_.orders[use.job][use.epoch];
-      job.left.assign(order.begin(), order.end());
-    }
+  void begin_epoch(std::uint32_t name, const std::vector<std::uint32_t>& order, std::uint32_t position) override {
+    cached_.join(name);
+    Job& job = jobs_[name];
+    job.left.assign(order.begin() + position, order.end());
+    job.batch.clear();
+  }
+
+  Served serve(std::uint32_t name, std::uint32_t /*sample*/) override {
+    Job& job = jobs_[name];
     if (job.batch.empty()) choose_batch(job);
     const std::uint32_t sample = job.batch.front();
     job.batch.pop_front();
     const bool is_hit = cached_.holds(sample);
     if (!is_hit && !cached_.is_full()) cached_.add(sample);
-    if (cached_.note(sample, use.job)) cached_.remove(sample);
+    if (cached_.note(sample, name)) cached_.remove(sample);
     return {sample, is_hit ? 0U : 1U};
+  }
+
+  void leave(std::uint32_t name) override {
+    cached_.leave(name);
+    jobs_.erase(name);
   }
 
  private:
@@ -89,29 +116,30 @@ class OnDemand final : public SimulatedPolicy {
     job.left.erase(job.left.begin(), end);
   }
 
-  const SharedWorkload& workload_;
   CachedSamples cached_;
-  std::vector<Job> jobs_;
+  std::map<std::uint32_t, Job> jobs_;
 };
 
-class Refilled final : public SimulatedPolicy {
+class Refilled final : public CachePolicy {
  public:
-  Refilled(const SharedWorkload& workload, std::uint64_t capacity)
-      : workload_(workload), cached_(workload, capacity), jobs_(workload.orders.size()) {
-    for (Job& job : jobs_) job.had.resize(workload.samples);
-  }
+  explicit Refilled(const CacheSpace& space)
+      : samples_(static_cast<std::uint32_t>(space.bytes.size())), cached_(space) {}
 
   std::string_view name() const override { return "substitution, refilled"; }
 
-  Served serve(const SharedUse& use) override {
-    Job& job = jobs_[use.job];
-    if (use.position == 0) {
-      std::fill(job.had.begin(), job.had.end(), false);
-      job.cursor = 0;
-    }
-    const auto& order = workload_.orders[use.job][use.epoch];
-    while (job.had[order[job.cursor]]) ++job.cursor;
-    std::uint32_t sample = order[job.cursor];
+  void begin_epoch(std::uint32_t name, const std::vector<std::uint32_t>& order, std::uint32_t position) override {
+    cached_.join(name);
+    Job& job = jobs_[name];
+    job.order = order;
+    job.cursor = position;
+    job.had.assign(samples_, false);
+    for (std::uint32_t i = 0; i < position; ++i) job.had[order[i]] = true;
+  }
+
+  Served serve(std::uint32_t name, std::uint32_t /*sample*/) override {
+    Job& job = jobs_[name];
+    while (job.had[job.order[job.cursor]]) ++job.cursor;
+    std::uint32_t sample = job.order[job.cursor];
     if (!cached_.holds(sample)) sample = substitute_for(sample, job);
     job.had[sample] = true;
     std::uint32_t fetches = 0;
@@ -119,15 +147,21 @@ class Refilled final : public SimulatedPolicy {
       ++fetches;
       if (!cached_.is_full()) cached_.add(sample);
     }
-    if (cached_.note(sample, use.job)) {
+    if (cached_.note(sample, name)) {
       cached_.remove(sample);
       fetches += refill();
     }
     return {sample, fetches};
   }
 
+  void leave(std::uint32_t name) override {
+    cached_.leave(name);
+    jobs_.erase(name);
+  }
+
  private:
   struct Job {
+    std::vector<std::uint32_t> order;
     std::vector<bool> had;  // in this epoch
     std::size_t cursor = 0;
   };
@@ -144,27 +178,23 @@ class Refilled final : public SimulatedPolicy {
   }
 
   std::uint32_t refill() {
-    if (cached_.samples().size() >= workload_.samples) return 0;
-    std::uint32_t sample = random_() % workload_.samples;
-    while (cached_.holds(sample)) sample = (sample + 1) % workload_.samples;
+    if (cached_.samples().size() >= samples_) return 0;
+    std::uint32_t sample = random_() % samples_;
+    while (cached_.holds(sample)) sample = (sample + 1) % samples_;
     cached_.add(sample);
     return 1;
   }
 
-  const SharedWorkload& workload_;
+  const std::uint32_t samples_;
   CachedSamples cached_;
-  std::vector<Job> jobs_;
+  std::map<std::uint32_t, Job> jobs_;
   std::mt19937 random_{29};
 };
 
 }  // namespace
 
-std::unique_ptr<SimulatedPolicy> substitution_on_demand(const SharedWorkload& workload, std::uint64_t capacity) {
-  return std::make_unique<OnDemand>(workload, capacity);
-}
+MadeCachePolicy substitution_on_demand(CacheSpace space) { return std::make_unique<OnDemand>(space); }
 
-std::unique_ptr<SimulatedPolicy> substitution_refilled(const SharedWorkload& workload, std::uint64_t capacity) {
-  return std::make_unique<Refilled>(workload, capacity);
-}
+MadeCachePolicy substitution_refilled(CacheSpace space) { return std::make_unique<Refilled>(space); }
 
-}  // namespace sluice::cache::testing
+}  // namespace sluice::cache
