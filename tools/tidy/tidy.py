@@ -36,7 +36,7 @@ DEPENDENCIES = {
     "scheduler/decide": ["src/base", *CORE[:3]],
     "scheduler/testing": ["src/base", *CORE],
     "scheduler/tests": ["src/base", *CORE, "scheduler/testing"],
-    f"{SIMULATOR}/world": ["src/base", "scheduler/model"],
+    f"{SIMULATOR}/world": ["src/base", "src/cache/policies", "scheduler/model"],
     f"{SIMULATOR}/input": ["src/base", f"{SIMULATOR}/world"],
     f"{SIMULATOR}/policies": ["src/base", *CORE],
     f"{SIMULATOR}/report": ["src/base", "scheduler/model", f"{SIMULATOR}/world", f"{SIMULATOR}/input", f"{SIMULATOR}/policies"],

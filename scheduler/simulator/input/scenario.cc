@@ -72,6 +72,28 @@ void read_weather(YamlMap& map, Physics& p) {
   map.number("core_price_per_hour", p.core_price_per_hour, 0, kMany);
 }
 
+void read_storage(YamlMap& map, Cluster& cluster) {
+  map.each("data_sets", [&](YamlMap& inner) {
+    DataSet data;
+    inner.require("name");
+    inner.require("gigabytes");
+    inner.text("name", data.name);
+    inner.number("gigabytes", data.gigabytes, 1e-3, kMany);
+    if (cluster.data_set(data.name) >= 0) inner.fail_at("name", "there are two data sets \"" + data.name + "\"");
+    cluster.data_sets.push_back(std::move(data));
+  });
+  map.map("cache", [&](YamlMap& inner) {
+    std::string rule(name_of(cluster.cache.rule));
+    inner.require("gigabytes");
+    inner.number("gigabytes", cluster.cache.gigabytes, 0, kMany);
+    inner.text("rule", rule);
+    if (const auto known = cache_rule(rule); known.ok())
+      cluster.cache.rule = *known;
+    else
+      inner.fail_at("rule", known.error().message());
+  });
+}
+
 void read_cluster(YamlMap& map, Cluster& cluster) {
   map.require("nodes");
   map.each("nodes", [&](YamlMap& node) {
@@ -90,6 +112,7 @@ void read_cluster(YamlMap& map, Cluster& cluster) {
     cluster.groups.push_back(std::move(group));
   });
   if (cluster.gpus() == 0) map.fail("no node has a GPU");
+  read_storage(map, cluster);
   map.map("physics", [&](YamlMap& physics) {
     read_speed(physics, cluster.physics);
     read_workers(physics, cluster.physics);
@@ -142,6 +165,21 @@ void read_learnt(YamlMap& map, JobSpec& job) {
   job.learnt = learnt;
 }
 
+void read_data(YamlMap& map, const Cluster& cluster, JobSpec& job) {
+  for (const char* field : {"epochs", "next_epoch_known"})
+    if (map.has(field)) map.require("data_set");
+  if (!map.has("data_set")) return;
+  std::string name;
+  map.text("data_set", name);
+  job.data_set = cluster.data_set(name);
+  if (job.data_set < 0) map.fail_at("data_set", "the cluster has no data set \"" + name + "\"");
+  map.require("epochs");
+  map.integer("epochs", job.epochs, 1, 100000);
+  map.boolean("next_epoch_known", job.next_epoch_known);
+  // A block of it takes no less than a moment of simulated time.
+  if (job.ideal_seconds / job.epochs < 1) map.fail_at("epochs", "an epoch of less than a second");
+}
+
 void read_job(YamlMap& map, const Cluster& cluster, Workload& jobs) {
   JobSpec job;
   job.name = "job-" + std::to_string(jobs.size() + 1);
@@ -159,6 +197,7 @@ void read_job(YamlMap& map, const Cluster& cluster, Workload& jobs) {
   map.integer("weight", job.weight, 1, 10000);
   read_startup(map, job);
   read_learnt(map, job);
+  read_data(map, cluster, job);
   if (job.gpus > cluster.gpus()) map.fail_at("gpus", larger_than_cluster(job.name, job.gpus, cluster.gpus()));
   if (std::any_of(jobs.begin(), jobs.end(), [&](const JobSpec& other) { return other.name == job.name; }))
     map.fail_at("name", "there are two jobs \"" + job.name + "\"");

@@ -44,6 +44,27 @@ TEST_CASE("A scenario names cluster, physics, jobs, incidents and goals") {
   CHECK(scenario->reference.at("jct_gain") == 2.5);
 }
 
+TEST_CASE("Data sets and their cache belong to the cluster, and a job names the one that it reads") {
+  const std::string text =
+      "name: a\n"
+      "cluster:\n"
+      "  nodes: [{name: g, gpus: 4, cores: 8}]\n"
+      "  data_sets: [{name: photos, gigabytes: 150}, {name: speech, gigabytes: 60}]\n"
+      "  cache: {gigabytes: 40, rule: keep}\n"
+      "jobs:\n"
+      "  - {ideal_seconds: 100, knee_cores_per_gpu: 1}\n"
+      "  - {ideal_seconds: 100, knee_cores_per_gpu: 1, data_set: speech, epochs: 7, next_epoch_known: true}\n";
+  const auto scenario = parse_scenario(text, "s.yaml");
+  REQUIRE(scenario.ok());
+  CHECK(scenario->cluster.data_sets[0].gigabytes == 150);
+  CHECK(scenario->cluster.cache.gigabytes == 40);
+  CHECK(scenario->cluster.cache.rule == CacheRule::kKeep);
+  CHECK(scenario->jobs[0].data_set == -1);
+  CHECK(scenario->jobs[1].data_set == 1);
+  CHECK(scenario->jobs[1].epochs == 7);
+  CHECK(scenario->jobs[1].next_epoch_known);
+}
+
 TEST_CASE("A file is read to its last byte, and what is no file is told by its path") {
   const TemporaryDirectory folder;
   std::string text(70001, 'x');

@@ -70,7 +70,20 @@ Result<RunRecord> run_without_feedback(const Cluster& cluster, const Workload& w
   return simulate(cluster, workload, *policy, options);
 }
 
-Result<void> check_policy(const std::string& name) {
+// The part of a policy's name before "+".
+std::string scheduler_of(const std::string& policy) { return policy.substr(0, policy.find('+')); }
+
+// The cache that a policy runs with; errors: InvalidArgument.
+Result<CacheRule> cache_of(const std::string& policy, CacheRule of_scenario) {
+  if (const auto plus = policy.find('+'); plus != std::string::npos) return cache_rule(policy.substr(plus + 1));
+  for (const char* with_ours : {"sluice", kPerfect, kTrueRates, kNoFeedback, kLittleNoise, kUnannounced})
+    if (policy == with_ours) return CacheRule::kReuseDistance;
+  return policy.starts_with("cachew") ? CacheRule::kKeep : of_scenario;
+}
+
+Result<void> check_policy(const std::string& policy) {
+  SLUICE_TRY_VOID(cache_of(policy, CacheRule::kNone));
+  const std::string name = scheduler_of(policy);
   for (const char* name_of_limit : {kNoStall, kPerfect, kTrueRates, kNoFeedback, kLittleNoise, kUnannounced})
     if (name == name_of_limit) return {};
   auto made = scheduler::make_policy(name, {});
@@ -99,8 +112,11 @@ std::vector<std::string> all_policies() {
   return names;
 }
 
-Result<RunRecord> run_policy(const std::string& policy, const Cluster& cluster, const Workload& workload,
+Result<RunRecord> run_policy(const std::string& name, const Cluster& given, const Workload& workload,
                              const RunOptions& options) {
+  Cluster cluster = given;
+  SLUICE_TRY(cluster.cache.rule, cache_of(name, given.cache.rule));
+  const std::string policy = scheduler_of(name);
   auto record = [&]() -> Result<RunRecord> {
     if (policy == kPerfect) return run_perfect(cluster, workload, options);
     if (policy == kNoStall) return run_without_stalls(cluster, workload, options);
@@ -111,7 +127,7 @@ Result<RunRecord> run_policy(const std::string& policy, const Cluster& cluster, 
     SLUICE_TRY(const auto made, scheduler::make_policy(policy, {}));
     return simulate(cluster, workload, *made, options);
   }();
-  if (record.ok()) record->policy = policy;
+  if (record.ok()) record->policy = name;
   return record;
 }
 

@@ -11,6 +11,10 @@
 // and one that shows the cost of silent trainers:
 //   unannounced  Sluice, where no trainer says how long it will train
 //
+// A name may say the cache, too, as "sluice+lru" (data_set.h): the scheduler of the one with the cache of the other.
+// Else Sluice, with its limits, has its own cache, and Cachew its: never evicting, as one version that stays. All
+// others have that of the scenario.
+//
 // Thread safety: free functions.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "scheduler/simulator/report/cached_reads.h"
 #include "scheduler/simulator/report/lower_bound.h"
 #include "src/base/in_parallel.h"
 
@@ -74,6 +75,26 @@ std::vector<Judged> over_little_noise(const Grid& grid, int sluice) {
           judged("over_little_noise", ratio(Figure::kMeanJct))};
 }
 
+// What other caches read and take, in scenarios with one.
+std::vector<Judged> over_caches(const Scenario& scenario, const Grid& grid, int sluice) {
+  std::vector<Judged> each;
+  const std::vector<std::string> rivals = cache_rivals(scenario);
+  if (rivals.empty()) return each;
+  each.push_back(judged("fetches_per_sample", mean_interval(fetches_per_sample(grid, sluice))));
+  for (const std::string& rival : rivals) {
+    const int column = grid.column(rival);
+    if (column < 0) continue;
+    const std::string name = rival.substr(rival.find('+') + 1);
+    const auto over = [&](Figure figure) {
+      return ratio_interval(grid.values(column, figure), grid.values(sluice, figure));
+    };
+    each.push_back(judged("fetches_per_sample_" + name, mean_interval(fetches_per_sample(grid, column))));
+    each.push_back(judged("makespan_over_" + name, over(Figure::kMakespan)));
+    each.push_back(judged("jct_over_" + name, over(Figure::kMeanJct)));
+  }
+  return each;
+}
+
 std::vector<Judged> unannounced(const Grid& grid, int sluice) {
   const int silent = grid.column("unannounced");
   if (silent < 0) return {};
@@ -93,6 +114,7 @@ std::vector<std::string> judged_policies(const Scenario& scenario) {
   if (scenario.cluster.physics.busy_cpu_error > 0) names.insert(names.end(), {"true-rates", "no-feedback"});
   if (scenario.cluster.physics.metrics_noise > Physics{}.metrics_noise) names.emplace_back("little-noise");
   if (scenario.cluster.physics.remaining_time_known) names.emplace_back("unannounced");
+  for (const std::string& rival : cache_rivals(scenario)) names.push_back(rival);
   if (!scenario.baselines) return names;
   for (const std::string& policy : all_policies())
     if (std::find(kPeers.begin(), kPeers.end(), policy) != kPeers.end()) names.push_back(policy);
@@ -121,6 +143,7 @@ Result<std::vector<Judged>> judge(const Scenario& scenario, const Grid& grid, co
   for (Judged& over : over_peers(grid, sluice)) all.push_back(std::move(over));
   for (Judged& over : over_true_rates(grid, sluice)) all.push_back(std::move(over));
   for (Judged& over : over_little_noise(grid, sluice)) all.push_back(std::move(over));
+  for (Judged& over : over_caches(scenario, grid, sluice)) all.push_back(std::move(over));
   for (Judged& over : unannounced(grid, sluice)) all.push_back(std::move(over));
   if (std::any_of(scenario.goals.begin(), scenario.goals.end(),
                   [](const Goal& goal) { return goal.figure == "seconds_to_90"; }))

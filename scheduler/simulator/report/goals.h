@@ -17,6 +17,10 @@
 //                     the metrics have little noise; in scenarios where they have more
 //   unannounced_over_sluice, unannounced_p99_slowdown   mean JCT where no trainer says how long it will train, over
 //                     that of sluice, and the 99th percentile of its slowdown; in scenarios where trainers say it
+//   fetches_per_sample, fetches_per_sample_CACHE   what reaches the storage of a sample's bytes, of sluice and of
+//   sluice
+//                     with another cache: none, lru, keep, quiver, seneca; in scenarios with data sets and a cache
+//   makespan_over_CACHE, jct_over_CACHE   makespan and mean JCT of sluice with another cache / sluice
 //   seconds_to_90     from the start of a trainer until it is at 90 % of full speed, of the slowest job; only
 //                     where it is a goal
 // Ratios are geometric means over the seeds with 95 % confidence intervals.

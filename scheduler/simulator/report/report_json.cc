@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "scheduler/simulator/report/cached_reads.h"
 #include "scheduler/simulator/report/report.h"
 
 namespace sluice::simulator {
@@ -40,6 +41,17 @@ nlohmann::ordered_json time_line_of(const RunRecord& run, const Figures& figures
   return line;
 }
 
+nlohmann::ordered_json reads_of(const Grid& grid, int policy) {
+  nlohmann::ordered_json reads = {{"cache", name_of(grid.runs[policy][0].cache)},
+                                  {"fetches_per_sample", json_of(mean_interval(fetches_per_sample(grid, policy)))},
+                                  {"keeps_orders", keeps_orders(grid, policy)}};
+  for (const RunRecord& run : grid.runs[policy]) {
+    reads["gigabytes_by_seed"].push_back(all_reads(run).gigabytes);
+    reads["fetched_gigabytes_by_seed"].push_back(all_reads(run).fetched_gigabytes);
+  }
+  return reads;
+}
+
 }  // namespace
 
 std::string json_report(const Scenario& scenario, const Grid& grid) {
@@ -72,6 +84,7 @@ std::string json_report(const Scenario& scenario, const Grid& grid) {
     entry["ratio_to_first"] = {{"mean_completion", ratio(0, policy, Figure::kMeanJct)},
                                {"allocated_utilisation", ratio(policy, 0, Figure::kAllocatedUtilisation)},
                                {"wall_utilisation", ratio(policy, 0, Figure::kWallUtilisation)}};
+    if (!scenario.cluster.data_sets.empty()) entry["reads"] = reads_of(grid, policy);
     if (!grid.runs[policy][0].jobs[0].timeline.empty())
       entry["time_line"] = time_line_of(grid.runs[policy][0], grid.figures[policy][0], grid.workloads[0]);
     root["policies"].push_back(std::move(entry));

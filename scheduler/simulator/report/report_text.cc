@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "scheduler/simulator/report/cached_reads.h"
 #include "scheduler/simulator/report/report.h"
 
 namespace sluice::simulator {
@@ -95,10 +96,11 @@ Table policy_table(const Grid& grid) {
 }
 
 std::string text_report(const Scenario& scenario, const Grid& grid) {
+  const std::string reads = scenario.cluster.data_sets.empty() ? "" : cached_reads_table(grid).text() + "\n";
   return scenario.name + ": " + scenario.summary + "\n" + std::to_string(grid.workloads.size()) + " seeds, " +
          std::to_string(grid.workloads[0].size()) +
          " jobs each. Means and 95 % intervals; gains are geometric means of pairs with " + grid.policies[0] + ".\n" +
-         bound_sentence(grid.bound) + "\n\n" + policy_table(grid).text() + "\n" + speed_table(grid).text();
+         bound_sentence(grid.bound) + "\n\n" + policy_table(grid).text() + "\n" + reads + speed_table(grid).text();
 }
 
 }  // namespace sluice::simulator

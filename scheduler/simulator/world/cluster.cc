@@ -4,6 +4,12 @@
 
 namespace sluice::simulator {
 
+int Cluster::data_set(const std::string& name) const {
+  const auto found =
+      std::find_if(data_sets.begin(), data_sets.end(), [&](const DataSet& data) { return data.name == name; });
+  return found == data_sets.end() ? -1 : static_cast<int>(found - data_sets.begin());
+}
+
 int Cluster::gpus() const {
   int total = 0;
   for (const NodeGroup& group : groups) total += group.count * group.gpus;

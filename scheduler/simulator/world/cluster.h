@@ -1,4 +1,4 @@
-// The simulated cluster: groups of equal nodes, and the physics.
+// The simulated cluster: groups of equal nodes, what their jobs can read, and the physics.
 //
 // Thread safety: plain values.
 #pragma once
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/simulator/world/data_set.h"
 #include "scheduler/simulator/world/physics.h"
 
 namespace sluice::simulator {
@@ -23,8 +24,11 @@ struct NodeGroup {
 
 struct Cluster {
   std::vector<NodeGroup> groups;
+  std::vector<DataSet> data_sets;  // on the storage
+  CacheSpec cache;
   Physics physics;
 
+  int data_set(const std::string& name) const;  // its index; -1: there is none
   int gpus() const;
   double cores() const;           // of all nodes
   double gpu_host_cores() const;  // of nodes with GPUs

@@ -22,6 +22,9 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+// Of training at full speed. A data set that is split as finely as this needs no finer tolerance.
+double block_seconds(const JobSpec& job) { return job.ideal_seconds / job.epochs / DataCache::kBlocks; }
+
 // The first multiple of `period` at or after a moment.
 double next_multiple(double seconds, double period) { return std::ceil(seconds / period - 1e-9) * period; }
 
@@ -129,7 +132,10 @@ void Run::milestone(JobState& job) {
     return;
   }
   if (job.done_seconds >= job.spec->ideal_seconds - kDoneTolerance) return finish(job);
-  if (physics_.epoch_seconds > 0 && job.done_seconds >= (job.epoch + 1) * physics_.epoch_seconds - kDoneTolerance) {
+  if (job.spec->data_set >= 0 && job.done_seconds >= (job.block + 1) * block_seconds(*job.spec) - kDoneTolerance)
+    read_block(job, job.block + 1);
+  const double epoch = epoch_seconds(*job.spec, physics_);
+  if (epoch > 0 && job.done_seconds >= (job.epoch + 1) * epoch - kDoneTolerance) {
     ++job.epoch;
     if (physics_.evaluation_seconds > 0) job.evaluation_ends_seconds = now_ + physics_.evaluation_seconds;
   }
@@ -138,6 +144,11 @@ void Run::milestone(JobState& job) {
     set_cost_step(job, job.cost_step + 1);
     if (physics_.perfect_information) decision_due_ = true;  // it has no delay to wait for
   }
+}
+
+void Run::read_block(JobState& job, int block) {
+  job.block = block;
+  job.fetched_share = data_.read(job.index, block);
 }
 
 void Run::set_cost_step(JobState& job, int step) {
@@ -150,6 +161,7 @@ void Run::finish(JobState& job) {
   job.phase = Phase::kFinished;
   job.finish_seconds = now_;
   ++job.version;
+  data_.leave(job.index);
   cluster_.remove_trainer(job, now_);
   wake_for_workers(job);
   std::erase(running_, job.index);
@@ -198,6 +210,8 @@ void Run::start(JobState& job, std::vector<HostState> hosts) {
   cluster_.start_trainer(job, std::move(hosts), now_);
   const double startup_seconds = job.spec->startup_seconds.value_or(physics_.trainer_startup_seconds);
   if (startup_seconds > 0) job.evaluation_ends_seconds = now_ + startup_seconds;
+  if (job.spec->data_set >= 0)
+    read_block(job, static_cast<int>(job.done_seconds / block_seconds(*job.spec) + kDoneTolerance));
   running_.insert(std::upper_bound(running_.begin(), running_.end(), job.index), job.index);
   decision_due_ = true;
 }
@@ -256,7 +270,7 @@ std::vector<double> Run::storage_ratios() const {
   for (const int index : running_) {
     const JobState& job = jobs_[index];
     const double fed = rates_of(job, cluster_.nodes(), now_, kNever, physics_).supply_ratio;
-    at_full_speed.push_back(storage_need_gbps(job, physics_));
+    at_full_speed.push_back(storage_need_gbps(job, truth_));
     needs.push_back(at_full_speed.back() * std::min(1.0, fed));
   }
   std::vector<double> ratios = fair_shares(needs, physics_.storage_gbps);
@@ -285,7 +299,9 @@ void Run::predict(JobState& job) {
     at = job.evaluation_ends_seconds;
   } else if (job.rates.speed > 0) {
     double target = job.spec->ideal_seconds;
-    if (physics_.epoch_seconds > 0) target = std::min(target, (job.epoch + 1) * physics_.epoch_seconds);
+    if (job.spec->data_set >= 0) target = std::min(target, (job.block + 1) * block_seconds(*job.spec));
+    const double epoch = epoch_seconds(*job.spec, physics_);
+    if (epoch > 0) target = std::min(target, (job.epoch + 1) * epoch);
     if (physics_.cost_change > 0) target = std::min(target, (job.cost_step + 1) * physics_.cost_change_seconds);
     at = now_ + std::max(0.0, target - job.done_seconds) / job.rates.speed;
   }
@@ -309,6 +325,8 @@ RunRecord Run::record() const {
   RunRecord record = totals_;
   record.policy = policy_.name();
   record.placement = cluster_.counts();
+  record.cache = truth_.cache.rule;
+  record.keeps_orders = data_.keeps_orders();
   for (const JobState& job : jobs_) {
     JobRecord entry;
     entry.start_seconds = job.first_start_seconds;
@@ -322,6 +340,7 @@ RunRecord Run::record() const {
     entry.allocation_changes = job.allocation_changes;
     entry.restarts = job.restarts;
     entry.requeued_seconds = job.requeued_seconds;
+    entry.reads = data_.reads(job.index);
     entry.timeline = timelines_[job.index];
     record.jobs.push_back(std::move(entry));
     record.makespan_seconds = std::max(record.makespan_seconds, job.finish_seconds);

@@ -17,6 +17,7 @@
 
 #include "scheduler/model/policy.h"
 #include "scheduler/simulator/world/cluster.h"
+#include "scheduler/simulator/world/data_cache.h"
 #include "scheduler/simulator/world/simulated_cluster.h"
 #include "scheduler/simulator/world/workload.h"
 #include "src/base/result.h"
@@ -64,6 +65,7 @@ struct JobRecord {
   int allocation_changes = 0;
   int restarts = 0;
   double requeued_seconds = 0;  // for which it waited for another node, after its own had failed
+  DataReads reads;              // of its data set
   std::vector<TimelineStep> timeline;
 
   // Without any wait for GPUs.
@@ -81,6 +83,8 @@ struct RunRecord {
   std::int64_t decisions = 0;
   std::int64_t overcommitted_steps = 0;  // steps at which a node's requests exceeded its CPU: always 0
   PlacementCounts placement;
+  CacheRule cache = CacheRule::kNone;
+  bool keeps_orders = true;  // each job had the samples in its own order
 };
 
 // Errors: InvalidArgument when a job can never start, or an incident names no node; DeadlineExceeded past most_seconds.

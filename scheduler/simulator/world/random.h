@@ -20,7 +20,8 @@ enum class Draw : std::uint64_t {
   kDuration,
   kModel,
   kKnee,
-  kBusyCpuError
+  kBusyCpuError,
+  kOrder
 };
 
 struct Key {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "scheduler/simulator/world/data_cache.h"
 #include "scheduler/simulator/world/engine.h"
 #include "scheduler/simulator/world/event_queue.h"
 #include "scheduler/simulator/world/exporter.h"
@@ -17,12 +18,14 @@ namespace sluice::simulator {
 class Run {
  public:
   Run(const Cluster& cluster, const Workload& workload, scheduler::Policy& policy, const RunOptions& options)
-      : physics_(cluster.physics),
+      : truth_(cluster),
+        physics_(cluster.physics),
         workload_(workload),
         policy_(policy),
         options_(options),
         cluster_(cluster, jobs_),
-        snapshots_(cluster.physics) {}
+        snapshots_(cluster.physics),
+        data_(cluster, workload, options.seed) {}
 
   Result<RunRecord> run();
 
@@ -31,6 +34,7 @@ class Run {
   void handle(const Event& event);
   void milestone(JobState& job);
   void set_cost_step(JobState& job, int step);
+  void read_block(JobState& job, int block);
   void finish(JobState& job);
   void fail_trainer(JobState& job);
   void node_down(int node, std::uint64_t times);
@@ -51,6 +55,7 @@ class Run {
   void wake_for_workers(JobState& job);
   RunRecord record() const;
 
+  const Cluster& truth_;
   const Physics& physics_;
   const Workload& workload_;
   scheduler::Policy& policy_;
@@ -58,6 +63,7 @@ class Run {
   std::vector<JobState> jobs_;
   SimulatedCluster cluster_;
   Snapshots snapshots_;
+  DataCache data_;
   EventQueue events_;
   double now_ = 0;
   std::vector<int> active_;   // waiting or running, ascending

@@ -128,6 +128,8 @@ struct JobState {
   double finish_seconds = -1;
   double evaluation_ends_seconds = -1;  // >= 0: it evaluates
   int epoch = 0;
+  int block = 0;             // of its data set (data_cache.h), which it reads now
+  double fetched_share = 0;  // of that block: what reaches the storage
   int cost_step = 0;
   Rates rates;
   double updated_seconds = 0;  // counters and done_seconds hold for this moment

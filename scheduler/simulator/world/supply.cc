@@ -294,9 +294,19 @@ Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double 
   return rates;
 }
 
-double storage_need_gbps(const JobState& job, const Physics& physics) {
-  const double first = job.spec->network_gbps_per_gpu * job.spec->gpus * physics.storage_share_of_network;
-  return job.epoch == 0 ? first : first * (1 - physics.cached_after_first_epoch);
+double epoch_seconds(const JobSpec& job, const Physics& physics) {
+  return job.data_set < 0 ? physics.epoch_seconds : job.ideal_seconds / job.epochs;
+}
+
+double read_gbps(const JobSpec& job, const Cluster& cluster) {
+  if (job.data_set < 0) return job.network_gbps_per_gpu * job.gpus * cluster.physics.storage_share_of_network;
+  return 8 * cluster.data_sets[job.data_set].gigabytes / epoch_seconds(job, cluster.physics);
+}
+
+double storage_need_gbps(const JobState& job, const Cluster& cluster) {
+  const double all = read_gbps(*job.spec, cluster);
+  if (job.spec->data_set >= 0) return all * job.fetched_share;
+  return job.epoch == 0 ? all : all * (1 - cluster.physics.cached_after_first_epoch);
 }
 
 std::vector<double> fair_shares(const std::vector<double>& needs, double capacity) {

@@ -33,8 +33,14 @@ void share_network(const std::vector<NodeState>& nodes, std::vector<JobState>& j
 Rates rates_of(const JobState& job, const std::vector<NodeState>& nodes, double now_seconds, double storage_ratio,
                const Physics& physics);
 
+// Seconds of training at full speed in an epoch; 0: one epoch.
+double epoch_seconds(const JobSpec& job, const Physics& physics);
+
+// Gb/s that a job takes in at full speed, from the storage or a cache.
+double read_gbps(const JobSpec& job, const Cluster& cluster);
+
 // Gb/s that a job reads from the storage at full speed now.
-double storage_need_gbps(const JobState& job, const Physics& physics);
+double storage_need_gbps(const JobState& job, const Cluster& cluster);
 
 // Max-min fair shares of `capacity` among `needs`.
 std::vector<double> fair_shares(const std::vector<double>& needs, double capacity);

@@ -18,7 +18,9 @@ void Run::fail_trainer(JobState& job) {
   ++job.restarts;
   ++job.version;
   job.done_seconds = std::floor(job.done_seconds / physics_.checkpoint_seconds) * physics_.checkpoint_seconds;
-  if (physics_.epoch_seconds > 0) job.epoch = static_cast<int>(job.done_seconds / physics_.epoch_seconds + 1e-9);
+  const double epoch = epoch_seconds(*job.spec, physics_);
+  if (epoch > 0) job.epoch = static_cast<int>(job.done_seconds / epoch + 1e-9);
+  data_.leave(job.index);
   if (physics_.cost_change > 0)
     set_cost_step(job, static_cast<int>(job.done_seconds / physics_.cost_change_seconds + 1e-9));
   job.evaluation_ends_seconds = -1;

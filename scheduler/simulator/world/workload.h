@@ -25,9 +25,12 @@ struct JobSpec {
   double ideal_seconds = 0;         // running time if it never waits for data
   double knee_cores_per_gpu = 1;    // local cores per GPU at which supply meets demand, >= kLeastKnee
   double network_gbps_per_gpu = 0;  // at full speed, if remote workers prepared everything
-  double local_cores = 0;           // fixed CPU of its feeder on its host; 0: the plan sets it
-  int priority = 0;                 // higher first
-  int weight = 100;                 // 1..10000
+  int data_set = -1;  // of the cluster, which it reads `epochs` times in all; -1: Physics says what it reads
+  bool next_epoch_known = false;  // its sampler knows the order of the epoch after this one, as DistributedSampler
+  int epochs = 1;                 // with a data set
+  double local_cores = 0;         // fixed CPU of its feeder on its host; 0: the plan sets it
+  int priority = 0;               // higher first
+  int weight = 100;               // 1..10000
   // From its start until it takes the first batch; none: Physics::trainer_startup_seconds.
   std::optional<double> startup_seconds;
   // What the scheduler knows of a job like it that ran before; none: it begins without knowledge.
