@@ -9,6 +9,7 @@ namespace sluice::simulator {
 std::vector<std::string> cache_rivals(const Scenario& scenario) {
   if (scenario.cluster.data_sets.empty() || scenario.cluster.cache.gigabytes <= 0) return {};
   std::vector<std::string> names;
+  names.reserve(kRivalCaches.size());
   for (const CacheRule rule : kRivalCaches) names.push_back("sluice+" + std::string(name_of(rule)));
   return names;
 }

@@ -65,8 +65,8 @@ MadeCachePolicy never_evict(CacheSpace space);
 // Of the jobs that share, those beyond this number do not count: what they have not had is dropped all the same.
 inline constexpr std::uint32_t kSubstitutingJobsMax = 64;
 // Both REQUIRE samples of one byte.
-MadeCachePolicy substitution_on_demand(CacheSpace space);
-MadeCachePolicy substitution_refilled(CacheSpace space);
+MadeCachePolicy substitution_on_demand(const CacheSpace& space);
+MadeCachePolicy substitution_refilled(const CacheSpace& space);
 
 // `on_kept`: told of what is kept, and what was evicted for it.
 using OnKept = std::function<void(std::uint32_t sample, const std::vector<std::uint32_t>& evicted)>;

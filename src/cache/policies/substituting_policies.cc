@@ -193,8 +193,8 @@ class Refilled final : public CachePolicy {
 
 }  // namespace
 
-MadeCachePolicy substitution_on_demand(CacheSpace space) { return std::make_unique<OnDemand>(space); }
+MadeCachePolicy substitution_on_demand(const CacheSpace& space) { return std::make_unique<OnDemand>(space); }
 
-MadeCachePolicy substitution_refilled(CacheSpace space) { return std::make_unique<Refilled>(space); }
+MadeCachePolicy substitution_refilled(const CacheSpace& space) { return std::make_unique<Refilled>(space); }
 
 }  // namespace sluice::cache
