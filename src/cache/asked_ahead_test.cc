@@ -165,8 +165,8 @@ TEST_CASE("forms are asked for in their order, until there is one that is not em
     std::vector<std::string> kept;
     std::size_t asked;
   };
-  const auto [kept, asked] = GENERATE(values<Case>(
-      {{{"output", "bytes"}, 1}, {{"coefficients"}, 2}, {{"bytes"}, 3}, {{}, 3}, {{"none", "bytes"}, 3}}));
+  const auto [kept, asked] = GENERATE(
+      values<Case>({{{"output", "bytes"}, 1}, {{"coefficients"}, 2}, {{"bytes"}, 3}, {{}, 3}, {{"none", "bytes"}, 3}}));
   for (const std::string& form : kept)
     if (form == "none")
       fixture.store.kept[keys[1].place] = {};  // there are no coefficients of it
