@@ -4,6 +4,7 @@ import dataclasses
 import subprocess
 import sys
 import time
+import types
 
 import numpy
 import one_run
@@ -39,17 +40,22 @@ def test_the_time_of_a_loaders_processes_counts_between_the_marks_alone():
     assert figures["pss_mib"] > 1
 
 
-def test_batches_that_lay_ready_are_counted_by_the_work_of_their_successors():
+def test_batches_that_lay_ready_are_counted_by_the_work_of_their_successors(monkeypatch):
+    clock = types.SimpleNamespace(seconds=0.0, cpu_seconds=0.0)
+    monkeypatch.setattr(one_run, "time", types.SimpleNamespace(monotonic=lambda: clock.seconds))
+    monkeypatch.setattr(one_run, "tree_cpu_seconds", lambda: clock.cpu_seconds)
+
     def batches():
         for number in range(1, 12):
             if number == 1 or number > 6:  # The first six are made ahead, and one is ready at the loop's later end.
-                time.sleep(0 if number == 10 else 0.25)
-                spin(0.01 * (6 if number == 1 else 2 if number == 9 else 0 if number == 10 else 1))
+                clock.seconds += 0 if number == 10 else 0.25
+                clock.cpu_seconds += 6 if number == 1 else 2 if number == 9 else 0 if number == 10 else 1
             yield images(), None
 
     figures = one_run.measured(batches, dataclasses.replace(LOOP, waiting_seconds=0.2, measured_batches=3), SAMPLES)
     # From the 7th, the first that was waited for, to the 11th, as the 10th was ready: 4 batches.
-    assert 0.03 <= figures["cpu_seconds_per_1000"] * 4 * SAMPLES / 1000 <= 0.09
+    assert figures["cpu_seconds_per_1000"] * 4 * SAMPLES / 1000 == 4
+    assert figures["samples_per_second"] * 0.75 == 4 * SAMPLES
 
 
 def test_what_a_loader_delivers_is_described():
