@@ -14,11 +14,8 @@ namespace sluice::act {
 namespace {
 
 using api::field;
-using api::text_field;
 using Harness = control::testing::ReconcilerHarness;
-using control::testing::owner_reference;
 using control::testing::pool;
-using control::testing::training_job;
 using nlohmann::json;
 
 const kube::ObjectKey kVision{"default", "vision"};
