@@ -49,7 +49,7 @@ bool Crowding::keeps_to_shares(std::string_view host, double now_seconds) const 
   const bool by_verdict = verdict == Verdict::kHarmful;
   if (windows < kWindowsBeforeTrials) return by_verdict;
   const std::size_t turns = verdict == Verdict::kUnknown ? kHostsATrialWhileUnknown : kHostsATrial;
-  const auto round = static_cast<std::size_t>(std::max(now_seconds, 0.0) / kTrialSeconds);
+  const auto round = static_cast<std::size_t>(std::max(now_seconds - since_seconds, 0.0) / kTrialSeconds);
   const bool is_on_trial = (std::hash<std::string_view>()(host) + round) % turns == 0;
   return by_verdict != is_on_trial;
 }
@@ -80,6 +80,7 @@ void CrowdingMeans::take(double compute_seconds, double samples, double window_e
 
   const double fading = all.windows >= kSumWindows ? 0.5 : 1;
   const double weight = 1 - 1.0 / windows;  // deviations from the mean before and after, multiplied
+  if (all.windows == 0) all.since_seconds = window_end_seconds;
   all.through_seconds = std::max(all.through_seconds, window_end_seconds);
   all.windows = fading * all.windows + 1;
   all.kept_squares = fading * all.kept_squares + weight * kept_off * kept_off;

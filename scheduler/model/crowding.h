@@ -26,6 +26,7 @@ struct Crowding {
   enum class Verdict : std::uint8_t { kUnknown, kHarmful, kHarmless };
 
   double through_seconds = 0;  // end of the newest window in it
+  double since_seconds = 0;    // end of the first one: trials take turns from here on
   double windows = 0;          // old ones fade: all sums are halved at 40,000
   double kept_squares = 0;     // of the deviations, summed up
   double kept_fourths = 0;     // their fourth powers
