@@ -31,7 +31,7 @@ FILLER = {
 def starved(bed):
     """A job that is measured and would use more CPU than the node has left."""
     bed.cluster.apply(json.dumps(FILLER))
-    bed.start_numbered(60, min_workers=0, further_arguments=["--announce", str(ANNOUNCED_EPOCHS)])
+    bed.start_numbered(60, min_workers=0, further_arguments=["--announce", str(ANNOUNCED_EPOCHS)], digest="sampled")
     bed.wait_for("metrics", lambda: condition(bed.job(), "MetricsAvailable"))
     bed.wait_for("workers", lambda: bed.ready_workers() >= 1)
     bed.wait_for("the end of probing", lambda: is_measured(plan_of(bed)))

@@ -109,7 +109,7 @@ def monitoring(bed):
 
 
 def test_a_starved_job_gets_workers_from_what_the_pod_monitor_scrapes(bed, monitoring):
-    bed.start_numbered(MANY_EPOCHS, min_workers=0)
+    bed.start_numbered(MANY_EPOCHS, min_workers=0, digest="sampled")
     bed.wait_for("the metrics", lambda: condition(bed.job(), "MetricsAvailable"), 120)
     bed.wait_for("workers", lambda: bed.ready_workers() > 0, 120)
     pods = {pod["metadata"]["name"] for component in ("trainer", "worker") for pod in bed.pods(component)}
