@@ -6,6 +6,7 @@ the command attaches a process, and share a feeder: their imports and those of t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import io
@@ -178,8 +179,9 @@ def with_kills(program: list, in_turn: tuple[str, ...], *, cwd: Path, **more: st
         seen = len(losses(out.read_text()))
         if seen > told and len(victims) < MOST_KILLS and (victim := find_victim()):
             told = seen
-            os.kill(victim, signal.SIGKILL)
-            victims.append(in_turn[len(victims) % len(in_turn)])
+            with contextlib.suppress(ProcessLookupError):  # It has just ended by itself.
+                os.kill(victim, signal.SIGKILL)
+                victims.append(in_turn[len(victims) % len(in_turn)])
         return process.poll() is not None
 
     def find_victim() -> int | None:
