@@ -252,5 +252,5 @@ def test_a_script_that_was_killed_goes_on_from_its_checkpoint(warm_python, data,
     status, after, errors, victims = with_kills([*program, "checkpoint.pt"], (FEEDER,), cwd=tmp_path, **variables(tmp_path, sluice=True))
     assert status == 0 and victims, errors
     steps = {line.partition(" loss ")[0]: line for line in before + after.splitlines()}
-    assert before[-1].startswith("epoch 1 step ") and after.startswith("epoch 1 step ")
+    assert len(before) < len(expected.splitlines()) and not after.startswith("epoch 0 ")  # It may have come further before it was killed.
     assert list(steps.values()) == expected.splitlines() and all(steps[line.partition(" loss ")[0]] == line for line in before)
