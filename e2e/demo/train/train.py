@@ -13,7 +13,6 @@ Prints JSON lines: `start`, `progress` every two seconds, `epoch`, and at the en
 """
 
 import argparse
-import hashlib
 import json
 import os
 import time
@@ -36,24 +35,19 @@ def data_loader_class():
 
 
 class Digest:
-    """Of a sequence of batches: equal exactly if, as far as it looks, the batches and their order are equal."""
+    """Of a sequence of batches: equal if, as far as it looks, the batches and their order are equal. A cryptographic one takes a quarter of a core
+    where the processor has no instructions for it."""
 
     def __init__(self, how):
-        self._how = how
+        self._stride = {"off": 0, "full": 1, "sampled": SAMPLED_STRIDE}[how]
         self._crc = 0
-        self._sha = hashlib.sha256()
 
     def add(self, batch):
-        if self._how == "off":
-            return
-        for tensor in batch:
-            if self._how == "full":
-                self._sha.update(tensor.contiguous().numpy())
-            else:
-                self._crc = zlib.crc32(tensor.reshape(-1)[::SAMPLED_STRIDE].contiguous().numpy(), self._crc)
+        for tensor in batch if self._stride else ():
+            self._crc = zlib.crc32(tensor.reshape(-1)[:: self._stride].contiguous().numpy(), self._crc)
 
     def text(self):
-        return {"off": "", "full": self._sha.hexdigest(), "sampled": f"{self._crc:08x}"}[self._how]
+        return f"{self._crc:08x}" if self._stride else ""
 
 
 class StepClock:
