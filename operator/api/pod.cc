@@ -23,6 +23,17 @@ constexpr std::string_view kCannotStart[] = {"ErrImagePull",         "ImagePullB
                                              "CreateContainerError", "CreateContainerConfigError", "RunContainerError",
                                              "CrashLoopBackOff"};
 
+constexpr const char* kContainers = "/spec/containers";
+constexpr const char* kContainerStatuses = "/status/containerStatuses";
+
+// The worker's entry in a list of the pod; null if it has none.
+const json& worker_of(const json& pod, const char* list) {
+  static const json kNone;
+  for (const json& entry : list_field(pod, list))
+    if (text_field(entry, "/name") == kWorkerContainer) return entry;
+  return kNone;
+}
+
 }  // namespace
 
 bool Pod::is_trainer() const { return label(kComponentLabel) == kTrainerComponent; }
@@ -116,38 +127,25 @@ std::set<std::int64_t> Pod::host_ports() const {
   return ports;
 }
 
-std::int64_t Pod::worker_millicores() const {
-  for (const json& container : PodSpec(field(object(), "/spec")).containers())
-    if (Container(container).name() == kWorkerContainer) return Container(container).request_millicores();
-  return 0;
-}
+std::int64_t Pod::worker_millicores() const { return Container(worker_of(object(), kContainers)).request_millicores(); }
 
 std::int64_t Pod::worker_memory_bytes() const {
-  for (const json& container : PodSpec(field(object(), "/spec")).containers())
-    if (Container(container).name() == kWorkerContainer) return Container(container).request_memory_bytes();
-  return 0;
+  return Container(worker_of(object(), kContainers)).request_memory_bytes();
 }
 
 std::int64_t Pod::worker_memory_limit_bytes() const {
-  for (const json& container : PodSpec(field(object(), "/spec")).containers())
-    if (Container(container).name() == kWorkerContainer) return Container(container).limit_memory_bytes();
-  return 0;
+  return Container(worker_of(object(), kContainers)).limit_memory_bytes();
 }
 
 bool Pod::worker_ran_out_of_memory() const {
   constexpr std::string_view kOutOfMemory = "OOMKilled";
-  for (const json& status : list_field(object(), "/status/containerStatuses"))
-    if (text_field(status, "/name") == kWorkerContainer)
-      return text_field(status, "/lastState/terminated/reason") == kOutOfMemory ||
-             text_field(status, "/state/terminated/reason") == kOutOfMemory;
-  return false;
+  const json& status = worker_of(object(), kContainerStatuses);
+  return text_field(status, "/lastState/terminated/reason") == kOutOfMemory ||
+         text_field(status, "/state/terminated/reason") == kOutOfMemory;
 }
 
 bool Pod::worker_is_done() const {
-  for (const json& status : list_field(object(), "/status/containerStatuses"))
-    if (text_field(status, "/name") == kWorkerContainer)
-      return text_field(status, "/state/terminated/reason") == "Completed";
-  return false;
+  return text_field(worker_of(object(), kContainerStatuses), "/state/terminated/reason") == "Completed";
 }
 
 std::string VolumeMount::volume() const { return text_field(*mount_, "/name"); }
