@@ -69,6 +69,11 @@ class Progress:
         """How many batches the loop has had."""
         return self.consumed + len(self.beyond)
 
+    @property
+    def consumed_end(self) -> int:
+        """The batch behind the last one that the loop has had."""
+        return max([self.consumed, *(seq + 1 for seq in self.beyond)])
+
     def hand_over(self, seq: int) -> None:
         """The loop gets batch `seq`."""
         self.beyond.add(seq)

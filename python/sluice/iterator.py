@@ -141,7 +141,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
     def _skip(self, resume: Progress) -> None:
         """Lets the sampler run over the batches that the resumed epoch has consumed, and one further. Many samplers draw only when first asked, and
         that must happen with the generators of the resumed epoch. What was not consumed is asked for."""
-        consumed_end = max([resume.consumed, *(seq + 1 for seq in resume.beyond)])
+        consumed_end = resume.consumed_end
         while self._next_seq <= consumed_end and self._draw() is not None:
             pass
         if self._next_seq < consumed_end:

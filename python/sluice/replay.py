@@ -56,7 +56,7 @@ def _check(loader: Any, resume: Progress) -> None:
         if resume.virtual_workers is not None:
             resume.require_virtual_workers(loader.num_workers)
         return
-    workers = _dividing_workers(loader)
+    workers = loader.num_workers
     if resume.virtual_workers != workers:
         raise StateError(f"the state is of a data set divided by num_workers={resume.virtual_workers}, this one by num_workers={workers}")
     if workers and resume.pass_number > 0:
@@ -144,7 +144,7 @@ class _MapStyleHere(Accounted, _SingleProcessDataLoaderIter):
 
     def _skip(self, resume: Progress) -> None:
         """One batch further than consumed: many samplers draw only when first asked."""
-        end = max([resume.consumed, *(seq + 1 for seq in resume.beyond)])
+        end = resume.consumed_end
         if end == 0 and self._puts_back:
             return
         with contextlib.suppress(StopIteration):
@@ -184,8 +184,8 @@ class _MapStyleInWorkers(Accounted, _MultiProcessingDataLoaderIter):
             try:
                 index = super()._next_index()
             except StopIteration:
-                if self._resumed is not None and self._next_seq < self._resumed.consumed:
-                    raise StateError(f"the sampler ends before batch {self._resumed.consumed}, where the state was made") from None
+                if self._resumed is not None and self._next_seq < self._resumed.consumed_end:
+                    raise StateError(f"the sampler ends before batch {self._resumed.consumed_end}, where the state was made") from None
                 raise
             seq, self._next_seq = self._next_seq, self._next_seq + 1
             if self._makes_again() or not self._was_had(seq):
