@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-const auto kNow = *kube::parse_time("2026-01-01T01:00:00Z");
+const auto kLookedAt = *kube::parse_time("2026-01-01T01:00:00Z");
 
 json conditions(const char* type, const char* status) {
   return {{"conditions", json::array({{{"type", type}, {"status", status}}})}};
@@ -29,7 +29,7 @@ Installation healthy() {
 
 std::vector<std::string> failed(const Installation& installation) {
   std::vector<std::string> names;
-  for (const Check& check : examine(installation, kNow)) {
+  for (const Check& check : examine(installation, kLookedAt)) {
     if (!check.passed) names.push_back(check.name);
     CHECK(check.passed == check.way_out.empty());
   }
@@ -81,14 +81,14 @@ TEST_CASE("a check names the first jobs and counts the others") {
   Installation installation = healthy();
   installation.jobs[0]["status"]["workers"]["ready"] = 0;
   installation.jobs.resize(7, installation.jobs[0]);
-  const std::string page = render_checks(examine(installation, kNow));
+  const std::string page = render_checks(examine(installation, kLookedAt));
   CHECK_THAT(page, Catch::Contains("FAIL  workers: fewer workers ready than desired: a/vision, ") &&
                        Catch::Contains("and 2 more\n      kubectl sluice why JOB"));
   CHECK_THAT(page, Catch::Contains("ok    leader: operator-1\n"));
 }
 
 TEST_CASE("programs get every check") {
-  const json page = checks_as_json(examine(healthy(), kNow));
+  const json page = checks_as_json(examine(healthy(), kLookedAt));
   REQUIRE(page["checks"].size() == 5);
   CHECK(page["checks"][1] == json{{"name", "leader"}, {"passed", true}, {"finding", "operator-1"}, {"wayOut", ""}});
 }

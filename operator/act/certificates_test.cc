@@ -11,7 +11,7 @@
 namespace sluice::act {
 namespace {
 
-const auto kNow = std::chrono::system_clock::now();
+const auto kToday = std::chrono::system_clock::now();
 
 struct CertificateFree {
   void operator()(X509* certificate) const { X509_free(certificate); }
@@ -40,7 +40,7 @@ bool verifies(X509* leaf, X509* authority, int purpose, const char* host) {
 }
 
 TEST_CASE("both ends of a job's connections verify against the job's own authority") {
-  const auto identity = make_tls_identity("vision", "worker.sluice.internal", kNow);
+  const auto identity = make_tls_identity("vision", "worker.sluice.internal", kToday);
   REQUIRE(identity.ok());
   const Certificate authority = parse(identity->authority_certificate);
   const Certificate leaf = parse(identity->certificate);
@@ -52,8 +52,8 @@ TEST_CASE("both ends of a job's connections verify against the job's own authori
 }
 
 TEST_CASE("another job's certificate is refused") {
-  const auto mine = make_tls_identity("mine", "worker.sluice.internal", kNow);
-  const auto theirs = make_tls_identity("theirs", "worker.sluice.internal", kNow);
+  const auto mine = make_tls_identity("mine", "worker.sluice.internal", kToday);
+  const auto theirs = make_tls_identity("theirs", "worker.sluice.internal", kToday);
   REQUIRE(mine.ok());
   REQUIRE(theirs.ok());
   CHECK_FALSE(verifies(parse(theirs->certificate).get(), parse(mine->authority_certificate).get(),
@@ -62,7 +62,7 @@ TEST_CASE("another job's certificate is refused") {
 }
 
 TEST_CASE("the private key belongs to the leaf and is unencrypted PKCS 8") {
-  const auto identity = make_tls_identity("vision", "worker.sluice.internal", kNow);
+  const auto identity = make_tls_identity("vision", "worker.sluice.internal", kToday);
   REQUIRE(identity.ok());
   CHECK(identity->private_key.rfind("-----BEGIN PRIVATE KEY-----", 0) == 0);
   BIO* bio = BIO_new_mem_buf(identity->private_key.data(), static_cast<int>(identity->private_key.size()));
@@ -74,7 +74,7 @@ TEST_CASE("the private key belongs to the leaf and is unencrypted PKCS 8") {
 }
 
 TEST_CASE("a job's name longer than a common name may be is cut, not refused") {
-  CHECK(make_tls_identity(std::string(100, 'j'), "worker.sluice.internal", kNow).ok());
+  CHECK(make_tls_identity(std::string(100, 'j'), "worker.sluice.internal", kToday).ok());
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ using namespace control::testing;
 using nlohmann::json;
 using Harness = ReconcilerHarness;
 
-const kube::ObjectKey kVision{"default", "vision"};
 const kube::Resource kChildKinds[] = {kube::kJobs, kube::kServices, kube::kSecrets, kube::kDataWorkerPools,
                                       api::kNetworkPolicies};
 

@@ -19,9 +19,8 @@ using api::text_field;
 using control::testing::condition;
 using control::testing::training_job;
 using Harness = control::testing::ReconcilerHarness;
+using control::testing::kVision;
 using nlohmann::json;
-
-const kube::ObjectKey kVision{"default", "vision"};
 
 json gang(int backoff_limit) {
   json job = training_job();

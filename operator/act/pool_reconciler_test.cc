@@ -15,10 +15,9 @@ namespace {
 
 using api::field;
 using Harness = control::testing::ReconcilerHarness;
+using control::testing::kVision;
 using control::testing::pool;
 using nlohmann::json;
-
-const kube::ObjectKey kVision{"default", "vision"};
 
 TEST_CASE("a job that is gone needs nothing") {
   Harness harness;

@@ -10,11 +10,10 @@ namespace sluice::act {
 namespace {
 
 using Harness = control::testing::ReconcilerHarness;
+using control::testing::kVision;
 using control::testing::training_job;
 using nlohmann::json;
 using std::chrono::seconds;
-
-const kube::ObjectKey kVision{"default", "vision"};
 
 // A cluster that refuses the trainer's Job, and counts how often it is asked for.
 struct Refusing : Harness {

@@ -19,7 +19,7 @@ using control::testing::shared;
 using control::testing::training_job;
 using nlohmann::json;
 
-constexpr const char* kNow = "2026-01-01T03:00:00Z";
+constexpr const char* kWrittenAt = "2026-01-01T03:00:00Z";
 
 json trainer_job(int ready) {
   return {{"metadata",
@@ -110,7 +110,7 @@ using Reasons = std::vector<std::string>;
 
 TEST_CASE("a running, measured job shows the figures behind the decision, as integers") {
   const decide::JobDecision decision = measured();
-  const json status = status_of(reconcile_status(running(), &decision, nullptr, kNow));
+  const json status = status_of(reconcile_status(running(), &decision, nullptr, kWrittenAt));
   CHECK(status["observed"] == json{{"samplesPerSecond", 812},
                                    {"demandSamplesPerSecond", 920},
                                    {"dataWaitPercent", 12},
@@ -129,7 +129,7 @@ TEST_CASE("a running, measured job shows the figures behind the decision, as int
   CHECK(short_condition(status, "MetricsAvailable") == "True/Measured");
   CHECK(short_condition(status, "DataBound") == "True/DataBoundCpu");
   for (const json& entry : status["conditions"]) {
-    CHECK(entry["lastTransitionTime"] == kNow);
+    CHECK(entry["lastTransitionTime"] == kWrittenAt);
     CHECK(entry["observedGeneration"] == 1);
   }
 }
@@ -142,16 +142,16 @@ TEST_CASE("what keeps the workers from starting is told once, as condition and e
   blocked.update({{"reason", "ImagePullBackOff"}, {"message", "0 of 3 workers are ready: no such image"}});
   pool["status"]["conditions"] = json::array({blocked});
   world.pool = shared(pool);
-  const StatusStep told = reconcile_status(world, &decision, nullptr, kNow);
+  const StatusStep told = reconcile_status(world, &decision, nullptr, kWrittenAt);
   CHECK(short_condition(status_of(told), "WorkersBlocked") == "True/ImagePullBackOff");
   CHECK_THAT(reasons(told), Catch::VectorContains(std::string("ImagePullBackOff")));
   CHECK(told.urgent);
 
   world.training_job = shared(after(*world.training_job, told));
-  CHECK_FALSE(reconcile_status(world, &decision, nullptr, kNow).action);
+  CHECK_FALSE(reconcile_status(world, &decision, nullptr, kWrittenAt).action);
   pool["status"]["conditions"][0]["reason"] = "Scaling";
   world.pool = shared(pool);
-  CHECK(short_condition(status_of(reconcile_status(world, &decision, nullptr, kNow)), "WorkersBlocked") ==
+  CHECK(short_condition(status_of(reconcile_status(world, &decision, nullptr, kWrittenAt)), "WorkersBlocked") ==
         "False/NotBlocked");
 }
 
@@ -169,19 +169,19 @@ TEST_CASE("data that is in the trainer's pod only is told of, where workers are 
   job["spec"]["dataWorkers"]["placement"] = test.placement;
   job["spec"]["trainer"]["template"]["spec"]["initContainers"] =
       json::parse(R"([{"name": "fetch", "volumeMounts": [{"name": "scratch", "mountPath": "/d"}]}])");
-  const StatusStep told = reconcile_status(running(job), nullptr, nullptr, kNow);
+  const StatusStep told = reconcile_status(running(job), nullptr, nullptr, kWrittenAt);
   CHECK(short_condition(status_of(told), "WorkersBlocked") == test.want);
 }
 
 TEST_CASE("a claim that workers cannot mount is told of, with its event, and then that it is over") {
   TrainingJobWorld world = running();
   world.unshared_data = "the volume data is the claim photos";
-  const StatusStep told = reconcile_status(world, nullptr, nullptr, kNow);
+  const StatusStep told = reconcile_status(world, nullptr, nullptr, kWrittenAt);
   CHECK(short_condition(status_of(told), "WorkersBlocked") == "True/DataOnlyInTrainer");
   CHECK_THAT(reasons(told), Catch::VectorContains(std::string("DataOnlyInTrainer")));
   world.training_job = shared(after(*world.training_job, told));
   world.unshared_data = "";
-  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kNow)), "WorkersBlocked") ==
+  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kWrittenAt)), "WorkersBlocked") ==
         "False/NotBlocked");
 }
 
@@ -192,12 +192,12 @@ TEST_CASE("a trainer whose Job another controller has suspended is queued") {
   job["spec"]["suspend"] = true;
   job["status"] = json::object();
   world.job = shared(job);
-  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kNow)), "Ready") == "False/Queued");
+  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kWrittenAt)), "Ready") == "False/Queued");
 }
 
 TEST_CASE("a new job has every condition from the first visit on") {
   const StatusStep step =
-      reconcile_status({shared(training_job()), nullptr, nullptr, nullptr, nullptr}, nullptr, nullptr, kNow);
+      reconcile_status({shared(training_job()), nullptr, nullptr, nullptr, nullptr}, nullptr, nullptr, kWrittenAt);
   const json status = status_of(step);
   CHECK(short_condition(status, "Ready") == "False/TrainerStarting");
   CHECK(short_condition(status, "MetricsAvailable") == "Unknown/NoDecisionYet");
@@ -208,104 +208,105 @@ TEST_CASE("a new job has every condition from the first visit on") {
 
 TEST_CASE("an unchanged status is not written again") {
   const decide::JobDecision decision = measured();
-  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kWrittenAt));
   CHECK_FALSE(reconcile_status(running(job), &decision, nullptr, "2026-01-01T04:00:00Z").action.has_value());
 }
 
 TEST_CASE("figures that tremble are not written; figures that move are") {
   const decide::JobDecision first = measured(812);
-  const json job = after(training_job(), reconcile_status(running(), &first, nullptr, kNow));
+  const json job = after(training_job(), reconcile_status(running(), &first, nullptr, kWrittenAt));
   decide::JobDecision second = measured(830);
   second.plan.explanation = "needs 3 workers for 931 samples/s";
-  CHECK_FALSE(reconcile_status(running(job), &second, nullptr, kNow).action.has_value());
+  CHECK_FALSE(reconcile_status(running(job), &second, nullptr, kWrittenAt).action.has_value());
   const decide::JobDecision third = measured(900);
-  CHECK(status_of(reconcile_status(running(job), &third, nullptr, kNow))["observed"]["samplesPerSecond"] == 900);
+  CHECK(status_of(reconcile_status(running(job), &third, nullptr, kWrittenAt))["observed"]["samplesPerSecond"] == 900);
   decide::JobDecision reworded = measured(812);
   reworded.plan.explanation = "no node has room for another worker";
-  CHECK(status_of(reconcile_status(running(job), &reworded, nullptr, kNow))["explanation"] ==
+  CHECK(status_of(reconcile_status(running(job), &reworded, nullptr, kWrittenAt))["explanation"] ==
         reworded.plan.explanation);
   decide::JobDecision capped = measured(812);
   capped.left_free = "5 % stays free.";
   capped.capped = "Its weight 400 counts as 100.";
   capped.feeder_problem = "No right to resize.";
-  CHECK(status_of(reconcile_status(running(job), &capped, nullptr, kNow))["explanation"] ==
+  CHECK(status_of(reconcile_status(running(job), &capped, nullptr, kWrittenAt))["explanation"] ==
         "needs 3 workers for 920 samples/s 5 % stays free. Its weight 400 counts as 100. No right to resize.");
 }
 
 TEST_CASE("a condition's transition time moves only with its status") {
   const decide::JobDecision decision = measured();
-  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kWrittenAt));
   const decide::JobDecision lost = without_metrics();
   const json status = status_of(reconcile_status(running(job), &lost, nullptr, "2026-01-01T04:00:00Z"));
-  CHECK(condition_of(status, "Ready")["lastTransitionTime"] == kNow);
+  CHECK(condition_of(status, "Ready")["lastTransitionTime"] == kWrittenAt);
   CHECK(condition_of(status, "MetricsAvailable")["lastTransitionTime"] == "2026-01-01T04:00:00Z");
 }
 
 TEST_CASE("lost metrics keep the last good figures and say why") {
   const decide::JobDecision decision = measured();
-  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kWrittenAt));
   const decide::JobDecision lost = without_metrics();
-  const StatusStep step = reconcile_status(running(job), &lost, nullptr, kNow);
+  const StatusStep step = reconcile_status(running(job), &lost, nullptr, kWrittenAt);
   const json status = status_of(step);
   CHECK(short_condition(status, "MetricsAvailable") == "False/NoMetrics");
   CHECK(condition_of(status, "MetricsAvailable")["message"] == "Prometheus is down");
   CHECK(status["observed"] == job["status"]["observed"]);
   CHECK(status["explanation"] == "holds 3 workers: Prometheus is down");
   CHECK(reasons(step) == Reasons{"MetricsLost"});
-  CHECK(reasons(reconcile_status(running(after(job, step)), &lost, nullptr, kNow)).empty());
+  CHECK(reasons(reconcile_status(running(after(job, step)), &lost, nullptr, kWrittenAt)).empty());
 
-  const StatusStep back = reconcile_status(running(after(job, step)), &decision, nullptr, kNow);
+  const StatusStep back = reconcile_status(running(after(job, step)), &decision, nullptr, kWrittenAt);
   CHECK(reasons(back) == Reasons{"MetricsRecovered"});
 }
 
 TEST_CASE("a job whose series are away for a moment, as when it ends, raises no alarm") {
   const decide::JobDecision decision = measured();
-  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kWrittenAt));
   decide::JobDecision missing = without_metrics();
   missing.plan.estimate.unmeasured_seconds = 19;
-  const StatusStep waiting = reconcile_status(running(job), &missing, nullptr, kNow);
+  const StatusStep waiting = reconcile_status(running(job), &missing, nullptr, kWrittenAt);
   CHECK(short_condition(status_of(waiting), "MetricsAvailable") == "Unknown/Waiting");
   CHECK(waiting.events.empty());
-  CHECK(reconcile_status(running(after(job, waiting)), &decision, nullptr, kNow).events.empty());
+  CHECK(reconcile_status(running(after(job, waiting)), &decision, nullptr, kWrittenAt).events.empty());
   missing.plan.estimate.unmeasured_seconds = 20;
-  CHECK(reasons(reconcile_status(running(after(job, waiting)), &missing, nullptr, kNow)) == Reasons{"MetricsLost"});
+  CHECK(reasons(reconcile_status(running(after(job, waiting)), &missing, nullptr, kWrittenAt)) ==
+        Reasons{"MetricsLost"});
 }
 
 TEST_CASE("a job that takes minutes to its first step is not yet missed") {
   decide::JobDecision missing = without_metrics();
   missing.plan.estimate.memory.reset();
   missing.plan.estimate.unmeasured_seconds = 299;
-  const StatusStep waiting = reconcile_status(running(), &missing, nullptr, kNow);
+  const StatusStep waiting = reconcile_status(running(), &missing, nullptr, kWrittenAt);
   CHECK(short_condition(status_of(waiting), "MetricsAvailable") == "Unknown/Waiting");
   CHECK(reasons(waiting) == Reasons{"TrainerStarted"});
   missing.plan.estimate.unmeasured_seconds = 300;
   const json job = after(training_job(), waiting);
-  CHECK(reasons(reconcile_status(running(job), &missing, nullptr, kNow)) == Reasons{"MetricsLost"});
+  CHECK(reasons(reconcile_status(running(job), &missing, nullptr, kWrittenAt)) == Reasons{"MetricsLost"});
 }
 
 TEST_CASE("a job in mode Off is not expected to have metrics") {
   decide::JobDecision off = without_metrics();
   off.plan.reason = scheduler::Reason::kModeOff;
   off.plan.estimate.unmeasured_seconds = 86400;
-  const StatusStep step = reconcile_status(running(), &off, nullptr, kNow);
+  const StatusStep step = reconcile_status(running(), &off, nullptr, kWrittenAt);
   CHECK(short_condition(status_of(step), "MetricsAvailable") == "Unknown/ModeOff");
   CHECK(reasons(step) == Reasons{"TrainerStarted"});
 }
 
 TEST_CASE("the last bottleneck outlives the trainer's last moments") {
   const decide::JobDecision decision = measured();
-  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kWrittenAt));
   decide::JobDecision stopping = without_metrics();
   stopping.plan.reason = scheduler::Reason::kNotRunning;
-  const json status = status_of(reconcile_status(running(job), &stopping, nullptr, kNow));
+  const json status = status_of(reconcile_status(running(job), &stopping, nullptr, kWrittenAt));
   CHECK(status["bottleneck"] == "DataBoundCpu");
   CHECK(status["observed"] == job["status"]["observed"]);
 }
 
 TEST_CASE("an operator that has just started leaves the figures as they are") {
   const decide::JobDecision decision = measured();
-  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kNow));
-  const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kNow));
+  const json job = after(training_job(), reconcile_status(running(), &decision, nullptr, kWrittenAt));
+  const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kWrittenAt));
   for (const char* kept : {"observed", "bottleneck", "explanation", "workers"})
     CHECK(status[kept] == job["status"][kept]);
 }
@@ -313,18 +314,18 @@ TEST_CASE("an operator that has just started leaves the figures as they are") {
 TEST_CASE("a decision for a namesake is not this job's") {
   decide::JobDecision decision = measured();
   decision.job_uid = "uid-of-the-one-before";
-  CHECK_FALSE(status_of(reconcile_status(running(), &decision, nullptr, kNow)).contains("observed"));
+  CHECK_FALSE(status_of(reconcile_status(running(), &decision, nullptr, kWrittenAt)).contains("observed"));
 }
 
 TEST_CASE("start and finish are events, once") {
-  const StatusStep start = reconcile_status(running(), nullptr, nullptr, kNow);
+  const StatusStep start = reconcile_status(running(), nullptr, nullptr, kWrittenAt);
   CHECK(reasons(start) == Reasons{"TrainerStarted"});
   TrainingJobWorld world = running(after(training_job(), start));
   json job = trainer_job(0);
   SECTION("success") {
     job["status"]["conditions"] = json::array({condition("Complete", "True")});
     world.job = shared(job);
-    const StatusStep finish = reconcile_status(world, nullptr, nullptr, kNow);
+    const StatusStep finish = reconcile_status(world, nullptr, nullptr, kWrittenAt);
     CHECK(reasons(finish) == Reasons{"TrainerFinished"});
     CHECK(short_condition(status_of(finish), "Succeeded") == "True/TrainerSucceeded");
     CHECK(short_condition(status_of(finish), "Ready") == "False/Finished");
@@ -332,13 +333,13 @@ TEST_CASE("start and finish are events, once") {
     // The Job may be cleaned away afterwards; the outcome stays.
     world.training_job = shared(after(*world.training_job, finish));
     world.job = nullptr;
-    CHECK_FALSE(reconcile_status(world, nullptr, nullptr, kNow).action.has_value());
+    CHECK_FALSE(reconcile_status(world, nullptr, nullptr, kWrittenAt).action.has_value());
   }
   SECTION("failure") {
     job["status"]["conditions"] = {
         {{"type", "Failed"}, {"status", "True"}, {"reason", "BackoffLimitExceeded"}, {"message", "too often"}}};
     world.job = shared(job);
-    const StatusStep finish = reconcile_status(world, nullptr, nullptr, kNow);
+    const StatusStep finish = reconcile_status(world, nullptr, nullptr, kWrittenAt);
     CHECK(reasons(finish) == Reasons{"TrainerFailed"});
     CHECK(short_condition(status_of(finish), "Failed") == "True/BackoffLimitExceeded");
     CHECK(short_condition(status_of(finish), "Succeeded") == "False/TrainerFailed");
@@ -356,11 +357,11 @@ TEST_CASE("what a person must act on is in the Ready condition and an event; wha
                Case{{ErrorCode::kPermissionDenied, "cannot create Jobs"}, "False/Forbidden"},
                Case{{ErrorCode::kUnavailable, "connection refused"}, "False/TrainerStarting"});
   const TrainingJobWorld world{shared(training_job()), nullptr, nullptr, nullptr, nullptr};
-  const StatusStep step = reconcile_status(world, nullptr, &test.error, kNow);
+  const StatusStep step = reconcile_status(world, nullptr, &test.error, kWrittenAt);
   CHECK(short_condition(status_of(step), "Ready") == test.want);
   CHECK(step.events.size() == (test.error.code() == ErrorCode::kUnavailable ? 0u : 1u));
   const TrainingJobWorld again{shared(after(training_job(), step)), nullptr, nullptr, nullptr, nullptr};
-  CHECK(reconcile_status(again, nullptr, &test.error, kNow).events.empty());
+  CHECK(reconcile_status(again, nullptr, &test.error, kWrittenAt).events.empty());
 }
 
 TEST_CASE("a trainer runs while one of its pods does and the others have done so") {
@@ -378,19 +379,19 @@ TEST_CASE("a trainer runs while one of its pods does and the others have done so
   json job = trainer_job(test.ready);
   job["status"]["succeeded"] = test.done;
   world.job = shared(job);
-  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kNow)), "Ready") == test.want);
+  CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kWrittenAt)), "Ready") == test.want);
 }
 
 TEST_CASE("a suspended job says how to go on") {
   json job = training_job();
   job["spec"]["suspend"] = true;
-  const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kNow));
+  const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kWrittenAt));
   CHECK(short_condition(status, "Ready") == "False/Suspended");
 }
 
 TEST_CASE("a message is cut between characters, so that it stays UTF-8") {
   const std::string message = std::string(1023, 'x') + "\xC3\xA9";
-  const json rendered = api::render_conditions({{"Ready", api::Truth::kFalse, "R", message}}, nullptr, 1, kNow);
+  const json rendered = api::render_conditions({{"Ready", api::Truth::kFalse, "R", message}}, nullptr, 1, kWrittenAt);
   CHECK(text_field(rendered[0], "/message") == std::string(1023, 'x'));
   CHECK_NOTHROW(rendered.dump());
 }

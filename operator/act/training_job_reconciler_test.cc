@@ -20,11 +20,10 @@ namespace {
 using api::field;
 using api::text_field;
 using Harness = control::testing::ReconcilerHarness;
+using control::testing::kVision;
 using control::testing::owner_reference;
 using control::testing::training_job;
 using nlohmann::json;
-
-const kube::ObjectKey kVision{"default", "vision"};
 
 std::string ready_reason(Harness& harness) {
   const auto job = harness.cluster.get(kube::kTrainingJobs, "vision");

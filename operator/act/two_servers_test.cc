@@ -13,8 +13,6 @@ using namespace control::testing;
 using nlohmann::json;
 using Harness = ReconcilerHarness;
 
-const kube::ObjectKey kVision{"default", "vision"};
-
 // The requests for `kind` go to both servers in turn, or as `old_ones` of ten do.
 void upgrade(Harness& harness, std::string_view kind, int old_ones, int& tries) {
   harness.fail = [&tries, kind, old_ones](const kube::Action& action) -> Result<void> {

@@ -11,9 +11,9 @@ namespace {
 
 using control::testing::training_job;
 using Harness = control::testing::ReconcilerHarness;
+using control::testing::kVision;
 using nlohmann::json;
 
-const kube::ObjectKey kVision{"default", "vision"};
 constexpr const char* kFromTrainers =
     R"([{"podSelector": {"matchLabels": {"sluice.dev/job": "vision", "sluice.dev/component": "trainer"}}}])";
 

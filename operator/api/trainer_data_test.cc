@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 // Of a job whose init container "fetch" and whose training container mount the volume "data".
-json job_with(const char* source, const char* worker_spec) {
+json job_with_data(const char* source, const char* worker_spec) {
   json job = json::parse(R"({"metadata": {"name": "vision"}, "spec": {"trainer": {"template": {"spec": {
       "initContainers": [{"name": "other"}, {"name": "fetch", "volumeMounts": [{"name": "data", "mountPath": "/d"}]}],
       "containers": [{"name": "trainer", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]}}}}})");
@@ -36,7 +36,7 @@ TEST_CASE("data that an init container brings into the trainer's pod is found, u
            R"({"initContainers": [{"name": "fetch", "volumeMounts": [{"name": "data", "mountPath": "/d"}]}]})", false},
       Case{R"({"emptyDir": {}})", R"({"initContainers": [{"name": "sluice-bundle"}]})", true});
   INFO(test.source << " " << test.worker_spec);
-  const json job = job_with(test.source, test.worker_spec);
+  const json job = job_with_data(test.source, test.worker_spec);
   const std::string found = data_only_in_trainer(TrainingJob(job));
   CHECK(found.empty() != test.want);
   if (test.want) CHECK_THAT(found, Catch::Contains("init container fetch") && Catch::Contains("volume data"));
@@ -44,7 +44,7 @@ TEST_CASE("data that an init container brings into the trainer's pod is found, u
 
 TEST_CASE("a volume that only one of the two mounts is no data of the trainer's") {
   const char* container = GENERATE("initContainers", "containers");
-  json job = job_with(R"({"emptyDir": {}})", "null");
+  json job = job_with_data(R"({"emptyDir": {}})", "null");
   json& containers = job["spec"]["trainer"]["template"]["spec"][container];
   containers.back()["volumeMounts"] = json::array();
   CHECK(data_only_in_trainer(TrainingJob(job)).empty());
@@ -71,7 +71,7 @@ TEST_CASE("the claims that workers would mount are those of the training contain
                     Case{claim, R"({"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]})", 0},
                     Case{R"({"persistentVolumeClaim": 7})", "null", 0}, Case{R"({"emptyDir": {}})", "null", 0});
   INFO(test.source << " " << test.worker_spec);
-  const json job = job_with(test.source, test.worker_spec);
+  const json job = job_with_data(test.source, test.worker_spec);
   const auto claims = mounted_claims(TrainingJob(job));
   REQUIRE(claims.size() == test.want);
   if (test.want == 1) CHECK(claims[0].volume + "/" + claims[0].claim == "data/c");

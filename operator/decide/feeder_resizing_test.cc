@@ -13,7 +13,7 @@ using nlohmann::json;
 using observe::FeederPod;
 using Resize = FeederView::Resize;
 
-const scheduler::JobId kVision{"default", "vision"};
+const scheduler::JobId kVisionJob{"default", "vision"};
 
 FeederPod pod(FeederCpu cpu, const std::string& name = "vision-0", const std::string& node = "n1") {
   FeederView feeder;
@@ -23,7 +23,7 @@ FeederPod pod(FeederCpu cpu, const std::string& name = "vision-0", const std::st
 
 scheduler::Plan plan(std::vector<scheduler::LocalCpu> local) {
   scheduler::JobPlan job;
-  job.id = kVision;
+  job.id = kVisionJob;
   job.local = std::move(local);
   job.explanation = "because";
   return {.jobs = {job}};
@@ -32,20 +32,20 @@ scheduler::Plan plan(std::vector<scheduler::LocalCpu> local) {
 scheduler::Plan plan(std::int64_t request, std::int64_t limit) { return plan({{"n1", request, limit}}); }
 
 // One pod, seen again and again.
-struct Harness {
+struct ResizingHarness {
   FeederResizing resizing;
   FeederPod seen = pod({250, 500});
   double now_seconds = 1000;
 
   std::vector<FeederOrder> orders(const scheduler::Plan& plan) {
-    return resizing.orders({{kVision, {seen}}}, plan, now_seconds);
+    return resizing.orders({{kVisionJob, {seen}}}, plan, now_seconds);
   }
   // The API server and the kubelet do as they are told.
   void carry_out(const FeederOrder& order) { seen.feeder.wanted = seen.feeder.in_force = order.to; }
 };
 
 TEST_CASE("a feeder with other CPU than planned is resized, only if it still is this pod") {
-  Harness harness;
+  ResizingHarness harness;
   const auto orders = harness.orders(plan(2000, 8000));
   REQUIRE(orders.size() == 1);
   const kube::Action& action = orders[0].action;
@@ -70,7 +70,7 @@ TEST_CASE("changes within a tenth are left, larger ones are made") {
       GENERATE(Case{{2000, 8000}, 2000, 8000, false}, Case{{2000, 8000}, 2190, 8700, false},
                Case{{2000, 8000}, 2250, 8000, true}, Case{{2000, 8000}, 2000, 6000, true},
                Case{{250, 500}, 290, 540, false}, Case{{250, 500}, 310, 500, true}, Case{{250, 0}, 250, 8000, true});
-  Harness harness;
+  ResizingHarness harness;
   harness.seen = pod(test.now);
   CHECK(harness.orders(plan(test.request, test.limit)).size() == (test.resized ? 1 : 0));
 }
@@ -78,7 +78,7 @@ TEST_CASE("changes within a tenth are left, larger ones are made") {
 TEST_CASE("the pods of a job on a node have equal parts of its CPU there") {
   FeederResizing resizing;
   const observe::FeederPods feeders = {
-      {kVision, {pod({250, 500}, "a", "n1"), pod({250, 500}, "b", "n2"), pod({250, 500}, "c", "n1")}}};
+      {kVisionJob, {pod({250, 500}, "a", "n1"), pod({250, 500}, "b", "n2"), pod({250, 500}, "c", "n1")}}};
   const auto orders = resizing.orders(feeders, plan({{"n1", 1010, 8000}, {"n2", 3000, 4000}}), 0);
   REQUIRE(orders.size() == 3);
   CHECK(orders[0].to == FeederCpu{510, 4000});
@@ -88,19 +88,19 @@ TEST_CASE("the pods of a job on a node have equal parts of its CPU there") {
 }
 
 TEST_CASE("a guaranteed pod stays guaranteed: its limit is its request") {
-  Harness harness;
+  ResizingHarness harness;
   harness.seen.feeder.qos_class = FeederView::QosClass::kGuaranteed;
   CHECK(harness.orders(plan(2000, 8000)).at(0).to == FeederCpu{2000, 2000});
 }
 
 TEST_CASE("a feeder never asks for nothing, nor for more than its limit") {
-  Harness harness;
+  ResizingHarness harness;
   CHECK(harness.orders(plan(0, 0)).at(0).to == FeederCpu{10, 10});
 }
 
 TEST_CASE("what frees room is written first") {
   FeederResizing resizing;
-  const observe::FeederPods feeders = {{kVision, {pod({250, 500}, "a", "n1"), pod({4000, 8000}, "b", "n2")}}};
+  const observe::FeederPods feeders = {{kVisionJob, {pod({250, 500}, "a", "n1"), pod({4000, 8000}, "b", "n2")}}};
   const auto orders = resizing.orders(feeders, plan({{"n1", 2000, 8000}, {"n2", 1000, 8000}}), 0);
   REQUIRE(orders.size() == 2);
   CHECK(orders[0].frees_room());
@@ -108,7 +108,7 @@ TEST_CASE("what frees room is written first") {
 }
 
 TEST_CASE("a feeder that has just grown grows no further for half a minute, and shrinks at once") {
-  Harness harness;
+  ResizingHarness harness;
   harness.carry_out(harness.orders(plan(1000, 8000)).at(0));
   harness.now_seconds += 15;
   CHECK(harness.orders(plan(2000, 8000)).empty());
@@ -116,14 +116,14 @@ TEST_CASE("a feeder that has just grown grows no further for half a minute, and 
 }
 
 TEST_CASE("half a minute after it grew a feeder may grow again") {
-  Harness harness;
+  ResizingHarness harness;
   harness.carry_out(harness.orders(plan(1000, 8000)).at(0));
   harness.now_seconds += 31;
   CHECK(harness.orders(plan(2000, 8000)).size() == 1);
 }
 
 TEST_CASE("a write that is not seen yet is not made again within a minute") {
-  Harness harness;
+  ResizingHarness harness;
   CHECK(harness.orders(plan(1000, 8000)).size() == 1);
   harness.now_seconds += 40;
   CHECK(harness.orders(plan(1000, 8000)).empty());
@@ -141,7 +141,7 @@ TEST_CASE("a resize that does not happen is taken back, and the feeder is left a
   const Case test = GENERATE(Case{Resize::kInfeasible, "node has no 2 cores", 1, "node has no 2 cores"},
                              Case{Resize::kDeferred, "no room now", 61, "no room now"},
                              Case{Resize::kUnderWay, "", 61, "the kubelet has not done it"});
-  Harness harness;
+  ResizingHarness harness;
   harness.carry_out(harness.orders(plan(2000, 8000)).at(0));
   harness.seen.feeder.in_force = {250, 500};
   harness.seen.feeder.resize = test.resize;
@@ -154,13 +154,13 @@ TEST_CASE("a resize that does not happen is taken back, and the feeder is left a
   CHECK(orders[0].event.reason == "FeederResizeFailed");
   CHECK_THAT(orders[0].event.note, Catch::Contains(test.problem));
   CHECK(harness.resizing.fixed(harness.now_seconds + 59) == std::set<std::string>{"uid-vision-0"});
-  CHECK_THAT(harness.resizing.problem_of(kVision, harness.now_seconds + 59), Catch::Contains(test.problem));
+  CHECK_THAT(harness.resizing.problem_of(kVisionJob, harness.now_seconds + 59), Catch::Contains(test.problem));
   CHECK(harness.resizing.fixed(harness.now_seconds + 61).empty());
-  CHECK(harness.resizing.problem_of(kVision, harness.now_seconds + 61).empty());
+  CHECK(harness.resizing.problem_of(kVisionJob, harness.now_seconds + 61).empty());
 }
 
 TEST_CASE("a resize that waits for room is given a minute") {
-  Harness harness;
+  ResizingHarness harness;
   harness.carry_out(harness.orders(plan(2000, 8000)).at(0));
   harness.seen.feeder.in_force = {250, 500};
   harness.seen.feeder.resize = Resize::kDeferred;
@@ -170,7 +170,7 @@ TEST_CASE("a resize that waits for room is given a minute") {
 }
 
 TEST_CASE("each failure in a row doubles the pause, to five minutes; a success forgets them") {
-  Harness harness;
+  ResizingHarness harness;
   const Error forbidden(ErrorCode::kPermissionDenied, "no right to patch pods/resize");
   double pause = 60;
   for (int failure = 0; failure < 8; ++failure) {
@@ -183,7 +183,7 @@ TEST_CASE("each failure in a row doubles the pause, to five minutes; a success f
     pause = std::min(2 * pause, 300.0);
   }
   harness.carry_out(harness.orders(plan(2000, 8000)).at(0));
-  CHECK(harness.resizing.doubtful().contains(kVision));
+  CHECK(harness.resizing.doubtful().contains(kVisionJob));
   harness.now_seconds += 31;
   CHECK(harness.orders(plan(2000, 8000)).empty());
   CHECK(harness.resizing.doubtful().empty());
@@ -192,7 +192,7 @@ TEST_CASE("each failure in a row doubles the pause, to five minutes; a success f
 }
 
 TEST_CASE("an error that may pass by itself fixes nothing") {
-  Harness harness;
+  ResizingHarness harness;
   const auto orders = harness.orders(plan(2000, 8000));
   CHECK_FALSE(harness.resizing.refused(orders.at(0), unavailable("busy"), harness.now_seconds));
   CHECK(harness.resizing.fixed(harness.now_seconds + 1).empty());
@@ -200,7 +200,7 @@ TEST_CASE("an error that may pass by itself fixes nothing") {
 }
 
 TEST_CASE("a resize that an earlier process asked for has a minute from when it is first seen") {
-  Harness harness;
+  ResizingHarness harness;
   harness.seen.feeder.wanted = {2000, 8000};
   harness.seen.feeder.resize = Resize::kUnderWay;
   CHECK(harness.orders(plan(2000, 8000)).empty());
@@ -209,7 +209,7 @@ TEST_CASE("a resize that an earlier process asked for has a minute from when it 
 }
 
 TEST_CASE("taking back keeps a limit that cannot be removed") {
-  Harness harness;
+  ResizingHarness harness;
   harness.seen = pod({250, 0});
   harness.carry_out(harness.orders(plan(2000, 8000)).at(0));
   harness.seen.feeder.in_force = {250, 0};
@@ -218,7 +218,7 @@ TEST_CASE("taking back keeps a limit that cannot be removed") {
 }
 
 TEST_CASE("a job whose CPU is not planned is left alone") {
-  Harness harness;
+  ResizingHarness harness;
   CHECK(harness.orders(plan({})).empty());
   CHECK(harness.resizing.orders({}, plan(2000, 8000), 0).empty());
 }

@@ -104,7 +104,7 @@ TEST_CASE("without workers the size to begin with is taken, where it is another"
 
 // A job whose workers' size is Sluice's, a plan for it, and what was seen of its workers.
 struct Situation {
-  observe::ClusterObjects objects = cluster();
+  observe::ClusterObjects objects = observe::testing::cluster();
   std::map<scheduler::JobId, SizedWorkers> workers = {{{"default", "vision"}, two_workers()}};
   scheduler::Plan plan;
   WorkerSizing sizing;

@@ -61,7 +61,7 @@ struct Server {
       {"age", prom::InstantVector{{sample(3)}, {}, {}}},
       {"scrapes[30s]", prom::InstantVector{{sample(6)}, {}, {}}}};
   std::vector<std::string> asked;
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
 
   Observations observe() {
     PrometheusSource source(
@@ -303,7 +303,7 @@ TEST_CASE("a job that Prometheus has never heard of has a reason") {
 TEST_CASE("without a Prometheus nothing is asked") {
   control::MetricsSource none = config();
   none.url.clear();
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   PrometheusSource source([](const std::string&, std::stop_token,
                              std::chrono::milliseconds) -> Result<prom::InstantVector> { std::abort(); },
                           none, clock);
@@ -334,7 +334,7 @@ TEST_CASE("the scrape's label of the namespace can have another name") {
   source_config.namespace_label = "kubernetes_namespace";
   source_config.queries.samples_per_second = "by ($namespace) [$window]";
   std::string asked;
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   const auto observe = [&](const std::string& label) {
     return PrometheusSource(
                [&](const std::string& expression, std::stop_token, std::chrono::milliseconds) {
@@ -375,7 +375,7 @@ TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
         test.status, {}, R"({"status":"success","data":{"resultType":"vector","result":[)" + value + "]}}"};
   });
   const prom::Client client(transport);
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   PrometheusSource source([&](const std::string& expression, std::stop_token stop,
                               std::chrono::milliseconds timeout) { return client.query(expression, stop, timeout); },
                           config(), clock);

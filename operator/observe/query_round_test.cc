@@ -28,7 +28,7 @@ std::string name_in(const Result<prom::InstantVector>& answer) {
 
 TEST_CASE("answers stand in the order of their queries, however many are under way") {
   const int at_once = GENERATE(1, 4, 100);
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   const auto answers = ask_all(
       kExpressions, [](const std::string& expression, std::stop_token, milliseconds) { return named(expression); },
       at_once, clock, {});
@@ -38,7 +38,7 @@ TEST_CASE("answers stand in the order of their queries, however many are under w
 }
 
 TEST_CASE("one query at a time is asked on the caller's own thread") {
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   std::set<std::thread::id> threads;
   const auto answers = ask_all(kExpressions,
                                [&](const std::string& expression, std::stop_token, milliseconds) {
@@ -50,7 +50,7 @@ TEST_CASE("one query at a time is asked on the caller's own thread") {
 }
 
 TEST_CASE("four queries are under way at a time, and no more") {
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   std::latch four_there(4);
   std::atomic<int> under_way = 0, most = 0;
   const auto answers = ask_all(kExpressions,
@@ -67,7 +67,7 @@ TEST_CASE("four queries are under way at a time, and no more") {
 }
 
 TEST_CASE("a slow query holds none of the others up") {
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   std::latch others(static_cast<std::ptrdiff_t>(kExpressions.size()) - 1);
   const auto answers =
       ask_all(kExpressions,
@@ -84,7 +84,7 @@ TEST_CASE("a slow query holds none of the others up") {
 }
 
 TEST_CASE("a round has one deadline: what does not fit is not asked, and says so") {
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
   std::vector<milliseconds> patience;
   const auto answers = ask_all(kExpressions,
                                [&](const std::string& expression, std::stop_token, milliseconds timeout) {
@@ -109,7 +109,7 @@ TEST_CASE("a server that answers nothing is not asked everything; one that has a
   };
   const Case test = GENERATE(Case{"-", 4}, Case{"a", 14}, Case{"d", 14}, Case{"e", 4});
   INFO(test.answered);
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   std::size_t asked = 0;
   const auto answers =
       ask_all(kExpressions,
@@ -127,7 +127,7 @@ TEST_CASE("a server that answers nothing is not asked everything; one that has a
 }
 
 TEST_CASE("a query that throws is an error of its own") {
-  const testing::ManualClock clock;
+  const sluice::testing::ManualClock clock;
   const int at_once = GENERATE(1, 4);
   const auto answers =
       ask_all(kExpressions,

@@ -12,13 +12,13 @@
 namespace sluice::observe {
 namespace {
 
-constexpr double kNow = 1'000'000;
+constexpr double kNowSeconds = 1'000'000;
 
 // A Prometheus whose queries are all answered by 1, and a source that asks it.
 struct Scraped {
   double interval_seconds = 5;
   std::optional<double> scrapes;  // instead of what the interval tells
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
   PrometheusSource source{[this](const std::string& expression, std::stop_token, std::chrono::milliseconds) {
                             return Result(answer(expression));
                           },
@@ -37,7 +37,7 @@ struct Scraped {
     double value = 1;
     if (const std::string name = "scrapes["; expression.starts_with(name))
       value = scrapes.value_or(std::floor(std::stod(expression.substr(name.size())) / interval_seconds));
-    return {{{{{"namespace", "default"}, {"training_job", "vision"}}, value, kNow}}, {}, {}};
+    return {{{{{"namespace", "default"}, {"training_job", "vision"}}, value, kNowSeconds}}, {}, {}};
   }
 
   double measured_window_seconds() {

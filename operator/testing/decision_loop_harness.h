@@ -14,13 +14,12 @@
 namespace sluice::decide::testing {
 
 using control::testing::condition;
+using control::testing::kVision;
 using control::testing::owner_reference;
 using control::testing::pool;
 using control::testing::shared;
 using control::testing::training_job;
 using nlohmann::json;
-
-inline const kube::ObjectKey kVision{"default", "vision"};
 
 // One running job with `replicas` workers in force, on a large node.
 inline observe::ClusterObjects cluster(int replicas) {

@@ -17,7 +17,9 @@ inline Config test_config() {
   return config;
 }
 
-// TrainingJob default/vision, with defaults filled in.
+inline const kube::ObjectKey kVision{"default", "vision"};
+
+// The TrainingJob of that key, with defaults filled in.
 inline nlohmann::json training_job() {
   return nlohmann::json::parse(R"({
     "apiVersion": "sluice.dev/v1alpha1", "kind": "TrainingJob",

@@ -34,7 +34,7 @@ Job unknown(Job job) {
 }
 
 // It was measured until a moment ago.
-Job blind(Job job) {
+Job no_longer_measured(Job job) {
   job.memory = estimate_of(job, kNowSeconds, {}).memory;
   return unknown(std::move(job));
 }
@@ -116,17 +116,23 @@ TEST_CASE("what a job has before any job grows, by situation") {
        {with(needs("a", 4, 30), Placement::kRemote)},
        4000},
       {"placement Remote, nothing known", host("h"), {with(unknown(needs("a", 4, 30)), Placement::kRemote)}, 4000},
-      {"metrics vanish: what it has", host("h"), {blind(needs("a", 4, 5, 9000))}, 9000},
-      {"metrics vanish, it has next to nothing: a core per GPU", host("h"), {blind(needs("a", 4, 5, 1000))}, 4000},
-      {"metrics vanish, it has more than its share: all of it", host("h"), {blind(needs("a", 4, 30, 15'000))}, 15'000},
+      {"metrics vanish: what it has", host("h"), {no_longer_measured(needs("a", 4, 5, 9000))}, 9000},
+      {"metrics vanish, it has next to nothing: a core per GPU",
+       host("h"),
+       {no_longer_measured(needs("a", 4, 5, 1000))},
+       4000},
+      {"metrics vanish, it has more than its share: all of it",
+       host("h"),
+       {no_longer_measured(needs("a", 4, 30, 15'000))},
+       15'000},
       {"metrics vanish, and workers that must not be stopped leave little: what it has, before a neighbour has more",
        host("h"),
-       {blind(needs("a", 4, 30, 9000)), needs("b", 3, 30, 1000),
+       {no_longer_measured(needs("a", 4, 30, 9000)), needs("b", 3, 30, 1000),
         with(with_workers(needs("c", 1, 5, 1000), 11), Mode::kOff)},
        9000},
       {"metrics vanish, and a neighbour needs its own share",
        host("h"),
-       {blind(needs("a", 4, 30, 15'000)), needs("b", 4, 30, 9000)},
+       {no_longer_measured(needs("a", 4, 30, 15'000)), needs("b", 4, 30, 9000)},
        12'000},
       {"mode Off: as it is, whatever it needs", host("h"), {with(needs("a", 4, 30, 5000), Mode::kOff)}, 5000},
       {"mode Recommend: as it is", host("h"), {with(needs("a", 4, 5, 9000), Mode::kRecommend)}, 9000},

@@ -7,7 +7,6 @@ namespace sluice::scheduler::testing {
 namespace {
 
 // Wants 11 workers of one core (8 local-equivalent cores, 1 of them its own).
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 Job hungry(const std::string& name) { return MakeJob(name).measures(kHungry).obj(); }
 

@@ -13,7 +13,7 @@ constexpr GroupSet kAll = ~GroupSet{0};
 
 Suits any(int) { return Suits::kYes; }
 
-Node node(const std::string& name, std::int64_t millicores, double price_per_core = 0, int gpus = 0) {
+Node priced_node(const std::string& name, std::int64_t millicores, double price_per_core = 0, int gpus = 0) {
   return {.name = name,
           .allocatable_millicores = millicores,
           .gpus = gpus,
@@ -30,12 +30,12 @@ TEST_CASE("which of two nodes a new worker takes") {
     return node;
   };
   const Row rows[] = {
-      {"the emptier one", node("z", 8000), node("a", 4000)},
-      {"the cheaper one, though it is fuller", node("z", 1000, 0.1), node("a", 64'000, 0.2)},
-      {"the one without GPUs, though it is dear and full", node("z", 1000, 9), node("a", 64'000, 0, 8)},
-      {"equals: by name", node("a", 4000), node("z", 4000)},
-      {"the one that has the room", node("z", 1000), node("a", 999)},
-      {"not the one that is being drained", node("z", 1000, 9, 8), cordoned(node("a", 64'000))},
+      {"the emptier one", priced_node("z", 8000), priced_node("a", 4000)},
+      {"the cheaper one, though it is fuller", priced_node("z", 1000, 0.1), priced_node("a", 64'000, 0.2)},
+      {"the one without GPUs, though it is dear and full", priced_node("z", 1000, 9), priced_node("a", 64'000, 0, 8)},
+      {"equals: by name", priced_node("a", 4000), priced_node("z", 4000)},
+      {"the one that has the room", priced_node("z", 1000), priced_node("a", 999)},
+      {"not the one that is being drained", priced_node("z", 1000, 9, 8), cordoned(priced_node("a", 64'000))},
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
@@ -49,7 +49,7 @@ TEST_CASE("which of two nodes a new worker takes") {
 }
 
 TEST_CASE("a node that does not suit one worker is there for the next") {
-  const std::vector<Node> nodes = {node("a", 8000), node("b", 4000)};
+  const std::vector<Node> nodes = {priced_node("a", 8000), priced_node("b", 4000)};
   NodeTable table(nodes, 1000);
   NodeRanking ranking(table);
   const auto not_a = [&](int index) { return table.name(index) != "a" ? Suits::kYes : Suits::kNo; };
@@ -60,7 +60,7 @@ TEST_CASE("a node that does not suit one worker is there for the next") {
 }
 
 TEST_CASE("the best node of the groups that take the worker, whatever better ones there are in others") {
-  std::vector<Node> nodes = {node("a", 8000), node("b", 4000), node("c", 2000)};
+  std::vector<Node> nodes = {priced_node("a", 8000), priced_node("b", 4000), priced_node("c", 2000)};
   nodes[1].group = 1;
   nodes[2].group = 100;  // shares its bit with all from the 64th on
   NodeTable table(nodes, 1000);
@@ -72,7 +72,7 @@ TEST_CASE("the best node of the groups that take the worker, whatever better one
 }
 
 TEST_CASE("no node of a group is looked at any more once that group suits no worker of the call") {
-  std::vector<Node> nodes = {node("a", 8000), node("b", 7000), node("c", 2000)};
+  std::vector<Node> nodes = {priced_node("a", 8000), priced_node("b", 7000), priced_node("c", 2000)};
   nodes[2].group = 1;
   NodeTable table(nodes, 1000);
   NodeRanking ranking(table);
@@ -87,7 +87,7 @@ TEST_CASE("no node of a group is looked at any more once that group suits no wor
 }
 
 TEST_CASE("room that others took is noticed by itself, room that they gave back when it is said") {
-  const std::vector<Node> nodes = {node("a", 2000)};
+  const std::vector<Node> nodes = {priced_node("a", 2000)};
   NodeTable table(nodes, 1000);
   NodeRanking ranking(table);
   table[0].worker_millicores = 2000;
@@ -103,7 +103,7 @@ TEST_CASE("room is taken and given back meanwhile: always the node that a look a
     const auto upto = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     std::vector<Node> nodes;
     for (int i = 1 + upto(upto(3) > 0 ? 6 : 40); i > 0; --i)  // the larger heaps have several levels
-      nodes.push_back(node("n" + std::to_string(i), 500 * upto(12), 0.25 * upto(3), upto(3) == 0 ? 8 : 0));
+      nodes.push_back(priced_node("n" + std::to_string(i), 500 * upto(12), 0.25 * upto(3), upto(3) == 0 ? 8 : 0));
     NodeTable table(nodes, 500);
     NodeRanking ranking(table);
     for (int step = 0; step < 60; ++step) {

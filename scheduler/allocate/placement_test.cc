@@ -10,8 +10,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
-
 Node node(const std::string& name, std::int64_t millicores) {
   return {.name = name, .allocatable_millicores = millicores};
 }

@@ -26,7 +26,7 @@ SpreadRule zones_within(int skew) {
 }
 
 // Needs twelve workers beside its own core.
-MakeJob hungry() {
+MakeJob starved() {
   return MakeJob("a").measures(FluidJob{.demand = 10'000, .local_rate = 1000, .remote_rate = 1000, .local_cores = 1});
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("a job gets as many workers as the rules of their spread let start") {
   };
   for (const Rules& row : rows) {
     CAPTURE(row.situation);
-    Job job = hungry().obj();
+    Job job = starved().obj();
     job.spread = row.spread;
     ClusterSnapshot snapshot = MakeSnapshot().obj();
     snapshot.nodes = nodes(3);

@@ -7,11 +7,10 @@ namespace sluice::scheduler::testing {
 namespace {
 
 // Needs 8 local-equivalent cores and has one: 1.2 * 7 / 0.77 = 10.9 remote ones.
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 // Needs 8 and has 9.
 const FluidJob kNearlyFed{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 9};
 // Needs half of its local core.
-const FluidJob kText{.demand = 500, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
+const FluidJob kOneCoreEnough{.demand = 500, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 Measurement with_wait(Measurement m, double wait_share) {
   m.compute_share = 1 - wait_share;
@@ -84,12 +83,12 @@ TEST_CASE("how many workers a job wants, by situation") {
       {"waits a little, feeders more than meet the demand",
        MakeJob("a").holds(2, "n1").measures(with_wait(kNearlyFed.steady(2, kNowSeconds), 0.03)).local_millicores(9700),
        0, Reason::kNotDataBound},
-      {"language model", MakeJob("a").measures(kText), 0, Reason::kNotDataBound},
-      {"language model with workers", MakeJob("a").holds(2, "n1").measures(kText.steady(0, kNowSeconds)), 0,
+      {"language model", MakeJob("a").measures(kOneCoreEnough), 0, Reason::kNotDataBound},
+      {"language model with workers", MakeJob("a").holds(2, "n1").measures(kOneCoreEnough.steady(0, kNowSeconds)), 0,
        Reason::kNotDataBound},
       {"content without a worker: none is held", MakeJob("a").measures(with_wait(kHungry.steady(0, kNowSeconds), 0.03)),
        0, Reason::kNotDataBound},
-      {"language model, min binds", MakeJob("a").min(1).measures(kText), 1, Reason::kMin},
+      {"language model, min binds", MakeJob("a").min(1).measures(kOneCoreEnough), 1, Reason::kMin},
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);

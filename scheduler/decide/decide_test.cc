@@ -9,12 +9,11 @@ namespace sluice::scheduler::testing {
 namespace {
 
 // Wants 11 workers of one core.
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 const FluidJob kText{.demand = 500, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 MakeJob hungry(const std::string& name) { return MakeJob(name).measures(kHungry); }
 
-Plan decided(const MakeSnapshot& snapshot) { return decide(snapshot.obj(), {}); }
+Plan plan_for(const MakeSnapshot& snapshot) { return decide(snapshot.obj(), {}); }
 
 TEST_CASE("an empty cluster gets an empty plan") {
   const Plan plan = decide({}, {});
@@ -23,7 +22,7 @@ TEST_CASE("an empty cluster gets an empty plan") {
 }
 
 TEST_CASE("one starving job on an empty cluster jumps to its knee") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 16000, 2000).job(hungry("vision")));
+  const Plan plan = plan_for(MakeSnapshot().node("n1", 16000, 2000).job(hungry("vision")));
   const JobPlan& vision = plan_of(plan, "vision");
   CHECK(vision.workers == 11);
   CHECK(vision.recommended == 11);
@@ -38,7 +37,7 @@ TEST_CASE("one starving job on an empty cluster jumps to its knee") {
 
 TEST_CASE("a language model next to a vision job leaves it everything") {
   const Plan plan =
-      decided(MakeSnapshot().node("n1", 16000).job(MakeJob("language").measures(kText)).job(hungry("vision")));
+      plan_for(MakeSnapshot().node("n1", 16000).job(MakeJob("language").measures(kText)).job(hungry("vision")));
   CHECK(plan_of(plan, "language").workers == 0);
   CHECK(plan_of(plan, "language").reason == Reason::kNotDataBound);
   CHECK(plan_of(plan, "language").bottleneck == Bottleneck::kGpuBound);
@@ -46,7 +45,7 @@ TEST_CASE("a language model next to a vision job leaves it everything") {
 }
 
 TEST_CASE("when the nodes are full the plan says so and says what one more worker would bring") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 4000).job(hungry("vision")));
+  const Plan plan = plan_for(MakeSnapshot().node("n1", 4000).job(hungry("vision")));
   const JobPlan& vision = plan_of(plan, "vision");
   CHECK(vision.workers == 4);
   CHECK(vision.reason == Reason::kCpu);
@@ -56,7 +55,7 @@ TEST_CASE("when the nodes are full the plan says so and says what one more worke
 }
 
 TEST_CASE("nothing to decide for jobs that are not running; their workers go") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 4000).job(MakeJob("done").not_running().holds(3, "n1")));
+  const Plan plan = plan_for(MakeSnapshot().node("n1", 4000).job(MakeJob("done").not_running().holds(3, "n1")));
   CHECK(plan_of(plan, "done").workers == 0);
   CHECK(plan_of(plan, "done").victims.size() == 3);
   CHECK(plan_of(plan, "done").reason == Reason::kNotRunning);
@@ -64,22 +63,22 @@ TEST_CASE("nothing to decide for jobs that are not running; their workers go") {
 
 TEST_CASE("the workers of a finished job are granted to the next in the same decision") {
   const Plan plan =
-      decided(MakeSnapshot().node("n1", 3000).job(MakeJob("done").not_running().holds(3, "n1")).job(hungry("vision")));
+      plan_for(MakeSnapshot().node("n1", 3000).job(MakeJob("done").not_running().holds(3, "n1")).job(hungry("vision")));
   CHECK(plan_of(plan, "vision").workers == 3);
 }
 
 TEST_CASE("mode Off holds its workers and their room") {
-  const Plan plan = decided(MakeSnapshot()
-                                .node("n1", 5000)
-                                .job(hungry("off").mode(Mode::kOff).holds(2, "n1"))
-                                .job(hungry("vision").priority(9)));
+  const Plan plan = plan_for(MakeSnapshot()
+                                 .node("n1", 5000)
+                                 .job(hungry("off").mode(Mode::kOff).holds(2, "n1"))
+                                 .job(hungry("vision").priority(9)));
   CHECK(plan_of(plan, "off").workers == 2);
   CHECK(plan_of(plan, "off").reason == Reason::kModeOff);
   CHECK(plan_of(plan, "vision").workers == 3);
 }
 
 TEST_CASE("mode Recommend computes, but leaves the number of workers alone") {
-  const Plan plan = decided(
+  const Plan plan = plan_for(
       MakeSnapshot().node("n1", 16000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry)));
   const JobPlan& advised = plan_of(plan, "advised");
   CHECK(advised.workers == 2);
@@ -93,17 +92,17 @@ TEST_CASE("mode Recommend computes, but leaves the number of workers alone") {
 
 TEST_CASE("a recommendation is made from what the others leave") {
   const Plan plan =
-      decided(MakeSnapshot()
-                  .node("n1", 10000)
-                  .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry).priority(9))
-                  .job(hungry("vision").max(5)));
+      plan_for(MakeSnapshot()
+                   .node("n1", 10000)
+                   .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kHungry).priority(9))
+                   .job(hungry("vision").max(5)));
   CHECK(plan_of(plan, "vision").workers == 5);
   CHECK(plan_of(plan, "advised").recommended == 5);
   CHECK(plan_of(plan, "advised").reason == Reason::kCpu);
 }
 
 TEST_CASE("a recommendation may be to give up workers") {
-  const Plan plan = decided(
+  const Plan plan = plan_for(
       MakeSnapshot().node("n1", 9000).job(MakeJob("advised").mode(Mode::kRecommend).holds(2, "n1").measures(kText)));
   CHECK(plan_of(plan, "advised").workers == 2);
   // Not all at once: its feeder does little while the workers do much, and an idle feeder is counted on for twice its
@@ -114,18 +113,18 @@ TEST_CASE("a recommendation may be to give up workers") {
 
 TEST_CASE("a pool in mode Recommend is scaled in by hand: the plan names the workers to stop") {
   const Plan plan =
-      decided(MakeSnapshot()
-                  .node("n1", 9000)
-                  .job(MakeJob("advised").mode(Mode::kRecommend).holds(3, "n1").allocated(1).measures(kHungry)));
+      plan_for(MakeSnapshot()
+                   .node("n1", 9000)
+                   .job(MakeJob("advised").mode(Mode::kRecommend).holds(3, "n1").allocated(1).measures(kHungry)));
   CHECK(plan_of(plan, "advised").workers == 1);
   CHECK(plan_of(plan, "advised").victims == std::vector<std::string>{"advised-worker-2", "advised-worker-1"});
 }
 
 TEST_CASE("metrics vanish: the allocation is held against a growing neighbour, and the reason is told") {
-  const Plan plan = decided(MakeSnapshot()
-                                .node("n1", 8000)
-                                .job(MakeJob("blind").holds(5, "n1").misses("Prometheus answered 503"))
-                                .job(hungry("vision").priority(9)));
+  const Plan plan = plan_for(MakeSnapshot()
+                                 .node("n1", 8000)
+                                 .job(MakeJob("blind").holds(5, "n1").misses("Prometheus answered 503"))
+                                 .job(hungry("vision").priority(9)));
   const JobPlan& blind = plan_of(plan, "blind");
   CHECK(blind.workers == 5);
   CHECK(blind.reason == Reason::kNoMetrics);
@@ -155,7 +154,7 @@ TEST_CASE("metrics stay away: the workers of the job go to measured jobs that ne
     CAPTURE(row.situation);
     MakeJob blind("blind");
     blind.holds(5, "n1").min(row.min).misses("Prometheus answered 503").unmeasured_for(row.unmeasured_seconds);
-    const Plan plan = decided(MakeSnapshot().node("n1", row.node_millicores).job(blind).job(hungry("vision")));
+    const Plan plan = plan_for(MakeSnapshot().node("n1", row.node_millicores).job(blind).job(hungry("vision")));
     CHECK(plan_of(plan, "blind").workers == row.blind_workers);
     CHECK(plan_of(plan, "blind").victims.size() == static_cast<std::size_t>(5 - row.blind_workers));
     CHECK(plan_of(plan, "vision").workers == row.vision_workers);
@@ -167,7 +166,7 @@ TEST_CASE("Prometheus is away for an hour: no job takes workers from another") {
     return MakeJob(name).holds(workers, "n1").misses("Prometheus does not answer").unmeasured_for(3600);
   };
   const Plan plan =
-      decided(MakeSnapshot().node("n1", 8000).job(blind("a", 5).weight(1)).job(blind("b", 3).weight(900)));
+      plan_for(MakeSnapshot().node("n1", 8000).job(blind("a", 5).weight(1)).job(blind("b", 3).weight(900)));
   CHECK(plan_of(plan, "a").workers == 5);
   CHECK(plan_of(plan, "b").workers == 3);
   CHECK(plan_of(plan, "a").reason == Reason::kMetricsFallback);
@@ -178,7 +177,7 @@ TEST_CASE("two unmeasured jobs share what a measured one leaves, by weight") {
     return MakeJob(name).holds(6, "n1").weight(weight).misses("no metrics").unmeasured_for(3600);
   };
   const Plan plan =
-      decided(MakeSnapshot().node("n1", 17000).job(blind("a", 100)).job(blind("b", 200)).job(hungry("vision")));
+      plan_for(MakeSnapshot().node("n1", 17000).job(blind("a", 100)).job(blind("b", 200)).job(hungry("vision")));
   CHECK(plan_of(plan, "vision").workers == 11);
   CHECK(plan_of(plan, "a").workers == 2);
   CHECK(plan_of(plan, "b").workers == 4);
@@ -231,7 +230,7 @@ TEST_CASE("why a job has what it has without metrics, though others, the room or
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
-    const Plan plan = decided(MakeSnapshot().node("n1", row.node_millicores).job(row.blind).job(hungry("vision")));
+    const Plan plan = plan_for(MakeSnapshot().node("n1", row.node_millicores).job(row.blind).job(hungry("vision")));
     CHECK(plan_of(plan, "blind").workers == row.want_workers);
     CHECK(to_string(plan_of(plan, "blind").reason) == to_string(row.want));
   }
@@ -251,10 +250,10 @@ TEST_CASE("advice counts on the job's own workers once, wherever they stand") {
   for (const Row& row : rows) {
     CAPTURE(row.situation);
     const std::string second = row.cordoned_millicores > 0 ? "n2" : "n1";
-    const Plan plan = decided(MakeSnapshot()
-                                  .node("n1", row.millicores)
-                                  .node("n2", row.cordoned_millicores, 0, false)
-                                  .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, second).measures(kHungry)));
+    const Plan plan = plan_for(MakeSnapshot()
+                                   .node("n1", row.millicores)
+                                   .node("n2", row.cordoned_millicores, 0, false)
+                                   .job(MakeJob("advised").mode(Mode::kRecommend).holds(2, second).measures(kHungry)));
     CHECK(plan_of(plan, "advised").recommended == row.want);
     CHECK(plan_of(plan, "advised").workers == 2);
   }
@@ -262,11 +261,11 @@ TEST_CASE("advice counts on the job's own workers once, wherever they stand") {
 
 TEST_CASE("two that are advised share what is left, and one without metrics keeps what it has") {
   const auto advised = [](const std::string& name) { return MakeJob(name).mode(Mode::kRecommend); };
-  const Plan plan = decided(MakeSnapshot()
-                                .node("n1", 14'000)
-                                .job(advised("a").holds(2, "n1").measures(kHungry))
-                                .job(advised("b").measures(kHungry))
-                                .job(advised("blind").holds(4, "n1").misses("gone")));
+  const Plan plan = plan_for(MakeSnapshot()
+                                 .node("n1", 14'000)
+                                 .job(advised("a").holds(2, "n1").measures(kHungry))
+                                 .job(advised("b").measures(kHungry))
+                                 .job(advised("blind").holds(4, "n1").misses("gone")));
   CHECK(plan_of(plan, "a").recommended + plan_of(plan, "b").recommended == 10);
   CHECK(std::abs(plan_of(plan, "a").recommended - plan_of(plan, "b").recommended) <= 2);
   CHECK(plan_of(plan, "blind").recommended == 4);
@@ -274,30 +273,30 @@ TEST_CASE("two that are advised share what is left, and one without metrics keep
 }
 
 TEST_CASE("metrics vanish while a worker is lost: the number is held, so that it comes back") {
-  const Plan plan = decided(MakeSnapshot().node("n1", 8000).job(MakeJob("blind").holds(4, "n1").allocated(5)));
+  const Plan plan = plan_for(MakeSnapshot().node("n1", 8000).job(MakeJob("blind").holds(4, "n1").allocated(5)));
   CHECK(plan_of(plan, "blind").workers == 5);
   CHECK(plan_of(plan, "blind").new_worker_nodes.size() == 1);
 }
 
 TEST_CASE("a worker is lost: the number stays and the job is not punished for it") {
   const Plan plan =
-      decided(MakeSnapshot().node("n1", 16000).job(MakeJob("vision").holds(11, "n1").measures(kHungry).allocated(12)));
+      plan_for(MakeSnapshot().node("n1", 16000).job(MakeJob("vision").holds(11, "n1").measures(kHungry).allocated(12)));
   CHECK(plan_of(plan, "vision").workers == 12);
 }
 
 TEST_CASE("a node disappears: the plan asks only for workers with room") {
   const Plan plan =
-      decided(MakeSnapshot().node("n1", 3000).job(MakeJob("vision").holds(3, "n1").allocated(11).measures(kHungry)));
+      plan_for(MakeSnapshot().node("n1", 3000).job(MakeJob("vision").holds(3, "n1").allocated(11).measures(kHungry)));
   CHECK(plan_of(plan, "vision").workers == 3);
   CHECK(plan_of(plan, "vision").victims.empty());
   CHECK(plan_of(plan, "vision").reason == Reason::kCpu);
 }
 
 TEST_CASE("a cordoned node keeps its workers and gets no more") {
-  const Plan plan = decided(MakeSnapshot()
-                                .node("n1", 8000, 0, false)
-                                .node("n2", 2000)
-                                .job(MakeJob("vision").holds(3, "n1").measures(kHungry)));
+  const Plan plan = plan_for(MakeSnapshot()
+                                 .node("n1", 8000, 0, false)
+                                 .node("n2", 2000)
+                                 .job(MakeJob("vision").holds(3, "n1").measures(kHungry)));
   CHECK(plan_of(plan, "vision").workers == 5);
   CHECK(plan_of(plan, "vision").new_worker_nodes == std::vector<std::string>{"n2", "n2"});
 }
@@ -321,10 +320,10 @@ TEST_CASE("starving without any known rate gets one worker to measure with, sate
   starving.local.reset();
   Measurement sated = kText.steady(0, kNowSeconds);
   sated.local.reset();
-  const Plan plan = decided(MakeSnapshot()
-                                .node("n1", 8000)
-                                .job(MakeJob("starving").measures(starving))
-                                .job(MakeJob("sated").measures(sated)));
+  const Plan plan = plan_for(MakeSnapshot()
+                                 .node("n1", 8000)
+                                 .job(MakeJob("starving").measures(starving))
+                                 .job(MakeJob("sated").measures(sated)));
   CHECK(plan_of(plan, "starving").workers == 1);
   CHECK(plan_of(plan, "starving").reason == Reason::kProbing);
   CHECK(plan_of(plan, "sated").workers == 0);
@@ -341,8 +340,8 @@ TEST_CASE("a worker that is still starting counts as held: the jump is not repea
 TEST_CASE("the plan does not depend on what it cannot see: how sharp the knee really is") {
   FluidJob sharp = kHungry;
   sharp.q = 60;
-  CHECK(decided(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(sharp))).jobs[0].workers ==
-        decided(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(kHungry))).jobs[0].workers);
+  CHECK(plan_for(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(sharp))).jobs[0].workers ==
+        plan_for(MakeSnapshot().node("n1", 64000).job(MakeJob("a").measures(kHungry))).jobs[0].workers);
 }
 
 TEST_CASE("the granted CPU counts workers with a node, and none that waits for one") {

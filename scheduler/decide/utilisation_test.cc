@@ -11,7 +11,6 @@ namespace sluice::scheduler::testing {
 namespace {
 
 // One core of its own for a demand of eight; a worker's core brings 0.77 of a local one.
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 const FluidJob kFed{.demand = 500, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 Utilisation utilisation_of(const ClusterSnapshot& snapshot, const Config& config = {}) {

@@ -11,8 +11,6 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
-
 TEST_CASE("more workers bring what the curve promises, fewer cost it, and none of unknown jobs do anything") {
   const ClusterSnapshot snapshot = MakeSnapshot().node("n1", 4000).job(MakeJob("a").measures(kHungry)).obj();
   const Plan plan = decide(snapshot, {});

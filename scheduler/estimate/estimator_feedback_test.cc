@@ -9,8 +9,6 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-const Config kConfig;
-
 // A job that is starved although, by its estimate, 9 workers and one local core are 99 % of its need.
 MakeJob misjudged() {
   Measurement m = FluidJob{.demand = 8000, .local_rate = 1000, .remote_rate = 770}.steady(9, kNowSeconds);

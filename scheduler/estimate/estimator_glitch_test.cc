@@ -9,8 +9,6 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-const Config kConfig;
-
 // A job that has been measured for so many windows, always the same.
 Job known_for(int windows, const FluidJob& truth, double remote_cores) {
   Job job = MakeJob("a").measures(truth.steady(remote_cores, kNowSeconds)).obj();

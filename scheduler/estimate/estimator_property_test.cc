@@ -12,8 +12,6 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-const Config kConfig;
-
 // A figure between `least` and `most`, on a logarithmic scale.
 double between(double least, double most) {
   return least * std::pow(most / least, static_cast<double>(*rc::gen::inRange(0, 1001)) / 1000);

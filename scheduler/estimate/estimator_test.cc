@@ -10,7 +10,6 @@ namespace sluice::scheduler::testing {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-const Config kConfig;
 
 TEST_CASE("demand, rates and knee are exact from the counters of a fluid model, starved or sated") {
   for (const double remote_cores : {0.5, 2.0, 8.0, 20.0}) {

@@ -9,8 +9,6 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-const Config kConfig;
-
 TEST_CASE("growth that promised little is not judged, however little it brought") {
   const FluidJob physics{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
   Job job = MakeJob("a").holds(7, "n1").measures(physics.steady(7, kNowSeconds - 200)).obj();

@@ -8,8 +8,6 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-const Config kConfig;
-
 TEST_CASE("metrics that are always late count while they keep coming") {
   struct Row {
     const char* situation;

@@ -7,12 +7,11 @@
 namespace sluice::scheduler {
 namespace {
 
-constexpr Config kConfig;
 const JobId kBig{"default", "big"}, kSmall{"default", "small"};
 
 // A trainer on the nodes n1 and n2; the feeders of two other jobs are on n1, those of one of them also on n2.
 // Computing time scatters by 2 %, alternately.
-struct Watch {
+struct WatchedHosts {
   NeighbourGuard guard;
   double now_seconds = 1000;
   int windows = 0;
@@ -32,13 +31,13 @@ struct Watch {
             {{"n1", {{kBig, big_cores}, {kSmall, small_cores}}, other_cores}, {"n2", {{kBig, second_cores}}, 1}}};
   }
   void see(int count, double compute_seconds) {
-    for (int i = 0; i < count; ++i) guard.take(window(compute_seconds), kConfig);
+    for (int i = 0; i < count; ++i) guard.take(window(compute_seconds), Config{});
   }
-  bool holds() const { return guard.holds(now_seconds, kConfig); }
+  bool holds() const { return guard.holds(now_seconds, Config{}); }
 };
 
 TEST_CASE("feeders that slow another job's trainer down go back to the CPU that they used before") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.big_cores = 8;
   watch.small_cores = 0.5;
@@ -58,7 +57,7 @@ TEST_CASE("feeders that slow another job's trainer down go back to the CPU that 
 }
 
 TEST_CASE("the trainer of a gang suffers on one of its nodes") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.second_cores = 6;
   watch.see(10, 0.120);
@@ -69,7 +68,7 @@ TEST_CASE("the trainer of a gang suffers on one of its nodes") {
 }
 
 TEST_CASE("what neighbours are not blamed for") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   const auto grow = [&] { watch.big_cores = 8; };
   SECTION("computing time as before") { grow(), watch.see(60, 0.100); }
@@ -90,7 +89,7 @@ TEST_CASE("what neighbours are not blamed for") {
 }
 
 TEST_CASE("feeders that had grown before the trainer was known are not blamed; those that grow later are") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(5, 0.100);
   watch.big_cores = 4;
   watch.see(30, 0.120);
@@ -102,7 +101,7 @@ TEST_CASE("feeders that had grown before the trainer was known are not blamed; t
 }
 
 TEST_CASE("a growth of neighbours that did no harm is what their next one is compared with") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.big_cores = 4;
   watch.see(20, 0.103);
@@ -113,7 +112,7 @@ TEST_CASE("a growth of neighbours that did no harm is what their next one is com
 }
 
 TEST_CASE("feeders that had grown before the trainer came have shrunk since: the trainer has a reference") {
-  Watch watch;
+  WatchedHosts watch;
   watch.big_cores = 8;
   watch.see(12, 0.120);
   watch.big_cores = 1;
@@ -125,7 +124,7 @@ TEST_CASE("feeders that had grown before the trainer came have shrunk since: the
 }
 
 TEST_CASE("its own feeders grew at the same time: they give CPU back first, then neighbours are judged") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.big_cores = 8;
   watch.other_cores = 6;
@@ -138,7 +137,7 @@ TEST_CASE("its own feeders grew at the same time: they give CPU back first, then
 }
 
 TEST_CASE("other load that stays is part of the next reference") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.other_cores = 6;
   watch.see(40, 0.130);
@@ -148,7 +147,7 @@ TEST_CASE("other load that stays is part of the next reference") {
 }
 
 TEST_CASE("after ten minutes they may try again, and are judged by the windows without them") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.big_cores = 8;
   watch.see(10, 0.120);
@@ -174,7 +173,7 @@ TEST_CASE("after ten minutes they may try again, and are judged by the windows w
 }
 
 TEST_CASE("what changes while a cap is in force neither ends nor prolongs it") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.big_cores = 8;
   watch.see(10, 0.120);
@@ -189,27 +188,27 @@ TEST_CASE("what changes while a cap is in force neither ends nor prolongs it") {
 }
 
 TEST_CASE("a window that was seen before, in part, changes nothing") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   const NeighbourGuard before = watch.guard;
   NeighbourWindow again = watch.window(0.500);
   for (const double later_seconds : {0.0, 5.0, 13.0}) {
     again.end_seconds = before.through_seconds + later_seconds;
-    watch.guard.take(again, kConfig);
+    watch.guard.take(again, Config{});
     CHECK(watch.guard == before);
   }
   again.end_seconds = before.through_seconds + 14;
-  watch.guard.take(again, kConfig);
+  watch.guard.take(again, Config{});
   CHECK(watch.guard != before);
 }
 
 TEST_CASE("a trainer that moved to other nodes has no reference there") {
-  Watch watch;
+  WatchedHosts watch;
   watch.see(12, 0.100);
   watch.big_cores = 8;
   NeighbourWindow moved = watch.window(0.120);
   moved.load.pop_back();
-  watch.guard.take(moved, kConfig);
+  watch.guard.take(moved, Config{});
   CHECK(watch.guard.reference.count == 1);
   CHECK(watch.guard.load == moved.load);
 }

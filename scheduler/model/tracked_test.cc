@@ -10,8 +10,8 @@
 namespace sluice::scheduler {
 namespace {
 
+const Config kDefaults;
 using Step = Tracked::Step;
-const Config kConfig;
 
 TEST_CASE("the first value is all there is") {
   const Tracked tracked = Tracked::starting_at(8);
@@ -24,7 +24,7 @@ TEST_CASE("a steady truth is published as a mean, at 2, 4, 8 and 16 values and n
   Tracked tracked = Tracked::starting_at(9);
   int refinements = 0;
   for (int count = 2; count <= 20; ++count) {
-    const Step step = tracked.take(8.6 + 0.01 * count, kConfig);
+    const Step step = tracked.take(8.6 + 0.01 * count, kDefaults);
     REQUIRE(step != Step::kChanged);
     CAPTURE(count);
     CHECK((step == Step::kRefined) == (count == 2 || count == 4 || count == 8 || count == 16));
@@ -36,26 +36,26 @@ TEST_CASE("a steady truth is published as a mean, at 2, 4, 8 and 16 values and n
 
 TEST_CASE("the same value again refines nothing") {
   Tracked tracked = Tracked::starting_at(8);
-  for (int i = 0; i < 100; ++i) CHECK(tracked.take(8, kConfig) == Step::kKept);
+  for (int i = 0; i < 100; ++i) CHECK(tracked.take(8, kDefaults) == Step::kKept);
 }
 
 TEST_CASE("another truth is noticed although a thousand values spoke for the old one") {
   Tracked tracked = Tracked::starting_at(8);
-  for (int i = 0; i < 1000; ++i) tracked.take(8, kConfig);
-  CHECK(tracked.take(16, kConfig) == Step::kChanged);
+  for (int i = 0; i < 1000; ++i) tracked.take(8, kDefaults);
+  CHECK(tracked.take(16, kDefaults) == Step::kChanged);
   CHECK(tracked.published == Approx(8 * std::pow(2, 0.2)));  // a fifth of the way
   int windows = 1;
-  while (tracked.published < 0.9 * 16) tracked.take(16, kConfig), ++windows;
+  while (tracked.published < 0.9 * 16) tracked.take(16, kDefaults), ++windows;
   CHECK(windows <= 12);
-  for (int i = 0; i < 64; ++i) tracked.take(16, kConfig);
+  for (int i = 0; i < 64; ++i) tracked.take(16, kDefaults);
   CHECK(tracked.published == Approx(16).epsilon(0.02));
 }
 
 TEST_CASE("a first value that was an outlier is outweighed at once, not by a fifth at a time") {
   Tracked tracked = Tracked::starting_at(3);
-  tracked.take(8, kConfig);
+  tracked.take(8, kDefaults);
   CHECK(tracked.published == Approx(std::sqrt(3 * 8.0)));
-  for (int i = 0; i < 6; ++i) tracked.take(8, kConfig);
+  for (int i = 0; i < 6; ++i) tracked.take(8, kDefaults);
   CHECK(tracked.published == Approx(8).epsilon(0.12));
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("noise of 9 %: the published value ends within 3 % of the truth, after
     std::normal_distribution<double> noise(0, 0.09);
     Tracked tracked = Tracked::starting_at(10 * std::exp(noise(random)));
     int moves = 0;
-    for (int i = 0; i < 500; ++i) moves += tracked.take(10 * std::exp(noise(random)), kConfig) != Step::kKept ? 1 : 0;
+    for (int i = 0; i < 500; ++i) moves += tracked.take(10 * std::exp(noise(random)), kDefaults) != Step::kKept ? 1 : 0;
     CHECK(tracked.published == Approx(10).epsilon(0.03));
     CHECK(moves <= 12);
   }
@@ -78,7 +78,7 @@ int moves_of(Tracked& tracked, unsigned seed, double noise, int values) {
   std::normal_distribution<double> deviation(0, noise);
   int moves = 0;
   for (int i = 0; i < values; ++i)
-    moves += tracked.take(10 * std::exp(deviation(random)), kConfig) != Step::kKept ? 1 : 0;
+    moves += tracked.take(10 * std::exp(deviation(random)), kDefaults) != Step::kKept ? 1 : 0;
   return moves;
 }
 
@@ -110,10 +110,10 @@ TEST_CASE("a factor of two is followed however noisy the series is, the sooner t
       std::mt19937 random(seed);
       std::normal_distribution<double> deviation(0, 1);
       Tracked tracked = Tracked::starting_at(5);
-      for (int i = 0; i < 100; ++i) tracked.take(5 * std::exp(row.noise * deviation(random)), kConfig);
+      for (int i = 0; i < 100; ++i) tracked.take(5 * std::exp(row.noise * deviation(random)), kDefaults);
       for (; std::abs(std::log(tracked.published / 10)) > 0.15; ++windows) {
         REQUIRE(windows < 10'000);
-        tracked.take(10 * std::exp(row.noise * deviation(random)), kConfig);
+        tracked.take(10 * std::exp(row.noise * deviation(random)), kDefaults);
       }
     }
     CHECK(windows <= row.most_windows * static_cast<int>(kSeeds));
@@ -132,13 +132,13 @@ TEST_CASE("noise is learnt from the values, and is no matter of their unit or le
 TEST_CASE("a job that runs for weeks: the counter stands still, and a change is noticed as ever") {
   Tracked tracked = Tracked::starting_at(8);
   int moves = 0;
-  for (int i = 0; i < 70'000; ++i) moves += tracked.take(i % 2 == 0 ? 7.9 : 8.1, kConfig) == Step::kKept ? 0 : 1;
+  for (int i = 0; i < 70'000; ++i) moves += tracked.take(i % 2 == 0 ? 7.9 : 8.1, kDefaults) == Step::kKept ? 0 : 1;
   CHECK(moves <= 16);
   CHECK(tracked.count == 1 << 16);
   CHECK(tracked.published == Approx(8).epsilon(0.001));
-  CHECK(tracked.take(8.05, kConfig) == Step::kKept);
+  CHECK(tracked.take(8.05, kDefaults) == Step::kKept);
   int windows = 1;
-  while (tracked.published < 0.9 * 16) tracked.take(16, kConfig), ++windows;
+  while (tracked.published < 0.9 * 16) tracked.take(16, kDefaults), ++windows;
   CHECK(windows <= 12);
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("without smoothing and threshold every value is believed at once") {
 
 TEST_CASE("another unit changes the figures, and not what is known") {
   Tracked tracked = Tracked::starting_at(8);
-  tracked.take(8.4, kConfig);
+  tracked.take(8.4, kDefaults);
   tracked.rescale(0.5);
   const double half_of_both = 0.5 * std::sqrt(8 * 8.4);
   CHECK(tracked.recent == Approx(half_of_both));
@@ -175,13 +175,13 @@ struct Recorded {
   Step take(double value) {
     since_change.push_back(std::log(value));
     const auto count = static_cast<double>(since_change.size());
-    const double weight = std::max(kConfig.smoothing, 1 / count);
-    const double explained = kConfig.publish_sigmas * noise * std::sqrt(weight / (2 - weight));
+    const double weight = std::max(kDefaults.smoothing, 1 / count);
+    const double explained = kDefaults.publish_sigmas * noise * std::sqrt(weight / (2 - weight));
     const double part = 1.0 / std::min(++values, 40);
     noise = (1 - part) * noise + part * 1.2533 * std::abs(std::log(value) - std::log(recent));
     recent = std::exp((1 - weight) * std::log(recent) + weight * std::log(value));
     const double off = std::max(recent / published, published / recent);
-    if (off > std::max(1 + kConfig.publish_threshold, std::exp(explained))) {
+    if (off > std::max(1 + kDefaults.publish_threshold, std::exp(explained))) {
       since_change = {std::log(recent)};
       published = recent;
       return Step::kChanged;
@@ -206,7 +206,7 @@ TEST_CASE("whatever is measured: what is published is what the whole record of i
       if (random() % 60 == 0) truth *= std::exp(std::normal_distribution<double>(0, 0.5)(random));
       const double value = truth * std::exp(std::normal_distribution<double>(0, noise)(random));
       CAPTURE(i);
-      REQUIRE(tracked.take(value, kConfig) == recorded.take(value));
+      REQUIRE(tracked.take(value, kDefaults) == recorded.take(value));
       REQUIRE(tracked.published == Approx(recorded.published));
       REQUIRE(tracked.recent == Approx(recorded.recent));
     }

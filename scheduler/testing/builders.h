@@ -13,6 +13,10 @@
 namespace sluice::scheduler::testing {
 
 constexpr double kNowSeconds = 1'000'000;
+inline const Config kConfig;  // as the chart has it
+
+// Starved by its own core: it could take eight times the samples.
+inline const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 // The measurement a job shows `count` windows later.
 inline Measurement later(Measurement m, int count = 1) {

@@ -9,7 +9,6 @@ namespace sluice::scheduler::testing {
 namespace {
 
 // Wants 11 workers of one core.
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 Node node(const std::string& name, int cores, bool schedulable = true) {
   return {.name = name, .allocatable_millicores = 1000 * cores, .schedulable = schedulable};

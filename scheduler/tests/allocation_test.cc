@@ -13,7 +13,6 @@ namespace {
 using Names = std::vector<std::string>;
 
 // Wants 11 workers of one core (8 local-equivalent cores, 1 of them its own).
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 struct Grant {
   int workers = 0;

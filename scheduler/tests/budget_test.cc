@@ -12,7 +12,6 @@ namespace {
 using Names = std::vector<std::string>;
 
 // Wants 11 workers of one core.
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 // So many cores, a core-hour at `price`. Nodes without GPUs come first, whatever they cost.
 Node node(const std::string& name, int cores, double price, int gpus = 0) {

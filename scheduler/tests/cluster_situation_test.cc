@@ -38,7 +38,7 @@ Job blind(Job job) {
   return job;
 }
 
-Job holding(Job job, int workers, const std::string& on) {
+Job with_workers(Job job, int workers, const std::string& on) {
   for (int i = 0; i < workers; ++i)
     job.workers.push_back(
         {job.id.name + "-worker-" + std::to_string(i), on, true, kNowSeconds - 900, kNowSeconds - 800, false});
@@ -109,14 +109,14 @@ TEST_CASE("the plan that a person would expect") {
       {"one of them is not measured any more: it keeps what it has, the other gets the rest",
        {kNowSeconds,
         {host("h"), cpu("n", 16)},
-        {holding(blind(trainer("a", "h", 4, 30)), 5, "n"), trainer("b", "h", 4, 30)},
+        {with_workers(blind(trainer("a", "h", 4, 30)), 5, "n"), trainer("b", "h", 4, 30)},
         {},
         {}},
        {{"a", 12, 5, Reason::kNoMetrics}, {"b", 12, 11, Reason::kCpu}}},
       {"one of them is left alone by order",
        {kNowSeconds,
         {host("h"), cpu("n", 16)},
-        {but(holding(trainer("a", "h", 4, 2), 5, "n"), [](Job& job) { job.mode = Mode::kOff; }),
+        {but(with_workers(trainer("a", "h", 4, 2), 5, "n"), [](Job& job) { job.mode = Mode::kOff; }),
          trainer("b", "h", 4, 30)},
         {},
         {}},
@@ -131,14 +131,14 @@ TEST_CASE("the plan that a person would expect") {
       {"a language model that holds workers it does not need gives them to the one that does",
        {kNowSeconds,
         {host("h"), cpu("n", 6)},
-        {holding(trainer("language", "h", 4, 1), 6, "n"), trainer("vision", "h", 4, 60)},
+        {with_workers(trainer("language", "h", 4, 1), 6, "n"), trainer("vision", "h", 4, 60)},
         {},
         {}},
        {{"language", 4, 0, Reason::kNeedMet}, {"vision", 20, 6, Reason::kCpu}}},
       {"one has finished: its workers go to the other in the same decision",
        {kNowSeconds,
         {host("h"), cpu("n", 6)},
-        {holding(MakeJob("done").not_running().local_millicores(0).obj(), 6, "n"), trainer("vision", "h", 4, 60)},
+        {with_workers(MakeJob("done").not_running().local_millicores(0).obj(), 6, "n"), trainer("vision", "h", 4, 60)},
         {},
         {}},
        {{"done", 0, 0, Reason::kNotRunning}, {"vision", 24, 6, Reason::kCpu}}},

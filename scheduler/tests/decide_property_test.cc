@@ -129,10 +129,10 @@ ClusterSnapshot some_cluster(const Population& population = {}) {
   return snapshot;
 }
 
-void property(const std::string& name, const std::function<void()>& body) { CHECK(rc::check(name, body)); }
+void holds(const std::string& name, const std::function<void()>& body) { CHECK(rc::check(name, body)); }
 
 TEST_CASE("no node is given more than it has free") {
-  property("capacity", [] {
+  holds("capacity", [] {
     const ClusterSnapshot snapshot = some_cluster();
     const Plan plan = decide(snapshot, {});
     std::map<std::string, std::int64_t> used;
@@ -157,7 +157,7 @@ TEST_CASE("no node is given more than it has free") {
 }
 
 TEST_CASE("the order of nodes, jobs and workers means nothing") {
-  property("permutation", [] {
+  holds("permutation", [] {
     ClusterSnapshot snapshot = some_cluster();
     const std::string want = text_of(decide(snapshot, {}));
     std::mt19937 random(*rc::gen::arbitrary<unsigned>());
@@ -169,7 +169,7 @@ TEST_CASE("the order of nodes, jobs and workers means nothing") {
 }
 
 TEST_CASE("min and max are kept") {
-  property("bounds", [] {
+  holds("bounds", [] {
     const ClusterSnapshot snapshot = some_cluster();
     for (const JobPlan& plan : decide(snapshot, {}).jobs) {
       const Job& job = job_of(snapshot, plan.id);
@@ -183,7 +183,7 @@ TEST_CASE("min and max are kept") {
 }
 
 TEST_CASE("quotas, prices and a budget: no plan breaks a rule, and a minimum gives way to nothing else") {
-  property("limits", [] {
+  holds("limits", [] {
     const ClusterSnapshot snapshot = some_cluster(kLimited);
     const Plan plan = decide(snapshot, {});
     RC_ASSERT(broken_rules(snapshot, plan) == std::vector<std::string>{});
@@ -200,7 +200,7 @@ TEST_CASE("quotas, prices and a budget: no plan breaks a rule, and a minimum giv
 }
 
 TEST_CASE("modes Off and Recommend leave the number of workers alone") {
-  property("modes", [] {
+  holds("modes", [] {
     const ClusterSnapshot snapshot = some_cluster();
     for (const JobPlan& plan : decide(snapshot, {}).jobs) {
       const Job& job = job_of(snapshot, plan.id);
@@ -214,7 +214,7 @@ TEST_CASE("modes Off and Recommend leave the number of workers alone") {
 }
 
 TEST_CASE("missing metrics never lower an allocation") {
-  property("missing metrics", [] {
+  holds("missing metrics", [] {
     const ClusterSnapshot snapshot = some_cluster();
     for (const JobPlan& plan : decide(snapshot, {}).jobs) {
       const Job& job = job_of(snapshot, plan.id);
@@ -226,7 +226,7 @@ TEST_CASE("missing metrics never lower an allocation") {
 }
 
 TEST_CASE("a job that hardly waits never gets additional workers") {
-  property("sated", [] {
+  holds("sated", [] {
     const ClusterSnapshot snapshot = some_cluster();
     const Config config;
     for (const JobPlan& plan : decide(snapshot, config).jobs) {
@@ -238,7 +238,7 @@ TEST_CASE("a job that hardly waits never gets additional workers") {
 }
 
 TEST_CASE("the victims are exactly the surplus of live workers") {
-  property("victims", [] {
+  holds("victims", [] {
     const ClusterSnapshot snapshot = some_cluster();
     for (const JobPlan& plan : decide(snapshot, {}).jobs) {
       const Job& job = job_of(snapshot, plan.id);
@@ -254,7 +254,7 @@ TEST_CASE("the victims are exactly the surplus of live workers") {
 }
 
 TEST_CASE("a higher priority never gets fewer workers") {
-  property("priority", [] {
+  holds("priority", [] {
     ClusterSnapshot snapshot = some_cluster(kUniform);
     const std::size_t chosen = *rc::gen::inRange<std::size_t>(0, snapshot.jobs.size());
     const JobId id = snapshot.jobs[chosen].id;
@@ -265,7 +265,7 @@ TEST_CASE("a higher priority never gets fewer workers") {
 }
 
 TEST_CASE("a higher weight never gets fewer workers") {
-  property("weight", [] {
+  holds("weight", [] {
     ClusterSnapshot snapshot = some_cluster(kUniform);
     const std::size_t chosen = *rc::gen::inRange<std::size_t>(0, snapshot.jobs.size());
     const JobId id = snapshot.jobs[chosen].id;
@@ -276,7 +276,7 @@ TEST_CASE("a higher weight never gets fewer workers") {
 }
 
 TEST_CASE("a plan that has been carried out is confirmed, on the same measurements") {
-  property("stable", [] {
+  holds("stable", [] {
     const ClusterSnapshot snapshot = some_cluster(kUniform);
     const Plan first = decide(snapshot, {});
     const ClusterSnapshot after = applied(snapshot, first);
@@ -290,7 +290,7 @@ TEST_CASE("a plan that has been carried out is confirmed, on the same measuremen
 }
 
 TEST_CASE("no job is told that there is no room while there is") {
-  property("work-conserving", [] {
+  holds("work-conserving", [] {
     const ClusterSnapshot snapshot = some_cluster(kUniform);
     const Plan plan = decide(snapshot, {});
     const bool refused =
@@ -308,7 +308,7 @@ TEST_CASE("no job is told that there is no room while there is") {
 }
 
 TEST_CASE("workers of mixed sizes settle after a few decisions") {
-  property("settles", [] {
+  holds("settles", [] {
     ClusterSnapshot snapshot = some_cluster();
     std::string last;
     bool settled = false;
@@ -325,7 +325,7 @@ TEST_CASE("workers of mixed sizes settle after a few decisions") {
 }
 
 TEST_CASE("what a job in mode Recommend is advised changes nothing for the others") {
-  property("advice", [] {
+  holds("advice", [] {
     ClusterSnapshot snapshot = some_cluster();
     const Plan with_metrics = decide(snapshot, {});
     for (Job& job : snapshot.jobs) {
@@ -369,7 +369,7 @@ void make_absurd(ClusterSnapshot& snapshot, std::mt19937& random) {
 }
 
 TEST_CASE("absurd figures: the plan is still one that can be carried out, and says only numbers") {
-  property("absurd", [] {
+  holds("absurd", [] {
     ClusterSnapshot snapshot = some_cluster(kLimited);
     std::mt19937 random(*rc::gen::arbitrary<unsigned>());
     make_absurd(snapshot, random);

@@ -7,9 +7,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
-
-Node node(const std::string& name, std::int64_t millicores, double price_per_hour = 0) {
+Node node_at_price(const std::string& name, std::int64_t millicores, double price_per_hour = 0) {
   return {.name = name, .allocatable_millicores = millicores, .price_per_hour = price_per_hour};
 }
 
@@ -28,7 +26,8 @@ Plan decided(std::vector<Node> nodes, std::vector<Job> jobs) {
 
 TEST_CASE("a node that is full to the last core is cleared, and found, where no other is large enough") {
   // Two cores are free, one on each of two small nodes.
-  const std::vector<Node> nodes = {node("full", 2000), node("small-1", 1000), node("small-2", 1000)};
+  const std::vector<Node> nodes = {node_at_price("full", 2000), node_at_price("small-1", 1000),
+                                   node_at_price("small-2", 1000)};
   const Plan plan = decided(nodes, {large(2000), small(4, "full")});
   CHECK(plan_of(plan, "large").new_worker_nodes == Names{"full"});
   CHECK(plan_of(plan, "small").victims.size() == 4);
@@ -40,7 +39,8 @@ TEST_CASE("no more than must go, though a third job would like the room: it has 
   // The large worker needs a core and a half of "busy", where two half-cores stand on two. The middle one would take
   // any room that is left there, for it costs nothing.
   Job middle = MakeJob("middle").priority(1).worker_millicores(500).measures(kHungry).max(1).obj();
-  const Plan plan = decided({node("busy", 2000), node("dear", 1000, 1)}, {large(1500), middle, small(2, "busy")});
+  const Plan plan =
+      decided({node_at_price("busy", 2000), node_at_price("dear", 1000, 1)}, {large(1500), middle, small(2, "busy")});
   CHECK(plan_of(plan, "large").new_worker_nodes == Names{"busy"});
   CHECK(plan_of(plan, "middle").new_worker_nodes == Names{"dear"});
   CHECK(plan_of(plan, "small").workers == 1);

@@ -17,8 +17,6 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-const Config kConfig;
-
 // What the objective is worth, by the model: weight sqrt(g) f / sqrt(remaining).
 double value_of(const ClusterSnapshot& snapshot, const Plan& plan) {
   double value = 0;

@@ -11,7 +11,6 @@ namespace sluice::scheduler::testing {
 namespace {
 
 // Wants 11 workers of one core.
-const FluidJob kHungry{.demand = 8000, .local_rate = 1000, .remote_rate = 770, .local_cores = 1};
 
 // Of a team, and its minimum is 5.
 Job of_team(const MakeJob& maker) {

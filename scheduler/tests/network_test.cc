@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kOfOneWorker = 770 * 150'000;  // bytes per second
 
-Node node(const std::string& name, std::int64_t cores, std::optional<double> carries_workers = std::nullopt) {
+Node linked_node(const std::string& name, std::int64_t cores, std::optional<double> carries_workers = std::nullopt) {
   Node node{.name = name, .allocatable_millicores = 1000 * cores};
   if (carries_workers) node.network_bytes_per_second = *carries_workers * kOfOneWorker * 1.01;
   return node;
@@ -49,39 +49,49 @@ TEST_CASE("a worker on its trainer's own host takes nothing of that host's netwo
   };
   const Row rows[] = {
       {"no CPU on the host: what its network carries",
-       {node("n", 64), node("h", 0, 4)},
+       {linked_node("n", 64), linked_node("h", 0, 4)},
        trainer({"h"}),
        4,
        0,
        Reason::kNetwork},
-      {"CPU on the host for all others", {node("n", 64), node("h", 8, 4)}, trainer({"h"}), 11, 7, Reason::kNeedMet},
-      {"CPU on the host for three of them", {node("n", 64), node("h", 3, 4)}, trainer({"h"}), 7, 3, Reason::kNetwork},
+      {"CPU on the host for all others",
+       {linked_node("n", 64), linked_node("h", 8, 4)},
+       trainer({"h"}),
+       11,
+       7,
+       Reason::kNeedMet},
+      {"CPU on the host for three of them",
+       {linked_node("n", 64), linked_node("h", 3, 4)},
+       trainer({"h"}),
+       7,
+       3,
+       Reason::kNetwork},
       {"CPU on the host alone, and a network that carries nothing",
-       {node("h", 64, 0)},
+       {linked_node("h", 64, 0)},
        trainer({"h"}),
        11,
        11,
        Reason::kNeedMet},
       {"a network that does not bind: nodes without trainers first",
-       {node("n", 64), node("h", 8, 11)},
+       {linked_node("n", 64), linked_node("h", 8, 11)},
        trainer({"h"}),
        11,
        0,
        Reason::kNeedMet},
       {"two hosts, one with a narrow network and CPU for two",
-       {node("n", 64), node("h", 2, 1.5), node("g", 0)},
+       {linked_node("n", 64), linked_node("h", 2, 1.5), linked_node("g", 0)},
        trainer({"h", "g"}),
        5,
        2,
        Reason::kNetwork},
       {"two hosts with CPU and narrow networks: each sends half to the other",
-       {node("h", 8, 1), node("g", 8, 1)},
+       {linked_node("h", 8, 1), linked_node("g", 8, 1)},
        trainer({"h", "g"}),
        4,
        2,
        Reason::kNetwork},
       {"workers that were there stay on both nodes",
-       {node("n", 64), node("h", 8, 4)},
+       {linked_node("n", 64), linked_node("h", 8, 4)},
        with_workers(with_workers(trainer({"h"}), 4, "n"), 3, "h"),
        11,
        7,
@@ -103,15 +113,16 @@ TEST_CASE("a worker on its trainer's own host takes nothing of that host's netwo
 TEST_CASE("two jobs on one host share its CPU and its network, and neither is counted twice") {
   Job one = trainer({"h"}), other = trainer({"h"});
   other.id.name = "b";
-  const Plan plan = decide({kNowSeconds, {node("n", 64), node("h", 6, 4)}, {one, other}, {}, {}}, {});
+  const Plan plan = decide({kNowSeconds, {linked_node("n", 64), linked_node("h", 6, 4)}, {one, other}, {}, {}}, {});
   CHECK(plan.jobs[0].workers + plan.jobs[1].workers == 10);
 }
 
 TEST_CASE("a job whose host's network is narrow gets its share of scarce CPU, by workers on that host") {
   for (const auto& [carries_workers, want_workers] : {std::pair{1.0, 4}, {2.0, 5}}) {
     Job beside = MakeJob("b").measures(FluidJob{.demand = 8000}).obj();
-    const Plan plan =
-        decide({kNowSeconds, {node("n", 8), node("h", 3, carries_workers)}, {trainer({"h"}), beside}, {}, {}}, {});
+    const Plan plan = decide(
+        {kNowSeconds, {linked_node("n", 8), linked_node("h", 3, carries_workers)}, {trainer({"h"}), beside}, {}, {}},
+        {});
     CHECK(plan.jobs[0].workers == want_workers);  // three of them on the host
     CHECK(plan.jobs[1].workers == 11 - want_workers);
     CHECK(plan.jobs[0].reason == Reason::kCpu);
@@ -120,14 +131,14 @@ TEST_CASE("a job whose host's network is narrow gets its share of scarce CPU, by
 
 TEST_CASE("workers that a host's network no longer carries are stopped on other nodes, and not on the host itself") {
   const Job job = with_workers(with_workers(trainer({"h"}), 6, "n"), 3, "h");
-  const JobPlan plan = decide({kNowSeconds, {node("n", 64), node("h", 3, 2)}, {job}, {}, {}}, {}).jobs[0];
+  const JobPlan plan = decide({kNowSeconds, {linked_node("n", 64), linked_node("h", 3, 2)}, {job}, {}, {}}, {}).jobs[0];
   CHECK(plan.workers == 5);
   for (const std::string& victim : plan.victims) CHECK(victim < "w6");  // w6 to w8 are on the host
 }
 
 TEST_CASE("a worker elsewhere that the host's network does not carry goes, though the host has room for one") {
   const Job job = with_workers(trainer({"h"}), 1, "n");
-  const JobPlan plan = decide({kNowSeconds, {node("n", 64), node("h", 1, 0)}, {job}, {}, {}}, {}).jobs[0];
+  const JobPlan plan = decide({kNowSeconds, {linked_node("n", 64), linked_node("h", 1, 0)}, {job}, {}, {}}, {}).jobs[0];
   CHECK(plan.victims == std::vector<std::string>{"w0"});
 }
 

@@ -89,7 +89,7 @@ class Source final : public pipeline::FileReader {
   mutable std::function<void()> come_;
 };
 
-struct Fixture {
+struct AskingFiles {
   std::shared_ptr<ReadAhead> ask(const std::vector<std::string>& names) {
     std::vector<AskedAhead::Part> parts;
     for (const std::string& name : names) parts.push_back({FilePart(name), {key_of(name)}});
@@ -120,7 +120,7 @@ struct Fixture {
 };
 
 TEST_CASE("what another process keeps is there when its batch begins, and what it does not keep is read ahead") {
-  Fixture fixture;
+  AskingFiles fixture;
   fixture.store.kept[key_of("kept").place] = {1, 2, 3};
   const auto batch = fixture.ask({"kept", "missing"});
   fixture.come(batch);
@@ -137,7 +137,7 @@ TEST_CASE("what another process keeps is there when its batch begins, and what i
 }
 
 TEST_CASE("what has gone since the last epoch is read ahead, and what came since is not") {
-  Fixture fixture;
+  AskingFiles fixture;
   fixture.store.kept[key_of("a").place] = {1};
   fixture.come(fixture.ask({"a", "b"}));
   CHECK(fixture.source->ahead() == std::vector<std::string>{"b"});
@@ -147,10 +147,10 @@ TEST_CASE("what has gone since the last epoch is read ahead, and what came since
 }
 
 TEST_CASE("a batch waits for the answers, and then for the source") {
-  Fixture fixture;
+  AskingFiles fixture;
   fixture.store.set_open(false);
   const auto batch = fixture.ask({"missing"});
-  auto begun = Fixture::begin_wait(batch);
+  auto begun = AskingFiles::begin_wait(batch);
   CHECK_FALSE(fixture.source->arrive());
   CHECK(begun.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
   fixture.store.set_open(true);
@@ -159,7 +159,7 @@ TEST_CASE("a batch waits for the answers, and then for the source") {
 }
 
 TEST_CASE("forms are asked for in their order, until there is one that is not empty") {
-  Fixture fixture;
+  AskingFiles fixture;
   const std::vector<Key> keys{key_of("a", "output"), key_of("a", "coefficients"), key_of("a", "bytes")};
   struct Case {
     std::vector<std::string> kept;
@@ -180,7 +180,7 @@ TEST_CASE("forms are asked for in their order, until there is one that is not em
 }
 
 TEST_CASE("two batches with the same sample have an answer each, and one that is given up takes its own away") {
-  Fixture fixture;
+  AskingFiles fixture;
   fixture.store.kept[key_of("a").place] = {1};
   auto first = fixture.ask({"a"}), second = fixture.ask({"a"});
   fixture.come(first);
@@ -197,7 +197,7 @@ TEST_CASE("two batches with the same sample have an answer each, and one that is
 }
 
 TEST_CASE("a batch that is given up before it is asked for asks for nothing") {
-  Fixture fixture;
+  AskingFiles fixture;
   fixture.store.set_open(false);
   std::vector<std::shared_ptr<ReadAhead>> busy;
   for (std::size_t i = 0; i < AskedAhead::kThreads; ++i) busy.push_back(fixture.ask({"busy"}));
@@ -209,13 +209,13 @@ TEST_CASE("a batch that is given up before it is asked for asks for nothing") {
 }
 
 TEST_CASE("more batches than may wait are read ahead whole, and none is lost at the end") {
-  Fixture fixture;
+  AskingFiles fixture;
   fixture.store.set_open(false);
   std::vector<std::shared_ptr<ReadAhead>> waiting;
   std::vector<std::future<void>> begun;
   for (std::size_t i = 0; i < AskedAhead::kBatchesMost + AskedAhead::kThreads + 1; ++i) {
     waiting.push_back(fixture.ask({"a"}));
-    begun.push_back(Fixture::begin_wait(waiting.back()));
+    begun.push_back(AskingFiles::begin_wait(waiting.back()));
   }
   CHECK_FALSE(fixture.source->ahead().empty());
   fixture.store.set_open(true);

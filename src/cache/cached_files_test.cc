@@ -13,12 +13,12 @@ using testing::Bytes;
 constexpr int kFiles = 40;
 constexpr std::size_t kFileBytes = 5000;
 
-std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
+std::string plain_path(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
 Bytes content_of(int i, int version = 1) { return testing::value_of(testing::key_of(i, version), kFileBytes); }
 
-struct Fixture : testing::CachedFilesFixture {
-  Fixture() {
-    for (int i = 0; i < kFiles; ++i) source->write(path_of(i), content_of(i));
+struct SlowFiles : testing::CachedFilesFixture {
+  SlowFiles() {
+    for (int i = 0; i < kFiles; ++i) source->write(plain_path(i), content_of(i));
     clock.advance(std::chrono::hours(1));
     start(Keep::kSource);
   }
@@ -27,7 +27,7 @@ struct Fixture : testing::CachedFilesFixture {
     const int before = source->reads;
     Bytes bytes;
     for (int i = 0; i < kFiles; ++i) {
-      REQUIRE(files->read(path_of(i), bytes).ok());
+      REQUIRE(files->read(plain_path(i), bytes).ok());
       CHECK(bytes == content_of(i, version));
     }
     return source->reads - before;
@@ -35,7 +35,7 @@ struct Fixture : testing::CachedFilesFixture {
 };
 
 TEST_CASE("the second epoch reads nothing from a slow source, nor does the next process") {
-  Fixture cache;
+  SlowFiles cache;
   CHECK(cache.epoch() == kFiles);
   CHECK(cache.epoch() == 0);
   CHECK(cache.files->counters().hits() == kFiles);
@@ -46,14 +46,14 @@ TEST_CASE("the second epoch reads nothing from a slow source, nor does the next 
 }
 
 TEST_CASE("files of another name space are not given out") {
-  Fixture cache;
+  SlowFiles cache;
   cache.epoch();
   cache.start(Keep::kSource, {.bytes = 10 << 20}, "other");
   CHECK(cache.epoch() == kFiles);
 }
 
 TEST_CASE("objects are kept by their place and ETag, however fast their read was, and their store is not asked again") {
-  Fixture cache;
+  SlowFiles cache;
   cache.source->takes = std::chrono::nanoseconds(0);
   const std::string url = "https://store/k.tar?X-Amz-Signature=";
   for (const char* signature : {"a", "b"}) cache.source->write(url + signature, content_of(1));
@@ -87,7 +87,7 @@ TEST_CASE("objects are kept by their place and ETag, however fast their read was
 }
 
 TEST_CASE("a pipeline that chooses its form reads ahead what it does not have") {
-  Fixture cache;
+  SlowFiles cache;
   cache.source->write("s3://b/k", content_of(1));
   const auto state = *cache.source->identify("s3://b/k");
   const pipeline::FilePart part("s3://b/k", {0, 100, state.bytes, state.modified_ns}, {"\"e\"", nullptr});
@@ -105,10 +105,10 @@ TEST_CASE("a pipeline that chooses its form reads ahead what it does not have") 
 }
 
 TEST_CASE("ranges of a file are cached, each for itself") {
-  Fixture cache;
+  SlowFiles cache;
   const auto part = [&](std::uint64_t offset, std::uint64_t bytes) {
-    const auto identity = *cache.source->identify(path_of(0));
-    return pipeline::FilePart(path_of(0), {offset, bytes, identity.bytes, identity.modified_ns});
+    const auto identity = *cache.source->identify(plain_path(0));
+    return pipeline::FilePart(plain_path(0), {offset, bytes, identity.bytes, identity.modified_ns});
   };
   const Bytes whole = content_of(0);
   for (const int reads : {4, 0}) {
@@ -120,23 +120,23 @@ TEST_CASE("ranges of a file are cached, each for itself") {
       CHECK(bytes == Bytes(whole.begin() + offset, whole.begin() + offset + length));
     }
     Bytes bytes;
-    REQUIRE(cache.files->read(path_of(0), bytes).ok());
+    REQUIRE(cache.files->read(plain_path(0), bytes).ok());
     CHECK(bytes == whole);
     CHECK(cache.source->reads - before == reads);
   }
 }
 
 TEST_CASE("a cached range of a file that has changed since is not given out") {
-  Fixture cache;
-  const auto identity = *cache.source->identify(path_of(0));
-  const pipeline::FilePart part(path_of(0), {8, 100, identity.bytes, identity.modified_ns});
+  SlowFiles cache;
+  const auto identity = *cache.source->identify(plain_path(0));
+  const pipeline::FilePart part(plain_path(0), {8, 100, identity.bytes, identity.modified_ns});
   Bytes bytes;
   REQUIRE(cache.files->read(part, bytes).ok());
-  cache.source->write(path_of(0), content_of(0, 2));
+  cache.source->write(plain_path(0), content_of(0, 2));
   cache.clock.advance(CachedFiles::kSettled);
-  const auto now = *cache.source->identify(path_of(0));
+  const auto now = *cache.source->identify(plain_path(0));
   REQUIRE(
-      cache.files->read({path_of(0), {8, 100, now.bytes, now.modified_ns}}, bytes).ok());  // cached by a newer index
+      cache.files->read({plain_path(0), {8, 100, now.bytes, now.modified_ns}}, bytes).ok());  // cached by a newer index
   const auto refused = cache.files->read(part, bytes);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code() == ErrorCode::kDataLoss);
@@ -149,7 +149,7 @@ TEST_CASE("only what took longer than a local disk takes is stored") {
   };
   const auto limit = CachedFiles::kSlowRead + CachedFiles::kSlowReadPerByte * kFileBytes;
   for (const Case& c : {Case{limit, kFiles}, Case{limit + std::chrono::nanoseconds(1), 0}}) {
-    Fixture cache;
+    SlowFiles cache;
     cache.source->takes = c.takes;
     CHECK(cache.epoch() == kFiles);
     CHECK(cache.epoch() == c.second_epoch);
@@ -158,9 +158,9 @@ TEST_CASE("only what took longer than a local disk takes is stored") {
 }
 
 TEST_CASE("a file that has changed is read anew, and then from the cache") {
-  Fixture cache;
+  SlowFiles cache;
   cache.epoch();
-  for (int i = 0; i < kFiles; ++i) cache.source->write(path_of(i), content_of(i, 2));
+  for (int i = 0; i < kFiles; ++i) cache.source->write(plain_path(i), content_of(i, 2));
   CHECK(cache.epoch(2) == kFiles);
   cache.clock.advance(CachedFiles::kSettled);
   CHECK(cache.epoch(2) == kFiles);  // only now it is sure that no change is left to come
@@ -168,10 +168,10 @@ TEST_CASE("a file that has changed is read anew, and then from the cache") {
 }
 
 TEST_CASE("a file that has changed within the last seconds is not stored") {
-  Fixture cache;
+  SlowFiles cache;
   cache.source->takes = std::chrono::milliseconds(2);
   cache.epoch();
-  cache.source->write(path_of(0), content_of(0));
+  cache.source->write(plain_path(0), content_of(0));
   CHECK(cache.epoch() == 1);
   CHECK(cache.epoch() == 1);
   cache.clock.advance(CachedFiles::kSettled);
@@ -181,26 +181,26 @@ TEST_CASE("a file that has changed within the last seconds is not stored") {
 }
 
 TEST_CASE("a file that changes between the look at it and its reading is not stored, even if the change is undone") {
-  Fixture cache;
+  SlowFiles cache;
   const auto before = cache.source->snapshot();
-  cache.source->while_reading = [&] { cache.source->write(path_of(1), content_of(1, 2)); };
+  cache.source->while_reading = [&] { cache.source->write(plain_path(1), content_of(1, 2)); };
   Bytes bytes;
-  REQUIRE(cache.files->read(path_of(1), bytes).ok());
+  REQUIRE(cache.files->read(plain_path(1), bytes).ok());
   CHECK(bytes == content_of(1, 2));
   CHECK(cache.files->counters().not_stored_changing == 1);
   cache.source->while_reading = nullptr;
   cache.source->go_back_to(before);
-  REQUIRE(cache.files->read(path_of(1), bytes).ok());
+  REQUIRE(cache.files->read(plain_path(1), bytes).ok());
   CHECK(bytes == content_of(1));
 }
 
 TEST_CASE("a wall clock that jumps gives no wrong byte") {
   for (const auto jump : {std::chrono::hours(24 * 365), std::chrono::hours(-24 * 365)}) {
-    Fixture cache;
+    SlowFiles cache;
     cache.epoch();
     cache.clock.jump_wall(jump);
     CHECK(cache.epoch() == 0);
-    for (int i = 0; i < kFiles; ++i) cache.source->write(path_of(i), content_of(i, 2));
+    for (int i = 0; i < kFiles; ++i) cache.source->write(plain_path(i), content_of(i, 2));
     cache.epoch(2);
     cache.clock.jump_wall(-jump);
     cache.epoch(2);
@@ -209,17 +209,17 @@ TEST_CASE("a wall clock that jumps gives no wrong byte") {
 }
 
 TEST_CASE("errors are the source's own") {
-  Fixture cache;
+  SlowFiles cache;
   Bytes bytes;
   const auto missing = cache.files->read(std::string("/data/missing.jpg"), bytes);
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().message() == "open /data/missing.jpg");
   CHECK_FALSE(cache.files->identify("/data/missing.jpg").ok());
-  CHECK(*cache.files->identify(path_of(0)) == *cache.source->identify(path_of(0)));
+  CHECK(*cache.files->identify(plain_path(0)) == *cache.source->identify(plain_path(0)));
 }
 
 TEST_CASE("bytes are the same with a cache that is full, damaged, on a full disk, or in use elsewhere") {
-  Fixture cache;
+  SlowFiles cache;
   SECTION("full") {
     cache.start(Keep::kSource, {.bytes = 20 * kFileBytes});
     CHECK(cache.epoch() == kFiles);
@@ -248,7 +248,7 @@ TEST_CASE("bytes are the same with a cache that is full, damaged, on a full disk
         "team", cache.clock);
     CHECK_FALSE(second.wait_until_opened());
     Bytes bytes;
-    REQUIRE(second.read(path_of(3), bytes).ok());
+    REQUIRE(second.read(plain_path(3), bytes).ok());
     CHECK(bytes == content_of(3));
     CHECK(second.counters().misses == 0);
   }

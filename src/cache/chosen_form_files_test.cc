@@ -26,8 +26,8 @@ using testing::path_of;
 
 constexpr int kPictures = 20;
 
-struct Fixture : testing::CachedFilesFixture {
-  Fixture() {
+struct ChoosingFiles : testing::CachedFilesFixture {
+  ChoosingFiles() {
     source->takes = std::chrono::nanoseconds(0);
     for (int i = 0; i < kPictures; ++i) source->write(path_of(i), pipeline::testing::encode_picture({90 + i, 120}, {}));
     clock.advance(std::chrono::hours(1));
@@ -62,7 +62,7 @@ void choose_by(const ChosenFormFiles& files, const Costs& costs) {
 }
 
 TEST_CASE("after its trials a pipeline has chosen what is cheapest") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   struct Case {
     Costs costs;
     Keep form;
@@ -86,7 +86,7 @@ TEST_CASE("after its trials a pipeline has chosen what is cheapest") {
 }
 
 TEST_CASE("where a record is a question to the node's cache, a form has to save more than that takes") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   for (const bool is_slow : {false, true}) {
     sluice::testing::ManualClock clock;
     testing::Node node(clock);
@@ -105,7 +105,7 @@ TEST_CASE("where a record is a question to the node's cache, a form has to save 
 }
 
 TEST_CASE("trials take a small part of a job's time, one thread at a time") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   const auto files = cache.chooser(100'000);
   const ImageContent content{FileForm::kFile, std::nullopt, true, 0};
   REQUIRE(files->note(content, 1));
@@ -117,7 +117,7 @@ TEST_CASE("trials take a small part of a job's time, one thread at a time") {
 }
 
 TEST_CASE("a pipeline whose samples cannot be tried keeps what is slow to read") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   const auto files = cache.chooser();
   for (std::size_t i = 0; i < ChosenFormFiles::kTrials; ++i) {
     REQUIRE(files->note({FileForm::kFile, std::nullopt, true, 20.0}, 20.0));
@@ -128,7 +128,7 @@ TEST_CASE("a pipeline whose samples cannot be tried keeps what is slow to read")
 }
 
 TEST_CASE("a form whose records turn out slow is given up after an epoch, and no other is taken for noise") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   const auto files = cache.chooser(100);
   choose_by(*files, {.output = 0.2});
   REQUIRE(files->choice()->form == Keep::kOutput);
@@ -139,7 +139,7 @@ TEST_CASE("a form whose records turn out slow is given up after an epoch, and no
 }
 
 TEST_CASE("a source that becomes slow is kept from then on") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   const auto files = cache.chooser(1000);
   choose_by(*files, {.coefficients = 1, .output = 1});
   REQUIRE(files->choice()->form == Keep::kNothing);
@@ -148,7 +148,7 @@ TEST_CASE("a source that becomes slow is kept from then on") {
 }
 
 TEST_CASE("what costs much to make is made when the job has shown that it goes on") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   const auto files = cache.chooser(100);
   for (std::size_t i = 0; i < ChosenFormFiles::kTrials; ++i) {
     REQUIRE(files->note({FileForm::kFile, std::nullopt, true, 0}, 1));
@@ -167,7 +167,7 @@ TEST_CASE("what costs much to make is made when the job has shown that it goes o
 
 TEST_CASE("two forms share the files by their names, the same in each epoch") {
   if (pipeline::fast_jpeg_kernels() == nullptr) return;
-  Fixture cache;
+  ChoosingFiles cache;
   cache.start(Keep::kAutomatic, {.bytes = 12'000'000});  // of 1,000 files of 8 KB, and of some as coefficients
   const auto files = cache.chooser(1000);
   for (std::size_t i = 0; i < ChosenFormFiles::kTrials; ++i) {
@@ -197,7 +197,7 @@ TEST_CASE("two forms share the files by their names, the same in each epoch") {
 }
 
 TEST_CASE("the log says in words what was chosen, once") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   std::vector<std::string> lines;
   set_log_sink([&](std::string_view line) { lines.emplace_back(line); });
   const auto files = cache.chooser();
@@ -211,7 +211,7 @@ TEST_CASE("the log says in words what was chosen, once") {
 
 // ---- under a pipeline ----
 
-struct Pipelines : Fixture {
+struct Pipelines : ChoosingFiles {
   std::shared_ptr<const NativePipeline> plain(const char* ops) const {
     return testing::pipeline_of(ops, kPictures, source);
   }
@@ -277,7 +277,7 @@ TEST_CASE("what earlier processes kept is used before anything is chosen") {
 }
 
 TEST_CASE("a pipeline without samples has nothing to choose") {
-  const Fixture cache;
+  const ChoosingFiles cache;
   REQUIRE(testing::pipeline_of(kValidation, 0, testing::borrowed(*cache.files)) != nullptr);
   CHECK(cache.counters().undecided_pipelines == 0);
 }

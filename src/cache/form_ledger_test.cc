@@ -5,11 +5,11 @@
 namespace sluice::cache {
 namespace {
 
-constexpr double kMilli = 1e-3;
+constexpr double kMillisecond = 1e-3;
 constexpr std::uint64_t kAllFits = std::uint64_t{1} << 40;
-constexpr TriedForm kFile{100e3, 0, 0.02 * kMilli, 0.8 * kMilli};
-constexpr TriedForm kCoefficients{200e3, 0.4 * kMilli, 0.04 * kMilli, 0.3 * kMilli};
-constexpr TriedForm kOutput{150e3, 0.2 * kMilli, 0.03 * kMilli, 0.1 * kMilli};
+constexpr TriedForm kFile{100e3, 0, 0.02 * kMillisecond, 0.8 * kMillisecond};
+constexpr TriedForm kCoefficients{200e3, 0.4 * kMillisecond, 0.04 * kMillisecond, 0.3 * kMillisecond};
+constexpr TriedForm kOutput{150e3, 0.2 * kMillisecond, 0.03 * kMillisecond, 0.1 * kMillisecond};
 
 struct Ledger : FormLedger {
   explicit Ledger(std::size_t samples = 100, std::uint64_t page_cache_bytes = kAllFits)
@@ -17,7 +17,7 @@ struct Ledger : FormLedger {
 
   Ledger& tries(int trials, double wait_seconds, bool has_coefficients = true, bool has_output = true) {
     for (int i = 0; i < trials; ++i) {
-      Trial trial{wait_seconds, 0.01 * kMilli, kFile, {}, {}};
+      Trial trial{wait_seconds, 0.01 * kMillisecond, kFile, {}, {}};
       if (has_coefficients) trial.coefficients = kCoefficients;
       if (has_output) trial.output = kOutput;
       note_trial(trial);
@@ -36,12 +36,12 @@ TEST_CASE("a sample takes what was measured of its form, and reading it") {
   CHECK(table.samples == 100);
   CHECK(table.epochs == FormLedger::kEpochsMin);
   CHECK(table.room_bytes == 123);
-  CHECK(table.none_seconds == Approx(0.81 * kMilli));
+  CHECK(table.none_seconds == Approx(0.81 * kMillisecond));
   CHECK_FALSE(table.forms[0].has_value());  // a fast source has nothing to keep
-  CHECK(table.forms[1]->seconds == Approx(0.34 * kMilli));
+  CHECK(table.forms[1]->seconds == Approx(0.34 * kMillisecond));
   CHECK(table.forms[1]->bytes == Approx(200e3));
-  CHECK(table.forms[1]->making_seconds == Approx(0.48 * kMilli));  // stored with twice what reading takes
-  CHECK(table.forms[2]->seconds == Approx(0.13 * kMilli));
+  CHECK(table.forms[1]->making_seconds == Approx(0.48 * kMillisecond));  // stored with twice what reading takes
+  CHECK(table.forms[2]->seconds == Approx(0.13 * kMillisecond));
   CHECK(table.forms[2]->stored == 0);
 }
 
@@ -52,20 +52,20 @@ TEST_CASE("nothing tried is a table without forms") {
 }
 
 TEST_CASE("of a source that is slow for some files, those are what its form keeps") {
-  const Ledger ledger = Ledger().tries(10, 20 * kMilli).tries(30, 0);
-  CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMilli + 5 * kMilli));
+  const Ledger ledger = Ledger().tries(10, 20 * kMillisecond).tries(30, 0);
+  CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMillisecond + 5 * kMillisecond));
   const auto source = ledger.cost(Keep::kSource);
   REQUIRE(source.has_value());
   CHECK(source->bytes == Approx(25e3));
-  CHECK(source->seconds == Approx((0.8 + 0.25 * 0.02 + 0.75 * 0.01) * kMilli));
-  CHECK(source->making_seconds == Approx(0.25 * 0.04 * kMilli));
+  CHECK(source->seconds == Approx((0.8 + 0.25 * 0.02 + 0.75 * 0.01) * kMillisecond));
+  CHECK(source->making_seconds == Approx(0.25 * 0.04 * kMillisecond));
 }
 
 TEST_CASE("files without a form are kept and read as they are") {
   const Ledger ledger = Ledger().tries(10, 0).tries(10, 0, false, false);
   const auto coefficients = ledger.cost(Keep::kTranscoded);
   REQUIRE(coefficients.has_value());
-  CHECK(coefficients->seconds == Approx(0.5 * (0.34 + 0.81) * kMilli));
+  CHECK(coefficients->seconds == Approx(0.5 * (0.34 + 0.81) * kMillisecond));
   CHECK(coefficients->bytes == Approx(100e3));
   CHECK_FALSE(Ledger().tries(10, 0, false).cost(Keep::kTranscoded).has_value());
   CHECK_FALSE(Ledger().tries(10, 0, true, false).cost(Keep::kOutput).has_value());
@@ -74,10 +74,10 @@ TEST_CASE("files without a form are kept and read as they are") {
 TEST_CASE("bytes that the page cache cannot hold take a disk's time") {
   const double per_byte = FormLedger::kDiskSecondsPerByte;
   const Ledger ledger = Ledger(1000, 160'000'000).tries(5, 0);  // room for files and outputs
-  CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMilli));
-  CHECK(ledger.cost(Keep::kOutput)->seconds == Approx(0.13 * kMilli));
-  CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(0.34 * kMilli + 200e3 * per_byte));
-  CHECK(Ledger(1000, 0).tries(5, 0).table(0).none_seconds == Approx(0.81 * kMilli + 100e3 * per_byte));
+  CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMillisecond));
+  CHECK(ledger.cost(Keep::kOutput)->seconds == Approx(0.13 * kMillisecond));
+  CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(0.34 * kMillisecond + 200e3 * per_byte));
+  CHECK(Ledger(1000, 0).tries(5, 0).table(0).none_seconds == Approx(0.81 * kMillisecond + 100e3 * per_byte));
 }
 
 TEST_CASE("samples tell what is stored, and how slow the source and the cache's disk have become") {
@@ -89,13 +89,13 @@ TEST_CASE("samples tell what is stored, and how slow the source and the cache's 
   CHECK(ledger.cost(Keep::kTranscoded)->stored == Approx(0.3));
   CHECK(ledger.cost(Keep::kOutput)->stored == 0);
 
-  ledger.gives(100, Keep::kTranscoded, 8 * kMilli).begin_round();
+  ledger.gives(100, Keep::kTranscoded, 8 * kMillisecond).begin_round();
   CHECK(ledger.cost(Keep::kTranscoded)->stored == Approx(1));
-  CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(8.34 * kMilli));
+  CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(8.34 * kMillisecond));
   CHECK(choose_form(ledger.table(0)).form != Keep::kTranscoded);
 
-  ledger.gives(100, std::nullopt, 20 * kMilli).begin_round();
-  CHECK(ledger.table(0).none_seconds == Approx(20.81 * kMilli));
+  ledger.gives(100, std::nullopt, 20 * kMillisecond).begin_round();
+  CHECK(ledger.table(0).none_seconds == Approx(20.81 * kMillisecond));
   CHECK(ledger.cost(Keep::kTranscoded)->stored == Approx(1));  // it was not looked for
   CHECK(choose_form(ledger.table(0)).form == Keep::kTranscoded);
 }
@@ -105,14 +105,14 @@ TEST_CASE("where few reads wait, neither source nor records count as slow") {
   for (const auto& [slow, fallback] : {std::pair{10u, Keep::kNothing}, {11u, Keep::kSource}, {50u, Keep::kSource}}) {
     ledger.tries(5, 0).gives(1000 - slow, std::nullopt).gives(slow, std::nullopt, 1).begin_round();
     CHECK_FALSE(ledger.cost(Keep::kSource).has_value());
-    CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMilli));
+    CHECK(ledger.table(0).none_seconds == Approx(0.81 * kMillisecond));
     CHECK(ledger.table(0).without_gain == fallback);
   }
   ledger.gives(949, std::nullopt).gives(51, std::nullopt, 1).begin_round();
   CHECK(ledger.cost(Keep::kSource)->bytes == Approx(0.051 * 100e3));
-  CHECK(ledger.table(0).none_seconds > 51 * kMilli);
+  CHECK(ledger.table(0).none_seconds > 51 * kMillisecond);
   ledger.gives(950, Keep::kTranscoded).gives(50, Keep::kTranscoded, 1).begin_round();
-  CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(0.34 * kMilli));
+  CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(0.34 * kMillisecond));
 }
 
 TEST_CASE("a long epoch is looked at in parts") {
@@ -125,7 +125,7 @@ TEST_CASE("a long epoch is looked at in parts") {
 TEST_CASE("a few reads tell nothing of a disk") {
   Ledger ledger(1000);
   ledger.tries(5, 0).gives(63, Keep::kOutput, 1).gives(937, std::nullopt).begin_round();
-  CHECK(ledger.cost(Keep::kOutput)->seconds == Approx(0.13 * kMilli));
+  CHECK(ledger.cost(Keep::kOutput)->seconds == Approx(0.13 * kMillisecond));
   ledger.gives(64, Keep::kOutput, 1).gives(936, std::nullopt).begin_round();
   CHECK(ledger.cost(Keep::kOutput)->seconds > 1);
 }

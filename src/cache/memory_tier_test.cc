@@ -15,11 +15,11 @@ namespace {
 using testing::key_of;
 using testing::value_of;
 
-constexpr std::size_t kValueBytes = 1000;
+constexpr std::size_t kHeldBytes = 1000;
 // Of one record: the value, the two copies of its place, its version and its index entry are at most so many.
-constexpr std::uint64_t kRecordBytesMax = kValueBytes + 300;
+constexpr std::uint64_t kRecordBytesMax = kHeldBytes + 300;
 
-std::shared_ptr<const Value> shared_value(const Key& key, std::size_t bytes = kValueBytes) {
+std::shared_ptr<const Value> shared_value(const Key& key, std::size_t bytes = kHeldBytes) {
   const auto value = value_of(key, bytes);
   return std::make_shared<const Value>(Value{value, checksum(value)});
 }
@@ -31,7 +31,7 @@ void add(MemoryTier& tier, const Key& key, std::uint64_t records_known = 0) {
 bool has(MemoryTier& tier, const Key& key) {
   const auto value = tier.find(key);
   if (value == nullptr) return false;
-  CHECK(value->bytes == value_of(key, kValueBytes));
+  CHECK(value->bytes == value_of(key, kHeldBytes));
   CHECK(value->checksum == checksum(value->bytes));
   return true;
 }

@@ -16,21 +16,21 @@ using testing::key_of;
 using testing::Node;
 using testing::value_of;
 
-constexpr std::size_t kValueBytes = 1000;
+constexpr std::size_t kSentBytes = 1000;
 
-struct Fixture {
-  Fixture() { node.start(); }
+struct ClientOfNode {
+  ClientOfNode() { node.start(); }
 
   bool has(const Key& key) {
     Bytes value;
     if (!client.find(key, value)) return false;
-    CHECK(value == value_of(key, kValueBytes));
+    CHECK(value == value_of(key, kSentBytes));
     return true;
   }
   void add(const Key& key) {
     Bytes value;
     CHECK_FALSE(client.find(key, value));  // as its users do; the answer tells of the room
-    client.add(key, value_of(key, kValueBytes));
+    client.add(key, value_of(key, kSentBytes));
   }
 
   sluice::testing::ManualClock clock;
@@ -40,14 +40,14 @@ struct Fixture {
 };
 
 TEST_CASE("what one process adds, another one finds, also after a restart of the daemon") {
-  Fixture node;
+  ClientOfNode node;
   node.add(key_of(1));
   Counters counters;
   NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), 2, node.clock, counters);
   Bytes value;
   for (int round = 0; round < 3; ++round) {
     REQUIRE(other.find(key_of(1), value));
-    CHECK(value == value_of(key_of(1), kValueBytes));
+    CHECK(value == value_of(key_of(1), kSentBytes));
     CHECK_FALSE(other.find(key_of(2), value));
     node.node.start();
     CHECK(node.has(key_of(1)));
@@ -56,7 +56,7 @@ TEST_CASE("what one process adds, another one finds, also after a restart of the
 }
 
 TEST_CASE("a record with no bytes is one, and is not a missing one") {
-  Fixture node;
+  ClientOfNode node;
   Bytes value{1, 2, 3};
   CHECK_FALSE(node.client.find(key_of(1), value));
   node.client.add(key_of(1), {});
@@ -86,7 +86,7 @@ TEST_CASE("whatever comes back in place of the record is a miss and a counted er
       {"a wrong key", [&](Bytes& answer) { answer[head] ^= 1; }, true},
       {"the record of another key",
        [](Bytes& answer) {
-         const auto value = value_of(key_of(2), kValueBytes);
+         const auto value = value_of(key_of(2), kSentBytes);
          const auto first = encode_answer({.is_found = true});
          answer.assign(first.begin(), first.end());
          const auto record = encode_head(key_of(2), value);
@@ -97,7 +97,7 @@ TEST_CASE("whatever comes back in place of the record is a miss and a counted er
   };
   for (const Case& wrong : cases) {
     INFO(wrong.name);
-    Fixture node;
+    ClientOfNode node;
     node.add(key_of(1));
     REQUIRE(node.has(key_of(1)));
     node.node.on_its_way = wrong.on_its_way;
@@ -122,7 +122,7 @@ TEST_CASE("a daemon that does not answer is left alone for a while, and longer e
                               Case{"busy", Error(ErrorCode::kResourceExhausted, "busy"), &Counters::node_busy},
                               Case{"of another version", invalid_argument("what?"), &Counters::node_wrong}}) {
     INFO(failure.name);
-    Fixture node;
+    ClientOfNode node;
     node.add(key_of(1));
     node.node.fails_with = failure.error;
     node.node.takes = NodeCacheClient::kPatience;
@@ -131,7 +131,7 @@ TEST_CASE("a daemon that does not answer is left alone for a while, and longer e
     for (int i = 0; i < 3600; ++i) {  // an hour of samples, one a second
       const auto started = node.clock.now();
       CHECK_FALSE(node.has(key_of(1)));
-      node.client.add(key_of(2), value_of(key_of(2), kValueBytes));
+      node.client.add(key_of(2), value_of(key_of(2), kSentBytes));
       waited += node.clock.now() - started;
       node.clock.advance(std::chrono::seconds(1));
     }
@@ -152,7 +152,7 @@ TEST_CASE("a daemon that does not answer is left alone for a while, and longer e
 }
 
 TEST_CASE("what is asked ahead may take longer than what a thread waits for") {
-  Fixture node;
+  ClientOfNode node;
   node.add(key_of(1));
   Bytes value;
   CHECK(node.client.find(key_of(1), value));
@@ -162,7 +162,7 @@ TEST_CASE("what is asked ahead may take longer than what a thread waits for") {
 }
 
 TEST_CASE("what has no room, or is too large, is not sent; the answers tell of the room") {
-  Fixture node;
+  ClientOfNode node;
   CHECK_FALSE(node.client.has_room_for(key_of(1), 10));  // nothing has been said yet
   CHECK_FALSE(node.has(key_of(1)));
   CHECK(node.client.free_bytes() == 10 << 20);
@@ -180,7 +180,7 @@ TEST_CASE("what has no room, or is too large, is not sent; the answers tell of t
 }
 
 TEST_CASE("a cache of an earlier version is asked without the job after its first refusal, and serves as it did") {
-  Fixture node;
+  ClientOfNode node;
   node.node.is_of_earlier_version = true;
   CHECK_FALSE(node.has(key_of(1)));
   CHECK(node.counters.node_wrong == 1);
@@ -194,7 +194,7 @@ TEST_CASE("a cache of an earlier version is asked without the job after its firs
 
 TEST_CASE(
     "a process of an earlier version, which tells no job, gets answers that it knows, and keeps nothing for others") {
-  Fixture node;
+  ClientOfNode node;
   Counters counters;
   NodeCacheClient earlier(std::make_unique<testing::NodeLine>(node.node), std::nullopt, node.clock, counters);
   std::uint32_t flags = 0;
@@ -202,16 +202,16 @@ TEST_CASE(
   Bytes value;
   for (int i = 0; i < 20; ++i) {
     CHECK_FALSE(earlier.find(key_of(i), value));
-    earlier.add(key_of(i), value_of(key_of(i), kValueBytes));
+    earlier.add(key_of(i), value_of(key_of(i), kSentBytes));
     REQUIRE(earlier.find(key_of(i), value));
-    CHECK(value == value_of(key_of(i), kValueBytes));
+    CHECK(value == value_of(key_of(i), kSentBytes));
   }
   CHECK(flags == 1);
   CHECK(counters.node_wrong == 0);
 }
 
 TEST_CASE("an epoch is announced with the data set's places once, and again where the daemon does not know them") {
-  Fixture node;
+  ClientOfNode node;
   const std::vector<std::uint64_t> places{7, 8, 9}, others{7, 8};
   const auto announced = [&] { return node.node.counters->announced_epochs.load(); };
   const auto announces = [&](const std::vector<std::uint64_t>& data_set, std::uint64_t seed) {
@@ -230,7 +230,7 @@ TEST_CASE("an epoch is announced with the data set's places once, and again wher
 }
 
 TEST_CASE("what is announced to no daemon, an earlier one or one that fails, is lost, and the questions go on") {
-  Fixture node;
+  ClientOfNode node;
   node.add(key_of(1));
   const std::vector<std::uint64_t> places{7, 8, 9};
   SECTION("gone") { node.node.fails_with = unavailable("no daemon"); }
@@ -269,7 +269,7 @@ TEST_CASE("an announcement that is cut, or changed where it says what it is, is 
 
 TEST_CASE("of a disk that jobs share a process sends what is used sooner than what is there, and nothing else") {
   constexpr std::uint32_t kSamples = 600;
-  Fixture node;
+  ClientOfNode node;
   node.node.start({.bytes = 16 * 16384, .records = 1 << 12, .segment_bytes = 15'500}, 0);
   Counters counters;
   NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), 2, node.clock, counters);
@@ -285,7 +285,7 @@ TEST_CASE("of a disk that jobs share a process sends what is used sooner than wh
       Bytes value;
       if (!client.find(key, value)) {
         if (step > 3 * kSamples) ++reads;
-        client.add(key, value_of(key, kValueBytes));
+        client.add(key, value_of(key, kSentBytes));
       }
     }
     if (step != 3 * kSamples) continue;
@@ -299,13 +299,13 @@ TEST_CASE("of a disk that jobs share a process sends what is used sooner than wh
 }
 
 TEST_CASE("a daemon whose disk refuses what is to be kept says so, and gets nothing more meanwhile") {
-  Fixture node;
+  ClientOfNode node;
   CHECK_FALSE(node.has(key_of(1)));
   node.node.disk->refuses_writes = true;
-  node.client.add(key_of(1), value_of(key_of(1), kValueBytes));
+  node.client.add(key_of(1), value_of(key_of(1), kSentBytes));
   CHECK(node.client.is_paused());
   const int before = node.node.questions;
-  node.client.add(key_of(2), value_of(key_of(2), kValueBytes));
+  node.client.add(key_of(2), value_of(key_of(2), kSentBytes));
   CHECK(node.node.questions == before);
   node.node.disk->refuses_writes = false;
   node.clock.advance(SegmentStore::kPauseAfterFailure);
@@ -314,7 +314,7 @@ TEST_CASE("a daemon whose disk refuses what is to be kept says so, and gets noth
 }
 
 TEST_CASE("what a question takes is measured, also of a cache that has all there is") {
-  Fixture node;
+  ClientOfNode node;
   node.add(key_of(1));
   Counters counters;
   NodeCacheClient other(std::make_unique<testing::NodeLine>(node.node), 2, node.clock, counters);
@@ -322,7 +322,7 @@ TEST_CASE("what a question takes is measured, also of a cache that has all there
   node.node.takes = std::chrono::milliseconds(2);
   Bytes value;
   REQUIRE(other.find(key_of(1), value));
-  CHECK(value == value_of(key_of(1), kValueBytes));
+  CHECK(value == value_of(key_of(1), kSentBytes));
   CHECK(other.asking_seconds() == Approx(0.002));
   node.node.takes = std::chrono::milliseconds(4);
   for (int i = 0; i < 200; ++i) CHECK_FALSE(other.find(key_of(100 + i), value));

@@ -15,8 +15,8 @@ using Wish = NodeCacheLine::Wish;
 
 constexpr std::size_t kValueBytes = 1000;
 
-struct Fixture {
-  Fixture() { node.start(); }
+struct NodeOfClients {
+  NodeOfClients() { node.start(); }
 
   void keep(const Key& key) {
     const auto value = value_of(key, kValueBytes);
@@ -43,7 +43,7 @@ struct Fixture {
 };
 
 TEST_CASE("what is asked for again comes from memory, and is asked of the disk once") {
-  Fixture cache;
+  NodeOfClients cache;
   const NodeCounters& counters = *cache.node.counters;
   CHECK_FALSE(cache.has(key_of(1)));
   cache.keep(key_of(1));
@@ -59,7 +59,7 @@ TEST_CASE("what is asked for again comes from memory, and is asked of the disk o
 }
 
 TEST_CASE("a file that has changed is not found in memory either") {
-  Fixture cache;
+  NodeOfClients cache;
   cache.keep(key_of(1));
   CHECK(cache.has(key_of(1)));
   CHECK_FALSE(cache.has(key_of(1, 2)));
@@ -70,7 +70,7 @@ TEST_CASE("a file that has changed is not found in memory either") {
 }
 
 TEST_CASE("a record that is damaged on the disk is a miss, and may be kept anew") {
-  Fixture cache;
+  NodeOfClients cache;
   cache.keep(key_of(1));
   cache.node.disk->files.begin()->second->back() ^= 4;
   CHECK_FALSE(cache.has(key_of(1)));
@@ -101,7 +101,7 @@ TEST_CASE("before its disk is open all is missed, nothing is kept, and it says s
 }
 
 TEST_CASE("what is no question is refused and counted") {
-  Fixture cache;
+  NodeOfClients cache;
   const auto good = encode_head(key_of(1), value_of(key_of(1), 3));
   Bytes whole = good;
   const auto value = value_of(key_of(1), 3);

@@ -17,12 +17,12 @@ using testing::Node;
 constexpr int kFiles = 40;
 constexpr std::size_t kFileBytes = 5000;
 
-std::string path_of(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
+std::string file_path(int i) { return "/data/" + std::to_string(i) + ".jpg"; }
 Bytes content_of(int i, int version = 1) { return testing::value_of(testing::key_of(i, version), kFileBytes); }
 
-struct Fixture {
-  Fixture() {
-    for (int i = 0; i < kFiles; ++i) source->write(path_of(i), content_of(i));
+struct FilesOfNode {
+  FilesOfNode() {
+    for (int i = 0; i < kFiles; ++i) source->write(file_path(i), content_of(i));
     clock.advance(std::chrono::hours(1));
     node.start();
     for (auto* files : {&first, &second}) {
@@ -39,7 +39,7 @@ struct Fixture {
     Bytes bytes;
     for (int i = 0; i < kFiles; ++i) {
       if (before_file) before_file(i);
-      REQUIRE(files->read(path_of(i), bytes).ok());
+      REQUIRE(files->read(file_path(i), bytes).ok());
       CHECK(bytes == content_of(i, version));
     }
     return source->reads - before;
@@ -52,7 +52,7 @@ struct Fixture {
 };
 
 TEST_CASE("two processes read each file once, and not again after the daemon has started anew") {
-  Fixture cache;
+  FilesOfNode cache;
   CHECK(cache.epoch(cache.first) == kFiles);
   CHECK(cache.epoch(cache.second) == 0);
   CHECK(cache.epoch(cache.first) == 0);
@@ -63,16 +63,16 @@ TEST_CASE("two processes read each file once, and not again after the daemon has
 }
 
 TEST_CASE("a file that changes is read anew by both") {
-  Fixture cache;
+  FilesOfNode cache;
   cache.epoch(cache.first);
-  for (int i = 0; i < kFiles; ++i) cache.source->write(path_of(i), content_of(i, 2));
+  for (int i = 0; i < kFiles; ++i) cache.source->write(file_path(i), content_of(i, 2));
   cache.clock.advance(std::chrono::hours(1));
   CHECK(cache.epoch(cache.second, 2) == kFiles);
   CHECK(cache.epoch(cache.first, 2) == 0);
 }
 
 TEST_CASE("bytes are right while the daemon is full, damaged, killed, started anew or late") {
-  Fixture cache;
+  FilesOfNode cache;
   SECTION("full") {
     cache.node.start({.bytes = 20 * kFileBytes});
     CHECK(cache.epoch(cache.first) == kFiles);
@@ -129,7 +129,7 @@ TEST_CASE("bytes are right while the daemon is full, damaged, killed, started an
 }
 
 TEST_CASE("objects are read ahead by the cache's answers: what another process has kept is not, what has gone is") {
-  Fixture cache;
+  FilesOfNode cache;
   cache.source->write("s3://b/k", content_of(1));
   const auto state = *cache.source->identify("s3://b/k");
   const pipeline::FilePart part("s3://b/k", {0, 100, state.bytes, state.modified_ns}, {"\"e\"", nullptr});
@@ -158,7 +158,7 @@ TEST_CASE("objects are read ahead by the cache's answers: what another process h
 
 // As a pod sees a volume: at a path of its own, with numbers of its own.
 struct Pod {
-  Pod(Fixture& cache, const std::string& mounts, const std::string& own_name)
+  Pod(FilesOfNode& cache, const std::string& mounts, const std::string& own_name)
       : source(std::make_shared<testing::SlowFiles>(cache.clock)) {
     source->volumes = *pipeline::SharedVolumes::parse(mounts);
     files = std::make_unique<CachedFiles>(
@@ -179,7 +179,7 @@ struct Pod {
 };
 
 TEST_CASE("pods share the files of their volumes wherever these are mounted, and no others") {
-  Fixture cache;
+  FilesOfNode cache;
   Pod first(cache, R"({"/data": "claim-a"})", "pod 1:");
   Pod second(cache, R"({"/sets": "claim-a", "/data": "claim-b"})", "pod 2:");
   const auto write = [](const Pod& pod, const std::string& path, int content) {
@@ -204,7 +204,7 @@ TEST_CASE("pods share the files of their volumes wherever these are mounted, and
 }
 
 TEST_CASE("the other forms of files are shared, too") {
-  Fixture cache;
+  FilesOfNode cache;
   const pipeline::Prefix prefix{"fingerprint", 1};
   const auto with_outputs = [&] {
     auto files = std::make_unique<CachedFiles>(
@@ -215,12 +215,12 @@ TEST_CASE("the other forms of files are shared, too") {
   };
   const auto first = with_outputs(), second = with_outputs();
   Bytes bytes;
-  const auto read = first->read_image(path_of(0), prefix, bytes);
+  const auto read = first->read_image(file_path(0), prefix, bytes);
   REQUIRE(read.ok());
   REQUIRE(read->wants_output_of);
-  REQUIRE(first->has_room_for_output(path_of(0), prefix, *read->wants_output_of, 3));
-  first->keep_output(path_of(0), prefix, *read->wants_output_of, Bytes{1, 2, 3});
-  const auto again = second->read_image(path_of(0), prefix, bytes);
+  REQUIRE(first->has_room_for_output(file_path(0), prefix, *read->wants_output_of, 3));
+  first->keep_output(file_path(0), prefix, *read->wants_output_of, Bytes{1, 2, 3});
+  const auto again = second->read_image(file_path(0), prefix, bytes);
   REQUIRE(again.ok());
   CHECK(again->form == pipeline::FileForm::kOutput);
   CHECK(bytes == Bytes{1, 2, 3});
@@ -251,7 +251,7 @@ TEST_CASE("what is announced of an epoch are the places that its samples ask for
     INFO(name_of(keep));
     sluice::testing::ManualClock clock;
     const auto source = std::make_shared<testing::SlowFiles>(clock);
-    for (int i = 0; i < kFiles; ++i) source->write(path_of(i), content_of(i));
+    for (int i = 0; i < kFiles; ++i) source->write(file_path(i), content_of(i));
     auto opened = std::make_unique<ListeningStore>();
     ListeningStore& store = *opened;
     const auto held = std::make_shared<std::unique_ptr<RecordStore>>(std::move(opened));
@@ -261,13 +261,13 @@ TEST_CASE("what is announced of an epoch are the places that its samples ask for
         "team", clock, keep);
     REQUIRE(files.wait_until_opened());
     const pipeline::Prefix prefix{"fingerprint", 1};
-    files.announce([](std::size_t i) { return pipeline::FilePart(path_of(static_cast<int>(i))); }, prefix,
+    files.announce([](std::size_t i) { return pipeline::FilePart(file_path(static_cast<int>(i))); }, prefix,
                    {.length = kFiles});
     REQUIRE(store.announced.size() == kFiles);
     Bytes bytes;
     for (int i = 0; i < kFiles; ++i) {
       store.asked.clear();
-      REQUIRE(files.read_image(path_of(i), prefix, bytes).ok());
+      REQUIRE(files.read_image(file_path(i), prefix, bytes).ok());
       REQUIRE_FALSE(store.asked.empty());
       CHECK(store.asked.front() == store.announced[static_cast<std::size_t>(i)]);
     }

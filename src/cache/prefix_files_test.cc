@@ -18,12 +18,12 @@ constexpr const char* kRandomCrop =
     R"([{"op": "decode_rgb"}, {"op": "resize", "size": [40]}, {"op": "random_crop", "size": [32, 32]},
     {"op": "random_horizontal_flip", "p": 0.5}])";
 
-Bytes picture_of(int i, int version = 1) {
+Bytes small_picture(int i, int version = 1) {
   return pipeline::testing::encode_picture({48 + i, 60}, {.quality = 80 + version});
 }
 
-struct Fixture : testing::CachedFilesFixture {
-  Fixture() {
+struct PrefixFiles : testing::CachedFilesFixture {
+  PrefixFiles() {
     source->takes = std::chrono::nanoseconds(0);  // as fast as the cache
     write(1);
     clock.advance(std::chrono::hours(1));
@@ -31,7 +31,7 @@ struct Fixture : testing::CachedFilesFixture {
   }
   const Counters& counters() const { return files->counters(); }
   void write(int version) {
-    for (int i = 0; i < kPictures; ++i) source->write(path_of(i), picture_of(i, version));
+    for (int i = 0; i < kPictures; ++i) source->write(path_of(i), small_picture(i, version));
   }
 
   Bytes epoch_of(const char* ops, std::uint32_t seed, std::shared_ptr<const pipeline::FileReader> reader) const {
@@ -48,7 +48,7 @@ struct Fixture : testing::CachedFilesFixture {
 
 TEST_CASE("the second epoch of a validation set and of random crops reads no file, from a fast source, too") {
   for (const char* ops : {kValidation, kRandomCrop}) {
-    Fixture cache;
+    PrefixFiles cache;
     CHECK(cache.epoch(ops, 1) == kPictures);
     CHECK(cache.counters().records == kPictures);
     for (std::uint32_t seed = 2; seed < 5; ++seed) CHECK(cache.epoch(ops, seed) == 0);
@@ -60,7 +60,7 @@ TEST_CASE("the second epoch of a validation set and of random crops reads no fil
 }
 
 TEST_CASE("pipelines with the same first operations share what they make, and others do not") {
-  Fixture cache;
+  PrefixFiles cache;
   const std::string another = std::string(kRandomCrop).replace(std::string(kRandomCrop).find("40"), 2, "44");
   CHECK(cache.epoch(kRandomCrop) == kPictures);
   CHECK(cache.epoch(kValidation) == kPictures);
@@ -70,7 +70,7 @@ TEST_CASE("pipelines with the same first operations share what they make, and ot
 }
 
 TEST_CASE("where the first operation is random, the bytes of slow files are kept") {
-  Fixture cache;
+  PrefixFiles cache;
   CHECK(cache.epoch(kRandomFromTheStart) == kPictures);
   CHECK(cache.epoch(kRandomFromTheStart) == kPictures);
   cache.source->takes = std::chrono::milliseconds(50);
@@ -81,7 +81,7 @@ TEST_CASE("where the first operation is random, the bytes of slow files are kept
 }
 
 TEST_CASE("a file that has changed, or may change without a trace, has its own samples") {
-  Fixture cache;
+  PrefixFiles cache;
   CHECK(cache.epoch(kValidation) == kPictures);
   cache.write(2);
   CHECK(cache.epoch(kValidation) == kPictures);
@@ -92,7 +92,7 @@ TEST_CASE("a file that has changed, or may change without a trace, has its own s
 }
 
 TEST_CASE("samples are the same with a cache that is full or damaged, or whose disk fails") {
-  Fixture cache;
+  PrefixFiles cache;
   SECTION("full") {
     cache.start(Keep::kOutput, {.bytes = 20'000});
     CHECK(cache.epoch(kValidation) == kPictures);

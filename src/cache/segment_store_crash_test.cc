@@ -15,13 +15,13 @@ using Answer = StoreFixture::Answer;
 
 constexpr Limits kLimits{.bytes = 1 << 20, .segment_bytes = 8 << 10};
 constexpr int kRecords = 3;
-constexpr std::size_t kValueBytes = 90;
+constexpr std::size_t kSmallBytes = 90;
 
 // The bytes of a segment with kRecords records.
 testing::Bytes small_segment() {
   StoreFixture cache;
   REQUIRE(cache.open(kLimits).ok());
-  for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kValueBytes);
+  for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kSmallBytes);
   REQUIRE(cache.disk->files.size() == 1);
   return *cache.disk->files.begin()->second;
 }
@@ -29,7 +29,7 @@ testing::Bytes small_segment() {
 int count_right(const StoreFixture& cache) {
   int right = 0;
   for (int i = 0; i < kRecords; ++i) {
-    const Answer answer = cache.ask(key_of(i), kValueBytes);
+    const Answer answer = cache.ask(key_of(i), kSmallBytes);
     REQUIRE(answer != Answer::kWrong);
     right += answer == Answer::kRight ? 1 : 0;
   }
@@ -38,7 +38,7 @@ int count_right(const StoreFixture& cache) {
 
 // After whatever has happened the cache stores and finds again.
 void check_that_it_works(const StoreFixture& cache) {
-  for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kValueBytes);
+  for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kSmallBytes);
   CHECK(count_right(cache) == kRecords);
   CHECK(cache.counters->bytes_on_disk == cache.blocks_on_disk());
 }
@@ -91,7 +91,7 @@ TEST_CASE("a process may end at any byte that it writes") {
     StoreFixture cache;
     REQUIRE(cache.open(kLimits).ok());
     cache.disk->until_power_loss = written;
-    for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kValueBytes);
+    for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kSmallBytes);
     count_right(cache);
     cache.disk->until_power_loss = DiskContent::kNoLimit;
     REQUIRE(cache.open(kLimits).ok());
@@ -194,17 +194,17 @@ TEST_CASE("a disk that is full at any byte is left alone for a minute, and used 
       REQUIRE(cache.open(kLimits).ok());
       cache.disk->room = room;
       cache.disk->refuses_truncation = !truncates;
-      for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kValueBytes);
+      for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kSmallBytes);
       INFO(room);
       const int right = count_right(cache);
       CHECK(right < kRecords);
       CHECK(cache.counters->write_errors == 1);
       CHECK(cache.counters->not_stored_failed == static_cast<std::uint64_t>(kRecords - right));
       cache.disk->room = DiskContent::kNoLimit;
-      for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kValueBytes);
+      for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kSmallBytes);
       CHECK(count_right(cache) == right);
       cache.clock.advance(SegmentStore::kPauseAfterFailure);
-      for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kValueBytes);
+      for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kSmallBytes);
       CHECK(count_right(cache) == kRecords);
       CHECK(cache.counters->bytes_on_disk >= cache.blocks_on_disk());
       if (truncates) CHECK(cache.disk->files.size() == 1);  // what was cut is written on
@@ -217,7 +217,7 @@ TEST_CASE("a disk that is full at any byte is left alone for a minute, and used 
 TEST_CASE("a disk that takes, gives or removes nothing is a cache without records, and its errors are counted") {
   StoreFixture cache;
   REQUIRE(cache.open(kLimits).ok());
-  for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kValueBytes);
+  for (int i = 0; i < kRecords; ++i) cache.add(key_of(i), kSmallBytes);
   cache.disk->refuses_reads = true;
   CHECK(count_right(cache) == 0);
   CHECK(cache.counters->read_errors == kRecords);
@@ -228,8 +228,8 @@ TEST_CASE("a disk that takes, gives or removes nothing is a cache without record
   REQUIRE(cache.open(kLimits).ok());
   CHECK(count_right(cache) == kRecords);
   cache.disk->refuses_writes = cache.disk->refuses_removal = true;
-  cache.add(key_of(9), kValueBytes);
-  CHECK_FALSE(cache.has(key_of(9), kValueBytes));
+  cache.add(key_of(9), kSmallBytes);
+  CHECK_FALSE(cache.has(key_of(9), kSmallBytes));
   CHECK(count_right(cache) == kRecords);
   REQUIRE(cache.open({.bytes = 0}).ok());
   CHECK(cache.counters->bytes_on_disk == cache.blocks_on_disk());  // what cannot be removed counts

@@ -15,9 +15,9 @@ using pipeline::testing::encode_picture;
 using testing::Bytes;
 using testing::path_of;
 
-constexpr int kPictures = 12;
+constexpr int kAnyPictures = 12;
 
-Bytes picture_of(int i, int version = 1) {
+Bytes any_picture(int i, int version = 1) {
   return encode_picture({40 + i, 60}, {.quality = 80 + version, .progressive = i % 4 == 3});
 }
 
@@ -30,10 +30,10 @@ Bytes pixels_of(FileForm form, const Bytes& bytes) {
   return pipeline::testing::pixels_of(*view);
 }
 
-struct Fixture : testing::CachedFilesFixture {
-  Fixture() {
+struct TranscodedFiles : testing::CachedFilesFixture {
+  TranscodedFiles() {
     source->takes = std::chrono::nanoseconds(0);  // as fast as the cache
-    for (int i = 0; i < kPictures; ++i) source->write(path_of(i), picture_of(i));
+    for (int i = 0; i < kAnyPictures; ++i) source->write(path_of(i), any_picture(i));
     clock.advance(std::chrono::hours(1));
     start(Keep::kTranscoded);
   }
@@ -47,11 +47,11 @@ struct Fixture : testing::CachedFilesFixture {
   // Reads every picture and compares its pixels; the number of those that came as coefficients.
   int epoch(int version = 1) const {
     int coefficients = 0;
-    for (int i = 0; i < kPictures; ++i) {
+    for (int i = 0; i < kAnyPictures; ++i) {
       Bytes bytes;
       const auto form = files->read_image(path_of(i), {}, bytes);
       REQUIRE(form.ok());
-      CHECK(pixels_of(form->form, bytes) == pixels_of(FileForm::kFile, picture_of(i, version)));
+      CHECK(pixels_of(form->form, bytes) == pixels_of(FileForm::kFile, any_picture(i, version)));
       coefficients += form->form == FileForm::kCoefficients ? 1 : 0;
     }
     return coefficients;
@@ -63,42 +63,42 @@ bool has_kernels() { return pipeline::fast_jpeg_kernels() != nullptr; }
 
 TEST_CASE("pictures come as coefficients from the first epoch on, from a fast source, too") {
   if (!has_kernels()) return;
-  Fixture cache;
-  CHECK(cache.epoch() == kPictures);
-  CHECK(cache.source->reads == kPictures);
-  CHECK(cache.epoch() == kPictures);
+  TranscodedFiles cache;
+  CHECK(cache.epoch() == kAnyPictures);
+  CHECK(cache.source->reads == kAnyPictures);
+  CHECK(cache.epoch() == kAnyPictures);
   cache.start(Keep::kTranscoded);
-  CHECK(cache.epoch() == kPictures);
-  CHECK(cache.source->reads == kPictures);
+  CHECK(cache.epoch() == kAnyPictures);
+  CHECK(cache.source->reads == kAnyPictures);
   CHECK(cache.counters().transcoded == 0);
-  CHECK(cache.counters().hits() == kPictures);
+  CHECK(cache.counters().hits() == kAnyPictures);
   Bytes bytes;
   REQUIRE(cache.files->read(path_of(0), bytes).ok());
-  CHECK(bytes == picture_of(0));  // who asks for the file gets the file
+  CHECK(bytes == any_picture(0));  // who asks for the file gets the file
   cache.start(Keep::kSource);
   CHECK(cache.epoch() == 0);
 }
 
 TEST_CASE("files that were kept as they are become coefficients without the source") {
   if (!has_kernels()) return;
-  Fixture cache;
+  TranscodedFiles cache;
   cache.source->takes = std::chrono::milliseconds(50);
   cache.start(Keep::kSource);
   CHECK(cache.epoch() == 0);
   cache.start(Keep::kTranscoded);
-  CHECK(cache.epoch() == kPictures);
-  CHECK(cache.source->reads == kPictures);
+  CHECK(cache.epoch() == kAnyPictures);
+  CHECK(cache.source->reads == kAnyPictures);
 }
 
 TEST_CASE("what has no coefficients, or has many, comes as it is and is tried once") {
   if (!has_kernels()) return;
   const Bytes many = encode_picture({400, 400}, {.quality = 1, .noise = 0});
-  Bytes cut = picture_of(0);
+  Bytes cut = any_picture(0);
   cut.resize(cut.size() - 2);
   const Bytes rare[] = {encode_picture({40, 60}, {.components = 4}), Bytes{'n', 'o', 'n', 'e'}, cut, many};
   for (const Bytes& content : rare) {
     for (const auto takes : {std::chrono::milliseconds(0), std::chrono::milliseconds(50)}) {
-      Fixture cache;
+      TranscodedFiles cache;
       cache.source->write("/data/rare", content);
       cache.source->takes = takes;
       cache.clock.advance(CachedFiles::kSettled);
@@ -118,26 +118,26 @@ TEST_CASE("what has no coefficients, or has many, comes as it is and is tried on
 
 TEST_CASE("a file that has changed, or may change without a trace, has its own pixels") {
   if (!has_kernels()) return;
-  Fixture cache;
-  CHECK(cache.epoch() == kPictures);
-  for (int i = 0; i < kPictures; ++i) cache.source->write(path_of(i), picture_of(i, 2));
+  TranscodedFiles cache;
+  CHECK(cache.epoch() == kAnyPictures);
+  for (int i = 0; i < kAnyPictures; ++i) cache.source->write(path_of(i), any_picture(i, 2));
   CHECK(cache.epoch(2) == 0);
   cache.clock.advance(CachedFiles::kSettled);
-  CHECK(cache.epoch(2) == kPictures);
-  cache.source->while_reading = [&] { cache.source->write(path_of(1), picture_of(1, 3)); };
-  cache.source->write(path_of(1), picture_of(1, 2));
+  CHECK(cache.epoch(2) == kAnyPictures);
+  cache.source->while_reading = [&] { cache.source->write(path_of(1), any_picture(1, 3)); };
+  cache.source->write(path_of(1), any_picture(1, 2));
   cache.clock.advance(CachedFiles::kSettled);
   CHECK(cache.form_of(path_of(1)) == FileForm::kFile);
 }
 
 TEST_CASE("pixels are the same with a cache that is full or damaged, and nothing is transcoded in vain") {
   if (!has_kernels()) return;
-  Fixture cache;
+  TranscodedFiles cache;
   SECTION("full") {
     cache.start(Keep::kTranscoded, {.bytes = 20'000});
     const int kept = cache.epoch();
     CHECK(kept > 0);
-    CHECK(kept < kPictures);
+    CHECK(kept < kAnyPictures);
     CHECK(cache.epoch() == kept);
     CHECK(cache.counters().transcoded == static_cast<std::uint64_t>(kept));
   }
@@ -151,9 +151,9 @@ TEST_CASE("pixels are the same with a cache that is full or damaged, and nothing
     cache.epoch();
     auto& bytes = *cache.disk->files.begin()->second;
     for (std::size_t at = 100; at < bytes.size(); at += 5'000) bytes[at] ^= 4;
-    CHECK(cache.epoch() == kPictures);
+    CHECK(cache.epoch() == kAnyPictures);
     CHECK(cache.counters().damaged > 0);
-    CHECK(cache.source->reads > kPictures);
+    CHECK(cache.source->reads > kAnyPictures);
   }
 }
 

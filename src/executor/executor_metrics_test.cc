@@ -9,7 +9,7 @@ namespace {
 using Lines = std::set<std::string>;
 using testing::metrics_lines;
 
-struct Fixture {
+struct RegisteredMetrics {
   prometheus::Registry registry;
   ExecutorMetrics metrics{registry, {"vision", "team-a"}, "remote"};
 };
@@ -20,7 +20,7 @@ std::string series(const std::string& name, const std::string& own, const std::s
 }
 
 TEST_CASE("every series is there from the start, at zero, with the names, types and labels of the contract") {
-  const Fixture f;
+  const RegisteredMetrics f;
   Lines want = {
       "# TYPE sluice_worker_samples_total counter",    "# TYPE sluice_worker_busy_seconds_total counter",
       "# TYPE sluice_worker_bytes_total counter",      "# TYPE sluice_worker_errors_total counter",
@@ -44,7 +44,7 @@ TEST_CASE("every series is there from the start, at zero, with the names, types 
 }
 
 TEST_CASE("what a worker's process spends on transport is busy time, too, and never falls") {
-  Fixture f;
+  RegisteredMetrics f;
   const auto shown = [&](const char* value) {
     return metrics_lines(f.registry)
         .contains(series("sluice_worker_busy_seconds_total", R"(executor="transport",placement="remote")", value));
@@ -65,7 +65,7 @@ TEST_CASE("a feeder's transport serves remote batches and is not counted as loca
 }
 
 TEST_CASE("a batch counts for its executor, an error costs time and makes no samples") {
-  Fixture f;
+  RegisteredMetrics f;
   f.metrics.count_batch(ExecutorKind::kNative, 64, 0.5, 4096);
   f.metrics.count_batch(ExecutorKind::kNative, 32, 0.25, 1024);
   f.metrics.count_batch(ExecutorKind::kPython, 8, 2, 100);
@@ -85,7 +85,7 @@ TEST_CASE("a batch counts for its executor, an error costs time and makes no sam
 }
 
 TEST_CASE("what operations cost is counted once, however often it is handed in") {
-  Fixture f;
+  RegisteredMetrics f;
   pipeline::OpCosts costs{.read = {0.5, 100}, .decode = {1, 700}, .resample = {0.25, 30}, .finish = {0.125, 120}};
   costs.ops["color_jitter"] = {2, 30};
   f.metrics.count_ops(costs);
@@ -102,7 +102,7 @@ TEST_CASE("what operations cost is counted once, however often it is handed in")
 }
 
 TEST_CASE("an executor that has not told how long it was blocked has no such series") {
-  Fixture f;
+  RegisteredMetrics f;
   const auto blocked = [&](const std::string& executor, const std::string& value) {
     const std::string labels = "executor=\"" + executor + R"(",placement="remote")";
     return metrics_lines(f.registry).contains(series("sluice_worker_blocked_seconds_total", labels, value));
@@ -124,14 +124,14 @@ TEST_CASE("an executor that has not told how long it was blocked has no such ser
 }
 
 TEST_CASE("the memory series keeps the largest working set, and is not there before the first") {
-  Fixture f;
+  RegisteredMetrics f;
   for (const std::string& line : metrics_lines(f.registry)) CHECK(line.find("memory") == std::string::npos);
   for (const std::size_t bytes : {100u, 300u, 200u}) f.metrics.saw_memory(bytes);
   CHECK(metrics_lines(f.registry).contains(series("sluice_worker_memory_peak_bytes", R"(placement="remote")", "300")));
 }
 
 TEST_CASE("counters never fall: what a child claims to have given back is not believed") {
-  Fixture f;
+  RegisteredMetrics f;
   f.metrics.count_batch(ExecutorKind::kPython, 1, 4, 10);
   f.metrics.count_batch(ExecutorKind::kPython, 1, -1000, 10);
   f.metrics.count_error(ExecutorKind::kPython, -1);
@@ -143,7 +143,7 @@ TEST_CASE("counters never fall: what a child claims to have given back is not be
 }
 
 TEST_CASE("threads and queue are what was set last") {
-  Fixture f;
+  RegisteredMetrics f;
   for (const std::size_t value : {4u, 9u, 2u}) {
     f.metrics.set_threads(value);
     f.metrics.set_queue_depth(10 * value);

@@ -16,12 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Fixture {
+struct PictureBatch {
   testing::TemporaryDirectory folder;
   const fs::path& root = folder.path;
   PipelineHandle pipeline;
 
-  explicit Fixture(int size) {
+  explicit PictureBatch(int size) {
     std::vector<pipeline::testing::File> files;
     for (int i = 0; i < 6; ++i) {
       const auto bytes = pipeline::testing::encode_picture({90 + i, 70}, {});
@@ -53,7 +53,7 @@ using sluice::testing::make_whole_batch;
 bool never() { return false; }
 
 TEST_CASE("labels follow the indices") {
-  const Fixture f(16);
+  const PictureBatch f(16);
   const BatchRequest request = f.request({5, 0, 3});
   std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(3));
   NativeScratch scratch;
@@ -69,7 +69,7 @@ TEST_CASE("labels follow the indices") {
 TEST_CASE("chunks put together and finished are the whole batch") {
   for (const int size : {16, 700}) {  // all samples in one chunk; one sample a chunk
     INFO(size);
-    const Fixture f(size);
+    const PictureBatch f(size);
     const BatchRequest request = f.request({0, 1, 2, 3, 4});
     std::vector<std::byte> whole(f.pipeline->native->schema().batch_bytes(5)), assembled(whole.size());
     NativeScratch scratch;
@@ -101,7 +101,7 @@ TEST_CASE("chunks put together and finished are the whole batch") {
 }
 
 TEST_CASE("an index outside the data set is refused before any work") {
-  const Fixture f(16);
+  const PictureBatch f(16);
   CHECK(check_indices(f.request({})).ok());
   CHECK(check_indices(f.request({0, 5})).ok());
   for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{6}, INT64_MAX, INT64_MIN}) {
@@ -111,7 +111,7 @@ TEST_CASE("an index outside the data set is refused before any work") {
 }
 
 TEST_CASE("an empty batch is a batch") {
-  const Fixture f(16);
+  const PictureBatch f(16);
   auto arena = *transport::Arena::create(1 << 20);
   NativeScratch scratch;
   int chunks = 0;
@@ -124,7 +124,7 @@ TEST_CASE("an empty batch is a batch") {
 }
 
 TEST_CASE("a cancelled batch stops between samples") {
-  const Fixture f(16);
+  const PictureBatch f(16);
   int asked = 0;
   auto arena = *transport::Arena::create(1 << 20);
   NativeScratch scratch;
@@ -136,7 +136,7 @@ TEST_CASE("a cancelled batch stops between samples") {
 }
 
 TEST_CASE("a damaged file is named with its place in the batch") {
-  const Fixture f(16);
+  const PictureBatch f(16);
   std::ofstream(f.root / "4.jpg") << "no JPEG";
   std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(2));
   NativeScratch scratch;
@@ -146,7 +146,7 @@ TEST_CASE("a damaged file is named with its place in the batch") {
 }
 
 TEST_CASE("the costs of a batch are its own, also after one that failed or was not wanted") {
-  const Fixture f(16);
+  const PictureBatch f(16);
   auto arena = *transport::Arena::create(1 << 20);
   std::vector<std::byte> slot(f.pipeline->native->schema().batch_bytes(2));
   const auto bytes_made = [&](NativeScratch& scratch, bool in_chunks, std::vector<std::int64_t> indices,

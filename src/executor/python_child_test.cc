@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using Started = std::variant<std::unique_ptr<PythonChild>, BatchFailure>;
 
-struct Fixture {
+struct ChildStart {
   std::shared_ptr<transport::Arena> arena = *transport::Arena::create(std::size_t{1} << 20);
   PythonOptions options{.arena = arena,
                         .python_path = std::filesystem::absolute("src/executor/testing/python").string()};
@@ -63,7 +63,7 @@ struct Fixture {
   bool all_memory_is_free() const { return arena->free_bytes() == arena->bytes(); }
 };
 
-json behaviour(const char* name) { return {{"behaviour", name}}; }
+json child_of_behaviour(const char* name) { return {{"behaviour", name}}; }
 
 TEST_CASE("a child that does not come up is this machine's failure, with the way it ended") {
   struct Case {
@@ -77,9 +77,9 @@ TEST_CASE("a child that does not come up is this machine's failure, with the way
         Case{"nonsense while loading", std::chrono::seconds(60), "unknown type 'dance'"},
         Case{"answers before it is asked", std::chrono::seconds(60), "it answered load with something else"}}) {
     INFO(test.behaviour);
-    Fixture f;
+    ChildStart f;
     f.options.start_time_max = test.start_time_max;
-    const Started started = f.start(f.pipeline(behaviour(test.behaviour)));
+    const Started started = f.start(f.pipeline(child_of_behaviour(test.behaviour)));
     REQUIRE(std::holds_alternative<BatchFailure>(started));
     const auto& failure = std::get<BatchFailure>(started);
     CHECK(failure.executor_fault);
@@ -89,17 +89,17 @@ TEST_CASE("a child that does not come up is this machine's failure, with the way
 }
 
 TEST_CASE("what the user's code raises while it is loaded is the user's") {
-  Fixture f;
-  const Started started = f.start(f.pipeline(behaviour("cannot load")));
+  ChildStart f;
+  const Started started = f.start(f.pipeline(child_of_behaviour("cannot load")));
   const auto& failure = std::get<BatchFailure>(started);
   CHECK(!failure.executor_fault);
   CHECK(failure.failure.exception_type == "ImportError");
 }
 
 TEST_CASE("the end does not wait for a child that loads for ever") {
-  Fixture f;
+  ChildStart f;
   std::jthread ender([&] { f.stop.request_stop(); });
-  const Started started = f.start(f.pipeline(behaviour("never load")));
+  const Started started = f.start(f.pipeline(child_of_behaviour("never load")));
   CHECK(std::get<BatchFailure>(started).executor_fault);
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("a request reaches the child with all that seeds and sharding need") {
   for (const Case& test : {Case{"the first of two workers", 2, 4, 0, 2}, Case{"the second", 2, 5, 1, 2},
                            Case{"no workers count as one", 0, 5, 0, 1}}) {
     INFO(test.name);
-    Fixture f;
+    ChildStart f;
     const auto child = f.child({{"behaviour", "environment"}, {"names", json::array()}}, test.num_workers);
     const auto outcome = f.run(*child, test.seq, {10, -1});
     REQUIRE(std::holds_alternative<Batch>(outcome));
@@ -130,7 +130,7 @@ TEST_CASE("a request reaches the child with all that seeds and sharding need") {
 }
 
 TEST_CASE("a child is told the state of its pipeline only when it changes") {
-  Fixture f;
+  ChildStart f;
   const auto child = f.child({{"behaviour", "environment"}, {"names", json::array()}});
   const auto first = std::make_shared<PipelineState>(PipelineState{1, "epoch 1"});
   const auto second = std::make_shared<PipelineState>(PipelineState{2, "epoch 2"});
@@ -144,20 +144,20 @@ TEST_CASE("a child is told the state of its pipeline only when it changes") {
 }
 
 TEST_CASE("a child is an orphan once no one else has its pipeline, and may be adopted") {
-  Fixture f;
-  const auto child = f.child(behaviour("echo"));
+  ChildStart f;
+  const auto child = f.child(child_of_behaviour("echo"));
   CHECK(!child->is_orphan());
   f.started.reset();
   CHECK(child->is_orphan());
-  const PipelineHandle again = f.pipeline(behaviour("echo"));
+  const PipelineHandle again = f.pipeline(child_of_behaviour("echo"));
   REQUIRE(child->runs(*again));
   child->adopt(again);
   CHECK(!child->is_orphan());
-  CHECK(!child->runs(*f.pipeline(behaviour("raise"))));
+  CHECK(!child->runs(*f.pipeline(child_of_behaviour("raise"))));
 }
 
 TEST_CASE("a child's own threads, path and priority are set for it") {
-  Fixture f;
+  ChildStart f;
   const int ours = ::getpriority(PRIO_PROCESS, 0);
   f.options.nice = std::max(1, ours);  // it can only go up
   ::unsetenv("OMP_NUM_THREADS");
@@ -174,7 +174,7 @@ TEST_CASE("a child's own threads, path and priority are set for it") {
 }
 
 TEST_CASE("a user's choice of threads stands") {
-  Fixture f;
+  ChildStart f;
   ::setenv("OMP_NUM_THREADS", "3", 1);
   const auto child = f.child({{"behaviour", "environment"}, {"names", {"OMP_NUM_THREADS"}}});
   ::unsetenv("OMP_NUM_THREADS");
@@ -183,8 +183,8 @@ TEST_CASE("a user's choice of threads stands") {
 }
 
 TEST_CASE("one child serves many batches, one after the other") {
-  Fixture f;
-  const auto child = f.child(behaviour("echo"));
+  ChildStart f;
+  const auto child = f.child(child_of_behaviour("echo"));
   for (std::uint64_t seq = 0; seq < 20; ++seq) {
     auto outcome = f.run(*child, seq, {static_cast<std::int64_t>(100 + seq)});
     REQUIRE(std::holds_alternative<Batch>(outcome));
@@ -201,15 +201,15 @@ TEST_CASE("one child serves many batches, one after the other") {
 }
 
 TEST_CASE("a batch without tensors needs no memory; one that describes memory it never asked for loses its child") {
-  Fixture f;
+  ChildStart f;
   SECTION("without tensors") {
-    const auto child = f.child(behaviour("no tensors"));
+    const auto child = f.child(child_of_behaviour("no tensors"));
     const auto outcome = f.run(*child);
     REQUIRE(std::holds_alternative<Batch>(outcome));
     CHECK(!std::get<Batch>(outcome).slot.valid());
   }
   SECTION("tensors without memory") {
-    const auto child = f.child(behaviour("no alloc"));
+    const auto child = f.child(child_of_behaviour("no alloc"));
     const auto outcome = f.run(*child);
     REQUIRE(std::holds_alternative<ChildLost>(outcome));
     CHECK_THAT(std::get<ChildLost>(outcome).how, Catch::Contains("outside its slot"));
@@ -218,7 +218,7 @@ TEST_CASE("a batch without tensors needs no memory; one that describes memory it
 }
 
 TEST_CASE("a child that asks for memory again and again holds one slot at a time") {
-  Fixture f;
+  ChildStart f;
   const auto child = f.child({{"behaviour", "echo"}, {"allocs", 50}, {"alloc_bytes", 400 << 10}});
   auto outcome = f.run(*child);
   REQUIRE(std::holds_alternative<Batch>(outcome));
@@ -226,11 +226,11 @@ TEST_CASE("a child that asks for memory again and again holds one slot at a time
 }
 
 TEST_CASE("a cancelled batch may go on for the time of grace, then its child is killed") {
-  Fixture f;
+  ChildStart f;
   f.options.cancel_grace = std::chrono::seconds(0);
-  const auto child = f.child(behaviour("hang"));
+  const auto child = f.child(child_of_behaviour("hang"));
   BatchRequest request;
-  request.pipeline = f.pipeline(behaviour("hang"));
+  request.pipeline = f.pipeline(child_of_behaviour("hang"));
   const auto outcome = child->run(request, {}, [] { return true; });
   REQUIRE(std::holds_alternative<ChildLost>(outcome));
   CHECK_THAT(std::get<ChildLost>(outcome).how, Catch::Contains("its batch was cancelled"));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-struct Fixture {
+struct ExecutorRun {
   std::shared_ptr<transport::Arena> arena = *transport::Arena::create(4 * kMiB);
   const std::string python_path = std::filesystem::absolute("src/executor/testing/python").string();
   PythonExecutor executor{{.arena = arena, .python_path = python_path, .cancel_grace = std::chrono::seconds(0)}, 2};
@@ -72,7 +72,7 @@ TEST_CASE("children beyond the threads are as many as half of the free memory ho
 }
 
 TEST_CASE("a batch's tensors are in the arena, its structure beside them") {
-  Fixture f;
+  ExecutorRun f;
   auto outcome = f.run(f.request(behaviour("echo")));
   REQUIRE(std::holds_alternative<Batch>(outcome));
   const Batch& batch = std::get<Batch>(outcome);
@@ -86,7 +86,7 @@ TEST_CASE("a batch's tensors are in the arena, its structure beside them") {
 }
 
 TEST_CASE("an idle child is used again by its own pipeline only") {
-  Fixture f;
+  ExecutorRun f;
   const BatchRequest first = f.request(behaviour("echo"));
   const BatchRequest second = f.request(R"({"behaviour": "echo", "other": 1})");
   f.run(first);
@@ -99,7 +99,7 @@ TEST_CASE("an idle child is used again by its own pipeline only") {
 }
 
 TEST_CASE("loaders that take turns keep their children until they have idled too long") {
-  Fixture f;
+  ExecutorRun f;
   PythonExecutor executor(
       {.arena = f.arena, .python_path = f.python_path, .idle_time_max = std::chrono::milliseconds(300)},
       idle_children_max(1));
@@ -116,7 +116,7 @@ TEST_CASE("loaders that take turns keep their children until they have idled too
 }
 
 TEST_CASE("children of a forgotten pipeline go soon, those of another one stay") {
-  Fixture f;
+  ExecutorRun f;
   PythonExecutor executor(
       {.arena = f.arena, .python_path = f.python_path, .orphan_time_max = std::chrono::milliseconds(0)},
       idle_children_max(1));
@@ -129,7 +129,7 @@ TEST_CASE("children of a forgotten pipeline go soon, those of another one stay")
 }
 
 TEST_CASE("a user's exception comes back with type, traceback and pickle, and the child lives on") {
-  Fixture f;
+  ExecutorRun f;
   const BatchFailure failure = f.failure(f.request(behaviour("raise")));
   CHECK(failure.failure.exception_type == "KeyError");
   CHECK(failure.failure.traceback == "line 1");
@@ -139,7 +139,7 @@ TEST_CASE("a user's exception comes back with type, traceback and pickle, and th
 }
 
 TEST_CASE("a child that dies is replaced once") {
-  Fixture f;
+  ExecutorRun f;
   const testing::TemporaryDirectory folder;
   const auto marker = folder.path / "marker";
   const auto outcome = f.run(f.request(R"({"behaviour": "segfault once", "marker": ")" + marker.string() + R"("})"));
@@ -147,7 +147,7 @@ TEST_CASE("a child that dies is replaced once") {
   CHECK(std::filesystem::remove(marker));
 }
 
-nlohmann::json remembered(Fixture& f, BatchRequest request, std::uint64_t seq) {
+nlohmann::json remembered(ExecutorRun& f, BatchRequest request, std::uint64_t seq) {
   request.seq = seq;
   request.indices = {static_cast<std::int64_t>(seq), -1};
   const auto outcome = f.run(request);
@@ -157,7 +157,7 @@ nlohmann::json remembered(Fixture& f, BatchRequest request, std::uint64_t seq) {
 
 TEST_CASE("a virtual worker has a child of its own, which is rebuilt from what it has made") {
   using Words = std::vector<std::int64_t>;
-  Fixture f;
+  ExecutorRun f;
   BatchRequest request = f.request(behaviour("remembers"));
   request.virtual_workers = std::make_shared<VirtualWorkers>(3);
   const auto first = remembered(f, request, 0), other = remembered(f, request, 1), second = remembered(f, request, 3);
@@ -187,7 +187,7 @@ TEST_CASE("a virtual worker has a child of its own, which is rebuilt from what i
 }
 
 TEST_CASE("a virtual worker that is lost with a batch makes the earlier ones again, and then that") {
-  Fixture f;
+  ExecutorRun f;
   const testing::TemporaryDirectory folder;
   const auto marker = folder.path / "marker";
   BatchRequest request = f.request(R"({"behaviour": "segfault once", "marker": ")" + marker.string() + R"("})");
@@ -197,7 +197,7 @@ TEST_CASE("a virtual worker that is lost with a batch makes the earlier ones aga
 }
 
 TEST_CASE("of a portable virtual worker nothing is kept: its requests say what it has made") {
-  Fixture f;
+  ExecutorRun f;
   BatchRequest request = f.request(behaviour("remembers"));
   request.virtual_workers = std::make_shared<VirtualWorkers>(3, true);
   const auto first = remembered(f, request, 1), second = remembered(f, request, 4);
@@ -206,7 +206,7 @@ TEST_CASE("of a portable virtual worker nothing is kept: its requests say what i
 }
 
 TEST_CASE("a virtual worker's batch that failed counts as made") {
-  Fixture f;
+  ExecutorRun f;
   BatchRequest request = f.request(behaviour("raise"));
   request.virtual_workers = std::make_shared<VirtualWorkers>(3);
   f.failure(request);
@@ -224,7 +224,7 @@ TEST_CASE("a batch that kills every child fails with the way they ended") {
         Case{"tensor outside", "a tensor outside its slot"}, Case{"half a frame", "exited with code 0"},
         Case{"endless frame", "json_bytes is 4294967295"}}) {
     INFO(test.behaviour);
-    Fixture f;
+    ExecutorRun f;
     const BatchFailure failure = f.failure(f.request(behaviour(test.behaviour)));
     CHECK(failure.failure.exception_type == "RuntimeError");
     CHECK_THAT(failure.failure.message, Catch::Contains(test.want));
@@ -234,7 +234,7 @@ TEST_CASE("a batch that kills every child fails with the way they ended") {
 }
 
 TEST_CASE("children that die while they idle fail no batch") {
-  Fixture f;
+  ExecutorRun f;
   const testing::TemporaryDirectory directory;
   const std::string folder = directory.path.string();
   const BatchRequest request = f.request(R"({"behaviour": "meet", "children": 2, "folder": ")" + folder + R"("})");
@@ -255,20 +255,20 @@ TEST_CASE("children that die while they idle fail no batch") {
 }
 
 TEST_CASE("a child that ends after its answer costs a new child, not the next batch") {
-  Fixture f;
+  ExecutorRun f;
   const BatchRequest request = f.request(behaviour("die afterwards"));
   for (int i = 0; i < 4; ++i) CHECK(std::holds_alternative<Batch>(f.run(request)));
 }
 
 TEST_CASE("a structure of many megabytes comes back whole") {
-  Fixture f;
+  ExecutorRun f;
   auto outcome = f.run(f.request(R"({"behaviour": "echo", "structure_bytes": 20000000})"));
   REQUIRE(std::holds_alternative<Batch>(outcome));
   CHECK(std::get<Batch>(outcome).structure == std::string(20000000, 's'));
 }
 
 TEST_CASE("a batch that waits for memory gets it, or ends when it is stopped") {
-  Fixture f;
+  ExecutorRun f;
   transport::ArenaSlot all = f.arena->try_allocate(f.arena->bytes());
   const BatchRequest request = f.request(behaviour("echo"));
   std::stop_source stop;
@@ -287,7 +287,7 @@ TEST_CASE("a batch that waits for memory gets it, or ends when it is stopped") {
 }
 
 TEST_CASE("a pipeline that cannot be loaded fails with the user's exception, at once the second time") {
-  Fixture f;
+  ExecutorRun f;
   const BatchRequest request = f.request(behaviour("cannot load"));
   CHECK(f.failure(request).failure.exception_type == "ImportError");
   CHECK(f.failure(request).failure.message == "no module");
@@ -296,7 +296,7 @@ TEST_CASE("a pipeline that cannot be loaded fails with the user's exception, at 
 
 TEST_CASE("a wait for a load is told, with what has come of it; that for an idle child is none") {
   using Told = std::vector<std::pair<LoadWait, bool>>;
-  Fixture f;
+  ExecutorRun f;
   Told told;
   PythonExecutor executor({.arena = f.arena, .python_path = f.python_path}, 2,
                           [&](const Pipeline&, LoadWait wait, bool is_loaded) { told.emplace_back(wait, is_loaded); });
@@ -312,21 +312,21 @@ TEST_CASE("a wait for a load is told, with what has come of it; that for an idle
 }
 
 TEST_CASE("an interpreter that does not exist is this machine's fault, not the data's") {
-  Fixture f;
+  ExecutorRun f;
   const BatchFailure failure = f.failure(f.request(behaviour("echo"), "/no/such/python"));
   CHECK(failure.executor_fault);
   CHECK_THAT(failure.failure.message, Catch::Contains("/no/such/python"));
 }
 
 TEST_CASE("a batch larger than the arena is refused by name, and the child lives on") {
-  Fixture f;
+  ExecutorRun f;
   const BatchFailure failure = f.failure(f.request(R"({"behaviour": "echo", "alloc_bytes": 1000000000})"));
   CHECK_THAT(failure.failure.message, Catch::Contains("--arena-bytes"));
   CHECK(f.executor.idle_children() == 1);
 }
 
 TEST_CASE("a child that hangs is killed when its batch is cancelled, or at the executor's end") {
-  Fixture f;
+  ExecutorRun f;
   const BatchRequest request = f.request(behaviour("hang"));
   SECTION("cancelled") {
     const auto outcome = f.executor.run(request, {}, [] { return true; });
@@ -353,7 +353,7 @@ TEST_CASE("a child that hangs is killed when its batch is cancelled, or at the e
 }
 
 TEST_CASE("warming starts the child that the first batch uses") {
-  Fixture f;
+  ExecutorRun f;
   const BatchRequest request = f.request(behaviour("echo"));
   CHECK(!f.executor.warm(request.pipeline, {}).has_value());
   CHECK(f.executor.idle_children() == 1);
@@ -363,7 +363,7 @@ TEST_CASE("warming starts the child that the first batch uses") {
 
 TEST_CASE("children are gone when the executor is") {
   {
-    Fixture f;
+    ExecutorRun f;
     f.run(f.request(behaviour("echo")));
     CHECK(f.executor.idle_children() == 1);
   }

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Fixture {
+struct ZygoteFork {
   std::shared_ptr<transport::Arena> arena = *transport::Arena::create(std::size_t{1} << 20);
   PythonOptions options{.arena = arena,
                         .python_path = std::filesystem::absolute("src/executor/testing/python").string()};
@@ -52,7 +52,7 @@ struct Fixture {
   }
 };
 
-json behaviour(const char* name) { return {{"behaviour", name}}; }
+json fork_of_behaviour(const char* name) { return {{"behaviour", name}}; }
 
 pid_t parent_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -71,8 +71,8 @@ TEST_CASE("one process loads a pipeline, however many children run it") {
   for (const Case& test :
        {Case{"forked from one", false, 1}, Case{"it has threads, so each child loads for itself", true, 3}}) {
     INFO(test.name);
-    Fixture f;
-    json description = behaviour("echo");
+    ZygoteFork f;
+    json description = fork_of_behaviour("echo");
     description["threads"] = test.has_threads;
     const auto pipeline = f.pipeline(description);
     std::vector<std::unique_ptr<PythonChild>> children;
@@ -88,8 +88,8 @@ TEST_CASE("one process loads a pipeline, however many children run it") {
 }
 
 TEST_CASE("threads that want the first child at once wait for one load", "[threads]") {
-  Fixture f;
-  const auto pipeline = f.pipeline(behaviour("echo"));
+  ZygoteFork f;
+  const auto pipeline = f.pipeline(fork_of_behaviour("echo"));
   std::vector<std::unique_ptr<PythonChild>> children(4);
   {
     std::vector<std::jthread> threads;
@@ -105,9 +105,9 @@ TEST_CASE("threads that want the first child at once wait for one load", "[threa
 }
 
 TEST_CASE("pipelines of one interpreter share what it has imported") {
-  Fixture f;
-  const auto first = f.pipeline(behaviour("echo"));
-  const auto second = f.pipeline(behaviour("no tensors"));
+  ZygoteFork f;
+  const auto first = f.pipeline(fork_of_behaviour("echo"));
+  const auto second = f.pipeline(fork_of_behaviour("no tensors"));
   const auto child_of_first = f.child(first);
   const auto child_of_second = f.child(second);
   const pid_t loaded_first = parent_of(child_of_first->pid());
@@ -117,10 +117,10 @@ TEST_CASE("pipelines of one interpreter share what it has imported") {
 }
 
 TEST_CASE("a pipeline that is described again under another number is the one that was loaded") {
-  Fixture f;
-  const auto first = f.pipeline(behaviour("echo"));
+  ZygoteFork f;
+  const auto first = f.pipeline(fork_of_behaviour("echo"));
   const auto child = f.child(first);
-  const auto again = f.pipeline(behaviour("echo"));
+  const auto again = f.pipeline(fork_of_behaviour("echo"));
   REQUIRE(first->number != again->number);
   const auto other = f.child(again);
   CHECK(std::holds_alternative<Batch>(f.run(*other, again)));
@@ -134,8 +134,8 @@ TEST_CASE("a forked child's end is told as any child's") {
   };
   for (const Case& test :
        {Case{"exit", "exited with code 3"}, Case{"segfault", "was killed by signal 11 (Segmentation fault)"}}) {
-    Fixture f;
-    const auto pipeline = f.pipeline(behaviour(test.behaviour));
+    ZygoteFork f;
+    const auto pipeline = f.pipeline(fork_of_behaviour(test.behaviour));
     const auto child = f.child(pipeline);
     const auto outcome = f.run(*child, pipeline);
     REQUIRE(std::holds_alternative<ChildLost>(outcome));
@@ -144,8 +144,8 @@ TEST_CASE("a forked child's end is told as any child's") {
 }
 
 TEST_CASE("a zygote that was killed takes its children along and is replaced") {
-  Fixture f;
-  const auto pipeline = f.pipeline(behaviour("echo"));
+  ZygoteFork f;
+  const auto pipeline = f.pipeline(fork_of_behaviour("echo"));
   const auto child = f.child(pipeline);
   REQUIRE(::kill(parent_of(child->pid()), SIGKILL) == 0);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -158,8 +158,8 @@ TEST_CASE("a zygote that was killed takes its children along and is replaced") {
 }
 
 TEST_CASE("a pipeline that fails to load is tried anew by the next one who asks") {
-  Fixture f;
-  const auto pipeline = f.pipeline(behaviour("cannot load"));
+  ZygoteFork f;
+  const auto pipeline = f.pipeline(fork_of_behaviour("cannot load"));
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto started = f.zygotes.start_child(pipeline, {});
     REQUIRE(std::holds_alternative<BatchFailure>(started));
@@ -168,9 +168,9 @@ TEST_CASE("a pipeline that fails to load is tried anew by the next one who asks"
 }
 
 TEST_CASE("zygotes go when they idle, but not before their children") {
-  Fixture f;
+  ZygoteFork f;
   f.options.idle_time_max = std::chrono::milliseconds(0);
-  const auto pipeline = f.pipeline(behaviour("echo"));
+  const auto pipeline = f.pipeline(fork_of_behaviour("echo"));
   auto child = f.child(pipeline);
   const pid_t zygote = parent_of(child->pid());
   f.zygotes.end_idle();

@@ -26,13 +26,13 @@ class ListedTokens final : public TokenSource {
   std::vector<std::string> tokens_;
 };
 
-Result<Response> get(Transport& transport) { return transport.send({}, std::chrono::seconds(1), {}); }
+Result<Response> answer_of(Transport& transport) { return transport.send({}, std::chrono::seconds(1), {}); }
 
 TEST_CASE("every request carries the token") {
   auto inner = std::make_shared<ScriptedTransport>();
   auto transport = with_bearer_token(inner, std::make_shared<ListedTokens>(std::vector<std::string>{"one"}));
   inner->answer(200, "yes");
-  CHECK(get(*transport)->body == "yes");
+  CHECK(answer_of(*transport)->body == "yes");
   CHECK(inner->requests().at(0).headers.at("authorization") == "Bearer one");
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("a password is sent as RFC 7617 has it, and a 401 asks for the new one
   auto transport = with_basic_auth(inner, "Aladdin", tokens);
   inner->answer(401, "");
   inner->answer(200, "yes");
-  CHECK(get(*transport)->body == "yes");
+  CHECK(answer_of(*transport)->body == "yes");
   CHECK(inner->requests().at(1).headers.at("authorization") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
   CHECK(tokens->rejected_ == std::vector<std::string>{"old"});
 }
@@ -53,7 +53,7 @@ TEST_CASE("a 401 fetches a new token and tries once more") {
   auto transport = with_bearer_token(inner, tokens);
   inner->answer(401, "");
   inner->answer(200, "yes");
-  CHECK(get(*transport)->status == 200);
+  CHECK(answer_of(*transport)->status == 200);
   CHECK(tokens->rejected_ == std::vector<std::string>{"old"});
   CHECK(inner->requests().at(1).headers.at("authorization") == "Bearer new");
 }
@@ -62,14 +62,14 @@ TEST_CASE("a 401 with no other token to try is the answer") {
   auto inner = std::make_shared<ScriptedTransport>();
   auto transport = with_bearer_token(inner, std::make_shared<ListedTokens>(std::vector<std::string>{"only"}));
   inner->answer(401, "");
-  CHECK(get(*transport)->status == 401);
+  CHECK(answer_of(*transport)->status == 401);
   CHECK(inner->requests().size() == 1);
 }
 
 TEST_CASE("without a token nothing is sent") {
   auto inner = std::make_shared<ScriptedTransport>();
   auto transport = with_bearer_token(inner, std::make_shared<ListedTokens>(std::vector<std::string>{}));
-  CHECK(get(*transport).error().code() == ErrorCode::kNotFound);
+  CHECK(answer_of(*transport).error().code() == ErrorCode::kNotFound);
   CHECK(inner->requests().empty());
 }
 

@@ -18,12 +18,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::CertificateAuthority;
 using testing::Connection;
+using testing::kPatience;
 using testing::LoopbackOptions;
 using testing::LoopbackServer;
 
-constexpr auto kPatience = 20s;
-
-Result<Response> get(Transport& transport) { return transport.send({"GET", "/"}, kPatience, {}); }
+Result<Response> get_root(Transport& transport) { return transport.send({"GET", "/"}, kPatience, {}); }
 
 TEST_CASE("only the endpoint's authority and name are trusted") {
   const CertificateAuthority ours("ours");
@@ -56,7 +55,7 @@ TEST_CASE("only the endpoint's authority and name are trusted") {
     endpoint.server_name = c.server_name;
     const auto transport = make_cpprest_transport(endpoint);
     REQUIRE(transport.ok());
-    const auto response = get(**transport);
+    const auto response = get_root(**transport);
     CHECK(response.ok() == c.works);
     CHECK((response.ok() || response.error().code() == ErrorCode::kUnavailable));
   }
@@ -74,11 +73,11 @@ TEST_CASE("the client shows its certificate") {
       options);
   const testing::Identity client = authority.issue("client", "");
   Endpoint endpoint{server.url(), authority.certificate_pem(), client.certificate_pem, client.key_pem};
-  CHECK(get(**make_cpprest_transport(endpoint))->body == "welcome");
+  CHECK(get_root(**make_cpprest_transport(endpoint))->body == "welcome");
 
   endpoint.client_certificate_pem.clear();
   endpoint.client_key_pem.clear();
-  CHECK_FALSE(get(**make_cpprest_transport(endpoint)).ok());
+  CHECK_FALSE(get_root(**make_cpprest_transport(endpoint)).ok());
 }
 
 TEST_CASE("a certificate of a public authority is refused where the endpoint names its own") {
@@ -95,8 +94,8 @@ TEST_CASE("a certificate of a public authority is refused where the endpoint nam
         while (connection.read_request()) connection.answer(200, "welcome");
       },
       options);
-  const auto trusting_the_system = get(**make_cpprest_transport({server.url()}));
-  const auto trusting_ours = get(**make_cpprest_transport({server.url(), ours.certificate_pem()}));
+  const auto trusting_the_system = get_root(**make_cpprest_transport({server.url()}));
+  const auto trusting_ours = get_root(**make_cpprest_transport({server.url(), ours.certificate_pem()}));
   unsetenv("SSL_CERT_FILE");
   CHECK(trusting_the_system.ok());  // else the other check would prove nothing
   REQUIRE_FALSE(trusting_ours.ok());

@@ -14,10 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 using testing::CertificateAuthority;
 using testing::Connection;
+using testing::kPatience;
 using testing::LoopbackOptions;
 using testing::LoopbackServer;
-
-constexpr auto kPatience = 20s;
 
 std::shared_ptr<Transport> connect_to(const std::string& url) {
   auto transport = make_cpprest_transport({url});

@@ -1,6 +1,6 @@
 // One suite for every implementation of Transport: whatever is written against the interface may be given any of them.
-// Waits are for events that must happen, up to kPatience. A limit in milliseconds is the best of several tries, since a
-// busy machine only ever makes it longer.
+// Waits are for events that must happen, up to kConformancePatience. A limit in milliseconds is the best of several
+// tries, since a busy machine only ever makes it longer.
 #include <algorithm>
 #include <thread>
 
@@ -16,7 +16,7 @@ using namespace testing;
 using Kind = ServerStep::Kind;
 using Script = std::vector<ServerStep>;
 
-constexpr auto kPatience = 20s;
+constexpr auto kConformancePatience = 20s;
 
 class CollectingSink final : public ByteSink {
  public:
@@ -40,10 +40,11 @@ struct Trial {
   Trial(const Subject& subject, std::vector<Script> scripts) : endpoint(subject.open(std::move(scripts), progress)) {
     REQUIRE(endpoint->transport());
   }
-  Result<Response> send(std::chrono::milliseconds timeout = kPatience, std::stop_token stop = {}) {
+  Result<Response> send(std::chrono::milliseconds timeout = kConformancePatience, std::stop_token stop = {}) {
     return endpoint->transport()->send(kScriptedRequest, timeout, std::move(stop));
   }
-  Result<Response> stream(ByteSink& sink, std::chrono::milliseconds idle = kPatience, std::stop_token stop = {}) {
+  Result<Response> stream(ByteSink& sink, std::chrono::milliseconds idle = kConformancePatience,
+                          std::stop_token stop = {}) {
     return endpoint->transport()->stream(kScriptedRequest, sink, idle, std::move(stop));
   }
 
@@ -184,13 +185,13 @@ TEST_CASE("conformance: a stop request ends whatever waits, within 100 ms, and h
           asked = std::chrono::steady_clock::now();
           stop.request_stop();
         });
-        const auto response =
-            is_stream ? trial.stream(sink, kPatience, stop.get_token()) : trial.send(kPatience, stop.get_token());
+        const auto response = is_stream ? trial.stream(sink, kConformancePatience, stop.get_token())
+                                        : trial.send(kConformancePatience, stop.get_token());
         const auto returned = std::chrono::steady_clock::now();
         stopper.join();
         CHECK(code_of(response) == ErrorCode::kCancelled);
         best = std::min(best, returned - asked);
-        const auto deadline = returned + kPatience;
+        const auto deadline = returned + kConformancePatience;
         while (subject.has_socket && !trial.progress.client_left && std::chrono::steady_clock::now() < deadline)
           std::this_thread::sleep_for(1ms);
         CHECK((!subject.has_socket || trial.progress.client_left));
@@ -200,7 +201,7 @@ TEST_CASE("conformance: a stop request ends whatever waits, within 100 ms, and h
     std::stop_source stopped;
     stopped.request_stop();
     Trial trial(subject, {});
-    CHECK(code_of(trial.send(kPatience, stopped.get_token())) == ErrorCode::kCancelled);
+    CHECK(code_of(trial.send(kConformancePatience, stopped.get_token())) == ErrorCode::kCancelled);
   }
 }
 
@@ -223,12 +224,12 @@ TEST_CASE("conformance: a rejected token is replaced and the request repeated, u
                           {answer(401, "never")}});
     const auto source = std::make_shared<Rotating>();
     const auto transport = with_bearer_token(trial.endpoint->transport(), source);
-    CHECK(transport->send(kScriptedRequest, kPatience, {})->body == "welcome");
+    CHECK(transport->send(kScriptedRequest, kConformancePatience, {})->body == "welcome");
     CollectingSink sink(trial.progress);
-    CHECK(transport->stream(kScriptedRequest, sink, kPatience, {})->status == 200);
+    CHECK(transport->stream(kScriptedRequest, sink, kConformancePatience, {})->status == 200);
     CHECK(sink.text == "event\n");
     CHECK(source->generation == 3);
-    CHECK(transport->send(kScriptedRequest, kPatience, {})->body == "never");
+    CHECK(transport->send(kScriptedRequest, kConformancePatience, {})->body == "never");
   }
 }
 

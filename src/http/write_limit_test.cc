@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ScriptedTransport;
 
-constexpr auto kPatience = 20s;
+constexpr auto kTestPatience = 20s;
 
 // A server that answers nothing before it is told to.
 struct Fixture {
@@ -40,14 +40,14 @@ TEST_CASE_METHOD(Fixture, "no more writes than allowed are on their way, all arr
   std::atomic<int> done = 0;
   std::vector<std::thread> writers;
   for (int i = 0; i < 6; ++i) {
-    writers.emplace_back([this, &done] { done += transport->send({"PATCH", "/x"}, kPatience, {}).ok(); });
+    writers.emplace_back([this, &done] { done += transport->send({"PATCH", "/x"}, kTestPatience, {}).ok(); });
   }
   REQUIRE(server->wait_for_requests(2));
-  CHECK(transport->send({"GET", "/x"}, kPatience, {}).ok());
+  CHECK(transport->send({"GET", "/x"}, kTestPatience, {}).ok());
   CHECK(transport->send({"POST", "/late"}, 10ms, {}).error().code() == ErrorCode::kDeadlineExceeded);
   std::stop_source stop;
   stop.request_stop();
-  CHECK(transport->send({"POST", "/stopped"}, kPatience, stop.get_token()).error().code() == ErrorCode::kCancelled);
+  CHECK(transport->send({"POST", "/stopped"}, kTestPatience, stop.get_token()).error().code() == ErrorCode::kCancelled);
   open = true;
   for (auto& writer : writers) writer.join();
   CHECK(done == 6);

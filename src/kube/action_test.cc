@@ -10,13 +10,13 @@ namespace {
 
 using http::testing::ScriptedTransport;
 
-struct Fixture {
+struct ActionsOnServer {
   std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>();
   sluice::testing::ManualClock clock;
   Client client{server, clock};
 };
 
-TEST_CASE_METHOD(Fixture, "each verb is the request it names") {
+TEST_CASE_METHOD(ActionsOnServer, "each verb is the request it names") {
   struct Case {
     Verb verb;
     const char* method;
@@ -46,7 +46,7 @@ TEST_CASE_METHOD(Fixture, "each verb is the request it names") {
   CHECK(Json::parse(server->requests().at(2).body)["metadata"]["name"] == "s");
 }
 
-TEST_CASE_METHOD(Fixture, "a uid is a precondition wherever the API has one") {
+TEST_CASE_METHOD(ActionsOnServer, "a uid is a precondition wherever the API has one") {
   for (const Verb verb : {Verb::kApply, Verb::kApplyStatus, Verb::kMergePatch}) {
     server->answer(200, R"({"kind": "Pod"})");
     CHECK(perform(client, {verb, kPods, {"ns", "p"}, Json::object(), "m", "u1"}).ok());
@@ -57,7 +57,7 @@ TEST_CASE_METHOD(Fixture, "a uid is a precondition wherever the API has one") {
   CHECK(Json::parse(server->requests().back().body)["preconditions"]["uid"] == "u1");
 }
 
-TEST_CASE_METHOD(Fixture, "a version is a precondition of every patch") {
+TEST_CASE_METHOD(ActionsOnServer, "a version is a precondition of every patch") {
   for (const Verb verb : {Verb::kApply, Verb::kApplyStatus, Verb::kMergePatch}) {
     server->answer(409, testing::status(409, "Conflict").dump());
     CHECK(perform(client, {verb, kPods, {"ns", "p"}, Json::object(), "m", "u1", "", "17"}).error().code() ==
@@ -68,7 +68,7 @@ TEST_CASE_METHOD(Fixture, "a version is a precondition of every patch") {
   }
 }
 
-TEST_CASE_METHOD(Fixture, "a patch may name a subresource") {
+TEST_CASE_METHOD(ActionsOnServer, "a patch may name a subresource") {
   server->answer(200, R"({"kind": "DataWorkerPool"})");
   const Action action{Verb::kMergePatch, kDataWorkerPools, {"ns", "p"}, Json::object(), "m", "", "status"};
   CHECK(perform(client, action).ok());
@@ -76,7 +76,7 @@ TEST_CASE_METHOD(Fixture, "a patch may name a subresource") {
   CHECK(action.to_string() == "patch DataWorkerPool ns/p/status");
 }
 
-TEST_CASE_METHOD(Fixture, "an apply may name a subresource") {
+TEST_CASE_METHOD(ActionsOnServer, "an apply may name a subresource") {
   server->answer(200, R"({"kind": "Pod"})");
   Action action{Verb::kApply, kPods, {"ns", "p"}, Json::object(), "m", "u1"};
   action.subresource = "resize";
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Fixture, "an apply may name a subresource") {
   CHECK(action.to_string() == "apply Pod ns/p/resize");
 }
 
-TEST_CASE_METHOD(Fixture, "deleting an object that is gone, or is another one by now, succeeds") {
+TEST_CASE_METHOD(ActionsOnServer, "deleting an object that is gone, or is another one by now, succeeds") {
   const Action with_uid{Verb::kDelete, kPods, {"ns", "p"}, {}, "", "u1"};
   const Action by_name{Verb::kDelete, kPods, {"ns", "p"}};
   server->answer(404, testing::status(404, "NotFound").dump());
@@ -99,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "deleting an object that is gone, or is another one by
   CHECK(perform(client, with_uid).error().code() == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE_METHOD(Fixture, "a deletion says what becomes of what the object owns") {
+TEST_CASE_METHOD(ActionsOnServer, "a deletion says what becomes of what the object owns") {
   Action action{Verb::kDelete, kJobs, {"ns", "j"}};
   for (const auto& [propagation, name] :
        {std::pair{Propagation::kBackground, "Background"}, std::pair{Propagation::kForeground, "Foreground"}}) {

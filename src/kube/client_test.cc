@@ -16,7 +16,7 @@ using http::testing::ScriptedStream;
 using http::testing::ScriptedTransport;
 using namespace testing;
 
-struct Fixture {
+struct ClientOfServer {
   std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>();
   sluice::testing::ManualClock clock;
   Client client{server, clock};
@@ -25,7 +25,7 @@ struct Fixture {
   Json sent(std::size_t index) const { return Json::parse(asked(index).body); }
 };
 
-TEST_CASE_METHOD(Fixture, "a list collects its pages and says what its items are") {
+TEST_CASE_METHOD(ClientOfServer, "a list collects its pages and says what its items are") {
   server->answer(200, list_of({pod("a", 1), pod("b", 2)}, 7, "more/&"));
   server->answer(200, list_of({pod("c", 3)}, 7));
   const auto list = client.list(kPods, {"ns", "app=x", "spec.nodeName=n", "0"});
@@ -43,7 +43,7 @@ TEST_CASE_METHOD(Fixture, "a list collects its pages and says what its items are
       "/api/v1/namespaces/ns/pods?labelSelector=app%3Dx&fieldSelector=spec.nodeName%3Dn&limit=500&continue=more%2F%26");
 }
 
-TEST_CASE_METHOD(Fixture, "a list of nothing, and a list that expired between pages") {
+TEST_CASE_METHOD(ClientOfServer, "a list of nothing, and a list that expired between pages") {
   server->answer(200, R"({"kind":"NodeList","metadata":{"resourceVersion":"1"},"items":null})");
   CHECK(client.list(kNodes, {})->items.empty());
   CHECK(asked(0).target == "/api/v1/nodes?limit=500");
@@ -53,7 +53,7 @@ TEST_CASE_METHOD(Fixture, "a list of nothing, and a list that expired between pa
   CHECK(client.list(kPods, {}).error().code() == ErrorCode::kGone);
 }
 
-TEST_CASE_METHOD(Fixture, "get") {
+TEST_CASE_METHOD(ClientOfServer, "get") {
   server->answer(200, pod("a", 1).dump());
   CHECK((*client.get(kPods, {"ns", "a"}))["metadata"]["uid"] == "uid-a");
   CHECK(asked(0).method == "GET");
@@ -65,7 +65,7 @@ TEST_CASE_METHOD(Fixture, "get") {
   CHECK(missing.error() == Error(ErrorCode::kNotFound, "get Pod ns/b: pods \"b\" not found"));
 }
 
-TEST_CASE_METHOD(Fixture, "a page that a pod serves comes through the API server, with the pod's own errors") {
+TEST_CASE_METHOD(ClientOfServer, "a page that a pod serves comes through the API server, with the pod's own errors") {
   server->answer(200, R"({"jobs": []})");
   CHECK((*client.get_from_pod({"ns", "a"}, 8080, "/plan?nodes=2x32", {{"Sluice-Token", "t"}}))["jobs"].empty());
   CHECK(asked(0).target == "/api/v1/namespaces/ns/pods/a%3A8080/proxy/plan?nodes=2x32");
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Fixture, "a page that a pod serves comes through the API server
   CHECK_THAT(refused.error().message(), Catch::Contains("nodes=x: give a number"));
 }
 
-TEST_CASE_METHOD(Fixture, "a pod's log and its pages of text are read as they are") {
+TEST_CASE_METHOD(ClientOfServer, "a pod's log and its pages of text are read as they are") {
   server->answer(200, "one\ntwo\n");
   CHECK(*client.read_log({"ns", "a"}, "main", true, 20, 1000) == "one\ntwo\n");
   CHECK(asked(0).target ==
@@ -92,7 +92,7 @@ TEST_CASE_METHOD(Fixture, "a pod's log and its pages of text are read as they ar
   CHECK(refused.error().code() == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE_METHOD(Fixture, "a token of a service account is requested for one audience") {
+TEST_CASE_METHOD(ClientOfServer, "a token of a service account is requested for one audience") {
   server->answer(201, R"({"status": {"token": "abc"}})");
   CHECK(*client.request_token({"ns", "reader"}, "plan") == "abc");
   CHECK(asked(0).method == "POST");
@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Fixture, "a token of a service account is requested for one aud
   CHECK(client.request_token({"ns", "reader"}, "plan").error().code() == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE_METHOD(Fixture, "a token that is reviewed is good for the audience alone") {
+TEST_CASE_METHOD(ClientOfServer, "a token that is reviewed is good for the audience alone") {
   server->answer(
       201,
       R"({"kind": "TokenReview", "status": {"authenticated": true, "audiences": ["plan"], "user": {"username": "u"}}})");
@@ -126,13 +126,13 @@ TEST_CASE_METHOD(Fixture, "a token that is reviewed is good for the audience alo
   CHECK(client.review_token("abc", "plan").error().code() == ErrorCode::kPermissionDenied);
 }
 
-TEST_CASE_METHOD(Fixture, "a create whose name the server makes up must not arrive twice") {
+TEST_CASE_METHOD(ClientOfServer, "a create whose name the server makes up must not arrive twice") {
   server->answer(201, pod("a-x7", 1).dump());
   REQUIRE(client.create(kPods, "ns", {{"metadata", {{"generateName", "a-"}}}}, "me").ok());
   CHECK_FALSE(asked(0).may_repeat);
 }
 
-TEST_CASE_METHOD(Fixture, "create sends the object and tells a taken name from a conflict") {
+TEST_CASE_METHOD(ClientOfServer, "create sends the object and tells a taken name from a conflict") {
   server->answer(201, pod("a", 1).dump());
   const Json object{{"metadata", {{"name", "a"}}}};
   REQUIRE(client.create(kPods, "ns", object, "me").ok());
@@ -147,7 +147,7 @@ TEST_CASE_METHOD(Fixture, "create sends the object and tells a taken name from a
   CHECK(client.create(kPods, "ns", object, "me").error().code() == ErrorCode::kConflict);
 }
 
-TEST_CASE_METHOD(Fixture, "apply forces our fields, of the object or of its status") {
+TEST_CASE_METHOD(ClientOfServer, "apply forces our fields, of the object or of its status") {
   server->answer(200, R"({"kind": "DataWorkerPool"})");
   server->answer(200, R"({"kind": "DataWorkerPool"})");
   const Json intent{{"spec", {{"replicas", 2}}}};
@@ -165,14 +165,14 @@ TEST_CASE_METHOD(Fixture, "apply forces our fields, of the object or of its stat
   CHECK_THAT(asked(1).target, Catch::Contains("/dataworkerpools/p/status?"));
 }
 
-TEST_CASE_METHOD(Fixture, "merge patch") {
+TEST_CASE_METHOD(ClientOfServer, "merge patch") {
   server->answer(200, R"({"kind": "DataWorkerPool"})");
   REQUIRE(client.merge_patch(kDataWorkerPools, {"ns", "p"}, {{"spec", {{"replicas", 3}}}}, "me", "status").ok());
   CHECK(asked(0).target == "/apis/sluice.dev/v1alpha1/namespaces/ns/dataworkerpools/p/status?fieldManager=me");
   CHECK(asked(0).headers.at("Content-Type") == "application/merge-patch+json");
 }
 
-TEST_CASE_METHOD(Fixture, "remove carries its preconditions") {
+TEST_CASE_METHOD(ClientOfServer, "remove carries its preconditions") {
   server->answer(200, pod("a", 1).dump());
   RemoveOptions options;
   options.uid = "u";
@@ -192,7 +192,7 @@ TEST_CASE_METHOD(Fixture, "remove carries its preconditions") {
   CHECK(sent(1) == Json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}});
 }
 
-TEST_CASE_METHOD(Fixture, "a server that says when to come back is asked again then, and only so often") {
+TEST_CASE_METHOD(ClientOfServer, "a server that says when to come back is asked again then, and only so often") {
   SECTION("the wait is the server's") {
     server->answer(429, status(429, "TooManyRequests").dump(), {{"Retry-After", "3"}});
     server->answer(200, pod("a", 1).dump());
@@ -229,7 +229,8 @@ TEST_CASE_METHOD(Fixture, "a server that says when to come back is asked again t
   }
 }
 
-TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data and named, lost connections keep their reason") {
+TEST_CASE_METHOD(ClientOfServer,
+                 "answers that are no JSON are damaged data and named, lost connections keep their reason") {
   struct Case {
     const char* body;
     const char* want;
@@ -247,7 +248,7 @@ TEST_CASE_METHOD(Fixture, "answers that are no JSON are damaged data and named, 
   CHECK(refused.error() == Error(ErrorCode::kUnavailable, "get Pod ns/a: connection refused"));
 }
 
-TEST_CASE_METHOD(Fixture, "the JSON of another service is no list, and so no empty one") {
+TEST_CASE_METHOD(ClientOfServer, "the JSON of another service is no list, and so no empty one") {
   const char* answer = GENERATE(R"({"no":"items"})", R"({"items":[]})", R"({"kind":"PodList","items":[]})",
                                 R"({"items":[],"metadata":{"resourceVersion":"5"}})",
                                 R"({"kind":"Pod","items":[],"metadata":{"resourceVersion":"5"}})",
@@ -259,7 +260,7 @@ TEST_CASE_METHOD(Fixture, "the JSON of another service is no list, and so no emp
   CHECK(list.error().code() == ErrorCode::kDataLoss);
 }
 
-TEST_CASE_METHOD(Fixture, "a page of a proxy with status 200 does not count as done") {
+TEST_CASE_METHOD(ClientOfServer, "a page of a proxy with status 200 does not count as done") {
   const Json object{{"metadata", {{"name", "a"}}}};
   for (const char* page :
        {"<html>", "[]", "null", R"({"status": 7, "data": []})", R"({"kind": "Status", "code": "503"})"}) {
@@ -273,7 +274,7 @@ TEST_CASE_METHOD(Fixture, "a page of a proxy with status 200 does not count as d
   }
 }
 
-TEST_CASE_METHOD(Fixture, "a watch hands over its events and ends as the server ends it") {
+TEST_CASE_METHOD(ClientOfServer, "a watch hands over its events and ends as the server ends it") {
   std::vector<std::string> seen;
   const auto note = [&](WatchEvent&& event) -> Result<void> {
     CHECK_FALSE(event.object["metadata"].contains("managedFields"));

@@ -30,7 +30,7 @@ clusters:
 users:
 )";
 
-struct Fixture {
+struct ConfigFolder {
   sluice::testing::TemporaryDirectory directory;
   sluice::testing::ManualClock clock;
   Result<Connection> read(const std::string& users, const std::string& context = "") {
@@ -38,7 +38,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "a kubeconfig's current context, with certificates as data") {
+TEST_CASE_METHOD(ConfigFolder, "a kubeconfig's current context, with certificates as data") {
   const auto connection = read("- {name: u, user: {client-certificate-data: Y2VydA==, client-key-data: 'a2V5IQ=='}}\n");
   REQUIRE(connection.ok());
   CHECK(connection->endpoint.base_url == "https://10.0.0.1:6443");
@@ -50,7 +50,7 @@ TEST_CASE_METHOD(Fixture, "a kubeconfig's current context, with certificates as 
   CHECK(connection->token == nullptr);
 }
 
-TEST_CASE_METHOD(Fixture, "another context, with files beside the kubeconfig") {
+TEST_CASE_METHOD(ConfigFolder, "another context, with files beside the kubeconfig") {
   directory.file("ca.pem", "the ca");
   directory.file("crt", "the certificate");
   const std::string key = directory.file("key", "the key");
@@ -63,13 +63,13 @@ TEST_CASE_METHOD(Fixture, "another context, with files beside the kubeconfig") {
   CHECK(connection->default_namespace == "default");
 }
 
-TEST_CASE_METHOD(Fixture, "tokens, of which the file wins") {
+TEST_CASE_METHOD(ConfigFolder, "tokens, of which the file wins") {
   CHECK(*read("- {name: u, user: {token: abc}}\n")->token->token() == "abc");
   directory.file("token", "from-file\n");
   CHECK(*read("- {name: u, user: {token: abc, tokenFile: token}}\n")->token->token() == "from-file");
 }
 
-TEST_CASE_METHOD(Fixture, "tokens from a program, which lies beside the kubeconfig") {
+TEST_CASE_METHOD(ConfigFolder, "tokens from a program, which lies beside the kubeconfig") {
   const std::string program = directory.file("login", R"(#!/bin/sh
 echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"'$1-$WHO'"}}'
 )");
@@ -81,7 +81,7 @@ echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","s
   CHECK(*connection->token->token() == "one-me");
 }
 
-TEST_CASE_METHOD(Fixture, "what is not supported or missing is named, with the way out") {
+TEST_CASE_METHOD(ConfigFolder, "what is not supported or missing is named, with the way out") {
   struct Case {
     const char* users;
     const char* context;
@@ -119,7 +119,8 @@ TEST_CASE_METHOD(Fixture, "what is not supported or missing is named, with the w
   CHECK_FALSE(read_kubeconfig(directory.file("text", "just text"), clock).ok());
 }
 
-TEST_CASE_METHOD(Fixture, "the default kubeconfig is the first of the list that exists, else the one in the home") {
+TEST_CASE_METHOD(ConfigFolder,
+                 "the default kubeconfig is the first of the list that exists, else the one in the home") {
   const char* before = std::getenv("KUBECONFIG");
   const std::string saved = before == nullptr ? "" : before;
   const std::string file = directory.file("third", "");
@@ -130,14 +131,14 @@ TEST_CASE_METHOD(Fixture, "the default kubeconfig is the first of the list that 
   before == nullptr ? unsetenv("KUBECONFIG") : setenv("KUBECONFIG", saved.c_str(), 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a context without a user is anonymous") {
+TEST_CASE_METHOD(ConfigFolder, "a context without a user is anonymous") {
   directory.file("ca.pem", "the ca");
   const auto connection = read("", "nobody");
   REQUIRE(connection.ok());
   CHECK(connection->token == nullptr);
 }
 
-TEST_CASE_METHOD(Fixture, "in a pod") {
+TEST_CASE_METHOD(ConfigFolder, "in a pod") {
   directory.file("ca.crt", "the ca");
   directory.file("token", "tok\n");
   directory.file("namespace", "sluice-system\n");
@@ -154,7 +155,8 @@ TEST_CASE_METHOD(Fixture, "in a pod") {
   CHECK(read_in_cluster(clock, {directory.path.string() + "/no", "a", "1"}).error().code() == ErrorCode::kNotFound);
 }
 
-TEST_CASE_METHOD(Fixture, "a token file is read again after a minute or a rejection, and survives its own absence") {
+TEST_CASE_METHOD(ConfigFolder,
+                 "a token file is read again after a minute or a rejection, and survives its own absence") {
   const std::string path = directory.file("token", "one");
   const auto source = token_from_file(path, clock);
   CHECK(*source->token() == "one");

@@ -14,12 +14,12 @@ namespace {
 using namespace std::chrono_literals;
 using http::testing::ScriptedTransport;
 
-struct Fixture {
+struct RecordedEvents {
   std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>();
   sluice::testing::ManualClock clock;
   Client client{server, clock};
 
-  Fixture() {
+  RecordedEvents() {
     server->respond_with([](const http::Request&) {
       return ScriptedTransport::Answer(http::Response{200, {}, R"({"kind": "Event"})"});
     });
@@ -39,7 +39,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "an event says what, about what, by whom and when") {
+TEST_CASE_METHOD(RecordedEvents, "an event says what, about what, by whom and when") {
   EventRecorder recorder(client, clock, options());
   recorder.start();
   recorder.record(scaled_up("from 2 to 3 workers"));
@@ -67,7 +67,7 @@ TEST_CASE_METHOD(Fixture, "an event says what, about what, by whom and when") {
                       {"note", "from 2 to 3 workers"}});
 }
 
-TEST_CASE_METHOD(Fixture, "repetitions become a series, written at once the first time and then once a minute") {
+TEST_CASE_METHOD(RecordedEvents, "repetitions become a series, written at once the first time and then once a minute") {
   EventRecorder recorder(client, clock, options());
   recorder.start();
   recorder.record(scaled_up("a"));
@@ -85,7 +85,7 @@ TEST_CASE_METHOD(Fixture, "repetitions become a series, written at once the firs
   CHECK(Json::parse(asked(2).body)["series"]["count"] == 4);
 }
 
-TEST_CASE_METHOD(Fixture, "another object, reason or type, or a long silence, is another event") {
+TEST_CASE_METHOD(RecordedEvents, "another object, reason or type, or a long silence, is another event") {
   EventRecorder recorder(client, clock, options());
   recorder.start();
   recorder.record(scaled_up("a"));
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "another object, reason or type, or a long silence, is
   for (std::size_t i = 0; i < 5; ++i) CHECK(asked(i).method == "POST");
 }
 
-TEST_CASE_METHOD(Fixture, "a failed first write is tried anew with the next event of its kind") {
+TEST_CASE_METHOD(RecordedEvents, "a failed first write is tried anew with the next event of its kind") {
   int posts = 0;
   server->respond_with([&](const http::Request&) {
     return ScriptedTransport::Answer(http::Response{posts++ == 0 ? 403 : 200, {}, R"({"kind": "Event"})"});
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(Fixture, "a failed first write is tried anew with the next even
   CHECK(asked(1).method == "POST");
 }
 
-TEST_CASE_METHOD(Fixture, "without a thread, every step writes one event") {
+TEST_CASE_METHOD(RecordedEvents, "without a thread, every step writes one event") {
   EventRecorder recorder(client, clock, options());
   recorder.record(scaled_up("a"));
   recorder.record(scaled_up("a", "speech"));
@@ -126,7 +126,7 @@ TEST_CASE_METHOD(Fixture, "without a thread, every step writes one event") {
   CHECK(server->requests().size() == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "a full queue drops and never blocks") {
+TEST_CASE_METHOD(RecordedEvents, "a full queue drops and never blocks") {
   std::atomic<bool> release = false;
   server->respond_with([&](const http::Request&) {
     while (!release) std::this_thread::yield();
@@ -141,7 +141,7 @@ TEST_CASE_METHOD(Fixture, "a full queue drops and never blocks") {
   release = true;
 }
 
-TEST_CASE_METHOD(Fixture, "events of cluster-scoped objects go to default, long notes are cut at a character") {
+TEST_CASE_METHOD(RecordedEvents, "events of cluster-scoped objects go to default, long notes are cut at a character") {
   EventRecorder recorder(client, clock, options());
   recorder.start();
   std::string note(1023, 'x');

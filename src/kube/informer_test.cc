@@ -21,7 +21,7 @@ using namespace testing;
 
 const ScriptedStream kSilence{{}, ScriptedStream::Ending::kSilence};
 
-struct Fixture {
+struct InformedStore {
   std::shared_ptr<ScriptedTransport> server = std::make_shared<ScriptedTransport>();
   sluice::testing::ManualClock clock;
   Client client{server, clock};
@@ -30,7 +30,7 @@ struct Fixture {
   bool stored_before_told = true;
   Informer informer{client, clock, [] { return 0.0; }, kPods, {.stream_initial_list = false}};
 
-  Fixture() {
+  InformedStore() {
     informer.add_handler([this](const Change& change) {
       const auto& [key, before, after, is_initial] = change;
       std::lock_guard lock(mutex);
@@ -44,7 +44,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "has synced when the first list is in the store and was told") {
+TEST_CASE_METHOD(InformedStore, "has synced when the first list is in the store and was told") {
   server->answer(unavailable("connection refused"));
   server->answer(200, list_of({pod("a", 1), pod("b", 2)}, 5));
   server->answer(kSilence);
@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Fixture, "has synced when the first list is in the store and wa
   CHECK(informer.store().get({"ns", "c"}) == nullptr);
 }
 
-TEST_CASE_METHOD(Fixture, "silence is counted from the last word of the server, a bookmark too") {
+TEST_CASE_METHOD(InformedStore, "silence is counted from the last word of the server, a bookmark too") {
   clock.advance(7s);
   CHECK(informer.silent_for() == 7s);  // nothing yet
   Reflector& reflector = informer.reflector();
@@ -75,7 +75,7 @@ TEST_CASE_METHOD(Fixture, "silence is counted from the last word of the server, 
   CHECK(informer.silent_for() == 0s);
 }
 
-TEST_CASE_METHOD(Fixture, "a handler that throws keeps nothing from the store and from the other handlers") {
+TEST_CASE_METHOD(InformedStore, "a handler that throws keeps nothing from the store and from the other handlers") {
   informer.add_handler([](const Change&) { throw std::runtime_error("type must be array"); });
   std::atomic<int> seen = 0;
   informer.add_handler([&](const Change&) { ++seen; });
@@ -87,14 +87,14 @@ TEST_CASE_METHOD(Fixture, "a handler that throws keeps nothing from the store an
   CHECK(seen == 2);
 }
 
-TEST_CASE_METHOD(Fixture, "waiting for a sync that never comes can be stopped") {
+TEST_CASE_METHOD(InformedStore, "waiting for a sync that never comes can be stopped") {
   server->answer(kSilence);
   std::stop_source stop;
   stop.request_stop();
   CHECK_FALSE(informer.wait_for_sync(stop.get_token()));
 }
 
-TEST_CASE_METHOD(Fixture, "events change the store first and are told then, in order") {
+TEST_CASE_METHOD(InformedStore, "events change the store first and are told then, in order") {
   server->answer(200, list_of({pod("a", 1)}, 5));
   server->answer(ScriptedStream{{event("MODIFIED", pod("a", 6)), event("ADDED", pod("b", 7)),
                                  event("DELETED", pod("a", 8)), event("DELETED", pod("unknown", 9))}});
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(Fixture, "events change the store first and are told then, in o
   CHECK(informer.store().snapshot().size() == 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a new list deletes what is missing, and tells only what changed") {
+TEST_CASE_METHOD(InformedStore, "a new list deletes what is missing, and tells only what changed") {
   server->answer(200, list_of({pod("same", 1), pod("changed", 2), pod("gone", 3), pod("reborn", 4, "first")}, 5));
   server->answer(410, status(410, "Expired").dump());
   server->answer(200, list_of({pod("same", 1), pod("changed", 20), pod("new", 21), pod("reborn", 4, "second")}, 30));
@@ -119,7 +119,7 @@ TEST_CASE_METHOD(Fixture, "a new list deletes what is missing, and tells only wh
   CHECK(stored_before_told);
 }
 
-TEST_CASE_METHOD(Fixture, "look_again() ends a watch that lags, and waits for a list of its own") {
+TEST_CASE_METHOD(InformedStore, "look_again() ends a watch that lags, and waits for a list of its own") {
   server->answer(200, list_of({pod("a", 1)}, 5));
   server->answer(kSilence);
   informer.start();
@@ -137,7 +137,7 @@ TEST_CASE_METHOD(Fixture, "look_again() ends a watch that lags, and waits for a 
   CHECK(told() == std::vector<std::string>{"add a", "delete a", "add b"});
 }
 
-TEST_CASE_METHOD(Fixture,
+TEST_CASE_METHOD(InformedStore,
                  "a new list keeps the objects that have not changed, so that it needs no memory for them twice") {
   server->answer(200, list_of({pod("same", 1), pod("changed", 2)}, 5));
   server->answer(kSilence);
@@ -154,7 +154,7 @@ TEST_CASE_METHOD(Fixture,
   CHECK(informer.store().get({"ns", "changed"}) != changed);
 }
 
-TEST_CASE_METHOD(Fixture, "an event that repeats what the list had is not told again") {
+TEST_CASE_METHOD(InformedStore, "an event that repeats what the list had is not told again") {
   server->answer(200, list_of({pod("a", 1)}, 5));
   server->answer(ScriptedStream{{event("ADDED", pod("a", 1)), bookmark(6)}});
   server->answer(kSilence);
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(Fixture, "an event that repeats what the list had is not told a
   CHECK(told() == std::vector<std::string>{"add a"});
 }
 
-TEST_CASE_METHOD(Fixture, "no object is replaced or deleted by something older, whatever the events' own order") {
+TEST_CASE_METHOD(InformedStore, "no object is replaced or deleted by something older, whatever the events' own order") {
   // The list holds b as of 7 although it was taken at 5: a cache may be that much ahead for one object.
   server->answer(200, list_of({pod("a", 1), pod("b", 7)}, 5));
   server->answer(
@@ -176,7 +176,7 @@ TEST_CASE_METHOD(Fixture, "no object is replaced or deleted by something older, 
   CHECK(stored_before_told);
 }
 
-TEST_CASE_METHOD(Fixture, "handlers feed a work queue that a worker drains") {
+TEST_CASE_METHOD(InformedStore, "handlers feed a work queue that a worker drains") {
   WorkQueue<> queue(clock);
   informer.add_handler([&](const Change& change) { queue.add(change.key, change.priority()); });
   server->answer(200, list_of({pod("a", 1), pod("b", 2)}, 5));

@@ -86,7 +86,7 @@ struct Candidate {
   std::jthread thread;
 };
 
-struct Fixture {
+struct Election {
   std::shared_ptr<ScriptedTransport> transport = std::make_shared<ScriptedTransport>();
   LeaseServer server{*transport};
   sluice::testing::ManualClock clock;
@@ -101,7 +101,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_METHOD(Fixture, "the first candidate makes the lease, leads, renews with one request, and gives it back") {
+TEST_CASE_METHOD(Election, "the first candidate makes the lease, leads, renews with one request, and gives it back") {
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);
   CHECK(one.acquired);
@@ -124,7 +124,7 @@ TEST_CASE_METHOD(Fixture, "the first candidate makes the lease, leads, renews wi
   CHECK(server.holder().empty());
 }
 
-TEST_CASE_METHOD(Fixture, "a second candidate waits while the lease changes, and takes over when it stands still") {
+TEST_CASE_METHOD(Election, "a second candidate waits while the lease changes, and takes over when it stands still") {
   server.put("other", 15);
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);
@@ -140,7 +140,7 @@ TEST_CASE_METHOD(Fixture, "a second candidate waits while the lease changes, and
   CHECK(server.transitions() == 4);
 }
 
-TEST_CASE_METHOD(Fixture, "the holder's own promise counts, and a lease given back is free at once") {
+TEST_CASE_METHOD(Election, "the holder's own promise counts, and a lease given back is free at once") {
   SECTION("a longer promise") {
     server.put("other", 60);
     Candidate one(client, clock, "one");
@@ -156,7 +156,7 @@ TEST_CASE_METHOD(Fixture, "the holder's own promise counts, and a lease given ba
   }
 }
 
-TEST_CASE_METHOD(Fixture, "a leader that cannot renew gives up before the lease runs out") {
+TEST_CASE_METHOD(Election, "a leader that cannot renew gives up before the lease runs out") {
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);
   REQUIRE(one.acquired);
@@ -170,7 +170,7 @@ TEST_CASE_METHOD(Fixture, "a leader that cannot renew gives up before the lease 
   CHECK_FALSE(one.ended_well);
 }
 
-TEST_CASE_METHOD(Fixture, "a leader that was stopped for longer than its lease knows that before its next round") {
+TEST_CASE_METHOD(Election, "a leader that was stopped for longer than its lease knows that before its next round") {
   LeaderElector elector(client, clock, [] { return 0.0; }, {{"ns", "operator"}, "one"}, {[] {}, [] {}});
   REQUIRE(elector.step().ok());
   REQUIRE(elector.is_leader());
@@ -180,7 +180,7 @@ TEST_CASE_METHOD(Fixture, "a leader that was stopped for longer than its lease k
   CHECK_FALSE(elector.is_leader());
 }
 
-TEST_CASE_METHOD(Fixture, "a short outage is survived") {
+TEST_CASE_METHOD(Election, "a short outage is survived") {
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);
   server.set_down(true);
@@ -191,7 +191,7 @@ TEST_CASE_METHOD(Fixture, "a short outage is survived") {
   CHECK_FALSE(one.lost);
 }
 
-TEST_CASE_METHOD(Fixture, "a leader that sees another holder gives up at once") {
+TEST_CASE_METHOD(Election, "a leader that sees another holder gives up at once") {
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);
   server.put("usurper", 15);
@@ -201,7 +201,7 @@ TEST_CASE_METHOD(Fixture, "a leader that sees another holder gives up at once") 
   CHECK(server.holder() == "usurper");
 }
 
-TEST_CASE_METHOD(Fixture, "a leader goes on after an unimportant change of its lease by another client") {
+TEST_CASE_METHOD(Election, "a leader goes on after an unimportant change of its lease by another client") {
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);
   server.put("one", 15);
@@ -211,7 +211,7 @@ TEST_CASE_METHOD(Fixture, "a leader goes on after an unimportant change of its l
 }
 
 TEST_CASE_METHOD(
-    Fixture, "a lease that changed since the last renewal is given back if the holder is unchanged, and only then") {
+    Election, "a lease that changed since the last renewal is given back if the holder is unchanged, and only then") {
   const auto [holder, after_the_stop] = GENERATE(table<std::string, std::string>({
       {"one", ""},  // a renewal whose answer the stop cut off
       {"usurper", "usurper"},
@@ -224,7 +224,7 @@ TEST_CASE_METHOD(
   CHECK(server.holder() == after_the_stop);
 }
 
-TEST_CASE_METHOD(Fixture, "of two candidates one leads, and the other follows when the first stops") {
+TEST_CASE_METHOD(Election, "of two candidates one leads, and the other follows when the first stops") {
   Candidate one(client, clock, "one");
   clock.wait_for_sleepers(1);
   Candidate two(client, clock, "two");

@@ -11,8 +11,8 @@ using testing::FakeNetwork;
 using Files = std::map<std::string, std::string>;
 
 // The credentials of the moment, by their key; "none"; "error: ..."; "" where nothing is told yet.
-struct Site {
-  explicit Site(Environment variables, Files on_disk = {})
+struct PodWithIdentity {
+  explicit PodWithIdentity(Environment variables, Files on_disk = {})
       : environment(std::make_shared<const Environment>(std::move(variables))),
         files(std::move(on_disk)),
         network(clock),
@@ -54,27 +54,28 @@ std::string session(const std::string& key, const std::string& ends) {
 
 TEST_CASE("credentials are the first that there are") {
   const Files file{{"/shared", "[default]\naws_access_key_id = FILE\naws_secret_access_key = s\n"}};
-  CHECK(*Site({}).ask() == "none");
-  CHECK(*Site({{"AWS_ACCESS_KEY_ID", "ID"},
-               {"AWS_SECRET_ACCESS_KEY", "s"},
-               {"AWS_SESSION_TOKEN", "t"},
-               {"AWS_SHARED_CREDENTIALS_FILE", "/shared"}},
-              file)
+  CHECK(*PodWithIdentity({}).ask() == "none");
+  CHECK(*PodWithIdentity({{"AWS_ACCESS_KEY_ID", "ID"},
+                          {"AWS_SECRET_ACCESS_KEY", "s"},
+                          {"AWS_SESSION_TOKEN", "t"},
+                          {"AWS_SHARED_CREDENTIALS_FILE", "/shared"}},
+                         file)
              .ask() == "ID/t");
-  CHECK(*Site({{"AWS_ACCESS_KEY_ID", "ID"}, {"AWS_SHARED_CREDENTIALS_FILE", "/shared"}}, file).ask() == "FILE/");
-  CHECK(*Site({{"AWS_SHARED_CREDENTIALS_FILE", "/shared"}, {"AWS_PROFILE", "other"}}, file).ask() == "none");
-  CHECK(*Site({{"AWS_SHARED_CREDENTIALS_FILE", "/missing"}}, file).ask() == "none");
+  CHECK(*PodWithIdentity({{"AWS_ACCESS_KEY_ID", "ID"}, {"AWS_SHARED_CREDENTIALS_FILE", "/shared"}}, file).ask() ==
+        "FILE/");
+  CHECK(*PodWithIdentity({{"AWS_SHARED_CREDENTIALS_FILE", "/shared"}, {"AWS_PROFILE", "other"}}, file).ask() == "none");
+  CHECK(*PodWithIdentity({{"AWS_SHARED_CREDENTIALS_FILE", "/missing"}}, file).ask() == "none");
   Environment all = kRole;
   all.insert(kAgent.begin(), kAgent.end());
   all["AWS_SHARED_CREDENTIALS_FILE"] = "/shared";
-  Site site(all, {{"/shared", file.at("/shared")}, {"/token", "the-token"}});
+  PodWithIdentity site(all, {{"/shared", file.at("/shared")}, {"/token", "the-token"}});
   site.ask();
   REQUIRE(site.network.pending.size() == 1);
   CHECK(site.network.pending[0].request.target.authority == "sts.eu-1.amazonaws.com");
 }
 
 TEST_CASE("a role's session is bought with the token, and renewed before it ends") {
-  Site site(kRole, kToken);
+  PodWithIdentity site(kRole, kToken);
   const auto first = site.ask(), second = site.ask();
   REQUIRE(site.network.pending.size() == 1);
   const HttpRequest& request = site.network.pending[0].request;
@@ -109,7 +110,7 @@ TEST_CASE("a role's session is bought with the token, and renewed before it ends
 }
 
 TEST_CASE("credentials that a store calls expired are bought anew") {
-  Site site(kRole, kToken);
+  PodWithIdentity site(kRole, kToken);
   site.ask();
   site.answer(session("ONE", "2026-01-01T01:00:00Z"));
   const Credentials refused{"ONE", "s", "t"};
@@ -121,7 +122,7 @@ TEST_CASE("credentials that a store calls expired are bought anew") {
 }
 
 TEST_CASE("an agent of the node hands credentials out for its token") {
-  Site site(kAgent, kToken);
+  PodWithIdentity site(kAgent, kToken);
   const auto told = site.ask();
   REQUIRE(site.network.pending.size() == 1);
   CHECK(site.network.pending[0].request.target.path == "/v1");
@@ -133,7 +134,7 @@ TEST_CASE("an agent of the node hands credentials out for its token") {
 
 TEST_CASE("why no credentials are lent, without a secret") {
   const auto refusal = [](Environment environment, const Files& files, int status, const char* body) {
-    Site site(std::move(environment), files);
+    PodWithIdentity site(std::move(environment), files);
     const auto told = site.ask();
     if (!site.network.pending.empty()) site.answer(body, status);
     CHECK_THAT(*told, !Catch::Contains("the-token"));
@@ -172,7 +173,7 @@ TEST_CASE("the shared file of credentials as the tools of S3 write it") {
     REQUIRE_FALSE(credentials_in(damaged, "a").ok());
     CHECK_THAT(credentials_in(damaged, "a").error().message(), !Catch::Contains("secret"));
   }
-  CHECK(*Site({{"AWS_SHARED_CREDENTIALS_FILE", "/f"}}, {{"/f", "secret"}}).ask() ==
+  CHECK(*PodWithIdentity({{"AWS_SHARED_CREDENTIALS_FILE", "/f"}}, {{"/f", "secret"}}).ask() ==
         "error: /f is no file of credentials");
 }
 

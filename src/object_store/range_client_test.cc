@@ -9,8 +9,8 @@ namespace {
 using testing::FakeNetwork;
 using Outcome = std::optional<Result<RangeClient::Bytes>>;
 
-struct Site {
-  explicit Site(double drawn = 1)
+struct ScriptedClient {
+  explicit ScriptedClient(double drawn = 1)
       : network(new FakeNetwork(clock)),
         client(
             std::unique_ptr<Network>(network), clock, [drawn] { return drawn; },
@@ -39,7 +39,7 @@ struct Site {
 };
 
 TEST_CASE("a range is asked for under its condition, and comes") {
-  Site site;
+  ScriptedClient site;
   Outcome outcome;
   site.get(site.range(), outcome);
   REQUIRE(site.network->pending.size() == 1);
@@ -48,13 +48,13 @@ TEST_CASE("a range is asked for under its condition, and comes") {
   CHECK(request.headers == want);
   CHECK(request.target.path == "/k?X-Amz-Signature=secret");
   CHECK(request.answer_bytes_max == kRefusalBytesMost);
-  site.network->answer(Site::good());
+  site.network->answer(ScriptedClient::good());
   REQUIRE(outcome);
   CHECK(**outcome == RangeClient::Bytes{7, 7, 7, 7});
 }
 
 TEST_CASE("a weak ETag is sent as no condition") {
-  Site site;
+  ScriptedClient site;
   Outcome outcome;
   ObjectRange range = site.range();
   range.access.etag = "W/\"e\"";
@@ -63,7 +63,7 @@ TEST_CASE("a weak ETag is sent as no condition") {
 }
 
 TEST_CASE("what may pass is tried again behind random pauses that double, ten times") {
-  Site site;
+  ScriptedClient site;
   Outcome outcome;
   site.get(site.range(), outcome);
   std::vector<double> pauses;
@@ -71,7 +71,7 @@ TEST_CASE("what may pass is tried again behind random pauses that double, ten ti
     REQUIRE(site.network->pending.size() == 1);
     REQUIRE_FALSE(outcome);
     if (attempt % 2 == 0)
-      site.network->answer(Site::refusal(503));
+      site.network->answer(ScriptedClient::refusal(503));
     else
       site.network->answer(unavailable("the connection is lost"));
     if (attempt < kAttemptsMost) pauses.push_back(site.network->pass());
@@ -90,21 +90,21 @@ TEST_CASE("a store's own pause is kept where it is longer, up to a bound") {
   const std::tuple<const char*, double> cases[] = {{"0", 0.05}, {"7", 7}, {"99999", 30}};
   for (const auto& [text, want] : cases) {
     CAPTURE(text);
-    Site site;
+    ScriptedClient site;
     Outcome outcome;
     site.get(site.range(), outcome);
-    site.network->answer(Site::refusal(503, {{"Retry-After", text}}));
+    site.network->answer(ScriptedClient::refusal(503, {{"Retry-After", text}}));
     CHECK(site.network->pass() == Approx(want));
-    site.network->answer(Site::good());
+    site.network->answer(ScriptedClient::good());
     CHECK(outcome->ok());
   }
 }
 
 TEST_CASE("an object that has changed is an error at once, with its range and without its query") {
-  Site site;
+  ScriptedClient site;
   Outcome outcome;
   site.get(site.range(), outcome);
-  site.network->answer(Site::refusal(412));
+  site.network->answer(ScriptedClient::refusal(412));
   REQUIRE(outcome);
   CHECK(outcome->error().code() == ErrorCode::kDataLoss);
   CHECK(outcome->error().message() ==
@@ -112,29 +112,29 @@ TEST_CASE("an object that has changed is an error at once, with its range and wi
 }
 
 TEST_CASE("a plain URL is followed through redirects, a few") {
-  Site site;
+  ScriptedClient site;
   Outcome outcome;
   site.get(site.range(), outcome);
   for (int i = 0; i < kRedirectsMost; ++i) {
-    site.network->answer(Site::refusal(302, {{"Location", "https://i/" + std::to_string(i)}}));
+    site.network->answer(ScriptedClient::refusal(302, {{"Location", "https://i/" + std::to_string(i)}}));
     REQUIRE(site.network->pending.size() == 1);
     CHECK(site.network->pending[0].request.target.authority == "i");
     CHECK(site.network->pending[0].request.headers[0].second == "i");
   }
-  site.network->answer(Site::refusal(302, {{"Location", "/again"}}));
+  site.network->answer(ScriptedClient::refusal(302, {{"Location", "/again"}}));
   REQUIRE(outcome);
   CHECK_THAT(outcome->error().message(), Catch::Contains("more than 3 redirects"));
 }
 
 TEST_CASE("a bucket is asked for with a signature; expired credentials are shown once") {
-  Site site;
+  ScriptedClient site;
   *site.environment = {{"AWS_ACCESS_KEY_ID", "ID"}, {"AWS_SECRET_ACCESS_KEY", "very-secret"}, {"AWS_REGION", "eu-1"}};
   Outcome outcome;
   site.get(site.range(4, "s3://b/k"), outcome);
   const HttpRequest& request = site.network->pending.at(0).request;
   CHECK(request.target.authority == "b.s3.eu-1.amazonaws.com");
   CHECK_THAT(request.headers.back().second, Catch::Contains("Credential=ID/20260101/eu-1/s3/aws4_request"));
-  HttpAnswer expired = Site::refusal(400);
+  HttpAnswer expired = ScriptedClient::refusal(400);
   const std::string_view body = "<Code>ExpiredToken</Code>";
   expired.body.assign(body.begin(), body.end());
   site.network->answer(expired);
@@ -145,32 +145,33 @@ TEST_CASE("a bucket is asked for with a signature; expired credentials are shown
 }
 
 TEST_CASE("requests in flight grow with answers, and fall once a second when the store says so") {
-  Site site;
+  ScriptedClient site;
   std::vector<Outcome> outcomes(2000);
   for (Outcome& outcome : outcomes) site.get(site.range(), outcome);
   CHECK(site.network->pending.size() == 16);
-  for (int i = 0; i < 16; ++i) site.network->answer(Site::good());
+  for (int i = 0; i < 16; ++i) site.network->answer(ScriptedClient::good());
   CHECK(site.network->pending.size() == 32);
-  for (int i = 0; i < 300; ++i) site.network->answer(Site::good());
+  for (int i = 0; i < 300; ++i) site.network->answer(ScriptedClient::good());
   CHECK(site.network->pending.size() == Pace::kRequestsMost);
-  for (int i = 0; i < 200; ++i) site.network->answer(i % 20 == 0 ? Site::refusal(503) : Site::good());
+  for (int i = 0; i < 200; ++i)
+    site.network->answer(i % 20 == 0 ? ScriptedClient::refusal(503) : ScriptedClient::good());
   CHECK(site.client.pace().limit() == Pace::kRequestsMost);  // a few refusals are none of too much
-  for (int i = 0; i < 10; ++i) site.network->answer(Site::refusal(429));
+  for (int i = 0; i < 10; ++i) site.network->answer(ScriptedClient::refusal(429));
   CHECK(site.client.pace().limit() == 192);
   site.clock.advance(std::chrono::seconds(1));
-  site.network->answer(Site::refusal(503));
+  site.network->answer(ScriptedClient::refusal(503));
   CHECK(site.client.pace().limit() == 144);
-  for (int i = 0; i < 150; ++i) site.network->answer(Site::good());
+  for (int i = 0; i < 150; ++i) site.network->answer(ScriptedClient::good());
   CHECK(site.client.pace().limit() == Approx(145).margin(0.5));
 }
 
 TEST_CASE("bytes in flight are bounded, but for a range that is larger than the bound") {
-  Site site;
+  ScriptedClient site;
   std::vector<Outcome> outcomes(4);
   site.get(site.range(Pace::kBytesMost + 1), outcomes[0]);
   site.get(site.range(Pace::kBytesMost / 2), outcomes[1]);
   CHECK(site.network->pending.size() == 1);
-  site.network->answer(Site::refusal(404));
+  site.network->answer(ScriptedClient::refusal(404));
   CHECK(site.network->pending.size() == 1);
   site.get(site.range(Pace::kBytesMost / 2 + 1), outcomes[2]);
   CHECK(site.network->pending.size() == 1);
@@ -179,7 +180,7 @@ TEST_CASE("bytes in flight are bounded, but for a range that is larger than the 
 }
 
 TEST_CASE("what is not wanted any more is not asked for") {
-  Site site;
+  ScriptedClient site;
   std::vector<Outcome> outcomes(17);
   for (std::size_t i = 0; i < 16; ++i) site.get(site.range(), outcomes[i]);
   bool is_wanted = true;
@@ -187,7 +188,7 @@ TEST_CASE("what is not wanted any more is not asked for") {
       {site.range(), false, [&] { return is_wanted; }, [&](auto bytes) { outcomes[16] = std::move(bytes); }});
   site.network->run();
   is_wanted = false;
-  for (std::size_t i = 0; i < 16; ++i) site.network->answer(Site::good());
+  for (std::size_t i = 0; i < 16; ++i) site.network->answer(ScriptedClient::good());
   CHECK(site.network->pending.empty());
   CHECK_FALSE(outcomes[16]);
 }

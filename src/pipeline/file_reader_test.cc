@@ -11,7 +11,7 @@ namespace sluice::pipeline {
 namespace {
 
 TEST_CASE("a file's bytes replace what the buffer held") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const auto reader = make_system_file_reader();
   std::vector<std::uint8_t> bytes(1000, 7);
   REQUIRE(reader->read(folder.file("short", "abc"), bytes).ok());
@@ -23,7 +23,7 @@ TEST_CASE("a file's bytes replace what the buffer held") {
 }
 
 TEST_CASE("what cannot be read is named with the reason") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const auto reader = make_system_file_reader();
   std::vector<std::uint8_t> bytes;
   const auto missing = reader->read(folder.path.string() + "/missing.jpg", bytes);
@@ -36,7 +36,7 @@ TEST_CASE("what cannot be read is named with the reason") {
 }
 
 TEST_CASE("a file is known by its identity, which every change of its content changes") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const auto reader = make_system_file_reader();
   const std::string path = folder.file("a", "abc");
   const auto first = reader->identify(path);
@@ -56,7 +56,7 @@ TEST_CASE("a file is known by its identity, which every change of its content ch
 }
 
 TEST_CASE("a FIFO without a writer is refused, and nothing waits for one") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const std::string path = (folder.path / "pipe.jpg").string();
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   std::vector<std::uint8_t> bytes;
@@ -66,7 +66,7 @@ TEST_CASE("a FIFO without a writer is refused, and nothing waits for one") {
 }
 
 TEST_CASE("a range of a file is read, and nothing around it") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const auto reader = make_system_file_reader();
   const std::string path = folder.file("shard.tar", "0123456789");
   const FileIdentity identity = *reader->identify(path);
@@ -88,7 +88,7 @@ TEST_CASE("a range of a file is read, and nothing around it") {
 }
 
 TEST_CASE("a range of a file that has changed since its index was made is not read") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const auto reader = make_system_file_reader();
   const std::string path = folder.file("shard.tar", "0123456789");
   const FileIdentity identity = *reader->identify(path);
@@ -103,7 +103,7 @@ TEST_CASE("a range of a file that has changed since its index was made is not re
 }
 
 TEST_CASE("a file larger than any sample is refused before it is read") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const std::string path = folder.file("sparse", "");
   std::filesystem::resize_file(path, FileReader::kMaxFileBytes + 1);
   std::vector<std::uint8_t> bytes;

@@ -75,8 +75,8 @@ class Files final : public FileReader {
   std::shared_ptr<const FileReader> files_;
 };
 
-struct Fixture : PicturesInMemory {
-  explicit Fixture(const char* ops) : PicturesInMemory(ops), reader(std::make_shared<Files>(files)) {
+struct TriedPictures : PicturesInMemory {
+  explicit TriedPictures(const char* ops) : PicturesInMemory(ops), reader(std::make_shared<Files>(files)) {
     auto parsed = NativePipeline::parse(specification, reader);
     REQUIRE(parsed.ok());
     tried = *parsed;
@@ -96,7 +96,7 @@ struct Fixture : PicturesInMemory {
 };
 
 TEST_CASE("a trial has what each form weighs and takes, and the sample is the same") {
-  Fixture fixture(kRandomCrop);
+  TriedPictures fixture(kRandomCrop);
   const auto& trial = fixture.trial();
   REQUIRE(trial.has_value());
   CHECK(trial->file.bytes == fixture.files->files["/data/good.jpg"]);
@@ -114,8 +114,8 @@ TEST_CASE("a trial has what each form weighs and takes, and the sample is the sa
 }
 
 TEST_CASE("a pipeline that begins at random has no output to try, and a PNG has no coefficients") {
-  CHECK_FALSE(Fixture(testing::kTensorOps).trial()->output.has_value());
-  Fixture png(kRandomCrop);
+  CHECK_FALSE(TriedPictures(testing::kTensorOps).trial()->output.has_value());
+  TriedPictures png(kRandomCrop);
   png.files->files["/data/good.jpg"] = testing::encode_png({90, 120}, {});
   const auto& trial = png.trial();
   REQUIRE(trial.has_value());
@@ -124,16 +124,16 @@ TEST_CASE("a pipeline that begins at random has no output to try, and a PNG has 
 }
 
 TEST_CASE("what was not read from its source is read from there for the trial") {
-  Fixture fixture(kRandomCrop);
+  TriedPictures fixture(kRandomCrop);
   fixture.reader->own->is_of_source = false;
   CHECK(fixture.trial()->wait_seconds == 0.25);
-  Fixture gone(kRandomCrop);
+  TriedPictures gone(kRandomCrop);
   gone.reader->own->is_of_source = gone.reader->own->source_answers = false;
   CHECK_FALSE(gone.trial().has_value());
 }
 
 TEST_CASE("what trials cost is no cost of the pipeline's operations") {
-  Fixture fixture(kRandomCrop);
+  TriedPictures fixture(kRandomCrop);
   fixture.trial();
   fixture.workspace.take_costs();
   REQUIRE(fixture.tried->produce(0, 7, fixture.pixels, fixture.workspace).ok());
@@ -149,7 +149,7 @@ TEST_CASE("what trials cost is no cost of the pipeline's operations") {
 }
 
 TEST_CASE("a sample that fails is neither noted nor tried") {
-  Fixture fixture(kRandomCrop);
+  TriedPictures fixture(kRandomCrop);
   CHECK_FALSE(fixture.tried->produce(2, 7, fixture.pixels, fixture.workspace).ok());
   CHECK(fixture.reader->own->notes == 0);
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr ImageSize kSize{21, 34};
 
-std::vector<std::uint8_t> noise(ImageSize size, unsigned seed) {
+std::vector<std::uint8_t> noise_at(ImageSize size, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3);
   for (std::uint8_t& byte : pixels) byte = static_cast<std::uint8_t>(random());
@@ -71,7 +71,7 @@ TEST_CASE("every blurred byte is the rounded sum of the window") {
   GaussianBlur blur;
   for (const Case& test : cases) {
     CAPTURE(test.name);
-    const auto pixels = noise(test.size, 1);
+    const auto pixels = noise_at(test.size, 1);
     const auto weights = gaussian(test.rows, test.columns, test.sigma);
     const BlurWindow window{test.rows, test.columns, weights};
     REQUIRE(can_blur(test.size, window));
@@ -99,7 +99,7 @@ TEST_CASE("a window that is no product of a column and a row gives its own sums,
   auto weights = gaussian(3, 3, 1);
   std::swap(weights[0], weights[4]);
   const BlurWindow window{3, 3, weights};
-  const auto pixels = noise(kSize, 2);
+  const auto pixels = noise_at(kSize, 2);
   std::vector<std::uint8_t> blurred(pixels.size());
   GaussianBlur().blur(kSize, pixels, window, blurred);
   const auto sums = sums_by_definition(kSize, pixels, window);

@@ -35,7 +35,7 @@ SluiceImagePlan changed(const std::function<void(SluiceImagePlan&)>& change) {
   return plan;
 }
 
-Bytes pixels_of(const Bytes& file, const SluiceImagePlan& plan) {
+Bytes planned_pixels(const Bytes& file, const SluiceImagePlan& plan) {
   Bytes pixels(static_cast<std::size_t>(plan.window_height) * static_cast<std::size_t>(plan.window_width) * 3);
   REQUIRE(sluice_image_pixels(file.data(), file.size(), &plan, pixels.data(), pixels.size()) == 0);
   return pixels;
@@ -48,7 +48,7 @@ std::array<std::uint8_t, 3> pixel(const Bytes& pixels, int width, int y, int x) 
 
 TEST_CASE("A crop without a resize shows the whole image's pixels, mirrored or not") {
   const Bytes file = testing::encode_picture({90, 120}, {});
-  const Bytes whole = pixels_of(file, kWhole);
+  const Bytes whole = planned_pixels(file, kWhole);
   SluiceImagePlan plan = changed([](SluiceImagePlan& p) {
     p.source_top = 11, p.source_left = 17;
     p.source_height = p.resized_height = 40;
@@ -57,7 +57,7 @@ TEST_CASE("A crop without a resize shows the whole image's pixels, mirrored or n
   });
   for (const int flip : {0, 1}) {
     plan.flip = flip;
-    const Bytes part = pixels_of(file, plan);
+    const Bytes part = planned_pixels(file, plan);
     for (int y = 0; y < 30; ++y) {
       for (int x = 0; x < 41; ++x) {
         const int column = 17 + 5 + (flip == 1 ? 40 - x : x);
@@ -73,9 +73,9 @@ TEST_CASE("A window of a resized image shows the whole resized image's pixels") 
     p.resized_height = p.window_height = 64;
     p.resized_width = p.window_width = 48;
   });
-  const Bytes whole = pixels_of(file, plan);
+  const Bytes whole = planned_pixels(file, plan);
   plan.window_top = 7, plan.window_left = 9, plan.window_height = 20, plan.window_width = 30;
-  const Bytes part = pixels_of(file, plan);
+  const Bytes part = planned_pixels(file, plan);
   for (int y = 0; y < 20; ++y) {
     for (int x = 0; x < 30; ++x) REQUIRE(pixel(part, 30, y, x) == pixel(whole, 48, 7 + y, 9 + x));
   }
@@ -83,7 +83,7 @@ TEST_CASE("A window of a resized image shows the whole resized image's pixels") 
 
 TEST_CASE("a part of decoded pixels is that of the file") {
   const Bytes file = testing::encode_picture({90, 120}, {});
-  Bytes image = pixels_of(file, kWhole);
+  Bytes image = planned_pixels(file, kWhole);
   image.resize(image.size() + kSluiceReadableBytesBehindPixels);
   for (const int flip : {0, 1}) {
     for (const int resized : {40, 64}) {
@@ -93,7 +93,7 @@ TEST_CASE("a part of decoded pixels is that of the file") {
         p.window_top = 3, p.window_left = 5, p.window_height = 30, p.window_width = 41;
         p.flip = flip;
       });
-      const Bytes want = pixels_of(file, plan);
+      const Bytes want = planned_pixels(file, plan);
       Bytes part(want.size());
       CHECK(sluice_image_part(image.data(), image.size(), &plan, part.data(), part.size()) == 0);
       CHECK(part == want);
@@ -107,11 +107,11 @@ TEST_CASE("a part of decoded pixels is that of the file") {
 TEST_CASE("Pillow's major version decides which pass of a resize goes first") {
   const Bytes file = testing::encode_picture({90, 120}, {});
   const auto shrunk = [&](int pillow) {
-    return pixels_of(file, changed([pillow](SluiceImagePlan& p) {
-                       p.resized_height = p.window_height = 20;
-                       p.resized_width = p.window_width = 110;
-                       p.pillow = pillow;
-                     }));
+    return planned_pixels(file, changed([pillow](SluiceImagePlan& p) {
+                            p.resized_height = p.window_height = 20;
+                            p.resized_width = p.window_width = 110;
+                            p.pillow = pillow;
+                          }));
   };
   CHECK(shrunk(12) != shrunk(13));
   CHECK(shrunk(14) == shrunk(13));
@@ -147,7 +147,7 @@ TEST_CASE("Plans that do not fit the image are refused") {
   }
   CHECK(sluice_image_pixels(file.data(), file.size(), &kWhole, pixels.data(), pixels.size() - 1) != 0);
   CHECK(sluice_image_pixels(nullptr, 0, &kWhole, pixels.data(), pixels.size()) != 0);
-  CHECK(pixels_of(file, kWhole).size() == pixels.size());  // afterwards it still works
+  CHECK(planned_pixels(file, kWhole).size() == pixels.size());  // afterwards it still works
 }
 
 TEST_CASE("Files that are cut off, damaged or no JPEG are refused") {
@@ -159,7 +159,7 @@ TEST_CASE("Files that are cut off, damaged or no JPEG are refused") {
   for (const Bytes& file : {cut_off, damaged, Bytes{0x89, 'P', 'N', 'G'}, Bytes{0}}) {
     CHECK(sluice_image_pixels(file.data(), file.size(), &kWhole, pixels.data(), pixels.size()) != 0);
   }
-  CHECK(pixels_of(good, kWhole).size() == pixels.size());
+  CHECK(planned_pixels(good, kWhole).size() == pixels.size());
 }
 
 TEST_CASE("A tensor has each byte's share of 255, channel by channel") {

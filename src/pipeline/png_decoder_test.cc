@@ -24,7 +24,7 @@ Bytes decoded(PngDecoder& decoder, const Bytes& file, const Box& box) {
   return testing::pixels_of(*view);
 }
 
-Bytes whole(PngDecoder& decoder, const Bytes& file, ImageSize size) {
+Bytes whole_png(PngDecoder& decoder, const Bytes& file, ImageSize size) {
   return decoded(decoder, file, {0, 0, size.height, size.width});
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("a box of a PNG has the bytes of the whole image there") {
   for (const PngOptions& kind : all_kinds()) {
     for (const ImageSize size : {ImageSize{21, 34}, ImageSize{8, 8}, ImageSize{1, 19}, ImageSize{17, 1}}) {
       const Bytes file = encode_png(size, kind);
-      const Bytes all = whole(decoder, file, size);
+      const Bytes all = whole_png(decoder, file, size);
       for (int i = 0; i < 20; ++i) {
         const Box box = random.box(size);
         CAPTURE(static_cast<int>(kind.colour), kind.depth_bits, kind.is_interlaced, size.height, size.width, box.top,
@@ -81,7 +81,7 @@ TEST_CASE("an interlaced PNG of unfiltered rows has its pixels where the passes 
   const ImageSize size{9, 10};
   PngOptions options{.is_interlaced = true, .filter = 0};
   PngDecoder decoder;
-  const Bytes pixels = whole(decoder, encode_png(size, options), size);
+  const Bytes pixels = whole_png(decoder, encode_png(size, options), size);
   const Bytes rows = testing::png_rows(size, options, 1);
   CHECK(Bytes(pixels.begin(), pixels.begin() + 3) == Bytes(rows.begin() + 1, rows.begin() + 4));
   CHECK(Bytes(&pixels[8 * 3], &pixels[9 * 3]) == Bytes(rows.begin() + 4, rows.begin() + 7));
@@ -90,16 +90,16 @@ TEST_CASE("an interlaced PNG of unfiltered rows has its pixels where the passes 
 TEST_CASE("rows in many chunks are those of one chunk") {
   PngDecoder decoder;
   const ImageSize size{30, 41};
-  const Bytes want = whole(decoder, encode_png(size, {}), size);
+  const Bytes want = whole_png(decoder, encode_png(size, {}), size);
   for (const std::size_t bytes : {1, 7, 1000, 8192}) {
-    CHECK(whole(decoder, encode_png(size, {.chunk_bytes = bytes}), size) == want);
+    CHECK(whole_png(decoder, encode_png(size, {.chunk_bytes = bytes}), size) == want);
   }
 }
 
 TEST_CASE("text, gamma and colour profiles change no pixel") {
   PngDecoder decoder;
   const ImageSize size{12, 13};
-  const Bytes want = whole(decoder, encode_png(size, {}), size);
+  const Bytes want = whole_png(decoder, encode_png(size, {}), size);
   const std::string_view key = "words";
   Bytes compressed(key.begin(), key.end());
   compressed.insert(compressed.end(), {0, 0});
@@ -110,7 +110,7 @@ TEST_CASE("text, gamma and colour profiles change no pixel") {
                          {"iCCP", compressed}, {"tIME", Bytes(7)},  {"eXIf", Bytes(20)}, {"zTXt", compressed},
                          {"prVt", {}},         {"PLTE", Bytes(6)},  {"tRNS", Bytes(6)}};
   options.behind_rows = {{"tEXt", {'a', 0, 'b'}}, {"zTXt", compressed}};
-  CHECK(whole(decoder, encode_png(size, options), size) == want);
+  CHECK(whole_png(decoder, encode_png(size, options), size) == want);
 }
 
 using Change = std::function<void(Bytes& file)>;
@@ -195,13 +195,13 @@ TEST_CASE("after a file that fails the decoder takes the next one") {
   PngDecoder decoder;
   const ImageSize size{20, 20};
   const Bytes file = encode_png(size, {});
-  const Bytes want = whole(decoder, file, size);
+  const Bytes want = whole_png(decoder, file, size);
   Bytes damaged = file;
   damaged[file.size() / 2] ^= 0xFF;
   REQUIRE(decoder.open(damaged).ok());
   CHECK_FALSE(decoder.decode({0, 0, 1, 1}).ok());
   CHECK_FALSE(decoder.open({file.data(), 20}).ok());
-  CHECK(whole(decoder, file, size) == want);
+  CHECK(whole_png(decoder, file, size) == want);
 }
 
 }  // namespace

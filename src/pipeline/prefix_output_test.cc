@@ -55,8 +55,8 @@ class KeptOutputs final : public FileReader {
   std::shared_ptr<testing::MemoryFiles> files_;
 };
 
-struct Fixture : PicturesInMemory {
-  explicit Fixture(const char* ops) : PicturesInMemory(ops), kept(std::make_shared<KeptOutputs>(files)) {
+struct PrefixPictures : PicturesInMemory {
+  explicit PrefixPictures(const char* ops) : PicturesInMemory(ops), kept(std::make_shared<KeptOutputs>(files)) {
     auto parsed = NativePipeline::parse(specification, kept);
     REQUIRE(parsed.ok());
     keeping = *parsed;
@@ -77,7 +77,7 @@ struct Fixture : PicturesInMemory {
 
 TEST_CASE("samples are the same from kept outputs, which are read in place of the file") {
   for (const char* ops : {kValidation, kRandomCrop, kErased}) {
-    Fixture fixture(ops);
+    PrefixPictures fixture(ops);
     CHECK(fixture.is_same(0, 1));
     CHECK(fixture.kept->outputs.size() == 1);
     for (std::uint32_t seed = 1; seed < 20; ++seed) CHECK(fixture.is_same(0, seed));
@@ -86,13 +86,13 @@ TEST_CASE("samples are the same from kept outputs, which are read in place of th
 }
 
 TEST_CASE("a pipeline without such a prefix keeps nothing") {
-  Fixture fixture(testing::kTensorOps);
+  PrefixPictures fixture(testing::kTensorOps);
   CHECK(fixture.is_same(0, 1));
   CHECK(fixture.kept->outputs.empty());
 }
 
 TEST_CASE("nothing is made to be kept where there is no room for it") {
-  Fixture fixture(kRandomCrop);
+  PrefixPictures fixture(kRandomCrop);
   fixture.kept->room = 40 * 53 * 3 + 8 - 1;  // of a 90x120 picture, resized, and its size
   CHECK(fixture.is_same(0, 1));
   CHECK(fixture.kept->outputs.empty());
@@ -111,7 +111,7 @@ TEST_CASE("a kept output that cannot be one is left alone, and the sample made f
   }();
   for (const Bytes& lie : {Bytes{}, Bytes(7), Bytes(8), Bytes(8, 0xFF), Bytes(3 * 32 * 32), another_size}) {
     for (const char* ops : {kValidation, kRandomCrop}) {
-      Fixture fixture(ops);
+      PrefixPictures fixture(ops);
       fixture.kept->outputs["/data/good.jpg"] = lie;
       CHECK(fixture.is_same(0, 3));
       CHECK(fixture.kept->reads == 1);
@@ -120,7 +120,8 @@ TEST_CASE("a kept output that cannot be one is left alone, and the sample made f
 }
 
 TEST_CASE("a damaged file gives the same pixels or the same error as without a cache") {
-  Fixture fixture(R"([{"op": "decode_rgb"}, {"op": "resize", "size": [80]}, {"op": "random_crop", "size": [8, 8]}])");
+  PrefixPictures fixture(
+      R"([{"op": "decode_rgb"}, {"op": "resize", "size": [80]}, {"op": "random_crop", "size": [8, 8]}])");
   const auto whole = encode_picture({90, 120}, {});
   int failures = 0;
   for (std::size_t tenth = 3; tenth < 10; ++tenth) {

@@ -62,7 +62,7 @@ TEST_CASE("a text that is no object of mounts is refused") {
 }
 
 TEST_CASE("a file is called by where it lies, by whatever path it is opened") {
-  const testing::TemporaryDirectory folder;
+  const sluice::testing::TemporaryDirectory folder;
   const std::string root = std::filesystem::canonical(folder.path);
   for (const char* name : {"volume", "volume/train", "own", "elsewhere"})
     std::filesystem::create_directory(folder.path / name);

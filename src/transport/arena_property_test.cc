@@ -12,14 +12,14 @@
 namespace sluice::transport {
 namespace {
 
-constexpr std::size_t kPage = kSlotAlignment;
+constexpr std::size_t kSlotBytes = kSlotAlignment;
 
 std::size_t pick(std::size_t below) { return *rc::gen::inRange<std::size_t>(0, below); }
 
 // Waiters and slots as the arena's contract describes them.
 class Model {
  public:
-  explicit Model(std::size_t pages) : arena_(*Arena::create(pages * kPage)) {}
+  explicit Model(std::size_t pages) : arena_(*Arena::create(pages * kSlotBytes)) {}
   ~Model() {
     for (const auto& [who, waiter] : waiting_) arena_->cancel(waiter.ticket, Error(ErrorCode::kCancelled, "the end"));
   }
@@ -56,7 +56,7 @@ class Model {
     const std::size_t who = next_++;
     const std::size_t bytes = 1 + pick(arena_->bytes() + arena_->bytes() / 8);
     // Served within the call if at all: the note below must find it waiting.
-    waiting_[who] = {0, (bytes + kPage - 1) / kPage * kPage};
+    waiting_[who] = {0, (bytes + kSlotBytes - 1) / kSlotBytes * kSlotBytes};
     const auto ticket =
         arena_->allocate_async(bytes, [this, who](Result<ArenaSlot> slot) { told(who, std::move(slot)); });
     if (const auto waiter = waiting_.find(who); waiter != waiting_.end()) waiter->second.ticket = ticket;
@@ -140,12 +140,12 @@ TEST_CASE("an exhausted arena serves those who wait in order, as soon as the fir
 }
 
 TEST_CASE("one slot that comes back may serve many, and each of those more when it goes back at once") {
-  auto arena = *Arena::create(8 * kPage);
-  ArenaSlot all = arena->try_allocate(8 * kPage);
+  auto arena = *Arena::create(8 * kSlotBytes);
+  ArenaSlot all = arena->try_allocate(8 * kSlotBytes);
   int served = 0;
   // The callback drops its slot: the next waiter is served on the way out of it.
   for (int i = 0; i < 200; ++i)
-    arena->allocate_async((1 + i % 8) * kPage, [&](Result<ArenaSlot> slot) { served += slot.ok(); });
+    arena->allocate_async((1 + i % 8) * kSlotBytes, [&](Result<ArenaSlot> slot) { served += slot.ok(); });
   CHECK(served == 0);
   all = {};
   CHECK(served == 200);
@@ -153,8 +153,8 @@ TEST_CASE("one slot that comes back may serve many, and each of those more when 
 }
 
 TEST_CASE("no more may wait than the bound says") {
-  auto arena = *Arena::create(kPage);
-  ArenaSlot all = arena->try_allocate(kPage);
+  auto arena = *Arena::create(kSlotBytes);
+  ArenaSlot all = arena->try_allocate(kSlotBytes);
   std::size_t served = 0, refused = 0;
   for (std::size_t i = 0; i < Arena::kWaitersMax + 3; ++i) {
     arena->allocate_async(1, [&](Result<ArenaSlot> slot) { slot.ok() ? ++served : ++refused; });
@@ -165,47 +165,47 @@ TEST_CASE("no more may wait than the bound says") {
 }
 
 TEST_CASE("a slot that is assigned over is given back, and moved from it owns nothing") {
-  auto arena = *Arena::create(4 * kPage);
-  ArenaSlot first = arena->try_allocate(kPage), second = arena->try_allocate(2 * kPage);
+  auto arena = *Arena::create(4 * kSlotBytes);
+  ArenaSlot first = arena->try_allocate(kSlotBytes), second = arena->try_allocate(2 * kSlotBytes);
   const std::uint64_t id = second.id();
   first = std::move(second);
   CHECK(first.id() == id);
-  CHECK(arena->free_bytes() == 2 * kPage);
+  CHECK(arena->free_bytes() == 2 * kSlotBytes);
   CHECK(!second.valid());  // NOLINT(bugprone-use-after-move): what is left behind is the point
   ArenaSlot& itself = first;
   first = std::move(itself);
   CHECK(first.valid());
-  CHECK(arena->free_bytes() == 2 * kPage);
+  CHECK(arena->free_bytes() == 2 * kSlotBytes);
 }
 
 TEST_CASE("slots keep their arena alive") {
   ArenaSlot slot;
   {
-    auto arena = *Arena::create(kPage);
-    slot = arena->try_allocate(kPage);
+    auto arena = *Arena::create(kSlotBytes);
+    slot = arena->try_allocate(kSlotBytes);
   }
   slot.data()[0] = std::byte{1};
   CHECK(slot.data()[0] == std::byte{1});
 }
 
 TEST_CASE("the ids of slots never come again") {
-  auto arena = *Arena::create(2 * kPage);
+  auto arena = *Arena::create(2 * kSlotBytes);
   std::uint64_t last = 0;
   for (int i = 0; i < 100; ++i) {
-    const ArenaSlot slot = arena->try_allocate(kPage);
+    const ArenaSlot slot = arena->try_allocate(kSlotBytes);
     CHECK(slot.id() > last);
     last = slot.id();
   }
 }
 
 TEST_CASE("stopping and freeing at the same time: each wait ends once, with a slot or without", "[threads]") {
-  auto arena = *Arena::create(2 * kPage);
+  auto arena = *Arena::create(2 * kSlotBytes);
   std::atomic<int> granted = 0, stopped = 0;
   for (int round = 0; round < 100; ++round) {
-    ArenaSlot all = arena->try_allocate(2 * kPage);
+    ArenaSlot all = arena->try_allocate(2 * kSlotBytes);
     REQUIRE(all.valid());
     std::stop_source stop;
-    std::jthread waiter([&] { arena->allocate(kPage, stop.get_token()).ok() ? ++granted : ++stopped; });
+    std::jthread waiter([&] { arena->allocate(kSlotBytes, stop.get_token()).ok() ? ++granted : ++stopped; });
     std::jthread stopper([&] { stop.request_stop(); });
     all = {};
     stopper.join();

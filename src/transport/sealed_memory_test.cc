@@ -15,7 +15,7 @@ UniqueFd memory_file(std::string_view bytes, int seals) {
   return fd;
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_in(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 TEST_CASE("sealed memory has the bytes that were written, for everybody who has its descriptor") {
   for (const std::string& text : {std::string(), std::string("x"), std::string(100'000, 'y')}) {
@@ -63,9 +63,9 @@ TEST_CASE("what others pass is refused unless it is sealed and small enough") {
 TEST_CASE("memory can be written in pieces") {
   auto writer = MemoryWriter::create(5);
   REQUIRE(writer.ok());
-  REQUIRE(writer->append(bytes_of("ab")).ok());
+  REQUIRE(writer->append(bytes_in("ab")).ok());
   CHECK(writer->bytes_left() == 3);
-  REQUIRE(writer->append(bytes_of("cde")).ok());
+  REQUIRE(writer->append(bytes_in("cde")).ok());
   CHECK(writer->bytes_left() == 0);
   const auto memory = std::move(*writer).seal();
   REQUIRE(memory.ok());

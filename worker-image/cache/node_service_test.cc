@@ -22,8 +22,8 @@ namespace {
 using cache::testing::key_of;
 using cache::testing::value_of;
 
-struct Fixture {
-  Fixture() {
+struct ServedNode {
+  ServedNode() {
     node.start();
     service = std::make_unique<NodeService>(*node.cache);
     auto started =
@@ -44,7 +44,7 @@ struct Fixture {
 };
 
 TEST_CASE("records of all sizes go to the node's cache and come back, from the disk and from memory") {
-  Fixture cache;
+  ServedNode cache;
   std::vector<std::uint8_t> value;
   for (const std::size_t bytes : {0, 1, 1000, 100'000, 5'000'000}) {
     INFO(bytes);
@@ -71,7 +71,7 @@ TEST_CASE("records of all sizes go to the node's cache and come back, from the d
 }
 
 TEST_CASE("an epoch of a data set of any size is announced over the socket") {
-  Fixture cache;
+  ServedNode cache;
   for (const std::size_t samples : {1, 1000, 60'000}) {
     std::vector<std::uint64_t> places(samples);
     std::iota(places.begin(), places.end(), samples);
@@ -99,7 +99,7 @@ TEST_CASE("bytes are allowed up to their bound, and come back with what they wer
 }
 
 TEST_CASE("a message that is no question, or of no known method, gets no answer and does no harm") {
-  Fixture cache;
+  ServedNode cache;
   const auto stranger = transport::UnaryClient::create(cache.path, 1000);
   const std::vector<std::uint8_t> nonsense(100, 7);
   for (const char* method :
@@ -115,7 +115,7 @@ TEST_CASE("a message that is no question, or of no known method, gets no answer 
 }
 
 TEST_CASE("more questions than may wait for the disk are refused, and those that wait are answered") {
-  Fixture cache;
+  ServedNode cache;
   const cache::Key key = key_of(1);
   std::vector<std::uint8_t> value;
   CHECK_FALSE(cache.client.find(key, value));

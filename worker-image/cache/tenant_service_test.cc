@@ -23,11 +23,11 @@ using cache::testing::key_of;
 using cache::testing::value_of;
 using sluice::testing::eventually;
 
-constexpr std::size_t kValueBytes = 5000;
+constexpr std::size_t kTenantBytes = 5000;
 constexpr cache::JobId kJob = 7;  // every pod says so
 
-struct Daemon {
-  Daemon() { start("127.0.0.1:0"); }
+struct TenantDaemon {
+  TenantDaemon() { start("127.0.0.1:0"); }
   void start(const std::string& address) {
     auto started = transport::UnaryServer::start_on_network(
         address, transport::TlsMaterial{authority.certificate_pem(), leaf.certificate_pem, leaf.key_pem},
@@ -63,8 +63,8 @@ struct Daemon {
 
 // A pod's process: its mounted files, and the cache as it sees it.
 struct Pod {
-  Pod(const Daemon& daemon, const std::string& token) : Pod(daemon, token, daemon.authority.certificate_pem()) {}
-  Pod(const Daemon& daemon, const std::string& token, const std::string& authority) : clock(daemon.clock) {
+  Pod(const TenantDaemon& daemon, const std::string& token) : Pod(daemon, token, daemon.authority.certificate_pem()) {}
+  Pod(const TenantDaemon& daemon, const std::string& token, const std::string& authority) : clock(daemon.clock) {
     files.file("ca.crt", authority);
     show(token);
     client = std::make_unique<cache::NodeCacheClient>(cache::line_to(daemon.address(), files.path.string()), kJob,
@@ -77,12 +77,12 @@ struct Pod {
   bool has(int number) {
     std::vector<std::uint8_t> value;
     if (!client->find(key_of(number), value)) return false;
-    CHECK(value == value_of(key_of(number), kValueBytes));
+    CHECK(value == value_of(key_of(number), kTenantBytes));
     return true;
   }
   void add(int number) {
     CHECK_FALSE(has(number));
-    client->add(key_of(number), value_of(key_of(number), kValueBytes));
+    client->add(key_of(number), value_of(key_of(number), kTenantBytes));
   }
 
   const sluice::testing::ManualClock& clock;
@@ -92,7 +92,7 @@ struct Pod {
 };
 
 TEST_CASE("pods of a namespace share what they keep, and those of another one find nothing of it") {
-  Daemon daemon;
+  TenantDaemon daemon;
   Pod first(daemon, "of:team-a"), second(daemon, "of:team-a"), stranger(daemon, "of:team-b");
   first.add(1);
   for (int time = 0; time < 3; ++time) {  // from the disk, then from memory
@@ -109,7 +109,7 @@ TEST_CASE("pods of a namespace share what they keep, and those of another one fi
 }
 
 TEST_CASE("a namespace that names itself as another one in its keys finds nothing of that one") {
-  Daemon daemon;
+  TenantDaemon daemon;
   Pod pod(daemon, "of:team-a"), thief(daemon, "of:team-b");
   pod.add(1);
   for (const std::string& prefix : {std::string("tenant team-a") + '\0', std::string("team-a") + '\0'}) {
@@ -120,7 +120,7 @@ TEST_CASE("a namespace that names itself as another one in its keys finds nothin
 }
 
 TEST_CASE("pods announce their epochs") {
-  Daemon daemon;
+  TenantDaemon daemon;
   Pod pod(daemon, "of:team-a"), unknown(daemon, "nonsense");
   pod.add(1);
   const std::vector<std::uint64_t> places = {1, 2, 3};
@@ -131,7 +131,7 @@ TEST_CASE("pods announce their epochs") {
 }
 
 TEST_CASE("without a token that the API server knows there is no answer, and it is counted at both ends") {
-  Daemon daemon;
+  TenantDaemon daemon;
   Pod good(daemon, "of:team-a"), bad(daemon, "nonsense");
   good.add(1);
   CHECK_FALSE(bad.has(1));
@@ -154,7 +154,7 @@ TEST_CASE("without a token that the API server knows there is no answer, and it 
 }
 
 TEST_CASE("a daemon without the right certificate gets no token, and a process without files asks none") {
-  Daemon daemon;
+  TenantDaemon daemon;
   const http::testing::CertificateAuthority other("another one");
   Pod cautious(daemon, "of:team-a", other.certificate_pem());
   CHECK_FALSE(cautious.has(1));
@@ -179,7 +179,7 @@ TEST_CASE("a daemon without the right certificate gets no token, and a process w
 }
 
 TEST_CASE("a daemon that ends and is back is found again") {
-  Daemon daemon;
+  TenantDaemon daemon;
   Pod pod(daemon, "of:team-a");
   pod.add(1);
   const std::string address = "127.0.0.1:" + std::to_string(daemon.server->port());
@@ -192,7 +192,7 @@ TEST_CASE("a daemon that ends and is back is found again") {
 }
 
 TEST_CASE("connections beyond their bound are refused, and room comes back with those that end") {
-  Daemon daemon;
+  TenantDaemon daemon;
   std::vector<std::unique_ptr<Pod>> pods;
   for (int i = 0; i < 4; ++i) {
     pods.push_back(std::make_unique<Pod>(daemon, "of:team-a"));
@@ -212,7 +212,7 @@ TEST_CASE("connections beyond their bound are refused, and room comes back with 
 }
 
 TEST_CASE("an address that is none is refused") {
-  Daemon daemon;
+  TenantDaemon daemon;
   for (const char* address :
        {"", "7473", "localhost:7473", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "[::1:7473"}) {
     const auto server =

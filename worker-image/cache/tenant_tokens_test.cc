@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Fixture {
+struct ReviewedTokens {
   // The API server: tokens are called by what it says of them.
   Result<std::string> review(const std::string& token) {
     ++reviews;
@@ -29,7 +29,7 @@ struct Fixture {
 };
 
 TEST_CASE("a token's namespace is asked for once a minute") {
-  Fixture cache;
+  ReviewedTokens cache;
   CHECK_FALSE(cache.tokens.known("of team-a"));
   CHECK(*cache.tokens.review("of team-a") == "team-a");
   CHECK(**cache.tokens.known("of team-a") == "team-a");
@@ -43,7 +43,7 @@ TEST_CASE("a token's namespace is asked for once a minute") {
 }
 
 TEST_CASE("what is no service account's token is refused, and asked for again ten seconds later") {
-  Fixture cache;
+  ReviewedTokens cache;
   for (const char* token :
        {"nonsense", "user admin", "user system:serviceaccount:alone", "user system:serviceaccount::x"}) {
     INFO(token);
@@ -64,7 +64,7 @@ TEST_CASE("what is no service account's token is refused, and asked for again te
 }
 
 TEST_CASE("while the API server does not answer, known tokens are good and nothing is remembered of others") {
-  Fixture cache;
+  ReviewedTokens cache;
   CHECK(cache.tokens.review("of team-a").ok());
   for (int time = 0; time < 2; ++time) {
     CHECK(cache.refusal("down") == ErrorCode::kResourceExhausted);
@@ -74,7 +74,7 @@ TEST_CASE("while the API server does not answer, known tokens are good and nothi
 }
 
 TEST_CASE("a flood of tokens asks the API server no more than its bound, and forgets no good token") {
-  Fixture cache;
+  ReviewedTokens cache;
   CHECK(cache.tokens.review("of team-a").ok());
   for (int i = 0; i < 500; ++i) static_cast<void>(cache.tokens.review("nonsense " + std::to_string(i)));
   CHECK(cache.reviews == static_cast<int>(TenantTokens::kReviewsAtOnceMax));

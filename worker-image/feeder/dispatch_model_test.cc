@@ -28,7 +28,7 @@ struct Held {
   auto operator<=>(const Held&) const = default;
 };
 
-struct World {
+struct ModelState {
   Dispatch dispatch;
   std::vector<Held> running;  // what executors work on
   std::vector<Held> late;     // what executors that were lost, or refused a pipeline, may still answer
@@ -47,16 +47,16 @@ struct World {
   Dispatch::TimePoint now{};
   std::string wrong;  // the first thing that should never be
 
-  auto operator<=>(const World&) const = default;
+  auto operator<=>(const ModelState&) const = default;
 
-  World() {
+  ModelState() {
     dispatch.add_client(1);
     dispatch.add_executor(kLocalExecutor, 1, kCredits[kLocalExecutor]);
     join(kFirst);
   }
 
-  static World that_loads() {
-    World world;
+  static ModelState that_loads() {
+    ModelState world;
     world.dispatch.set_loaded(kLocalExecutor, world.pipeline, false, world.now);
     world.loaded = false;
     for (RequestId i = 0; i < 3; ++i) world.submit();
@@ -64,8 +64,8 @@ struct World {
     return world;
   }
 
-  static World in_the_middle(bool sticky = false, bool portable = false) {
-    World world;
+  static ModelState in_the_middle(bool sticky = false, bool portable = false) {
+    ModelState world;
     world.sticky = sticky;
     world.portable = portable;
     world.join(kSecond);
@@ -167,11 +167,11 @@ struct World {
   }
 };
 
-using Successors = std::vector<std::pair<std::string, World>>;
+using Successors = std::vector<std::pair<std::string, ModelState>>;
 
 template <typename Event>
-void happen(const World& world, Successors& next, const std::string& name, Event event) {
-  World after = world;
+void happen(const ModelState& world, Successors& next, const std::string& name, Event event) {
+  ModelState after = world;
   event(after);
   after.assign();
   next.emplace_back(name, std::move(after));
@@ -181,13 +181,13 @@ std::string name(const char* event, const Held& held) {
   return event + std::to_string(held.request) + "@" + std::to_string(held.executor);
 }
 
-void worker_events(const World& world, ExecutorId worker, Successors& next) {
+void worker_events(const ModelState& world, ExecutorId worker, Successors& next) {
   const std::string number = std::to_string(worker);
   if (!world.here.contains(worker)) {
     if (world.gone.contains(worker)) return;
-    return happen(world, next, "join" + number, [&](World& w) { w.join(worker); });
+    return happen(world, next, "join" + number, [&](ModelState& w) { w.join(worker); });
   }
-  happen(world, next, "lose" + number, [&](World& w) {
+  happen(world, next, "lose" + number, [&](ModelState& w) {
     w.dispatch.remove_executor(worker);
     w.here.erase(worker);
     w.draining.erase(worker);
@@ -195,7 +195,7 @@ void worker_events(const World& world, ExecutorId worker, Successors& next) {
     w.move_to_late(worker);
   });
   if (worker == kSecond && !world.refused) {
-    happen(world, next, "refuse" + number, [&](World& w) {
+    happen(world, next, "refuse" + number, [&](ModelState& w) {
       w.dispatch.exclude(worker, w.pipeline);
       w.refused = true;
       std::erase_if(w.running, [&](const Held& held) {
@@ -206,17 +206,17 @@ void worker_events(const World& world, ExecutorId worker, Successors& next) {
     });
   }
   if (!world.draining.contains(worker)) {
-    happen(world, next, "drain" + number, [&](World& w) {
+    happen(world, next, "drain" + number, [&](ModelState& w) {
       w.dispatch.drain(worker);
       w.draining.insert(worker);
     });
   }
 }
 
-void load_events(const World& world, Successors& next) {
+void load_events(const ModelState& world, Successors& next) {
   if (world.loading) {
     for (const bool is_loaded : {true, false}) {
-      happen(world, next, is_loaded ? "loaded" : "not loaded", [is_loaded](World& w) {
+      happen(world, next, is_loaded ? "loaded" : "not loaded", [is_loaded](ModelState& w) {
         w.loading = false;
         w.loaded = w.loaded || is_loaded;
         w.dispatch.set_loading(kLocalExecutor, 0);
@@ -224,33 +224,33 @@ void load_events(const World& world, Successors& next) {
       });
     }
   } else if (!world.loaded && world.dispatch.held_by(kLocalExecutor) > 0) {
-    happen(world, next, "load", [](World& w) {
+    happen(world, next, "load", [](ModelState& w) {
       w.loading = true;
       w.dispatch.set_loading(kLocalExecutor, 1);
     });
   }
 }
 
-Successors successors(const World& world) {
+Successors successors(const ModelState& world) {
   Successors next;
   load_events(world, next);
   if (world.submitted < world.requests) {
-    happen(world, next, "submit", [](World& w) { w.submit(); });
+    happen(world, next, "submit", [](ModelState& w) { w.submit(); });
   }
-  happen(world, next, "time", [](World& w) { w.now += std::chrono::seconds(1); });
+  happen(world, next, "time", [](ModelState& w) { w.now += std::chrono::seconds(1); });
   for (std::size_t i = 0; i < world.running.size(); ++i) {
     const Held held = world.running[i];
-    happen(world, next, name("answer", held), [&](World& w) {
+    happen(world, next, name("answer", held), [&](ModelState& w) {
       w.running.erase(w.running.begin() + static_cast<std::ptrdiff_t>(i));
       w.answer(held);
     });
-    happen(world, next, name("fail", held), [&](World& w) {
+    happen(world, next, name("fail", held), [&](ModelState& w) {
       w.running.erase(w.running.begin() + static_cast<std::ptrdiff_t>(i));
       w.fail(held);
     });
   }
   for (std::size_t i = 0; i < world.late.size(); ++i) {
-    happen(world, next, name("late", world.late[i]), [&](World& w) {
+    happen(world, next, name("late", world.late[i]), [&](ModelState& w) {
       w.late.erase(w.late.begin() + static_cast<std::ptrdiff_t>(i));
       w.answer(world.late[i]);
     });
@@ -258,16 +258,16 @@ Successors successors(const World& world) {
   worker_events(world, kFirst, next);
   worker_events(world, kSecond, next);
   if (world.cancelled.empty() && world.submitted > 0) {
-    happen(world, next, "cancel", [](World& w) {
+    happen(world, next, "cancel", [](ModelState& w) {
       for (RequestId request = 1; request <= w.submitted; ++request) {
-        if (World::stream_of(request) == 2 && w.is_open(request)) w.cancelled.insert(request);
+        if (ModelState::stream_of(request) == 2 && w.is_open(request)) w.cancelled.insert(request);
       }
       w.dispatch.cancel_stream(1, 2);
     });
   }
   const bool any_open = world.submitted > world.settled.size() + world.cancelled.size();
   if (world.pipeline == 1 && world.submitted > 0 && !any_open) {
-    happen(world, next, "forget", [](World& w) {
+    happen(world, next, "forget", [](ModelState& w) {
       w.dispatch.forget_pipeline(1);
       w.pipeline = 2;
       w.loaded = true;
@@ -277,14 +277,14 @@ Successors successors(const World& world) {
 }
 
 TEST_CASE("no order of events breaks a rule or leaves a request without its answer", "[one thread]") {
-  std::set<World> seen;
-  std::deque<std::pair<World, std::string>> todo;  // with the events that led there
+  std::set<ModelState> seen;
+  std::deque<std::pair<ModelState, std::string>> todo;  // with the events that led there
   std::map<AttemptKind, std::size_t> started;
-  todo.emplace_back(World(), "");
-  todo.emplace_back(World::that_loads(), " loads:");
-  todo.emplace_back(World::in_the_middle(), " middle:");
-  todo.emplace_back(World::in_the_middle(true), " sticky:");
-  todo.emplace_back(World::in_the_middle(true, true), " portable:");
+  todo.emplace_back(ModelState(), "");
+  todo.emplace_back(ModelState::that_loads(), " loads:");
+  todo.emplace_back(ModelState::in_the_middle(), " middle:");
+  todo.emplace_back(ModelState::in_the_middle(true), " sticky:");
+  todo.emplace_back(ModelState::in_the_middle(true, true), " portable:");
   for (std::size_t events = 0; events < kEvents; ++events) {
     for (std::size_t left = todo.size(); left > 0; --left) {
       const auto [world, path] = std::move(todo.front());
@@ -292,7 +292,7 @@ TEST_CASE("no order of events breaks a rule or leaves a request without its answ
       for (auto& [event, after] : successors(world)) {
         if (!seen.insert(after).second) continue;
         for (const AttemptKind kind : after.started) ++started[kind];
-        World end = after;
+        ModelState end = after;
         end.run_out();
         if (!end.wrong.empty()) FAIL(end.wrong << " after" << path << " " << event);
         todo.emplace_back(std::move(after), path + " " + event);

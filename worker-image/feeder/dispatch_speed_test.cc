@@ -18,7 +18,7 @@ constexpr milliseconds kStep{2};
 constexpr milliseconds kLook{50};                   // as the feeder looks
 constexpr milliseconds kHello{10}, kGivenUp{4500};  // a worker joins; one that stands still is given up
 constexpr double kBatchSeconds = 0.1;               // of the feeder's own threads
-constexpr std::size_t kBatches = 300;
+constexpr std::size_t kRaceBatches = 300;
 
 // When an executor works; the rest of the time it stands still, or is gone.
 using Schedule = std::function<bool(double seconds)>;
@@ -48,7 +48,7 @@ class Site {
 
   // Seconds until the loop has had every batch.
   double run() {
-    while (consumed_ < kBatches) {
+    while (consumed_ < kRaceBatches) {
       now_ += kStep;
       if (now_ > Dispatch::TimePoint(std::chrono::minutes(10))) return INFINITY;
       for (std::size_t i = 0; i < kinds_.size(); ++i) advance(i);
@@ -161,7 +161,7 @@ class Site {
     }
     const std::size_t window =
         window_batches({.credits = dispatch_.credits(), .arena_bytes = std::size_t{1} << 30, .batch_bytes = 1 << 20});
-    while (submitted_ < kBatches && submitted_ - consumed_ < window) {
+    while (submitted_ < kRaceBatches && submitted_ - consumed_ < window) {
       dispatch_.submit(1, 1, 1, ++submitted_, 64, std::nullopt, kinds_[0].shares ? kinds_[0].threads : 1);
       changed_ = true;
     }
@@ -232,7 +232,7 @@ TEST_CASE("no executor beside the feeder makes a training loop slower", "[one th
     Site site(loop_seconds, kinds);
     const double together = site.run();
     CHECK(together <= 1.02 * alone + kBatchSeconds);
-    CHECK(static_cast<double>(site.hedges()) <= 0.1 * kBatches);
+    CHECK(static_cast<double>(site.hedges()) <= 0.1 * kRaceBatches);
   }
 }
 
@@ -262,7 +262,7 @@ TEST_CASE("when the only fast executor stops, the next batch comes within a seco
     INFO("stops after " << stops << " s");
     const Kind fast{kBatchSeconds / 2, 2, false, [=](double seconds) { return seconds < stops; }};
     Site site(0, {Kind{slow_seconds}, fast});
-    CHECK(site.run() <= kBatches * slow_seconds);
+    CHECK(site.run() <= kRaceBatches * slow_seconds);
     CHECK(site.longest_wait_seconds() <= 1);
   }
 }

@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::seconds;
 
-struct Fixture {
-  Fixture() {
+struct LockedEnd {
+  LockedEnd() {
     std::filesystem::create_directory(folder);
     std::ofstream(folder / "lock");
     std::ofstream(folder / "feeder.log") << "ready";
@@ -62,7 +62,7 @@ class Holder {
 };
 
 TEST_CASE("a shared feeder ends as soon as its last client has gone, and its folder with it") {
-  Fixture f;
+  LockedEnd f;
   f.clients = 2;
   CHECK_FALSE(f.end->is_due());
   f.clients = 0;
@@ -73,7 +73,7 @@ TEST_CASE("a shared feeder ends as soon as its last client has gone, and its fol
 }
 
 TEST_CASE("it waits for its first client, but not for ever") {
-  Fixture f;
+  LockedEnd f;
   f.clock.advance(EndWithoutClients::kFirstClientMax - seconds(1));
   CHECK_FALSE(f.end->is_due());
   f.clock.advance(seconds(1));
@@ -81,7 +81,7 @@ TEST_CASE("it waits for its first client, but not for ever") {
 }
 
 TEST_CASE("it stays while a rank has the lock, also one that has died meanwhile") {
-  Fixture f;
+  LockedEnd f;
   f.clock.advance(EndWithoutClients::kFirstClientMax);
   {
     const Holder holder(f.folder / "lock");
@@ -91,7 +91,7 @@ TEST_CASE("it stays while a rank has the lock, also one that has died meanwhile"
 }
 
 TEST_CASE("a client that came while it took the lock is served, and the lock is free again") {
-  Fixture f;
+  LockedEnd f;
   std::size_t asked = 0;
   f.end.emplace(
       f.folder / "lock", [&] { return asked++ == 0 ? 0 : 1; }, f.clock);
@@ -103,7 +103,7 @@ TEST_CASE("a client that came while it took the lock is served, and the lock is 
 }
 
 TEST_CASE("it ends, too, where the folder is gone; what is in it beside its own files is not touched") {
-  Fixture f;
+  LockedEnd f;
   f.clock.advance(EndWithoutClients::kFirstClientMax);
   SECTION("gone") {
     std::filesystem::remove_all(f.folder);

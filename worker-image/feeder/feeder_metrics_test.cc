@@ -10,7 +10,7 @@ using Lines = std::set<std::string>;
 using testing::metrics_lines;
 using transport::ProgressMessage;
 
-struct Fixture {
+struct FeederFigures {
   prometheus::Registry registry;
   FeederMetrics metrics{registry, {"vision", "team-a"}};
 
@@ -33,7 +33,7 @@ ProgressMessage progress(std::uint64_t batches, double compute_seconds, double w
 }
 
 TEST_CASE("before a client connects, the feeder's own series are there, at zero") {
-  const Fixture f;
+  const FeederFigures f;
   const std::string labels = R"({job_namespace="team-a",training_job="vision")";
   Lines want = {
       "# TYPE sluice_feeder_batches_total counter",
@@ -57,7 +57,7 @@ TEST_CASE("before a client connects, the feeder's own series are there, at zero"
 }
 
 TEST_CASE("a rank's first report makes its series, with the names, types and labels of the contract") {
-  Fixture f;
+  FeederFigures f;
   const Lines before = metrics_lines(f.registry);
   f.metrics.count_progress(3, {}, progress(10, 1.5, 0.5));
   const Lines after = metrics_lines(f.registry);
@@ -90,7 +90,7 @@ TEST_CASE("counters of a rank go on over streams, repeated and wrong reports, an
     const char* want_batches;
     const char* want_compute;
   };
-  Fixture f;
+  FeederFigures f;
   const Step steps[] = {
       {"the first report", {}, progress(10, 1.5), "10", "1.5"},
       {"what a stream adds", progress(10, 1.5), progress(15, 2), "15", "2"},
@@ -108,7 +108,7 @@ TEST_CASE("counters of a rank go on over streams, repeated and wrong reports, an
 }
 
 TEST_CASE("what remains of a training is what its rank said last, and no series where it says nothing") {
-  Fixture f;
+  FeederFigures f;
   const auto report = [&](std::int64_t rank, std::optional<std::uint64_t> remaining) {
     ProgressMessage now = progress(10, 1);
     now.remaining_samples = remaining;
@@ -131,7 +131,7 @@ TEST_CASE("what remains of a training is what its rank said last, and no series 
 }
 
 TEST_CASE("ranks are counted apart, and those that are made up do not fill the memory") {
-  Fixture f;
+  FeederFigures f;
   for (std::int64_t rank = 0; rank < 3000; ++rank) f.metrics.count_progress(rank, {}, progress(1, 0));
   CHECK(f.shows("sluice_trainer_batches_total", R"(rank="0")", "1"));
   CHECK(f.shows("sluice_trainer_batches_total", R"(rank="1023")", "1"));
@@ -142,7 +142,7 @@ TEST_CASE("ranks are counted apart, and those that are made up do not fill the m
 }
 
 TEST_CASE("the first remote batch's time is kept, whatever comes after it") {
-  Fixture f;
+  FeederFigures f;
   f.metrics.count_batch("local", 1000);
   CHECK(f.shows("sluice_feeder_first_remote_batch_timestamp_seconds", "", "0"));
   f.metrics.count_batch("remote", 2000);
@@ -153,7 +153,7 @@ TEST_CASE("the first remote batch's time is kept, whatever comes after it") {
 }
 
 TEST_CASE("CPU seconds follow the process's total and never fall") {
-  Fixture f;
+  FeederFigures f;
   for (const auto& [total, want] : {std::pair{2.5, "2.5"}, {4.0, "4"}, {4.0, "4"}, {1.0, "4"}, {4.5, "4.5"}}) {
     f.metrics.set_cpu_seconds(total);
     CHECK(f.shows("sluice_feeder_cpu_seconds_total", "", want));
@@ -161,7 +161,7 @@ TEST_CASE("CPU seconds follow the process's total and never fall") {
 }
 
 TEST_CASE("gauges are what was set last") {
-  Fixture f;
+  FeederFigures f;
   for (const std::size_t value : {3u, 0u, 9u}) {
     f.metrics.set_remote_workers(value);
     f.metrics.set_outstanding(value + 1);

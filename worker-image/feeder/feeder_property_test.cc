@@ -201,7 +201,7 @@ class World {
   std::map<std::string, double> counters_;
 };
 
-constexpr std::size_t kBatches = 60;
+constexpr std::size_t kPropertyBatches = 60;
 
 TEST_CASE("every batch comes once and right, however workers join, vanish, fail, repeat themselves and lag",
           "[property]") {
@@ -210,7 +210,7 @@ TEST_CASE("every batch comes once and right, however workers join, vanish, fail,
     TestClient client(world.socket());
     client.open("native", pictures.specification(8));
     return client.run(
-        kBatches, 4, 8,
+        kPropertyBatches, 4, 8,
         [&](std::size_t) {
           for (std::size_t i = disturbed ? 1 + world.pick(6) : 0; i > 0; --i) world.something_happens();
           world.check_counters_never_fall();
@@ -226,7 +226,7 @@ TEST_CASE("every batch comes once and right, however workers join, vanish, fail,
     INFO("seed " << seed);
     World world(seed);
     const auto got = run(world, true);  // throws if a batch came twice, or as an error
-    REQUIRE(got.size() == kBatches);
+    REQUIRE(got.size() == kPropertyBatches);
     CHECK(testing::same_bytes(got, want));
     while (world.answer_something()) {
     }
@@ -237,7 +237,7 @@ TEST_CASE("every batch comes once and right, however workers join, vanish, fail,
     hedged += static_cast<std::size_t>(world.counter("sluice_feeder_hedged_batches_total|namespace|job"));
     CHECK(world.counter("sluice_feeder_batches_total|namespace|job|remote") +
               world.counter("sluice_feeder_batches_total|namespace|job|local") ==
-          kBatches);
+          kPropertyBatches);
   }
   // The test would be worth nothing if the workers had never been in the way.
   CHECK(remote > 0);

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 const std::string kFirst = "10.0.0.1:7471", kSecond = "10.0.0.2:7471";
 
-class Events final : public ExecutorEvents {
+class PoolEvents final : public ExecutorEvents {
  public:
   void executor_joined(ExecutorId executor, const std::string&, std::size_t, std::size_t, std::size_t) override {
     last_joined = executor;
@@ -34,8 +34,8 @@ class Events final : public ExecutorEvents {
   std::atomic<int> refused = 0;
 };
 
-struct Fixture {
-  explicit Fixture(Addresses first_listed) : listed(std::move(first_listed)) { clock.wait_for_sleepers(1); }
+struct PoolOfWorkers {
+  explicit PoolOfWorkers(Addresses first_listed) : listed(std::move(first_listed)) { clock.wait_for_sleepers(1); }
 
   void list(Addresses addresses) {
     std::lock_guard lock(mutex);
@@ -65,7 +65,7 @@ struct Fixture {
   std::atomic<int> passes = 0;
   testing::ManualClock clock;
   testing::FakeWire wire;
-  Events events;
+  PoolEvents events;
   RemotePool pool{[this] {
                     std::lock_guard lock(mutex);
                     ++passes;
@@ -75,7 +75,7 @@ struct Fixture {
 };
 
 TEST_CASE("each address is connected to once, new ones as they appear") {
-  Fixture f({kFirst});
+  PoolOfWorkers f({kFirst});
   CHECK(f.wire.connections(kFirst) == 1);
   f.list({kFirst, kSecond});
   f.pass_time(seconds(2));
@@ -84,7 +84,7 @@ TEST_CASE("each address is connected to once, new ones as they appear") {
 }
 
 TEST_CASE("a worker that is never reached is tried again less and less often") {
-  Fixture f({kFirst});
+  PoolOfWorkers f({kFirst});
   // Seconds after the loss in which it is not tried, and after which it is.
   for (const int wait : {2, 4, 8, 8, 8}) {
     INFO("wait of " << wait << " s");
@@ -100,7 +100,7 @@ TEST_CASE("a worker that is never reached is tried again less and less often") {
 }
 
 TEST_CASE("a worker of another version is given up at once, and tried again less and less often") {
-  Fixture f({kFirst});
+  PoolOfWorkers f({kFirst});
   v1::Header hello;
   hello.mutable_hello()->set_protocol(transport::kProtocolVersion + 1);
   for (const int wait : {2, 4, 8, 8}) {
@@ -118,7 +118,7 @@ TEST_CASE("a worker of another version is given up at once, and tried again less
 }
 
 TEST_CASE("a worker that had answered is back in a second, every time, with a new number") {
-  Fixture f({kFirst});
+  PoolOfWorkers f({kFirst});
   ExecutorId last = 0;
   for (int life = 1; life <= 4; ++life) {
     INFO("life " << life);
@@ -134,7 +134,7 @@ TEST_CASE("a worker that had answered is back in a second, every time, with a ne
 }
 
 TEST_CASE("a worker whose address disappears is left alone while its stream stands, and then forgotten") {
-  Fixture f({kFirst});
+  PoolOfWorkers f({kFirst});
   f.join(kFirst);
   f.list({});
   f.pass_time(seconds(5));
@@ -148,7 +148,7 @@ TEST_CASE("a worker whose address disappears is left alone while its stream stan
 }
 
 TEST_CASE("work goes to the worker with that number, and to none if it is gone") {
-  Fixture f({kFirst, kSecond});
+  PoolOfWorkers f({kFirst, kSecond});
   f.join(kSecond);
   const ExecutorId second = f.events.last_joined;
   const auto pipeline = *executor::make_pipeline(1, executor::ExecutorKind::kPython,

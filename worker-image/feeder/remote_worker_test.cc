@@ -23,7 +23,7 @@ struct Told {
   BatchOutcome outcome;
 };
 
-class Events final : public ExecutorEvents {
+class WorkerEvents final : public ExecutorEvents {
  public:
   void executor_joined(ExecutorId, const std::string&, std::size_t threads, std::size_t credits, std::size_t) override {
     joined.emplace_back(threads, credits);
@@ -48,8 +48,8 @@ class Events final : public ExecutorEvents {
 
 constexpr std::size_t kPage = transport::kSlotAlignment;
 
-struct Fixture {
-  explicit Fixture(std::size_t arena_bytes = std::size_t{8} << 20)
+struct WorkerOnWire {
+  explicit WorkerOnWire(std::size_t arena_bytes = std::size_t{8} << 20)
       : arena(*transport::Arena::create(arena_bytes)),
         worker(std::make_unique<RemoteWorker>(1, "10.0.0.1:7471", wire.connect(), arena, events)) {}
 
@@ -84,7 +84,7 @@ struct Fixture {
 
   int permits = 0;
   testing::FakeWire wire;
-  Events events;
+  WorkerEvents events;
   std::shared_ptr<transport::Arena> arena;
   std::unique_ptr<RemoteWorker> worker;
 };
@@ -117,7 +117,7 @@ v1::Header python_chunk(RequestId id, std::uint64_t offset, bool last, const std
 }
 
 TEST_CASE("a Python batch is put together from its chunks, in its own slot") {
-  Fixture f;
+  WorkerOnWire f;
   f.ask(7, python_pipeline(), {0, 1});
   f.say(python_chunk(7, 0, false, {{0, 100}, {128, 72}}), std::string(128, 'a'));
   CHECK(f.events.told.empty());
@@ -164,7 +164,7 @@ TEST_CASE("a wrong Python chunk fails its batch, frees its memory and is the las
   };
   for (const Case& test : cases) {
     INFO(test.name);
-    Fixture f;
+    WorkerOnWire f;
     f.ask(7, python_pipeline(), {0});
     for (const auto& [header, payload] : test.chunks) f.say(header, payload);
     CHECK_THAT(f.failure(), Catch::Contains(test.want));
@@ -176,7 +176,7 @@ TEST_CASE("a wrong Python chunk fails its batch, frees its memory and is the las
 }
 
 TEST_CASE("a batch without tensors is a batch") {
-  Fixture f;
+  WorkerOnWire f;
   f.ask(7, python_pipeline(), {0});
   f.say(python_chunk(7, 0, true));
   CHECK(f.batch().tensors.empty());
@@ -220,7 +220,7 @@ TEST_CASE("a native batch takes whole samples, in order, and nothing else") {
   };
   for (const Case& test : cases) {
     INFO(test.name);
-    Fixture f;
+    WorkerOnWire f;
     f.ask(7, pipeline, {2, 0, 1});
     for (const auto& [header, size] : test.chunks) f.say(header, std::string(size, '\x40'));
     if (*test.want == '\0') {
@@ -239,7 +239,7 @@ TEST_CASE("a native batch takes whole samples, in order, and nothing else") {
 }
 
 TEST_CASE("while there is no memory for a batch, its worker is not read") {
-  Fixture f(4 * kPage);
+  WorkerOnWire f(4 * kPage);
   transport::ArenaSlot all = f.arena->try_allocate(4 * kPage);
   f.ask(7, python_pipeline(), {0});
   f.say(python_chunk(7, 0, true, {{0, 100}}), std::string(100, 'a'));
@@ -273,7 +273,7 @@ TEST_CASE("while there is no memory for a batch, its worker is not read") {
 }
 
 TEST_CASE("a cancelled batch gives its memory back at once, and is answered when its last chunk comes") {
-  Fixture f;
+  WorkerOnWire f;
   f.ask(7, python_pipeline(), {0});
   f.say(python_chunk(7, 0, false, {{0, 300}}), std::string(100, 'a'));
   CHECK(!f.all_memory_is_free());
@@ -287,7 +287,7 @@ TEST_CASE("a cancelled batch gives its memory back at once, and is answered when
 }
 
 TEST_CASE("a worker hears of a pipeline once, of requests, of the end of their pass, and of nothing once it is gone") {
-  Fixture f;
+  WorkerOnWire f;
   const auto pipeline = python_pipeline();
   for (int times = 0; times < 2; ++times) f.worker->load(pipeline);
   auto request = std::make_shared<executor::BatchRequest>(executor::BatchRequest{{3, 4, 5, 6, {7, -8}}, pipeline});
@@ -318,7 +318,7 @@ TEST_CASE("a worker hears of a pipeline once, of requests, of the end of their p
 }
 
 TEST_CASE("a large pipeline is sent in pieces, in order and whole") {
-  Fixture f;
+  WorkerOnWire f;
   const std::string blob = std::string(executor::kChunkBytes, 'a') + std::string(executor::kChunkBytes, 'b') + "c";
   f.worker->load(
       *executor::make_pipeline(5, ExecutorKind::kPython, *transport::SealedMemory::copy_of(blob), "python3", 1));
@@ -331,7 +331,7 @@ TEST_CASE("a large pipeline is sent in pieces, in order and whole") {
 }
 
 TEST_CASE("chunks of batches that were not asked for are dropped") {
-  Fixture f;
+  WorkerOnWire f;
   f.say(python_chunk(99, 0, true, {{0, 100}}), std::string(100, 'a'));
   f.worker->cancel(99);
   CHECK(f.events.told.empty());
@@ -340,7 +340,7 @@ TEST_CASE("chunks of batches that were not asked for are dropped") {
 }
 
 TEST_CASE("a worker's failure comes with the exception and frees what had arrived") {
-  Fixture f;
+  WorkerOnWire f;
   f.ask(7, python_pipeline(), {0});
   f.say(python_chunk(7, 0, false, {{0, 300}}), std::string(100, 'a'));
   v1::Header header;
@@ -358,7 +358,7 @@ TEST_CASE("a worker's failure comes with the exception and frees what had arrive
 }
 
 TEST_CASE("what a worker says of itself is passed on; hello counts once, and the unknown is ignored") {
-  Fixture f;
+  WorkerOnWire f;
   v1::Header hello, ready, refused, draining, unknown;
   hello.mutable_hello()->set_threads(3);
   hello.mutable_hello()->set_credits(6);
@@ -376,7 +376,7 @@ TEST_CASE("what a worker says of itself is passed on; hello counts once, and the
 }
 
 TEST_CASE("the end of the stream loses a worker that had joined, and frees what had arrived") {
-  Fixture f;
+  WorkerOnWire f;
   bool joined = false;
   SECTION("it had joined") {
     v1::Header hello;

@@ -12,7 +12,7 @@ namespace {
 using testing::LocalFeeder;
 using testing::TestClient;
 
-constexpr std::size_t kBatches = 3;
+constexpr std::size_t kLoadBatches = 3;
 
 std::string loads_late(const std::string& behaviour, const std::filesystem::path& release) {
   return R"({"behaviour": ")" + behaviour + R"(", "release": ")" + release.string() + R"("})";
@@ -29,13 +29,13 @@ TEST_CASE("a pipeline that takes long to load holds up no other one") {
     TestClient first(feeder.socket(), 0), second(feeder.socket(), 1), other(feeder.socket(), 2);
     for (TestClient* client : {&first, &second}) {
       client->open("python", loads_late(behaviour, release));
-      for (std::uint64_t seq = 0; seq < kBatches; ++seq) client->request(seq, {1, 2});
+      for (std::uint64_t seq = 0; seq < kLoadBatches; ++seq) client->request(seq, {1, 2});
     }
     other.open("python", R"({"behaviour": "echo"})");
     CHECK(other.run(20, 2, 10).size() == 20);
     std::ofstream(release) << "now";
     for (TestClient* client : {&first, &second}) {
-      for (std::size_t i = 0; i < kBatches; ++i) {
+      for (std::size_t i = 0; i < kLoadBatches; ++i) {
         const auto message = client->receive();
         CHECK(message.json["type"] == (behaviour == "echo" ? "batch" : "error"));
         if (behaviour == "echo") client->take_batch(message);

@@ -74,8 +74,8 @@ sockaddr_un address_at(const std::string& path) {
   return address;
 }
 
-struct Fixture {
-  Fixture() {
+struct ServedSocket {
+  ServedSocket() {
     auto started = SocketServer::start(path(), notes);
     REQUIRE(started.ok());
     server = std::move(started).value();
@@ -97,7 +97,7 @@ struct Fixture {
 FrameSocket::Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
 
 TEST_CASE("frames of all sizes go both ways, in order") {
-  Fixture f;
+  ServedSocket f;
   f.notes.echo = true;
   FrameSocket client = f.connect();
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{300000}, std::size_t{5} << 20}) {
@@ -112,7 +112,7 @@ TEST_CASE("frames of all sizes go both ways, in order") {
 }
 
 TEST_CASE("a paused client's frames wait for its resumption, in order; others are served meanwhile") {
-  Fixture f;
+  ServedSocket f;
   f.notes.echo = true;
   FrameSocket paused = f.connect();
   const auto connection = f.notes.connection(0);
@@ -139,7 +139,7 @@ TEST_CASE("a paused client's frames wait for its resumption, in order; others ar
 }
 
 TEST_CASE("a paused client is told of its broken frame after those before it, and may disconnect") {
-  Fixture f;
+  ServedSocket f;
   f.notes.echo = true;
   {
     FrameSocket client = f.connect();
@@ -165,7 +165,7 @@ TEST_CASE("a paused client is told of its broken frame after those before it, an
 }
 
 TEST_CASE("a descriptor comes with its own frame, also when others are queued before it") {
-  Fixture f;
+  ServedSocket f;
   FrameSocket client = f.connect();
   const auto connection = f.notes.connection(0);
   UniqueFd memory(::memfd_create("socket_server_test", MFD_CLOEXEC));
@@ -180,7 +180,7 @@ TEST_CASE("a descriptor comes with its own frame, also when others are queued be
 }
 
 TEST_CASE("descriptors that a client passes are taken in their order") {
-  Fixture f;
+  ServedSocket f;
   FrameSocket client = f.connect();
   const auto connection = f.notes.connection(0);
   const std::string texts[] = {"first", "second"};
@@ -195,7 +195,7 @@ TEST_CASE("descriptors that a client passes are taken in their order") {
 }
 
 TEST_CASE("a client that passes descriptors without end is disconnected, and no other") {
-  Fixture f;
+  ServedSocket f;
   std::optional<FrameSocket> greedy = f.connect();
   FrameSocket other = f.connect();
   const auto memory = transport::SealedMemory::copy_of("x");
@@ -210,7 +210,7 @@ TEST_CASE("a client that passes descriptors without end is disconnected, and no 
 }
 
 TEST_CASE("sending to a client that does not read never waits, and is bounded: its stream ends") {
-  Fixture f;
+  ServedSocket f;
   std::optional<FrameSocket> slow = f.connect();
   FrameSocket other = f.connect();
   const auto connection = f.notes.connection(0);
@@ -229,7 +229,7 @@ TEST_CASE("sending to a client that does not read never waits, and is bounded: i
 }
 
 TEST_CASE("a slow client that reads in the end gets everything") {
-  Fixture f;
+  ServedSocket f;
   FrameSocket client = f.connect();
   const auto connection = f.notes.connection(0);
   for (int i = 0; i < 40; ++i) connection->send(std::to_string(i), std::string(std::size_t{1} << 20, 'x'));
@@ -243,7 +243,7 @@ TEST_CASE("a slow client that reads in the end gets everything") {
 }
 
 TEST_CASE("closing after sending lets the last words out; the client is gone when it closes its end") {
-  Fixture f;
+  ServedSocket f;
   std::optional<FrameSocket> client = f.connect();
   const auto connection = f.notes.connection(0);
   connection->send("last words", std::string(std::size_t{2} << 20, 'x'));
@@ -257,7 +257,7 @@ TEST_CASE("closing after sending lets the last words out; the client is gone whe
 }
 
 TEST_CASE("a client that breaks the limits is told why, and not listened to any more") {
-  Fixture f;
+  ServedSocket f;
   std::optional<FrameSocket> client = f.connect();
   REQUIRE(client->send("good", "", soon()).ok());
   const std::string bad(8, '\xff');
@@ -273,7 +273,7 @@ TEST_CASE("a client that breaks the limits is told why, and not listened to any 
 }
 
 TEST_CASE("a client that goes in the middle of a frame is gone, and its half frame with it") {
-  Fixture f;
+  ServedSocket f;
   {
     FrameSocket client = f.connect();
     const std::string half = transport::encode_frame("{}", "blob").substr(0, 9);
@@ -284,7 +284,7 @@ TEST_CASE("a client that goes in the middle of a frame is gone, and its half fra
 }
 
 TEST_CASE("more clients than the bound are turned away; those that are there go on") {
-  Fixture f;
+  ServedSocket f;
   f.notes.echo = true;
   std::vector<FrameSocket> clients;
   for (std::size_t i = 0; i < SocketServer::kClientsMax; ++i) clients.push_back(f.connect());
@@ -339,7 +339,7 @@ TEST_CASE("only the feeder's own user is served, even where the socket's file wo
                            Case{"another user, file open to all", kOther, 0666, kTurnedAway},
                            Case{"its own user, file open to all", 0, 0666, kServed}}) {
     INFO(test.who);
-    Fixture f;
+    ServedSocket f;
     f.notes.echo = true;
     struct stat made {};
     REQUIRE(::stat(f.path().c_str(), &made) == 0);
@@ -352,7 +352,7 @@ TEST_CASE("only the feeder's own user is served, even where the socket's file wo
 }
 
 TEST_CASE("a client has gone when its process has, also if a fork of that keeps the socket") {
-  Fixture f;
+  ServedSocket f;
   f.notes.echo = true;
   const sockaddr_un address = address_at(f.path());
   const pid_t client = ::fork();
@@ -370,7 +370,7 @@ TEST_CASE("a client has gone when its process has, also if a fork of that keeps 
 }
 
 TEST_CASE("the end closes every connection and tells no handler, removes the file; connections may be used after it") {
-  Fixture f;
+  ServedSocket f;
   FrameSocket client = f.connect();
   const auto connection = f.notes.connection(0);
   f.server.reset();

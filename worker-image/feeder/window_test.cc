@@ -5,7 +5,7 @@
 namespace sluice::feeder {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 
 TEST_CASE("the window covers the executors and fits in the arena") {
   struct Case {
@@ -14,15 +14,15 @@ TEST_CASE("the window covers the executors and fits in the arena") {
     std::size_t want;
   };
   const Case cases[] = {
-      {"two local threads, small batches", {2, 1, 0, 512 * kMiB, 1 * kMiB}, 5},
-      {"the client prefers more", {2, 1, 16, 512 * kMiB, 1 * kMiB}, 16},
-      {"eight workers with two credits", {17, 1, 4, 512 * kMiB, 1 * kMiB}, 27},
-      {"the arena bounds it: 448 MiB may be lent", {100, 1, 4, 512 * kMiB, 40 * kMiB}, 11},
-      {"two ranks share the arena", {100, 2, 4, 512 * kMiB, 40 * kMiB}, 5},
-      {"one batch fills the arena: it is copied out", {100, 1, 4, 100 * kMiB, 100 * kMiB}, kWindowMin},
-      {"batch size not known yet: an eighth of the arena", {100, 1, 4, 512 * kMiB, 0}, 7},
-      {"no executor yet", {0, 1, 0, 512 * kMiB, 1 * kMiB}, 2},
-      {"bounded", {5000, 1, 0, 512 * kMiB, 4096}, kWindowMax},
+      {"two local threads, small batches", {2, 1, 0, 512 * kMebibyte, 1 * kMebibyte}, 5},
+      {"the client prefers more", {2, 1, 16, 512 * kMebibyte, 1 * kMebibyte}, 16},
+      {"eight workers with two credits", {17, 1, 4, 512 * kMebibyte, 1 * kMebibyte}, 27},
+      {"the arena bounds it: 448 MiB may be lent", {100, 1, 4, 512 * kMebibyte, 40 * kMebibyte}, 11},
+      {"two ranks share the arena", {100, 2, 4, 512 * kMebibyte, 40 * kMebibyte}, 5},
+      {"one batch fills the arena: it is copied out", {100, 1, 4, 100 * kMebibyte, 100 * kMebibyte}, kWindowMin},
+      {"batch size not known yet: an eighth of the arena", {100, 1, 4, 512 * kMebibyte, 0}, 7},
+      {"no executor yet", {0, 1, 0, 512 * kMebibyte, 1 * kMebibyte}, 2},
+      {"bounded", {5000, 1, 0, 512 * kMebibyte, 4096}, kWindowMax},
   };
   for (const Case& test : cases) {
     INFO(test.name);
@@ -37,8 +37,8 @@ TEST_CASE("the arena that is wanted is the smallest that holds what clients woul
     std::size_t want_window;
   };
   const Case cases[] = {
-      {"sixteen ahead", {100, 1, 16, 0, 150 * kMiB}, 16},
-      {"few large ones: a whole batch stays free", {100, 1, 3, 0, 150 * kMiB}, 3},
+      {"sixteen ahead", {100, 1, 16, 0, 150 * kMebibyte}, 16},
+      {"few large ones: a whole batch stays free", {100, 1, 3, 0, 150 * kMebibyte}, 3},
       {"four ranks", {100, 4, 16, 0, 1000}, 16},
       {"no wish", {100, 1, 0, 0, 1000}, kWindowMin},
       {"more than any window", {5000, 1, 5000, 0, 10}, kWindowMax},
@@ -54,9 +54,9 @@ TEST_CASE("the arena that is wanted is the smallest that holds what clients woul
 }
 
 TEST_CASE("room for the next batch is kept free of lent slots") {
-  CHECK(keep_bytes(512 * kMiB, 1 * kMiB) == 64 * kMiB);
-  CHECK(keep_bytes(512 * kMiB, 150 * kMiB) == 150 * kMiB);
-  CHECK(keep_bytes(100 * kMiB, 150 * kMiB) == 100 * kMiB);
+  CHECK(keep_bytes(512 * kMebibyte, 1 * kMebibyte) == 64 * kMebibyte);
+  CHECK(keep_bytes(512 * kMebibyte, 150 * kMebibyte) == 150 * kMebibyte);
+  CHECK(keep_bytes(100 * kMebibyte, 150 * kMebibyte) == 100 * kMebibyte);
 }
 
 }  // namespace

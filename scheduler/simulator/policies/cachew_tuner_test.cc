@@ -16,7 +16,8 @@ BatchTime saturated_by(int n) {
 }
 
 // The targets after each of `reports` reports, every one made with the workers asked for.
-std::vector<int> follow(CachewTuner& tuner, int reports, const BatchTime& batch_seconds, double queue_depth = 4) {
+std::vector<int> follow_cachew(CachewTuner& tuner, int reports, const BatchTime& batch_seconds,
+                               double queue_depth = 4) {
   std::vector<int> targets;
   for (int i = 0; i < reports; ++i) {
     const int workers = tuner.target();
@@ -41,7 +42,7 @@ TEST_CASE("a new job climbs one worker at a time, and steps back from the first 
   for (const Row& row : rows) {
     INFO(row.situation);
     CachewTuner tuner;
-    CHECK(follow(tuner, static_cast<int>(row.want.size()), row.batch_seconds) == row.want);
+    CHECK(follow_cachew(tuner, static_cast<int>(row.want.size()), row.batch_seconds) == row.want);
     CHECK_FALSE(tuner.scaling());
   }
 }
@@ -69,17 +70,17 @@ TEST_CASE("ResNet-50's published epoch times, by number of workers: where the cl
     INFO(row.situation);
     CachewTuner tuner({.scale_up_above = row.scale_up_above});
     const auto batch_seconds = [&](int workers) { return row.epoch_seconds.at(workers - 1) / 1000; };
-    CHECK(follow(tuner, static_cast<int>(row.want.size()), batch_seconds) == row.want);
+    CHECK(follow_cachew(tuner, static_cast<int>(row.want.size()), batch_seconds) == row.want);
     CHECK_FALSE(tuner.scaling());
   }
 }
 
 TEST_CASE("a job that needs more than 33 workers never gets them: the 34th brings less than 3 %") {
   CachewTuner tuner;
-  follow(tuner, 100, saturated_by(60));
+  follow_cachew(tuner, 100, saturated_by(60));
   CHECK(tuner.target() == 33);
   CachewTuner release({.scale_up_above = 0.07});
-  follow(release, 100, saturated_by(60));
+  follow_cachew(release, 100, saturated_by(60));
   CHECK(release.target() == 14);
 }
 
@@ -100,7 +101,7 @@ TEST_CASE("a wild report is discarded, and the same number tried again") {
 
 TEST_CASE("the number of workers never exceeds the maximum") {
   CachewTuner tuner({.max_workers = 5});
-  const std::vector<int> targets = follow(tuner, 20, [](int workers) { return 1.0 / workers; });
+  const std::vector<int> targets = follow_cachew(tuner, 20, [](int workers) { return 1.0 / workers; });
   CHECK(*std::max_element(targets.begin(), targets.end()) == 5);
 }
 
@@ -118,7 +119,7 @@ TEST_CASE("in stability, every eleventh report is compared with convergence") {
   for (const Row& row : rows) {
     INFO(row.situation);
     CachewTuner tuner;
-    follow(tuner, 4, saturated_by(3));
+    follow_cachew(tuner, 4, saturated_by(3));
     REQUIRE(tuner.target() == 3);
     for (int i = 0; i < 10; ++i) CHECK(tuner.report({3, row.batch_seconds, row.queue_depth}) == 3);
     CHECK(tuner.report({3, row.batch_seconds, row.queue_depth}) == row.want);
@@ -127,23 +128,23 @@ TEST_CASE("in stability, every eleventh report is compared with convergence") {
 
 TEST_CASE("going down continues while it costs nothing, and ends at the last harmless number") {
   CachewTuner tuner;
-  follow(tuner, 7, saturated_by(6));
+  follow_cachew(tuner, 7, saturated_by(6));
   REQUIRE(tuner.target() == 6);
   // The job has become cheaper: three workers would do, and the queue is long.
   for (int i = 0; i < 10; ++i) tuner.report({6, 1.0 / 3, 9});
-  CHECK(follow(tuner, 5, saturated_by(3), 9) == std::vector<int>{5, 4, 3, 2, 3});
+  CHECK(follow_cachew(tuner, 5, saturated_by(3), 9) == std::vector<int>{5, 4, 3, 2, 3});
   CHECK_FALSE(tuner.scaling());
 }
 
 TEST_CASE("an empty queue at convergence gives no ratio to compare, so nothing is re-scaled") {
   CachewTuner tuner;
-  follow(tuner, 4, saturated_by(3), 0);
+  follow_cachew(tuner, 4, saturated_by(3), 0);
   for (int i = 0; i < 30; ++i) CHECK(tuner.report({3, 5.0, 6}) == 3);
 }
 
 TEST_CASE("the last worker stays") {
   CachewTuner tuner;
-  follow(tuner, 2, saturated_by(1));
+  follow_cachew(tuner, 2, saturated_by(1));
   for (int i = 0; i < 40; ++i) CHECK(tuner.report({1, 1.0, 400}) == 1);
 }
 
@@ -165,7 +166,7 @@ TEST_CASE("on the way down, by what the last removal cost") {
   for (const Row& row : rows) {
     INFO(row.situation);
     CachewTuner tuner;
-    follow(tuner, 7, [](int w) { return 6.0 / std::min(w, 6); });
+    follow_cachew(tuner, 7, [](int w) { return 6.0 / std::min(w, 6); });
     REQUIRE(tuner.target() == 6);
     for (int i = 0; i < 11; ++i) tuner.report({6, 1.0, 9});
     REQUIRE(tuner.target() == 5);
@@ -205,7 +206,7 @@ TEST_CASE("convergence is compared with the report before the step back, not wit
 
 TEST_CASE("reports of another number of workers are no part of the ten; after a check ten more are waited for") {
   CachewTuner tuner;
-  follow(tuner, 4, saturated_by(3));
+  follow_cachew(tuner, 4, saturated_by(3));
   REQUIRE(tuner.target() == 3);
   const auto hold = [&](int reports, int workers, double queue_depth) {
     for (int i = 0; i < reports; ++i) CHECK(tuner.report({workers, 1.0 / 3, queue_depth}) == 3);
@@ -220,10 +221,10 @@ TEST_CASE("reports of another number of workers are no part of the ten; after a 
 
 TEST_CASE("more workers from stability go on while each brings more than 3 %, and end as the first climb does") {
   CachewTuner tuner;
-  follow(tuner, 4, saturated_by(3));
+  follow_cachew(tuner, 4, saturated_by(3));
   for (int i = 0; i < 11; ++i) tuner.report({3, 1.0, 4});  // three times as slow as it was
   REQUIRE(tuner.target() == 4);
-  CHECK(follow(tuner, 3, [](int w) { return 3.0 / std::min(w, 5); }) == std::vector<int>{5, 6, 5});
+  CHECK(follow_cachew(tuner, 3, [](int w) { return 3.0 / std::min(w, 5); }) == std::vector<int>{5, 6, 5});
   CHECK_FALSE(tuner.scaling());
 }
 
@@ -240,7 +241,7 @@ TEST_CASE("the memory is twenty reports: then there is nothing left to compare a
 
 TEST_CASE("at its maximum a job that still gains asks for no more, and goes down when it needs less") {
   CachewTuner tuner({.max_workers = 3});
-  CHECK(follow(tuner, 5, [](int w) { return 1.0 / w; }) == std::vector<int>{2, 3, 3, 3, 3});
+  CHECK(follow_cachew(tuner, 5, [](int w) { return 1.0 / w; }) == std::vector<int>{2, 3, 3, 3, 3});
   CHECK(tuner.scaling());
 }
 

@@ -6,7 +6,7 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-World one_job(double knee_cores_per_gpu, int cpu_cores = 200) {
+World scaled_job(double knee_cores_per_gpu, int cpu_cores = 200) {
   World world;
   world.node("gpu", 8, 24).node("cpu", 0, cpu_cores).job("a", "gpu", 4, kneed(4, knee_cores_per_gpu));
   return world;
@@ -27,7 +27,7 @@ TEST_CASE("HPA: where it settles after two hours, by need") {
   };
   for (const Row& row : rows) {
     INFO(row.situation);
-    World world = one_job(row.knee_cores_per_gpu);
+    World world = scaled_job(row.knee_cores_per_gpu);
     const auto policy = make_hpa_policy();
     world.run(*policy, 480);
     CHECK(world.workers("a") >= row.want_at_least);
@@ -38,7 +38,7 @@ TEST_CASE("HPA: where it settles after two hours, by need") {
 }
 
 TEST_CASE("HPA: it climbs by a quarter at a time, since saturated workers are at 100 % of 80 %") {
-  World world = one_job(40);
+  World world = scaled_job(40);
   const auto policy = make_hpa_policy();
   std::vector<int> steps;
   for (int i = 0; i < 40; ++i) {
@@ -51,7 +51,7 @@ TEST_CASE("HPA: it climbs by a quarter at a time, since saturated workers are at
 }
 
 TEST_CASE("HPA: without metrics the number of workers stays") {
-  World world = one_job(20);
+  World world = scaled_job(20);
   const auto policy = make_hpa_policy();
   world.run(*policy, 60);
   const int before = world.workers("a");
@@ -64,7 +64,7 @@ TEST_CASE("HPA: without metrics the number of workers stays") {
 }
 
 TEST_CASE("HPA: a job that needs less gives workers back after five minutes, not before") {
-  World world = one_job(20);
+  World world = scaled_job(20);
   const auto policy = make_hpa_policy();
   world.run(*policy, 480);
   const int before = world.workers("a");
@@ -76,21 +76,21 @@ TEST_CASE("HPA: a job that needs less gives workers back after five minutes, not
 }
 
 TEST_CASE("HPA: no room for all: replicas wait, and are pods that count as idle") {
-  World world = one_job(40, 10);
+  World world = scaled_job(40, 10);
   const auto policy = make_hpa_policy();
   world.run(*policy, 200);
   CHECK(world.workers("a") == 10);
   CHECK(world.plan().jobs[0].reason == Reason::kCpu);
 
   // The other half of the GPU host is idle, but only this variant uses it.
-  World same = one_job(40, 10);
+  World same = scaled_job(40, 10);
   const auto everywhere = make_hpa_policy(WorkerNodes::kAll);
   same.run(*everywhere, 200);
   CHECK(same.workers("a") == 22);
 }
 
 TEST_CASE("HPA: a decision between two syncs changes nothing") {
-  World world = one_job(40);
+  World world = scaled_job(40);
   const auto policy = make_hpa_policy();
   world.run(*policy, 20);
   const Plan first = policy->decide(world.snapshot());

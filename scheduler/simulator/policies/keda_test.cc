@@ -6,7 +6,7 @@
 namespace sluice::scheduler::testing {
 namespace {
 
-World one_job(double knee_cores_per_gpu) {
+World triggered_job(double knee_cores_per_gpu) {
   World world;
   world.node("gpu", 8, 24).node("cpu", 0, 400).job("a", "gpu", 4, kneed(4, knee_cores_per_gpu));
   return world;
@@ -27,13 +27,13 @@ std::vector<int> with_backlog(Policy& policy, World& world, double backlog, int 
 }
 
 TEST_CASE("KEDA: an empty queue is a jump to all that the target allows, as fast as the HPA may grow") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy({.batches_per_worker = 1.0 / 3});
   CHECK(with_backlog(*policy, world, 64, 8) == std::vector<int>{1, 5, 10, 20, 40, 80, 160, 192});
 }
 
 TEST_CASE("KEDA: the number of workers follows the backlog, downwards after five minutes") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy({.batches_per_worker = 1.0 / 3});
   REQUIRE(with_backlog(*policy, world, 32, 10).back() == 96);
   CHECK(with_backlog(*policy, world, 34, 2).back() == 96);  // 6 % more: within the tolerance
@@ -43,7 +43,7 @@ TEST_CASE("KEDA: the number of workers follows the backlog, downwards after five
 }
 
 TEST_CASE("KEDA: a full queue takes the last worker away after the cooldown") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy();
   with_backlog(*policy, world, 10, 6);
   const std::vector<int> idle = with_backlog(*policy, world, 0, 30);
@@ -53,7 +53,7 @@ TEST_CASE("KEDA: a full queue takes the last worker away after the cooldown") {
 }
 
 TEST_CASE("KEDA: without the metric nothing changes") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy();
   const int before = with_backlog(*policy, world, 20, 10).back();
   world.at("a").observation = {std::nullopt, "Prometheus is away"};
@@ -64,7 +64,7 @@ TEST_CASE("KEDA: without the metric nothing changes") {
 }
 
 TEST_CASE("KEDA: in a closed loop the job runs at nearly full speed, and a language model gets nothing for long") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy();
   world.run(*policy, 200);
   double sum = 0;
@@ -74,7 +74,7 @@ TEST_CASE("KEDA: in a closed loop the job runs at nearly full speed, and a langu
   }
   CHECK(sum / 40 > 0.85);
 
-  World idle = one_job(0.5);
+  World idle = triggered_job(0.5);
   const auto other = make_keda_policy();
   idle.run(*other, 100);
   CHECK(idle.workers("a") == 0);
@@ -97,7 +97,7 @@ void follow(Policy& policy, World& world, const std::vector<Moment>& moments) {
 }
 
 TEST_CASE("KEDA: from zero to one at a poll, every 30 s; from there on the HPA, every 15 s") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy();
   follow(*policy, world,
          {{0, 0, 0},     // polled: nothing to do
@@ -111,7 +111,7 @@ TEST_CASE("KEDA: from zero to one at a poll, every 30 s; from there on the HPA, 
 }
 
 TEST_CASE("KEDA: how the last workers go, second by second") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy();
   follow(*policy, world,
          {{0, 2, 1},
@@ -124,7 +124,7 @@ TEST_CASE("KEDA: how the last workers go, second by second") {
 }
 
 TEST_CASE("KEDA: one batch missing in between starts the cooldown anew") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy();
   follow(*policy, world, {{0, 1, 1}, {15, 1, 2}, {300, 0.1, 2}, {316, 0, 1}, {599, 0, 1}, {600, 0, 1}, {601, 0, 0}});
 }
@@ -145,7 +145,7 @@ TEST_CASE("KEDA: the job's bounds, by situation") {
   };
   for (const Row& row : rows) {
     INFO(row.situation);
-    World world = one_job(20);
+    World world = triggered_job(20);
     world.at("a").min_workers = row.min;
     world.at("a").max_workers = row.max;
     CHECK(with_backlog(*make_keda_policy(), world, row.backlog, 4) == row.want);
@@ -153,13 +153,13 @@ TEST_CASE("KEDA: the job's bounds, by situation") {
 }
 
 TEST_CASE("KEDA: another target, another pace") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto slow = make_keda_policy({.batches_per_worker = 2, .polling_seconds = 60, .cooldown_seconds = 30});
   follow(*slow, world, {{0, 0, 0}, {59, 8, 0}, {60, 8, 1}, {61, 8, 4}, {91, 0, 4}, {119, 0, 4}, {120, 0, 0}});
 }
 
 TEST_CASE("KEDA: what a growing backlog asks for is heard at the HPA's next sync, not before") {
-  World world = one_job(20);
+  World world = triggered_job(20);
   const auto policy = make_keda_policy();
   follow(*policy, world, {{0, 2, 1}, {15, 2, 4}, {20, 3, 4}, {29.9, 3, 4}, {30, 3, 6}});
 }

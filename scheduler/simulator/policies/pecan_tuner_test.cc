@@ -19,12 +19,12 @@ using State = PecanTuner::State;
 using BatchTime = std::function<double(PecanTarget)>;
 
 // A job that needs `need` workers' worth of work; a local worker does as much as `local_worth` remote ones.
-BatchTime needing(double need, double local_worth = 1) {
+BatchTime batch_time_at(double need, double local_worth = 1) {
   return [=](PecanTarget t) { return 1 / std::min(need, t.remote + local_worth * t.local); };
 }
 
 // Every report is made with the configuration asked for, until the tuner is stable.
-std::vector<PecanTarget> follow(PecanTuner& tuner, const BatchTime& batch_seconds, int at_most = 200) {
+std::vector<PecanTarget> follow_pecan(PecanTuner& tuner, const BatchTime& batch_seconds, int at_most = 200) {
   std::vector<PecanTarget> targets;
   for (int i = 0; i < at_most && tuner.state() != State::kStable; ++i) {
     const PecanTarget in_force = tuner.target();
@@ -40,7 +40,7 @@ TEST_CASE("remote first, then local to the limit, then remote away") {
       {3, 1},  {3, 2},  {3, 3},  {3, 4},  {3, 5},  {3, 6}, {3, 7}, {3, 8}, {3, 9},  // local ones do no harm
       {3, 10}, {2, 10}, {1, 10}, {0, 10}, {0, 10},
   };
-  CHECK(follow(tuner, needing(3)) == want);
+  CHECK(follow_pecan(tuner, batch_time_at(3)) == want);
   CHECK(tuner.state() == State::kStable);
 }
 
@@ -54,15 +54,15 @@ TEST_CASE("where it settles, by situation") {
     return 1 / (std::min(4, t.remote + t.local) * std::pow(0.8, std::max(0, t.local - 2)));
   };
   const Row rows[] = {
-      {"local workers cover it", needing(3), {0, 10}},
-      {"local workers cover half of it", needing(20), {10, 10}},
-      {"ten weak local workers replace one remote worker", needing(6, 0.1), {5, 10}},
+      {"local workers cover it", batch_time_at(3), {0, 10}},
+      {"local workers cover half of it", batch_time_at(20), {10, 10}},
+      {"ten weak local workers replace one remote worker", batch_time_at(6, 0.1), {5, 10}},
       {"every local worker beyond the second slows the trainer down", hurt_by_local, {0, 4}},
   };
   for (const Row& row : rows) {
     INFO(row.situation);
     PecanTuner tuner;
-    follow(tuner, row.batch_seconds);
+    follow_pecan(tuner, row.batch_seconds);
     CHECK(tuner.state() == State::kStable);
     CHECK(tuner.target() == row.want);
   }
@@ -70,7 +70,7 @@ TEST_CASE("where it settles, by situation") {
 
 TEST_CASE("a trainer that costs nothing lets every remote worker go") {
   PecanTuner tuner({.client_cost_per_hour = 0, .worker_cost_per_hour = 1});
-  follow(tuner, needing(20, 0.1));
+  follow_pecan(tuner, batch_time_at(20, 0.1));
   CHECK(tuner.target().remote < 20);
 }
 
@@ -78,13 +78,13 @@ TEST_CASE("all local workers from the start: remote ones are added while they he
   PecanTuner tuner({.start_local = 10});
   REQUIRE(tuner.target() == PecanTarget{1, 10});
   const std::vector<PecanTarget> want{{2, 10}, {3, 10}, {4, 10}, {5, 10}, {4, 10}, {3, 10}, {4, 10}};
-  CHECK(follow(tuner, needing(14)) == want);
+  CHECK(follow_pecan(tuner, batch_time_at(14)) == want);
   CHECK(tuner.state() == State::kStable);
 }
 
 TEST_CASE("stable is final") {
   PecanTuner tuner;
-  follow(tuner, needing(3));
+  follow_pecan(tuner, batch_time_at(3));
   const PecanTarget settled = tuner.target();
   for (int i = 0; i < 30; ++i) CHECK(tuner.report({settled.remote, settled.local, 100.0, true}) == settled);
   // Nor does a worker that is lost, or that is there too long, set it going again.
@@ -131,7 +131,7 @@ TEST_CASE("a local worker that does not leave is built upon") {
   REQUIRE(tuner.report({1, 2, 1.2, true}) == PecanTarget{0, 1});  // harm
   CHECK(tuner.report({0, 2, 1.2, true}) == PecanTarget{0, 3});
   // Up to the last one; there is no remote worker left to take away.
-  follow(tuner, [](PecanTarget) { return 1.2; });
+  follow_pecan(tuner, [](PecanTarget) { return 1.2; });
   CHECK(tuner.target() == PecanTarget{0, 10});
   CHECK(tuner.state() == State::kStable);
 }

@@ -15,14 +15,14 @@ namespace sluice::scheduler::testing {
 namespace {
 
 // Baselines know neither memory nor networks nor money.
-ClusterShape shape() {
+ClusterShape any_shape() {
   ClusterShape shape = everything();
   shape.memory = shape.networks = shape.budget = false;
   return shape;
 }
 
 struct Case {
-  explicit Case(unsigned seed) : snapshot(random_cluster(seed, shape())) {
+  explicit Case(unsigned seed) : snapshot(random_cluster(seed, any_shape())) {
     std::mt19937 random(seed);
     for (const Job& job : snapshot.jobs) {
       Request request{.workers = static_cast<int>(random() % 12)};

@@ -24,9 +24,9 @@ struct Given {
   std::vector<int> workers_on_cpu_node;
 };
 
-class Watched : public scheduler::Policy {
+class WatchedPolicy : public scheduler::Policy {
  public:
-  Watched() : ours_(std::move(scheduler::make_policy("sluice", {})).value()) {}
+  WatchedPolicy() : ours_(std::move(scheduler::make_policy("sluice", {})).value()) {}
   std::string_view name() const override { return "watched"; }
 
   scheduler::Plan decide(const scheduler::ClusterSnapshot& snapshot) override {
@@ -51,7 +51,7 @@ class Watched : public scheduler::Policy {
   std::unique_ptr<scheduler::Policy> ours_;
 };
 
-RunRecord watched_run(Watched& policy, const Workload& workload, const std::vector<Incident>& incidents = {},
+RunRecord watched_run(WatchedPolicy& policy, const Workload& workload, const std::vector<Incident>& incidents = {},
                       const Cluster& cluster = testing::small_cluster()) {
   RunOptions options;
   options.incidents = incidents;
@@ -62,7 +62,7 @@ RunRecord watched_run(Watched& policy, const Workload& workload, const std::vect
 }
 
 TEST_CASE("While the metrics are away every job keeps what it has") {
-  Watched policy;
+  WatchedPolicy policy;
   watched_run(policy, {job(0, 4, 20000, 9), job(0, 8, 20000, 5)}, {{IncidentKind::kMetricsLost, "", 1000, 600}});
   const Given before = policy.at(1029);
   CHECK(before.workers[0] > 0);
@@ -73,7 +73,7 @@ TEST_CASE("While the metrics are away every job keeps what it has") {
 }
 
 TEST_CASE("When a node of CPU is drained the work moves, and no job falls below the GPU-proportional share") {
-  Watched policy;
+  WatchedPolicy policy;
   watched_run(policy, {job(0, 4, 20000, 9), job(0, 8, 20000, 9)}, {{IncidentKind::kCordon, "cpu-0", 1000, 1e6}});
   CHECK(policy.at(999).workers_on_cpu_node[0] > 0);
   const Given& after = policy.at(1200);
@@ -91,7 +91,7 @@ Cluster without_known_ends(double noise) {
 }
 
 TEST_CASE("Two equal jobs get equal shares, to a worker") {
-  Watched policy;
+  WatchedPolicy policy;
   const RunRecord record = watched_run(policy, {job(0, 8, 6000, 9), job(0, 8, 6000, 9)}, {}, without_known_ends(0));
   for (double now = 100; now < 6000; now += 100) {
     const Given& given = policy.at(now);
@@ -107,7 +107,7 @@ TEST_CASE("Two equal jobs under noise differ by no more than what hysteresis hol
   // 6 % of the need of 72 cores, which is 5 workers. One job may keep that many too much, and the other one lack them.
   for (const std::uint64_t seed : {1, 2, 3}) {
     CAPTURE(seed);
-    Watched policy;
+    WatchedPolicy policy;
     RunOptions options;
     options.seed = seed;
     const auto record = simulate(without_known_ends(0.05), {job(0, 8, 6000, 9), job(0, 8, 6000, 9)}, policy, options);
@@ -120,7 +120,7 @@ TEST_CASE("Two equal jobs under noise differ by no more than what hysteresis hol
 }
 
 TEST_CASE("Where there is nothing to gain no worker is started, and nothing is lost") {
-  Watched policy;
+  WatchedPolicy policy;
   const RunRecord record = watched_run(policy, {job(0, 4, 3000, 0.5), job(100, 8, 2000, 0.5), job(200, 1, 900, 0.4)});
   CHECK(record.placement.workers_started == 0);
   for (std::size_t i = 0; i < 3; ++i)
@@ -140,7 +140,7 @@ TEST_CASE("More CPU never makes the mean completion time worse") {
       cluster.groups.pop_back();
     else
       cluster.groups[1].count = nodes;
-    Watched policy;
+    WatchedPolicy policy;
     const RunRecord record = watched_run(policy, workload, {}, cluster);
     std::vector<double> completion;
     for (std::size_t i = 0; i < workload.size(); ++i) completion.push_back(completion_seconds(record, workload, i));
@@ -153,7 +153,7 @@ TEST_CASE("A job alone that starts starved is at nine tenths of full speed soon 
   // 4 GPUs, knee 8, metrics 30 s old, workers 20 s: the way there is one jump, not a walk.
   RunOptions options;
   options.timeline = true;
-  Watched policy;
+  WatchedPolicy policy;
   const auto record = simulate(testing::small_cluster(), {job(0, 4, 3000, 8)}, policy, options);
   REQUIRE(record.ok());
   double reached = 1e9;
@@ -188,7 +188,7 @@ TEST_CASE("Executors that report a part of the CPU they use, or a multiple: the 
       RunOptions options;
       options.seed = seed_of_error(row.least, row.most);
       options.timeline = true;
-      Watched policy;
+      WatchedPolicy policy;
       const auto record = simulate(cluster, {job(0, 4, 3000, knee)}, policy, options);
       REQUIRE(record.ok());
       double reached = 1e9, slowest_later = 1;

@@ -8,14 +8,14 @@
 namespace sluice::simulator {
 namespace {
 
-struct World {
+struct ScriptedWorld {
   Cluster cluster = testing::small_cluster();
   Workload specs;
   std::vector<JobState> jobs;
   SimulatedCluster simulated;
   std::vector<int> active;
 
-  explicit World(Workload workload) : specs(std::move(workload)), jobs(specs.size()), simulated(cluster, jobs) {
+  explicit ScriptedWorld(Workload workload) : specs(std::move(workload)), jobs(specs.size()), simulated(cluster, jobs) {
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       jobs[i].spec = &specs[i];
       jobs[i].index = static_cast<int>(i);
@@ -40,14 +40,14 @@ struct World {
 };
 
 TEST_CASE("A trainer starts with its share of the host's CPU") {
-  World world({testing::job(0, 2, 100, 5)});
+  ScriptedWorld world({testing::job(0, 2, 100, 5)});
   world.start(0);
   CHECK(world.jobs[0].hosts[0].request_millicores == 6000);
   CHECK(world.simulated.nodes()[world.jobs[0].hosts[0].node].free_gpus == 6);
 }
 
 TEST_CASE("Workers make room for a trainer that starts, the youngest first") {
-  World world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
   plan.jobs[0].workers = 12;
@@ -62,7 +62,7 @@ TEST_CASE("Workers make room for a trainer that starts, the youngest first") {
 }
 
 TEST_CASE("A neighbour gives back what it holds beyond its share, and no more") {
-  World world({testing::job(0, 4, 100, 5), testing::job(0, 2, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5), testing::job(0, 2, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
   plan.jobs[0].local[0].request_millicores = plan.jobs[0].local[0].limit_millicores = 24000;
@@ -73,7 +73,7 @@ TEST_CASE("A neighbour gives back what it holds beyond its share, and no more") 
 }
 
 TEST_CASE("A gang gives back CPU on the node where another trainer starts, and keeps it on its other nodes") {
-  World world({testing::job(0, 8, 100, 5), testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 8, 100, 5), testing::job(0, 4, 100, 5)});
   world.simulated.start_trainer(world.jobs[0], {HostState{0, 4}, HostState{1, 4}}, 0);
   world.active.push_back(0);
   scheduler::Plan plan = world.plan();
@@ -86,7 +86,7 @@ TEST_CASE("A gang gives back CPU on the node where another trainer starts, and k
 }
 
 TEST_CASE("What a plan asks for beyond a node's CPU is cut") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
   plan.jobs[0].local[0].request_millicores = 100000;
@@ -101,7 +101,7 @@ TEST_CASE("What a plan asks for beyond a node's CPU is cut") {
 }
 
 TEST_CASE("A worker has started when it has a node, once, however long it was asked for in vain") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
   plan.jobs[0].workers = 150;  // there is room for 12 beside the trainer, for 24 and for 64
@@ -119,7 +119,7 @@ TEST_CASE("A worker has started when it has a node, once, however long it was as
 }
 
 TEST_CASE("CPU that one job gives up is there for another in the same plan") {
-  World world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5)});
   world.start(0);
   world.start(1);
   scheduler::Plan plan = world.plan();
@@ -131,7 +131,7 @@ TEST_CASE("CPU that one job gives up is there for another in the same plan") {
 }
 
 TEST_CASE("Victims go as named, the youngest where none is named") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
   plan.jobs[0].workers = 4;
@@ -148,7 +148,7 @@ TEST_CASE("Victims go as named, the youngest where none is named") {
 }
 
 TEST_CASE("A draining worker holds its room until it is gone") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.cluster.physics.worker_drain_seconds = 30;
   world.start(0);
   scheduler::Plan plan = world.plan();
@@ -162,7 +162,7 @@ TEST_CASE("A draining worker holds its room until it is gone") {
 }
 
 TEST_CASE("Applying the same plan again changes nothing") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
   plan.jobs[0].workers = 3;
@@ -172,7 +172,7 @@ TEST_CASE("Applying the same plan again changes nothing") {
 }
 
 TEST_CASE("A worker that found no room takes the first that there is, without being asked for again") {
-  World world({testing::job(0, 4, 100, 5), testing::job(0, 8, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5), testing::job(0, 8, 100, 5)});
   world.cluster.physics.worker_drain_seconds = 30;
   world.start(0);
   world.start(1);
@@ -201,8 +201,8 @@ TEST_CASE("Whatever plans ask for, no node is given more than it has") {
     return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(below));
   };
   for (const double drain : {0.0, 25.0}) {
-    World world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5), testing::job(0, 2, 100, 5),
-                 testing::job(0, 6, 100, 5)});
+    ScriptedWorld world({testing::job(0, 4, 100, 5), testing::job(0, 4, 100, 5), testing::job(0, 2, 100, 5),
+                         testing::job(0, 6, 100, 5)});
     world.cluster.physics.worker_drain_seconds = drain;
     for (int i = 0; i < 4; ++i) world.start(i);
     for (int round = 0; round < 300; ++round) {
@@ -236,7 +236,7 @@ TEST_CASE("Whatever plans ask for, no node is given more than it has") {
 }
 
 TEST_CASE("A trainer that leaves takes everything with it") {
-  World world({testing::job(0, 4, 100, 5), testing::job(0, 8, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5), testing::job(0, 8, 100, 5)});
   world.start(0);
   world.start(1);
   scheduler::Plan plan = world.plan();
@@ -253,7 +253,7 @@ TEST_CASE("A trainer that leaves takes everything with it") {
 }
 
 TEST_CASE("Workers of a trainer that has left hold their room until they are gone, but not against the next trainer") {
-  World world({testing::job(0, 8, 100, 5), testing::job(0, 8, 100, 5), testing::job(0, 8, 100, 5)});
+  ScriptedWorld world({testing::job(0, 8, 100, 5), testing::job(0, 8, 100, 5), testing::job(0, 8, 100, 5)});
   world.cluster.physics.worker_drain_seconds = 30;
   world.start(0);
   scheduler::Plan plan = world.plan();
@@ -286,7 +286,7 @@ TEST_CASE("Workers of a trainer that has left hold their room until they are gon
 }
 
 TEST_CASE("A feeder with fixed CPU keeps it, whatever a plan says") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.specs[0].local_cores = 3;
   world.start(0);
   CHECK(world.jobs[0].hosts[0].request_millicores == 3000);
@@ -300,7 +300,7 @@ TEST_CASE("A feeder with fixed CPU keeps it, whatever a plan says") {
 }
 
 TEST_CASE("A plan that says nothing of a host's CPU leaves it, and one that wants fewer workers than none wants none") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.start(0);
   scheduler::Plan plan = world.plan();
   plan.jobs[0].local.clear();
@@ -314,7 +314,7 @@ TEST_CASE("A plan that says nothing of a host's CPU leaves it, and one that want
 }
 
 TEST_CASE("A gang larger than any node takes nodes without trainers, of whatever size, and else none") {
-  World world({testing::job(0, 12, 100, 5), testing::job(0, 2, 100, 5)});
+  ScriptedWorld world({testing::job(0, 12, 100, 5), testing::job(0, 2, 100, 5)});
   world.cluster.groups = {{"small", 3, 4, 24, 0, false}, {"big", 1, 8, 24, 0, false}};
   std::vector<JobState> jobs(2);
   SimulatedCluster simulated(world.cluster, jobs);
@@ -337,7 +337,7 @@ TEST_CASE("A gang larger than any node takes nodes without trainers, of whatever
 }
 
 TEST_CASE("Neither trainers nor workers start on a node that is down or cordoned") {
-  World world({testing::job(0, 4, 100, 5)});
+  ScriptedWorld world({testing::job(0, 4, 100, 5)});
   world.simulated.nodes()[0].up = false;
   CHECK(world.simulated.find_hosts(4)[0].node == 1);
   world.simulated.nodes()[1].cordoned = true;

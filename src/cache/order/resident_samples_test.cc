@@ -9,8 +9,8 @@ namespace sluice::cache {
 namespace {
 
 using Order = std::vector<std::uint32_t>;
-constexpr SharedOrders::Job kFirst = 1;
-constexpr SharedOrders::Job kSecond = 2;
+constexpr SharedOrders::Job kFirstJob = 1;
+constexpr SharedOrders::Job kSecondJob = 2;
 
 struct Cache {
   Cache(std::uint32_t samples, std::uint64_t capacity)
@@ -32,12 +32,12 @@ struct Cache {
 
 TEST_CASE("what is used last makes room for what is used before it, and what is used later passes by") {
   Cache cache(6, 2);
-  cache.begin(kFirst, {0, 1, 2, 3, 4, 5});
-  cache.begin(kSecond, {3, 5, 2, 1, 0, 4});
-  CHECK(cache.fetch(kFirst, 0).is_kept);          // the second one uses it after four others
-  CHECK(cache.fetch(kSecond, 3).is_kept);         // the first one uses it after two others
-  CHECK_FALSE(cache.fetch(kSecond, 5).is_kept);   // ... after four, and the second one the 0 after two
-  const auto admission = cache.fetch(kFirst, 1);  // the second one after one, as the first one the 3
+  cache.begin(kFirstJob, {0, 1, 2, 3, 4, 5});
+  cache.begin(kSecondJob, {3, 5, 2, 1, 0, 4});
+  CHECK(cache.fetch(kFirstJob, 0).is_kept);          // the second one uses it after four others
+  CHECK(cache.fetch(kSecondJob, 3).is_kept);         // the first one uses it after two others
+  CHECK_FALSE(cache.fetch(kSecondJob, 5).is_kept);   // ... after four, and the second one the 0 after two
+  const auto admission = cache.fetch(kFirstJob, 1);  // the second one after one, as the first one the 3
   CHECK(admission.is_kept);
   CHECK(admission.evicted == Order{0});
   CHECK(cache.residents.holds(3));
@@ -45,50 +45,50 @@ TEST_CASE("what is used last makes room for what is used before it, and what is 
 
 TEST_CASE("a sample of many bytes makes several go, if all of them are used later, and else none") {
   Cache cache(6, 4);
-  cache.begin(kFirst, {0, 1, 2, 3, 4, 5});
-  cache.begin(kSecond, {4, 5, 1, 2, 0, 3});
-  REQUIRE(cache.fetch(kFirst, 0, 2).is_kept);
-  REQUIRE(cache.fetch(kFirst, 1, 2).is_kept);
+  cache.begin(kFirstJob, {0, 1, 2, 3, 4, 5});
+  cache.begin(kSecondJob, {4, 5, 1, 2, 0, 3});
+  REQUIRE(cache.fetch(kFirstJob, 0, 2).is_kept);
+  REQUIRE(cache.fetch(kFirstJob, 1, 2).is_kept);
   SECTION("all") {
-    const auto admission = cache.fetch(kFirst, 4, 4);
+    const auto admission = cache.fetch(kFirstJob, 4, 4);
     CHECK(admission.is_kept);
     CHECK(admission.evicted == Order{0, 1});
     CHECK(cache.residents.bytes() == 4);
   }
   SECTION("one is nearer") {
-    for (const std::uint32_t sample : {4U, 5U, 1U, 2U}) cache.orders.use(kSecond, sample);
-    CHECK_FALSE(cache.fetch(kFirst, 3, 4).is_kept);  // the 1 would go, and the 0 comes next
+    for (const std::uint32_t sample : {4U, 5U, 1U, 2U}) cache.orders.use(kSecondJob, sample);
+    CHECK_FALSE(cache.fetch(kFirstJob, 3, 4).is_kept);  // the 1 would go, and the 0 comes next
     CHECK(cache.residents.holds(1));
     CHECK(cache.residents.holds(0));
     CHECK(cache.residents.bytes() == 4);
   }
-  SECTION("it would not fit alone") { CHECK_FALSE(cache.fetch(kFirst, 2, 5).is_kept); }
+  SECTION("it would not fit alone") { CHECK_FALSE(cache.fetch(kFirstJob, 2, 5).is_kept); }
 }
 
 TEST_CASE("not too many go for one") {
   constexpr std::uint32_t kMost = ResidentSamples::kEvictedMax;
   Cache cache(200, 100);
-  cache.begin(kFirst, {0});
-  for (std::uint32_t sample = 0; sample < 100; ++sample) cache.fetch(kFirst, sample);
-  cache.orders.leave(kFirst);
-  REQUIRE(cache.orders.join(kSecond, 10, Order{100, 101}).ok());
-  CHECK_FALSE(cache.fetch(kSecond, 100, kMost + 1).is_kept);
+  cache.begin(kFirstJob, {0});
+  for (std::uint32_t sample = 0; sample < 100; ++sample) cache.fetch(kFirstJob, sample);
+  cache.orders.leave(kFirstJob);
+  REQUIRE(cache.orders.join(kSecondJob, 10, Order{100, 101}).ok());
+  CHECK_FALSE(cache.fetch(kSecondJob, 100, kMost + 1).is_kept);
   CHECK(cache.residents.size() == 100);
-  CHECK(cache.fetch(kSecond, 101, kMost).evicted.size() == kMost);
+  CHECK(cache.fetch(kSecondJob, 101, kMost).evicted.size() == kMost);
 }
 
 TEST_CASE("what is lost leaves room, and what is held is not kept twice") {
   Cache cache(4, 1);
-  cache.begin(kFirst, {0, 1, 2, 3});
-  CHECK(cache.fetch(kFirst, 0).is_kept);
+  cache.begin(kFirstJob, {0, 1, 2, 3});
+  CHECK(cache.fetch(kFirstJob, 0).is_kept);
   CHECK(cache.residents.fetched(0, 1).is_kept);
   CHECK(cache.residents.bytes() == 1);
-  CHECK_FALSE(cache.fetch(kFirst, 1).is_kept);
+  CHECK_FALSE(cache.fetch(kFirstJob, 1).is_kept);
   cache.residents.lost(0);
   cache.residents.lost(0);
   cache.residents.lost(77);
   CHECK(cache.residents.bytes() == 0);
-  CHECK(cache.fetch(kFirst, 2).is_kept);
+  CHECK(cache.fetch(kFirstJob, 2).is_kept);
   CHECK_FALSE(cache.residents.fetched(77, 1).is_kept);
 }
 
@@ -102,19 +102,19 @@ TEST_CASE("one job of permutations never evicts, whatever it announces, also bes
   Cache cache(kSamples, 50);
   Order order(kSamples);
   std::iota(order.begin(), order.end(), 0U);
-  if (has_neighbour) cache.begin(kSecond, order);
-  if (has_neighbour) cache.fetch(kSecond, 3);
-  REQUIRE(cache.orders.join(kFirst, kSamples).ok());
+  if (has_neighbour) cache.begin(kSecondJob, order);
+  if (has_neighbour) cache.fetch(kSecondJob, 3);
+  REQUIRE(cache.orders.join(kFirstJob, kSamples).ok());
   Order next = order;
   const int warm_up = has_neighbour ? 110 : 0;  // until the neighbour counts as paused
   for (int epoch = 0; epoch < warm_up + 6; ++epoch) {
     order = next;
     for (std::uint32_t i = kSamples; i > 1; --i) std::swap(next[i - 1], next[random() % i]);
-    if (announces) REQUIRE(cache.orders.begin_epoch(kFirst, order).ok());
-    if (announces && announces_next) REQUIRE(cache.orders.announce_next_epoch(kFirst, next).ok());
+    if (announces) REQUIRE(cache.orders.begin_epoch(kFirstJob, order).ok());
+    if (announces && announces_next) REQUIRE(cache.orders.announce_next_epoch(kFirstJob, next).ok());
     int hits = 0;
     for (const std::uint32_t sample : order) {
-      cache.orders.use(kFirst, sample);
+      cache.orders.use(kFirstJob, sample);
       if (cache.residents.holds(sample)) {
         ++hits;
         cache.residents.found(sample);

@@ -8,12 +8,12 @@
 namespace sluice::cache {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNeverUsed = std::numeric_limits<double>::infinity();
 constexpr SharedOrders::Job kFirst = 7;
 constexpr SharedOrders::Job kSecond = 8;
 using Order = std::vector<std::uint32_t>;
 
-Order ascending(std::uint32_t count) {
+Order counted_up(std::uint32_t count) {
   Order order(count);
   std::iota(order.begin(), order.end(), 0U);
   return order;
@@ -38,7 +38,7 @@ TEST_CASE("the next use is that of the job that comes first") {
   orders.leave(kSecond);
   CHECK(distance(orders, 3) == Approx(3).epsilon(0.01));
   orders.leave(kFirst);
-  CHECK(orders.next_use(3) == kNever);
+  CHECK(orders.next_use(3) == kNeverUsed);
 }
 
 TEST_CASE("paces are measured, and uses of a job that has paused recede and are dropped") {
@@ -51,8 +51,8 @@ TEST_CASE("paces are measured, and uses of a job that has paused recede and are 
       for (std::uint32_t use = 0; use < first_uses; ++use) orders.use(kFirst, 0);
       for (std::uint32_t use = 0; use < second_uses; ++use) orders.use(kSecond, 0);
     }
-    REQUIRE(orders.begin_epoch(kFirst, ascending(kSamples / 2)).ok());
-    REQUIRE(orders.begin_epoch(kSecond, ascending(kSamples)).ok());
+    REQUIRE(orders.begin_epoch(kFirst, counted_up(kSamples / 2)).ok());
+    REQUIRE(orders.begin_epoch(kSecond, counted_up(kSamples)).ok());
   };
   run(3, 1, 5000);
   CHECK(distance(orders, 3000) == Approx(4000).epsilon(0.05));
@@ -61,7 +61,7 @@ TEST_CASE("paces are measured, and uses of a job that has paused recede and are 
   run(1, 0, 4096);
   CHECK(distance(orders, 15000) > 100000);
   run(1, 0, 20000);
-  CHECK(orders.next_use(15000) == kNever);
+  CHECK(orders.next_use(15000) == kNeverUsed);
   CHECK(orders.revision() > revision + 4);  // two announcements each, and the pause
   // It comes back.
   run(0, 1, 500);
@@ -107,7 +107,7 @@ TEST_CASE("unknown jobs, and samples that are none, change nothing but the time"
   CHECK(orders.uses() == 3);
   CHECK(distance(orders, 0) == Approx(2 + 1));
   CHECK_FALSE(orders.is_known(0));
-  CHECK(orders.next_use(2) == kNever);
+  CHECK(orders.next_use(2) == kNeverUsed);
   CHECK(orders.begin_epoch(kSecond, Order{0}).error().code() == ErrorCode::kNotFound);
   CHECK(orders.begin_epoch(kFirst, Order{5}).error().code() == ErrorCode::kInvalidArgument);
   orders.leave(kSecond);
@@ -120,12 +120,12 @@ TEST_CASE("jobs and bytes are bounded, and a job that begins anew takes no secon
   REQUIRE(orders.join(kSecond, 0).ok());
   CHECK(orders.memory_bytes() == 800);
   CHECK(orders.join(9, 0).error().code() == ErrorCode::kResourceExhausted);
-  CHECK(orders.announce_next_epoch(kFirst, ascending(100)).error().code() == ErrorCode::kResourceExhausted);
-  CHECK(orders.announce_next_epoch(kFirst, ascending(10)).ok());
+  CHECK(orders.announce_next_epoch(kFirst, counted_up(100)).error().code() == ErrorCode::kResourceExhausted);
+  CHECK(orders.announce_next_epoch(kFirst, counted_up(10)).ok());
   CHECK(orders.memory_bytes() == 1200);
-  CHECK(orders.begin_epoch(kSecond, ascending(10)).error().code() == ErrorCode::kResourceExhausted);
+  CHECK(orders.begin_epoch(kSecond, counted_up(10)).error().code() == ErrorCode::kResourceExhausted);
   orders.leave(kFirst);
-  CHECK(orders.begin_epoch(kSecond, ascending(10)).ok());
+  CHECK(orders.begin_epoch(kSecond, counted_up(10)).ok());
 }
 
 }  // namespace

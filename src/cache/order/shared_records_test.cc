@@ -11,8 +11,8 @@ namespace {
 
 using Places = std::vector<SharedRecords::Place>;
 using Order = std::vector<std::uint32_t>;
-constexpr SharedRecords::Job kFirst = 1;
-constexpr SharedRecords::Job kSecond = 2;
+constexpr SharedRecords::Job kFirstReader = 1;
+constexpr SharedRecords::Job kSecondReader = 2;
 
 // Places are hashes: far apart, and in no order.
 SharedRecords::Place place_of(std::uint64_t data_set, std::uint64_t index) {
@@ -47,13 +47,13 @@ TEST_CASE(
     SharedRecords records({.capacity_bytes = 80});
     const Places places = places_of(1, kRecords);
     std::mt19937 random(4);
-    if (declares) REQUIRE(records.declare(kFirst, places).ok());
-    if (declares) REQUIRE(records.declare(kSecond, places).ok());
+    if (declares) REQUIRE(records.declare(kFirstReader, places).ok());
+    if (declares) REQUIRE(records.declare(kSecondReader, places).ok());
     Order orders[2];
     int fetches = 0;
     for (std::uint32_t step = 0; step < 12 * kRecords; ++step) {
-      for (const SharedRecords::Job job : {kFirst, kSecond}) {
-        const std::uint32_t place = step + (job == kFirst ? 0 : kRecords / 2);
+      for (const SharedRecords::Job job : {kFirstReader, kSecondReader}) {
+        const std::uint32_t place = step + (job == kFirstReader ? 0 : kRecords / 2);
         Order& order = orders[job - 1];
         if (place % kRecords == 0 || order.empty()) {
           order = shuffled(kRecords, random);
@@ -71,12 +71,12 @@ TEST_CASE(
 
 TEST_CASE("what is offered is kept where there is room, and known by its place") {
   SharedRecords records({.capacity_bytes = 10});
-  records.asked(kFirst, 77);
+  records.asked(kFirstReader, 77);
   CHECK_FALSE(records.holds(77));
   CHECK(records.offer(77, 6).is_kept);
   CHECK(records.holds(77));
   CHECK(records.bytes() == 6);
-  records.asked(kFirst, 78);
+  records.asked(kFirstReader, 78);
   CHECK_FALSE(records.offer(78, 6).is_kept);  // as far away as the first
   CHECK(records.offer(77, 6).is_kept);
   records.lost(77);
@@ -97,13 +97,13 @@ TEST_CASE(
     if (is_of_process)
       CHECK(records.offer(place, 1).is_kept);
     else
-      ask(records, kFirst, place);
+      ask(records, kFirstReader, place);
   }
-  records.leave(kFirst);
+  records.leave(kFirstReader);
   for (int epoch = 0; epoch < 4; ++epoch) {
     int hits = 0;
     for (const std::uint32_t index : shuffled(kRecords, random))
-      hits += ask(records, kSecond, place_of(1, index)) ? 1 : 0;
+      hits += ask(records, kSecondReader, place_of(1, index)) ? 1 : 0;
     INFO("epoch " << epoch << ", of its data set " << is_of_data_set);
     if (is_of_data_set) CHECK(hits == 100);
     if (!is_of_data_set && epoch == 0) CHECK(hits == 0);
@@ -113,10 +113,10 @@ TEST_CASE(
 
 TEST_CASE("what no job uses any more goes first") {
   SharedRecords records({.capacity_bytes = 3});
-  for (const std::uint64_t index : {0, 1, 2}) ask(records, kFirst, place_of(1, index));
-  records.leave(kFirst);
-  REQUIRE(records.declare(kSecond, places_of(2, 9)).ok());
-  records.asked(kSecond, place_of(2, 0));
+  for (const std::uint64_t index : {0, 1, 2}) ask(records, kFirstReader, place_of(1, index));
+  records.leave(kFirstReader);
+  REQUIRE(records.declare(kSecondReader, places_of(2, 9)).ok());
+  records.asked(kSecondReader, place_of(2, 0));
   const auto admission = records.offer(place_of(2, 0), 1);
   CHECK(admission.is_kept);
   CHECK(admission.evicted.size() == 1);
@@ -125,13 +125,13 @@ TEST_CASE("what no job uses any more goes first") {
 
 TEST_CASE("numbers of records that no job uses any more come back, those in use stay") {
   SharedRecords records({.capacity_bytes = 5, .places = 40});
-  for (std::uint64_t index = 0; index < 40; ++index) ask(records, kFirst, place_of(1, index));
+  for (std::uint64_t index = 0; index < 40; ++index) ask(records, kFirstReader, place_of(1, index));
   // All numbers are in use: the question passes by.
-  records.asked(kSecond, place_of(2, 0));
+  records.asked(kSecondReader, place_of(2, 0));
   CHECK_FALSE(records.offer(place_of(2, 0), 1).is_kept);
-  records.leave(kFirst);
+  records.leave(kFirstReader);
   for (std::uint64_t round = 0; round < 6; ++round)
-    for (std::uint64_t index = 0; index < 30; ++index) ask(records, kSecond, place_of(2, index));
+    for (std::uint64_t index = 0; index < 30; ++index) ask(records, kSecondReader, place_of(2, index));
   int held = 0;
   for (std::uint64_t index = 0; index < 30; ++index) held += records.holds(place_of(2, index)) ? 1 : 0;
   CHECK(held == 5);
@@ -139,24 +139,24 @@ TEST_CASE("numbers of records that no job uses any more come back, those in use 
 
 TEST_CASE("what a job declares is not given to others, and what it announces must be of that") {
   SharedRecords records({.capacity_bytes = 5, .places = 20, .order_bytes = 1000});
-  REQUIRE(records.declare(kFirst, places_of(1, 10)).ok());
-  CHECK(records.begin_epoch(kFirst, Order{0, 9}).ok());
-  CHECK(records.announce_next_epoch(kFirst, Order{9, 0}).ok());
-  CHECK(records.begin_epoch(kFirst, Order{10}).error().code() == ErrorCode::kInvalidArgument);
-  CHECK(records.begin_epoch(kSecond, Order{0}).error().code() == ErrorCode::kNotFound);
-  for (std::uint64_t index = 0; index < 200; ++index) ask(records, kSecond, place_of(2, index));
-  CHECK(records.declare(kFirst, places_of(1, 10)).ok());
-  CHECK(records.begin_epoch(kFirst, Order{3, 4}).ok());
-  CHECK(ask(records, kFirst, place_of(1, 3)) == false);
+  REQUIRE(records.declare(kFirstReader, places_of(1, 10)).ok());
+  CHECK(records.begin_epoch(kFirstReader, Order{0, 9}).ok());
+  CHECK(records.announce_next_epoch(kFirstReader, Order{9, 0}).ok());
+  CHECK(records.begin_epoch(kFirstReader, Order{10}).error().code() == ErrorCode::kInvalidArgument);
+  CHECK(records.begin_epoch(kSecondReader, Order{0}).error().code() == ErrorCode::kNotFound);
+  for (std::uint64_t index = 0; index < 200; ++index) ask(records, kSecondReader, place_of(2, index));
+  CHECK(records.declare(kFirstReader, places_of(1, 10)).ok());
+  CHECK(records.begin_epoch(kFirstReader, Order{3, 4}).ok());
+  CHECK(ask(records, kFirstReader, place_of(1, 3)) == false);
 }
 
 TEST_CASE("bounds on places, jobs and bytes refuse, and the cache goes on") {
   SharedRecords records({.capacity_bytes = 5, .places = 20, .jobs = 2, .order_bytes = 1000});
-  CHECK(records.declare(kFirst, places_of(1, 21)).error().code() == ErrorCode::kResourceExhausted);
-  CHECK(records.declare(kFirst, places_of(1, 20)).ok());
-  CHECK(records.declare(kSecond, places_of(2, 1)).error().code() == ErrorCode::kResourceExhausted);
-  records.leave(kFirst);
-  CHECK(records.declare(kSecond, places_of(2, 20)).ok());
+  CHECK(records.declare(kFirstReader, places_of(1, 21)).error().code() == ErrorCode::kResourceExhausted);
+  CHECK(records.declare(kFirstReader, places_of(1, 20)).ok());
+  CHECK(records.declare(kSecondReader, places_of(2, 1)).error().code() == ErrorCode::kResourceExhausted);
+  records.leave(kFirstReader);
+  CHECK(records.declare(kSecondReader, places_of(2, 20)).ok());
   ask(records, 3, place_of(2, 3));
   ask(records, 4, place_of(2, 4));  // one too many
   CHECK(records.holds(place_of(2, 4)));
@@ -164,11 +164,11 @@ TEST_CASE("bounds on places, jobs and bytes refuse, and the cache goes on") {
 
 TEST_CASE("a job that has gone without a word makes place for another one, and so does what it declared") {
   SharedRecords records({.capacity_bytes = 5, .places = 20, .jobs = 1, .order_bytes = 159});
-  REQUIRE(records.declare(kFirst, places_of(1, 20)).ok());
-  CHECK(records.declare(kSecond, places_of(1, 20)).error().code() == ErrorCode::kResourceExhausted);
-  for (std::uint64_t i = 0; i < 30000; ++i) ask(records, kSecond, place_of(1, i % 10));
-  CHECK(records.begin_epoch(kFirst, Order{1}).error().code() == ErrorCode::kNotFound);
-  CHECK(records.declare(kSecond, places_of(1, 20)).ok());
+  REQUIRE(records.declare(kFirstReader, places_of(1, 20)).ok());
+  CHECK(records.declare(kSecondReader, places_of(1, 20)).error().code() == ErrorCode::kResourceExhausted);
+  for (std::uint64_t i = 0; i < 30000; ++i) ask(records, kSecondReader, place_of(1, i % 10));
+  CHECK(records.begin_epoch(kFirstReader, Order{1}).error().code() == ErrorCode::kNotFound);
+  CHECK(records.declare(kSecondReader, places_of(1, 20)).ok());
 }
 
 TEST_CASE("whatever jobs ask and claim, the cache holds what it has said, within its bounds") {

@@ -15,6 +15,9 @@
 
 namespace sluice::http::testing {
 
+// How long a test waits for what should come at once.
+inline constexpr std::chrono::seconds kPatience{20};
+
 // One accepted connection. Thread safety: used by its handler's thread only.
 class Connection {
  public:

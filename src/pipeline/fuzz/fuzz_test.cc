@@ -7,12 +7,12 @@ namespace sluice::pipeline::fuzz {
 namespace {
 
 TEST_CASE("specifications, images and sounds hold out against their corpus and mutations of it") {
-  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/specification", specification) > 0);
-  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/flac", flac) > 0);
-  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg", jpeg) > 0);
-  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg_coefficients", jpeg_coefficients) > 0);
-  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/png", png) > 0);
-  CHECK(testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/webp", webp) > 0);
+  CHECK(sluice::testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/specification", specification) > 0);
+  CHECK(sluice::testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/flac", flac) > 0);
+  CHECK(sluice::testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg", jpeg) > 0);
+  CHECK(sluice::testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/jpeg_coefficients", jpeg_coefficients) > 0);
+  CHECK(sluice::testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/png", png) > 0);
+  CHECK(sluice::testing::run_corpus_and_mutations("src/pipeline/fuzz/corpus/webp", webp) > 0);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace sluice::pipeline::fuzz {
 namespace {
 
 // Larger images take too long to decode for a fuzzer.
-constexpr std::int64_t kMaxPixels = 1 << 18;
+constexpr std::int64_t kCoefficientPixelsMax = 1 << 18;
 
 // Empty if the bytes are refused, or the image is too large.
 std::vector<std::uint8_t> pixels_of(std::span<const std::uint8_t> coded, bool middle_only, const JpegKernels& kernels) {
@@ -20,7 +20,7 @@ std::vector<std::uint8_t> pixels_of(std::span<const std::uint8_t> coded, bool mi
   const auto size = decoder.open(coded);
   if (!size) return {};
   FUZZ_CHECK(size->height > 0 && size->width > 0);
-  if (std::int64_t{size->height} * size->width > kMaxPixels) return {};
+  if (std::int64_t{size->height} * size->width > kCoefficientPixelsMax) return {};
   const Box box = middle_only ? Box{size->height / 3, size->width / 3, (size->height + 2) / 3, (size->width + 2) / 3}
                               : Box{0, 0, size->height, size->width};
   const auto view = decoder.decode(box);

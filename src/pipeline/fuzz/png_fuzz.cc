@@ -18,11 +18,11 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::int64_t kMaxPixels = 1 << 18;
+constexpr std::int64_t kPngPixelsMax = 1 << 18;
 
-std::optional<Bytes> pixels_of(const Bytes& file, bool middle_only) {
+std::optional<Bytes> png_pixels(const Bytes& file, bool middle_only) {
   PngDecoder decoder;
-  const auto size = size_to_decode(decoder.open(file), kMaxPixels);
+  const auto size = size_to_decode(decoder.open(file), kPngPixelsMax);
   if (!size) return std::nullopt;
   const Box middle = middle_of(*size);
   const auto view = decoder.decode(middle_only ? middle : whole_of(*size));
@@ -36,8 +36,8 @@ std::optional<Bytes> pixels_of(const Bytes& file, bool middle_only) {
 
 void check(const Bytes& file) {
   if (!is_png(file)) return;
-  const auto whole = pixels_of(file, false);
-  const auto part = pixels_of(file, true);
+  const auto whole = png_pixels(file, false);
+  const auto part = png_pixels(file, true);
   // A colour that the palette lacks may be in the rest.
   FUZZ_CHECK(part.has_value() || !whole.has_value());
   FUZZ_CHECK(!whole.has_value() || *whole == *part);

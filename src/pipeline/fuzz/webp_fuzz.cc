@@ -13,10 +13,10 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::int64_t kMaxPixels = 1 << 16;
+constexpr std::int64_t kWebpPixelsMax = 1 << 16;
 
-std::optional<Bytes> pixels_of(WebpDecoder& decoder, const Bytes& file) {
-  const auto size = size_to_decode(decoder.open(file), kMaxPixels);
+std::optional<Bytes> webp_pixels(WebpDecoder& decoder, const Bytes& file) {
+  const auto size = size_to_decode(decoder.open(file), kWebpPixelsMax);
   if (!size) return std::nullopt;
   const auto view = decoder.decode(whole_of(*size));
   if (!view) return std::nullopt;
@@ -29,8 +29,8 @@ void webp(std::string_view input) {
   const Bytes file(input.begin(), input.end());
   if (!is_webp(file)) return;
   WebpDecoder decoder;
-  const auto pixels = pixels_of(decoder, file);
-  FUZZ_CHECK(pixels_of(decoder, file) == pixels);
+  const auto pixels = webp_pixels(decoder, file);
+  FUZZ_CHECK(webp_pixels(decoder, file) == pixels);
 }
 
 }  // namespace sluice::pipeline::fuzz
