@@ -202,8 +202,30 @@ def check_object_members(path, lines):
             yield number, "a member of an object by its name: read it by a reader of operator/api, write it by a draft"
 
 
+TEST_FILES_TOGETHER = 8  # files_at_a_time in CMakeLists.txt
+TEST_FUNCTION = re.compile(r"(?!using |return |TEST_CASE|SCENARIO|struct |class |template|friend )[A-Za-z_][\w:<>,&* ]*[ &*](\w+)\(")
+
+
+def functions_of(path):
+    return {found[1] for line in path.read_text().split("\n") if (found := TEST_FUNCTION.match(line)) and "::" + found[1] not in line}
+
+
+def check_compiled_together(path, lines):
+    """Files of a test program are compiled together. Two functions of one name would be overloads: each file could call the other one's, and no compiler tells."""
+    for program in re.finditer(r"sluice_test\((\w+)\s(.*?)\)", "\n".join(lines), re.DOTALL):
+        files = [name for name in program[2].split("LIBS")[0].split() if name.endswith(".cc")]
+        for first in range(0, len(files), TEST_FILES_TOGETHER):
+            seen = {}
+            for name in files[first : first + TEST_FILES_TOGETHER]:
+                for function in sorted(functions_of(ROOT / path.parent / name)):
+                    if function in seen:
+                        line = next(number for number, text in enumerate(lines, 1) if re.search(rf"(^|\s){re.escape(name)}(\s|$)", text))
+                        yield line, f"{name} and {seen[function]}, compiled together, have a function {function} each"
+                    seen.setdefault(function, name)
+
+
 CODE_CHECKS = [check_api_names, check_object_members, check_dependency_direction, check_file_length, check_names, check_unfinished, check_subjects, check_header_guard, check_function_length]
-CHECKS = dict.fromkeys((".h", ".cc", ".py"), CODE_CHECKS) | {".sh": [check_file_length, check_names, check_unfinished, check_subjects], ".md": [check_subjects]}
+CHECKS = dict.fromkeys((".h", ".cc", ".py"), CODE_CHECKS) | {".sh": [check_file_length, check_names, check_unfinished, check_subjects], ".md": [check_subjects], ".txt": [check_compiled_together]}
 
 
 def main():

@@ -52,3 +52,18 @@ LONG_BODY = ["void run() {"] + ["  step();"] * 70 + ["}"]
 ])
 def test_rule(name, check, path, lines, want):
     assert len(list(check(pathlib.Path(path), lines))) == want
+
+
+@pytest.mark.parametrize("name, before, second, want", [
+    ("two functions of one name", 0, "Node node(int cores) {", 1),
+    ("two names", 0, "Node priced_node(int cores) {", 0),
+    ("one of a class", 0, "Node Cluster::node(int cores) {", 0),
+    ("in two units", tidy.TEST_FILES_TOGETHER - 1, "Node node(int cores) {", 0),
+])
+def test_functions_that_are_compiled_together(tmp_path, monkeypatch, name, before, second, want):
+    monkeypatch.setattr(tidy, "ROOT", tmp_path)
+    others = [f"other_{number}_test.cc" for number in range(before)]
+    for file, text in {"a_test.cc": "Node node(const char* name) {", **dict.fromkeys(others, ""), "b_test.cc": second}.items():
+        (tmp_path / file).write_text(text + "\n")
+    lines = ["sluice_test(sluice_test", "  a_test.cc", *(f"  {other}" for other in others), "  b_test.cc", "  LIBS sluice)"]
+    assert len(list(tidy.check_compiled_together(pathlib.Path("CMakeLists.txt"), lines))) == want, name
