@@ -82,6 +82,13 @@ std::string data_only_in_trainer(const TrainingJob& training_job) {
            " in the trainer's pod only, so batches are made there only; give the workers such an init container, or a "
            "volume of that name, in spec.dataWorkers.template";
   }
+  for (const json& variable : list_field(*container, "/env")) {
+    const std::string name = text_field(variable, "/valueFrom/fileKeyRef/volumeName");
+    if (name.empty() || has_volume(worker.volumes(), name)) continue;
+    return "the variable " + text_member(variable, "name") + " comes from a file in the volume " + name +
+           ", which is written in the trainer's pod only (fileKeyRef), so batches are made there only; give the "
+           "workers a volume of that name, and an init container that writes the file, in spec.dataWorkers.template";
+  }
   const std::set<std::string> own_places = mounts_of_one_pod(training_job);
   for (const json& mount : trains.volume_mounts())
     if (const std::string name = text_member(mount, "name"), place = text_member(mount, "mountPath");

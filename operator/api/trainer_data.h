@@ -15,7 +15,8 @@ namespace sluice::api {
 // A volume of the training container that begins empty in every pod (emptyDir, ephemeral) and that an init container of
 // the user's fills. Workers have neither its files nor that init container, so no worker can read what the trainer
 // reads. An init container of spec.dataWorkers.template that mounts it fills it for the workers.
-// The same holds for a directory of a volume that is chosen by the pod's own name or number (mounts_of_one_pod()).
+// The same holds for a variable that such an init container writes to a file (fileKeyRef, KEP-3721), and for a
+// directory of a volume that is chosen by the pod's own name or number (mounts_of_one_pod()).
 // Returns what a person should know, with the way out; empty: there is no such volume.
 std::string data_only_in_trainer(const TrainingJob& training_job);
 

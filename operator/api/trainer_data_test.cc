@@ -50,6 +50,29 @@ TEST_CASE("a volume that only one of the two mounts is no data of the trainer's"
   CHECK(data_only_in_trainer(TrainingJob(job)).empty());
 }
 
+TEST_CASE("a variable from a file that is written in the trainer's pod is found, unless the workers have its volume") {
+  struct Case {
+    const char* variable;
+    const char* worker_spec;
+    bool want;
+  };
+  const char* of_file =
+      R"({"name": "KEY", "valueFrom": {"fileKeyRef": {"volumeName": "data", "path": "e", "key": "K"}}})";
+  const Case test = GENERATE_COPY(
+      Case{of_file, "null", true}, Case{of_file, R"({"volumes": [{"name": "other", "emptyDir": {}}]})", true},
+      Case{of_file, R"({"volumes": [{"name": "data", "emptyDir": {}}]})", false},
+      Case{R"({"name": "KEY", "value": "v"})", "null", false},
+      Case{R"({"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "data", "key": "K"}}})", "null", false});
+  INFO(test.variable << " " << test.worker_spec);
+  json job = job_with(R"({"emptyDir": {}})", test.worker_spec);
+  json& trains = job["spec"]["trainer"]["template"]["spec"]["containers"][0];
+  trains["volumeMounts"] = json::array();  // such a volume must not be mounted beside
+  trains["env"] = json::array({json::parse(test.variable)});
+  const std::string found = data_only_in_trainer(TrainingJob(job));
+  CHECK(found.empty() != test.want);
+  if (test.want) CHECK_THAT(found, Catch::Contains("variable KEY") && Catch::Contains("volume data"));
+}
+
 TEST_CASE("an object without what its schema demands has no such data") {
   for (const char* odd :
        {"{}", R"({"spec": {"trainer": {"template": {"spec": {"containers": [7], "volumes": [7]}}}}})"}) {
