@@ -16,6 +16,7 @@
 #include <boost/beast/version.hpp>
 
 #include "src/base/guarded.h"
+#include "src/base/host_port.h"
 #include "src/base/logging.h"
 #include "src/http/transport.h"
 
@@ -154,19 +155,12 @@ class Session final : public std::enable_shared_from_this<Session> {
   std::optional<std::list<Session*>::iterator> place_;
 };
 
-Result<tcp::endpoint> parse_address(const std::string& address) {
-  const Error malformed = invalid_argument("'" + address + "' is not IP:PORT or [IPv6]:PORT");
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == address.size()) return malformed;
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+Result<tcp::endpoint> endpoint_of(const std::string& address) {
+  SLUICE_TRY(const HostPort parsed, parse_host_port(address));
   boost::system::error_code failed;
-  const asio::ip::address ip = asio::ip::make_address(host, failed);
-  const std::string port = address.substr(colon + 1);
-  const bool is_number =
-      port.size() <= 5 && std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (failed || !is_number || std::stoi(port) > 65535) return malformed;
-  return tcp::endpoint(ip, static_cast<std::uint16_t>(std::stoi(port)));
+  const asio::ip::address ip = asio::ip::make_address(parsed.host, failed);
+  if (failed) return invalid_argument("'" + address + "' is not IP:PORT or [IPv6]:PORT");
+  return tcp::endpoint(ip, parsed.port);
 }
 
 }  // namespace
@@ -248,7 +242,7 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(const std::string& address, Routes routes, ServerLimits limits,
                                               Admission admission) {
-  SLUICE_TRY(const tcp::endpoint endpoint, parse_address(address));
+  SLUICE_TRY(const tcp::endpoint endpoint, endpoint_of(address));
   auto implementation = std::make_unique<Implementation>(std::move(routes), limits, std::move(admission));
   SLUICE_TRY_VOID(implementation->listen(endpoint, address));
   return std::unique_ptr<Server>(new Server(std::move(implementation)));

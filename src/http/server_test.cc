@@ -277,7 +277,8 @@ TEST_CASE("every address is one of IPv4 and one of IPv6, where the machine has i
 }
 
 TEST_CASE("addresses that cannot be used are errors with the reason") {
-  for (const char* address : {"", "localhost:80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:x", "::1"}) {
+  for (const char* address :
+       {"", "localhost:80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:x", "::1", "::1:0"}) {
     INFO(address);
     const auto server = Server::start(address, {});
     REQUIRE_FALSE(server.ok());

@@ -5,9 +5,10 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "src/base/host_port.h"
 
 namespace sluice::transport {
 namespace {
@@ -19,35 +20,26 @@ struct NetworkAddress {
   socklen_t length = 0;
 };
 
-std::optional<NetworkAddress> parse_address(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return std::nullopt;
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, port);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  std::string host = text.substr(0, colon);
+// None: the host is a name.
+std::optional<NetworkAddress> network_address(const HostPort& said) {
   NetworkAddress address;
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
+  if (said.is_ipv6()) {
     sockaddr_in6 six{};
     six.sin6_family = AF_INET6;
-    six.sin6_port = htons(port);
-    if (::inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) != 1) return std::nullopt;
+    six.sin6_port = htons(said.port);
+    if (::inet_pton(AF_INET6, said.host.c_str(), &six.sin6_addr) != 1) return std::nullopt;
     address.length = sizeof(six);
     std::memcpy(&address.bytes, &six, sizeof(six));
     return address;
   }
   sockaddr_in four{};
   four.sin_family = AF_INET;
-  four.sin_port = htons(port);
-  if (::inet_pton(AF_INET, host.c_str(), &four.sin_addr) != 1) return std::nullopt;
+  four.sin_port = htons(said.port);
+  if (::inet_pton(AF_INET, said.host.c_str(), &four.sin_addr) != 1) return std::nullopt;
   address.length = sizeof(four);
   std::memcpy(&address.bytes, &four, sizeof(four));
   return address;
 }
-
-constexpr const char* kEveryAddress = "[::]:";
 
 // Invalid, with errno, if the address cannot be bound.
 UniqueFd bound_to(const NetworkAddress& address, bool both_families) {
@@ -67,13 +59,13 @@ UniqueFd bound_to(const NetworkAddress& address, bool both_families) {
 }  // namespace
 
 Result<UniqueFd> listen_on_network(const std::string& address) {
-  const auto parsed = parse_address(address);
-  if (!parsed) return invalid_argument("'" + address + "' is not IP:PORT");
-  const bool every_address = address.starts_with(kEveryAddress);
+  SLUICE_TRY(const HostPort said, parse_host_port(address));
+  const auto parsed = network_address(said);
+  if (!parsed) return invalid_argument("'" + address + "' is not IP:PORT or [IPv6]:PORT");
+  const bool every_address = said.host == "::";
   UniqueFd listener = bound_to(*parsed, every_address);
   const bool no_ipv6 = !listener.valid() && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL);
-  if (no_ipv6 && every_address)
-    listener = bound_to(*parse_address("0.0.0.0:" + address.substr(std::strlen(kEveryAddress))), false);
+  if (no_ipv6 && every_address) listener = bound_to(*network_address({"0.0.0.0", said.port}), false);
   if (!listener.valid()) return errno_error("bind " + address);
   if (::listen(listener.get(), kNetworkBacklog) != 0) return errno_error("listen on " + address);
   return listener;

@@ -11,24 +11,18 @@
 #include <set>
 #include <string>
 
+#include "src/base/host_port.h"
 #include "src/base/result.h"
 
 namespace sluice::feeder {
 
 // "IP:PORT" or "[IPv6]:PORT".
 using Addresses = std::set<std::string>;
-using Resolve = std::function<Result<Addresses>(const std::string& host, const std::string& port)>;
+using Resolve = std::function<Result<Addresses>(const HostPort& name)>;
 
 // getaddrinfo. Errors: Unavailable, when the name server could not be asked; a name that does not exist has no
 // addresses.
-Result<Addresses> resolve_addresses(const std::string& host, const std::string& port);
-
-struct HostPort {
-  std::string host;
-  std::string port;
-};
-// Errors: InvalidArgument unless it is HOST:PORT.
-Result<HostPort> parse_host_port(const std::string& text);
+Result<Addresses> resolve_addresses(const HostPort& name);
 
 // Thread safety: all methods may be called from any thread.
 class Discovery {

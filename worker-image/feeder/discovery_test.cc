@@ -11,31 +11,11 @@ namespace {
 
 using testing::eventually;
 
-TEST_CASE("HOST:PORT is taken apart") {
-  struct Case {
-    const char* text;
-    const char* host;
-    const char* port;
-  };
-  for (const Case& test : {Case{"vision-workers:7471", "vision-workers", "7471"}, Case{"10.0.0.7:1", "10.0.0.7", "1"},
-                           Case{"[fd00::1]:7471", "fd00::1", "7471"}}) {
-    INFO(test.text);
-    const auto parsed = parse_host_port(test.text);
-    REQUIRE(parsed.ok());
-    CHECK(parsed->host == test.host);
-    CHECK(parsed->port == test.port);
-  }
-  for (const char* wrong : {"", "host", "host:", ":7471", "host:port", "host:-1"}) {
-    INFO(wrong);
-    CHECK(!parse_host_port(wrong).ok());
-  }
-}
-
 TEST_CASE("numeric hosts resolve without a name server") {
-  const auto addresses = resolve_addresses("127.0.0.1", "7471");
+  const auto addresses = resolve_addresses({"127.0.0.1", 7471});
   REQUIRE(addresses.ok());
   CHECK(*addresses == Addresses{"127.0.0.1:7471"});
-  const auto version6 = resolve_addresses("::1", "7471");
+  const auto version6 = resolve_addresses({"::1", 7471});
   REQUIRE(version6.ok());
   CHECK(*version6 == Addresses{"[::1]:7471"});
 }
@@ -43,11 +23,10 @@ TEST_CASE("numeric hosts resolve without a name server") {
 TEST_CASE("the last good answer stands while the name server is away") {
   // Shared with the resolving thread, for which no thread waits.
   auto calls = std::make_shared<std::atomic<int>>(0);
-  const Discovery discovery({"workers", "1"},
-                            [calls](const std::string& host, const std::string& port) -> Result<Addresses> {
-                              if (calls->fetch_add(1) == 0) return Addresses{host + ":" + port};
-                              return unavailable("no name server");
-                            });
+  const Discovery discovery({"workers", 1}, [calls](const HostPort& name) -> Result<Addresses> {
+    if (calls->fetch_add(1) == 0) return Addresses{name.to_string()};
+    return unavailable("no name server");
+  });
   CHECK(eventually([&] { return *calls >= 2; }));
   CHECK(discovery.addresses() == Addresses{"workers:1"});
 }
@@ -56,12 +35,11 @@ TEST_CASE("ending does not wait for a resolver that hangs") {
   auto release = std::make_shared<std::atomic<bool>>(false);
   auto entered = std::make_shared<std::atomic<bool>>(false);
   {
-    const Discovery discovery({"workers", "1"},
-                              [release, entered](const std::string&, const std::string&) -> Result<Addresses> {
-                                *entered = true;
-                                while (!*release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                                return Addresses{};
-                              });
+    const Discovery discovery({"workers", 1}, [release, entered](const HostPort&) -> Result<Addresses> {
+      *entered = true;
+      while (!*release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return Addresses{};
+    });
     CHECK(eventually([&] { return entered->load(); }));
     CHECK(discovery.addresses().empty());
   }

@@ -108,9 +108,10 @@ Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transpo
                                prometheus::Registry& registry, const Clock& clock) {
   Remote remote;
   if (flags.text("workers").empty()) return remote;
-  SLUICE_TRY(const HostPort name, parse_host_port(flags.text("workers")));
+  const auto name = parse_host_port(flags.text("workers"));
+  if (!name.ok()) return name.error().with_context("--workers");
   SLUICE_TRY(const auto credentials, transport::read_credentials(flags.text("tls-dir"), flags.given("insecure")));
-  remote.discovery = std::make_unique<Discovery>(name, resolve_addresses);
+  remote.discovery = std::make_unique<Discovery>(*name, resolve_addresses);
   remote.pool = std::make_unique<RemotePool>([discovery = remote.discovery.get()] { return discovery->addresses(); },
                                              transport::RemoteClient::with(credentials), arena, feeder, clock);
   remote.certificate_end =

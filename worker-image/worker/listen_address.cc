@@ -2,15 +2,18 @@
 
 #include <arpa/inet.h>
 
+#include "src/base/host_port.h"
+
 namespace sluice::worker {
 namespace {
 
 // A name that only begins like an address ("127.example.com") may be of any other machine.
 bool is_loopback(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
+  const auto said = parse_host_port(address);
+  if (!said.ok()) return false;
   in_addr parsed{};
-  if (::inet_pton(AF_INET, host.c_str(), &parsed) == 1) return ntohl(parsed.s_addr) >> 24 == 127;
-  return host == "localhost" || host == "[::1]";
+  if (::inet_pton(AF_INET, said->host.c_str(), &parsed) == 1) return ntohl(parsed.s_addr) >> 24 == 127;
+  return said->host == "localhost" || said->host == "::1";
 }
 
 }  // namespace
