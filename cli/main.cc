@@ -23,6 +23,7 @@
 #include "cli/job_report.h"
 #include "cli/labels.h"
 #include "cli/plan_report.h"
+#include "src/http/proxy.h"
 #include "src/http/server.h"
 #include "src/kube/client.h"
 #include "src/kube/config.h"
@@ -56,7 +57,13 @@ constexpr auto kCompletionPatience = std::chrono::seconds(3);
 Result<kube::Connection> connect(const Flags& flags, const Clock& clock) {
   const std::string& given = flags.text("kubeconfig");
   const std::string path = given.empty() ? kube::default_kubeconfig() : given;
-  if (!given.empty() || std::filesystem::exists(path)) return kube::read_kubeconfig(path, clock, flags.text("context"));
+  if (!given.empty() || std::filesystem::exists(path)) {
+    SLUICE_TRY(kube::Connection connection, kube::read_kubeconfig(path, clock, flags.text("context")));
+    http::Endpoint& server = connection.endpoint;
+    if (server.proxy_url.empty())
+      server.proxy_url = http::proxy_for(server.base_url, http::ProxyEnvironment::current());
+    return connection;
+  }
   auto connection = kube::read_in_cluster(clock);
   if (!connection.ok()) return not_found("no cluster to talk to: set --kubeconfig or $KUBECONFIG, or run inside a pod");
   return connection;

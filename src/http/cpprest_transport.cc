@@ -12,9 +12,13 @@
 //  - It follows redirects, with credentials: switched off.
 //  - It parses "[::1]" but passes the brackets on to the resolver: the URI is put together from parts.
 //  - It takes TLS' server name indication from the Host header.
+//  - It knows no proxy of the environment, speaks to proxies by http:// alone, and asks them for port -1 where the URL
+//  has
+//    none, or for an address of IPv6 without its brackets: the port is always said, and such an address refused.
 #include "src/http/cpprest_transport.h"
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,6 +39,9 @@ namespace rest = web::http;
 // None of cpprestsdk's continuations waits for another. A second thread would be woken for every chunk of a body, and
 // each event of a watch is one. With eight threads the first list of an informer cost twice the CPU (bench-kube).
 constexpr std::size_t kPoolThreads = 1;
+
+constexpr int kHttpPort = 80;
+constexpr int kHttpsPort = 443;
 
 void start_thread_pool_once() {
   static std::once_flag once;
@@ -100,10 +107,11 @@ class BodyReceiver {
 
 class CpprestTransport final : public Transport {
  public:
-  CpprestTransport(web::uri base_uri, std::string host_header, std::shared_ptr<const TlsTrust> trust,
-                   bool indicate_name, CpprestOptions options)
+  CpprestTransport(web::uri base_uri, std::optional<web::web_proxy> proxy, std::string host_header,
+                   std::shared_ptr<const TlsTrust> trust, bool indicate_name, CpprestOptions options)
       : base_uri_(std::move(base_uri)),
-        base_url_(base_uri_.to_string()),
+        proxy_(std::move(proxy)),
+        base_url_(base_uri_.to_string() + (proxy_ ? " through " + proxy_->address().to_string() : "")),
         host_header_(std::move(host_header)),
         trust_(std::move(trust)),
         indicate_name_(indicate_name),
@@ -146,6 +154,7 @@ class CpprestTransport final : public Transport {
     config.set_timeout(idle_limit);
     config.set_max_redirects(0);
     config.set_tlsext_sni_enabled(indicate_name_);
+    if (proxy_) config.set_proxy(*proxy_);
     if (trust_) {
       config.set_ssl_context_callback([trust = trust_](boost::asio::ssl::context& context) {
         if (!trust->install(context.native_handle())) throw std::runtime_error("unusable certificates");
@@ -238,13 +247,29 @@ class CpprestTransport final : public Transport {
   }
 
   const web::uri base_uri_;
-  const std::string base_url_;
+  const std::optional<web::web_proxy> proxy_;
+  const std::string base_url_;     // in messages
   const std::string host_header_;  // empty: cpprestsdk's own
   const std::shared_ptr<const TlsTrust> trust_;
   const bool indicate_name_;
   const CpprestOptions options_;
   mutable rest::client::http_client kept_client_;
 };
+
+// Its user and password are not shown in messages.
+Result<std::optional<web::web_proxy>> proxy_of(const std::string& url) {
+  if (url.empty()) return std::optional<web::web_proxy>();
+  const Error unusable =
+      invalid_argument("the proxy " + url.substr(url.rfind('@') + 1) + " is no http:// URL of a host and a port");
+  if (!web::uri::validate(url)) return unusable;
+  const web::uri parsed(url);
+  if (parsed.scheme() != "http" || parsed.host().empty() || parsed.port() <= 0) return unusable;
+  web::web_proxy proxy(web::uri_builder().set_scheme("http").set_host(parsed.host()).set_port(parsed.port()).to_uri());
+  const std::string user = web::uri::decode(parsed.user_info());
+  if (const std::size_t colon = user.find(':'); colon != user.npos)
+    proxy.set_credentials(web::credentials(user.substr(0, colon), user.substr(colon + 1)));
+  return std::optional(std::move(proxy));
+}
 
 }  // namespace
 
@@ -255,6 +280,9 @@ Result<std::shared_ptr<Transport>> make_cpprest_transport(const Endpoint& endpoi
     if (parsed.host().empty() || (parsed.scheme() != "http" && parsed.scheme() != "https")) {
       return invalid_argument("'" + endpoint.base_url + "' is no http:// or https:// URL");
     }
+    if (!parsed.user_info().empty() || !parsed.query().empty() || !parsed.fragment().empty())
+      return invalid_argument("the URL of " + parsed.host() +
+                              " holds a user, a query or a fragment, which would not be sent; take it out");
     std::string host = parsed.host();
     std::string host_header;
     if (host.front() == '[' && host.back() == ']') {
@@ -265,14 +293,18 @@ Result<std::shared_ptr<Transport>> make_cpprest_transport(const Endpoint& endpoi
     parts.set_scheme(parsed.scheme()).set_host(host).set_path(parsed.path());
     if (parsed.port() > 0) parts.set_port(parsed.port());
 
+    SLUICE_TRY(auto proxy, proxy_of(endpoint.proxy_url));
+    if (proxy && host.find(':') != host.npos)
+      return invalid_argument(endpoint.base_url + ": an IPv6 address cannot be asked for through a proxy; give a name");
+    if (proxy && parsed.port() <= 0) parts.set_port(parsed.scheme() == "https" ? kHttpsPort : kHttpPort);
     std::shared_ptr<const TlsTrust> trust;
     if (parsed.scheme() == "https") {
       SLUICE_TRY(trust, TlsTrust::create(endpoint, host));
       if (!endpoint.server_name.empty()) host_header = endpoint.server_name;
     }
     const bool indicate_name = !is_address(endpoint.server_name.empty() ? host : endpoint.server_name);
-    return std::shared_ptr<Transport>(std::make_shared<CpprestTransport>(parts.to_uri(), std::move(host_header),
-                                                                         std::move(trust), indicate_name, options));
+    return std::shared_ptr<Transport>(std::make_shared<CpprestTransport>(
+        parts.to_uri(), std::move(proxy), std::move(host_header), std::move(trust), indicate_name, options));
   } catch (const std::exception& exception) {
     return invalid_argument("'" + endpoint.base_url + "' is no usable URL: " + exception.what());
   }

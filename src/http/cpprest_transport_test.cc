@@ -5,6 +5,7 @@
 
 #include "src/base/testing/catch.h"
 #include "src/http/testing/loopback_server.h"
+#include "src/http/testing/proxy_server.h"
 
 // These tests use real sockets on the loopback interface. A test waits up to kPatience for an event that must happen.
 // The server's script guarantees the events that must not happen.
@@ -185,6 +186,49 @@ TEST_CASE("IPv6 literals") {
   CHECK_THAT(seen, Catch::Contains("Host:[::1]:" + std::to_string(server->port()) + "\r\n"));
 }
 
+TEST_CASE("a proxy is asked for the server, by name, and told who asks") {
+  std::string seen;
+  LoopbackServer server([&](Connection& connection) {
+    while (const auto request = connection.read_request()) {
+      seen = *request;
+      connection.answer(200, "behind");
+    }
+  });
+  const testing::ProxyServer proxy(server.port());
+  const std::string address = "127.0.0.1:" + std::to_string(proxy.port());
+  const auto transport = *make_cpprest_transport(
+      {.base_url = "http://prometheus.example:9090/prefix", .proxy_url = "http://me:p%40ss@" + address});
+  const auto response = get(*transport, "/api?x=1");
+  REQUIRE(response.ok());
+  CHECK(response->body == "behind");
+  CHECK_THAT(seen, Catch::StartsWith("GET http://prometheus.example:9090/prefix/api?x=1 HTTP/1.1\r\n"));
+  CHECK_THAT(seen, Catch::Contains("Proxy-Authorization: Basic bWU6cEBzcw==\r\n"));
+}
+
+TEST_CASE("TLS goes through a proxy from end to end, and the server's certificate is checked") {
+  const CertificateAuthority authority("ca");
+  const CertificateAuthority other("other");
+  LoopbackServer server(
+      [&](Connection& connection) {
+        while (connection.read_request()) connection.answer(200, "behind");
+      },
+      {.identity = authority.issue("server", "DNS:prometheus.example"), .client_ca = std::nullopt});
+  const testing::ProxyServer proxy(server.port());
+  const std::string proxy_url = "http://127.0.0.1:" + std::to_string(proxy.port());
+  const auto transport = *make_cpprest_transport(
+      {.base_url = "https://prometheus.example", .ca_pem = authority.certificate_pem(), .proxy_url = proxy_url});
+  const auto response = get(*transport);
+  REQUIRE(response.ok());
+  CHECK(response->body == "behind");
+  CHECK_THAT(proxy.heads().at(0), Catch::StartsWith("CONNECT prometheus.example:443 HTTP/1.1\r\n"));
+  const auto mistrusting = *make_cpprest_transport(
+      {.base_url = "https://prometheus.example", .ca_pem = other.certificate_pem(), .proxy_url = proxy_url});
+  const auto refused = get(*mistrusting);
+  REQUIRE_FALSE(refused.ok());
+  CHECK_THAT(refused.error().message(),
+             Catch::Contains("https://prometheus.example") && Catch::Contains("through " + proxy_url));
+}
+
 TEST_CASE("unusable endpoints are named at once") {
   const CertificateAuthority authority("ca");
   const testing::Identity one = authority.issue("one", "");
@@ -193,16 +237,24 @@ TEST_CASE("unusable endpoints are named at once") {
       {""},
       {"ftp://example"},
       {"http://"},
+      {"http://user:secret@example"},
+      {"http://example/?tenant=a"},
+      {"http://example/#a"},
       {"https://example", "not a certificate"},
       {"https://example", "", one.certificate_pem, ""},
       {"https://example", "", one.certificate_pem, two.key_pem},
       {"https://example", "", "nonsense", one.key_pem},
+      {.base_url = "https://example", .proxy_url = "socks5://proxy:1080"},
+      {.base_url = "https://example", .proxy_url = "http://proxy"},
+      {.base_url = "https://[::1]", .proxy_url = "http://proxy:1"},
+      {.base_url = "https://example", .proxy_url = "proxy:3128"},
   };
   for (const Endpoint& endpoint : endpoints) {
     INFO(endpoint.base_url << " " << endpoint.client_certificate_pem.size());
     const auto transport = make_cpprest_transport(endpoint);
     REQUIRE_FALSE(transport.ok());
     CHECK(transport.error().code() == ErrorCode::kInvalidArgument);
+    CHECK(transport.error().message().find("secret") == std::string::npos);
   }
 }
 

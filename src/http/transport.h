@@ -75,6 +75,7 @@ struct Endpoint {
   std::string client_certificate_pem;  // with client_key_pem: the client's certificate, then its chain
   std::string client_key_pem;
   std::string server_name;  // the name the server's certificate must carry; empty: the host of base_url
+  std::string proxy_url;    // "http://user:password@proxy.example:3128"; empty: the server is asked directly
 };
 
 // `text` with everything but RFC 3986's unreserved characters percent-encoded: for path segments and query values.

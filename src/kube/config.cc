@@ -155,10 +155,10 @@ class KubeconfigReader {
   Result<void> read_cluster(const YAML::Node& node, const std::string& name, Connection& connection) const {
     const std::string owner = "cluster '" + name + "'";
     SLUICE_TRY_VOID(refuse(node, owner, "insecure-skip-tls-verify", "give its certificate-authority instead"));
-    SLUICE_TRY_VOID(refuse(node, owner, "proxy-url", "give a server that can be reached directly"));
     connection.endpoint.base_url = text(node, "server");
     if (connection.endpoint.base_url.empty()) return invalid_argument(path_ + ": " + owner + " has no server");
     connection.endpoint.server_name = text(node, "tls-server-name");
+    connection.endpoint.proxy_url = text(node, "proxy-url");
     SLUICE_TRY(connection.endpoint.ca_pem, data_or_file(node, "certificate-authority"));
     return {};
   }

@@ -22,9 +22,9 @@ struct Connection {
 std::string default_kubeconfig();
 
 // Reads the context `context` (empty: current-context) of the file. Understands certificates and keys as base64 data or
-// as files (relative ones lie beside the kubeconfig), tls-server-name, token and tokenFile. Exec plugins work if they
-// need no terminal. Refused, with a message that names the user or cluster and the way out: auth-provider plugins, user
-// and password, insecure-skip-tls-verify, proxy-url.
+// as files (relative ones lie beside the kubeconfig), tls-server-name, proxy-url, token and tokenFile. Exec plugins
+// work if they need no terminal. Refused, with a message that names the user or cluster and the way out: auth-provider
+// plugins, user and password, insecure-skip-tls-verify.
 Result<Connection> read_kubeconfig(const std::string& path, const Clock& clock, const std::string& context = "");
 
 // The same from the file's text; files that it names are sought beside `path`.

@@ -24,7 +24,8 @@ contexts:
 - {name: lost, context: {cluster: missing, user: u}}
 clusters:
 - name: c
-  cluster: {server: "https://10.0.0.1:6443", certificate-authority-data: Y2EgY2VydGlmaWNhdGU=, tls-server-name: api.example}
+  cluster: {server: "https://10.0.0.1:6443", certificate-authority-data: Y2EgY2VydGlmaWNhdGU=, tls-server-name: api.example,
+    proxy-url: "http://proxy.example:3128"}
 - name: other
   cluster: {server: "https://[fd00::1]:6443", certificate-authority: ca.pem}
 users:
@@ -44,6 +45,7 @@ TEST_CASE_METHOD(ConfigFolder, "a kubeconfig's current context, with certificate
   CHECK(connection->endpoint.base_url == "https://10.0.0.1:6443");
   CHECK(connection->endpoint.ca_pem == "ca certificate");
   CHECK(connection->endpoint.server_name == "api.example");
+  CHECK(connection->endpoint.proxy_url == "http://proxy.example:3128");
   CHECK(connection->endpoint.client_certificate_pem == "cert");
   CHECK(connection->endpoint.client_key_pem == "key!");
   CHECK(connection->default_namespace == "team");
@@ -57,6 +59,7 @@ TEST_CASE_METHOD(ConfigFolder, "another context, with files beside the kubeconfi
   const auto connection = read("- {name: u, user: {client-certificate: crt, client-key: " + key + "}}\n", "two");
   REQUIRE(connection.ok());
   CHECK(connection->endpoint.base_url == "https://[fd00::1]:6443");
+  CHECK(connection->endpoint.proxy_url.empty());
   CHECK(connection->endpoint.ca_pem == "the ca");
   CHECK(connection->endpoint.client_certificate_pem == "the certificate");
   CHECK(connection->endpoint.client_key_pem == "the key");
