@@ -63,6 +63,7 @@ void read_connection(YamlMap& map, PrometheusConnection& connection) {
   map.text("certificateFile", connection.certificate_file);
   map.text("keyFile", connection.key_file);
   map.text("serverName", connection.server_name);
+  map.text("proxyUrl", connection.proxy_url);
   map.map("headers", [&](YamlMap& headers) {
     for (const std::string& name : headers.keys()) {
       if (strcasecmp(name.c_str(), "Authorization") == 0)
@@ -177,6 +178,8 @@ Result<void> check_connection(const MetricsSource& metrics) {
   const bool has_tls = !connection.ca_file.empty() || !connection.certificate_file.empty();
   if (has_tls && !metrics.url.starts_with("https://"))
     return invalid_argument("metrics.connection: caFile and certificateFile need an https:// URL in metrics.url");
+  if (!connection.proxy_url.empty() && !connection.proxy_url.starts_with("http://"))
+    return invalid_argument("metrics.connection.proxyUrl must be http://HOST:PORT; other proxies are not supported");
   if (metrics.namespace_label.empty())
     return invalid_argument("metrics.namespaceLabel is empty: name the label that scrapes give to a pod's namespace");
   return {};

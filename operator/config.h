@@ -43,6 +43,7 @@ struct PrometheusConnection {
   std::string certificate_file;  // the client's, with key_file
   std::string key_file;
   std::string server_name;                     // that the server's certificate carries; empty: the host of the URL
+  std::string proxy_url;                       // http://HOST:PORT on the way there; empty: none
   std::map<std::string, std::string> headers;  // of every request, such as X-Scope-OrgID
 };
 

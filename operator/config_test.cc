@@ -25,7 +25,7 @@ metrics:
   staleSeconds: 60
   namespaceLabel: kubernetes_namespace
   connection: {bearerTokenFile: /run/token, caFile: /run/ca.crt, certificateFile: /run/tls.crt, keyFile: /run/tls.key,
-               serverName: prometheus.example, headers: {X-Scope-OrgID: team-a}}
+               serverName: prometheus.example, proxyUrl: "http://proxy.example:3128", headers: {X-Scope-OrgID: team-a}}
   queries: {samplesPerSecond: "a[$window]", computeShare: b, dataWaitShare: c, batchesInWindow: d, queueDepth: e,
             queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, bytesPerSample: k,
             blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j, scrapesInWindow: o}
@@ -62,6 +62,7 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(connection.certificate_file == "/run/tls.crt");
   CHECK(connection.key_file == "/run/tls.key");
   CHECK(connection.server_name == "prometheus.example");
+  CHECK(connection.proxy_url == "http://proxy.example:3128");
   CHECK(connection.headers == std::map<std::string, std::string>{{"X-Scope-OrgID", "team-a"}});
   CHECK(config->scheduler.headroom == Approx(1.3));
   CHECK(config->scheduler.starved_above == Approx(0.07));
@@ -164,6 +165,7 @@ TEST_CASE("a connection to Prometheus that cannot work is refused with the way o
       Case{"https://p", "{username: u, passwordFile: f, bearerTokenFile: t}", "bearerTokenFile or username, not both"},
       Case{"https://p", "{certificateFile: c}", "certificateFile and keyFile are needed together"},
       Case{"http://p", "{caFile: c}", "need an https:// URL in metrics.url"},
+      Case{"http://p", "{proxyUrl: \"socks5://proxy:1080\"}", "metrics.connection.proxyUrl must be http://HOST:PORT"},
       Case{"http://p", "{headers: {authorization: secret}}", "use those"},
       Case{"http://p", "{headers: {X-Scope-OrgID: [a]}}", "headers.X-Scope-OrgID: not a text"},
       Case{"http://p", "{tokenFile: t}", "metrics.connection.tokenFile: there is no such field"});

@@ -52,6 +52,7 @@ class PrometheusTransport final : public http::Transport {
       : connection_(config.connection), inner_(std::move(without_files)) {
     endpoint_.base_url = config.url;
     endpoint_.server_name = config.connection.server_name;
+    endpoint_.proxy_url = config.connection.proxy_url;
   }
 
   Result<http::Response> send(const http::Request& request, std::chrono::milliseconds timeout,
@@ -98,8 +99,9 @@ class PrometheusTransport final : public http::Transport {
 
 Result<std::shared_ptr<http::Transport>> open_prometheus(const MetricsSource& config, const Clock& clock) {
   const PrometheusConnection& connection = config.connection;
-  auto plain = http::make_cpprest_transport({.base_url = config.url, .server_name = connection.server_name}, kLimits);
-  if (!plain.ok()) return plain.error().with_context("metrics.url");
+  auto plain = http::make_cpprest_transport(
+      {.base_url = config.url, .server_name = connection.server_name, .proxy_url = connection.proxy_url}, kLimits);
+  if (!plain.ok()) return plain.error().with_context("metrics.url and metrics.connection.proxyUrl");
   std::shared_ptr<http::Transport> transport = std::make_shared<PrometheusTransport>(config, *plain);
   if (!connection.bearer_token_file.empty())
     return http::with_bearer_token(std::move(transport), kube::token_from_file(connection.bearer_token_file, clock));

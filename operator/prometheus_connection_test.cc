@@ -110,6 +110,14 @@ TEST_CASE("headers and the path of the URL are in every request") {
   CHECK_THAT(prometheus.last_request(), Catch::StartsWith("GET /tenants/prometheus/api/v1/query?query=x"));
 }
 
+TEST_CASE("a proxy is asked for Prometheus by its name") {
+  GuardedPrometheus prometheus("GET http://prometheus.example:9090/api/v1/query?query=x");
+  MetricsSource source = prometheus.source();
+  source.connection.proxy_url = source.url;  // the server of the test, as a proxy
+  source.url = "http://prometheus.example:9090";
+  CHECK(Asker(source).problem() == "");
+}
+
 TEST_CASE("an own authority and a client certificate, both replaced while the operator runs") {
   const CertificateAuthority ours("ours");
   const CertificateAuthority next("next");

@@ -51,6 +51,7 @@ def test_lint():
     ("metrics.connection.passwordSecret.name=reader", "username"),
     ("metrics.connection.username=a,metrics.connection.passwordSecret.name=b,metrics.connection.serviceAccountToken=true", "token"),
     ("metrics.connection.caSecret.name=a", "https://"),
+    ("metrics.connection.proxyUrl=socks5://proxy:1080", "proxyUrl"),
     ("metrics.connection.clientCertificateSecret=a", "https://"),
     ("nodes.networkGigabits=10000000000", "networkGigabits"),
     ("scheduler.budgetPerHour=10000000000", "budgetPerHour"),
@@ -182,6 +183,7 @@ CONNECTION = {
     "metrics.connection.caConfigMap.name": "authorities",
     "metrics.connection.clientCertificateSecret": "operator-tls",
     "metrics.connection.headers.X-Scope-OrgID": "team-a",
+    "metrics.connection.proxyUrl": "http://proxy:3128",
 }
 
 
@@ -194,6 +196,7 @@ def test_a_guarded_prometheus_is_reached_with_mounted_secrets():
     configuration, deployment = made("configmap", CONNECTION), made("deployment", CONNECTION)
     connection = json.loads(next(line for line in configuration.splitlines() if "connection: " in line).split("connection: ")[1])
     assert connection.pop("headers") == {"X-Scope-OrgID": "team-a"}
+    assert connection.pop("proxyUrl") == "http://proxy:3128"
     mounted = {f"/etc/sluice-prometheus/{file}" for file in ("token", "ca.crt", "tls.crt", "tls.key")}
     assert set(connection.values()) == mounted
     assert "mountPath: /etc/sluice-prometheus" in deployment

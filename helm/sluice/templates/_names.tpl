@@ -119,6 +119,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- $_ := set $made "keyFile" (printf "%s/tls.key" $folder) }}
 {{- end }}
 {{- if .serverName }}{{ $_ := set $made "serverName" .serverName }}{{ end }}
+{{- if .proxyUrl }}{{ $_ := set $made "proxyUrl" .proxyUrl }}{{ end }}
 {{- if .headers }}{{ $_ := set $made "headers" .headers }}{{ end }}
 {{- end }}
 {{- $made | toJson }}
