@@ -189,6 +189,28 @@ TEST_CASE("workers stay off the nodes that the trainer's GPUs keep it on") {
   CHECK(pod["tolerations"] == json::parse(R"([{"key": "team", "value": "vision"}, {"operator": "Exists"}])"));
 }
 
+TEST_CASE("workers leave a lost node after half a minute, unless the trainer says how long it stays there") {
+  struct Case {
+    const char* trainers;
+    const char* want;
+  };
+  const Case test = GENERATE(
+      Case{"[]", R"([["node.kubernetes.io/not-ready", 30], ["node.kubernetes.io/unreachable", 30]])"},
+      Case{R"([{"key": "team", "operator": "Exists"}])",
+           R"([["team", null], ["node.kubernetes.io/not-ready", 30], ["node.kubernetes.io/unreachable", 30]])"},
+      Case{R"([{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "tolerationSeconds": 600}])",
+           R"([["node.kubernetes.io/unreachable", 600], ["node.kubernetes.io/not-ready", 30]])"},
+      Case{R"([{"operator": "Exists"}])", R"([[null, null]])"});
+  INFO(test.trainers);
+  json job = training_job();
+  job["spec"]["trainer"]["template"]["spec"]["tolerations"] = json::parse(test.trainers);
+  const json pod = worker_pod_template(api::TrainingJob(job), test_config())["spec"];
+  json said = json::array();
+  for (const json& each : pod["tolerations"])
+    said.push_back({each.value("key", json()), each.value("tolerationSeconds", json())});
+  CHECK(said == json::parse(test.want));
+}
+
 TEST_CASE("the nodes that count as room for a job are those that its workers' pods may use") {
   struct Case {
     const char* labels;

@@ -1,7 +1,9 @@
 #include "operator/act/worker_pod.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "operator/act/objects.h"
 #include "operator/act/pod_parts.h"
@@ -26,6 +28,10 @@ namespace {
 // A draining worker finishes what it has; the kubelet kills it a little later, should it hang.
 constexpr int kGraceSeconds = 30;
 constexpr int kDrainSeconds = 25;
+// Workers keep nothing that another one could not make, so those of a lost node are replaced soon. By default a pod
+// waits there for five minutes.
+constexpr int kLostNodeSeconds = 30;
+constexpr std::string_view kTaintsOfLostNodes[] = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"};
 // A trainer whose pod is made anew comes back within that time.
 constexpr int kUnusedSeconds = 600;
 
@@ -68,10 +74,21 @@ json node_selector(const PodSpec& trainer) {
   return selector;
 }
 
+// The trainer's, and those that let go of a lost node, unless the trainer has one for that.
 json tolerations(const PodSpec& trainer) {
   json kept = json::array();
   for (const json& toleration : trainer.tolerations())
     if (!tells_of_accelerators(toleration_key(toleration))) kept.push_back(toleration);
+  const auto is_covered = [&](std::string_view taint) {
+    return std::any_of(kept.begin(), kept.end(), [&](const json& each) {
+      const std::string key = toleration_key(each);
+      return key.empty() || key == taint;
+    });
+  };
+  for (const std::string_view taint : kTaintsOfLostNodes)
+    if (!is_covered(taint))
+      kept.push_back(
+          {{"key", taint}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", kLostNodeSeconds}});
   return kept;
 }
 
@@ -95,7 +112,7 @@ json worker_pod_template(const TrainingJob& training_job, const Config& config) 
   add_pull_secrets(pod, config);
   pod.set_node_selector(node_selector(trainer));
   pod.pin_to_platform();
-  if (json kept = tolerations(trainer); !kept.empty()) pod.set_tolerations(std::move(kept));
+  pod.set_tolerations(tolerations(trainer));
   if (!config.worker_priority_class.empty()) pod.set_priority_class(config.worker_priority_class);
   for (const json& volume : trainer.volumes())
     if (Container(trainer_container).mounts(name_of(volume))) pod.add_volume(worker_volume(volume));
