@@ -45,7 +45,8 @@ TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, PodsOf trainers
       clock_(clock),
       claims_(seams_.read, clock),
       cache_identity_(seams_, config, clock),
-      refused_(clock) {}
+      refused_(clock),
+      overwritten_(clock) {}
 
 Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_token stop) {
   // 1. Look at the objects.
@@ -78,7 +79,8 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   world.job_failed_for = job_failed_for(key, world.job);
 
   // 2. Write the children, unless that was refused a moment ago. The status tells of errors.
-  const Result<void> children = refused_before ? Result<void>(*refused_before) : bring_children(world, stop);
+  std::optional<std::chrono::milliseconds> later;
+  const Result<void> children = refused_before ? Result<void>(*refused_before) : bring_children(world, later, stop);
   if (!refused_before) refused_.note(key, world, children);
 
   // 3. Write the status.
@@ -86,6 +88,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   StatusStep step = reconcile_status(world, decision.get(), children.ok() ? nullptr : &children.error(),
                                      kube::format_time(clock_.wall_now()));
   SLUICE_TRY(auto again, report(world, std::move(step), stop));
+  if (later) again = std::min(again.value_or(*later), *later);
   if (!left_trainer_pod(world).empty()) again = std::min(again.value_or(kLeftPodAgainAfter), kLeftPodAgainAfter);
   if (const auto wait = restart_wait(world)) again = std::min({again.value_or(*wait), *wait, kLookAgainAfter});
   if (children.ok()) return again;
@@ -190,10 +193,29 @@ Result<std::vector<kube::Action>> TrainingJobReconciler::decide_children(Trainin
   return actions;
 }
 
-Result<void> TrainingJobReconciler::bring_children(TrainingJobWorld& world, std::stop_token stop) {
+Result<void> TrainingJobReconciler::apply(const json& training_job, const kube::Action& action, std::stop_token stop) {
+  SLUICE_TRY_VOID(seams_.perform(action, std::move(stop)));
+  if (overwritten_.note(action) >= OverwrittenChildren::kTold)
+    seams_.record({kube::kTrainingJobs, kube::key_of(training_job), api::Object(training_job).uid(),
+                   kube::EventType::kWarning, "ChildOverwritten", "Apply",
+                   std::string(action.resource.kind) + " " + action.key.name +
+                       " is changed by another writer again and again; does a second Sluice operator run the jobs of "
+                       "this namespace, or does another tool apply a copy of the object?"});
+  return {};
+}
+
+Result<void> TrainingJobReconciler::bring_children(TrainingJobWorld& world,
+                                                   std::optional<std::chrono::milliseconds>& later,
+                                                   std::stop_token stop) {
   SLUICE_TRY(const auto actions, decide_children(world));
   for (const kube::Action& action : actions) {
-    auto done = seams_.perform(action, stop);
+    const bool applies = action.verb == kube::Verb::kApply;
+    if (const auto wait = applies ? overwritten_.wait(action) : Clock::Duration(0); wait.count() > 0) {
+      const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(wait);
+      later = std::min(later.value_or(rounded), rounded);
+      continue;
+    }
+    auto done = applies ? apply(*world.training_job, action, stop) : seams_.perform(action, stop);
     if (!done.ok() && done.error().code() == ErrorCode::kAlreadyExists)
       done = after_existing(*world.training_job, action, stop);
     if (action.resource == kube::kSecrets && action.verb == kube::Verb::kMergePatch) {

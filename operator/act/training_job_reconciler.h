@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 #include "operator/act/controller.h"
 #include "operator/act/data_claims.h"
 #include "operator/act/node_cache_identity.h"
+#include "operator/act/overwritten_children.h"
 #include "operator/act/refused_children.h"
 #include "operator/act/status.h"
 #include "operator/act/training_job.h"
@@ -38,7 +40,10 @@ class TrainingJobReconciler {
   std::chrono::duration<double> job_failed_for(const kube::ObjectKey& key, const kube::ObjectPointer& job);
   Result<void> look_at_secret(TrainingJobWorld& world, std::stop_token stop);
   Result<std::vector<kube::Action>> decide_children(TrainingJobWorld& world);
-  Result<void> bring_children(TrainingJobWorld& world, std::stop_token stop);
+  // `later`: when to look again at a child that has to wait.
+  Result<void> bring_children(TrainingJobWorld& world, std::optional<std::chrono::milliseconds>& later,
+                              std::stop_token stop);
+  Result<void> apply(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
   Result<void> after_existing(const kube::Json& training_job, const kube::Action& action, std::stop_token stop);
   Again report(const TrainingJobWorld& world, StatusStep step, std::stop_token stop);
 
@@ -51,6 +56,7 @@ class TrainingJobReconciler {
   DataClaims claims_;
   NodeCacheIdentity cache_identity_;
   RefusedChildren refused_;
+  OverwrittenChildren overwritten_;
 
   // Secrets are read by name, never listed or watched: the operator's rights need not reach further. A Secret that was
   // read is believed for a while, and kept: one that is deleted is made again as it was.
