@@ -1,7 +1,5 @@
 #include "src/cache/node_cache_client.h"
 
-#include <algorithm>
-
 #include "src/base/logging.h"
 #include "src/cache/checksum.h"
 
@@ -36,7 +34,7 @@ NodeCacheClient::NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optio
       counters_(counters),
       patience_(patience),
       tells_job_(job.has_value()),
-      next_try_(clock.now()) {}
+      breaker_(clock) {}
 
 bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value, Clock::Duration patience) {
   if (!has_legal_lengths(key, 0)) return false;
@@ -45,7 +43,7 @@ bool NodeCacheClient::find(const Key& key, std::vector<std::uint8_t>& value, Clo
   if (!reply) return false;
   if (!reply->answer.is_found) {
     note_asking(clock_.now() - started);
-    note_wanted(key, reply->answer.is_wanted);
+    wanted_.note(key, reply->answer.is_wanted);
     return false;
   }
   const bool is_right = is_record_of(key, reply->head, value);
@@ -73,32 +71,17 @@ void NodeCacheClient::add(const Key& key, std::span<const std::uint8_t> value) {
 bool NodeCacheClient::has_room_for(const Key& key, std::size_t value_bytes) {
   const std::uint64_t bytes = record_bytes(key, value_bytes);
   return has_legal_lengths(key, value_bytes) && bytes <= kNodeRecordBytesMax &&
-         (bytes <= free_bytes_ || is_wanted(key)) && !is_paused();
+         (bytes <= free_bytes_ || wanted_.has(key)) && !is_paused();
 }
 
-void NodeCacheClient::note_wanted(const Key& key, bool is_wanted) {
-  const std::uint64_t place = hash_of(key.place);
-  std::atomic<std::uint64_t>& note = wanted_[place % kWantedMost];
-  if (is_wanted || note == place) note = is_wanted ? place : 0;
-}
-
-bool NodeCacheClient::is_wanted(const Key& key) const {
-  const std::uint64_t place = hash_of(key.place);
-  return wanted_[place % kWantedMost] == place;
-}
-
-bool NodeCacheClient::is_paused() {
-  if (is_paused_) return true;
-  std::lock_guard lock(mutex_);
-  return back_off_.count() > 0;
-}
+bool NodeCacheClient::is_paused() { return is_paused_ || breaker_.is_open(); }
 
 std::optional<NodeCacheClient::Reply> NodeCacheClient::ask(NodeCacheLine::Wish wish, const Key& key,
                                                            std::span<const std::uint8_t> value,
                                                            Clock::Duration patience,
                                                            std::vector<std::uint8_t>& answer_value) {
-  const Leave leave = leave_to_ask();
-  if (leave == Leave::kNone) return std::nullopt;
+  const Breaker::Leave leave = breaker_.leave();
+  if (leave == Breaker::Leave::kNone) return std::nullopt;
   std::vector<std::uint8_t> head = encode_head(key, value);
   std::vector<std::uint8_t> answer(kAnswerBytes + head.size());  // the found record's head has the same lengths
   const bool tells_job = tells_job_;
@@ -125,10 +108,7 @@ std::optional<NodeCacheClient::Reply> NodeCacheClient::ask(NodeCacheLine::Wish w
 void NodeCacheClient::announce(std::span<const std::uint64_t> places, const EpochOrder& order) {
   if (!takes_orders() || places.size() != order.length) return;
   if (places.size_bytes() > kNodeRecordBytesMax) return;
-  {
-    std::lock_guard lock(mutex_);
-    if (back_off_.count() > 0) return;
-  }
+  if (breaker_.is_open()) return;
   Announcement announcement{.job = *job_, .data_set = checksum(as_bytes(places)), .order = order, .places = {}};
   // The places are told once. A cache that has started anew, or has forgotten them, asks for them.
   if (announce(announcement) != std::optional(false)) return;
@@ -145,34 +125,16 @@ std::optional<bool> NodeCacheClient::announce(const Announcement& announcement) 
   return decoded ? std::optional(decoded->is_found) : std::nullopt;
 }
 
-NodeCacheClient::Leave NodeCacheClient::leave_to_ask() {
-  std::lock_guard lock(mutex_);
-  if (back_off_.count() == 0) return Leave::kGiven;
-  if (is_trying_ || clock_.now() < next_try_) return Leave::kNone;
-  is_trying_ = true;
-  return Leave::kToTry;
-}
-
 void NodeCacheClient::answered(const Answer& answer) {
   free_bytes_ = answer.free_bytes;
   is_paused_ = answer.is_paused;
-  std::lock_guard lock(mutex_);
-  is_trying_ = false;
-  if (back_off_.count() == 0) return;
-  back_off_ = Clock::Duration::zero();
-  log_info("cache", "the node's cache answers again");
+  if (breaker_.answered()) log_info("cache", "the node's cache answers again");
 }
 
-void NodeCacheClient::failed(const Error& error, Leave leave) {
+void NodeCacheClient::failed(const Error& error, Breaker::Leave leave) {
   ++counter_of(error.code(), counters_);
-  std::lock_guard lock(mutex_);
-  // Of the threads that asked at the same time, the first one tells.
-  if (back_off_.count() > 0 && leave != Leave::kToTry) return;
-  if (back_off_.count() == 0)
+  if (breaker_.failed(leave))
     log_warning("cache", "the node's cache does not answer; the job goes on without it", {{"error", error.message()}});
-  is_trying_ = false;
-  back_off_ = std::clamp<Clock::Duration>(2 * back_off_, kBackOffMin, kBackOffMax);
-  next_try_ = clock_.now() + back_off_;
 }
 
 void NodeCacheClient::note_asking(Clock::Duration took) {

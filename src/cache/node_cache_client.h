@@ -4,9 +4,7 @@
 // 1. An answer counts only if it is the record of the key that was asked for, with its checksum, which this process
 //    computes itself. Anything else is a miss and a counted error.
 // 2. After kPatience without an answer (kPatienceAhead for what is asked ahead), or where there is no daemon, nothing
-// is
-//    asked for a second, and then for twice as long each time, up to kBackOffMax. One thread tries then; the others go
-//    on to the source until it is answered.
+//    is asked for a while (breaker.h), and the threads go on to the source.
 // 3. What is not kept, as there is no room, other records are used sooner or the disk refuses it, costs no message:
 //    each answer tells.
 // 4. What is announced and not answered, or not understood, is not announced again, and changes nothing else.
@@ -15,17 +13,17 @@
 // Thread safety: as RecordStore's.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "src/base/clock.h"
+#include "src/cache/breaker.h"
 #include "src/cache/node_cache_line.h"
 #include "src/cache/node_cache_messages.h"
 #include "src/cache/record_store.h"
+#include "src/cache/wanted_places.h"
 
 namespace sluice::cache {
 
@@ -34,8 +32,8 @@ class NodeCacheClient final : public RecordStore {
   static constexpr std::chrono::milliseconds kPatience{250};
   static constexpr int kPatienceAhead = 4;  // times that: a batch waits, and no thread with it
   static constexpr std::chrono::seconds kPatienceForAnnouncements{2};  // no sample waits for them
-  static constexpr std::chrono::seconds kBackOffMin{1};
-  static constexpr std::chrono::seconds kBackOffMax{30};
+  static constexpr auto kBackOffMin = Breaker::kBackOffMin;
+  static constexpr auto kBackOffMax = Breaker::kBackOffMax;
 
   // `job`: of which this process is a part; nullopt: it is not told. REQUIRES: clock and counters outlive it.
   NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock, Counters& counters,
@@ -67,18 +65,9 @@ class NodeCacheClient final : public RecordStore {
   // nullopt: there was no answer, which is counted.
   std::optional<Reply> ask(NodeCacheLine::Wish wish, const Key& key, std::span<const std::uint8_t> value,
                            Clock::Duration patience, std::vector<std::uint8_t>& answer_value);
-  enum class Leave { kNone, kGiven, kToTry };  // kToTry: as the only one, after a failure
-  // What is given is to be followed by answered() or failed().
-  Leave leave_to_ask();
   void answered(const Answer& answer);
-  void failed(const Error& error, Leave leave);
+  void failed(const Error& error, Breaker::Leave leave);
   void note_asking(Clock::Duration took);
-  void note_wanted(const Key& key, bool is_wanted);
-  bool is_wanted(const Key& key) const;
-
-  // Records that were asked for and would be kept are remembered until they are read from their source. Where more
-  // than so many are on their way, some are not sent.
-  static constexpr std::size_t kWantedMost = 8192;
 
   const std::unique_ptr<NodeCacheLine> line_;
   const std::optional<JobId> job_;
@@ -90,12 +79,8 @@ class NodeCacheClient final : public RecordStore {
   std::atomic<double> asking_seconds_ = 0;
   std::atomic<bool> is_measured_ = false;  // or is being measured
   std::atomic<bool> tells_job_;
-  std::array<std::atomic<std::uint64_t>, kWantedMost> wanted_{};  // hashes of places
-
-  std::mutex mutex_;
-  Clock::Duration back_off_{0};  // 0: the last question was answered
-  Clock::TimePoint next_try_;
-  bool is_trying_ = false;
+  WantedPlaces wanted_;
+  Breaker breaker_;
 };
 
 // The node's cache at the end of a line, for the first call of what it returns. It may come, go and come back later.
