@@ -15,6 +15,7 @@
 #include "worker-image/feeder/remote_pool.h"
 #include "worker-image/feeder/starter.h"
 #include "worker-image/program/certificate_end.h"
+#include "worker-image/program/discovery.h"
 #include "worker-image/program/program.h"
 #include "worker-image/program/source_files.h"
 
@@ -37,6 +38,7 @@ std::vector<Flag> known_flags() {
 // Of the threads that execute here while remote workers' results come in.
 constexpr int kNiceBesideWorkers = 10;
 constexpr int kTickMilliseconds = 1000;
+constexpr std::chrono::seconds kLookUpInterval{2};
 constexpr int kClientlessMilliseconds = 100;  // so long a feeder that ends without clients may outlive them
 
 struct Settings {
@@ -95,7 +97,7 @@ void wait_for_end(int signals, const Starter& starter, EndWithoutClients* client
 
 // Null where there are no remote workers.
 struct Remote {
-  std::unique_ptr<Discovery> discovery;
+  std::unique_ptr<program::Discovery> discovery;
   std::unique_ptr<RemotePool> pool;
   std::unique_ptr<program::CertificateEnd> certificate_end;
 
@@ -111,7 +113,7 @@ Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transpo
   const auto name = parse_host_port(flags.text("workers"));
   if (!name.ok()) return name.error().with_context("--workers");
   SLUICE_TRY(const auto credentials, transport::read_credentials(flags.text("tls-dir"), flags.given("insecure")));
-  remote.discovery = std::make_unique<Discovery>(*name, resolve_addresses);
+  remote.discovery = std::make_unique<program::Discovery>(*name, kLookUpInterval, program::resolve_addresses);
   remote.pool = std::make_unique<RemotePool>([discovery = remote.discovery.get()] { return discovery->addresses(); },
                                              transport::RemoteClient::with(credentials), arena, feeder, clock);
   remote.certificate_end =

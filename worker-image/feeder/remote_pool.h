@@ -11,10 +11,12 @@
 #include <thread>
 
 #include "src/base/clock.h"
-#include "worker-image/feeder/discovery.h"
 #include "worker-image/feeder/remote_worker.h"
+#include "worker-image/program/discovery.h"
 
 namespace sluice::feeder {
+
+using program::Addresses;
 
 // Thread safety: all methods may be called from any thread.
 class RemotePool final : public RemoteExecutors {

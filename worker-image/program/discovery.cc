@@ -1,4 +1,4 @@
-#include "worker-image/feeder/discovery.h"
+#include "worker-image/program/discovery.h"
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 
 #include "src/base/logging.h"
 
-namespace sluice::feeder {
+namespace sluice::program {
 
 Result<Addresses> resolve_addresses(const HostPort& name) {
   addrinfo hints{};
@@ -36,19 +36,21 @@ struct Discovery::State {
   Addresses addresses;
 };
 
-Discovery::Discovery(HostPort name, Resolve resolve) : state_(std::make_shared<State>()) {
-  std::thread([state = state_, name = std::move(name), resolve = std::move(resolve)] {
+Discovery::Discovery(HostPort name, std::chrono::seconds interval, Resolve resolve)
+    : state_(std::make_shared<State>()) {
+  std::thread([state = state_, name = std::move(name), interval, resolve = std::move(resolve)] {
     bool failing = false;
     while (true) {
       auto found = resolve(name);
       if (failing == found.ok()) {
         if (!found.ok())
-          log_warning("feeder", "workers cannot be looked up; those known stay", {{"reason", found.error().message()}});
+          log_warning("discovery", "a name cannot be looked up; the addresses that are known stay",
+                      {{"name", name.host}, {"reason", found.error().message()}});
         failing = !found.ok();
       }
       std::unique_lock lock(state->mutex);
       if (found.ok()) state->addresses = std::move(found).value();
-      if (state->changed.wait_for(lock, kInterval, [&] { return state->stopped; })) return;
+      if (state->changed.wait_for(lock, interval, [&] { return state->stopped; })) return;
     }
   }).detach();
 }
@@ -64,4 +66,4 @@ Addresses Discovery::addresses() const {
   return state_->addresses;
 }
 
-}  // namespace sluice::feeder
+}  // namespace sluice::program

@@ -1,4 +1,4 @@
-#include "worker-image/feeder/discovery.h"
+#include "worker-image/program/discovery.h"
 
 #include <atomic>
 #include <thread>
@@ -6,7 +6,7 @@
 #include "src/base/testing/catch.h"
 #include "worker-image/testing/eventually.h"
 
-namespace sluice::feeder {
+namespace sluice::program {
 namespace {
 
 using testing::eventually;
@@ -23,10 +23,11 @@ TEST_CASE("numeric hosts resolve without a name server") {
 TEST_CASE("the last good answer stands while the name server is away") {
   // Shared with the resolving thread, for which no thread waits.
   auto calls = std::make_shared<std::atomic<int>>(0);
-  const Discovery discovery({"workers", 1}, [calls](const HostPort& name) -> Result<Addresses> {
-    if (calls->fetch_add(1) == 0) return Addresses{name.to_string()};
-    return unavailable("no name server");
-  });
+  const Discovery discovery({"workers", 1}, std::chrono::seconds(1),
+                            [calls](const HostPort& name) -> Result<Addresses> {
+                              if (calls->fetch_add(1) == 0) return Addresses{name.to_string()};
+                              return unavailable("no name server");
+                            });
   CHECK(eventually([&] { return *calls >= 2; }));
   CHECK(discovery.addresses() == Addresses{"workers:1"});
 }
@@ -35,11 +36,12 @@ TEST_CASE("ending does not wait for a resolver that hangs") {
   auto release = std::make_shared<std::atomic<bool>>(false);
   auto entered = std::make_shared<std::atomic<bool>>(false);
   {
-    const Discovery discovery({"workers", 1}, [release, entered](const HostPort&) -> Result<Addresses> {
-      *entered = true;
-      while (!*release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      return Addresses{};
-    });
+    const Discovery discovery({"workers", 1}, std::chrono::seconds(1),
+                              [release, entered](const HostPort&) -> Result<Addresses> {
+                                *entered = true;
+                                while (!*release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                return Addresses{};
+                              });
     CHECK(eventually([&] { return entered->load(); }));
     CHECK(discovery.addresses().empty());
   }
@@ -47,4 +49,4 @@ TEST_CASE("ending does not wait for a resolver that hangs") {
 }
 
 }  // namespace
-}  // namespace sluice::feeder
+}  // namespace sluice::program

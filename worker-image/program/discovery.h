@@ -2,7 +2,7 @@
 //
 // getaddrinfo cannot be interrupted and may take many seconds where DNS is broken, so it runs on a thread that no other
 // thread waits for. A name without addresses is not an error: a pool may be empty. A resolver that fails is: then the
-// last good answer stands, because workers that run do not vanish with their DNS server.
+// last good answer stands, because servers that run do not vanish with their DNS server.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 #include "src/base/host_port.h"
 #include "src/base/result.h"
 
-namespace sluice::feeder {
+namespace sluice::program {
 
 // "IP:PORT" or "[IPv6]:PORT".
 using Addresses = std::set<std::string>;
@@ -27,9 +27,7 @@ Result<Addresses> resolve_addresses(const HostPort& name);
 // Thread safety: all methods may be called from any thread.
 class Discovery {
  public:
-  static constexpr std::chrono::seconds kInterval{2};
-
-  Discovery(HostPort name, Resolve resolve);
+  Discovery(HostPort name, std::chrono::seconds interval, Resolve resolve);
   ~Discovery();  // does not wait for a resolution in progress
 
   Addresses addresses() const;
@@ -39,4 +37,4 @@ class Discovery {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace sluice::feeder
+}  // namespace sluice::program
