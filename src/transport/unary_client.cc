@@ -51,6 +51,11 @@ Result<std::string> text_of_file(const std::string& path) {
   return text;
 }
 
+// gRPC ends the process that gives it another text for a header.
+bool is_legal_token(const std::string& token) {
+  return std::ranges::all_of(token, [](char each) { return each > ' ' && each <= '~'; });
+}
+
 // The way to the server: connections, and what goes with each question. Thread safety: calls in turns.
 class Way {
  public:
@@ -93,15 +98,14 @@ class WayOverNetwork final : public Way {
   }
 
   Result<std::string> token() override {
+    if (server_.token_file.empty()) return std::string();
     struct stat status {};
     if (::stat(server_.token_file.c_str(), &status) != 0)
       return unavailable(errno_error("stat " + server_.token_file).message());
     const State state{status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
     if (!token_.empty() && state == read_) return token_;
     SLUICE_TRY(token_, text_of_file(server_.token_file));
-    // gRPC ends the process that gives it another text for a header.
-    const auto is_legal = [](char each) { return each > ' ' && each <= '~'; };
-    if (!std::all_of(token_.begin(), token_.end(), is_legal)) {
+    if (!is_legal_token(token_)) {
       token_.clear();
       return unavailable(server_.token_file + " holds no token");
     }
@@ -133,9 +137,11 @@ class GrpcUnaryClient final : public UnaryClient {
   GrpcUnaryClient(std::unique_ptr<Way> way, std::size_t answer_bytes_max)
       : answer_bytes_max_(answer_bytes_max), way_(std::move(way)) {}
 
-  Result<Payload> ask(const std::string& method, std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
-                      std::chrono::nanoseconds patience) override {
-    SLUICE_TRY(const Connection connection, connected());
+  Result<Payload> ask_as(const std::string& token, const std::string& method, std::span<const std::uint8_t> head,
+                         std::span<const std::uint8_t> body, std::chrono::nanoseconds patience) override {
+    if (!is_legal_token(token)) return Error(ErrorCode::kUnauthenticated, "this is no token");
+    SLUICE_TRY(Connection connection, connected());
+    if (!token.empty()) connection.token = token;
     // Copies: after the deadline gRPC may still be writing.
     const std::array<grpc::Slice, 2> slices{grpc::Slice(head.data(), head.size()),
                                             grpc::Slice(body.data(), body.size())};

@@ -21,7 +21,7 @@ struct NetworkServer {
   std::string address;         // HOST:PORT
   std::string name;            // in its certificate
   std::string authority_file;  // PEM; read for each connection
-  std::string token_file;      // its text goes with each question; read anew when the file has changed
+  std::string token_file;      // its text goes with each question; read anew when the file has changed; empty: none
 };
 
 class UnaryClient {
@@ -35,8 +35,14 @@ class UnaryClient {
   // Sends head and body, one behind the other, to the method, and waits for the answer. Errors: DeadlineExceeded after
   // `patience`; Unavailable where there is no server, it goes, or a file cannot be read; PermissionDenied for one of
   // another user; Unauthenticated for a token that it does not take; those that the server answers with.
-  virtual Result<Payload> ask(const std::string& method, std::span<const std::uint8_t> head,
-                              std::span<const std::uint8_t> body, std::chrono::nanoseconds patience) = 0;
+  Result<Payload> ask(const std::string& method, std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
+                      std::chrono::nanoseconds patience) {
+    return ask_as("", method, head, body, patience);
+  }
+  // The same with another one's token, for whom this process asks. Empty: with its own.
+  virtual Result<Payload> ask_as(const std::string& token, const std::string& method,
+                                 std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
+                                 std::chrono::nanoseconds patience) = 0;
 };
 
 }  // namespace sluice::transport
