@@ -11,6 +11,7 @@
 #include "operator/api/accelerators.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
+#include "operator/api/node_taints.h"
 #include "operator/api/pod.h"
 #include "operator/api/security_context.h"
 #include "operator/api/training_job.h"
@@ -31,7 +32,6 @@ constexpr int kDrainSeconds = 25;
 // Workers keep nothing that another one could not make, so those of a lost node are replaced soon. By default a pod
 // waits there for five minutes.
 constexpr int kLostNodeSeconds = 30;
-constexpr std::string_view kTaintsOfLostNodes[] = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"};
 // A trainer whose pod is made anew comes back within that time.
 constexpr int kUnusedSeconds = 600;
 
