@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "src/base/result.h"
+
 namespace sluice::cache {
 
 using Count = std::atomic<std::uint64_t>;
@@ -57,5 +59,17 @@ struct Counters {
   Count bytes_on_disk = 0;  // of all segment files, whole
   Count records = 0;        // that can be read now
 };
+
+// Of the node's cache: which one counts an error that came in place of an answer.
+inline Count& node_counter_of(ErrorCode code, Counters& counters) {
+  switch (code) {
+    case ErrorCode::kDeadlineExceeded: return counters.node_late;
+    case ErrorCode::kResourceExhausted: return counters.node_busy;
+    case ErrorCode::kDataLoss:
+    case ErrorCode::kInvalidArgument: return counters.node_wrong;
+    case ErrorCode::kUnauthenticated: return counters.node_refused;
+    default: return counters.node_gone;
+  }
+}
 
 }  // namespace sluice::cache

@@ -4,7 +4,8 @@
 
 namespace sluice::cache {
 
-NodeCache::NodeCache(std::uint64_t memory_bytes, NodeCounters& counters) : counters_(counters), memory_(memory_bytes) {}
+NodeCache::NodeCache(std::uint64_t memory_bytes, NodeCounters& counters, bool tells_room)
+    : counters_(counters), tells_room_(tells_room), memory_(memory_bytes) {}
 
 Result<void> NodeCache::open(const OpenSharedDisk& open_disk, const std::stop_token& stop) {
   SLUICE_TRY(opened_, open_disk(counters_.store, stop));
@@ -29,21 +30,39 @@ std::optional<NodeAnswer> NodeCache::find_in_memory(const Question& question) {
 
 NodeAnswer NodeCache::find(const Key& key, bool tells_job) {
   SharedDisk* const disk = disk_;
-  Value value;
-  if (disk == nullptr || !disk->find(key, value.bytes) || record_bytes(key, value.bytes.size()) > kNodeRecordBytesMax) {
-    ++counters_.misses;
-    Answer missed = state();
-    if (disk != nullptr && tells_job) {
-      missed.is_wanted = disk->is_wanted(key);
-      reclaim_if_wanted(*disk);
-    }
-    const auto answer = encode_answer(missed);
-    return {{answer.begin(), answer.end()}, nullptr};
+  if (disk == nullptr) return missed();
+  if (const auto value = read(*disk, key)) return found(key, value, counters_.disk);
+  ++counters_.misses;
+  Answer answer = state();
+  if (tells_job) {
+    answer.is_wanted = disk->is_wanted(key) || (tells_room_ && disk->has_room_for_usual());
+    reclaim_if_wanted(*disk);
   }
+  const auto bytes = encode_answer(answer);
+  return {{bytes.begin(), bytes.end()}, nullptr};
+}
+
+std::optional<NodeAnswer> NodeCache::find_of_other(const Key& key) {
+  if (auto value = memory_.find(key)) return found(key, std::move(value), counters_.memory);
+  SharedDisk* const disk = disk_;
+  if (disk == nullptr) return std::nullopt;
+  const auto value = read(*disk, key);
+  return value == nullptr ? std::nullopt : std::optional(found(key, value, counters_.disk));
+}
+
+NodeAnswer NodeCache::missed() {
+  ++counters_.misses;
+  const auto answer = encode_answer(state());
+  return {{answer.begin(), answer.end()}, nullptr};
+}
+
+std::shared_ptr<const Value> NodeCache::read(SharedDisk& disk, const Key& key) {
+  Value value;
+  if (!disk.find(key, value.bytes) || record_bytes(key, value.bytes.size()) > kNodeRecordBytesMax) return nullptr;
   value.checksum = checksum(value.bytes);  // the store has compared the one on the disk
-  const auto shared = std::make_shared<const Value>(std::move(value));
+  auto shared = std::make_shared<const Value>(std::move(value));
   memory_.add(key, shared, counters_.store.records);
-  return found(key, shared, counters_.disk);
+  return shared;
 }
 
 NodeAnswer NodeCache::keep(const Question& question) {

@@ -41,8 +41,9 @@ struct NodeAnswer {
 
 class NodeCache {
  public:
-  // REQUIRES: counters outlive it.
-  NodeCache(std::uint64_t memory_bytes, NodeCounters& counters);
+  // `tells_room`: the answer to a question says of its record alone whether it has room, as the one that asks may send
+  // it to several caches (worker-image/cache/peers.h). REQUIRES: counters outlive it.
+  NodeCache(std::uint64_t memory_bytes, NodeCounters& counters, bool tells_room = false);
 
   // Errors: as SharedDisk::open().
   Result<void> open(const OpenSharedDisk& open_disk, const std::stop_token& stop);
@@ -57,6 +58,12 @@ class NodeCache {
   // What find_in_memory() has not found. May wait for the disk.
   NodeAnswer find(const Key& key, bool tells_job);
   NodeAnswer keep(const Question& question);
+  // Of a record that belongs to another cache: nullopt if it is not here, whatever is decided of it there.
+  std::optional<NodeAnswer> find_of_other(const Key& key);
+  // Of this cache, as each answer tells it.
+  Answer state() const;
+  // The answer to a question that no cache has answered, which is counted.
+  NodeAnswer missed();
   // May take its time.
   NodeAnswer announce(const Announcement& announcement);
 
@@ -64,11 +71,13 @@ class NodeCache {
   std::uint64_t memory_records() const { return memory_.records(); }
 
  private:
-  Answer state() const;
   void reclaim_if_wanted(const SharedDisk& disk);
+  // Null: it is not there.
+  std::shared_ptr<const Value> read(SharedDisk& disk, const Key& key);
   NodeAnswer found(const Key& key, std::shared_ptr<const Value> value, TierCounters& tier) const;
 
   NodeCounters& counters_;
+  const bool tells_room_;
   MemoryTier memory_;
   std::unique_ptr<SharedDisk> opened_;  // before disk_ points to it, as the reclaimer
   std::unique_ptr<Reclaimer> reclaimer_;

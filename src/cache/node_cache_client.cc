@@ -9,17 +9,6 @@ namespace {
 // Of the newest measurement in the mean: some dozen questions are remembered.
 constexpr double kNewest = 1.0 / 32;
 
-Count& counter_of(ErrorCode code, Counters& counters) {
-  switch (code) {
-    case ErrorCode::kDeadlineExceeded: return counters.node_late;
-    case ErrorCode::kResourceExhausted: return counters.node_busy;
-    case ErrorCode::kDataLoss:
-    case ErrorCode::kInvalidArgument: return counters.node_wrong;
-    case ErrorCode::kUnauthenticated: return counters.node_refused;
-    default: return counters.node_gone;
-  }
-}
-
 std::span<const std::uint8_t> as_bytes(std::span<const std::uint64_t> places) {
   return {reinterpret_cast<const std::uint8_t*>(places.data()), places.size_bytes()};
 }
@@ -132,7 +121,7 @@ void NodeCacheClient::answered(const Answer& answer) {
 }
 
 void NodeCacheClient::failed(const Error& error, Breaker::Leave leave) {
-  ++counter_of(error.code(), counters_);
+  ++node_counter_of(error.code(), counters_);
   if (breaker_.failed(leave))
     log_warning("cache", "the node's cache does not answer; the job goes on without it", {{"error", error.message()}});
 }

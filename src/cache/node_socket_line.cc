@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "src/cache/node_cache_messages.h"
-#include "src/transport/unary_client.h"
 
 namespace sluice::cache {
 namespace {
@@ -31,12 +30,16 @@ class GrpcLine final : public NodeCacheLine {
 
 }  // namespace
 
+std::unique_ptr<NodeCacheLine> line_over(std::unique_ptr<transport::UnaryClient> client) {
+  return std::make_unique<GrpcLine>(std::move(client));
+}
+
 std::unique_ptr<NodeCacheLine> line_to(const std::string& socket) {
-  return std::make_unique<GrpcLine>(transport::UnaryClient::create(socket, kNodeMessageBytesMax));
+  return line_over(transport::UnaryClient::create(socket, kNodeMessageBytesMax));
 }
 
 std::unique_ptr<NodeCacheLine> line_to(const std::string& address, const std::string& files) {
-  return std::make_unique<GrpcLine>(transport::UnaryClient::create(
+  return line_over(transport::UnaryClient::create(
       transport::NetworkServer{address, kNodeCacheServerName, files + "/ca.crt", files + "/token"},
       kNodeMessageBytesMax));
 }

@@ -88,12 +88,25 @@ bool SharedDisk::is_wanted(const Key& key) {
     take_questions();
     bytes = usual_bytes();
   }
-  const bool is_room_free = store_->has_room(kLarge * bytes) && (is_shared_ || store_->free_bytes() >= kLarge * bytes);
+  const bool has_room = is_room_free(bytes);
   std::lock_guard lock(mutex_);
-  const SharedRecords::Fit fit = records_.fit_of(hash_of(key.place), bytes, !is_room_free);
-  is_full_ = is_full_ || !is_room_free;
-  if (is_shared_) return is_room_free && fit != SharedRecords::Fit::kNot;
+  const SharedRecords::Fit fit = records_.fit_of(hash_of(key.place), bytes, !has_room);
+  is_full_ = is_full_ || !has_room;
+  if (is_shared_) return has_room && fit != SharedRecords::Fit::kNot;
   return fit == SharedRecords::Fit::kByEviction && is_worth_sharing();
+}
+
+bool SharedDisk::has_room_for_usual() {
+  std::uint32_t bytes = 0;
+  {
+    std::lock_guard lock(mutex_);
+    bytes = usual_bytes();
+  }
+  return !is_paused() && !is_shared_ && is_room_free(bytes);
+}
+
+bool SharedDisk::is_room_free(std::uint32_t usual_bytes) {
+  return store_->has_room(kLarge * usual_bytes) && (is_shared_ || store_->free_bytes() >= kLarge * usual_bytes);
 }
 
 std::uint32_t SharedDisk::usual_bytes() const {

@@ -64,6 +64,9 @@ class SharedDisk {
   // the others. A disk becomes shared with the first such record that comes: those of a fast source never do.
   bool is_wanted(const Key& key);
 
+  // Whether a record as large as the others has room, and none has to go for it.
+  bool has_room_for_usual();
+
   void keep(const Key& key, std::span<const std::uint8_t> value);
 
   // What keep() and is_wanted() leave to another thread: evicting and rewriting. Until nothing is left, or `stop`.
@@ -90,6 +93,7 @@ class SharedDisk {
   void fit_capacity(std::uint64_t more_bytes);
   std::uint64_t shared_bytes() const;  // what records take of a disk that is shared; 0: it is too small for that
   std::uint32_t usual_bytes() const;
+  bool is_room_free(std::uint32_t usual_bytes);  // REQUIRES: mutex_ is not held
   bool trim();
   double hit_share_max() const;
   bool is_worth_sharing() const;
