@@ -8,12 +8,15 @@
 
 #include "src/base/logging.h"
 #include "src/cache/node_cache_messages.h"
+#include "src/cache/node_socket_line.h"
 #include "src/cache/shared_disk.h"
 #include "src/kube/client.h"
 #include "src/kube/config.h"
 #include "worker-image/cache/node_metrics.h"
 #include "worker-image/cache/node_service.h"
+#include "worker-image/cache/peers.h"
 #include "worker-image/cache/tenant_service.h"
+#include "worker-image/program/discovery.h"
 #include "worker-image/program/program.h"
 
 namespace sluice::node_cache {
@@ -23,6 +26,9 @@ std::vector<Flag> known_flags() {
   return {
       {"socket", "PATH", "/run/sluice/cache.sock", "Unix socket that feeders and workers connect to; none: none"},
       {"listen", "IP:PORT", "none", "where pods of the cluster connect, each for its namespace; none: nowhere"},
+      {"peers", "HOST:PORT", "none",
+       "with --listen: name of the headless Service of the caches that share their records"},
+      {"own-address", "IP", "", "with --peers: this one's, as that Service names it"},
       {"tls-dir", "DIR", "", "with --listen: ca.crt, tls.crt and tls.key"},
       {"directory", "DIR", "", "where the records are kept; it is made if it is missing"},
       {"bytes", "N", "", "of all its files on disk"},
@@ -39,6 +45,7 @@ constexpr transport::UnaryLimits kUserLimits{.question_bytes = cache::kNodeMessa
 constexpr transport::UnaryLimits kPodLimits{
     .connections = 512, .calls = 256, .question_bytes = cache::kNodeMessageBytesMax};
 constexpr std::chrono::seconds kReviewTimeout{2};
+constexpr std::chrono::seconds kLookUpInterval{10};
 
 struct Settings {
   Flags flags;
@@ -89,6 +96,34 @@ Result<TenantTokens::Review> review_in_cluster(const Clock& clock) {
       [client](const std::string& token) { return client->review_token(token, kTokenAudience); });
 }
 
+// The caches of other nodes. Their addresses are looked up again and again.
+struct OtherNodes {
+  std::unique_ptr<program::Discovery> discovery;
+  std::unique_ptr<Peers> peers;  // null: records are not shared with any
+
+  void tick() const {
+    if (peers != nullptr) peers->set(discovery->addresses());
+  }
+};
+
+Result<OtherNodes> find_other_nodes(const Flags& flags, const Clock& clock) {
+  OtherNodes others;
+  if (flags.text("peers") == kNone) return others;
+  if (flags.text("listen") == kNone) return invalid_argument("--peers: say --listen, as the others ask, too");
+  SLUICE_TRY(const program::HostPort name, program::parse_host_port(flags.text("peers"), "--peers"));
+  SLUICE_TRY(const program::Addresses own, program::resolve_addresses(flags.text("own-address"), name.port));
+  if (own.size() != 1) return invalid_argument("--own-address: '" + flags.text("own-address") + "' is no IP");
+  const std::string authority = flags.text("tls-dir") + "/ca.crt";
+  const auto connect = [authority](const std::string& address) {
+    return transport::UnaryClient::create(
+        transport::NetworkServer{address, cache::kNodeCacheServerName, authority, /*token_file=*/""},
+        cache::kNodeMessageBytesMax);
+  };
+  others.peers = std::make_unique<Peers>(*own.begin(), connect, clock);
+  others.discovery = std::make_unique<program::Discovery>(name, kLookUpInterval, program::resolve_addresses);
+  return others;
+}
+
 // The way of pods to the cache.
 struct Network {
   std::unique_ptr<TenantTokens> tokens;
@@ -114,15 +149,16 @@ Result<void> run(const Settings& settings, int signals) {
   const SystemClock clock;
   const auto registry = std::make_shared<prometheus::Registry>();
   cache::NodeCounters counters;
-  cache::NodeCache cache(settings.memory_bytes, counters);
-  NodeService service(cache);
+  SLUICE_TRY(const OtherNodes others, find_other_nodes(flags, clock));
+  cache::NodeCache cache(settings.memory_bytes, counters, /*tells_room=*/others.peers != nullptr);
+  NodeService service(cache, others.peers.get());
   transport::UnaryCounters server_counters;
   Network network;
   if (flags.text("listen") != kNone) {
     SLUICE_TRY(network, serve_pods(flags, clock, service, server_counters));
   }
   program::ShownCounts shown =
-      shown_counts(*registry, cache, counters, service, server_counters, network.service.get());
+      shown_counts(*registry, cache, counters, service, server_counters, network.service.get(), others.peers.get());
   SLUICE_TRY(const auto pages,
              program::serve_pages(flags, registry, [&cache] { return cache.is_open() ? "" : "opening"; }));
   std::unique_ptr<transport::UnaryServer> server;
@@ -142,6 +178,7 @@ Result<void> run(const Settings& settings, int signals) {
   while (signal == 0) {
     signal = program::wait_for_signal(signals, kTickMilliseconds);
     if (const auto outcome = opening.outcome(); outcome && !outcome->ok()) return outcome->error();
+    others.tick();
     shown.tick();
   }
   log_info("cache", "ending on a signal", {{"signal", signal}});

@@ -57,15 +57,41 @@ void show_refusals(program::ShownCounts& shown, const cache::NodeCounters& count
   shown.gauge("sluice_cache_node_connections", "Processes that are connected.", {}, servers.connections);
 }
 
+void show_peers(program::ShownCounts& shown, const Peers& peers) {
+  const PeerCounters& counters = peers.counters();
+  const auto forwarded = [&](const char* question, const cache::Count& count) {
+    shown.counter("sluice_cache_node_forwarded_total", "Questions that a record's home on another node has answered.",
+                  {{"question", question}}, count);
+  };
+  forwarded("find", counters.finds);
+  forwarded("keep", counters.keeps);
+  shown.counter("sluice_cache_node_peer_hits_total", "Records that came from another node.", {}, counters.hits);
+  shown.counter("sluice_cache_node_peer_hit_bytes_total", "Their bytes.", {}, counters.hit_bytes);
+  const auto error = [&](const char* kind, const cache::Count& count) {
+    shown.counter("sluice_cache_node_peer_errors_total", "What was wrong with other nodes' caches.", {{"kind", kind}},
+                  count);
+  };
+  error("damaged", counters.errors.damaged);
+  error("gone", counters.errors.node_gone);
+  error("late", counters.errors.node_late);
+  error("busy", counters.errors.node_busy);
+  error("wrong", counters.errors.node_wrong);
+  error("refused", counters.errors.node_refused);
+  shown.gauge("sluice_cache_node_peers", "Other nodes' caches that share their records.", {},
+              [&peers] { return peers.count(); });
+}
+
 }  // namespace
 
 program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
                                   const cache::NodeCounters& counters, const NodeService& service,
-                                  const transport::UnaryCounters& servers, const TenantService* pods) {
+                                  const transport::UnaryCounters& servers, const TenantService* pods,
+                                  const Peers* peers) {
   program::ShownCounts shown(registry, {});
   show_tiers(shown, cache, counters);
   show_sharing(shown, counters);
   show_refusals(shown, counters, service, servers, pods);
+  if (peers != nullptr) show_peers(shown, *peers);
   return shown;
 }
 

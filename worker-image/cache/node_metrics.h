@@ -9,9 +9,11 @@
 
 namespace sluice::node_cache {
 
-// To be brought up to date by tick(). `pods`: null where none connect. REQUIRES: all arguments outlive it.
+// To be brought up to date by tick(). `pods`: null where none connect; `peers`: null where records are not shared with
+// other nodes. REQUIRES: all arguments outlive it.
 program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
                                   const cache::NodeCounters& counters, const NodeService& service,
-                                  const transport::UnaryCounters& servers, const TenantService* pods);
+                                  const transport::UnaryCounters& servers, const TenantService* pods,
+                                  const Peers* peers = nullptr);
 
 }  // namespace sluice::node_cache

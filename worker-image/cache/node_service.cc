@@ -1,5 +1,6 @@
 #include "worker-image/cache/node_service.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,11 @@ std::vector<std::uint8_t> bytes_of(const transport::Payload& message) {
   std::vector<std::uint8_t> bytes(message.bytes());
   message.copy_to(0, bytes);
   return bytes;
+}
+
+std::vector<std::uint8_t> bytes_of(const cache::Answer& answer) {
+  const auto bytes = encode_answer(answer);
+  return {bytes.begin(), bytes.end()};
 }
 
 const Error& not_understood() {
@@ -45,67 +51,122 @@ std::shared_ptr<const void> ByteAllowance::take(std::uint64_t bytes) const {
   return {taken_.get(), [taken = taken_, bytes](const void*) { *taken -= bytes; }};
 }
 
-void NodeService::serve(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
+NodeService::NodeService(cache::NodeCache& cache, Peers* peers)
+    : cache_(cache),
+      peers_(peers),
+      peer_threads_(peers == nullptr
+                        ? nullptr
+                        : std::make_unique<executor::ThreadPool>(kPeerThreads, kPeerThreads, kQueueMax, 0)) {}
+
+void NodeService::serve(const Asker& asker, const std::shared_ptr<transport::UnaryCall>& call,
                         const std::string& method, transport::Payload question) {
-  if (method == cache::kFindMethod) return find(tenant, call, question);
-  if (method == cache::kKeepMethod) return keep(tenant, call, std::move(question));
-  if (method == cache::kAnnounceMethod) return announce(tenant, call, std::move(question));
+  const bool may_go_on = peers_ != nullptr && !asker.token.empty();
+  if (method == cache::kFindMethod) return find({asker, call, may_go_on}, question);
+  if (method == cache::kKeepMethod) return keep({asker, call, may_go_on}, std::move(question));
+  if (method == cache::kFindAtHomeMethod) return find({asker, call}, question);
+  if (method == cache::kKeepAtHomeMethod) return keep({asker, call}, std::move(question));
+  // Each of the daemons that share their records is asked for a part of an epoch: its order says little to it.
+  if (method == cache::kAnnounceMethod && !may_go_on) return announce({asker, call}, std::move(question));
   call->refuse(not_understood());
 }
 
-void NodeService::find(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
-                       const transport::Payload& message) {
-  const auto bytes = bytes_of(message);
+std::shared_ptr<Peer> NodeService::home_of(const Asked& asked, const cache::Key& key) const {
+  return asked.may_go_on ? peers_->home_of(key) : nullptr;
+}
+
+void NodeService::find(const Asked& asked, const transport::Payload& message) {
+  auto bytes = bytes_of(message);
   auto question = cache_.understand(bytes);
-  if (!question) return call->refuse(not_understood());
-  const cache::Key asked = question->key;
-  put_under(tenant, *question);
-  if (!has_legal_lengths(question->key, 0)) return call->refuse(not_understood());
-  if (auto in_memory = cache_.find_in_memory(*question)) return answer(*call, with_key(asked, std::move(*in_memory)));
+  if (!question) return asked.call->refuse(not_understood());
+  const cache::Key key = question->key;
+  put_under(asked.asker.tenant, *question);
+  if (!has_legal_lengths(question->key, 0)) return asked.call->refuse(not_understood());
+  if (auto home = home_of(asked, question->key))
+    return find_elsewhere(asked, std::move(home), {asked.asker.token, std::move(bytes), key, std::move(question->key)});
+  if (auto in_memory = cache_.find_in_memory(*question)) return answer(asked, with_key(key, std::move(*in_memory)));
   const bool is_taken =
-      threads_.submit([this, call, asked, key = std::move(question->key), tells_job = question->job.has_value()](
-                          executor::ThreadState&) { answer(*call, with_key(asked, cache_.find(key, tells_job))); });
-  if (!is_taken) refuse(*call);
+      threads_.submit([this, asked, key, kept = std::move(question->key), tells_job = question->job.has_value()](
+                          executor::ThreadState&) { answer(asked, with_key(key, cache_.find(kept, tells_job))); });
+  if (!is_taken) refuse(*asked.call);
 }
 
-void NodeService::keep(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
-                       transport::Payload message) {
+void NodeService::find_elsewhere(const Asked& asked, std::shared_ptr<Peer> home, PodQuestion question) {
+  const bool is_taken = peer_threads_->submit([this, asked, home = std::move(home), question = std::move(question),
+                                               came = peers_->now()](executor::ThreadState&) {
+    if (auto here = cache_.find_of_other(question.key)) return answer(asked, with_key(question.asked, *here));
+    const auto patience = peers_->patience_for(came);
+    auto reply = patience.count() > 0 ? home->find(question, patience) : std::nullopt;
+    if (!reply) return answer(asked, cache_.missed());
+    cache::Answer found = cache_.state();
+    found.is_found = reply->value != nullptr;
+    found.is_wanted = reply->answer.is_wanted;
+    answer(asked, with_key(question.asked, {bytes_of(found), std::move(reply->value)}));
+  });
+  if (is_taken) return;
+  ++refused_;
+  answer(asked, cache_.missed());
+}
+
+void NodeService::keep(const Asked& asked, transport::Payload message) {
   auto allowed = questions_.take(message.bytes());
-  if (allowed == nullptr) return refuse(*call);
-  const bool is_taken = threads_.submit(
-      [this, tenant, call, message = std::move(message), allowed = std::move(allowed)](executor::ThreadState&) {
-        const auto bytes = bytes_of(message);
-        auto question = cache_.understand(bytes);
-        if (!question) return call->refuse(not_understood());
-        put_under(tenant, *question);
-        if (!has_legal_lengths(question->key, question->value.size())) return call->refuse(not_understood());
-        answer(*call, cache_.keep(*question));
+  if (allowed == nullptr) return refuse(*asked.call);
+  const bool is_taken = threads_.submit([this, asked, message = std::move(message),
+                                         allowed = std::move(allowed)](executor::ThreadState&) {
+    auto bytes = bytes_of(message);
+    auto question = cache_.understand(bytes);
+    if (!question) return asked.call->refuse(not_understood());
+    const cache::Key key = question->key;
+    put_under(asked.asker.tenant, *question);
+    if (!has_legal_lengths(question->key, question->value.size())) return asked.call->refuse(not_understood());
+    if (auto home = home_of(asked, question->key))
+      return keep_elsewhere(asked, std::move(home),
+                            {asked.asker.token, std::move(bytes), key, question->key, question->value.size()}, allowed);
+    answer(asked, cache_.keep(*question));
+  });
+  if (!is_taken) refuse(*asked.call);
+}
+
+void NodeService::keep_elsewhere(const Asked& asked, std::shared_ptr<Peer> home, PodQuestion question,
+                                 std::shared_ptr<const void> allowed) {
+  const bool is_taken =
+      peer_threads_->submit([this, asked, home = std::move(home), question = std::move(question),
+                             allowed = std::move(allowed), came = peers_->now()](executor::ThreadState&) {
+        const auto patience = peers_->patience_for(came);
+        if (patience.count() > 0) home->keep(question, patience);
+        answer(asked, {bytes_of(cache_.state()), nullptr});
       });
-  if (!is_taken) refuse(*call);
+  if (is_taken) return;
+  ++refused_;
+  answer(asked, {bytes_of(cache_.state()), nullptr});
 }
 
-void NodeService::announce(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
-                           transport::Payload message) {
+void NodeService::announce(const Asked& asked, transport::Payload message) {
   auto allowed = questions_.take(message.bytes());
-  if (allowed == nullptr) return refuse(*call);
+  if (allowed == nullptr) return refuse(*asked.call);
   const bool is_taken = threads_.submit(
-      [this, tenant, call, message = std::move(message), allowed = std::move(allowed)](executor::ThreadState&) {
+      [this, asked, message = std::move(message), allowed = std::move(allowed)](executor::ThreadState&) {
+        const std::string& tenant = asked.asker.tenant;
         auto announcement = cache_.understand_announcement(bytes_of(message));
-        if (!announcement) return call->refuse(not_understood());
+        if (!announcement) return asked.call->refuse(not_understood());
         announcement->job = cache::of_tenant(tenant, announcement->job);
         for (std::uint64_t& place : announcement->places) place = cache::of_tenant(tenant, place);
-        answer(*call, cache_.announce(*announcement));
+        answer(asked, cache_.announce(*announcement));
       });
-  if (!is_taken) refuse(*call);
+  if (!is_taken) refuse(*asked.call);
 }
 
-void NodeService::answer(transport::UnaryCall& call, cache::NodeAnswer answer) {
-  if (answer.value == nullptr) return call.answer(answer.head, {}, nullptr);
+void NodeService::answer(const Asked& asked, cache::NodeAnswer answer) {
+  if (asked.may_go_on) {
+    const auto own = std::span(answer.head).first(cache::kAnswerBytes);
+    const auto told = encode_answer(peers_->with_room_of_others(*cache::decode_answer(own)));
+    std::ranges::copy(told, answer.head.begin());
+  }
+  if (answer.value == nullptr) return asked.call->answer(answer.head, {}, nullptr);
   const std::span<const std::uint8_t> body = answer.value->bytes;
   auto allowed = answers_.take(body.size());
-  if (allowed == nullptr) return refuse(call);
+  if (allowed == nullptr) return refuse(*asked.call);
   using Sent = std::pair<std::shared_ptr<const cache::Value>, std::shared_ptr<const void>>;
-  call.answer(answer.head, body, std::make_shared<const Sent>(std::move(answer.value), std::move(allowed)));
+  asked.call->answer(answer.head, body, std::make_shared<const Sent>(std::move(answer.value), std::move(allowed)));
 }
 
 void NodeService::refuse(transport::UnaryCall& call) {

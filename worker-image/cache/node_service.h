@@ -1,8 +1,10 @@
 // The node's cache as its clients reach it: questions come from the server, and go to memory at once or to threads that
 // may wait for the disk.
 //
-// Bounds: kThreads at the disk, kQueueMax questions that wait for them, kBytesMax of records that wait to be kept, and
-// as much of answers that are not read yet. What is beyond them is refused, which is a miss.
+// Where daemons share their records (peers.h), a question of a pod whose record is at home elsewhere goes there.
+// Bounds: kThreads at the disk and kPeerThreads at other daemons, kQueueMax questions that wait for each, kBytesMax of
+// records that wait to be kept, and as much of answers that are not read yet. What is beyond them is refused, or
+// answered as if nothing had been found, and is a miss.
 // Thread safety: all methods may be called from any thread.
 #pragma once
 
@@ -13,6 +15,7 @@
 #include "src/cache/node_cache.h"
 #include "src/executor/thread_pool.h"
 #include "src/transport/unary_server.h"
+#include "worker-image/cache/peers.h"
 
 namespace sluice::node_cache {
 
@@ -29,22 +32,28 @@ class ByteAllowance {
   const std::shared_ptr<std::atomic<std::uint64_t>> taken_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
+// Who asks. The default: the user whose process this is.
+struct Asker {
+  std::string tenant = {};  // empty: none; no tenant's key is one of these
+  std::string token = {};   // by which other daemons know the tenant, too
+};
+
 class NodeService final : public transport::UnaryHandler {
  public:
   static constexpr std::size_t kThreads = 4;
   static constexpr std::size_t kQueueMax = 64;
+  static constexpr std::size_t kPeerThreads = 8;
   static constexpr std::uint64_t kBytesMax = std::uint64_t{256} << 20;
 
-  // REQUIRES: the cache outlives it.
-  explicit NodeService(cache::NodeCache& cache) : cache_(cache) {}
+  // `peers`: null where this daemon shares its records with no other one. REQUIRES: both outlive it.
+  explicit NodeService(cache::NodeCache& cache, Peers* peers = nullptr);
 
-  // Of the user whose process this is.
   void received(std::shared_ptr<transport::UnaryCall> call, const std::string& method,
                 transport::Payload question) override {
-    serve("", call, method, std::move(question));
+    serve({}, call, method, std::move(question));
   }
-  // Of a tenant, which finds only what it has kept itself. Empty: none; no tenant's key is one of these.
-  void serve(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call, const std::string& method,
+  // A tenant finds only what it has kept itself.
+  void serve(const Asker& asker, const std::shared_ptr<transport::UnaryCall>& call, const std::string& method,
              transport::Payload question);
   // As there is too much to do.
   void refuse(transport::UnaryCall& call);
@@ -52,18 +61,30 @@ class NodeService final : public transport::UnaryHandler {
   const std::atomic<std::uint64_t>& refused() const { return refused_; }
 
  private:
-  void find(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
-            const transport::Payload& message);
-  void keep(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call, transport::Payload message);
-  void announce(const std::string& tenant, const std::shared_ptr<transport::UnaryCall>& call,
-                transport::Payload message);
+  struct Asked {
+    Asker asker;
+    std::shared_ptr<transport::UnaryCall> call;
+    bool may_go_on = false;  // to another daemon
+  };
+  void find(const Asked& asked, const transport::Payload& message);
+  void find_elsewhere(const Asked& asked, std::shared_ptr<Peer> home, PodQuestion question);
+  void keep(const Asked& asked, transport::Payload message);
+  void keep_elsewhere(const Asked& asked, std::shared_ptr<Peer> home, PodQuestion question,
+                      std::shared_ptr<const void> allowed);
+  void announce(const Asked& asked, transport::Payload message);
+  std::shared_ptr<Peer> home_of(const Asked& asked, const cache::Key& key) const;
+  // As the pod is to see it.
+  void answer(const Asked& asked, cache::NodeAnswer answer);
   void answer(transport::UnaryCall& call, cache::NodeAnswer answer);
 
   cache::NodeCache& cache_;
+  Peers* const peers_;
   std::atomic<std::uint64_t> refused_ = 0;
   const ByteAllowance questions_{kBytesMax};
   const ByteAllowance answers_{kBytesMax};
-  executor::ThreadPool threads_{kThreads, kThreads, kQueueMax, 0};  // last: its jobs use the rest
+  // Last: their jobs use the rest. Those of the second one use the first one.
+  const std::unique_ptr<executor::ThreadPool> peer_threads_;  // null: no peers
+  executor::ThreadPool threads_{kThreads, kThreads, kQueueMax, 0};
 };
 
 }  // namespace sluice::node_cache

@@ -29,8 +29,9 @@ class TenantService final : public transport::UnaryHandler {
   const std::atomic<std::uint64_t>& refused() const { return refused_; }
 
  private:
-  void answer(const Result<std::string>& tenant, const std::shared_ptr<transport::UnaryCall>& call,
-              const std::string& method, transport::Payload question);
+  void answer(const Result<std::string>& tenant, const std::string& token,
+              const std::shared_ptr<transport::UnaryCall>& call, const std::string& method,
+              transport::Payload question);
 
   NodeService& service_;
   TenantTokens& tokens_;
