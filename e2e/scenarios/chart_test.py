@@ -63,6 +63,7 @@ def test_lint():
     ("bundle.resources.limits.cpu=-1", "/bundle/resources/limits/cpu"),
     ("cache.storage.gibibytes=0", "gibibytes"),
     ("cache.storage.gibibytes=10Gi", "gibibytes"),
+    ("cache.shared=nodes", "cache"),
     ("cache.memory=1Gi", "cache"),
 ])  # fmt: skip
 def test_wrong_values_are_refused(setting, field):

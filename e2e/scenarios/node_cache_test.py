@@ -40,6 +40,14 @@ def test_the_chart_makes_it_as_large_as_its_values_say():
     assert "storageClassName: local-disks" in volume and "requests: {storage: 20Gi}" in volume
 
 
+def test_nodes_share_their_caches_only_where_the_values_say_so():
+    alone, together = rendered("cache.enabled=true"), rendered("cache.enabled=true", "cache.shared=cluster")
+    for expected in ("name: sluice-cache-peers", "clusterIP: None", "--peers=sluice-cache-peers.there.svc:7473", "--own-address=$(POD_IP)", "fieldPath: status.podIP"):
+        assert expected in together and expected not in alone, expected
+    added = [line.strip() for line in together.splitlines() if line not in alone.splitlines()]
+    assert len(added) == 6, added
+
+
 def upgrade(bed, *settings):
     done = helm("upgrade", RELEASE, CHART, "--kubeconfig", bed.cluster.kubeconfig, "--namespace", RELEASE_NAMESPACE, "--reuse-values", "--wait",
                 "--timeout", "120s", *(word for each in settings for word in ("--set", each)))  # fmt: skip
