@@ -12,7 +12,6 @@ using namespace control::testing;
 using namespace std::chrono_literals;
 using Harness = ReconcilerHarness;
 
-const kube::ObjectKey kVision{"default", "vision"};
 constexpr const char* kApplyPool = "apply DataWorkerPool default/vision";
 
 void overwrite_pool(Harness& harness) {

@@ -64,7 +64,7 @@ TEST_CASE("a variable from a file that is written in the trainer's pod is found,
       Case{R"({"name": "KEY", "value": "v"})", "null", false},
       Case{R"({"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "data", "key": "K"}}})", "null", false});
   INFO(test.variable << " " << test.worker_spec);
-  json job = job_with(R"({"emptyDir": {}})", test.worker_spec);
+  json job = job_with_data(R"({"emptyDir": {}})", test.worker_spec);
   json& trains = job["spec"]["trainer"]["template"]["spec"]["containers"][0];
   trains["volumeMounts"] = json::array();  // such a volume must not be mounted beside
   trains["env"] = json::array({json::parse(test.variable)});

@@ -110,8 +110,9 @@ Result<OtherNodes> find_other_nodes(const Flags& flags, const Clock& clock) {
   OtherNodes others;
   if (flags.text("peers") == kNone) return others;
   if (flags.text("listen") == kNone) return invalid_argument("--peers: say --listen, as the others ask, too");
-  SLUICE_TRY(const program::HostPort name, program::parse_host_port(flags.text("peers"), "--peers"));
-  SLUICE_TRY(const program::Addresses own, program::resolve_addresses(flags.text("own-address"), name.port));
+  const auto name = parse_host_port(flags.text("peers"));
+  if (!name.ok()) return name.error().with_context("--peers");
+  SLUICE_TRY(const program::Addresses own, program::resolve_addresses({flags.text("own-address"), name->port}));
   if (own.size() != 1) return invalid_argument("--own-address: '" + flags.text("own-address") + "' is no IP");
   const std::string authority = flags.text("tls-dir") + "/ca.crt";
   const auto connect = [authority](const std::string& address) {
@@ -120,7 +121,7 @@ Result<OtherNodes> find_other_nodes(const Flags& flags, const Clock& clock) {
         cache::kNodeMessageBytesMax);
   };
   others.peers = std::make_unique<Peers>(*own.begin(), connect, clock);
-  others.discovery = std::make_unique<program::Discovery>(name, kLookUpInterval, program::resolve_addresses);
+  others.discovery = std::make_unique<program::Discovery>(*name, kLookUpInterval, program::resolve_addresses);
   return others;
 }
 

@@ -20,7 +20,7 @@ using cache::testing::value_of;
 using sluice::testing::eventually;
 using sluice::testing::Program;
 
-constexpr std::size_t kValueBytes = 20'000;
+constexpr std::size_t kProgramBytes = 20'000;
 
 struct Daemon {
   std::vector<std::string> command() const {
@@ -41,14 +41,14 @@ struct Daemon {
     cache::Counters counters;
     cache::NodeCacheClient client(cache::line_to(socket), 1, clock, counters, std::chrono::minutes(1));
     std::vector<std::uint8_t> value;
-    return client.find(key_of(number), value) && value == value_of(key_of(number), kValueBytes);
+    return client.find(key_of(number), value) && value == value_of(key_of(number), kProgramBytes);
   }
   void add(int number) const {
     cache::Counters counters;
     cache::NodeCacheClient client(cache::line_to(socket), 1, clock, counters, std::chrono::minutes(1));
     std::vector<std::uint8_t> value;
     static_cast<void>(client.find(key_of(number), value));
-    client.add(key_of(number), value_of(key_of(number), kValueBytes));
+    client.add(key_of(number), value_of(key_of(number), kProgramBytes));
   }
   bool is_ready() const {
     return eventually([&] { return http::testing::ask(port, "GET /readyz").starts_with("HTTP/1.1 200"); });

@@ -18,8 +18,8 @@ namespace {
 using cache::testing::key_of;
 using cache::testing::value_of;
 
-constexpr std::size_t kValueBytes = 20'000;
-constexpr int kRecords = 20;
+constexpr std::size_t kNetworkBytes = 20'000;
+constexpr int kNetworkRecords = 20;
 
 struct NetworkNode {
   NetworkNode(const http::testing::CertificateAuthority& authority, const std::string& trusted) : disk_node(clock) {
@@ -48,7 +48,7 @@ struct NetworkNode {
     pod = std::make_unique<cache::NodeCacheClient>(cache::line_to(address, files.path.string()), 1, clock, counters,
                                                    std::chrono::seconds(30));
   }
-  // A moment ago it was free, and the system gives it to nobody else soon.
+  // A moment ago it was free, and the system gives no other server the same one soon.
   int free_port() {
     const auto probe = transport::UnaryServer::start_on_network("127.0.0.1:0", {}, {}, no_one, server_counters);
     REQUIRE(probe.ok());
@@ -57,7 +57,7 @@ struct NetworkNode {
   bool has(int number) {
     std::vector<std::uint8_t> value;
     if (!pod->find(key_of(number), value)) return false;
-    CHECK(value == value_of(key_of(number), kValueBytes));
+    CHECK(value == value_of(key_of(number), kNetworkBytes));
     return true;
   }
   // The first question at a peer may be late, as it connects.
@@ -98,23 +98,23 @@ TEST_CASE("over the network, what a pod of one node keeps at its home, a pod of 
   const http::testing::CertificateAuthority authority("node cache");
   NetworkNode first(authority, authority.certificate_pem()), second(authority, authority.certificate_pem());
   meet({&first, &second});
-  for (int record = 0; record < kRecords; ++record) {
+  for (int record = 0; record < kNetworkRecords; ++record) {
     CHECK(sluice::testing::eventually([&] {
       first.clock.advance(cache::Breaker::kBackOffMax);
       if (first.has(record)) return true;
-      first.pod->add(key_of(record), value_of(key_of(record), kValueBytes));
+      first.pod->add(key_of(record), value_of(key_of(record), kNetworkBytes));
       return false;
     }));
   }
-  for (int record = 0; record < kRecords; ++record) CHECK(second.has_in_the_end(record));
-  CHECK(first.records() + second.records() == kRecords);
+  for (int record = 0; record < kNetworkRecords; ++record) CHECK(second.has_in_the_end(record));
+  CHECK(first.records() + second.records() == kNetworkRecords);
   CHECK(second.records() > 0);
   CHECK(second.peers->counters().hits >= first.records());
   CHECK(first.peers->counters().errors.damaged + second.peers->counters().errors.damaged == 0);
   CHECK(first.counters.damaged + second.counters.damaged == 0);
   second.server.reset();
   int found = 0;
-  for (int record = 0; record < kRecords; ++record) found += first.has(record) ? 1 : 0;
+  for (int record = 0; record < kNetworkRecords; ++record) found += first.has(record) ? 1 : 0;
   CHECK(found == static_cast<int>(first.records()));
   CHECK(first.peers->counters().errors.node_gone + first.peers->counters().errors.node_late > 0);
 }
@@ -123,7 +123,7 @@ TEST_CASE("a daemon of another authority gets neither the question nor the pod's
   const http::testing::CertificateAuthority authority("node cache"), other("another one");
   NetworkNode first(authority, authority.certificate_pem()), stranger(other, authority.certificate_pem());
   meet({&first, &stranger});
-  for (int record = 0; record < kRecords; ++record) CHECK_FALSE(first.has(record));
+  for (int record = 0; record < kNetworkRecords; ++record) CHECK_FALSE(first.has(record));
   CHECK(stranger.disk_node.counters->misses == 0);
   CHECK(first.peers->counters().errors.node_gone + first.peers->counters().errors.node_late > 0);
 }
