@@ -2,6 +2,9 @@
 // decisions for the whole cluster. The API server checks its own kinds, but kinds and fields come from servers of any
 // version.
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "operator/api/object_trim.h"
 #include "operator/api/pod_trim.h"
@@ -84,6 +87,17 @@ void round(const ClusterObjects& objects) {
   CHECK(snapshot.nodes.size() == objects.nodes.size());
 }
 
+// Every leaf and all that it lies in, but for the object's parts and its name.
+std::vector<json::json_pointer> places_of(const json& object) {
+  std::set<std::string> places;
+  const json leaves = object.flatten();
+  for (const auto& [leaf, value] : leaves.items())
+    for (json::json_pointer place(leaf); !place.parent_pointer().empty(); place = place.parent_pointer())
+      places.insert(place.to_string());
+  for (const char* name : {"/metadata/name", "/metadata/namespace"}) places.erase(name);
+  return {places.begin(), places.end()};
+}
+
 TEST_CASE("an object that is odd anywhere ends no round, as the informers trim it and as it is") {
   using Collection = kube::Store::Objects ClusterObjects::*;
   using Trim = void (*)(json&);
@@ -95,38 +109,22 @@ TEST_CASE("an object that is odd anywhere ends no round, as the informers trim i
                                         {&ClusterObjects::training_jobs, api::trim_training_job},
                                         {&ClusterObjects::resource_quotas, nullptr},
                                         {&ClusterObjects::limit_ranges, nullptr}}));
-  const json odd_values[] = {nullptr,
-                             7,
-                             -1.5,
-                             true,
-                             "x",
-                             json::array(),
-                             json::array({7}),
-                             json::object(),
-                             json::object({{"a", 1}}),
-                             std::string(1000, 'k')};
+  const json odd_values[] = {nullptr, -1.5, "x", json::array({7}), json::object({{"a", 1}})};
   const ClusterObjects whole = rich_cluster();
-  for (const auto& [key, object] : whole.*collection) {
-    const json places = object->flatten();
-    for (const auto& [leaf, value] : places.items()) {
-      // The leaf and all that it lies in, but for the object itself, its metadata and its name.
-      for (json::json_pointer place(leaf); !place.parent_pointer().empty(); place = place.parent_pointer()) {
-        if (place == "/metadata/name"_json_pointer || place == "/metadata/namespace"_json_pointer) continue;
-        for (const json& odd : odd_values) {
-          CAPTURE(key.to_string(), place.to_string(), odd.dump());
-          json damaged = *object;
-          damaged[place] = odd;
-          ClusterObjects objects = whole;
-          (objects.*collection)[key] = shared(damaged);
-          CHECK_NOTHROW(round(objects));
-          if (trim == nullptr) continue;
-          CHECK_NOTHROW(trim(damaged));
-          (objects.*collection)[key] = shared(std::move(damaged));
-          CHECK_NOTHROW(round(objects));
-        }
+  for (const auto& [key, object] : whole.*collection)
+    for (const json::json_pointer& place : places_of(*object))
+      for (const json& odd : odd_values) {
+        CAPTURE(key.to_string(), place.to_string(), odd.dump());
+        json damaged = *object;
+        damaged[place] = odd;
+        ClusterObjects objects = whole;
+        (objects.*collection)[key] = shared(damaged);
+        CHECK_NOTHROW(round(objects));
+        if (trim == nullptr) continue;
+        CHECK_NOTHROW(trim(damaged));
+        (objects.*collection)[key] = shared(std::move(damaged));
+        CHECK_NOTHROW(round(objects));
       }
-    }
-  }
 }
 
 }  // namespace
