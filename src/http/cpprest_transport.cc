@@ -13,8 +13,7 @@
 //  - It parses "[::1]" but passes the brackets on to the resolver: the URI is put together from parts.
 //  - It takes TLS' server name indication from the Host header.
 //  - It knows no proxy of the environment, speaks to proxies by http:// alone, and asks them for port -1 where the URL
-//  has
-//    none, or for an address of IPv6 without its brackets: the port is always said, and such an address refused.
+//    has none, or for an address of IPv6 without its brackets: the port is always said, and such an address refused.
 #include "src/http/cpprest_transport.h"
 
 #include <mutex>
@@ -105,13 +104,18 @@ class BodyReceiver {
   std::string body_;
 };
 
+struct Proxy {
+  web::web_proxy server;
+  std::string authorization;  // of each request; empty: none, or told by `server` to a tunnel
+};
+
 class CpprestTransport final : public Transport {
  public:
-  CpprestTransport(web::uri base_uri, std::optional<web::web_proxy> proxy, std::string host_header,
+  CpprestTransport(web::uri base_uri, std::optional<Proxy> proxy, std::string host_header,
                    std::shared_ptr<const TlsTrust> trust, bool indicate_name, CpprestOptions options)
       : base_uri_(std::move(base_uri)),
         proxy_(std::move(proxy)),
-        base_url_(base_uri_.to_string() + (proxy_ ? " through " + proxy_->address().to_string() : "")),
+        base_url_(base_uri_.to_string() + (proxy_ ? " through " + proxy_->server.address().to_string() : "")),
         host_header_(std::move(host_header)),
         trust_(std::move(trust)),
         indicate_name_(indicate_name),
@@ -154,7 +158,7 @@ class CpprestTransport final : public Transport {
     config.set_timeout(idle_limit);
     config.set_max_redirects(0);
     config.set_tlsext_sni_enabled(indicate_name_);
-    if (proxy_) config.set_proxy(*proxy_);
+    if (proxy_) config.set_proxy(proxy_->server);
     if (trust_) {
       config.set_ssl_context_callback([trust = trust_](boost::asio::ssl::context& context) {
         if (!trust->install(context.native_handle())) throw std::runtime_error("unusable certificates");
@@ -167,6 +171,8 @@ class CpprestTransport final : public Transport {
     rest::http_request translated(request.method);
     translated.set_request_uri(web::uri(request.target));
     if (!host_header_.empty()) translated.headers().add("Host", host_header_);
+    if (proxy_ && !proxy_->authorization.empty())
+      translated.headers().add("Proxy-Authorization", proxy_->authorization);
     std::string content_type = "application/octet-stream";
     for (const auto& [name, value] : request.headers) {
       if (HeaderNameLess less; !less(name, "Content-Type") && !less("Content-Type", name)) {
@@ -247,7 +253,7 @@ class CpprestTransport final : public Transport {
   }
 
   const web::uri base_uri_;
-  const std::optional<web::web_proxy> proxy_;
+  const std::optional<Proxy> proxy_;
   const std::string base_url_;     // in messages
   const std::string host_header_;  // empty: cpprestsdk's own
   const std::shared_ptr<const TlsTrust> trust_;
@@ -257,17 +263,23 @@ class CpprestTransport final : public Transport {
 };
 
 // Its user and password are not shown in messages.
-Result<std::optional<web::web_proxy>> proxy_of(const std::string& url) {
-  if (url.empty()) return std::optional<web::web_proxy>();
+Result<std::optional<Proxy>> proxy_of(const std::string& url, bool is_tunnel) {
+  if (url.empty()) return std::optional<Proxy>();
   const Error unusable =
       invalid_argument("the proxy " + url.substr(url.rfind('@') + 1) + " is no http:// URL of a host and a port");
   if (!web::uri::validate(url)) return unusable;
   const web::uri parsed(url);
   if (parsed.scheme() != "http" || parsed.host().empty() || parsed.port() <= 0) return unusable;
-  web::web_proxy proxy(web::uri_builder().set_scheme("http").set_host(parsed.host()).set_port(parsed.port()).to_uri());
+  const auto address = web::uri_builder().set_scheme("http").set_host(parsed.host()).set_port(parsed.port()).to_uri();
+  Proxy proxy{web::web_proxy(address), ""};
   const std::string user = web::uri::decode(parsed.user_info());
-  if (const std::size_t colon = user.find(':'); colon != user.npos)
-    proxy.set_credentials(web::credentials(user.substr(0, colon), user.substr(colon + 1)));
+  const std::size_t colon = user.find(':');
+  if (colon == user.npos) return std::optional(std::move(proxy));
+  // cpprestsdk leaks the password each time that it reads its own credentials: a tunnel's are read once a connection.
+  if (is_tunnel)
+    proxy.server.set_credentials(web::credentials(user.substr(0, colon), user.substr(colon + 1)));
+  else
+    proxy.authorization = "Basic " + utility::conversions::to_base64({user.begin(), user.end()});
   return std::optional(std::move(proxy));
 }
 
@@ -293,7 +305,7 @@ Result<std::shared_ptr<Transport>> make_cpprest_transport(const Endpoint& endpoi
     parts.set_scheme(parsed.scheme()).set_host(host).set_path(parsed.path());
     if (parsed.port() > 0) parts.set_port(parsed.port());
 
-    SLUICE_TRY(auto proxy, proxy_of(endpoint.proxy_url));
+    SLUICE_TRY(auto proxy, proxy_of(endpoint.proxy_url, parsed.scheme() == "https"));
     if (proxy && host.find(':') != host.npos)
       return invalid_argument(endpoint.base_url + ": an IPv6 address cannot be asked for through a proxy; give a name");
     if (proxy && parsed.port() <= 0) parts.set_port(parsed.scheme() == "https" ? kHttpsPort : kHttpPort);
