@@ -167,3 +167,16 @@ def test_a_job_goes_on_when_the_daemon_is_killed(bed, without, cache):
     assert killed and daemon(bed) != killed[0]
     assert epochs_of(bed) == without[:1]
     assert counted(bed)["records"] >= NUMBERED  # The pod that came in its place is used.
+
+
+def test_a_cache_of_the_cluster_is_alone_on_its_only_node(bed, without, cache):
+    upgrade(bed, "cache.shared=cluster")
+    try:
+        before = counted(bed)
+        assert epochs_of(bed) == without[:1]
+        assert gained(bed, before)["records"] >= NUMBERED
+        before = counted(bed)
+        assert epochs_of(bed) == without[:1]
+        assert gained(bed, before)["hits"] >= NUMBERED
+    finally:
+        upgrade(bed, "cache.shared=node")
