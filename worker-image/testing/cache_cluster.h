@@ -75,7 +75,8 @@ struct CacheDaemon {
 };
 
 struct CacheCluster {
-  explicit CacheCluster(int nodes, const cache::Limits& each = {.bytes = 256 << 20, .records = 1 << 12}) : limits(each) {
+  explicit CacheCluster(int nodes, const cache::Limits& each = {.bytes = 256 << 20, .records = 1 << 12})
+      : limits(each) {
     for (int node = 0; node < nodes; ++node) start(node);
     meet();
   }
