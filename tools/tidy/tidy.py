@@ -202,7 +202,7 @@ def check_object_members(path, lines):
             yield number, "a member of an object by its name: read it by a reader of operator/api, write it by a draft"
 
 
-TEST_FILES_TOGETHER = 8  # files_at_a_time in CMakeLists.txt
+TEST_FILES_TOGETHER = int(re.search(r"UNITY_BUILD_BATCH_SIZE (\d+)", (ROOT / "CMakeLists.txt").read_text())[1])
 TEST_FUNCTION = re.compile(r"(?!using |return |TEST_CASE|SCENARIO|struct |class |template|friend )[A-Za-z_][\w:<>,&* ]*[ &*](\w+)\(")
 
 
