@@ -32,14 +32,12 @@ NodeAnswer NodeCache::find(const Key& key, bool tells_job) {
   SharedDisk* const disk = disk_;
   if (disk == nullptr) return missed();
   if (const auto value = read(*disk, key)) return found(key, value, counters_.disk);
-  ++counters_.misses;
   Answer answer = state();
   if (tells_job) {
     answer.is_wanted = disk->is_wanted(key) || (tells_room_ && disk->has_room_for_usual());
     reclaim_if_wanted(*disk);
   }
-  const auto bytes = encode_answer(answer);
-  return {{bytes.begin(), bytes.end()}, nullptr};
+  return missed(answer);
 }
 
 std::optional<NodeAnswer> NodeCache::find_of_other(const Key& key) {
@@ -50,10 +48,10 @@ std::optional<NodeAnswer> NodeCache::find_of_other(const Key& key) {
   return value == nullptr ? std::nullopt : std::optional(found(key, value, counters_.disk));
 }
 
-NodeAnswer NodeCache::missed() {
+NodeAnswer NodeCache::missed(const Answer& answer) {
   ++counters_.misses;
-  const auto answer = encode_answer(state());
-  return {{answer.begin(), answer.end()}, nullptr};
+  const auto bytes = encode_answer(answer);
+  return {{bytes.begin(), bytes.end()}, nullptr};
 }
 
 std::shared_ptr<const Value> NodeCache::read(SharedDisk& disk, const Key& key) {

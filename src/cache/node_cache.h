@@ -63,7 +63,7 @@ class NodeCache {
   // Of this cache, as each answer tells it.
   Answer state() const;
   // The answer to a question that no cache has answered, which is counted.
-  NodeAnswer missed();
+  NodeAnswer missed() { return missed(state()); }
   // May take its time.
   NodeAnswer announce(const Announcement& announcement);
 
@@ -72,6 +72,7 @@ class NodeCache {
 
  private:
   void reclaim_if_wanted(const SharedDisk& disk);
+  NodeAnswer missed(const Answer& answer);
   // Null: it is not there.
   std::shared_ptr<const Value> read(SharedDisk& disk, const Key& key);
   NodeAnswer found(const Key& key, std::shared_ptr<const Value> value, TierCounters& tier) const;

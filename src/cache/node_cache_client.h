@@ -32,8 +32,6 @@ class NodeCacheClient final : public RecordStore {
   static constexpr std::chrono::milliseconds kPatience{250};
   static constexpr int kPatienceAhead = 4;  // times that: a batch waits, and no thread with it
   static constexpr std::chrono::seconds kPatienceForAnnouncements{2};  // no sample waits for them
-  static constexpr auto kBackOffMin = Breaker::kBackOffMin;
-  static constexpr auto kBackOffMax = Breaker::kBackOffMax;
 
   // `job`: of which this process is a part; nullopt: it is not told. REQUIRES: clock and counters outlive it.
   NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock, Counters& counters,

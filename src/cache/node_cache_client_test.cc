@@ -105,7 +105,7 @@ TEST_CASE("whatever comes back in place of the record is a miss and a counted er
     CHECK(node.counters.damaged == (wrong.is_answer ? 1 : 0));
     CHECK(node.counters.node_wrong == (wrong.is_answer ? 0 : 1));
     node.node.on_its_way = nullptr;
-    node.clock.advance(NodeCacheClient::kBackOffMin);
+    node.clock.advance(Breaker::kBackOffMin);
     CHECK(node.has(key_of(1)));
   }
 }
@@ -144,7 +144,7 @@ TEST_CASE("a daemon that does not answer is left alone for a while, and longer e
     CHECK(node.client.is_paused());
     CHECK_FALSE(node.client.has_room_for(key_of(2), 10));
     node.node.fails_with.reset();
-    node.clock.advance(NodeCacheClient::kBackOffMax);
+    node.clock.advance(Breaker::kBackOffMax);
     CHECK(node.has(key_of(1)));
     CHECK_FALSE(node.client.is_paused());
     CHECK(node.client.has_room_for(key_of(2), 10));
@@ -184,7 +184,7 @@ TEST_CASE("a cache of an earlier version is asked without the job after its firs
   node.node.is_of_earlier_version = true;
   CHECK_FALSE(node.has(key_of(1)));
   CHECK(node.counters.node_wrong == 1);
-  node.clock.advance(NodeCacheClient::kBackOffMin);
+  node.clock.advance(Breaker::kBackOffMin);
   for (int i = 1; i < 5; ++i) {
     node.add(key_of(i));
     CHECK(node.has(key_of(i)));

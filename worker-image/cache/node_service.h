@@ -75,7 +75,6 @@ class NodeService final : public transport::UnaryHandler {
   std::shared_ptr<Peer> home_of(const Asked& asked, const cache::Key& key) const;
   // As the pod is to see it.
   void answer(const Asked& asked, cache::NodeAnswer answer);
-  void answer(transport::UnaryCall& call, cache::NodeAnswer answer);
 
   cache::NodeCache& cache_;
   Peers* const peers_;

@@ -144,7 +144,7 @@ TEST_CASE("without a token that the API server knows there is no answer, and it 
   // The kubelet brings another one.
   bad.show("of:team-a");
   CHECK_FALSE(bad.has(1));  // within the back-off
-  daemon.clock.advance(cache::NodeCacheClient::kBackOffMin);
+  daemon.clock.advance(cache::Breaker::kBackOffMin);
   CHECK(bad.has(1));
   // The API server does not answer: known tokens are good.
   Pod late(daemon, "down");
@@ -168,12 +168,12 @@ TEST_CASE("a daemon without the right certificate gets no token, and a process w
     CHECK_FALSE(early.has(1));
     CHECK(early.counters.node_gone == before + 1);
     std::filesystem::rename(early.files.path / "away", early.files.path / file);
-    daemon.clock.advance(cache::NodeCacheClient::kBackOffMax);
+    daemon.clock.advance(cache::Breaker::kBackOffMax);
   }
   early.show("two\nlines");
   CHECK_FALSE(early.has(1));
   early.show("of:team-a");
-  daemon.clock.advance(cache::NodeCacheClient::kBackOffMax);
+  daemon.clock.advance(cache::Breaker::kBackOffMax);
   early.add(1);
   CHECK(early.has(1));
 }
@@ -187,7 +187,7 @@ TEST_CASE("a daemon that ends and is back is found again") {
   CHECK_FALSE(pod.has(1));
   CHECK(pod.counters.node_gone == 1);
   daemon.start(address);
-  daemon.clock.advance(cache::NodeCacheClient::kBackOffMin);
+  daemon.clock.advance(cache::Breaker::kBackOffMin);
   CHECK(pod.has(1));
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("connections beyond their bound are refused, and room comes back with 
   CHECK(daemon.server_counters.refused_connections > 0);
   pods.clear();
   REQUIRE(eventually([&] { return daemon.server_counters.connections == 0; }));
-  daemon.clock.advance(cache::NodeCacheClient::kBackOffMax);
+  daemon.clock.advance(cache::Breaker::kBackOffMax);
   late.add(1);
   CHECK(late.has(1));
 }
