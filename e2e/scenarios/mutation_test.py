@@ -2,10 +2,14 @@
 
 After each change the children are those of a job that was made like that, and the status belongs to the new spec. After the way back everything is as
 before. A refused change leaves no trace. The tables name every field of the schemas: a new field without a line in them fails.
+
+Most of a change's time is waiting. So a few jobs share the fields, each changed by a thread of its own.
 """
 
+import concurrent.futures
 import copy
 import json
+import queue
 import time
 
 import pytest
@@ -13,7 +17,7 @@ from cluster_api import jobs_path
 from conftest import JOBS_NAMESPACE
 from console import DemoError
 
-NAME, TWIN = "changed", "changed-twin"
+NAMES = [f"changed-{number}" for number in range(4)]
 # The image does not exist: the trainer's pod waits, and nothing but our changes happens.
 BASE = {
     "trainer": {"template": {"spec": {
@@ -195,18 +199,49 @@ class Subject:
 
 
 @pytest.fixture(scope="module")
-def subject(bed):
-    made = Subject(bed, NAME)
-    made.delete()
-    made.create(BASE)
-    bed.wait_for("the pool", made.pool)
+def subjects(bed):
+    made = [Subject(bed, name) for name in NAMES]
+    for subject in made:
+        subject.delete()
+        subject.create(BASE)
+    for subject in made:
+        bed.wait_for("the pool", subject.pool)
     yield made
-    made.delete()
+    for subject in made:
+        subject.delete()
 
 
-def fresh_children(bed, spec):
+@pytest.fixture(scope="module")
+def subject(subjects, changes):
+    """Of tests that change no field of a table: they begin when all of those are over."""
+    concurrent.futures.wait(changes.values())
+    return subjects[0]
+
+
+@pytest.fixture(scope="module")
+def changes(request, bed, subjects):
+    """What comes of the change of each field, by its test and path: a future."""
+    free = queue.SimpleQueue()
+    for subject in subjects:
+        free.put(subject)
+
+    def change(function, path):
+        subject = free.get()
+        try:
+            function(bed, subject, path)
+        finally:
+            free.put(subject)
+
+    functions = {test_a_field_of_a_training_job: change_field_of_job, test_what_the_operator_owns_of_a_pool_is_put_right: change_field_of_pool}
+    chosen = [(item.function, item.callspec.params["path"]) for item in request.session.items if getattr(item, "function", None) in functions]
+    pool = concurrent.futures.ThreadPoolExecutor(len(subjects))
+    yield {(test, path): pool.submit(change, functions[test], path) for test, path in chosen}
+    pool.shutdown(cancel_futures=True)
+
+
+def fresh_children(bed, subject, spec):
     """Of a job that was made like that."""
-    twin = Subject(bed, TWIN)
+    twin = Subject(bed, f"{subject.name}-twin")
     twin.create(spec)
     try:
         bed.wait_for("the twin's pool", twin.pool)
@@ -222,7 +257,16 @@ def test_the_tables_name_every_field(bed):
 
 
 @pytest.mark.parametrize("path", JOB_FIELDS)
-def test_a_field_of_a_training_job(bed, subject, path):
+def test_a_field_of_a_training_job(changes, path):
+    changes[test_a_field_of_a_training_job, path].result()
+
+
+@pytest.mark.parametrize("path", [path for path in POOL_FIELDS if path != "replicas"])
+def test_what_the_operator_owns_of_a_pool_is_put_right(changes, path):
+    changes[test_what_the_operator_owns_of_a_pool_is_put_right, path].result()
+
+
+def change_field_of_job(bed, subject, path):
     valid, invalid, empty = JOB_FIELDS[path]
     before, generation = subject.settled(), subject.job()["metadata"]["generation"]
     original = subject.job()["spec"]
@@ -243,7 +287,7 @@ def test_a_field_of_a_training_job(bed, subject, path):
     # To another value: the children of a job that was changed are those of one that was made so.
     assert subject.refusal("trainingjob", at(path, valid)) == ""
     changed = subject.settled()
-    fresh = fresh_children(bed, merged(BASE, at(path, valid)["spec"]))
+    fresh = fresh_children(bed, subject, merged(BASE, at(path, valid)["spec"]))
     if path.startswith(OF_THE_START):
         fresh["trainer's pods"] = before["trainer's pods"]
     assert changed == fresh
@@ -270,7 +314,7 @@ def test_workers_whose_size_is_left_to_sluice_and_back(bed, subject):
     assert subject.refusal("trainingjob", at("dataWorkers", {"resources": None, "autoResources": bounds})) == ""
     changed = subject.settled()
     assert changed["pool"]["template"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "64Mi"}
-    assert changed == fresh_children(bed, {**BASE, "dataWorkers": {"max": 4, "autoResources": bounds}})
+    assert changed == fresh_children(bed, subject, {**BASE, "dataWorkers": {"max": 4, "autoResources": bounds}})
     assert subject.refusal("trainingjob", at("dataWorkers", {"resources": resources, "autoResources": None})) == ""
     assert subject.settled() == before
 
@@ -284,8 +328,7 @@ def test_the_number_of_workers_follows_and_comes_back(bed, subject):
     assert subject.settled() == before
 
 
-@pytest.mark.parametrize("path", [path for path in POOL_FIELDS if path != "replicas"])
-def test_what_the_operator_owns_of_a_pool_is_put_right(bed, subject, path):
+def change_field_of_pool(bed, subject, path):
     valid, invalid, empty = POOL_FIELDS[path]
     # The operator restores the same pool more slowly each time. With another spec of its own it begins anew.
     assert subject.refusal("trainingjob", at("dataWorkers.template.metadata.annotations", {"sluice.test/field": path})) == ""
@@ -303,3 +346,4 @@ def test_what_the_operator_owns_of_a_pool_is_put_right(bed, subject, path):
         # What others add is theirs: it stays beside ours until they take it away.
         assert refusal == "" and subject.refusal("dataworkerpool", at(path, None if empty == "theirs" else {"a": None})) == ""
     bed.wait_for("the pool as it was", lambda: subject.settled() == before)
+    assert subject.refusal("trainingjob", at("dataWorkers.template.metadata.annotations", None)) == ""
