@@ -70,10 +70,16 @@ def test_killed_feeder(bed, undisturbed):
     assert after["restartCount"] == feeder["restartCount"] + 1
 
 
-def test_a_minute_without_prometheus_changes_no_allocation(bed):
-    bed.start_numbered(60)  # longer than the outage
+@pytest.fixture(scope="module")
+def fed_job(bed):
+    """A job with two workers at least, measured, that outlasts the tests that use it."""
+    bed.start_numbered(400)
     bed.wait_for("ready workers", lambda: bed.ready_workers() >= 2)
     bed.wait_for("metrics", lambda: condition(bed.job(), "MetricsAvailable"))
+
+
+@pytest.mark.usefixtures("fed_job")
+def test_a_minute_without_prometheus_changes_no_allocation(bed):
     assert bed.cluster_script("stop", "prometheus").returncode == 0
     try:
         stopped = time.monotonic()
@@ -89,14 +95,6 @@ def test_a_minute_without_prometheus_changes_no_allocation(bed):
     finally:
         bed.cluster_script("start", "prometheus")
     bed.wait_for("MetricsAvailable=True again", lambda: condition(bed.job(), "MetricsAvailable"), 45)
-
-
-@pytest.fixture(scope="module")
-def fed_job(bed):
-    """A job with two workers at least, measured, that outlasts the tests that use it."""
-    bed.start_numbered(400)
-    bed.wait_for("ready workers", lambda: bed.ready_workers() >= 2)
-    bed.wait_for("metrics", lambda: condition(bed.job(), "MetricsAvailable"))
 
 
 @pytest.mark.usefixtures("fed_job")
