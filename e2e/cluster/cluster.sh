@@ -12,6 +12,7 @@
 #   cluster.sh start|stop|kill|restart COMPONENT
 #   cluster.sh second-node CPU [FILE...]
 #                               so much of the node's CPU (600m) becomes a second node, with these OCI archives
+#   cluster.sh freeze|thaw      the second node hangs, with all of its pods, and goes on
 #   cluster.sh one-node         takes it away again, and gives the first node its CPU back
 #   cluster.sh gpus N           advertise N nvidia.com/gpu on the node (for counting; there is no device)
 #   cluster.sh leftovers        list what is on the machine because of the cluster; fails if there is anything
@@ -211,12 +212,15 @@ main() {
     exec) require_root exec; in_node "$@" ;;
     start | stop | kill | restart) require_root "$action"; component "$action" "$@" ;;
     gpus) gpus "${1:?gpus N}" ;;
+    freeze) require_root freeze; in_node "$SELF" __signal_second STOP ;;
+    thaw) require_root thaw; in_node "$SELF" __signal_second CONT ;;
     one-node) require_root one-node; one_node ;;
     second-node) require_root second-node; second_node "${1:?second-node CPU}" "${@:2}" ;;
     leftovers) require_root leftovers; leftovers ;;
     __main) node_main ;;                                               # the rest is called inside the node
     __start) for component in "$@"; do component_start "$component"; done ;;
     __stop) component_stop "$@" ;;
+    __signal_second) signal_second_node "$1" ;;
     __ended) component_ended ;;
     __status) component_status ;;
     *) usage; exit 2 ;;

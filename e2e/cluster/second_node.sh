@@ -28,6 +28,14 @@ second_node() {  # CPU [IMAGE...]
   wait_for "node $SECOND_NODE" 60 second-kubelet second_ready
 }
 
+# What a machine that hangs is to the others: its connections stay, and nothing answers on them. `thaw` lets it go on.
+signal_second_node() {  # STOP|CONT, inside the node
+  local mount
+  mount=$(cgroup_mounts | head -n 1)
+  { cat /run/pids/second-kubelet /run/pids/second-containerd; find "$mount/$NAME/second" -name cgroup.procs -exec cat {} +; } |
+    xargs kill -"$1"
+}
+
 one_node() {
   in_node "$SELF" __stop second-kubelet
   kubectl_admin delete node "$SECOND_NODE" --ignore-not-found >/dev/null   # its pods end with it
