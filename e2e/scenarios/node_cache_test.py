@@ -1,19 +1,20 @@
 """The cache of a node: what one job has read, the next one of its namespace finds; no other namespace does, and no job minds its loss."""
 
-import json
 import subprocess
 
 import jobs
 import pytest
+from cache_daemons import counted, daemon, gained, shown
 from chart_test import CHART, helm
 from conftest import JOBS_NAMESPACE, NUMBERED, RELEASE_NAMESPACE, ROOT
-from machine import RELEASE, delete_jobs, namespace_manifest
+from machine import RELEASE, delete_jobs, namespace_manifest, set_values
 from watch import condition, log_events
 
 STRANGERS = "sluice-strangers"
 EPOCHS = 2
-FEW = 3 * NUMBERED // 4  # A batch that is made twice finds what its first making has left; on a slow machine many are.
-CACHE = "app.kubernetes.io/component=cache"
+# A file that was never read is asked for as coefficients and as bytes. Hits of a first job tell nothing: the feeder begins the next epoch before it
+# knows that there is none, and late batches are made twice. Both find what the epoch has left.
+FORMS = 2
 
 
 def rendered(*settings):
@@ -48,12 +49,6 @@ def test_nodes_share_their_caches_only_where_the_values_say_so():
     assert len(added) == 6, added
 
 
-def upgrade(bed, *settings):
-    done = helm("upgrade", RELEASE, CHART, "--kubeconfig", bed.cluster.kubeconfig, "--namespace", RELEASE_NAMESPACE, "--reuse-values", "--wait",
-                "--timeout", "120s", *(word for each in settings for word in ("--set", each)))  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
 def epochs_of(bed, namespace=JOBS_NAMESPACE, epochs=1, meanwhile=lambda: None):
     """Trains over the numbered images, and gives the digests of all batches by epoch."""
     text = jobs.manifest("vision", jobs.PHASES[2], bed.site, digest="full", arguments=["--data", f"/data/numbered-{NUMBERED}", "--epochs", str(epochs)])
@@ -80,31 +75,6 @@ def epochs_of(bed, namespace=JOBS_NAMESPACE, epochs=1, meanwhile=lambda: None):
     return [epoch["digest"] for epoch in found["epochs"]]
 
 
-def daemon(bed):
-    """The one pod, once it is ready."""
-    def ready():
-        pods = [pod for pod in bed.cluster.items(f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods", labelSelector=CACHE) if not pod["metadata"].get("deletionTimestamp")]
-        return pods[0]["metadata"]["name"] if pods and condition(pods[0], "Ready") else None
-
-    return bed.wait_for("the cache's pod", ready)
-
-
-def counted(bed):
-    """What the daemon says of itself: hits, misses and records."""
-    text = bed.cluster.get_text(f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods/{daemon(bed)}:9464/proxy/metrics")
-    values = {"hits": 0, "misses": 0, "records": 0, "refused": 0}
-    for line in text.splitlines():
-        name, _, value = line.rpartition(" ")
-        for key, series in (("hits", "hits_total{"), ("misses", "misses_total"), ("records", 'records{tier="disk"}'), ("refused", "refused_total{")):
-            if name.startswith(f"sluice_cache_node_{series}"):
-                values[key] += float(value)
-    return values
-
-
-def gained(bed, before):
-    return {key: value - before[key] for key, value in counted(bed).items()}
-
-
 @pytest.fixture(scope="module")
 def without(bed):
     """What the batches are without a cache."""
@@ -114,29 +84,25 @@ def without(bed):
 
 @pytest.fixture(scope="module")
 def cache(bed, without):
-    upgrade(bed, "cache.enabled=true", "cache.storage.gibibytes=1", "cache.memoryMebibytes=128", "cache.cpu.request=10m")
+    set_values(bed.cluster, {"cache.enabled": "true", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 128, "cache.cpu.request": "10m"})
     yield daemon(bed)
     secret = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/secrets/{RELEASE}-cache-tls"
     assert bed.cluster.get(secret)
-    upgrade(bed, "cache.enabled=false")
+    set_values(bed.cluster, {"cache.enabled": "false"})
     assert not bed.cluster.get(secret)
 
 
 def test_a_second_job_finds_what_the_first_one_has_left(bed, without, cache):
     assert epochs_of(bed) == without[:1]
     first = counted(bed)
-    assert first["records"] >= NUMBERED and first["hits"] < FEW and first["refused"] == 0, first
+    assert first["records"] == NUMBERED and first["misses"] >= FORMS * NUMBERED and first["refused"] == 0, first
     assert epochs_of(bed) == without[:1]
     second = gained(bed, first)
     assert second["hits"] >= NUMBERED and second["records"] == 0, second
 
 
 def test_the_dashboard_shows_what_the_daemon_does(bed, cache):
-    panels = json.loads((ROOT / "helm/sluice/dashboards/cluster.json").read_text())["panels"]
-    expressions = [target["expr"] for panel in panels for target in panel["targets"] if "sluice_cache_node_" in target["expr"]]
-    assert len(expressions) == 3
-    for expression in expressions:
-        bed.wait_for(expression, lambda asked=expression.replace("$__rate_interval", "60s"): bed.query(asked))
+    assert shown(bed, of_peers=False) == 3
 
 
 def test_a_job_of_another_namespace_finds_nothing_of_it(bed, without, cache):
@@ -148,7 +114,7 @@ def test_a_job_of_another_namespace_finds_nothing_of_it(bed, without, cache):
         assert before["records"] >= NUMBERED
         assert epochs_of(bed, STRANGERS) == without[:1]
         strangers = gained(bed, before)
-        assert strangers["records"] >= NUMBERED and strangers["hits"] < FEW, strangers
+        assert strangers["records"] == NUMBERED and strangers["misses"] >= FORMS * NUMBERED, strangers
     finally:
         bed.kubectl("delete", "namespace", STRANGERS, "--timeout=120s")
         bed.kubectl("delete", "persistentvolume", f"sluice-demo-{STRANGERS}-python", f"sluice-demo-{STRANGERS}-datasets")
@@ -160,23 +126,10 @@ def test_a_job_goes_on_when_the_daemon_is_killed(bed, without, cache):
     def kill_in_the_middle():
         if not killed and bed.samples() > NUMBERED // 2:
             assert counted(bed)["hits"] > before
-            killed.append(daemon(bed))
+            killed.append(daemon(bed)["metadata"]["name"])
             bed.kubectl("-n", RELEASE_NAMESPACE, "delete", "pod", killed[0], "--grace-period=0", "--force")
 
     assert epochs_of(bed, epochs=EPOCHS, meanwhile=kill_in_the_middle) == without
-    assert killed and daemon(bed) != killed[0]
+    assert killed and daemon(bed)["metadata"]["name"] != killed[0]
     assert epochs_of(bed) == without[:1]
     assert counted(bed)["records"] >= NUMBERED  # The pod that came in its place is used.
-
-
-def test_a_cache_of_the_cluster_is_alone_on_its_only_node(bed, without, cache):
-    upgrade(bed, "cache.shared=cluster")
-    try:
-        before = counted(bed)
-        assert epochs_of(bed) == without[:1]
-        assert gained(bed, before)["records"] >= NUMBERED
-        before = counted(bed)
-        assert epochs_of(bed) == without[:1]
-        assert gained(bed, before)["hits"] >= NUMBERED
-    finally:
-        upgrade(bed, "cache.shared=node")

@@ -1,0 +1,47 @@
+"""The caches of the nodes, as the scenarios see them."""
+
+import json
+
+from conftest import RELEASE_NAMESPACE, ROOT
+from watch import condition
+
+PODS = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods"
+CACHE = "app.kubernetes.io/component=cache"
+COUNTED = {"hits": "hits_total{", "misses": "misses_total", "records": 'records{tier="disk"}', "refused": "refused_total{",
+           "peers": "peers", "peer_hits": "peer_hits_total", "peer_errors": "peer_errors_total{"}  # fmt: skip
+
+
+def daemon(bed, node=None):
+    """The one pod, or the one of that node, once it is ready."""
+    def ready():
+        pods = [pod for pod in bed.cluster.items(PODS, labelSelector=CACHE) if not pod["metadata"].get("deletionTimestamp")]
+        pods = [pod for pod in pods if node in (None, pod["spec"].get("nodeName"))]
+        return pods[0] if pods and condition(pods[0], "Ready") else None
+
+    return bed.wait_for("the cache's pod", ready)
+
+
+def counted(bed, node=None):
+    """What the daemon says of itself: sums over all labels."""
+    text = bed.cluster.get_text(f"{PODS}/{daemon(bed, node)['metadata']['name']}:9464/proxy/metrics")
+    values = dict.fromkeys(COUNTED, 0)
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        for key, series in COUNTED.items():
+            if name == f"sluice_cache_node_{series}" or (series.endswith("{") and name.startswith(f"sluice_cache_node_{series}")):
+                values[key] += float(value)
+    return values
+
+
+def gained(bed, before, node=None):
+    return {key: value - before[key] for key, value in counted(bed, node).items()}
+
+
+def shown(bed, of_peers):
+    """How many queries the dashboard has of the daemons, or of what they ask each other. Each is answered in the end."""
+    panels = json.loads((ROOT / "helm/sluice/dashboards/cluster.json").read_text())["panels"]
+    expressions = [target["expr"] for panel in panels for target in panel["targets"] if "sluice_cache_node_" in target["expr"]]
+    expressions = [expression for expression in expressions if of_peers == any(name in expression for name in ("_peer", "_forwarded"))]
+    for expression in expressions:
+        bed.wait_for(expression, lambda asked=expression.replace("$__rate_interval", "60s"): bed.query(asked))
+    return len(expressions)
