@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import sys
 import threading
-import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator
@@ -103,6 +102,12 @@ class Batches(Dataset):
             return Forked(request.seq, failure=describe(error))
 
 
+class _Loader(TorchLoader):
+    def check_worker_number_rationality(self) -> None:
+        """The user's loader has said already what torch thinks of so many workers. (With a filter of warnings every warning of the script that is
+        to show once would show once more.)"""
+
+
 class _Given:
     """A sampler of what has been given. It ends where nothing is left, and goes on when there is more."""
 
@@ -133,12 +138,10 @@ class Forks:
         self._informed: set[int] = set()  # The virtual workers that know what they have made before.
         order: dict[str, Any] = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
         own = torch.Generator()  # The process's generators may be another thread's at this moment.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # The loader of the user has said already what torch thinks of so many workers.
-            loader = TorchLoader(Batches(computation), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
-                                 prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
-                                 worker_init_fn=_begin, generator=own, **order)  # fmt: skip
-            self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
+        loader = _Loader(Batches(computation), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
+                         prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
+                         worker_init_fn=_begin, generator=own, **order)  # fmt: skip
+        self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
         _living.add(self)
 
     def __contains__(self, seq: int) -> bool:
