@@ -79,10 +79,19 @@ if hasattr(torch, "get_autocast_dtype"):  # Since torch 2.4.
     def autocast_on_cpu() -> tuple[bool, torch.dtype]:
         """Whether torch computes in fewer bits there, and in which type."""
         return torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+
+    def enter_autocast_on_cpu(enabled: bool, dtype: torch.dtype) -> None:
+        """For this thread, to its end."""
+        torch.set_autocast_enabled("cpu", enabled)
+        torch.set_autocast_dtype("cpu", dtype)
 else:
 
     def autocast_on_cpu() -> tuple[bool, torch.dtype]:
         return torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
+
+    def enter_autocast_on_cpu(enabled: bool, dtype: torch.dtype) -> None:
+        torch.set_autocast_cpu_enabled(enabled)
+        torch.set_autocast_cpu_dtype(dtype)
 
 
 _OPENCVS_OWN_THREADS = -1

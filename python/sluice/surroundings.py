@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import torch
 
 from sluice import module_values
-from sluice.inherited import opencv_threads, set_opencv_threads
+from sluice.inherited import autocast_on_cpu, enter_autocast_on_cpu, opencv_threads, set_opencv_threads
 from sluice.settings import Settings
 from sluice.signal_handlers import pass_on_of_a_handler
 
@@ -65,6 +65,7 @@ class Surroundings:
     environment: dict[str, str]
     default_dtype: str
     grad_enabled: bool
+    autocast: tuple[bool, str]  # On the CPU, and its type.
     deterministic: tuple[bool, bool]
     warning_filters: list[tuple]
     pillow: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -86,6 +87,7 @@ class Surroundings:
             environment={name: value for name, value in os.environ.items() if _travels(name)},
             default_dtype=str(torch.get_default_dtype()).removeprefix("torch."),
             grad_enabled=torch.is_grad_enabled(),
+            autocast=(autocast_on_cpu()[0], str(autocast_on_cpu()[1]).removeprefix("torch.")),
             deterministic=_deterministic(),
             warning_filters=[entry for entry in warnings.filters if _picklable(entry)],
             pillow={
@@ -122,6 +124,7 @@ class Surroundings:
                 os.environ[name] = value
         torch.set_default_dtype(getattr(torch, self.default_dtype))
         torch.set_grad_enabled(self.grad_enabled)
+        enter_autocast_on_cpu(self.autocast[0], getattr(torch, self.autocast[1]))
         if self.deterministic != _deterministic():  # The call imports torch's compiler: two CPU-seconds, for each pipeline.
             torch.use_deterministic_algorithms(self.deterministic[0], warn_only=self.deterministic[1])
         if self.numbers is not None and self.numbers != Numbers.capture():

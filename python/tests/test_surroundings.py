@@ -117,6 +117,16 @@ def test_grad_mode_and_one_thread_as_in_torchs_workers(real_feeder):
         assert in_executor(ask_torch) == (False, 1)
 
 
+def ask_autocast():
+    return (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
+
+
+def test_autocast_as_in_torchs_workers(real_feeder):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert in_executor(ask_autocast) is torch.bfloat16
+    assert in_executor(ask_autocast) is torch.float32
+
+
 def ask_deterministic():
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
