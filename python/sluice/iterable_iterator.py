@@ -46,6 +46,10 @@ class IterableIterator(FeederIterator):
         self._exhausted = self._history.have_ended
         return not self._exhausted and len(self._outstanding) < self._prefetch_batches
 
+    def _may_leave_to_forks(self, first: BatchRequest) -> bool:
+        """Before any stream has ended: forks and executors differ in what comes then."""
+        return first.seq == 0
+
     def _draw(self) -> BatchRequest | None:
         """The next request in turn. Forks are torch's processes, which take turns by themselves: there an ended stream has its turn,
         too, and is asked for no samples."""

@@ -22,7 +22,7 @@ from sluice.computation import BatchRequest, untouched_process
 from sluice.connection import Connection
 from sluice.epoch_order import order_to_tell
 from sluice.failures import describe, reraise
-from sluice.forks import Forked, Forks, serve_this_thread
+from sluice.forks import Forked, Forks, can_fork, serve_this_thread
 from sluice.generators import StateError, capture_generators, untouched_generators
 from sluice.history import History
 from sluice.inherited import Inherited
@@ -234,6 +234,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         if isinstance(taken, Outcome):
             self._stream.forget(first)
+            if self._stream.is_given_up and can_fork() and self._may_leave_to_forks(self._outstanding[first]):
+                return self._leave_to_forks()
             return self._outstanding[first], None
         seq, answer = taken
         return self._outstanding[seq], answer

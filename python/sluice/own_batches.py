@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 from sluice.checkpoint import Progress
-from sluice.computation import BatchRequest, as_inherited
+from sluice.computation import BatchRequest, Computation, ForkComputation, as_inherited
 from sluice.connection import Connection
 from sluice.forks import Forked, Forks, can_fork, is_main_thread
 from sluice.history import History
@@ -15,6 +15,7 @@ from sluice.iterable import Streams
 from sluice.pace import batches_left
 from sluice.payback import FirstBatch, Payback, Scales
 from sluice.pipeline import Pipeline
+from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.stream import Stream
 
 # One for the feeder's own executor, and one for a data worker that is ready before it.
@@ -38,6 +39,7 @@ class OwnBatches:
     _first_drawn: list[BatchRequest]
     _exhausted: bool
     _as_described: bool
+    _only_forks: bool
     _in_order: bool
     _prefetch_factor: int
     _num_workers: int
@@ -79,9 +81,36 @@ class OwnBatches:
 
     def _make_forks(self, payback: Payback) -> Forks:
         inherits = payback.forks_at_once and (self._as_described or self._pipeline.stays)
-        computation = self._pipeline.fork_computation() if inherits else self._pipeline.new_computation()
+        computation = self._pipeline.fork_computation() if inherits else self._new_computation()
         with as_inherited(self._inherited):
             return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
+
+    def _new_computation(self) -> Computation | ForkComputation:
+        """Of the pipeline as it was described. What no process can read again, forks alone have."""
+        try:
+            return self._pipeline.new_computation()
+        except (Exception, SystemExit) as error:
+            pass_on_of_a_handler(error)
+            if not self._only_forks:
+                raise
+            return self._pipeline.fork_computation()
+
+    def _may_leave_to_forks(self, first: BatchRequest) -> bool:
+        """Whether forks can go on with `first`, which the loop needs next."""
+        return self._history is None or self._history.is_complete
+
+    def _leave_to_forks(self) -> tuple[BatchRequest, Forked]:
+        """The next batch. Forks make all that is left of this iterator, as torch's workers would: no feeder can run the pipeline, and this process alone
+        would be slower than `num_workers` of them. Objects that can be pickled and not unpickled are in them as in torch's."""
+        self._only_forks = True
+        self._payback = Payback(forks_at_once=True, forks_suffice=True)
+        for seq in self._outstanding:
+            self._stream.forget(seq)
+        self._unasked = deque(seq for seq in self._outstanding if self._forks is None or seq not in self._forks)
+        self._give_to_forks(self._payback)
+        assert self._forks is not None
+        forked = self._forks.take()
+        return self._outstanding[forked.seq], forked
 
     def _end_forks(self) -> None:
         forks, self._forks = self._forks, None

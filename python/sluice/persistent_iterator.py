@@ -56,6 +56,11 @@ class PersistentIterator(FeederIterator):
             self._lives_here = super()._serves_here()
         return self._lives_here
 
+    def _may_leave_to_forks(self, first: BatchRequest) -> bool:
+        """In each pass the first fork begins, which so has to be the first virtual worker."""
+        self._lives_here = first.worker_id == 0 and super()._may_leave_to_forks(first)
+        return self._lives_here
+
     def _try_executor(self, payback: Payback) -> None:
         """None takes over."""
 

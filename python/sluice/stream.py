@@ -140,6 +140,11 @@ class Stream:
         return self._session is not None and not self._given_up
 
     @property
+    def is_given_up(self) -> bool:
+        """Whether no feeder can serve this pipeline."""
+        return bool(self._given_up)
+
+    @property
     def limit_batches(self) -> int:
         """How many requests may be outstanding: made, and not yet handed to the loop. Batches made ahead use what another limit
         leaves."""
@@ -342,7 +347,7 @@ class Stream:
         if self._given_up:
             return
         self._given_up = reason
-        say_once(logging.WARNING, f"no feeder can run this pipeline ({reason}); computing batches in this process")
+        say_once(logging.WARNING, f"no feeder can run this pipeline ({reason}); this process or forks of it make its batches")
         self._connection.condition.notify_all()
 
     def _notice_fallback(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
 import signal
 import threading
@@ -10,8 +11,9 @@ import time
 
 import pytest
 import torch
-from torch.utils.data import DataLoader as TorchLoader, Dataset
+from torch.utils.data import DataLoader as TorchLoader, Dataset, IterableDataset, get_worker_info
 
+from conftest import eventually
 from sluice.torch import DataLoader
 
 TRAINER = os.getpid()
@@ -202,10 +204,64 @@ def test_the_loop_sees_what_torch_shows_it(served, case):
     assert seen(DataLoader, Ten()) == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 
 
-@pytest.mark.parametrize("error", [ValueError("not again"), SystemExit(3)], ids=repr)
-def test_what_cannot_be_unpickled_is_left_to_torch(real_feeder, monkeypatch, error):
-    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
-    assert seen(DataLoader, Unloadable(error)) == seen(TorchLoader, Unloadable(error)) == seen(DataLoader, Ten())
+class Forwarding:
+    """Whatever it lacks the data set in it has. Its copy, which has nothing yet, looks for that one in itself for ever."""
+
+    def __init__(self, inner: Dataset) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str):
+        return getattr(self.inner, name)
+
+
+class Forwarded(Forwarding, Dataset):
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __getitem__(self, index: int):
+        return self.inner[index]
+
+
+class ForwardedStream(Forwarding, IterableDataset):
+    def __iter__(self):
+        return iter(self.inner)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(range(get_worker_info().id, 10, 2))
+
+
+class SetUp:
+    """What may do more than seed."""
+
+    def __call__(self, worker_id: int) -> None:
+        os.environ["SET_UP"] = str(worker_id)
+
+
+UNREADABLE = {
+    "fails": (Unloadable(ValueError("not again")), {}),
+    "exits": (Unloadable(SystemExit(3)), {}),
+    "forwards": (Forwarded(Ten()), {}),
+    "forwards, persistent": (Forwarded(Ten()), {"persistent_workers": True}),
+    "forwards, virtual workers": (Forwarded(Ten()), {"worker_init_fn": SetUp()}),
+    "forwards, persistent virtual workers": (Forwarded(Ten()), {"worker_init_fn": SetUp(), "persistent_workers": True}),
+    "forwards, iterable": (ForwardedStream(Stream()), {}),
+}
+
+
+@pytest.mark.parametrize("steps_aside", ["on", "off"])
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_can_be_pickled_and_not_unpickled_is_read_as_by_torch(real_feeder, monkeypatch, case, steps_aside):
+    dataset, arguments = UNREADABLE[case]
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", steps_aside)
+    running = {process.pid for process in multiprocessing.active_children()}
+    loaders = [loader_class(dataset, batch_size=2, num_workers=2, **arguments) for loader_class in (TorchLoader, DataLoader)]
+    for _ in range(2):
+        by_torch, ours = ([batch.tolist() for batch in loader] for loader in loaders)
+        assert ours == by_torch and len(ours) >= 5
+    del loaders
+    eventually(lambda: {process.pid for process in multiprocessing.active_children()} <= running)
 
 
 class Exits(At5):
