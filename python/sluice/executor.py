@@ -23,7 +23,7 @@ from collections import deque
 import torch
 
 from sluice.computation import BatchRequest, Computation
-from sluice.failures import BatchDoesNotFit, describe, describe_not_loaded
+from sluice.failures import BatchDoesNotFit, describe, describe_not_loaded, lacks_the_script
 from sluice.framing import FrameSocket
 from sluice.heap import keep_freed_memory
 from sluice.laps import COLLATE
@@ -171,7 +171,7 @@ class Executor:
             target.copy_(tensor)
 
     def _fail(self, about: dict, error: BaseException) -> None:
-        fields, blob = describe(error)
+        fields, blob = (describe_not_loaded(error), b"") if lacks_the_script(error) else describe(error)
         self._frames.send({"type": "error", **about, **fields}, blob)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import io
 import pickle
+import sys
 import traceback
 
 from torch._utils import ExceptionWrapper
@@ -56,6 +57,17 @@ NOT_LOADED = "PipelineNotLoaded"
 
 # The exception_type of a batch for which no interpreter came up or stayed: the client makes it itself.
 EXECUTOR_LOST = "ExecutorLost"
+
+
+_EXECUTOR = "sluice.executor"  # Its program, which is `__main__` there.
+
+
+def lacks_the_script(error: BaseException) -> bool:
+    """Whether an executor cannot read a pickle within a sample, such as a cached file, because that names a class of the script. The trainer and its
+    forks can."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    return isinstance(error, AttributeError) and spec is not None and spec.name == _EXECUTOR and f"on {main!r}" in str(error)
 
 
 def describe_not_loaded(error: BaseException) -> dict:

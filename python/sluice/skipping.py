@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils.data import Subset
 
-from sluice.failures import describe, reraise
+from sluice.failures import describe, lacks_the_script, reraise
 from sluice.notices import log
 from sluice.signal_handlers import pass_on_of_a_handler
 
@@ -111,7 +111,7 @@ def leave_out_failures(dataset: Any, batch: int, keys: list[Any], auto_collation
 def _require_of_sample(error: Exception) -> None:
     """Raises `error` if it says nothing about the sample."""
     pass_on_of_a_handler(error)
-    if isinstance(error, _NO_MEMORY) or (isinstance(error, OSError) and error.errno in _LACKS):
+    if isinstance(error, _NO_MEMORY) or (isinstance(error, OSError) and error.errno in _LACKS) or lacks_the_script(error):
         raise error
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 from torch.utils.data import DataLoader as TorchLoader
 
 from sluice.torch import DataLoader
@@ -92,3 +96,35 @@ def test_an_exception_of_the_script_is_its_own(make_fake, monkeypatch, script, s
     for loader_class in (TorchLoader, DataLoader):
         with pytest.raises(script.Failed, match="Caught Failed in DataLoader worker process 0"):
             next(iter(loader_class(script.Scaled(), num_workers=1, collate_fn=script.failing)))
+
+
+class Reads(torch.utils.data.Dataset):
+    """Its samples are files that the script has pickled, of a class of its own that nothing here names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = sorted(folder.iterdir())
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int):
+        return torch.tensor(pickle.loads(self.files[index].read_bytes()).parts[0])
+
+
+HOW = {
+    "": {},
+    "virtual workers": {"worker_init_fn": lambda worker: os.environ.update(WORKER=str(worker))},
+    "persistent": {"worker_init_fn": lambda worker: os.environ.update(WORKER=str(worker)), "persistent_workers": True},
+}
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+@pytest.mark.parametrize("how", HOW)
+def test_samples_that_the_script_has_pickled_are_read(real_feeder, monkeypatch, script, tmp_path, how, on_error):
+    monkeypatch.setenv("SLUICE_ON_ERROR", on_error)
+    for number in range(10):
+        (tmp_path / f"{number}.pickle").write_bytes(pickle.dumps(script.Pair(number)))
+    (tmp_path / "9.pickle").write_bytes(pickle.dumps(script.Pair("no number")) if on_error == "skip" else (tmp_path / "8.pickle").read_bytes())
+    loader = DataLoader(Reads(tmp_path), batch_size=2, num_workers=2, **HOW[how])
+    for _ in range(2):
+        assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3], [4, 5], [6, 7], [8] if on_error == "skip" else [8, 8]]
