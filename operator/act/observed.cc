@@ -74,7 +74,8 @@ void render_observed(TrainingJobStatusDraft& status, const decide::JobDecision* 
   else
     status.set_bottleneck(scheduler::to_string(decision->plan.bottleneck));
   std::string sentences = decision->plan.explanation;
-  for (const std::string* more : {&decision->left_free, &decision->capped, &decision->feeder_problem})
+  for (const std::string* more :
+       {&decision->rare_scrapes, &decision->left_free, &decision->capped, &decision->feeder_problem})
     if (!more->empty()) sentences += " " + *more;
   const std::string explanation = cut_text(sentences, kMaxExplanationBytes);
   const std::string explained_before = status.explanation_before();

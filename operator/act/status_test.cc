@@ -225,11 +225,13 @@ TEST_CASE("figures that tremble are not written; figures that move are") {
   CHECK(status_of(reconcile_status(running(job), &reworded, nullptr, kWrittenAt))["explanation"] ==
         reworded.plan.explanation);
   decide::JobDecision capped = measured(812);
+  capped.rare_scrapes = "Scraped too rarely.";
   capped.left_free = "5 % stays free.";
   capped.capped = "Its weight 400 counts as 100.";
   capped.feeder_problem = "No right to resize.";
   CHECK(status_of(reconcile_status(running(job), &capped, nullptr, kWrittenAt))["explanation"] ==
-        "needs 3 workers for 920 samples/s 5 % stays free. Its weight 400 counts as 100. No right to resize.");
+        "needs 3 workers for 920 samples/s Scraped too rarely. 5 % stays free. Its weight 400 counts as 100. No right "
+        "to resize.");
 }
 
 TEST_CASE("a condition's transition time moves only with its status") {

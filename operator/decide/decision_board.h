@@ -29,6 +29,7 @@ struct JobDecision {
   std::int64_t feeder_millicores = 0;  // requested by its feeders and in force when the decision was taken
   std::string feeder_problem;          // why they could not be resized, in a sentence; empty: they could
   std::string capped;                  // what the caps of its namespace take away, in sentences; empty: nothing
+  std::string rare_scrapes;            // that its pods are scraped too rarely, with the way out; empty: they are not
   std::string left_free;               // the CPU that is left to other pods where that binds; empty: it does not
 };
 

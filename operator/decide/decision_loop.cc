@@ -132,6 +132,7 @@ void DecisionLoop::run_round(int orders_at_once, const std::stop_token& stop) {
   // 1. Observe. The metrics first: they take longest, and the objects should be as fresh as possible.
   observe::Observations observations = seams_.measure(stop);
   show_life();
+  rare_scrapes_ = observations.rare_scrapes;
   if (const auto answered_at = observations.answered_at_seconds)
     observations.move_times(skew_.seconds_ahead(*answered_at, seconds_of(clock_.wall_now())));
   if (stop.stop_requested()) return;
@@ -250,11 +251,14 @@ Round DecisionLoop::round_of(const observe::ClusterObjects& objects,
                          feeder_millicores(job),
                          resizing_.problem_of(job.id, seconds_of(clock_.now())),
                          {},
+                         {},
                          {}};
     if (const auto capped = builder_.capped().find(job.id); capped != builder_.capped().end())
       decision.capped = capped->second;
     if (job_plan.reason == scheduler::Reason::kCpu && builder_.keeps_cpu_free())
       decision.left_free = left_free(options_.free_cpu_percent);
+    if (job_plan.reason != scheduler::Reason::kNotRunning && job_plan.reason != scheduler::Reason::kModeOff)
+      decision.rare_scrapes = rare_scrapes_;
     if (job_plan.estimate.memory) memories[decision.job_uid] = *job_plan.estimate.memory;
     round.jobs[key] = std::make_shared<const JobDecision>(std::move(decision));
   }

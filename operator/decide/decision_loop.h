@@ -103,6 +103,7 @@ class DecisionLoop {
   FeederResizing resizing_;
   WorkerSizing sizing_;
   observe::ClockSkew skew_;
+  std::string rare_scrapes_;                 // of the last round
   std::optional<bool> server_resizes_pods_;  // none: not answered yet
   LearntJobs learnt_;
   bool recalled_ = false;

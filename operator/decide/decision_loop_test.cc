@@ -87,6 +87,21 @@ TEST_CASE("workers leave a share of a large node free, and their job says so whe
   CHECK(decision->left_free == row.want_said);
 }
 
+TEST_CASE("a job that runs is told that its pods are scraped too rarely") {
+  Harness harness;
+  const auto measure = harness.measure;
+  harness.measure = [&] {
+    auto observations = measure();
+    observations.rare_scrapes = "Scraped too rarely.";
+    return observations;
+  };
+  harness.loop.decide_once({});
+  CHECK(harness.board.get(kVision)->rare_scrapes == "Scraped too rarely.");
+  harness.measure = measure;
+  harness.loop.decide_once({});
+  CHECK(harness.board.get(kVision)->rare_scrapes == "");
+}
+
 TEST_CASE("a round that throws decides nothing, and the next one decides") {
   Harness harness;
   const auto measure = harness.measure;

@@ -36,6 +36,9 @@ struct Observations {
   std::string missing_reason;  // for the jobs that are not in the map
   std::string problem;         // the first query that failed, and why; empty: all were answered
 
+  // That the jobs' pods are scraped too rarely for the configured window, and the way out; empty: often enough.
+  std::string rare_scrapes;
+
   // When the newest answer was made, by Prometheus's clock, as all times here are; nullopt: nothing was answered.
   std::optional<double> answered_at_seconds;
 

@@ -21,9 +21,14 @@ class ScrapeWindow {
   explicit ScrapeWindow(int configured_seconds) : least_seconds_(configured_seconds), seconds_(configured_seconds) {}
 
   int seconds() const { return seconds_; }
+  // So long that decisions come late, which people should know. Twice the configured length is nothing.
+  bool is_much_longer_than_configured() const { return seconds_ >= 4 * least_seconds_; }
+  // Even the longest one has too few scrapes.
+  bool is_too_short() const { return is_too_short_; }
 
   // How often a pod was scraped in the window, of the pod that was scraped most. For the next round.
   void take(double scrapes) {
+    is_too_short_ = scrapes < kLeastScrapes && seconds_ >= kMostSeconds;
     if (scrapes < kLeastScrapes) seconds_ = std::max(seconds_, std::min(2 * seconds_, kMostSeconds));
     if (scrapes >= kPlentyScrapes) seconds_ = std::max(least_seconds_, seconds_ / 2);
   }
@@ -31,6 +36,7 @@ class ScrapeWindow {
  private:
   int least_seconds_;
   int seconds_;
+  bool is_too_short_ = false;
 };
 
 }  // namespace sluice::observe

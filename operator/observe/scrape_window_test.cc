@@ -86,6 +86,26 @@ TEST_CASE("a window comes to rest at every interval") {
   }
 }
 
+TEST_CASE("a job is told that its pods are scraped too rarely, with the fields and the way out") {
+  struct Row {
+    double interval_seconds;
+    std::string want;  // empty: nothing
+  };
+  const std::string way_out = ": scrape every 7 s (podMonitor.interval, or scrape_interval of your Prometheus).";
+  const std::string late = "Prometheus scrapes the jobs' pods so rarely that decisions look back ";
+  for (const Row& row :
+       {Row{5, ""}, Row{15, ""},
+        Row{60, late + "240 s and not 30 s (metrics.windowSeconds), and so come late" + way_out},
+        Row{200,
+            "Prometheus scrapes the jobs' pods fewer than 4 times in 600 s, too rarely for a decision" + way_out}}) {
+    CAPTURE(row.interval_seconds);
+    Scraped scraped;
+    scraped.interval_seconds = row.interval_seconds;
+    for (int round = 0; round < 10; ++round) scraped.source.observe({});
+    CHECK(scraped.source.observe({}).rare_scrapes == row.want);
+  }
+}
+
 TEST_CASE("a window of more than ten minutes stays as it is configured") {
   ScrapeWindow window(900);
   window.take(0);
