@@ -13,22 +13,13 @@ namespace {
 using api::field;
 using api::text_field;
 using control::testing::condition;
-using control::testing::owner_reference;
+using control::testing::job_with_ready_pods;
 using control::testing::pool;
 using control::testing::shared;
 using control::testing::training_job;
 using nlohmann::json;
 
 constexpr const char* kWrittenAt = "2026-01-01T03:00:00Z";
-
-json trainer_job(int ready) {
-  return {{"metadata",
-           {{"name", "vision"},
-            {"namespace", "default"},
-            {"uid", "uid-job"},
-            {"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
-          {"status", {{"ready", ready}, {"active", 1}}}};
-}
 
 json pool_with(int replicas, int ready) {
   json object = pool(replicas);
@@ -37,7 +28,7 @@ json pool_with(int replicas, int ready) {
 }
 
 TrainingJobWorld running(json job = training_job()) {
-  return {shared(std::move(job)), shared(trainer_job(1)), nullptr, nullptr, shared(pool_with(3, 2))};
+  return {shared(std::move(job)), shared(job_with_ready_pods(1)), nullptr, nullptr, shared(pool_with(3, 2))};
 }
 
 decide::JobDecision measured(double samples_per_second = 812) {
@@ -323,7 +314,7 @@ TEST_CASE("start and finish are events, once") {
   const StatusStep start = reconcile_status(running(), nullptr, nullptr, kWrittenAt);
   CHECK(reasons(start) == Reasons{"TrainerStarted"});
   TrainingJobWorld world = running(after(training_job(), start));
-  json job = trainer_job(0);
+  json job = job_with_ready_pods(0);
   SECTION("success") {
     job["status"]["conditions"] = json::array({condition("Complete", "True")});
     world.job = shared(job);
@@ -378,7 +369,7 @@ TEST_CASE("a trainer runs while one of its pods does and the others have done so
   json spec = training_job();
   spec["spec"]["trainer"]["replicas"] = 2;
   TrainingJobWorld world = running(spec);
-  json job = trainer_job(test.ready);
+  json job = job_with_ready_pods(test.ready);
   job["status"]["succeeded"] = test.done;
   world.job = shared(job);
   CHECK(short_condition(status_of(reconcile_status(world, nullptr, nullptr, kWrittenAt)), "Ready") == test.want);

@@ -10,24 +10,15 @@ namespace sluice::act {
 namespace {
 
 using control::testing::condition;
-using control::testing::owner_reference;
+using control::testing::job_with_ready_pods;
 using control::testing::shared;
 using control::testing::training_job;
 using nlohmann::json;
 
 constexpr const char* kNow = "2026-01-01T03:00:00Z";
 
-json waited_trainer(int ready) {
-  return {{"metadata",
-           {{"name", "vision"},
-            {"namespace", "default"},
-            {"uid", "uid-job"},
-            {"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
-          {"status", {{"ready", ready}, {"active", 1}}}};
-}
-
 TrainingJobWorld waited_for(json job = training_job()) {
-  return {shared(std::move(job)), shared(waited_trainer(1)), nullptr, nullptr, nullptr};
+  return {shared(std::move(job)), shared(job_with_ready_pods(1)), nullptr, nullptr, nullptr};
 }
 
 json waited_status(const StatusStep& step) {
@@ -70,7 +61,7 @@ TEST_CASE("tools that wait for a job wait as long as something is to come") {
   const auto told = [&] {
     return kstatus(waited_status(reconcile_status(world, nullptr, error ? &*error : nullptr, kNow)));
   };
-  json job = waited_trainer(0);
+  json job = job_with_ready_pods(0);
   SECTION("it runs") { CHECK(told() == "Current"); }
   SECTION("its Job is being made") {
     world.job = nullptr;

@@ -224,15 +224,15 @@ Observation observation_of(const JobId& job, const Answers& answers, int window_
 
 std::string rare_scrapes(const ScrapeWindow& window, int configured_seconds) {
   if (!window.is_much_longer_than_configured() && !window.is_too_short()) return "";
-  const std::string least = std::to_string(static_cast<int>(ScrapeWindow::kLeastScrapes));
+  constexpr int kLeastScrapes = static_cast<int>(ScrapeWindow::kLeastScrapes);
   const std::string seconds = std::to_string(window.seconds());
   const std::string seen = window.is_too_short()
-                               ? "Prometheus scrapes the jobs' pods fewer than " + least + " times in " + seconds +
-                                     " s, too rarely for a decision"
+                               ? "Prometheus scrapes the jobs' pods fewer than " + std::to_string(kLeastScrapes) +
+                                     " times in " + seconds + " s, too rarely for a decision"
                                : "Prometheus scrapes the jobs' pods so rarely that decisions look back " + seconds +
                                      " s and not " + std::to_string(configured_seconds) +
                                      " s (metrics.windowSeconds), and so come late";
-  return seen + ": scrape every " + std::to_string(std::max(1, configured_seconds / 4)) +
+  return seen + ": scrape every " + std::to_string(std::max(1, configured_seconds / kLeastScrapes)) +
          " s (podMonitor.interval, or scrape_interval of your Prometheus).";
 }
 

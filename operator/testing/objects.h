@@ -57,6 +57,16 @@ inline nlohmann::json owner_reference(const std::string& kind, const std::string
   return {{"apiVersion", "sluice.dev/v1alpha1"}, {"kind", kind}, {"name", name}, {"uid", uid}, {"controller", true}};
 }
 
+// The batch/v1 Job of the TrainingJob above, with one active pod and so many that are ready.
+inline nlohmann::json job_with_ready_pods(int ready) {
+  return {{"metadata",
+           {{"name", "vision"},
+            {"namespace", "default"},
+            {"uid", "uid-job"},
+            {"ownerReferences", {owner_reference("TrainingJob", "vision", "uid-vision")}}}},
+          {"status", {{"ready", ready}, {"active", 1}}}};
+}
+
 // DataWorkerPool default/vision of the TrainingJob above.
 inline nlohmann::json pool(int replicas) {
   return {{"apiVersion", "sluice.dev/v1alpha1"},
