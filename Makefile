@@ -57,9 +57,9 @@ test-versions: toolchain ## the Kubernetes library on API servers of older and n
 	@tests/versions.py $(VERSIONS)
 
 .PHONY: test-integrations
-test-integrations: bundle ## Sluice beside the real Kueue and the real Prometheus operator, on the real local Kubernetes (builds them once: minutes)
+test-integrations: bundle ## Sluice beside the real Kueue and Prometheus operator, and its objects before kubeconform, on the real local Kubernetes (builds them once: minutes)
 	@toolchain/install.sh cluster
-	@e2e/cluster/build-binaries.sh && e2e/cluster/build-binaries.sh kueue prometheus-operator prometheus-config-reloader prometheus
+	@e2e/cluster/build-binaries.sh && e2e/cluster/build-binaries.sh kueue prometheus-operator prometheus-config-reloader prometheus kubeconform
 	@$(PYTHON) -m pytest -q -p no:cacheprovider e2e/scenarios/integrations/*.py
 
 .PHONY: test-pythons

