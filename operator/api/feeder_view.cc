@@ -64,7 +64,11 @@ std::optional<FeederView> view_feeder(const json& pod) {
   view.qos_class = class_of(pod);
   view.pod_has_resources = !field(pod, "/spec/resources").is_null();
   const json* status = named(list_field(pod, "/status/initContainerStatuses"), kFeederContainer);
-  if (status == nullptr || !field(*status, "/resources").is_object()) return view;
+  if (status == nullptr) return view;
+  if (!field(*status, "/resources").is_object()) {
+    view.kubelet_resizes = !boolean_field(*status, "/started");
+    return view;
+  }
   view.in_force = cpu_of(*status);
   if (!same(view.wanted, view.in_force)) read_progress(pod, view);
   return view;

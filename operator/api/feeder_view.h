@@ -31,8 +31,10 @@ struct FeederView {
   QosClass qos_class = QosClass::kBurstable;
   // The pod has resources as a whole (spec.resources): Kubernetes up to 1.34 resizes none of its containers.
   bool pod_has_resources = false;
+  // Kubelets before 1.33 do not tell what a running container has. The API server refuses every resize on their nodes.
+  bool kubelet_resizes = true;
 
-  bool can_be_resized() const { return qos_class != QosClass::kBestEffort && !pod_has_resources; }
+  bool can_be_resized() const { return qos_class != QosClass::kBestEffort && !pod_has_resources && kubelet_resizes; }
 
   // CPU that kube-scheduler keeps for the feeder: while a resize may still happen, the larger of the two requests.
   std::int64_t reserved_millicores() const;

@@ -39,6 +39,17 @@ TEST_CASE("a kubelet that says nothing has done what is wanted") {
   CHECK(view.resize == Resize::kDone);
 }
 
+TEST_CASE("a feeder that runs on a node of an older kubelet cannot be resized") {
+  json object = pod(cpu("250m", nullptr), json());
+  CHECK(view_feeder(object)->can_be_resized());
+  json& status = object["status"]["initContainerStatuses"] = json::parse(R"([{"name": "sluice-feeder"}])");
+  CHECK(view_feeder(object)->can_be_resized());  // it has not started
+  status[0]["started"] = true;
+  CHECK_FALSE(view_feeder(object)->can_be_resized());
+  status[0]["resources"] = cpu("250m", nullptr);
+  CHECK(view_feeder(object)->can_be_resized());
+}
+
 TEST_CASE("a rounding of the cgroup is no resize under way") {
   CHECK(view_feeder(pod(cpu("253m", "500m"), cpu("250m", "500m")))->resize == Resize::kDone);
 }

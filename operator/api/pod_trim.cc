@@ -173,13 +173,13 @@ void trim_state(json& container, const char* state, bool is_worker) {
   drop_if_empty(container, state);
 }
 
-// Its states, and of the feeder what it has been resized to.
+// Its states, and of the feeder what it has been resized to, or that its kubelet does not say so.
 bool trim_container_status(json& container) {
   const std::string name = text_field(container, "/name");
   const bool is_feeder = name == kFeederContainer;
   const bool is_worker = name == kWorkerContainer;
   if (is_feeder)
-    keep_only(container, {"name", "state", "resources"});
+    keep_only(container, {"name", "state", "started", "resources"});
   else if (is_worker)
     keep_only(container, {"name", "state", "lastState"});
   else

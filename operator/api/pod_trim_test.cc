@@ -127,11 +127,15 @@ TEST_CASE("of the init containers' states only the feeder's CPU stays") {
   whole["metadata"]["labels"]["sluice.dev/component"] = "trainer";
   whole["status"]["initContainerStatuses"] = {
       {{"name", "sluice-bundle"}, {"resources", {{"requests", {{"cpu", "1"}}}}}},
-      {{"name", "sluice-feeder"}, {"ready", true}, {"resources", {{"requests", {{"cpu", "250m"}}}}}}};
+      {{"name", "sluice-feeder"},
+       {"ready", true},
+       {"started", true},
+       {"resources", {{"requests", {{"cpu", "250m"}}}}}}};
   const json pod = trimmed(whole);
   CHECK(pod["status"]["qosClass"] == "Burstable");
   const json& states = pod["status"]["initContainerStatuses"];
-  CHECK(states == json::parse(R"([{"name": "sluice-feeder", "resources": {"requests": {"cpu": "250m"}}}])"));
+  CHECK(states ==
+        json::parse(R"([{"name": "sluice-feeder", "started": true, "resources": {"requests": {"cpu": "250m"}}}])"));
 }
 
 TEST_CASE("what keeps a pod from its node, and a feeder from its CPU, stays") {
