@@ -360,9 +360,10 @@ def test_the_operator_may_do_what_it_needs_and_no_more(bed):
     assert allowed(bed, account, "delete", "jobs.batch")  # A gang of which a rank fails is started again as a whole.
     assert allowed(bed, account, "patch", "secrets")  # Certificates are renewed.
     assert allowed(bed, account, "get", "persistentvolumeclaims")  # Workers elsewhere may not be able to mount them.
+    assert allowed(bed, account, "get", "resourceclaimtemplates.resource.k8s.io")  # They say how many accelerators a trainer gets.
     assert allowed(bed, account, "delete", "networkpolicies.networking.k8s.io")  # They can be switched off.
     assert not any(allowed(bed, account, verb, resource) for verb, resource in [
-        ("patch", "pods"), ("delete", "trainingjobs.sluice.dev"), ("delete", "services"), ("delete", "secrets"), ("list", "secrets"), ("list", "persistentvolumeclaims"), ("delete", "nodes"), ("update", "trainingjobs.sluice.dev"), ("create", "clusterroles"), ("get", "configmaps"), ("create", "pods/exec"),
+        ("patch", "pods"), ("delete", "trainingjobs.sluice.dev"), ("delete", "services"), ("delete", "secrets"), ("list", "secrets"), ("list", "persistentvolumeclaims"), ("list", "resourceclaims.resource.k8s.io"), ("delete", "nodes"), ("update", "trainingjobs.sluice.dev"), ("create", "clusterroles"), ("get", "configmaps"), ("create", "pods/exec"),
     ])  # fmt: skip
 
 

@@ -267,6 +267,10 @@ StatusStep reconcile_status(const TrainingJobWorld& world, const decide::JobDeci
   TrainingJobStatusDraft status(training_job);
   set_workers(status, world, decision, trainer.over());
   if (trainer.restarts > 0) status.set_restarts(trainer.restarts);
+  if (world.claimed_accelerators)
+    status.set_claimed_accelerators(*world.claimed_accelerators);
+  else
+    status.keep_claimed_accelerators();
   render_observed(status, trainer.over() ? nullptr : decision);
   if (trainer.over())
     status.set_explanation(std::string("The trainer has ") + (trainer.succeeded ? "succeeded" : "failed") +

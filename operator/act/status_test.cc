@@ -176,6 +176,19 @@ TEST_CASE("a claim that workers cannot mount is told of, with its event, and the
         "False/NotBlocked");
 }
 
+TEST_CASE("the accelerators that a trainer's claims ask for are in the status, and stay there while nothing is known") {
+  TrainingJobWorld world = running();
+  world.claimed_accelerators = 8;
+  const auto first = reconcile_status(world, nullptr, nullptr, kWrittenAt);
+  json job = training_job();
+  job["status"] = first.action.value().body["status"];
+  CHECK(job["status"]["claimedAccelerators"] == 8);
+  world = running(job);
+  world.pool = shared(pool_with(4, 4));  // news
+  const auto later = reconcile_status(world, nullptr, nullptr, kWrittenAt);
+  CHECK(later.action.value().body["status"]["claimedAccelerators"] == 8);
+}
+
 TEST_CASE("a trainer whose Job another controller has suspended is queued") {
   TrainingJobWorld world = running();
   json job = *world.job;

@@ -36,6 +36,8 @@ struct TrainingJobWorld {
   std::chrono::duration<double> job_failed_for{0};
   // Why workers on other nodes cannot read the trainer's claims (act/data_claims.h); empty: they can.
   std::string unshared_data = {};
+  // Of each trainer pod, by its claims of dynamic resource allocation (act/device_claims.h), where they are known.
+  std::optional<std::int64_t> claimed_accelerators = {};
   std::vector<kube::ObjectPointer> limit_ranges = {};  // of its namespace
   // Where nodes have caches: what their certificates are checked by (empty: not known), and the claims of its pods.
   std::string cache_authorities = {};

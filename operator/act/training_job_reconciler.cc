@@ -44,6 +44,7 @@ TrainingJobReconciler::TrainingJobReconciler(ClusterSeams seams, PodsOf trainers
       board_(board),
       clock_(clock),
       claims_(seams_.read, clock),
+      devices_(seams_.read, clock),
       cache_identity_(seams_, config, clock),
       refused_(clock),
       overwritten_(clock) {}
@@ -71,6 +72,7 @@ Again TrainingJobReconciler::reconcile(const kube::ObjectKey& key, std::stop_tok
   const std::optional<Error> refused_before = refused_.standing(key, world);
   if (!refused_before) SLUICE_TRY_VOID(look_at_secret(world, stop));
   SLUICE_TRY(world.unshared_data, claims_.unshared_data(api::TrainingJob(*world.training_job), stop));
+  world.claimed_accelerators = devices_.accelerators(api::TrainingJob(*world.training_job), stop);
   if (!config_.node_cache.address.empty()) {
     SLUICE_TRY(world.claims, claims_.uids(api::TrainingJob(*world.training_job), stop));
     world.cache_authorities = cache_identity_.authorities(stop);

@@ -13,6 +13,7 @@
 #include "operator/act/cluster_seams.h"
 #include "operator/act/controller.h"
 #include "operator/act/data_claims.h"
+#include "operator/act/device_claims.h"
 #include "operator/act/node_cache_identity.h"
 #include "operator/act/overwritten_children.h"
 #include "operator/act/refused_children.h"
@@ -54,6 +55,7 @@ class TrainingJobReconciler {
   const Clock& clock_;
 
   DataClaims claims_;
+  DeviceClaims devices_;
   NodeCacheIdentity cache_identity_;
   RefusedChildren refused_;
   OverwrittenChildren overwritten_;

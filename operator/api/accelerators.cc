@@ -21,9 +21,6 @@ constexpr std::string_view kOtherResources[] = {"gpu.intel.com/i915", "gpu.intel
 constexpr std::string_view kWordsInKeys[] = {"gpu", "accelerator", "tpu", "neuron", "gaudi"};
 constexpr std::string_view kDomainsOfKeys[] = {"nvidia.com/", "amd.com/", "habana.ai/"};
 
-// Of one name, and of a pod: no node has more, and those of all pods of a job are still an int.
-constexpr std::int64_t kMostDevices = 100'000;
-
 template <class Range>
 bool any(const Range& range, const auto& holds) {
   return std::any_of(std::begin(range), std::end(range), holds);

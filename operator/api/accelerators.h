@@ -11,6 +11,9 @@
 
 namespace sluice::api {
 
+// Of one name, and of a pod: no node has more, and those of all pods of a job are still an int.
+inline constexpr std::int64_t kMostDevices = 100'000;
+
 // Extended resources in a resource list: those with a domain, such as nvidia.com/gpu, by name.
 std::map<std::string, std::int64_t> devices_in(const nlohmann::json& resource_list);
 
@@ -19,7 +22,7 @@ std::map<std::string, std::int64_t> devices_in(const nlohmann::json& resource_li
 std::int64_t accelerators_in(const nlohmann::json& resource_list);
 
 // Those of one pod, by its containers' limits. If these name none, each claim of dynamic resource allocation that a
-// container uses counts as one accelerator: the pod does not say which devices a claim brings.
+// container uses counts as one accelerator: the pod does not say which devices a claim brings (api/device_claim.h).
 std::int64_t accelerators_of_pod(const nlohmann::json& pod_spec);
 
 // Those of one container, counted in the same way.

@@ -68,6 +68,8 @@ class TrainingJobStatusDraft : public StatusDraft {
   void set_workers(std::int64_t desired, std::int64_t ready, std::optional<std::int64_t> recommended);
   bool has_workers_as_before() const { return part("workers") == part_before("workers"); }
   void set_restarts(std::int64_t restarts) { part("restarts") = restarts; }
+  void set_claimed_accelerators(std::int64_t count) { part("claimedAccelerators") = count; }
+  void keep_claimed_accelerators() { keep("claimedAccelerators"); }
 
   void set_bottleneck(std::string_view bottleneck) { part("bottleneck") = bottleneck; }
   void keep_bottleneck() { keep("bottleneck"); }

@@ -5,6 +5,7 @@
 
 #include "operator/api/accelerators.h"
 #include "operator/api/conditions.h"
+#include "operator/api/device_claim.h"
 #include "operator/api/fields.h"
 #include "operator/api/fingerprint.h"
 #include "operator/api/labels.h"
@@ -154,6 +155,12 @@ std::optional<std::int64_t> TrainingJob::recommended_workers() const {
 
 std::int64_t TrainingJob::restarts() const { return integer_field(object(), "/status/restarts"); }
 
+std::int64_t TrainingJob::trainer_accelerators() const {
+  const std::int64_t claimed = integer_field(object(), "/status/claimedAccelerators");
+  return claimed > 0 && !device_claims_of_pod(trainer_pod()).empty() ? std::min(claimed, kMostDevices)
+                                                                     : accelerators_of_pod(trainer_pod());
+}
+
 Result<TrainingJobView> view_training_job(const json& object) {
   const TrainingJob job(object);
   TrainingJobView view;
@@ -178,7 +185,7 @@ Result<TrainingJobView> view_training_job(const json& object) {
   }
   SLUICE_TRY(view.feeder_cpu_milli, milli_field(object, "/spec/feeder/resources/requests/cpu"));
   SLUICE_TRY(view.feeder_cpu_limit_milli, milli_field(object, "/spec/feeder/resources/limits/cpu"));
-  view.trainer_gpus = accelerators_of_pod(job.trainer_pod());
+  view.trainer_gpus = job.trainer_accelerators();
   view.priority = static_cast<int>(integer_field(object, "/spec/priority", 0));
   view.weight = static_cast<int>(integer_field(object, "/spec/weight", 100));
   view.suspend = job.suspended();

@@ -60,6 +60,10 @@ class TrainingJob : public Object {
   // Of the status.
   std::optional<std::int64_t> recommended_workers() const;
   std::int64_t restarts() const;  // how often all trainer pods were started again
+
+  // Of each trainer pod: by its containers' limits, else by what the status says of its claims, else one for each
+  // claim.
+  std::int64_t trainer_accelerators() const;
 };
 
 // The fields of a TrainingJob that the scheduler needs, checked. Thread safety: a value.
@@ -81,7 +85,7 @@ struct TrainingJobView {
   std::optional<AutoResources> auto_resources;  // where it is
   std::int64_t feeder_cpu_milli = 0;            // request
   std::int64_t feeder_cpu_limit_milli = 0;      // 0: none
-  std::int64_t trainer_gpus = 0;                // per trainer pod: api/accelerators.h
+  std::int64_t trainer_gpus = 0;                // per trainer pod
   int priority = 0;
   int weight = 100;
   bool suspend = false;

@@ -39,6 +39,33 @@ TEST_CASE("a job whose data no worker can have makes its batches locally") {
   CHECK_FALSE(view->may_have_workers());
 }
 
+TEST_CASE("a trainer's accelerators are those of its limits, else those that the status knows of its claims") {
+  json job = training_job();
+  json& pod = job["spec"]["trainer"]["template"]["spec"];
+  pod["containers"][0]["resources"] = json::parse(R"({"claims": [{"name": "gpus"}]})");
+  pod["resourceClaims"] = json::parse(R"([{"name": "gpus", "resourceClaimTemplateName": "eight"}])");
+  std::int64_t want = 1;
+  SECTION("a status that does not know yet") { job["status"]["conditions"] = json::array(); }
+  SECTION("known") {
+    job["status"]["claimedAccelerators"] = 8;
+    want = 8;
+  }
+  SECTION("limits count first") {
+    job["status"]["claimedAccelerators"] = 8;
+    pod["containers"][0]["resources"]["limits"] = {{"nvidia.com/gpu", 2}};
+    want = 2;
+  }
+  SECTION("a spec without claims") {
+    job["status"]["claimedAccelerators"] = 8;
+    pod["containers"][0]["resources"] = json::object();
+    want = 0;
+  }
+  SECTION("no number") { job["status"]["claimedAccelerators"] = "8"; }
+  const auto view = view_training_job(job);
+  REQUIRE(view.ok());
+  CHECK(view->trainer_gpus == want);
+}
+
 TEST_CASE("workers that are blocked for another reason, or were, may come") {
   struct Case {
     const char* status;

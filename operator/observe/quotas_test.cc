@@ -19,9 +19,9 @@ kube::Store::Objects quotas(const std::vector<const char*>& statuses) {
   return objects;
 }
 
-constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
-constexpr ContainerResources kSmall{500, kGibibyte, 0, 0};
-constexpr ContainerResources kLarge{2000, 2 * kGibibyte, 4000, 8 * kGibibyte};
+constexpr std::int64_t kGibibyteOfQuota = std::int64_t{1} << 30;
+constexpr ContainerResources kSmall{500, kGibibyteOfQuota, 0, 0};
+constexpr ContainerResources kLarge{2000, 2 * kGibibyteOfQuota, 4000, 8 * kGibibyteOfQuota};
 
 std::optional<std::int64_t> for_workers(const std::vector<const char*>& statuses) {
   const auto seen = view_quotas(quotas(statuses), {{"team", {1000, {kLarge, kSmall}}}}, {}, {});
