@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "scheduler/model/fair_shares.h"
 #include "scheduler/simulator/world/run.h"
 #include "scheduler/simulator/world/supply.h"
 
@@ -273,7 +274,7 @@ std::vector<double> Run::storage_ratios() const {
     at_full_speed.push_back(storage_need_gbps(job, truth_));
     needs.push_back(at_full_speed.back() * std::min(1.0, fed));
   }
-  std::vector<double> ratios = fair_shares(needs, physics_.storage_gbps);
+  std::vector<double> ratios = scheduler::fair_shares(needs, physics_.storage_gbps);
   for (std::size_t i = 0; i < ratios.size(); ++i)
     ratios[i] = needs[i] <= ratios[i] ? kNever : ratios[i] / at_full_speed[i];
   return ratios;

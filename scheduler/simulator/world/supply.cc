@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace sluice::simulator {
 namespace {
@@ -307,18 +306,6 @@ double storage_need_gbps(const JobState& job, const Cluster& cluster) {
   const double all = read_gbps(*job.spec, cluster);
   if (job.spec->data_set >= 0) return all * job.fetched_share;
   return job.epoch == 0 ? all : all * (1 - cluster.physics.cached_after_first_epoch);
-}
-
-std::vector<double> fair_shares(const std::vector<double>& needs, double capacity) {
-  std::vector<std::size_t> order(needs.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return needs[a] < needs[b]; });
-  std::vector<double> shares(needs.size(), 0);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    shares[order[i]] = std::min(needs[order[i]], capacity / static_cast<double>(order.size() - i));
-    capacity -= shares[order[i]];
-  }
-  return shares;
 }
 
 void advance(JobState& job, double now_seconds) {

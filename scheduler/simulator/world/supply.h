@@ -42,9 +42,6 @@ double read_gbps(const JobSpec& job, const Cluster& cluster);
 // Gb/s that a job reads from the storage at full speed now.
 double storage_need_gbps(const JobState& job, const Cluster& cluster);
 
-// Max-min fair shares of `capacity` among `needs`.
-std::vector<double> fair_shares(const std::vector<double>& needs, double capacity);
-
 // Adds `seconds` of the present rates to counters, progress and totals.
 void advance(JobState& job, double now_seconds);
 
