@@ -86,7 +86,7 @@ json json_of(const scheduler::PrefetchQueue& queue) {
 
 json json_of(const scheduler::Measurement& measurement) {
   const auto& [window_end_seconds, window_seconds, samples_per_second, compute_share, wait_share, batches_in_window,
-               local, remote, workers_at_work, blocked_threads, queue] = measurement;
+               local, remote, workers_at_work, blocked_threads, queue, read_bytes_per_sample] = measurement;
   json object = {{"windowEndSeconds", window_end_seconds},
                  {"windowSeconds", window_seconds},
                  {"samplesPerSecond", samples_per_second},
@@ -98,6 +98,7 @@ json json_of(const scheduler::Measurement& measurement) {
   add_known("workersAtWork", workers_at_work, object);
   add_known("blockedThreads", blocked_threads, object);
   if (queue) object["queue"] = json_of(*queue);
+  add_known("readBytesPerSample", read_bytes_per_sample, object);
   return object;
 }
 
@@ -114,6 +115,7 @@ json json_of(const scheduler::EstimatorMemory& memory) {
   if (memory.knee_cores) object["kneeCores"] = memory.knee_cores->published;
   if (memory.local_rate_per_core) object["localRatePerCore"] = memory.local_rate_per_core->published;
   if (memory.remote_rate_per_core) object["remoteRatePerCore"] = memory.remote_rate_per_core->published;
+  if (memory.read_bytes_per_sample) object["readBytesPerSample"] = memory.read_bytes_per_sample->published;
   return object;
 }
 
@@ -144,6 +146,11 @@ json json_of(const scheduler::Quota& quota) {
   return object;
 }
 
+json json_of(const scheduler::Storage& storage) {
+  const auto& [name, bytes_per_second] = storage;
+  return {{"name", name}, {"bytesPerSecond", bytes_per_second}};
+}
+
 template <typename Part>
 json list_of(const std::vector<Part>& parts) {
   json list = json::array();
@@ -153,11 +160,12 @@ json list_of(const std::vector<Part>& parts) {
 
 json json_of(const scheduler::Job& job) {
   const auto& [id, running, quota, ranks, gpus, weight, priority, remaining_samples, mode, placement, min_workers,
-               max_workers, held_at_gate, worker_millicores, worker_memory_bytes, bytes_per_sample, closed_groups,
-               spread, hosts, local_adjustable, allocated_workers, workers, observation, memory] = job;
+               max_workers, held_at_gate, worker_millicores, worker_memory_bytes, bytes_per_sample, storage,
+               closed_groups, spread, hosts, local_adjustable, allocated_workers, workers, observation, memory] = job;
   json object = {{"id", json_of(id)},
                  {"running", running},
                  {"quota", quota},
+                 {"storage", storage},
                  {"ranks", ranks},
                  {"gpus", gpus},
                  {"weight", weight},
@@ -200,8 +208,8 @@ std::size_t add_list(const char* name, const std::vector<Part>& parts, std::size
 }  // namespace
 
 std::string snapshot_text(const scheduler::ClusterSnapshot& snapshot, std::size_t most_bytes) {
-  const auto& [taken_at_seconds, nodes, jobs, quotas, budget_per_hour] = snapshot;
-  json rest = {{"takenAtSeconds", taken_at_seconds}, {"quotas", list_of(quotas)}};
+  const auto& [taken_at_seconds, nodes, jobs, quotas, budget_per_hour, storages] = snapshot;
+  json rest = {{"takenAtSeconds", taken_at_seconds}, {"quotas", list_of(quotas)}, {"storages", list_of(storages)}};
   add_known("budgetPerHour", budget_per_hour, rest);
   std::string text = kube::text_of(rest);
   text.pop_back();  // the brace, until the lists are in

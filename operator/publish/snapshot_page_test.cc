@@ -25,8 +25,10 @@ TEST_CASE("the cluster itself, with its bounds") {
   scheduler::ClusterSnapshot snapshot;
   snapshot.taken_at_seconds = 1000.5;
   snapshot.quotas = {{.name = "team", .worker_millicores = 1500, .budget_per_hour = 2.5}, {.name = "free"}};
+  snapshot.storages = {{"nas", 7.5e8}};
   CHECK(told(snapshot) == json::parse(R"({"takenAtSeconds": 1000.5, "nodes": [], "jobs": [],
-      "quotas": [{"name": "team", "workerMillicores": 1500, "budgetPerHour": 2.5}, {"name": "free"}]})"));
+      "quotas": [{"name": "team", "workerMillicores": 1500, "budgetPerHour": 2.5}, {"name": "free"}],
+      "storages": [{"name": "nas", "bytesPerSecond": 7.5e8}]})"));
   snapshot.budget_per_hour = 12;
   CHECK(told(snapshot)["budgetPerHour"] == 12);
 }
@@ -57,6 +59,7 @@ TEST_CASE("what a job asks for, and what bounds it") {
   scheduler::Job job =
       MakeJob("vision").gpus(2).weight(300).priority(5).min(1).let_through(4).worker_millicores(500).obj();
   job.quota = "default";
+  job.storage = "nas";
   job.ranks = 2;
   job.mode = scheduler::Mode::kRecommend;
   job.placement = scheduler::Placement::kRemote;
@@ -67,7 +70,9 @@ TEST_CASE("what a job asks for, and what bounds it") {
   job.local_adjustable = true;
   job.allocated_workers = 3;
   const json seen = told(job);
-  CHECK(seen == json::parse(R"({"id": {"namespace": "default", "name": "vision"}, "running": true, "quota": "default",
+  CHECK(seen ==
+        json::parse(
+            R"({"id": {"namespace": "default", "name": "vision"}, "running": true, "quota": "default", "storage": "nas",
       "ranks": 2, "gpus": 2, "weight": 300, "priority": 5, "mode": "Recommend", "placement": "Remote", "minWorkers": 1,
       "maxWorkers": 4, "heldAtGate": true, "workerMillicores": 500, "workerMemoryBytes": 1000, "closedGroups": [1, 3],
       "spread": [{"topology": 1, "mostAhead": 2, "countedDomains": [0, 2], "closedOutside": true}],
@@ -114,6 +119,7 @@ TEST_CASE("a measurement with every source, and one with the trainer's figures a
   measurement.workers_at_work = 2;
   measurement.blocked_threads = 0.5;
   measurement.queue = {3, 8};
+  measurement.read_bytes_per_sample = 110'000;
   scheduler::Job job = MakeJob("a").measures(measurement).obj();
   job.bytes_per_sample = 602112;
   job.remaining_samples = 1e6;
@@ -124,6 +130,7 @@ TEST_CASE("a measurement with every source, and one with the trainer's figures a
   CHECK(all["queue"] == json{{"depth", 3}, {"capacity", 8}});
   CHECK(all["workersAtWork"] == 2);
   CHECK(all["blockedThreads"] == 0.5);
+  CHECK(all["readBytesPerSample"] == 110'000);
   CHECK(seen["bytesPerSample"] == 602112);
   CHECK(seen["remainingSamples"] == 1e6);
   CHECK_FALSE(seen["observation"].contains("missingReason"));

@@ -148,6 +148,8 @@ void hold_frozen(std::vector<JobAllocation>& allocations, NodeTable& nodes) {
 
 std::int64_t limit_millicores(const JobAllocation& allocation, const HostShare& host, const NodeTable& nodes) {
   if (host.node == kNowhere || allocation.job->placement == Placement::kRemote) return host.granted;
+  // Idle CPU would take reads from the jobs that share its storage.
+  if (allocation.blocked == Reason::kStorage) return host.granted;
   const std::int64_t room = nodes[host.node].room_millicores;
   return std::max(host.granted, std::min(room, host.cap));
 }

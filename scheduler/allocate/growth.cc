@@ -42,6 +42,7 @@ Growth::Growth(std::vector<JobAllocation>& allocations, NodeTable& nodes, const 
       flat_supply_ratio_(supply_ratio_at_slope(config.min_slope, config.softmin_exponent)),
       budgets_(snapshot),
       host_network_(nodes),
+      storage_reads_(snapshot.storages),
       local_bidders_(nodes.size()),
       local_closed_(allocations.size()),
       pool_(nodes),
@@ -71,12 +72,18 @@ void Growth::hold_assured() {
   for (JobAllocation& allocation : allocations_) {
     if (!allocation.target.is_held()) continue;
     allocation.workers = std::min(allocation.assured_workers(), allocation.bound);
-    hold(allocation);
+    book(allocation);
     host_network_->hold(allocation);
   }
+  storage_reads_.share(allocations_);
 }
 
-void Growth::hold(const JobAllocation& allocation) {
+void Growth::hold(const JobAllocation& other) {
+  book(other);
+  storage_reads_.hold(other);
+}
+
+void Growth::book(const JobAllocation& allocation) {
   pool_.take(allocation.groups, pooled(allocation, allocation.workers) * allocation.worker_millicores);
   count(allocation,
         std::max(allocation.workers, allocation.assured_workers()));  // those that are lost, too: the number stands
@@ -283,20 +290,36 @@ bool Growth::serve(const Bid& bid) {
   return served;
 }
 
+std::int64_t Growth::with_reads(JobAllocation& allocation, std::int64_t pieces, double supply_per_piece) {
+  const double reach = storage_reads_.reach(allocation) - allocation.supply();
+  if (reach >= static_cast<double>(pieces) * supply_per_piece) return pieces;
+  const auto fed = static_cast<std::int64_t>(std::max(reach, 0.0) / std::max(supply_per_piece, 1e-12) + 1e-9);
+  if (fed == 0) allocation.blocked = Reason::kStorage;
+  return fed;
+}
+
 bool Growth::serve_local(JobAllocation& allocation, const Bid& bid) {
   HostShare& host = allocation.hosts[bid.host];
   const std::int64_t room = std::max<std::int64_t>(0, nodes_[host.node].free_for_local());
-  const std::int64_t granted = local_within(host.node, std::min(bid.local, room));
-  if (granted <= 0) return false;
+  const std::int64_t found = local_within(host.node, std::min(bid.local, room));
+  if (found <= 0) return false;
+  const std::int64_t granted = with_reads(allocation, found, allocation.supply_per_local_core / 1000);
+  if (granted == 0) {
+    local_closed_[&allocation - allocations_.data()] = 1;
+    return false;
+  }
   nodes_.give_local(host.node, granted);
   host.granted += granted;
   allocation.local_millicores += granted;
+  storage_reads_.update(allocation);
   return true;
 }
 
 bool Growth::serve_remote(JobAllocation& allocation, const Bid& bid) {
   const std::int64_t size = allocation.worker_millicores;
-  int workers = bid.workers;
+  int workers = static_cast<int>(
+      with_reads(allocation, bid.workers, allocation.supply_per_remote_core * allocation.worker_cores()));
+  if (workers == 0) return false;
   const auto bounded = [&](std::int64_t available, Reason reason) {
     if (available < workers) {
       workers = static_cast<int>(std::max<std::int64_t>(available, 0));
@@ -318,6 +341,7 @@ bool Growth::serve_remote(JobAllocation& allocation, const Bid& bid) {
   if (workers == 0) return false;
   pool_.take(allocation.groups, pooled_millicores(allocation, workers));
   allocation.workers += workers;
+  storage_reads_.update(allocation);
   return true;
 }
 
@@ -334,6 +358,7 @@ bool Growth::serve_exchange(JobAllocation& allocation, const Bid& bid) {
   for (HostShare& host : donor.hosts)
     if (host.node == node) host.granted -= left;
   donor.local_millicores -= left;
+  storage_reads_.update(donor);
   nodes_.give_local(node, -left);
   const bool served = serve_local(allocation, bid);
   if (allocation.supply() >= allocation.target.supply_ratio) allocation.blocked.reset();
@@ -347,6 +372,7 @@ void Growth::give_back_worker(JobAllocation& allocation) {
     if (host_network_) host_network_->give_back(allocation, 1);
   }
   --allocation.workers;
+  storage_reads_.update(allocation);
 }
 
 void Growth::count(const JobAllocation& allocation, int workers) {

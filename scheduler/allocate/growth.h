@@ -29,6 +29,7 @@
 #include "scheduler/allocate/host_network.h"
 #include "scheduler/allocate/job_allocation.h"
 #include "scheduler/allocate/node_table.h"
+#include "scheduler/allocate/storage_reads.h"
 #include "scheduler/allocate/worker_pool.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/progress.h"
@@ -41,13 +42,15 @@ class Growth {
   Growth(std::vector<JobAllocation>& allocations, NodeTable& nodes, const ClusterSnapshot& snapshot,
          const Config& config);
 
-  // Books the assured workers of held targets against the pool and every limit, before the first bid.
+  // Books the assured workers of held targets against the pool and every limit, and what the CPU of every job reads
+  // against its storage, before the first bid.
   void hold_assured();
 
   // Serves bids until none is left.
   void run();
 
-  // Books the workers of a job that does not bid here against the pool, the quotas and the budget.
+  // Books the workers of a job that does not bid here against the pool, the quotas and the budget, and its reads
+  // against its storage.
   void hold(const JobAllocation& other);
 
   // To be called before placement. It checks the network of each worker's node, so growth stops counting traffic. It
@@ -94,10 +97,15 @@ class Growth {
   bool serve_local(JobAllocation& allocation, const Bid& bid);
   bool serve_remote(JobAllocation& allocation, const Bid& bid);
   bool serve_exchange(JobAllocation& allocation, const Bid& bid);
+  // How many of the pieces of CPU find reads, each of which adds so much to the job's supply ratio. Where none does,
+  // the job is blocked.
+  std::int64_t with_reads(JobAllocation& allocation, std::int64_t pieces, double supply_per_piece);
   // How much of `millicores` the host's feeders can get beside the workers that others hold.
   std::int64_t local_within(int node, std::int64_t millicores);
   // What so many more workers, or fewer, hold of the pool.
   std::int64_t pooled_millicores(const JobAllocation& allocation, int more_workers) const;
+  // The job's workers take their part of the pool, the quotas and the budget.
+  void book(const JobAllocation& allocation);
   // So many more workers count against quota and budget, wherever they are.
   void count(const JobAllocation& allocation, int workers);
   int within_budget(const JobAllocation& allocation, int workers) const;
@@ -111,8 +119,9 @@ class Growth {
   Budgets budgets_;
   double cheapest_price_ = 0;                // of a core, where workers are or may go; placement finds which of these
   std::optional<HostNetwork> host_network_;  // none once placement has begun
-  std::vector<int> local_bidders_;           // per node: jobs whose feeders may get more of it
-  std::vector<char> local_closed_;           // per allocation: its hosts have nothing left for it
+  StorageReads storage_reads_;
+  std::vector<int> local_bidders_;  // per node: jobs whose feeders may get more of it
+  std::vector<char> local_closed_;  // per allocation: its hosts have nothing left for it
   WorkerPool pool_;
   std::vector<std::pair<int, int>> feeders_;  // nodes, and the allocations with feeders there, sorted; or no exchange
   std::vector<char> donor_closed_;            // per allocation: it gets no worker for its feeders' CPU

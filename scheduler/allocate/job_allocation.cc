@@ -35,6 +35,15 @@ void set_supply(const Config& config, JobAllocation& allocation) {
   allocation.supply_per_remote_core = estimate.supply_ratio(1, *allocation.job, config) - allocation.supply_base;
 }
 
+// What it reads at full speed; 0: nothing bounds it.
+double full_reads_of(const Estimate& estimate) {
+  if (!estimate.known || !estimate.memory->read_bytes_per_sample) return 0;
+  if (estimate.memory->read_bytes_per_sample->published <= 1) return 0;  // its caches serve all of it
+  // At the smoothed demand: noise of one window must not move CPU from one job to another.
+  return estimate.measured_knee_cores * estimate.local_rate_per_core *
+         estimate.memory->read_bytes_per_sample->published;
+}
+
 void find_workers(NodeTable& nodes, JobAllocation& allocation) {
   allocation.worker_nodes.reserve(allocation.job->workers.size());
   for (const Worker& worker : allocation.job->workers) {
@@ -90,6 +99,8 @@ std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, Nod
   const std::vector<const Job*> jobs = jobs_by_id(snapshot);
   std::unordered_map<std::string_view, int> quotas;
   for (int i = 0; i < std::ssize(snapshot.quotas); ++i) quotas.emplace(snapshot.quotas[i].name, i);
+  std::unordered_map<std::string_view, int> storages;
+  for (int i = 0; i < std::ssize(snapshot.storages); ++i) storages.emplace(snapshot.storages[i].name, i);
 
   std::vector<JobAllocation> allocations(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -113,6 +124,10 @@ std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, Nod
     find_hosts(nodes, allocation);
     if (const auto quota = quotas.find(allocation.job->quota); !allocation.job->quota.empty() && quota != quotas.end())
       allocation.quota = quota->second;
+    if (const auto storage = storages.find(allocation.job->storage); storage != storages.end()) {
+      allocation.full_reads = full_reads_of(allocation.estimate);
+      if (allocation.full_reads > 0) allocation.storage = storage->second;
+    }
     if (allocation.job->mode == Mode::kRecommend) {
       allocation.advised = allocation.target;
       allocation.target = {allocation.job->allocated_workers, allocation.target.reason, TargetKind::kHeld};

@@ -56,6 +56,7 @@ struct JobAllocation {
   int least_workers = 0;      // Job::min_workers
   int priority = 0;
   int quota = kNowhere;           // index of its quota
+  int storage = kNowhere;         // index of the storage that bounds it; storage_reads.h
   int outside = 0;                // live workers on nodes that take no new ones: they hold no part of the pool
   GroupSet groups = 0;            // of nodes that take its new workers
   bool adjustable = false;        // its feeders' CPU is part of this decision
@@ -65,6 +66,8 @@ struct JobAllocation {
   double last_value = 0;         // of the last piece granted
   std::vector<HostShare> hosts;  // as Job::hosts
 
+  double full_reads = 0;          // bytes/s that it reads from its storage when its trainer never waits
+  double reads = 0;               // of these, what the storage has for it
   int live = 0;                   // workers that are not draining
   int bound = 0;                  // of these, on nodes of the snapshot
   std::vector<int> worker_nodes;  // node of each Job::workers entry

@@ -329,7 +329,8 @@ class Placer {
       JobAllocation& allocation = allocations_[i];
       // What others had been granted, and gave back, may be enough for it now.
       const bool refused = allocation.blocked == Reason::kCpu || allocation.blocked == Reason::kQuota ||
-                           allocation.blocked == Reason::kBudget || allocation.blocked == Reason::kNetwork;
+                           allocation.blocked == Reason::kBudget || allocation.blocked == Reason::kNetwork ||
+                           allocation.blocked == Reason::kStorage;
       if (allocation.workers < allocation.assured_workers()) continue;  // what it has is kept, with a place or without
       if (refused && !no_place_[i]) allocation.blocked.reset();
       if (const auto bid = growth_.next_bid(i)) bids.push(*bid);

@@ -62,6 +62,11 @@ void say_reason(const JobAllocation& allocation, const NodeTable& nodes, const J
       break;
     case Reason::kNoEffect: text << "More workers were tried and brought no speed: " << workers << " stay"; break;
     case Reason::kStorage:
+      if (allocation.blocked == Reason::kStorage) {
+        text << "Storage " << allocation.job->storage << " limits it to " << workers
+             << ": other jobs have the rest of its bandwidth";
+        break;
+      }
       text << "The trainer waits " << waits << " of its time for data, and its executors for storage: " << workers;
       break;
     case Reason::kQuota: text << "Quota " << allocation.job->quota << " limits it to " << workers; break;

@@ -264,7 +264,7 @@ void feed_back(const Job& job, const Config& config, Estimate& estimate) {
   double corrected = memory.feedback;
   if (*wait_share > config.starved_above && x > config.feedback_raise_above &&
       slower_than_promised(*wait_share, x, config)) {
-    if (!workers_are_busy(job, m, config) || !queue_runs_low(m, config) || estimate.reads_limit) return;
+    if (!workers_are_busy(job, m, config) || !queue_runs_low(m, config) || reads_slow(job, config, estimate)) return;
     // A starved trainer's speed, read off the curve, says what the cores that look like x are really worth. In the demo
     // a job waited 8 % with a supply of 160 %, mostly because its knee is soft. It was taken to need twice as much, and
     // took it from a job that had next to nothing.

@@ -22,8 +22,8 @@ Available available_cores(const Job& job, const Estimate& estimate) {
   return {estimate.local_held_cores + remote_cores, estimate.local_held_cores + estimate.efficiency() * remote_cores};
 }
 
-bool wait_for_reads(const Measurement& m, double available_cores, const Config& config, const Estimate& estimate) {
-  if (!m.blocked_threads) return false;
+bool has_sign(const Measurement& m, double available_cores, const Config& config, const Estimate& estimate) {
+  if (!estimate.starved || !m.blocked_threads) return false;
   const double idle = available_cores - estimate.busy_cores;
   return idle > config.read_limit_idle_above * available_cores &&
          *m.blocked_threads >= config.storage_bound_above * idle;
@@ -52,17 +52,34 @@ ReadLimit judged(const ReadLimit& known, const ReadLimit& now, bool waits, doubl
   return judged;
 }
 
+// A job whose data is all cached reads next to nothing, and no average is made of zeros.
+void note_bytes(const std::optional<double>& measured, const Config& config, std::optional<Tracked>& tracked) {
+  constexpr double kMostBytes = 1e12;
+  if (!measured || !(*measured >= 0 && *measured <= kMostBytes)) return;
+  const double bytes = std::max(*measured, 1.0);
+  if (tracked)
+    tracked->take(bytes, config);
+  else
+    tracked = Tracked::starting_at(bytes);
+}
+
 }  // namespace
 
 void watch_reads(const Job& job, const Config& config, Estimate& estimate) {
+  note_bytes(job.observation.measurement->read_bytes_per_sample, config, estimate.memory->read_bytes_per_sample);
   std::optional<ReadLimit>& reads = estimate.memory->reads;
   if (!estimate.starved) return reads.reset();
   const Measurement& m = *job.observation.measurement;
   const Available available = available_cores(job, estimate);
   const ReadLimit now{available.supply_cores, m.samples_per_second / (m.compute_share + m.wait_share)};
   if (!estimate.feeders_seen || now.supply_cores <= 0 || now.samples_per_second <= 0) return;
-  const bool waits = wait_for_reads(m, available.cores, config, estimate);
+  const bool waits = has_sign(m, available.cores, config, estimate);
   reads = reads ? judged(*reads, now, waits, m.window_end_seconds, config) : now;
+}
+
+bool reads_slow(const Job& job, const Config& config, const Estimate& estimate) {
+  if (estimate.reads_limit || job.storage.empty()) return estimate.reads_limit;
+  return has_sign(*job.observation.measurement, available_cores(job, estimate).cores, config, estimate);
 }
 
 bool reads_limit(const Job& job, const Config& config, const Estimate& estimate) {

@@ -19,8 +19,13 @@
 
 namespace sluice::scheduler {
 
-// Takes a new measurement into the `reads` of Estimate::memory. REQUIRES: a measurement, and estimate.known
+// Takes a new measurement into `reads` and `read_bytes_per_sample` of Estimate::memory. REQUIRES: a measurement, and
+// estimate.known
 void watch_reads(const Job& job, const Config& config, Estimate& estimate);
+
+// Whether reads explain that the job is slow: by a finding, or by the sign alone where the plan shares its storage out.
+// There its CPU stays as it is, and proves nothing. REQUIRES: as watch_reads()
+bool reads_slow(const Job& job, const Config& config, const Estimate& estimate);
 
 // REQUIRES: as watch_reads()
 bool reads_limit(const Job& job, const Config& config, const Estimate& estimate);

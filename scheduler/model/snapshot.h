@@ -97,6 +97,9 @@ struct Measurement {
   // On average over the window. Where half of the batches lie ready, a trainer that waits does not lack supply. None:
   // not known.
   std::optional<PrefetchQueue> queue;
+  // Bytes that executors took from files and object stores over samples that they finished: what caches served is no
+  // part of it. None: not known.
+  std::optional<double> read_bytes_per_sample;
 };
 
 // A measurement, or why there is none.
@@ -149,12 +152,13 @@ struct EstimatorMemory {
   double demand_samples_per_second = 0;
   std::optional<Tracked> local_rate_per_core;  // samples/s per busy core; none: never measured
   std::optional<Tracked> remote_rate_per_core;
-  std::optional<Tracked> knee_cores;   // local-equivalent cores that saturate the job
-  double feedback = 1;                 // correction of the knee by its effect, in [1/8, 8]
-  double feedback_floor = 0;           // a correction below this was tried, and starved the job
-  double folded_through_seconds = 0;   // window_end_seconds of the newest measurement taken in
-  SteadySpell steady;                  // since the last change of `feedback`
-  std::optional<FeederSpell> feeders;  // none: the job has not been seen running
+  std::optional<Tracked> knee_cores;             // local-equivalent cores that saturate the job
+  std::optional<Tracked> read_bytes_per_sample;  // at least 1; none: never measured
+  double feedback = 1;                           // correction of the knee by its effect, in [1/8, 8]
+  double feedback_floor = 0;                     // a correction below this was tried, and starved the job
+  double folded_through_seconds = 0;             // window_end_seconds of the newest measurement taken in
+  SteadySpell steady;                            // since the last change of `feedback`
+  std::optional<FeederSpell> feeders;            // none: the job has not been seen running
   // Before the last growth that has not been judged yet; see estimator.h.
   std::optional<GrowthRecord> before_growth;
   std::optional<double> useless_above_cores;       // remote cores beyond this number were tried, and brought no speed
@@ -224,6 +228,7 @@ struct Job {
   std::int64_t worker_millicores = 1000;   // CPU request of one worker, > 0
   std::int64_t worker_memory_bytes = 0;    // memory request of one worker
   std::optional<double> bytes_per_sample;  // that a remote worker sends
+  std::string storage;                     // name of the ClusterSnapshot::storages entry that it reads; empty: none
   // By Node::group. True: taints, or the worker's node selector and affinity, close its nodes to new workers of the
   // job. Groups beyond the end take them.
   std::vector<bool> closed_groups;
@@ -249,7 +254,13 @@ struct Quota {
   std::optional<double> budget_per_hour;          // as ClusterSnapshot::budget_per_hour, of their data workers
 };
 
-// REQUIRES: job ids, node names, quota names, and worker names within a job are unique.
+// What several jobs read their data from.
+struct Storage {
+  std::string name;
+  double bytes_per_second = 0;  // that all jobs together may read from it
+};
+
+// REQUIRES: job ids, node names, quota names, storage names, and worker names within a job are unique.
 struct ClusterSnapshot {
   double taken_at_seconds = 0;
   std::vector<Node> nodes;
@@ -257,6 +268,7 @@ struct ClusterSnapshot {
   std::vector<Quota> quotas;
   // What all data workers together may cost, at the price of the part of a node that each of them takes.
   std::optional<double> budget_per_hour;
+  std::vector<Storage> storages = {};
 };
 
 // In the order of Plan::jobs. Lifetime: refers to the jobs.

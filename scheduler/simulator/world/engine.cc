@@ -283,6 +283,7 @@ std::vector<double> Run::storage_ratios() const {
 void Run::set_rates(JobState& job, double storage_ratio) {
   advance(job, now_);
   job.rates = rates_of(job, cluster_.nodes(), now_, storage_ratio, physics_);
+  job.rates.per_second.read_bytes = job.rates.speed * storage_need_gbps(job, truth_) * 1e9 / 8;
   record_history(job, physics_);
   if (job.fast_seconds < 0 && job.rates.speed >= kFast) job.fast_seconds = now_;
   job.dirty = false;

@@ -30,6 +30,7 @@ Counters between(const Counters& a, const Counters& b, double at_seconds) {
   mixed.remote_samples = mix(a.remote_samples, b.remote_samples);
   mixed.remote_busy_core_seconds = mix(a.remote_busy_core_seconds, b.remote_busy_core_seconds);
   mixed.blocked_thread_seconds = mix(a.blocked_thread_seconds, b.blocked_thread_seconds);
+  mixed.read_bytes = mix(a.read_bytes, b.read_bytes);
   mixed.queue_share = a.queue_share;
   return mixed;
 }
@@ -42,14 +43,15 @@ Counters counters_at(const JobState& job, double at_seconds) {
   return between(*std::prev(later), later == job.history.end() ? job.counters : *later, at_seconds);
 }
 
+constexpr const char* kStorageName = "storage";
+
 // Independent figures of one measurement; the enumerators number the noise.
 enum Counter : std::uint64_t { kSamples, kCompute, kLocalBusy, kRemoteBusy, kCounters };
 
-double noise(const JobState& job, double end_seconds, Counter counter, std::uint64_t seed, const Physics& physics) {
+double noise(double end_seconds, Draw purpose, std::uint64_t object, std::uint64_t seed, const Physics& physics) {
   if (physics.metrics_noise <= 0) return 1;
-  const auto object = static_cast<std::uint64_t>(job.index) * kCounters + counter;
-  return std::exp(physics.metrics_noise *
-                  normal({seed, Draw::kNoise, object, static_cast<std::uint64_t>(std::llround(end_seconds * 1000))}));
+  const auto count = static_cast<std::uint64_t>(std::llround(end_seconds * 1000));
+  return std::exp(physics.metrics_noise * normal({seed, purpose, object, count}));
 }
 
 // The factor of the busy CPU of this job's executors, as metrics show it.
@@ -57,6 +59,12 @@ double busy_cpu_factor(const JobState& job, std::uint64_t seed, const Physics& p
   if (physics.busy_cpu_error <= 0) return 1;
   return std::exp(physics.busy_cpu_error *
                   normal({seed, Draw::kBusyCpuError, static_cast<std::uint64_t>(job.index), 0}));
+}
+
+// Where the storage has no limit, nothing counts what is read from it.
+std::optional<double> read_bytes_per_sample(double bytes, double samples, const Physics& physics) {
+  if (physics.storage_gbps <= 0 || samples <= 0) return std::nullopt;
+  return bytes / samples;
 }
 
 // The truth of this moment, for the oracle.
@@ -75,6 +83,7 @@ Measurement perfect(const JobState& job, double now_seconds, const Physics& phys
   m.remote = each.remote_samples > 0 ? SourceRate{each.remote_samples, each.remote_busy_core_seconds}
                                      : SourceRate{per_core * physics.remote_efficiency * 1e-3, 1e-3};
   m.blocked_threads = each.blocked_thread_seconds;
+  m.read_bytes_per_sample = read_bytes_per_sample(each.read_bytes, each.samples, physics);
   return m;
 }
 
@@ -128,7 +137,10 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   const Counters b = counters_at(job, end);
   const Counters a = window_begin(job, b, physics);
   const double window = end - a.at_seconds;
-  const auto noisy = [&](Counter counter) { return noise(job, end, counter, seed, physics); };
+  const auto number = static_cast<std::uint64_t>(job.index);
+  const auto noisy = [&](Counter counter) {
+    return noise(end, Draw::kNoise, number * kCounters + counter, seed, physics);
+  };
   const double factor = busy_cpu_factor(job, seed, physics);
   const auto source = [&](double samples, double busy, Counter counter) -> std::optional<SourceRate> {
     if (busy <= 0) return std::nullopt;
@@ -146,6 +158,8 @@ Observation observe(const JobState& job, double now_seconds, std::uint64_t seed,
   m.remote =
       source(b.remote_samples - a.remote_samples, b.remote_busy_core_seconds - a.remote_busy_core_seconds, kRemoteBusy);
   m.blocked_threads = (b.blocked_thread_seconds - a.blocked_thread_seconds) / window;
+  m.read_bytes_per_sample = read_bytes_per_sample(b.read_bytes - a.read_bytes, b.samples - a.samples, physics);
+  if (m.read_bytes_per_sample) *m.read_bytes_per_sample *= noise(end, Draw::kReadNoise, number, seed, physics);
   const double capacity = 16 * job.spec->gpus;
   m.queue = PrefetchQueue{capacity * b.queue_share, capacity};
   return {m, ""};
@@ -161,6 +175,7 @@ scheduler::Job Snapshots::waiting_job(const View& view, JobState& state) const {
   job.max_workers = physics_.max_workers_per_job;
   job.worker_millicores = physics_.worker_millicores;
   job.local_adjustable = state.spec->local_cores <= 0;
+  if (physics_.storage_gbps > 0) job.storage = kStorageName;
   if (state.spec->network_gbps_per_gpu > 0)
     job.bytes_per_sample = state.spec->network_gbps_per_gpu * 1e9 / 8 / kSamplesPerSecondPerGpu;
   // A gang larger than any node is as few ranks as fit on nodes.
@@ -207,6 +222,7 @@ void Snapshots::fill_job(const View& view, JobState& state, scheduler::Job& job)
 
 const scheduler::ClusterSnapshot& Snapshots::take(const View& view) {
   snapshot_.taken_at_seconds = view.now_seconds;
+  if (physics_.storage_gbps > 0) snapshot_.storages = {{kStorageName, physics_.storage_gbps * 1e9 / 8}};
   snapshot_.nodes.resize(view.nodes.size());
   for (std::size_t i = 0; i < view.nodes.size(); ++i) {
     const NodeState& state = view.nodes[i];

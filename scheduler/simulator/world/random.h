@@ -21,7 +21,8 @@ enum class Draw : std::uint64_t {
   kModel,
   kKnee,
   kBusyCpuError,
-  kOrder
+  kOrder,
+  kReadNoise
 };
 
 struct Key {

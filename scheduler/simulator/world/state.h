@@ -94,6 +94,7 @@ struct Counters {
   double remote_samples = 0;
   double remote_busy_core_seconds = 0;
   double blocked_thread_seconds = 0;
+  double read_bytes = 0;   // from the storage
   double queue_share = 0;  // a gauge: the full share of the prefetch queue from this moment on
 };
 

@@ -324,6 +324,7 @@ void advance(JobState& job, double now_seconds) {
   sum.remote_samples += seconds * each.remote_samples;
   sum.remote_busy_core_seconds += seconds * each.remote_busy_core_seconds;
   sum.blocked_thread_seconds += seconds * each.blocked_thread_seconds;
+  sum.read_bytes += seconds * each.read_bytes;
   job.done_seconds += seconds * job.rates.speed;
   job.busy_gpu_seconds += seconds * job.rates.speed * job.spec->gpus;
   const double while_arriving = std::clamp(job.last_arrival_seconds - (now_seconds - seconds), 0.0, seconds);
