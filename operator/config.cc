@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kMostPrice = 1e9;
 constexpr double kMostCores = 1e7;
+constexpr double kMostBytesPerSecond = 1e15;
 
 void read_seconds(YamlMap& map, std::string_view key, std::chrono::seconds& out, int least) {
   int seconds = static_cast<int>(out.count());
@@ -48,6 +49,7 @@ std::vector<std::pair<const char*, std::string*>> named(Queries& queries) {
           {"workerBusyCores", &queries.worker_busy_cores},
           {"workersAtWork", &queries.workers_at_work},
           {"bytesPerSample", &queries.bytes_per_sample},
+          {"readBytesPerSample", &queries.read_bytes_per_sample},
           {"blockedThreads", &queries.blocked_threads},
           {"workerMemoryBytes", &queries.worker_memory_bytes},
           {"remainingSamples", &queries.remaining_samples},
@@ -109,6 +111,13 @@ void read_caps(YamlMap& map, NamespaceCaps& caps) {
   if (map.has("maxWorkerCores")) map.number("maxWorkerCores", caps.worker_cores.emplace(), 0, kMostCores);
 }
 
+void read_storage(YamlMap& map, SharedStorage& storage) {
+  map.number("bytesPerSecond", storage.bytes_per_second, 1, kMostBytesPerSecond);
+  map.texts("claims", storage.claims);
+  for (const std::string& claim : storage.claims)
+    if (std::count(claim.begin(), claim.end(), '/') != 1) map.fail_at("claims", claim + " is not NAMESPACE/NAME");
+}
+
 void read_scheduler(YamlMap& map, Config& config) {
   std::string objective(to_string(config.scheduler.objective));
   map.text("objective", objective);
@@ -123,6 +132,10 @@ void read_scheduler(YamlMap& map, Config& config) {
   map.map("namespaceCaps", [&](YamlMap& namespaces) {
     for (const std::string& name : namespaces.keys())
       namespaces.map(name, [&](YamlMap& caps) { read_caps(caps, config.namespace_caps[name]); });
+  });
+  map.map("storages", [&](YamlMap& storages) {
+    for (const std::string& name : storages.keys())
+      storages.map(name, [&](YamlMap& storage) { read_storage(storage, config.storages[name]); });
   });
   read_percent(map, "headroomPercent", config.scheduler.headroom, 100, 400);
   read_percent(map, "starvedPercent", config.scheduler.starved_above, 1, 50);

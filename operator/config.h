@@ -27,6 +27,7 @@ struct Queries {
   std::string worker_busy_cores;          // per placement
   std::string workers_at_work;            // data workers that had finished samples when the window began
   std::string bytes_per_sample;           // of the batches that executors made
+  std::string read_bytes_per_sample;      // from files and object stores, without what caches served
   std::string blocked_threads;            // executors that wait for what they read, with a batch in hand
   std::string worker_memory_bytes;        // the most that one data worker used
   std::string remaining_samples;          // that the training loops will still take, over all ranks
@@ -70,6 +71,12 @@ struct Budgets {
   std::optional<double> of_all;  // none: no bound
   // By name. 0: the workers of the namespace may cost nothing. Other namespaces have no bound of their own.
   std::map<std::string, double> of_namespaces;
+};
+
+// A storage whose bandwidth several jobs share.
+struct SharedStorage {
+  double bytes_per_second = 0;      // that all jobs together may read
+  std::vector<std::string> claims;  // NAMESPACE/NAME: a job whose pods have one of these volumes reads from it
 };
 
 // Caps on the specs of a namespace's TrainingJobs: a higher value counts as the cap. None: no bound.
@@ -132,6 +139,7 @@ struct Config {
   NodeFacts nodes;
   Budgets budgets;
   std::map<std::string, NamespaceCaps> namespace_caps;  // by name
+  std::map<std::string, SharedStorage> storages;        // by name
   // Name of the ConfigMap, in the namespace of the leader election, that keeps knowledge of jobs; empty: none.
   std::string learnt_config_map;
 };

@@ -28,13 +28,13 @@ metrics:
                serverName: prometheus.example, proxyUrl: "http://proxy.example:3128", headers: {X-Scope-OrgID: team-a}}
   queries: {samplesPerSecond: "a[$window]", computeShare: b, dataWaitShare: c, batchesInWindow: d, queueDepth: e,
             queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, bytesPerSample: k,
-            blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j, scrapesInWindow: o}
+            readBytesPerSample: p, blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j, scrapesInWindow: o}
 cache: {address: "sluice-cache.sluice-system.svc:7473", secret: sluice-cache-tls}
 learntConfigMap: sluice-learnt
 feeder: {resize: {enabled: false}}
 nodes: {priceLabel: example.dev/price, prices: {m5.large: 0.096, big: 3}, networkLabel: example.dev/gbit, networkGigabits: 10}
 scheduler: {objective: fair, budgetPerHour: 2.5, namespaceBudgets: {team-a: 1.5, team-b: 0},
-            namespaceCaps: {team-a: {maxPriority: -5, maxWeight: 100, maxWorkerCores: 12.5}, team-b: {}}, headroomPercent: 130, starvedPercent: 7, clusterCpuPercent: 80, freeCpuPercent: 9}
+            namespaceCaps: {team-a: {maxPriority: -5, maxWeight: 100, maxWorkerCores: 12.5}, team-b: {}}, storages: {nas: {bytesPerSecond: 7.5e8, claims: [team-a/photos]}}, headroomPercent: 130, starvedPercent: 7, clusterCpuPercent: 80, freeCpuPercent: 9}
 )";
 
 TEST_CASE("the chart's configuration is read") {
@@ -53,6 +53,7 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(config->metrics.queries.samples_per_second == "a[$window]");
   CHECK(config->metrics.queries.age_seconds == "j");
   CHECK(config->metrics.queries.blocked_threads == "l");
+  CHECK(config->metrics.queries.read_bytes_per_sample == "p");
   CHECK(config->metrics.queries.remaining_samples == "m");
   CHECK(config->metrics.queries.worker_memory_bytes == "n");
   CHECK(config->metrics.namespace_label == "kubernetes_namespace");
@@ -86,6 +87,9 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(caps.worker_cores == 12.5);
   CHECK_FALSE(config->namespace_caps.at("team-b").priority);
   CHECK_FALSE(config->namespace_caps.at("team-b").worker_cores);
+  REQUIRE(config->storages.contains("nas"));
+  CHECK(config->storages.at("nas").bytes_per_second == 7.5e8);
+  CHECK(config->storages.at("nas").claims == std::vector<std::string>{"team-a/photos"});
   CHECK(config->image_pull_secrets == std::vector<std::string>{"mirror"});
   CHECK(config->bundle.cpu_request == "100m");
   CHECK(config->bundle.memory_request == "64Mi");
@@ -127,6 +131,10 @@ TEST_CASE("a mistake is named with its key and the way out") {
       Case{"image: x\nmetrics: {queries: {speed: y}}", "metrics.queries.speed: there is no such field"},
       Case{"image: x\nscheduler: {namespaceCaps: {a: {maxWeight: 0}}}",
            "scheduler.namespaceCaps.a.maxWeight: 0 is not within"},
+      Case{"image: x\nscheduler: {storages: {nas: {bytesPerSecond: 0}}}",
+           "scheduler.storages.nas.bytesPerSecond: 0 is not within"},
+      Case{"image: x\nscheduler: {storages: {nas: {bytesPerSecond: 1, claims: [photos]}}}",
+           "photos is not NAMESPACE/NAME"},
       Case{"image: x\nscheduler: {namespaceCaps: {a: {max: 1}}}",
            "scheduler.namespaceCaps.a.max: there is no such field"},
       Case{"image: x\nmetrics: [1]", "metrics: not a mapping"}, Case{"image: [x]", "image: not a text"},

@@ -26,7 +26,7 @@ namespace sluice::control {
 // Requests on their way to the API server. More would only wait in its own queues.
 constexpr int kWritesAtOnce = 16;
 
-// Beside each other, so that fifteen queries of two seconds fit a round; Prometheus takes twenty of all its clients.
+// Beside each other, so that sixteen queries of two seconds fit a round; Prometheus takes twenty of all its clients.
 constexpr int kQueriesAtOnce = 4;
 
 // Longer than the API server's longest answer, with all that the client tries again, takes.

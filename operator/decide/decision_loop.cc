@@ -227,6 +227,7 @@ observe::Circumstances DecisionLoop::circumstances(double now_seconds, std::stop
           options_.nodes,
           options_.budgets,
           options_.namespace_caps,
+          options_.storages,
           std::move(guess)};
 }
 

@@ -34,6 +34,7 @@ struct LoopOptions {
   control::NodeFacts nodes;
   control::Budgets budgets;
   std::map<std::string, control::NamespaceCaps> namespace_caps;
+  std::map<std::string, control::SharedStorage> storages;
   std::optional<kube::ObjectKey> learnt;  // the ConfigMap that keeps knowledge of jobs; none: it is not kept
   // The orders that run() has under way at a time. With one at a time, a thousand orders would wait for each other.
   int orders_at_once = 1;

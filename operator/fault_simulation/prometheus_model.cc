@@ -43,6 +43,7 @@ std::vector<Series> series_of(const std::string& query, const MeasuredJob& job, 
   if (query == "capacity") return {{"", 16}};
   if (query == "workers_at_work") return workers > 0 ? std::vector<Series>{{"", 1.0 * workers}} : std::vector<Series>();
   if (query == "bytes") return {{"", 150'000}};
+  if (query == "read") return {{"", 110'000}};
   if (query == "blocked") return {{"", 0.0}};  // its executors never wait for what they read
   if (query == "memory")
     return workers > 0 ? std::vector<Series>{{"", 1.0 * job.physics->worker_memory_bytes}} : std::vector<Series>();
@@ -61,9 +62,9 @@ control::MetricsSource model_metrics() {
   control::MetricsSource source;
   source.url = "http://prometheus.example";
   source.window_seconds = kWindowSeconds;
-  source.queries = {"samples",      "compute",         "wait",  "batches", "depth",  "capacity",  "worker_samples",
-                    "worker_cores", "workers_at_work", "bytes", "blocked", "memory", "remaining", "age",
-                    "scrapes"};
+  source.queries = {"samples",      "compute",         "wait",  "batches", "depth",   "capacity", "worker_samples",
+                    "worker_cores", "workers_at_work", "bytes", "read",    "blocked", "memory",   "remaining",
+                    "age",          "scrapes"};
   return source;
 }
 

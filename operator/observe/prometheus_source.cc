@@ -84,7 +84,7 @@ struct Question {
 };
 // The order is that of `Answers` below. Those without which there is no measurement are asked first: a slow server
 // answers them before the round ends.
-constexpr std::array<Question, 15> kQuestions = {
+constexpr std::array<Question, 16> kQuestions = {
     {{"samplesPerSecond", &control::Queries::samples_per_second},
      {"computeShare", &control::Queries::compute_share},
      {"dataWaitShare", &control::Queries::data_wait_share},
@@ -96,6 +96,7 @@ constexpr std::array<Question, 15> kQuestions = {
      {"queueDepth", &control::Queries::queue_depth},
      {"queueCapacity", &control::Queries::queue_capacity},
      {"bytesPerSample", &control::Queries::bytes_per_sample},
+     {"readBytesPerSample", &control::Queries::read_bytes_per_sample},
      {"blockedThreads", &control::Queries::blocked_threads},
      {"workerMemoryBytes", &control::Queries::worker_memory_bytes},
      {"remainingSamples", &control::Queries::remaining_samples},
@@ -114,6 +115,7 @@ enum : std::size_t {
   kDepth,
   kCapacity,
   kBytesPerSample,
+  kReadBytes,
   kBlockedThreads,
   kWorkerMemory,
   kRemainingSamples,
@@ -217,8 +219,9 @@ Observation observation_of(const JobId& job, const Answers& answers, int window_
   // The only answer whose absence is a figure: Prometheus gives no series for a count of no workers.
   measured.workers_at_work = value_of(answers[kWorkersAtWork], {job, ""}, problem).value_or(0);
   if (!problem.empty()) return missing(problem);
-  std::string unknown;  // people are told of storage by it, and no plan depends on it
+  std::string unknown;  // of storage: no measurement is refused for it
   measured.blocked_threads = value_of(answers[kBlockedThreads], {job, ""}, unknown);
+  measured.read_bytes_per_sample = value_of(answers[kReadBytes], {job, ""}, unknown);
   return {measured, ""};
 }
 

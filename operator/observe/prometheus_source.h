@@ -9,6 +9,7 @@
 //   workers at work                 absent: none, since counting nothing gives no series; unusable: no measurement
 //   queue's depth and capacity      either absent or unusable: the queue is not known
 //   bytes per sample                absent or unusable: they are not known, and bound no network
+//   read bytes per sample           absent or unusable: they are not known, and no storage bounds the job
 //   blocked threads                 absent or unusable: they are not known, and nothing is said of storage
 //   memory of workers               absent or unusable: it is not known, and no worker gets another size
 //   remaining samples               absent or unusable: the end of the job is not known

@@ -18,20 +18,9 @@ control::MetricsSource config() {
   control::MetricsSource source;
   source.url = "http://prometheus:9090";
   source.window_seconds = 30;
-  source.queries = {"samples[$window]",
-                    "compute[$window]",
-                    "wait[$window]",
-                    "batches[$window]",
-                    "depth",
-                    "capacity",
-                    "worker[$window]",
-                    "busy[$window]",
-                    "at_work[$window]",
-                    "bytes[$window]",
-                    "blocked[$window]",
-                    "memory",
-                    "remaining",
-                    "age",
+  source.queries = {"samples[$window]", "compute[$window]", "wait[$window]", "batches[$window]", "depth",
+                    "capacity",         "worker[$window]",  "busy[$window]", "at_work[$window]", "bytes[$window]",
+                    "read[$window]",    "blocked[$window]", "memory",        "remaining",        "age",
                     "scrapes[$window]"};
   return source;
 }
@@ -55,6 +44,7 @@ struct Server {
       {"busy[30s]", prom::InstantVector{{sample(0.5, "local"), sample(0.4, "remote")}, {}, {}}},
       {"at_work[30s]", prom::InstantVector{{sample(2)}, {}, {}}},
       {"bytes[30s]", prom::InstantVector{{sample(150'528)}, {}, {}}},
+      {"read[30s]", prom::InstantVector{{sample(110'000)}, {}, {}}},
       {"blocked[30s]", prom::InstantVector{{sample(1.5)}, {}, {}}},
       {"memory", prom::InstantVector{{sample(4e8)}, {}, {}}},
       {"remaining", prom::InstantVector{{sample(64'000)}, {}, {}}},
@@ -95,6 +85,7 @@ TEST_CASE("a healthy job is measured with all its sources") {
   CHECK(measured.remote->samples_per_second == 312);
   CHECK(measured.workers_at_work == 2);
   CHECK(measured.blocked_threads == 1.5);
+  CHECK(measured.read_bytes_per_sample == 110'000);
   CHECK(server.observe().worker_memory_bytes_of(kVision) == 4e8);
   CHECK(server.observe().remaining_samples_of(kVision) == 64'000);
   CHECK_FALSE(server.observe().remaining_samples_of({"default", "speech"}));
@@ -112,7 +103,7 @@ TEST_CASE("the number of queries does not depend on the number of jobs") {
   auto& samples = many.answers.at("samples[30s]").value().samples;
   for (int i = 0; i < 1000; ++i) samples.push_back(sample(1, "", "job-" + std::to_string(i)));
   many.observe();
-  CHECK(one.asked.size() == 15);
+  CHECK(one.asked.size() == 16);
   CHECK(many.asked == one.asked);
 }
 
@@ -134,6 +125,7 @@ enum class Outcome {
   kUnbounded,    // measured, and the size of a sample is not known
   kUndiagnosed,  // measured, and how many threads wait for reads is not known
   kUnsized,      // measured, and the memory of the workers is not known
+  kUnread,       // measured, and what it reads is not known
   kEndless,      // measured, and the end of the job is not known
 };
 
@@ -167,7 +159,7 @@ const Damage kDamages[] = {
 };
 
 TEST_CASE(
-    "fifteen queries, each damaged in every way: a figure that is missing beside others is never taken for zero") {
+    "sixteen queries, each damaged in every way: a figure that is missing beside others is never taken for zero") {
   struct Query {
     const char* expression;
     const char* name;
@@ -187,6 +179,7 @@ TEST_CASE(
       {"at_work[30s]", "workersAtWork", Outcome::kZero, Outcome::kHeld},
       {"bytes[30s]", "bytesPerSample", Outcome::kUnbounded, Outcome::kUnbounded},
       {"blocked[30s]", "blockedThreads", Outcome::kUndiagnosed, Outcome::kUndiagnosed},
+      {"read[30s]", "readBytesPerSample", Outcome::kUnread, Outcome::kUnread},
       {"memory", "workerMemoryBytes", Outcome::kUnsized, Outcome::kUnsized},
       {"remaining", "remainingSamples", Outcome::kEndless, Outcome::kEndless},
   };
@@ -207,6 +200,8 @@ TEST_CASE(
       CHECK(server.observe().remaining_samples_of(kVision).has_value() == (want != Outcome::kEndless));
       if (want != Outcome::kHeld)
         CHECK(observation.measurement->blocked_threads.has_value() == (want != Outcome::kUndiagnosed));
+      if (want != Outcome::kHeld)
+        CHECK(observation.measurement->read_bytes_per_sample.has_value() == (want != Outcome::kUnread));
       if (want == Outcome::kZero) CHECK(observation.measurement->workers_at_work == 0);
     }
   }
@@ -268,6 +263,7 @@ TEST_CASE("a query that fails makes its figure unusable, and no other") {
                         {"capacity", "queueCapacity", false},
                         {"bytes[30s]", "bytesPerSample", false},
                         {"blocked[30s]", "blockedThreads", false},
+                        {"read[30s]", "readBytesPerSample", false},
                         {"memory", "workerMemoryBytes", false},
                         {"remaining", "remainingSamples", false},
                         {"scrapes[30s]", "scrapesInWindow", false}};
@@ -276,7 +272,7 @@ TEST_CASE("a query that fails makes its figure unusable, and no other") {
     Server server;
     server.answers.at(test.expression) = Error(ErrorCode::kDeadlineExceeded, "no answer in time");
     const auto observations = server.observe();
-    CHECK(server.asked.size() == 15);
+    CHECK(server.asked.size() == 16);
     const std::string want = "query " + std::string(test.name) + " failed: no answer in time";
     CHECK(observations.problem == want);
     const auto vision = observations.of(kVision);

@@ -28,8 +28,8 @@ struct Scraped {
     control::MetricsSource source;
     source.url = "http://prometheus:9090";
     source.window_seconds = 30;
-    source.queries = {"a[$window]", "b[$window]", "c[$window]", "d[$window]",      "e", "f", "g", "h", "i", "j", "k",
-                      "l",          "m",          "n",          "scrapes[$window]"};
+    source.queries = {"a[$window]", "b[$window]", "c[$window]", "d[$window]", "e", "f", "g", "h",
+                      "i",          "j",          "k",          "l",          "m", "n", "o", "scrapes[$window]"};
     return source;
   }
 

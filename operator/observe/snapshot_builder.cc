@@ -13,6 +13,7 @@
 #include "operator/observe/cluster_view.h"
 #include "operator/observe/namespace_caps.h"
 #include "operator/observe/quotas.h"
+#include "operator/observe/storages.h"
 
 namespace sluice::observe {
 
@@ -141,6 +142,12 @@ void bound_by_gate(std::span<const PodView* const> workers, double now_seconds, 
   job.held_at_gate = true;
   job.max_workers = most;
   job.min_workers = std::min(job.min_workers, most);
+}
+
+void take_figures(const Observations& observations, Job& job) {
+  job.observation = observations.of(job.id);
+  job.bytes_per_sample = observations.bytes_per_sample_of(job.id);
+  job.remaining_samples = observations.remaining_samples_of(job.id);
 }
 
 void note_held(const Job& job, const api::ContainerResources& worker, const std::string& priority_class,
@@ -289,9 +296,8 @@ scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects,
       for (const FeederPod& pod : feeders) planned.insert(pod.uid);
       planned_feeders_[job.id] = std::move(feeders);
     }
-    job.observation = observations.of(job.id);
-    job.bytes_per_sample = observations.bytes_per_sample_of(job.id);
-    job.remaining_samples = observations.remaining_samples_of(job.id);
+    take_figures(observations, job);
+    job.storage = storage_of(*training_job, circumstances.storages);
     if (const auto memory = memories.find(view->uid); memory != memories.end()) job.memory = memory->second;
     if (circumstances.guess) begin_as_guessed(*view, circumstances, job);
     likenesses_[job.id] = view->likeness;
@@ -308,6 +314,7 @@ scheduler::ClusterSnapshot SnapshotBuilder::build(const ClusterObjects& objects,
   for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) snapshot.jobs[i].closed_groups = closed[rules_of_jobs[i]];
   set_spread(spread_of_jobs, objects.nodes, snapshot.nodes, snapshot.jobs);
   snapshot.budget_per_hour = circumstances.budgets.of_all;
+  snapshot.storages = view_storages(circumstances.storages);
   bound_workers(workers_of_jobs, objects, observations, circumstances, snapshot);
   return snapshot;
 }

@@ -52,6 +52,7 @@ struct Circumstances {
   control::NodeFacts nodes;
   control::Budgets budgets;
   std::map<std::string, control::NamespaceCaps> namespace_caps;
+  std::map<std::string, control::SharedStorage> storages;
   // By api::TrainingJobView::likeness; empty: there are no guesses.
   std::function<std::optional<Guess>(const std::string& likeness)> guess;
 };
