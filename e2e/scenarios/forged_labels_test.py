@@ -28,6 +28,8 @@ SERIES = {
     "sluice_worker_samples_total": 'placement="remote"',
     "sluice_worker_busy_seconds_total": 'placement="remote"',
     "sluice_worker_bytes_total": 'placement="remote"',
+    "sluice_worker_samples_total ": 'placement="remote",executor="native"',
+    "sluice_worker_op_bytes_total": 'placement="remote",op="read"',
     "sluice_worker_blocked_seconds_total": 'placement="remote"',
     "sluice_worker_memory_peak_bytes": 'placement="remote"',
 }
