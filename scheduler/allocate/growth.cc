@@ -42,7 +42,7 @@ Growth::Growth(std::vector<JobAllocation>& allocations, NodeTable& nodes, const 
       flat_supply_ratio_(supply_ratio_at_slope(config.min_slope, config.softmin_exponent)),
       budgets_(snapshot),
       host_network_(nodes),
-      storage_reads_(snapshot.storages),
+      storage_reads_(snapshot.storages, config),
       local_bidders_(nodes.size()),
       local_closed_(allocations.size()),
       pool_(nodes),
@@ -291,6 +291,7 @@ bool Growth::serve(const Bid& bid) {
 }
 
 std::int64_t Growth::with_reads(JobAllocation& allocation, std::int64_t pieces, double supply_per_piece) {
+  if (allocation.storage == kNowhere) return pieces;
   const double reach = storage_reads_.reach(allocation) - allocation.supply();
   if (reach >= static_cast<double>(pieces) * supply_per_piece) return pieces;
   const auto fed = static_cast<std::int64_t>(std::max(reach, 0.0) / std::max(supply_per_piece, 1e-12) + 1e-9);

@@ -1,6 +1,7 @@
 #include "scheduler/allocate/storage_reads.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "scheduler/model/fair_shares.h"
 
@@ -15,15 +16,14 @@ double reads_of_cpu(const JobAllocation& allocation) {
 
 }  // namespace
 
-StorageReads::StorageReads(const std::vector<Storage>& storages) {
+StorageReads::StorageReads(const std::vector<Storage>& storages, const Config& config)
+    : storages_(storages), overbooking_(config.storage_overbooking) {
   left_bytes_per_second_.reserve(storages.size());
   for (const Storage& storage : storages) left_bytes_per_second_.push_back(storage.bytes_per_second);
 }
 
 void StorageReads::hold(const JobAllocation& other) {
-  if (other.storage == kNowhere) return;
-  double& left = left_bytes_per_second_[other.storage];
-  left = std::max(left - other.reads, 0.0);
+  if (other.storage != kNowhere) left_bytes_per_second_[other.storage] -= other.reads;
 }
 
 void StorageReads::share(std::vector<JobAllocation>& allocations) {
@@ -40,17 +40,19 @@ void StorageReads::share(std::vector<JobAllocation>& allocations) {
   }
   for (std::size_t storage = 0; storage < by_storage.size(); ++storage) {
     const Readers& readers = by_storage[storage];
-    const std::vector<double> shares = fair_shares(readers.needs, left_bytes_per_second_[storage]);
+    const std::vector<double> shares = fair_shares(readers.needs, std::max(left_bytes_per_second_[storage], 0.0));
     for (std::size_t i = 0; i < shares.size(); ++i) {
       readers.jobs[i]->reads = shares[i];
       hold(*readers.jobs[i]);
     }
+    left_bytes_per_second_[storage] += overbooking_ * storages_[storage].bytes_per_second;
   }
 }
 
-double StorageReads::bounded_reach(const JobAllocation& allocation) const {
+double StorageReads::reach(const JobAllocation& allocation) const {
   const double most = allocation.reads + left_bytes_per_second_[allocation.storage];
-  return most >= allocation.full_reads * (1 - kRounding) ? kUnlimited : most / allocation.full_reads;
+  return most >= allocation.full_reads * (1 - kRounding) ? std::numeric_limits<double>::infinity()
+                                                         : most / allocation.full_reads;
 }
 
 void StorageReads::count(JobAllocation& allocation) {

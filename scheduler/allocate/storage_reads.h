@@ -6,24 +6,31 @@
 // (EuroSys 2023). What caches serve is no part of full_reads.
 //
 // Every job first has the reads that the CPU of its floor can make, as the storage itself would share them (max-min).
-// Only what is left serves growth. CPU beyond that would take reads from a neighbour, or find none: a job gets none of
-// it. In a simulated cluster whose storage was full, such CPU slowed every sixth job down below its static share.
+// Growth gets what is left, and a part of the bandwidth beyond it (Config::storage_overbooking). CPU that reads more
+// than that would take the reads from neighbours, or find none: a job gets none of it.
+//
+// The part beyond comes from those that read most. Without it a storage that floors fill serves a job of few bytes as
+// late as all others. Simulated, where such a storage was full (scenario T1, eight seeds):
+//   overbooking                              0     .05    .10    .15    .20    .30   no bound at all
+//   mean completion time, hpa's over ours    .956  .993  1.013  1.031  1.040  1.037  1.023
+//   jobs slower than their static share     1.6 %  2.4 %  2.8 %  3.3 %  5.5 %  8.8 %  15.9 %
 //
 // A job that names no storage of the snapshot, or whose reads were never measured, takes no part.
 //
 // Thread safety: none.
 #pragma once
 
-#include <limits>
 #include <vector>
 
 #include "scheduler/allocate/job_allocation.h"
+#include "scheduler/model/config.h"
 
 namespace sluice::scheduler {
 
 class StorageReads {
  public:
-  explicit StorageReads(const std::vector<Storage>& storages);
+  // Lifetime: refers to the storages.
+  StorageReads(const std::vector<Storage>& storages, const Config& config);
 
   // The reads of a job that does not bid here.
   void hold(const JobAllocation& other);
@@ -32,10 +39,8 @@ class StorageReads {
   // reach()
   void share(std::vector<JobAllocation>& allocations);
 
-  // The supply ratio up to which the job finds reads for its CPU.
-  double reach(const JobAllocation& allocation) const {
-    return allocation.storage == kNowhere ? kUnlimited : bounded_reach(allocation);
-  }
+  // The supply ratio up to which the job finds reads for its CPU. REQUIRES: a storage bounds it
+  double reach(const JobAllocation& allocation) const;
 
   // The job's CPU is another one now.
   void update(JobAllocation& allocation) {
@@ -43,11 +48,10 @@ class StorageReads {
   }
 
  private:
-  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-
-  double bounded_reach(const JobAllocation& allocation) const;
   void count(JobAllocation& allocation);
 
+  const std::vector<Storage>& storages_;
+  const double overbooking_;
   std::vector<double> left_bytes_per_second_;  // of each storage
 };
 

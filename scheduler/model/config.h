@@ -70,6 +70,7 @@ struct Config {
   double coarse_piece = 0.15;              // of the need, granted at a time while the job has less than
   double coarse_below = 0.7;               // of it,
   double fine_piece = 0.05;                // and then
+  double storage_overbooking = 0.15;       // share of a storage's bandwidth that growth is promised beyond it
   double worker_pays_after_seconds = 60;   // no worker is started for a job that ends sooner
   double core_hours_per_gpu_hour = 40;     // objective cost: what an hour of a GPU is worth
 

@@ -32,10 +32,12 @@ Job left_alone(Job job) {
   return job;
 }
 
-Plan planned(std::vector<Job> jobs, double bytes_per_second) {
+Plan planned(std::vector<Job> jobs, double bytes_per_second, double overbooking = 0) {
   ClusterSnapshot snapshot{kNowSeconds, {{.name = "n", .allocatable_millicores = 64'000}}, std::move(jobs), {}, {}};
   snapshot.storages = {{"nas", bytes_per_second}, {"other", 0}};
-  const Plan plan = decide(snapshot, kConfig);
+  Config config;
+  config.storage_overbooking = overbooking;
+  const Plan plan = decide(snapshot, config);
   CHECK(broken_rules(snapshot, plan).empty());
   return plan;
 }
@@ -98,6 +100,23 @@ TEST_CASE("workers of the first job, by what the storage gives and other jobs re
   }
 }
 
+TEST_CASE("growth is promised a part of the bandwidth beyond it, even where others read all of it") {
+  constexpr double kWorkers = 20;  // so much bandwidth that a tenth of it is two workers'
+  struct Row {
+    const char* situation;
+    double overbooking;
+    int want_workers;
+  };
+  const Row rows[] = {{"none", 0, 0}, {"one worker's", 0.05, 1}, {"two workers'", 0.1, 2}, {"almost", 0.099, 1}};
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    const Plan plan =
+        planned({reader("a"), left_alone(reader("b", 20 * kSampleBytes, 11))}, kWorkers * kOfWorker, row.overbooking);
+    CHECK(plan_of(plan, "a").workers == row.want_workers);
+    CHECK(plan_of(plan, "a").reason == Reason::kStorage);
+  }
+}
+
 TEST_CASE("the explanation names the storage, and no other job") {
   const Plan plan = planned({reader("a"), reader("b")}, 1.5 * kOfOwnCore);
   const std::string& said = plan_of(plan, "a").explanation;
@@ -115,7 +134,9 @@ TEST_CASE("feeders grow as far as their reads go, and get no idle CPU beyond tha
   ClusterSnapshot snapshot{kNowSeconds, {{.name = "n", .allocatable_millicores = 64'000, .gpus = 64}}, {job}, {}, {}};
   CHECK(decide(snapshot, kConfig).jobs[0].local[0].request_millicores == Approx(10'840).margin(10));
   snapshot.storages = {{"nas", 1.5 * kOfOwnCore}};
-  const LocalCpu bounded = decide(snapshot, kConfig).jobs[0].local[0];
+  Config config;
+  config.storage_overbooking = 0;
+  const LocalCpu bounded = decide(snapshot, config).jobs[0].local[0];
   CHECK(bounded.request_millicores == Approx(1500).margin(10));
   CHECK(bounded.limit_millicores == bounded.request_millicores);
 }
