@@ -48,7 +48,8 @@ TEST_CASE("The catalogue holds every goal of the simulator, each with its thresh
       {"V3", "harmed", 0.05},          {"W1", "over_true_rates", 1.08},       {"W3", "over_true_rates", 1.08},
       {"S1", "seconds_to_90", 75},     {"N1", "starts_over_little_noise", 3}, {"N3", "starts_over_little_noise", 3},
       {"N1", "share_of_perfect", .97}, {"N3", "share_of_perfect", .97},       {"I1", "over_best_peer", 1},
-      {"I1", "harmed", 0.01},          {"I2", "over_best_peer", 1},
+      {"I1", "harmed", 0.01},          {"I2", "over_best_peer", 1},           {"T1", "over_best_peer", 1},
+      {"T1", "harmed", 0.05},
   };
   for (const Row& row : rows) {
     CAPTURE(row.scenario, row.figure);

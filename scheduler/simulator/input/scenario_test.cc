@@ -180,7 +180,8 @@ TEST_CASE("The catalogue's files are good") {
   REQUIRE(profiles_text.ok());
   const auto profiles = parse_profiles(*profiles_text, "profiles.yaml");
   REQUIRE(profiles.ok());
-  for (const char* name : {"P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "C1", "C2", "D1", "demo-b", "demo-c"}) {
+  for (const char* name :
+       {"P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "C1", "C2", "D1", "T1", "demo-b", "demo-c"}) {
     INFO(name);
     const auto text = read_file(folder + name + ".yaml");
     REQUIRE(text.ok());
