@@ -17,6 +17,8 @@ BUDGETED, QUOTED = "facts-budgeted", "facts-quoted"  # namespaces with a budget 
 BUDGET, NAMESPACE_BUDGET = 3.75, 1.5
 CAPS = {"maxPriority": 5, "maxWeight": 200}
 GOLD_PRICE = 400
+# Vision can read less than the disk gives, and far more than the archive does.
+STORAGES = {"disk": {"bytesPerSecond": 1e12, "claims": [f"{JOBS_NAMESPACE}/datasets"]}, "archive": {"bytesPerSecond": 1, "claims": [f"{JOBS_NAMESPACE}/archive"]}}
 QUOTA_MILLICORES = 1400  # its trainer and one worker
 PRICE, GIGABITS, GATE = "example.com/price", "example.com/gigabits", "example.com/quota"
 ZONE, HOST, SPOT, TYPE = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "karpenter.sh/capacity-type", "node.kubernetes.io/instance-type"
@@ -167,7 +169,8 @@ def helm(bed, *arguments):
 
 def set_values(bed):
     values = {"scheduler.budgetPerHour": BUDGET, "scheduler.namespaceBudgets": {BUDGETED: NAMESPACE_BUDGET}, "scheduler.namespaceCaps": {BUDGETED: CAPS},
-              "nodes.priceLabel": PRICE, "nodes.prices": {"gold": GOLD_PRICE}, "nodes.networkLabel": GIGABITS, "feeder.resize.enabled": True}  # fmt: skip
+              "nodes.priceLabel": PRICE, "nodes.prices": {"gold": GOLD_PRICE}, "nodes.networkLabel": GIGABITS,
+              "scheduler.storages": STORAGES, "feeder.resize.enabled": True}  # fmt: skip
     settings = [word for key, value in values.items() for word in ("--set-json", f"{key}={json.dumps(value)}")]
     helm(bed, "upgrade", RELEASE, str(ROOT / "helm/sluice"), "--reuse-values", *settings)
 

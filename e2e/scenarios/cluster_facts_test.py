@@ -47,7 +47,7 @@ def is_settled(seen):
     """Whether all jobs run, the gate has held workers back for long, and the one that trains is measured."""
     vision, measured = seen.job("vision"), seen.measurement()
     return (all(seen.job(name).get("running") for name in [*facts.RUNNING, "vision"]) and seen.job("gated")["heldAtGate"]
-            and {"local", "queue", "blockedThreads"} <= measured.keys() and all(worker["ready"] for worker in seen.job("fleeting")["workers"])
+            and {"local", "queue", "blockedThreads", "readBytesPerSample"} <= measured.keys() and all(worker["ready"] for worker in seen.job("fleeting")["workers"])
             and {"bytesPerSample", "remainingSamples", "memory"} <= vision.keys() and "kneeCores" in vision["memory"]
             and all(is_in_force(seen, kind) for kind in ("request", "limit"))
             and all(sorted(seen.plan(name)["newWorkerNodes"]) == nodes for name, (nodes, _, _) in PLANNED.items())
@@ -161,6 +161,8 @@ SEEN = [
     ("Job::held_at_gate", lambda s: s.job("gated"), lambda s: True),
     ("Job::held_at_gate", lambda s: s.job("fleeting"), lambda s: False),
     ("Job::worker_millicores", lambda s: s.job("fleeting"), lambda s: 500),
+    ("Job::storage", lambda s: s.job("vision"), lambda s: "disk"),
+    ("Job::storage", lambda s: s.job("careful"), lambda s: ""),  # none of its pods has the claim
     ("Job::worker_memory_bytes", lambda s: s.job("careful"), lambda s: 9 * GIBIBYTE),
     ("Job::worker_memory_bytes", lambda s: s.job("fleeting"), lambda s: 48 * MEBIBYTE),  # by the LimitRange
     ("Job::local_adjustable", lambda s: s.job("vision"), lambda s: True),
@@ -172,6 +174,9 @@ SEEN = [
     ("SpreadRule::closed_outside", lambda s: s.spread("zoned"), lambda s: True),
     ("SpreadRule::closed_outside", lambda s: s.spread("fleeting"), lambda s: False),
     ("ClusterSnapshot::budget_per_hour", lambda s: s.snapshot, lambda s: facts.BUDGET),
+    ("Storage::name", lambda s: published(s.snapshot, "ClusterSnapshot::storages")[0], lambda s: "archive"),
+    ("Storage::bytes_per_second", lambda s: s.snapshot["storages"][0], lambda s: facts.STORAGES["archive"]["bytesPerSecond"]),
+    ("Storage::bytes_per_second", lambda s: s.snapshot["storages"][1], lambda s: facts.STORAGES["disk"]["bytesPerSecond"]),
     ("Quota::name", lambda s: s.quota(facts.QUOTED), lambda s: facts.QUOTED),
     ("Quota::worker_millicores", lambda s: s.quota(facts.QUOTED), lambda s: facts.QUOTA_MILLICORES - millicores(used_by_quota(s))),
     ("Quota::budget_per_hour", lambda s: s.quota(facts.BUDGETED), lambda s: facts.NAMESPACE_BUDGET),
@@ -242,6 +247,7 @@ MEASURED = [
     ("Measurement::wait_share", Page.measurement, "dataWaitShare", ""),
     ("Measurement::batches_in_window", Page.measurement, "batchesInWindow", ""),
     ("Measurement::blocked_threads", Page.measurement, "blockedThreads", ""),
+    ("Measurement::read_bytes_per_sample", Page.measurement, "readBytesPerSample", ""),
     ("SourceRate::samples_per_second", lambda s: published(s.measurement(), "Measurement::local"), "workerSamplesPerSecond", "local"),
     ("SourceRate::busy_cores", lambda s: published(s.measurement(), "Measurement::local"), "workerBusyCores", "local"),
     ("PrefetchQueue::depth", lambda s: published(s.measurement(), "Measurement::queue"), "queueDepth", ""),
@@ -334,3 +340,14 @@ def test_a_node_whose_network_is_full_gets_no_worker(world, seen):
     plan = page.plan("vision")
     assert page.node("facts-slow")["networkBytesPerSecond"] == 125
     assert (plan["newWorkerNodes"], plan["reason"]) == (["facts-fast"], "Network"), plan
+
+
+def test_a_job_whose_storage_is_full_gets_no_worker(world, seen):
+    """Vision's feeder reads more than the whole archive gives. Its minimum finds nothing to read either."""
+    archive = {"name": "archive", "persistentVolumeClaim": {"claimName": "archive"}}
+    pod = {"nodeSelector": {"facts": "linked"}, "tolerations": [{"key": "facts", "operator": "Exists"}], "volumes": [archive]}
+    change = {"spec": {"dataWorkers": {"min": 1, "template": {"spec": pod}}}}
+    world.kubectl("-n", JOBS_NAMESPACE, "patch", "trainingjob", "vision", "--type=merge", "-p", json.dumps(change))
+    plan = look_until(world, lambda page: page.plan("vision")["reason"] == "Storage").plan("vision")
+    assert (plan["workers"], plan["newWorkerNodes"]) == (0, []), plan
+    assert plan["explanation"].startswith("Storage archive limits it to 0 workers: other jobs have the rest of its bandwidth"), plan
