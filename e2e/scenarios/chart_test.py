@@ -38,6 +38,8 @@ def test_lint():
     ("watchNamespaces={Team_A}", "watchNamespaces"),
     ("scheduler.namespaceCaps.team-a.maxWeight=0", "maxWeight"),
     ("scheduler.namespaceCaps.team-a.workers=4", "workers"),
+    ("scheduler.storages.nas.bytesPerSecond=1", "claims"),
+    ("scheduler.storages.nas.claims={photos}", "bytesPerSecond"),
     ("bundle.resources.limits.memory=much", "memory"),
     (r"commonLabels.app\.kubernetes\.io/name=mine", "commonLabels"),
     (r"podLabels.app\.kubernetes\.io/component=mine", "podLabels"),

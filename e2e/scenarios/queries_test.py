@@ -87,3 +87,24 @@ def test_the_pods_of_a_job_are_summed(query, metric, labels, expected, tmp_path)
     placement = 'placement="remote", ' if query in {"workerSamplesPerSecond", "workerBusyCores"} else ""
     value = expected if expected is not None else 2 * (1190 - 25)  # the mean over the window's six or seven samples
     expect(tmp_path, series, [{"expr": chart_queries("60s")[query], "eval_time": "19m55s", "exp_samples": [{"labels": f"{{{placement}{JOB}}}", "value": value}]}])
+
+
+# What samples read, of native executors in two pods: bytes and samples each ten seconds, then the bytes that caches served.
+@pytest.mark.parametrize("bytes_read, samples, cached, expected", [
+    ([1000, 3000], [10, 10], {}, 200),
+    ([1000, 3000], [10, 10], {"source": 600, "transcoded": 400}, 150),
+    ([1000, 3000], [10, 10], {"prefix": 5000}, 0),  # caches served all, and the counters were scraped at different moments
+    ([0], [0], {}, None),  # Python executors alone
+])  # fmt: skip
+def test_bytes_that_caches_served_are_not_read(bytes_read, samples, cached, expected, tmp_path):
+    series = []
+    for pod, (read, made) in enumerate(zip(bytes_read, samples, strict=True)):
+        labels = f'instance="10.0.0.{pod}:9464", placement="remote", {JOB}'
+        series += [{"series": f'sluice_worker_op_bytes_total{{op="read", {labels}}}', "values": f"0+{read}x120"},
+                   {"series": f'sluice_worker_op_bytes_total{{op="decode", {labels}}}', "values": f"0+{7 * read}x120"},
+                   {"series": f'sluice_worker_samples_total{{executor="native", {labels}}}', "values": f"0+{made}x120"},
+                   {"series": f'sluice_worker_samples_total{{executor="python", {labels}}}', "values": "0+5x120"}]  # fmt: skip
+    series += [{"series": f'sluice_cache_hit_bytes_total{{instance="10.0.0.0:9464", placement="remote", form="{form}", {JOB}}}', "values": f"0+{hit}x120"}
+               for form, hit in cached.items()]  # fmt: skip
+    answer = [] if expected is None else [{"labels": f"{{{JOB}}}", "value": expected}]
+    expect(tmp_path, series, [{"expr": chart_queries("60s")["readBytesPerSample"], "eval_time": "19m55s", "exp_samples": answer}])
