@@ -117,6 +117,16 @@ TEST_CASE("growth is promised a part of the bandwidth beyond it, even where othe
   }
 }
 
+TEST_CASE("advice counts the reads that other jobs leave") {
+  Job advised = reader("a");
+  advised.mode = Mode::kRecommend;
+  constexpr double kBandwidth = 2 * kOfOwnCore + 3.5 * kOfWorker;
+  CHECK(plan_of(planned({advised}, kBandwidth - kOfOwnCore), "a").recommended == 3);
+  const Plan shared = planned({advised, reader("b")}, kBandwidth);
+  CHECK(plan_of(shared, "b").workers == 3);
+  CHECK(plan_of(shared, "a").recommended == 0);
+}
+
 TEST_CASE("the explanation names the storage, and no other job") {
   const Plan plan = planned({reader("a"), reader("b")}, 1.5 * kOfOwnCore);
   const std::string& said = plan_of(plan, "a").explanation;
