@@ -31,7 +31,7 @@ def open_descriptor_in(dataset: Any) -> str:
                 return f"{kind.__name__}.{name}"
         if kind.__module__ == "__main__":
             for function in _functions_by_number(kind):
-                for name in sorted(_names_in(function.__code__)):
+                for name in sorted(names_in(function.__code__)):
                     if any(map(_is_open, _numbers(function.__globals__.get(name)))):
                         return name
     return ""
@@ -40,11 +40,12 @@ def open_descriptor_in(dataset: Any) -> str:
 def _functions_by_number(kind: type) -> list[FunctionType]:
     """The methods that read a file by its number."""
     methods = [member for definition in kind.__mro__ for member in vars(definition).values() if isinstance(member, FunctionType)]
-    return [method for method in methods if not _CALLS.isdisjoint(_names_in(method.__code__))]
+    return [method for method in methods if not _CALLS.isdisjoint(names_in(method.__code__))]
 
 
-def _names_in(code: CodeType) -> set[str]:
-    return {*code.co_names}.union(*(_names_in(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+def names_in(code: CodeType) -> set[str]:
+    """Those of globals and attributes, also of the functions within it."""
+    return {*code.co_names}.union(*(names_in(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 def _numbers(value: Any) -> Iterator[int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 def pass_on_of_a_handler(error: BaseException) -> None:
     """Raises it if a signal handler of the script's has. Call it where an exception is caught and handled."""
-    codes = {code for number in signal.valid_signals() if (code := _code(signal.getsignal(number))) is not None}
+    codes = {code for handler in map(_handler, range(_FIRST, signal.NSIG)) if (code := _code(handler)) is not None}
     if any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
         raise error
 

@@ -72,3 +72,21 @@ def test_objects_of_the_scripts_classes_come_back_from_elsewhere(tmp_path):
     """Where a class has __slots__, or is that of a module."""
     (tmp_path / "script.py").write_text(SCRIPT)
     subprocess.run([sys.executable, tmp_path / "script.py"], check=True, env={**os.environ, "PYTHONPATH": str(PACKAGES)})
+
+
+USERS = {
+    "a submodule": "import xml\nimport xml.dom.minidom\ndef use(): return xml.dom.minidom.Node.TEXT_NODE",
+    "one beside another": "import xml, xml.dom, xml.sax.handler\ndef use(): return xml.dom.Node.TEXT_NODE, xml.sax.handler.version",
+    "within a function of its own": "import concurrent.futures\ndef use():\n    def inner(): return concurrent.futures.ALL_COMPLETED\n    return inner()",
+    "of a module that is none of a package": "import time\ndef use(): return time.gmtime(0).tm_year",
+}
+
+
+@pytest.mark.parametrize("case", USERS)
+def test_a_function_finds_the_submodules_that_it_uses_elsewhere(case):
+    script = {"__name__": "__main__"}
+    exec(USERS[case], script)
+    pickled, _ = dump(script["use"], 8 << 20, with_generators=False)
+    elsewhere = "import pickle, sys; print(pickle.load(sys.stdin.buffer)())"
+    found = subprocess.run([sys.executable, "-c", elsewhere], input=pickled, capture_output=True, check=False)
+    assert found.stdout.decode().strip() == str(script["use"]()), found.stderr.decode()
