@@ -346,16 +346,24 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         self._stream.close()
         if self._forks is not None and not (self._persistent_workers and self._forks.is_idle):
             self._end_forks()
+        if not self._persistent_workers:
+            self._let_go()
         self._outstanding.clear()
         self._unasked.clear()
         self._exhausted = True
+
+    def _let_go(self) -> None:
+        self._pipeline.let_go()
+        self._first_batches = FirstBatches()
 
     def _shutdown_workers(self) -> None:
         """What torch's iterator calls its end."""
         self._close()
         self._end_forks()
+        self._let_go()
 
     def __del__(self) -> None:
         if getattr(self, "_stream", None) is not None:
             self._stream.close()
             self._end_forks()
+            self._pipeline.let_go()

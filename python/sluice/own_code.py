@@ -78,6 +78,14 @@ class Snapshot:
 class PickleReader(pickle.Unpickler):
     """Reads a pickle, wherever it was made. Classes that this process has defined itself stay as they are."""
 
+    def load(self) -> Any:
+        """Keeps nothing of what it has read. Its memo holds functions of its own, so it is a circle, and the garbage collector of Python 3.11 does
+        not look into a memo."""
+        try:
+            return super().load()
+        finally:
+            self.memo.clear()
+
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)
         if module != _CLOUDPICKLE:

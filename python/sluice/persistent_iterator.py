@@ -117,4 +117,5 @@ class PersistentIterator(FeederIterator):
     def _shutdown_workers(self) -> None:
         super()._close()
         self._end_forks()
+        self._let_go()
         self._first_pass = None

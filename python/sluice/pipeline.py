@@ -141,6 +141,7 @@ class Pipeline:
         changed = Pipeline(replace(self._python, key_type=kind), self.native, self.reason, self.num_workers, self.description, self._sent)
         changed._computation, changed._has_read = self._computation, self._has_read  # In this process keys are what they are.
         changed.stays = self.stays
+        self.let_go()
         return changed
 
     @property
@@ -188,8 +189,12 @@ class Pipeline:
         finally:
             computation.watch = None
         if closes_what_it_reads():
-            self._computation, self._has_read = None, False
+            self.let_go()
         return made if makes_all_anew(self._python.collate_fn, self._python.auto_collation) else detached(made)
+
+    def let_go(self) -> None:
+        """Of the copy that this process makes batches from, and of the files that it has opened: no worker of torch's goes on either."""
+        self._computation, self._has_read = None, False
 
     def new_computation(self) -> Computation:
         """One that has read nothing yet: a file that the other one has opened has a position, which its forks would share. Raises NotSendable."""
