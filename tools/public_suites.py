@@ -52,6 +52,10 @@ _SIGNAL = "wants torch's words for a worker process that a signal has killed; ou
 
 # By stock class, suite and test: why ours fails it.
 EXPECTED = {
+    ("torch", "test_dataloader"): {
+        "TestDataLoader.test_segfault": _SIGNAL,
+        "TestDataLoaderPersistentWorkers.test_segfault": _SIGNAL,
+    },
     ("torchdata", "test_dataloader"): {
         "TestDataLoader.test_segfault": _SIGNAL,
         "TestDataLoaderPersistentWorkers.test_segfault": _SIGNAL,
