@@ -68,6 +68,10 @@ class Foresight:
         if self._next is not None and self._next.stream.after is stream:
             self._next.ask(most)
 
+    def give_up(self) -> None:
+        """Nothing is made ahead any more."""
+        self._next, self._failures = None, _MOST_FAILURES
+
     def fulfil(self, before: Moment | None, wanted: Stream, draw: Callable[[int], Mapping[int, BatchRequest]]) -> NextEpoch | None:
         """The expected epoch, if it is the one that begins; `wanted` is then not needed. `before`: the moment before it drew
         anything; None if it is none that could be expected. `draw(n)` draws up to n batches and tells which are drawn."""

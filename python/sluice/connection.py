@@ -24,11 +24,9 @@ from sluice.stream import Stream
 
 PROTOCOL_VERSION = 1
 _PROGRESS_INTERVAL_SECONDS = 1.0
-_FIRST_BACKOFF_SECONDS = 0.02
-_LONGEST_BACKOFF_SECONDS = 1.0
+_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 0.02, 1.0
 _HANDSHAKE_SECONDS = 10.0
-_READ_BYTES = 1 << 18
-_MOST_LOSSES = 2
+_READ_BYTES, _MOST_LOSSES = 1 << 18, 2
 _MOST_FAILED_STARTS, _BETWEEN_FAILED_STARTS_SECONDS = 3, 30.0
 
 
@@ -123,6 +121,11 @@ class Connection:
     def close_stream(self, stream: Stream) -> None:
         """Takes no lock."""
         self.post(("close", stream))
+
+    @property
+    def may_be_waited_for(self) -> bool:
+        """Whether the calling thread is another one of its process."""
+        return os.getpid() == self.owner_pid and threading.current_thread() is not self._thread
 
     def close(self, seconds: float = 5.0) -> None:
         """Says goodbye and ends the thread. Streams that are still open compute in process from now on."""
@@ -240,8 +243,7 @@ class Connection:
             if self.ever_connected:
                 log.info("connected again to the feeder at %s", self.where)
             self.ever_connected, self._failed_starts = True, 0
-            self.session = session
-            self.trouble = ""
+            self.session, self.trouble = session, ""
             for frame in self._early:
                 self._dispatch(session, *frame)
             for stream in self.streams:
@@ -351,10 +353,9 @@ class Connection:
             self._losses = 0
             if message.get("copy"):
                 self._make_room(stream)
-            if stream is None:
-                answer.discard()
-            else:
-                stream.on_answer(answer)
+            answer.discard() if stream is None else stream.on_answer(answer)
+        elif kind == "closed":
+            session.ending.discard(message["stream"])
         elif kind == "window":
             session.window_batches = message["batches"]
         elif kind == "ready" or (kind == "error" and "pipeline" in message):
@@ -367,7 +368,6 @@ class Connection:
             raise ProtocolError(f"it reported {message.get('message', 'an error without a message')}")
         else:
             raise ProtocolError(f"it sent a frame of type {kind!r}")
-
 
     def _make_room(self, wanting: Listener | None) -> None:
         """The feeder has no slot to lend. Batches that another loader had made ahead give theirs back."""

@@ -284,7 +284,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         foresight = loader._sluice_foresight if loader is not None else None
         if left_samples is not None:
             room_batches = min(room_batches, -(-left_samples // self._batch_size) - len(self._outstanding))
-        if foresight is not None and room_batches > 0 and self._stream.pipeline is self._pipeline and self._stream.is_served:
+        is_of_use = not self._stream.holds_files and self._stream.pipeline is self._pipeline and self._stream.is_served
+        if foresight is not None and room_batches > 0 and is_of_use:
             foresight.ask(loader, self._stream, room_batches, self._decided_batches)
 
     def _draw_at_once(self, window: int) -> dict[int, BatchRequest]:
@@ -343,6 +344,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         return False
 
     def _close(self) -> None:
+        self._end_executors()
         self._stream.close()
         if self._forks is not None and not (self._persistent_workers and self._forks.is_idle):
             self._end_forks()
@@ -351,6 +353,14 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         self._outstanding.clear()
         self._unasked.clear()
         self._exhausted = True
+
+    def _end_executors(self) -> None:
+        """With the stream, if they keep files open. Those of the next epoch would, too."""
+        if self._stream.holds_files:
+            loader = self._loader()
+            if loader is not None and loader._sluice_foresight is not None:
+                loader._sluice_foresight.give_up()
+            self._stream.close(ends_executors=True)
 
     def _let_go(self) -> None:
         self._pipeline.let_go()
@@ -364,6 +374,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
 
     def __del__(self) -> None:
         if getattr(self, "_stream", None) is not None:
+            self._end_executors()
             self._stream.close()
             self._end_forks()
             self._pipeline.let_go()

@@ -38,6 +38,7 @@ class Session:
         self.window_batches: int | None = None
         self.takes_orders = bool(welcome.get("takes_orders"))  # Whether the order of an epoch is of use to the feeder: a node's cache asks it.
         self.streams: dict[int, Listener] = {}
+        self.ending: set[int] = set()  # Closed streams, until the feeder says that their processes have ended.
         self.proven_pipelines: set[int] = set()  # Python pipelines of which an executor has made a batch.
         self._pipelines: dict[tuple, int] = {}
         self._watched: weakref.WeakSet[Shipment] = weakref.WeakSet()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -25,6 +26,9 @@ from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
 from sluice.pipeline import Pipeline
 from sluice.session import Session
+
+
+_LONGEST_END_SECONDS, _LOOK_SECONDS = 6.0, 0.0005  # Of an executor's processes.
 
 
 class Link(Protocol):
@@ -43,6 +47,9 @@ class Link(Protocol):
     def patience_ends_seconds(self) -> float | None: ...
 
     def close_stream(self, stream: Stream) -> None: ...
+
+    @property
+    def may_be_waited_for(self) -> bool: ...
 
 
 class Outcome(enum.Enum):
@@ -83,6 +90,7 @@ class Stream:
         self._order = order
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
+        self.holds_files = False              # A process that has made a batch of it keeps files open.
         self._rests = False                   # Its pass is over, and another may follow.
         self._native_record = NativeRecord()
         self._given_up = ""                   # Why no feeder can serve this pipeline, if that is so.
@@ -223,9 +231,18 @@ class Stream:
         if answer is not None:
             answer.discard()
 
-    def close(self) -> None:
-        """No more requests, no more answers. Safe in finalisers: it takes no lock, the connection's thread does the rest."""
+    def close(self, ends_executors: bool = False) -> None:
+        """No more requests, no more answers. Safe in finalisers: it takes no lock, the connection's thread does the rest. `ends_executors`: what holds
+        files open has closed them when this returns, as torch's workers have; unless that takes long, or is elsewhere."""
+        session, number = self._session, self._number
+        if not (ends_executors and self.holds_files) or session is None or number is None:
+            self._connection.close_stream(self)
+            return
+        session.ending.add(number)
         self._connection.close_stream(self)
+        ends_seconds = self._connection.clock() + _LONGEST_END_SECONDS
+        while number in session.ending and session.alive and self._connection.may_be_waited_for and self._connection.clock() < ends_seconds:
+            time.sleep(_LOOK_SECONDS)
 
     # The connection's thread.
 
@@ -264,6 +281,7 @@ class Stream:
     def on_answer(self, answer: Answer) -> None:
         """Keeps the answer if it is still asked for. One that says that the executor could not load the pipeline is none."""
         seq = answer.message["seq"]
+        self.holds_files = self.holds_files or bool(answer.message.get("holds_files"))
         answer.is_native = self.pipeline.native is not None
         if answer.failed:
             self._tried_in = None
@@ -298,7 +316,8 @@ class Stream:
         if self._session is not None and self._number is not None:
             if not self.is_ahead:
                 self._session.send(self.progress())
-            self._session.send({"type": "close", "stream": self._number})
+            ends = {"ends_executors": True} if self._number in self._session.ending else {}
+            self._session.send({"type": "close", "stream": self._number, **ends})
             del self._session.streams[self._number]
         self._session, self._number = None, None
 

@@ -7,6 +7,7 @@ import gc
 
 import pytest
 
+from conftest import NO_REAL_FEEDER, REAL_BINARY
 from sample_datasets import Numbers
 from sluice.torch import DataLoader
 
@@ -80,3 +81,38 @@ def test_the_copy_of_an_epoch_is_gone_with_it(in_process):
         gc.collect()
         counts.append(sum(type(found) is kind for found in gc.get_objects()))
     assert counts == [1, 1, 1]
+
+
+@pytest.fixture
+def executors(clean_slate, monkeypatch):
+    if REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(REAL_BINARY))
+
+
+@pytest.mark.parametrize("randomness", ["sample", "torch"])
+def test_files_of_executors_are_closed_at_the_end_of_a_loop(executors, path, monkeypatch, randomness):
+    monkeypatch.setenv("SLUICE_RANDOMNESS", randomness)
+    loader = DataLoader(Locked(path), batch_size=4, num_workers=2)
+    for _ in range(3):
+        batches = iter(loader)
+        next(batches)
+        assert not can_be_written(path)
+        assert sum(1 for _ in batches) == 3 and can_be_written(path)
+
+
+def test_files_of_executors_are_closed_at_a_break(executors, path):
+    for _ in DataLoader(Locked(path), batch_size=4, num_workers=2):
+        assert not can_be_written(path)
+        break
+    assert can_be_written(path)
+
+
+@pytest.mark.parametrize("randomness", ["sample", "torch"])
+def test_files_of_executors_are_closed_with_the_iterator_of_workers_that_persist(executors, path, monkeypatch, randomness):
+    monkeypatch.setenv("SLUICE_RANDOMNESS", randomness)
+    loader = DataLoader(Locked(path), batch_size=4, num_workers=2, persistent_workers=True)
+    assert [len(list(loader)) for _ in range(2)] == [4, 4]
+    assert can_be_written(path) is (randomness == "sample")  # Otherwise the same workers go on in the next epoch.
+    loader._iterator = None
+    assert can_be_written(path)

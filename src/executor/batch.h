@@ -96,6 +96,7 @@ struct Batch {
   double busy_seconds = 0;                  // CPU
   std::optional<double> blocked_seconds;    // neither running nor waiting for a CPU; none: it is not known
   std::vector<transport::OpCost> ops = {};  // of the busy seconds, by operation
+  bool holds_files = false;                 // python: its process keeps files open that it has opened for batches
 };
 
 // Why there is no batch. `exception` is the pickled Python exception, if there is one.

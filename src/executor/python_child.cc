@@ -25,6 +25,7 @@ PythonChild::PythonChild(const PythonOptions& options, const PipelineHandle& pip
       python_(pipeline->python),
       owner_(pipeline->owner),
       number_(number),
+      files_at_first_(open_files(interpreter.process->pid())),
       interpreter_(std::move(interpreter)) {}
 
 ChildLost PythonChild::lose(const Error& error) {
@@ -82,8 +83,13 @@ PythonChild::Outcome PythonChild::finish(const Pipeline& pipeline, transport::Do
   }
   if (message.blocked_seconds)
     tell(pipeline, message.seconds - told_busy_seconds_, *message.blocked_seconds - told_blocked_seconds_);
-  return Batch{std::move(slot), std::move(message.tensors), std::move(structure),
-               message.seconds, message.blocked_seconds,    std::move(message.ops)};
+  return Batch{std::move(slot),
+               std::move(message.tensors),
+               std::move(structure),
+               message.seconds,
+               message.blocked_seconds,
+               std::move(message.ops),
+               open_files(pid()) > files_at_first_};
 }
 
 Result<void> PythonChild::send_state(const BatchRequest& request) {

@@ -65,6 +65,7 @@ class PythonChild {
   const std::string python_;
   const std::uint64_t owner_;
   const std::uint64_t number_;      // by which the child knows its pipeline
+  std::size_t files_at_first_ = 0;  // that it had open before its first batch
   std::uint64_t state_number_ = 0;  // 0: as it was loaded
   PythonInterpreter interpreter_;
   std::uint64_t next_id_ = 1;

@@ -12,6 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLoadFailureMemory{10};
 constexpr int kAttempts = 2;
+constexpr std::chrono::seconds kEndTimeMax{5};  // torch's loader waits so long for its workers
+constexpr std::chrono::milliseconds kPassPoll{1};
 constexpr std::chrono::seconds kMeasureInterval{10};  // of children's memory: a look at one takes milliseconds
 
 // A child has no less, whatever was seen of it: the next batch may be larger.
@@ -41,14 +43,18 @@ PythonExecutor::PythonExecutor(PythonOptions options, std::size_t children_max, 
 
 PythonExecutor::~PythonExecutor() = default;
 
-PythonExecutor::Running::Running(PythonExecutor& executor) : executor_(executor) {
+PythonExecutor::Running::Running(PythonExecutor& executor, const Pipeline& pipeline) : executor_(executor) {
   std::lock_guard lock(executor_.mutex_);
-  executor_.most_running_ = std::max(executor_.most_running_, ++executor_.running_);
+  place_ = executor_.running_.insert(&pipeline);
+  executor_.most_running_ = std::max(executor_.most_running_, executor_.running_.size());
 }
 
 PythonExecutor::Running::~Running() {
-  std::lock_guard lock(executor_.mutex_);
-  --executor_.running_;
+  {
+    std::lock_guard lock(executor_.mutex_);
+    executor_.running_.erase(place_);
+  }
+  executor_.returned_.notify_all();
 }
 
 std::size_t PythonExecutor::idle_children() const {
@@ -159,13 +165,29 @@ void PythonExecutor::measure(const PythonChild& child) {
 
 std::size_t PythonExecutor::children_max(std::size_t threads, std::optional<std::size_t> available_bytes) const {
   std::lock_guard lock(mutex_);
-  return children_fitting(idle_.size() + running_, threads, available_bytes, child_bytes_);
+  return children_fitting(idle_.size() + running_.size(), threads, available_bytes, child_bytes_);
 }
 
 void PythonExecutor::give_back(const BatchRequest& request, std::unique_ptr<PythonChild> child) {
   if (request.virtual_workers == nullptr) return give_back(std::move(child));
   std::lock_guard lock(mutex_);
   passes_.at(request.virtual_workers).at(request.virtual_worker()) = std::move(child);
+}
+
+void PythonExecutor::end_children(const Pipeline& pipeline, const std::weak_ptr<const VirtualWorkers>& pass) {
+  std::list<IdleChild> ended;  // declared before the lock: their processes end outside of it
+  std::vector<OwnChildren> over;
+  const auto deadline = Clock::now() + kEndTimeMax;
+  std::unique_lock lock(mutex_);
+  returned_.wait_until(lock, deadline, [&] { return !running_.contains(&pipeline); });
+  // The last batch may be on its way to its client still.
+  while (!pass.expired() && Clock::now() < deadline) returned_.wait_for(lock, kPassPoll);
+  over = extract_ended_passes();
+  for (auto idle = idle_.begin(); idle != idle_.end();) {
+    const auto next = std::next(idle);
+    if (idle->child->runs(pipeline)) ended.splice(ended.end(), idle_, idle);
+    idle = next;
+  }
 }
 
 void PythonExecutor::end_idle_children() {
@@ -191,7 +213,7 @@ std::optional<BatchFailure> PythonExecutor::warm(const PipelineHandle& pipeline,
 
 std::variant<Batch, BatchFailure> PythonExecutor::run(const BatchRequest& request, const std::stop_token& stop,
                                                       const std::function<bool()>& cancelled) {
-  const Running running(*this);
+  const Running running(*this, *request.pipeline);
   if (request.virtual_workers == nullptr) return try_twice(request, stop, cancelled);
   std::string& made = request.virtual_workers->made.at(request.virtual_worker());
   if (!request.history.empty()) made = request.history;

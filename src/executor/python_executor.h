@@ -9,9 +9,11 @@
 // How long a load takes is up to the user's code, so the owner of the threads is told when one begins to wait for it.
 #pragma once
 
+#include <condition_variable>
 #include <list>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "src/executor/python_zygotes.h"
 
@@ -43,6 +45,10 @@ class PythonExecutor {
   // Makes a child for the pipeline, if none is idle, so that the first batch need not wait for an interpreter.
   std::optional<BatchFailure> warm(const PipelineHandle& pipeline, const std::stop_token& stop);
 
+  // Ends the children of a pipeline that is not used at present, and waits for those that still run a batch of it, or
+  // are of `pass`: for five seconds at most. Its next batch forks another child.
+  void end_children(const Pipeline& pipeline, const std::weak_ptr<const VirtualWorkers>& pass);
+
   // Ends the children, and what they were forked from, that have idled too long. Call it every second.
   void end_idle_children();
 
@@ -62,13 +68,14 @@ class PythonExecutor {
   // A batch in the making.
   class Running {
    public:
-    explicit Running(PythonExecutor& executor);
+    Running(PythonExecutor& executor, const Pipeline& pipeline);
     ~Running();
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
 
    private:
     PythonExecutor& executor_;
+    std::multiset<const Pipeline*>::iterator place_;
   };
   struct LoadFailure {
     BatchFailure failure;
@@ -96,9 +103,10 @@ class PythonExecutor {
   const LoadObserver observer_;
   PythonZygotes zygotes_;  // before the children: they must be gone when it ends
   mutable std::mutex mutex_;
-  std::size_t running_ = 0;       // batches
-  std::size_t most_running_ = 0;  // so far
-  std::list<IdleChild> idle_;     // the last used first
+  std::condition_variable returned_;
+  std::multiset<const Pipeline*> running_;  // of each batch
+  std::size_t most_running_ = 0;            // so far
+  std::list<IdleChild> idle_;               // the last used first
   Passes passes_;
   std::map<std::string, LoadFailure> load_failures_;  // by fingerprint
   std::optional<std::size_t> child_bytes_;            // memory that one has for itself, as seen last

@@ -128,6 +128,24 @@ TEST_CASE("children of a forgotten pipeline go soon, those of another one stay")
   CHECK(executor.idle_children() == 1);
 }
 
+TEST_CASE("the children of one pipeline are ended, also one that still runs a batch") {
+  ExecutorRun f;
+  const testing::TemporaryDirectory folder;
+  const nlohmann::json waits{{"behaviour", "meet"}, {"folder", folder.path.string()}, {"children", 2}};
+  const BatchRequest first = f.request(waits.dump()), second = f.request(behaviour("echo"));
+  f.run(second);
+  std::jthread runs([&] { f.run(first); });
+  while (std::filesystem::is_empty(folder.path)) std::this_thread::yield();
+  std::jthread ends([&] { f.executor.end_children(*first.pipeline, {}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that it waits
+  std::ignore = folder.file("another", "");
+  ends.join();
+  runs.join();
+  CHECK(f.executor.idle_children() == 1);
+  f.executor.end_children(*second.pipeline, {});
+  CHECK(f.executor.idle_children() == 0);
+}
+
 TEST_CASE("a user's exception comes back with type, traceback and pickle, and the child lives on") {
   ExecutorRun f;
   const BatchFailure failure = f.failure(f.request(behaviour("raise")));

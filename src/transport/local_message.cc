@@ -91,7 +91,10 @@ void read(JsonReader& reader, ProgressMessage& message) {
   reader.optional("skipped_samples", message.skipped_samples);
 }
 
-void read(JsonReader& reader, CloseMessage& message) { reader.required("stream", message.stream); }
+void read(JsonReader& reader, CloseMessage& message) {
+  reader.required("stream", message.stream);
+  reader.optional("ends_executors", message.ends_executors);
+}
 
 void read(JsonReader& reader, ForgetMessage& message) { reader.required("pipeline", message.pipeline); }
 
@@ -228,6 +231,8 @@ std::string not_ready_json(std::uint64_t pipeline, std::string_view error) {
 
 std::string window_json(std::size_t batches) { return dump({{"type", "window"}, {"batches", batches}}); }
 
+std::string closed_json(std::uint64_t stream) { return dump({{"type", "closed"}, {"stream", stream}}); }
+
 std::string to_json(const BatchMessage& message) {
   json object{{"type", "batch"},
               {"stream", message.stream},
@@ -239,6 +244,7 @@ std::string to_json(const BatchMessage& message) {
               {"placement", message.placement}};
   if (!message.ops.empty()) object["ops"] = ops_json(message.ops);
   if (message.blocked_seconds) object["blocked_seconds"] = *message.blocked_seconds;
+  if (message.holds_files) object["holds_files"] = true;
   return dump(object);
 }
 

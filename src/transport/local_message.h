@@ -72,6 +72,8 @@ struct ProgressMessage {
 };
 struct CloseMessage {
   std::uint64_t stream = 0;
+  bool ends_executors =
+      false;  // the Python processes of its pipeline end, unless another stream has it; then: `closed`
 };
 struct ForgetMessage {
   std::uint64_t pipeline = 0;
@@ -93,6 +95,7 @@ struct BatchMessage {
   std::string_view placement;
   std::vector<OpCost> ops = {};                // of those seconds, by operation
   std::optional<double> blocked_seconds = {};  // as in DoneMessage, of any executor
+  bool holds_files = false;                    // its process keeps files open that it has opened for batches
 };
 struct ErrorMessage {
   std::optional<std::uint64_t> stream;
@@ -106,6 +109,7 @@ std::string welcome_json(std::size_t arena_bytes, std::string_view session, bool
 std::string ready_json(std::uint64_t pipeline, std::string_view fingerprint);
 std::string not_ready_json(std::uint64_t pipeline, std::string_view error);
 std::string window_json(std::size_t batches);
+std::string closed_json(std::uint64_t stream);
 std::string to_json(const BatchMessage& message);
 std::string to_json(const ErrorMessage& message);
 

@@ -52,6 +52,7 @@ Feeder::Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& e
           [this](const executor::Pipeline& pipeline, bool is_loaded) { load_changed(pipeline.number, is_loaded); },
           [this](const executor::Pipeline& pipeline) { waits_changed(pipeline); })),
       pipeline_reader_(1, 1, SocketServer::kClientsMax, 0),
+      ender_(1, 1, SocketServer::kClientsMax, 0),
       announcer_(1, 1, SocketServer::kClientsMax, 0) {
   dispatch_.add_executor(kLocalExecutor, local_->threads(), local_->threads());
   set_local_capacity();
@@ -293,14 +294,28 @@ void Feeder::note_pace(ClientSession& client, ClientSession::Stream& stream, con
 }
 
 Result<void> Feeder::handle(ClientSession& client, const transport::CloseMessage& message) {
-  if (client.streams.erase(message.stream) == 0) {
-    return invalid_argument("close.stream: " + number(message.stream) + " is not open");
-  }
+  const auto closed = client.streams.extract(message.stream);
+  if (closed.empty()) return invalid_argument("close.stream: " + number(message.stream) + " is not open");
   const ClientId id = client.connection->id();
   cancel(dispatch_.cancel_stream(id, message.stream),
          [&](const ActiveRequest& active) { return active.client == id && active.stream == message.stream; });
   pump();
+  if (message.ends_executors) end_executors(client.connection, message.stream, closed.mapped());
   return {};
+}
+
+void Feeder::end_executors(const std::shared_ptr<Connection>& connection, std::uint64_t number,
+                           const ClientSession::Stream& stream) {
+  bool is_used = false;
+  for (const auto& [id, client] : clients_)
+    for (const auto& [other, open] : client.streams) is_used |= open.pipeline == stream.pipeline;
+  const auto tell = [connection, number] { connection->send(transport::closed_json(number)); };
+  const std::weak_ptr<const executor::VirtualWorkers> pass = stream.virtual_workers;
+  const bool ends = !is_used && ender_.submit([this, tell, pipeline = stream.pipeline, pass](executor::ThreadState&) {
+    local_->end_children(*pipeline, pass);
+    tell();
+  });
+  if (!ends) tell();
 }
 
 Result<void> Feeder::handle(ClientSession& client, const transport::ForgetMessage& message) {

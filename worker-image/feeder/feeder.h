@@ -95,6 +95,9 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   Result<void> handle(ClientSession& client, const transport::ProgressMessage& message);
   Result<void> handle(ClientSession& client, const transport::CloseMessage& message);
   static Result<void> handle(ClientSession& client, const transport::ForgetMessage& message);
+  // Ends the Python processes of a stream that was closed, unless another one uses the pipeline, and tells its client.
+  void end_executors(const std::shared_ptr<Connection>& connection, std::uint64_t number,
+                     const ClientSession::Stream& stream);
   void note_pace(ClientSession& client, ClientSession::Stream& stream, const transport::ProgressMessage& now);
 
   // Tells the files' reader, if it takes orders; one that comes while many wait is left out.
@@ -158,6 +161,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   // After what their threads use.
   std::unique_ptr<LocalExecutor> local_;
   executor::ThreadPool pipeline_reader_;  // one thread: a pipeline of several clients is then parsed once
+  executor::ThreadPool ender_;            // one thread, which waits for processes to end
   executor::ThreadPool announcer_;        // one thread, as it takes its time to tell the node's cache
   std::jthread lateness_;
 };

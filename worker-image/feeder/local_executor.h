@@ -52,6 +52,10 @@ class LocalExecutor {
            std::function<void(BatchOutcome)> finished);
 
   void set_threads(std::size_t threads);
+  // As PythonExecutor::end_children(). Blocks.
+  void end_children(const executor::Pipeline& pipeline, const std::weak_ptr<const executor::VirtualWorkers>& pass) {
+    python_.end_children(pipeline, pass);
+  }
   // Ends Python children that have idled too long, and follows the memory. Call it every second.
   void tick();
   std::size_t threads() const { return pool_.threads(); }

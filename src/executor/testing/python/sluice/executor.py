@@ -69,6 +69,8 @@ def misbehave(behaviour, message, pipeline):
         os.kill(os.getpid(), signal.SIGSEGV)
     if behaviour == "exit":
         os._exit(3)
+    if behaviour == "opens" and "opened" not in pipeline:  # and keeps it
+        pipeline["opened"] = open(pipeline["file"])
     if behaviour == "hang":
         time.sleep(3600)
     if behaviour == "meet":  # so that as many children as wanted run at once
