@@ -119,6 +119,8 @@ class _Pickler(cloudpickle.Pickler):
         elif isinstance(obj, functools._lru_cache_wrapper) and obj.__module__ == "__main__":  # cloudpickle would send its name alone.
             parameters = obj.cache_parameters()
             return _cached, (obj.__wrapped__, parameters["maxsize"], parameters["typed"])
+        elif type(obj) is functools.cached_property:  # Until Python 3.12 it has a lock, which cannot be pickled.
+            return _cached_property, (obj.func, obj.attrname)
         elif isinstance(obj, (random.Random, torch.Generator)):
             return _reduce_generator(obj) or self._reduce_own_generator(obj)
         elif "numpy" in sys.modules:
@@ -209,6 +211,13 @@ def _is_own_generator(value: Any) -> bool:
 
 def _cached(function: Callable, most: int | None, typed: bool) -> Callable:
     return functools.lru_cache(most, typed)(function)
+
+
+def _cached_property(function: Callable, name: str | None) -> functools.cached_property:
+    made = functools.cached_property(function)
+    if name is not None:
+        made.__set_name__(type(None), name)
+    return made
 
 
 def _is_by_bytes(tensor: torch.Tensor) -> bool:

@@ -38,7 +38,7 @@ def test_tensors_come_back_as_they_were(case):
 
 
 SCRIPT = """
-import dataclasses, pickle, subprocess, sys, typing
+import dataclasses, functools, pickle, subprocess, sys, typing
 import torch.backends.cudnn
 from sluice.pickling import dump
 @dataclasses.dataclass(slots=True)
@@ -52,13 +52,18 @@ class Derived(Base):
     def __eq__(self, other): return (self.first, self.__second) == (other.first, other.__second)
 class Named(typing.NamedTuple):
     number: int
+class Lazy:
+    @functools.cached_property
+    def twice(self): return 2 * self.number
+lazy = Lazy()
+lazy.number = 5
 def switch(): return torch.backends.cudnn.deterministic
-made = Sample(3), Derived(), Named(4), switch
+made = Sample(3), Derived(), Named(4), lazy, switch
 pickled, _ = dump(made, 8 << 20, with_generators=False)
 elsewhere = '''
 import cloudpickle, pickle, sys, torch
-*values, switch = pickle.load(sys.stdin.buffer)
-assert switch() is False
+*values, lazy, switch = pickle.load(sys.stdin.buffer)
+assert switch() is False and lazy.twice == 10
 sys.stdout.buffer.write(cloudpickle.dumps(values))
 '''
 back = subprocess.run([sys.executable, "-c", elsewhere], input=pickled, stdout=subprocess.PIPE, check=True).stdout
