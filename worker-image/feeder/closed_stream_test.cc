@@ -1,5 +1,5 @@
-// What a batch leaves open is closed with its stream, before the client is told so: its loop may write to the file
-// then.
+// The end of a stream, and of the feeder. What a batch leaves open is closed with its stream, before the client is told
+// so: its loop may write to the file then.
 #include <filesystem>
 
 #include "src/base/testing/catch.h"
@@ -46,6 +46,17 @@ TEST_CASE("processes that keep files open end with the last stream of their pipe
   client.send(close_of(2));
   CHECK(client.receive().json == json{{"type", "closed"}, {"stream", 2}});
   CHECK(readers_of(file) == 0);
+}
+
+TEST_CASE("a feeder ends while batches are made and others wait for their turn") {
+  for (int round = 0; round < 20; ++round) {
+    LocalFeeder feeder(
+        {.threads = 2, .python_path = std::filesystem::absolute("src/executor/testing/python").string()});
+    TestClient client(feeder.socket());
+    client.open("python", R"({"behaviour": "echo"})");
+    for (std::uint64_t seq = 0; seq < 40; ++seq) client.request(seq, {1, 2});
+    client.receive();  // so the next ones are under way
+  }
 }
 
 TEST_CASE("a batch that leaves nothing open says so, and a stream that just closes is not answered") {

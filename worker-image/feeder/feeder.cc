@@ -59,7 +59,10 @@ Feeder::Feeder(Options options, const Clock& clock, executor::ExecutorMetrics& e
   lateness_ = std::jthread([this](const std::stop_token& stop) { watch_lateness(stop); });
 }
 
-Feeder::~Feeder() = default;
+Feeder::~Feeder() {
+  const Locked lock(*this);
+  ending_ = true;  // what is being made may still end, and starts nothing more on executors that are going
+}
 
 // ---- clients ----
 

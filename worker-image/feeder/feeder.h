@@ -144,6 +144,7 @@ class Feeder final : public SocketHandler, public ExecutorEvents {
   RemoteExecutors* remote_ = nullptr;
 
   std::mutex mutex_;
+  bool ending_ = false;
   std::vector<transport::ArenaSlot> freed_;  // as soon as the lock is given up
   std::uint32_t refused_protocol_ = 0;       // of workers, as logged last
   Dispatch dispatch_;

@@ -16,6 +16,7 @@ using transport::ErrorMessage;
 // ---- requests ----
 
 void Feeder::pump() {
+  if (ending_) return;
   for (const Assignment& assignment : dispatch_.assign(clock_.now())) start(assignment);
   metrics_.set_outstanding(dispatch_.outstanding());
 }
