@@ -124,8 +124,8 @@ class Connection:
 
     @property
     def may_be_waited_for(self) -> bool:
-        """Whether the calling thread is another one of its process."""
-        return os.getpid() == self.owner_pid and threading.current_thread() is not self._thread
+        """Whether the calling thread is another one of its process, and holds up nothing: a finaliser runs within any line of its thread."""
+        return os.getpid() == self.owner_pid and threading.current_thread() is not self._thread and not self.condition._is_owned()  # type: ignore[attr-defined]
 
     def close(self, seconds: float = 5.0) -> None:
         """Says goodbye and ends the thread. Streams that are still open compute in process from now on."""
