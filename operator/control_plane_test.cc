@@ -35,7 +35,7 @@ class SilentTransport final : public http::Transport {
 };
 
 struct Fixture {
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
   std::shared_ptr<SilentTransport> prometheus = std::make_shared<SilentTransport>();
   kube::Client client{std::make_shared<SilentTransport>(), clock};
   Config config = [] {
@@ -82,7 +82,7 @@ class CountingTransport final : public http::Transport {
 };
 
 TEST_CASE("a replica that no longer leads sends no write, and sends it again once it leads") {
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
   const auto server = std::make_shared<CountingTransport>();
   const kube::Client client{server, clock};
   const Config config;
@@ -139,7 +139,7 @@ class EmptyServer final : public http::Transport {
 };
 
 TEST_CASE("a replica that begins to lead sees everything again before it writes") {
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
   const auto server = std::make_shared<EmptyServer>();
   const kube::Client client{server, clock};
   const Config config;
@@ -156,7 +156,7 @@ TEST_CASE("a replica that begins to lead sees everything again before it writes"
 }
 
 TEST_CASE("a leader asks Prometheus several questions beside each other") {
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
   const kube::Client client{std::make_shared<EmptyServer>(), clock};
   const auto prometheus = std::make_shared<SilentTransport>();
   Config config;

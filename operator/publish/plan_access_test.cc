@@ -9,7 +9,7 @@ namespace {
 const std::string kReader = "system:serviceaccount:sluice-system:sluice-plan-reader";
 
 struct Fixture {
-  testing::ManualClock clock;
+  sluice::testing::ManualClock clock;
   int reviews = 0;
   PlanAccess access{kReader,
                     [this](const std::string& token) -> Result<std::string> {
