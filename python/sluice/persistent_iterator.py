@@ -115,7 +115,6 @@ class PersistentIterator(FeederIterator):
             self._stream.forget(request.seq)
 
     def _shutdown_workers(self) -> None:
-        self._end_executors()
         super()._close()
         self._end_forks()
         self._let_go()

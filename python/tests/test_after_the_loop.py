@@ -48,7 +48,23 @@ def in_process(clean_slate, make_fake, monkeypatch):
     make_fake()
 
 
-def test_a_file_of_the_process_is_closed_at_the_end_of_a_loop(in_process, path):
+@pytest.fixture
+def executors(clean_slate, monkeypatch):
+    if REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(REAL_BINARY))
+
+
+@pytest.fixture(params=["in_process", "executors", "executors of torch's randomness"])
+def place(request, monkeypatch):
+    """Where the batches are made."""
+    fixture, _, sticky = request.param.partition(" ")
+    request.getfixturevalue(fixture)
+    if sticky:
+        monkeypatch.setenv("SLUICE_RANDOMNESS", "torch")
+
+
+def test_a_file_is_closed_at_the_end_of_a_loop(place, path):
     loader = DataLoader(Locked(path), batch_size=4, num_workers=2)
     for _ in range(3):
         batches = iter(loader)
@@ -57,7 +73,7 @@ def test_a_file_of_the_process_is_closed_at_the_end_of_a_loop(in_process, path):
         assert sum(1 for _ in batches) == 3 and can_be_written(path)
 
 
-def test_a_file_of_the_process_is_closed_at_a_break(in_process, path):
+def test_a_file_is_closed_at_a_break(place, path):
     for _ in DataLoader(Locked(path), batch_size=4, num_workers=2):
         assert not can_be_written(path)
         break
@@ -81,31 +97,6 @@ def test_the_copy_of_an_epoch_is_gone_with_it(in_process):
         gc.collect()
         counts.append(sum(type(found) is kind for found in gc.get_objects()))
     assert counts == [1, 1, 1]
-
-
-@pytest.fixture
-def executors(clean_slate, monkeypatch):
-    if REAL_BINARY is None:
-        pytest.skip(NO_REAL_FEEDER)
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(REAL_BINARY))
-
-
-@pytest.mark.parametrize("randomness", ["sample", "torch"])
-def test_files_of_executors_are_closed_at_the_end_of_a_loop(executors, path, monkeypatch, randomness):
-    monkeypatch.setenv("SLUICE_RANDOMNESS", randomness)
-    loader = DataLoader(Locked(path), batch_size=4, num_workers=2)
-    for _ in range(3):
-        batches = iter(loader)
-        next(batches)
-        assert not can_be_written(path)
-        assert sum(1 for _ in batches) == 3 and can_be_written(path)
-
-
-def test_files_of_executors_are_closed_at_a_break(executors, path):
-    for _ in DataLoader(Locked(path), batch_size=4, num_workers=2):
-        assert not can_be_written(path)
-        break
-    assert can_be_written(path)
 
 
 @pytest.mark.parametrize("randomness", ["sample", "torch"])
