@@ -25,6 +25,7 @@ from machine import JOBS_NAMESPACE, RELEASE_NAMESPACE, LocalMachine, cache_folde
 from watch import condition, log_events  # noqa: E402
 
 NUMBERED = 768  # images of the data set in which every image is a class of its own
+MANY_EPOCHS = 1000  # more than any scenario waits for
 
 
 @dataclasses.dataclass

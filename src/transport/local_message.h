@@ -72,8 +72,8 @@ struct ProgressMessage {
 };
 struct CloseMessage {
   std::uint64_t stream = 0;
-  bool ends_executors =
-      false;  // the Python processes of its pipeline end, unless another stream has it; then: `closed`
+  // The Python processes of its pipeline end, unless another stream has it. The answer is `closed`.
+  bool ends_executors = false;
 };
 struct ForgetMessage {
   std::uint64_t pipeline = 0;

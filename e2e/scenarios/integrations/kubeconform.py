@@ -8,13 +8,12 @@ import subprocess
 
 import pytest
 import published_schemas
-from conftest import JOBS_NAMESPACE, RELEASE_NAMESPACE, ROOT
+from conftest import JOBS_NAMESPACE, MANY_EPOCHS, RELEASE_NAMESPACE, ROOT
 from guide_test import DOCUMENTS, blocks
 from jobs import PHASES, WORK, manifest
 from machine import cache_folder, delete_jobs, tool
 
 CHART = ROOT / "helm/sluice"
-MANY_EPOCHS = 1000  # more than anyone waits for
 MADE = ("jobs", "pods", "services", "secrets", "networkpolicies", "dataworkerpools", "trainingjobs", "configmaps", "leases")
 # The whole chart: what is off by default, too.
 EVERYTHING = {"cache.enabled": "true", "podMonitor.enabled": "true", "alerts.enabled": "true", "replicas": "2", "watchNamespaces": "{team-a,team-b}",

@@ -8,14 +8,13 @@ import subprocess
 import time
 
 import pytest
-from conftest import JOBS_NAMESPACE, NUMBERED
+from conftest import JOBS_NAMESPACE, MANY_EPOCHS, NUMBERED
 from jobs import PHASES, manifest
 from kueue_install import QUEUE_LABEL, Kueue, queued
 from machine import delete_jobs, tool
 from watch import condition
 
 EPOCHS = 4
-MANY_EPOCHS = 1000  # more than anyone waits for
 TRAINER_CPU_MILLI = 400  # of the demo's vision: the pod as a whole
 WORKER_CPU_MILLI = 200
 # Two pods that ask, beside those that were let through (operator/observe/snapshot_builder.cc).

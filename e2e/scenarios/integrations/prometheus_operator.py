@@ -7,14 +7,13 @@ import json
 import subprocess
 
 import pytest
-from conftest import JOBS_NAMESPACE, RELEASE_NAMESPACE, ROOT
+from conftest import JOBS_NAMESPACE, MANY_EPOCHS, RELEASE_NAMESPACE, ROOT
 from machine import RELEASE, cache_folder, delete_jobs, run, tool
 from watch import condition
 
 NAMESPACE = "monitoring"
 STACK = "stack"  # the label by which this Prometheus knows its monitors and rules, as kube-prometheus-stack has it
 GROUP = "monitoring.coreos.com"
-MANY_EPOCHS = 1000  # more than anyone waits for
 ACCOUNT = "rbac.authorization.k8s.io/v1"
 
 
