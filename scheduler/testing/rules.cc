@@ -64,11 +64,10 @@ class Check {
       load.sent_bytes += traffic * (1 - part_on(job, node));
     };
     const std::vector<const Worker*> stay = staying(job, plan);
-    // Pending workers of modes Off and Recommend send nothing: the plan may find them no place, or one on their own
-    // host.
-    const auto pending = std::count_if(stay.begin(), stay.end(), [&](const Worker* worker) {
-      return worker->node.empty() && job.mode != Mode::kAuto;
-    });
+    // Pending workers send nothing yet. The plan does not say where it finds them a place, which may be on a host of
+    // their job.
+    const auto pending =
+        std::count_if(stay.begin(), stay.end(), [](const Worker* worker) { return worker->node.empty(); });
     const auto sending = static_cast<double>(std::ssize(stay) - pending + std::ssize(plan.new_worker_nodes));
     for (const Worker* worker : stay)
       if (!worker->node.empty()) worker_on(worker->node);
