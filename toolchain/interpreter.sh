@@ -8,6 +8,8 @@ set -euo pipefail
 HERE=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 # shellcheck source=toolchain/say.sh
 . "$HERE/say.sh"
+# shellcheck source=toolchain/closure.sh
+. "$HERE/closure.sh"
 
 DEBIAN_13="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main"
 UBUNTU_KEYRING=$SLUICE_CACHE/pythons/ubuntu-keyring/usr/share/keyrings/ubuntu-archive-keyring.gpg
@@ -15,36 +17,13 @@ UBUNTU_22_04="[signed-by=$UBUNTU_KEYRING] http://archive.ubuntu.com/ubuntu jammy
 
 # The functions below are called where `set -e` does not count: each step hangs on the one before.
 
-# Downloads packages with all that they depend on, as if nothing were installed, and unpacks them into $folder/root.
-unpack_closure() {  # SOURCE PACKAGE...
-  local source=$1
-  shift
-  rm -rf "$folder/apt"
-  mkdir -p "$folder/apt/lists/partial" "$folder/apt/archives/partial" "$folder/root"
-  : >"$folder/apt/status"
-  echo "deb $source" >"$folder/apt/sources.list"
-  cat >"$folder/apt/apt.conf" <<EOF
-Dir::Etc::SourceList "$folder/apt/sources.list";
-Dir::Etc::SourceParts "/dev/null";
-Dir::State "$folder/apt";
-Dir::State::Status "$folder/apt/status";
-Dir::Cache "$folder/apt";
-APT::Sandbox::User "$(id -un)";
-APT::Install-Recommends "false";
-Acquire::Languages "none";
-Debug::NoLocking "true";
-EOF
-  APT_CONFIG=$folder/apt/apt.conf apt-get -qq update && APT_CONFIG=$folder/apt/apt.conf apt-get -qq -y --download-only install "$@" || return
-  for package in "$folder"/apt/archives/*.deb; do dpkg-deb -x "$package" "$folder/root" || return; done
-}
-
 publish() {  # NAME: what was unpacked becomes $SLUICE_CACHE/pythons/NAME
   chmod 755 "$folder/root" && mv -T "$folder/root" "$SLUICE_CACHE/pythons/$1"
 }
 
 unpack_python() {  # VERSION SOURCE
   local version=$1 libraries="$SLUICE_CACHE/pythons/$1" loader
-  unpack_closure "$2" "python$version-minimal" "libpython$version-stdlib" libstdc++6 || return
+  unpack_closure amd64 "$2" "python$version-minimal" "libpython$version-stdlib" libstdc++6 || return
   loader=$(cd "$folder/root" && ls -d {usr/,}lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 2>/dev/null | head -n 1)
   "$SLUICE_CACHE/packages/patchelf/usr/bin/patchelf" --set-interpreter "$libraries/$loader" --force-rpath \
     --set-rpath "$libraries/usr/lib/x86_64-linux-gnu:$libraries/lib/x86_64-linux-gnu" "$folder/root/usr/bin/python$version" \
@@ -53,7 +32,7 @@ unpack_python() {  # VERSION SOURCE
 
 make_keyring() {  # SOURCE: by which apt checks it
   if [ "$1" = "$DEBIAN_13" ] || [ -f "$UBUNTU_KEYRING" ]; then return; fi
-  unpack_closure "$DEBIAN_13" ubuntu-keyring && publish ubuntu-keyring
+  unpack_closure amd64 "$DEBIAN_13" ubuntu-keyring && publish ubuntu-keyring
 }
 
 source_of() {  # VERSION
