@@ -145,6 +145,7 @@ void read_scheduler(YamlMap& map, Config& config) {
 
 void read_all(YamlMap& map, Config& config) {
   map.text("image", config.image);
+  map.texts("architectures", config.architectures);
   map.text("imagePullPolicy", config.image_pull_policy);
   const auto policies = {"Always", "IfNotPresent", "Never"};
   if (std::find(policies.begin(), policies.end(), config.image_pull_policy) == policies.end())
@@ -199,6 +200,8 @@ Result<void> check_connection(const MetricsSource& metrics) {
 }
 
 Result<void> check(Config& config) {
+  if (config.architectures.empty())
+    return invalid_argument("architectures is empty: name those of the Sluice image, as amd64");
   if (config.image.empty()) return invalid_argument("image is missing: name the Sluice image that holds the bundle");
   const LeaderElection& election = config.leader_election;
   if (election.enabled && election.lease_namespace.empty())

@@ -117,7 +117,8 @@ struct NodeCache {
 };
 
 struct Config {
-  std::string image;  // holds the bundle
+  std::string image;                                // holds the bundle
+  std::vector<std::string> architectures{"amd64"};  // of the image, as nodes call them; the first is the default
   std::string image_pull_policy = "IfNotPresent";
   std::vector<std::string> image_pull_secrets;  // names of Secrets in the jobs' namespaces, for the image
   BundleResources bundle;

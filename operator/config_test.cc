@@ -8,6 +8,7 @@ namespace {
 // As the chart renders it.
 const std::string kFull = R"(
 image: "sluice:0.1.0"
+architectures: [arm64, amd64]
 imagePullPolicy: Never
 imagePullSecrets: [mirror]
 bundle: {requests: {cpu: 100m, memory: 64Mi}, limits: {cpu: 200m, memory: 256Mi}}
@@ -123,7 +124,7 @@ TEST_CASE("a mistake is named with its key and the way out") {
       Case{"image: x\nleaderElection: {enabled: maybe}",
            "config.yaml:2: leaderElection.enabled: neither true nor false"},
       Case{"image: x\nimage_pull_policy: Never",
-           "config.yaml:2: image_pull_policy: there is no such field; known here: bundle, cache"},
+           "config.yaml:2: image_pull_policy: there is no such field; known here: architectures, bundle, cache"},
       Case{"image: x\nimagePullPolicy: Sometimes", "imagePullPolicy: must be one of Always, IfNotPresent, Never"},
       Case{"image: x\ndecisionIntervalSeconds: 0", "decisionIntervalSeconds: 0 is not within 1 .. 3600"},
       Case{"image: x\ndecisionIntervalSeconds: 1.5", "decisionIntervalSeconds: not a whole number"},

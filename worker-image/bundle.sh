@@ -4,7 +4,8 @@
 # It holds the programs, every library they load, the dynamic loader that belongs to them, and the
 # Python package. Nothing of the machine it runs on is used, whatever its C library, so the same files serve a FROM-scratch
 # image, an init container that drops them into the user's image, and a wheel:
-#   lib/ld-linux-x86-64.so.2 --library-path lib bin/sluice-feeder ...
+#   lib/loader --library-path lib bin/sluice-feeder ...
+# A tree that was compiled for arm64 elsewhere (toolchain/arm64.cmake) is tried under an emulator.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
@@ -13,16 +14,31 @@ PROGRAMS=(worker-image/sluice-feeder worker-image/sluice-worker worker-image/slu
 # Loaded by the user's own Python, with that one's C library.
 LIBRARIES=(worker-image/libsluice_images.so worker-image/libsluice_audio.so)
 NEW=$BUILD/bundle.new
+SYSROOT= EMULATOR=() STRIP=strip LOADER=ld-linux-x86-64.so.2
 
 fail() { echo "bundle: $1" >&2; exit 1; }
 
+know_machine() {
+  local machine
+  machine=$(LC_ALL=C readelf -h "$BUILD/${PROGRAMS[0]}" | sed -n 's/^ *Machine: *//p')
+  case $machine in
+    *X86-64) ;;
+    AArch64) LOADER=ld-linux-aarch64.so.1 ;;
+    *) fail "programs for $machine are not supported" ;;
+  esac
+  if [ "$machine" = AArch64 ] && [ "$(uname -m)" != aarch64 ]; then
+    SYSROOT=${SLUICE_CACHE:?}/arm64 STRIP=aarch64-linux-gnu-strip
+    EMULATOR=(qemu-aarch64-static -L "$SYSROOT")
+  fi
+}
+
 copy_program() {  # PATH
-  strip -o "$NEW/bin/$(basename "$1")" "$1"
+  "$STRIP" -o "$NEW/bin/$(basename "$1")" "$1"
 }
 
 # Every shared object that a program loads, the loader included; linux-vdso has no file.
 libraries_of() {  # PATH
-  ldd "$1" | awk '/=> \//{print $3} $1 ~ /^\/.*ld-linux/{print $1} /not found/{print "missing:" $1}'
+  { if [ -n "$SYSROOT" ]; then "${EMULATOR[@]}" "$SYSROOT/lib/$LOADER" --list "$1"; else ldd "$1"; fi; } | awk '/=> \//{print $3} $1 ~ /^\/.*ld-linux/{print $1} /not found/{print "missing:" $1}'
 }
 
 copy_libraries() {  # PATH
@@ -30,7 +46,7 @@ copy_libraries() {  # PATH
   for library in $(libraries_of "$1"); do
     case $library in
       missing:*) fail "$1 needs ${library#missing:}, which is not installed" ;;
-      *) [ -e "$NEW/lib/$(basename "$library")" ] || cp -L "$library" "$NEW/lib/" ;;
+      *) [ -e "$NEW/lib/$(basename "$library")" ] || cp -L "$SYSROOT${library#"$SYSROOT"}" "$NEW/lib/" ;;
     esac
   done
 }
@@ -62,6 +78,7 @@ compile_python() {
 }
 
 ninja -C "$BUILD" --quiet "${PROGRAMS[@]}" "${LIBRARIES[@]}"
+know_machine
 rm -rf "$NEW"
 mkdir -p "$NEW/bin" "$NEW/lib"
 for program in "${PROGRAMS[@]}"; do
@@ -72,8 +89,9 @@ for library in "${LIBRARIES[@]}"; do
   cp "$BUILD/$library" "$NEW/lib/"
   copy_libraries "$BUILD/$library"
 done
+ln -s "$LOADER" "$NEW/lib/loader"  # under one name, whatever the machine
 chmod u+w "$NEW"/lib/*
-find "$NEW/lib" -name '*.so*' ! -name 'ld-linux*' -exec strip --strip-unneeded {} +
+find "$NEW/lib" -name '*.so*' ! -name 'ld-linux*' -exec "$STRIP" --strip-unneeded {} +
 chmod 755 "$NEW"/lib/* "$NEW"/bin/*
 if [ -d "$ROOT/python/sluice" ]; then
   copy_python
@@ -81,7 +99,7 @@ if [ -d "$ROOT/python/sluice" ]; then
 fi
 # Proof that it stands alone: each program prints its help through the bundle's loader.
 for program in "$NEW"/bin/*; do
-  "$NEW/lib/ld-linux-x86-64.so.2" --library-path "$NEW/lib" "$program" --help >/dev/null 2>&1 || fail "$(basename "$program") does not start from the bundle"
+  "${EMULATOR[@]}" "$NEW/lib/loader" --library-path "$NEW/lib" "$program" --help >/dev/null 2>&1 || fail "$(basename "$program") does not start from the bundle"
 done
 rm -rf "$BUILD/bundle"
 mv "$NEW" "$BUILD/bundle"

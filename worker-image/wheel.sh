@@ -1,5 +1,5 @@
 #!/bin/bash
-# wheel.sh BUILD_DIR: makes BUILD_DIR/wheel/sluice-VERSION-py3-none-manylinux_2_N_x86_64.whl from BUILD_DIR/bundle: the Python package, the feeder, the worker,
+# wheel.sh BUILD_DIR: makes BUILD_DIR/wheel/sluice-VERSION-py3-none-manylinux_2_N_MACHINE.whl from BUILD_DIR/bundle: the Python package, the feeder, the worker,
 # the cache and their libraries. The same bundle gives the same bytes (SOURCE_DATE_EPOCH: the time of all files in it).
 #
 # The N of the name is what the files need of the machine that installs them. The programs bring their C library and its loader, so they need none
@@ -39,7 +39,11 @@ lay_out() {  # FOLDER
 }
 
 [ -x "$BUNDLE/bin/sluice-feeder" ] || fail "there is no bundle in $BUILD" "make bundle"
-[ "$(uname -m)" = x86_64 ] || fail "the bundle of this machine is for $(uname -m)" "build the wheel on an x86_64 machine"
+case $(readlink "$BUNDLE/lib/loader") in
+  ld-linux-x86-64.so.2) machine=x86_64 ;;
+  ld-linux-aarch64.so.1) machine=aarch64 ;;
+  *) fail "the bundle in $BUILD is for no machine that is known" "make bundle" ;;
+esac
 glibc=$({ newest_glibc libsluice_images.so; newest_glibc libsluice_audio.so; } | sort -n | tail -n 1)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -48,5 +52,5 @@ lay_out "$folder/python"
 rm -rf "$BUILD/wheel"
 log=$folder/log
 "$PYTHON" -m pip --disable-pip-version-check wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir "$BUILD/wheel" \
-  --config-settings="--build-option=--plat-name=manylinux_2_${glibc}_x86_64" "$folder/python" >"$log" 2>&1 || { cat "$log" >&2; fail "pip cannot build the wheel" "the lines above are pip's"; }
+  --config-settings="--build-option=--plat-name=manylinux_2_${glibc}_$machine" "$folder/python" >"$log" 2>&1 || { cat "$log" >&2; fail "pip cannot build the wheel" "the lines above are pip's"; }
 echo "wheel: $(ls "$BUILD"/wheel/*.whl), $(du -h "$BUILD"/wheel/*.whl | cut -f1)"

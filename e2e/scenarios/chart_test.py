@@ -85,17 +85,6 @@ def test_a_cluster_without_prometheus_is_taken():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("settings, selector", [
-    ((), "{kubernetes.io/arch: amd64, kubernetes.io/os: linux}"),
-    (("nodeSelector.pool=infra", "cache.nodeSelector.pool=infra"), "{kubernetes.io/arch: amd64, kubernetes.io/os: linux, pool: infra}"),
-])  # fmt: skip
-def test_pods_stay_on_nodes_of_their_platform(settings, selector):
-    words = [word for each in ("cache.enabled=true", *settings) for word in ("--set", each)]
-    done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", *words)
-    found = re.findall(r"\n +nodeSelector:((?:\n +[\w./]+: \w+)+)", done.stdout)
-    assert ["{" + ", ".join(each.split("\n        ")[1:]) + "}" for each in found] == [selector, selector], "of operator and cache"
-
-
 def configuration(*settings):
     """The operator's configuration file, as the chart renders it."""
     done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--show-only", "templates/configmap.yaml", *settings)

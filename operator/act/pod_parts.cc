@@ -49,7 +49,7 @@ std::optional<std::int64_t> bundle_user(const json& trainer_pod, const json& tra
 
 std::vector<std::string> bundle_command(std::string_view program) {
   const std::string root(kBundlePath);
-  return {root + "/lib/ld-linux-x86-64.so.2", "--library-path", root + "/lib", root + "/bin/" + std::string(program)};
+  return {root + "/lib/loader", "--library-path", root + "/lib", root + "/bin/" + std::string(program)};
 }
 
 json bundle_container(const json& trainer_pod, const json& trainer_container, const Config& config) {

@@ -25,7 +25,7 @@ nlohmann::json bundle_container(const nlohmann::json& trainer_pod, const nlohman
 // Adds the configured pull secrets of the Sluice image to those of a pod spec.
 void add_pull_secrets(api::PodSpecDraft& pod, const control::Config& config);
 
-// ["/opt/sluice/lib/ld-linux-x86-64.so.2", "--library-path", ..., "/opt/sluice/bin/<program>"]: the bundle brings its
+// ["/opt/sluice/lib/loader", "--library-path", ..., "/opt/sluice/bin/<program>"]: the bundle brings its
 // own loader and libraries, so the user's image needs neither.
 std::vector<std::string> bundle_command(std::string_view program);
 

@@ -9,6 +9,7 @@
 #include "operator/act/rendezvous.h"
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
+#include "operator/api/platform.h"
 #include "operator/api/pod.h"
 #include "operator/api/quantity_text.h"
 #include "operator/api/reserved.h"
@@ -153,7 +154,7 @@ Result<json> trainer_pod_template(const TrainingJob& training_job, FeederRole ro
   add_executor_volumes(pod, training_job.name());
   pod.add_empty_volume(kSocketVolume);
   if (asks_node_for_names(PodSpec(trainer_pod))) pod.resolve_services_on_host_network();
-  pod.pin_to_platform();
+  pod.pin_to_platform(architecture_of(training_job, config.architectures));
   SLUICE_TRY_VOID(hold_containers(pod));
   metadata.set_scraped(ports.metrics);
   json made = draft.take();

@@ -16,6 +16,7 @@
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/network_policy.h"
+#include "operator/api/platform.h"
 #include "operator/api/pod.h"
 #include "operator/api/service_draft.h"
 #include "operator/api/tls_secret.h"
@@ -235,6 +236,7 @@ Result<std::vector<kube::Action>> reconcile_children(const TrainingJobWorld& wor
   if (!world.unshared_data.empty()) view.keep_local();
   std::vector<kube::Action> actions;
   if (view.deleting) return actions;  // the garbage collector takes the children
+  SLUICE_TRY_VOID(check_platform(training_job, config.architectures));
 
   // 1. Objects of other owners are not touched.
   SLUICE_TRY_VOID(check_owners(world));

@@ -12,6 +12,7 @@
 #include "operator/api/labels.h"
 #include "operator/api/names.h"
 #include "operator/api/node_taints.h"
+#include "operator/api/platform.h"
 #include "operator/api/pod.h"
 #include "operator/api/security_context.h"
 #include "operator/api/training_job.h"
@@ -111,7 +112,7 @@ json worker_pod_template(const TrainingJob& training_job, const Config& config) 
   pod.take_over(trainer_pod);
   add_pull_secrets(pod, config);
   pod.set_node_selector(node_selector(trainer));
-  pod.pin_to_platform();
+  pod.pin_to_platform(architecture_of(training_job, config.architectures));
   pod.set_tolerations(tolerations(trainer));
   if (!config.worker_priority_class.empty()) pod.set_priority_class(config.worker_priority_class);
   for (const json& volume : trainer.volumes())

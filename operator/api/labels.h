@@ -44,9 +44,9 @@ struct LabelValue {
   std::string_view name;
   std::string_view value;
 };
-// On nodes, by their kubelets: those on which the programs in the bundle run. Windows nodes are amd64, too, and few
-// clusters taint them.
-inline constexpr LabelValue kPlatform[] = {{"kubernetes.io/arch", "amd64"}, {"kubernetes.io/os", "linux"}};
+// On nodes, by their kubelets. Windows nodes are amd64, too, and few clusters taint them.
+inline constexpr std::string_view kArchitectureLabel = "kubernetes.io/arch";
+inline constexpr LabelValue kLinux{"kubernetes.io/os", "linux"};
 // On nodes, by their clouds.
 inline constexpr std::string_view kInstanceTypeLabel = "node.kubernetes.io/instance-type";
 inline constexpr LabelValue kSpotLabels[] = {{"karpenter.sh/capacity-type", "spot"},

@@ -56,10 +56,11 @@ void PodSpecDraft::add_pull_secret(const std::string& name) {
   if (std::none_of(secrets.begin(), secrets.end(), is_same)) secrets.push_back({{"name", name}});
 }
 
-void PodSpecDraft::pin_to_platform() {
+void PodSpecDraft::pin_to_platform(std::string_view architecture) {
   json& selector = (*spec_)["nodeSelector"];
   if (!selector.is_object()) selector = json::object();
-  for (const auto& [label, ours] : kPlatform) selector.emplace(label, ours);
+  selector.emplace(kArchitectureLabel, architecture);
+  selector.emplace(kLinux.name, kLinux.value);
 }
 
 void PodSpecDraft::join_service(std::string_view name) {

@@ -45,7 +45,8 @@ class PodSpecDraft {
   void set_priority_class(std::string_view name) { (*spec_)["priorityClassName"] = name; }
   void set_node_selector(nlohmann::json selector) { (*spec_)["nodeSelector"] = std::move(selector); }
   // Keeps it off nodes on which programs of this image do not start, unless the pod says where it runs.
-  void pin_to_platform();
+  // Where the pod does not say other nodes itself.
+  void pin_to_platform(std::string_view architecture);
   void set_tolerations(nlohmann::json tolerations) { (*spec_)["tolerations"] = std::move(tolerations); }
   // The pods are named in this Service. A hostname of the user's would be the same for all of them.
   void join_service(std::string_view name);

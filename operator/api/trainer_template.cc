@@ -44,14 +44,6 @@ Result<void> check_mount(const json& mount, const std::string& path) {
   return {};
 }
 
-Result<void> check_platform(const json& node_selector, const std::string& path) {
-  for (const auto& [label, ours] : kPlatform)
-    if (const std::string asked = text_member(node_selector, label); !asked.empty() && asked != ours)
-      return invalid_argument(path + " asks for nodes of " + asked + ", and Sluice's programs are for " +
-                              std::string(ours) + "; set spec.mode to \"Off\" to train without Sluice");
-  return {};
-}
-
 }  // namespace
 
 std::string tidy_path(std::string_view path) {
@@ -90,7 +82,7 @@ Result<void> check_trainer_template(const TrainingJob& training_job, std::string
   for (std::size_t index = 0; index < mounts.size(); ++index)
     SLUICE_TRY_VOID(check_mount(mounts[index], root + ".containers[" + std::to_string(trains) + "].volumeMounts[" +
                                                    std::to_string(index) + "]"));
-  return check_platform(pod.node_selector(), root + ".nodeSelector");
+  return {};
 }
 
 }  // namespace sluice::api

@@ -39,7 +39,7 @@ bool imports_variables(const nlohmann::json& container);
 
 // Refuses two kinds of templates. With one kind the API server would refuse the Job, which the user has not written.
 // With the other the feeder would not start, and the trainer would wait for it for ever: names and paths that are
-// taken, read-only volumes above Sluice's own, nodes of another architecture. Mode Off has no feeder, and refuses
+// taken, read-only volumes above Sluice's own. Mode Off has no feeder, and refuses
 // nothing. Errors: InvalidArgument with the field below `path` and the way out. REQUIRES: check_pod_template() has
 // passed.
 Result<void> check_trainer_template(const TrainingJob& training_job, std::string_view path);

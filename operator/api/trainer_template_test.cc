@@ -55,12 +55,6 @@ TEST_CASE("what would keep the feeder or the trainer from starting is refused wi
       Row{"another container has our place for itself",
           R"({"containers": [{"name": "trainer"},
                              {"name": "log", "volumeMounts": [{"name": "v", "mountPath": "/run/sluice"}]}]})",
-          ""},
-      Row{"nodes that our programs do not run on", R"({"nodeSelector": {"kubernetes.io/arch": "arm64"}})",
-          "spec.nodeSelector asks for nodes of arm64"},
-      Row{"nodes of another operating system", R"({"nodeSelector": {"kubernetes.io/os": "windows"}})",
-          "spec.nodeSelector asks for nodes of windows"},
-      Row{"nodes that they run on", R"({"nodeSelector": {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}})",
           ""});
   INFO(row.situation);
   json job = training_job();

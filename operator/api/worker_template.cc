@@ -151,14 +151,6 @@ Result<void> check_volume(const json& volume, const std::string& path) {
   return {};
 }
 
-Result<void> check_node_selector(const json& spec, const std::string& path) {
-  for (const auto& [label, ours] : kPlatform)
-    if (const json& asked = member(member(spec, "nodeSelector"), label); !asked.is_null() && asked != ours)
-      return invalid_argument(path + ".nodeSelector must not ask for another " + std::string(label) + " than " +
-                              std::string(ours) + ", for which Sluice's programs are; take it out");
-  return {};
-}
-
 template <class Check>
 Result<void> check_each(const json& spec, const std::string& path, const char* list, const Check& check) {
   std::size_t index = 0;
@@ -179,7 +171,6 @@ Result<void> check_worker_template(const TrainingJob& training_job, std::string_
   const std::string pod = root + ".spec";
   SLUICE_TRY_VOID(check_reserved(spec, kReservedOfPod, pod));
   SLUICE_TRY_VOID(check_no_nulls(spec, kListsOfPod, pod));
-  SLUICE_TRY_VOID(check_node_selector(spec, pod));
   SLUICE_TRY_VOID(check_each(spec, pod, "containers", check_worker_container));
   SLUICE_TRY_VOID(check_each(spec, pod, "initContainers", [&](const json& container, const std::string& place) {
     return check_init_container(container, training_job, place);

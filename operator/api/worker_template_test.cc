@@ -28,8 +28,6 @@ TEST_CASE("what Sluice needs itself is refused, with the field and the way out")
       Case{R"({"metadata":{"labels":null}})", "t.metadata.labels", "leave it out"},
       Case{R"({"spec":{"restartPolicy":null}})", "t.spec.restartPolicy", "take it out"},
       Case{R"({"spec":{"hostNetwork":true}})", "t.spec.hostNetwork", "take it out"},
-      Case{R"({"spec":{"nodeSelector":{"kubernetes.io/arch":"arm64"}}})", "t.spec.nodeSelector", "take it out"},
-      Case{R"({"spec":{"nodeSelector":{"kubernetes.io/os":"windows"}}})", "t.spec.nodeSelector", "take it out"},
       Case{R"({"spec":{"nodeName":"n"}})", "t.spec.nodeName", "use nodeSelector"},
       Case{R"({"spec":{"resources":{}}})", "t.spec.resources", "set spec.dataWorkers.resources"},
       Case{R"({"spec":{"automountServiceAccountToken":true}})", "t.spec.automountServiceAccountToken", "audience"},

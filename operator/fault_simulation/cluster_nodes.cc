@@ -31,7 +31,7 @@ const Json& node_named(const Workload& workload, const std::string& name) {
 Reply ClusterModel::add_node(const std::string& name) {
   const Json& node = node_named(workload_, name);
   Json metadata = {{"name", name}};
-  for (const auto& [label, ours] : api::kPlatform) metadata["labels"][std::string(label)] = ours;
+  metadata["labels"] = {{api::kArchitectureLabel, "amd64"}, {api::kLinux.name, api::kLinux.value}};
   if (node.contains("labels")) metadata["labels"].update(node.at("labels"));
   Json created = {{"metadata", std::move(metadata)}};
   if (node.contains("taints")) created["spec"]["taints"] = node.at("taints");

@@ -11,8 +11,8 @@
 namespace sluice::observe {
 namespace {
 
-constexpr double kNow = 1'000'000;
-const scheduler::JobId kVision{"default", "vision"};
+constexpr double kAskedAt = 1'000'000;
+const scheduler::JobId kAskedJob{"default", "vision"};
 
 control::MetricsSource config() {
   control::MetricsSource source;
@@ -28,7 +28,7 @@ control::MetricsSource config() {
 prom::Sample sample(double value, const std::string& placement = "", const std::string& job = "vision") {
   prom::Labels labels{{"namespace", "default"}, {"training_job", job}};
   if (!placement.empty()) labels["placement"] = placement;
-  return {labels, value, kNow};
+  return {labels, value, kAskedAt};
 }
 
 // Answers by expression; a healthy job unless a test changes something.
@@ -63,7 +63,7 @@ struct Server {
         config(), clock);
     return source.observe({});
   }
-  scheduler::Observation vision() { return observe().of(kVision); }
+  scheduler::Observation vision() { return observe().of(kAskedJob); }
 };
 
 TEST_CASE("a healthy job is measured with all its sources") {
@@ -86,14 +86,14 @@ TEST_CASE("a healthy job is measured with all its sources") {
   CHECK(measured.workers_at_work == 2);
   CHECK(measured.blocked_threads == 1.5);
   CHECK(measured.read_bytes_per_sample == 110'000);
-  CHECK(server.observe().worker_memory_bytes_of(kVision) == 4e8);
-  CHECK(server.observe().remaining_samples_of(kVision) == 64'000);
+  CHECK(server.observe().worker_memory_bytes_of(kAskedJob) == 4e8);
+  CHECK(server.observe().remaining_samples_of(kAskedJob) == 64'000);
   CHECK_FALSE(server.observe().remaining_samples_of({"default", "speech"}));
 }
 
 TEST_CASE("a measurement ends at the newest scrape, so that the same scrape counts once") {
   Server server;
-  CHECK(server.vision().measurement->window_end_seconds == kNow - 3);
+  CHECK(server.vision().measurement->window_end_seconds == kAskedAt - 3);
 }
 
 TEST_CASE("the number of queries does not depend on the number of jobs") {
@@ -195,9 +195,9 @@ TEST_CASE(
       CHECK(observation.measurement.has_value() == (want != Outcome::kHeld));
       if (want == Outcome::kHeld) CHECK_THAT(observation.missing_reason, Catch::Contains(query.name));
       if (want == Outcome::kUnknown) CHECK_FALSE(observation.measurement->queue.has_value());
-      CHECK(server.observe().bytes_per_sample_of(kVision).has_value() == (want != Outcome::kUnbounded));
-      CHECK(server.observe().worker_memory_bytes_of(kVision).has_value() == (want != Outcome::kUnsized));
-      CHECK(server.observe().remaining_samples_of(kVision).has_value() == (want != Outcome::kEndless));
+      CHECK(server.observe().bytes_per_sample_of(kAskedJob).has_value() == (want != Outcome::kUnbounded));
+      CHECK(server.observe().worker_memory_bytes_of(kAskedJob).has_value() == (want != Outcome::kUnsized));
+      CHECK(server.observe().remaining_samples_of(kAskedJob).has_value() == (want != Outcome::kEndless));
       if (want != Outcome::kHeld)
         CHECK(observation.measurement->blocked_threads.has_value() == (want != Outcome::kUndiagnosed));
       if (want != Outcome::kHeld)
@@ -210,7 +210,7 @@ TEST_CASE(
 TEST_CASE("an age beyond the window moves the measurement's end, which the scheduler then refuses") {
   Server server;
   set_value(server.answers.at("age").value(), 300);
-  CHECK(server.vision().measurement->window_end_seconds == kNow - 300);
+  CHECK(server.vision().measurement->window_end_seconds == kAskedAt - 300);
 }
 
 TEST_CASE("a queue whose capacity is zero is not known") {
@@ -230,7 +230,7 @@ TEST_CASE("executors whose placement is no known one belong to neither side") {
 
 TEST_CASE("series without the job's labels belong to no job") {
   Server server;
-  server.answers.at("samples[30s]").value().samples.push_back({{{"instance", "x"}}, 1, kNow});
+  server.answers.at("samples[30s]").value().samples.push_back({{{"instance", "x"}}, 1, kAskedAt});
   CHECK(server.observe().jobs.size() == 1);
 }
 
@@ -241,7 +241,7 @@ TEST_CASE_METHOD(Server, "a server that is away is the reason for every job, and
   CHECK(observations.jobs.empty());
   CHECK_FALSE(observations.answered_at_seconds.has_value());
   const std::string want = "query samplesPerSecond failed: connection refused";
-  CHECK(observations.of(kVision).missing_reason == want);
+  CHECK(observations.of(kAskedJob).missing_reason == want);
   CHECK(observations.problem == want);
 }
 
@@ -275,7 +275,7 @@ TEST_CASE("a query that fails makes its figure unusable, and no other") {
     CHECK(server.asked.size() == 16);
     const std::string want = "query " + std::string(test.name) + " failed: no answer in time";
     CHECK(observations.problem == want);
-    const auto vision = observations.of(kVision);
+    const auto vision = observations.of(kAskedJob);
     CHECK(vision.measurement.has_value() == !test.decides);
     CHECK(vision.missing_reason == (test.decides ? want : ""));
     // A job of which no answer speaks: the query that failed may have been the one that does.
@@ -283,9 +283,9 @@ TEST_CASE("a query that fails makes its figure unusable, and no other") {
     CHECK((unseen == want) == test.decides);
     const std::string_view name = test.name;
     if (!test.decides) CHECK(vision.measurement->queue.has_value() == !name.starts_with("queue"));
-    CHECK(observations.bytes_per_sample_of(kVision).has_value() == (name != "bytesPerSample"));
-    CHECK(observations.worker_memory_bytes_of(kVision).has_value() == (name != "workerMemoryBytes"));
-    CHECK(observations.remaining_samples_of(kVision).has_value() == (name != "remainingSamples"));
+    CHECK(observations.bytes_per_sample_of(kAskedJob).has_value() == (name != "bytesPerSample"));
+    CHECK(observations.worker_memory_bytes_of(kAskedJob).has_value() == (name != "workerMemoryBytes"));
+    CHECK(observations.remaining_samples_of(kAskedJob).has_value() == (name != "remainingSamples"));
   }
 }
 
@@ -303,7 +303,7 @@ TEST_CASE("without a Prometheus nothing is asked") {
   PrometheusSource source([](const std::string&, std::stop_token,
                              std::chrono::milliseconds) -> Result<prom::InstantVector> { std::abort(); },
                           none, clock);
-  CHECK_THAT(source.observe({}).of(kVision).missing_reason, Catch::Contains("metrics.url is empty"));
+  CHECK_THAT(source.observe({}).of(kAskedJob).missing_reason, Catch::Contains("metrics.url is empty"));
 }
 
 TEST_CASE("a pod speaks for the jobs of its own namespace only") {
@@ -318,9 +318,9 @@ TEST_CASE("a pod speaks for the jobs of its own namespace only") {
   }
   const Observations observations = server.observe();
   const auto honest = Server().vision();
-  REQUIRE(observations.of(kVision).measurement.has_value());
-  CHECK(observations.of(kVision).measurement->wait_share == honest.measurement->wait_share);
-  CHECK(observations.of(kVision).measurement->samples_per_second == honest.measurement->samples_per_second);
+  REQUIRE(observations.of(kAskedJob).measurement.has_value());
+  CHECK(observations.of(kAskedJob).measurement->wait_share == honest.measurement->wait_share);
+  CHECK(observations.of(kAskedJob).measurement->samples_per_second == honest.measurement->samples_per_second);
   REQUIRE(observations.of({"mallory", "vision"}).measurement.has_value());
   CHECK(observations.of({"mallory", "vision"}).measurement->wait_share == 0);
 }
@@ -343,9 +343,9 @@ TEST_CASE("the scrape's label of the namespace can have another name") {
                source_config, clock)
         .observe({});
   };
-  CHECK(observe("kubernetes_namespace").of(kVision).measurement.has_value());
+  CHECK(observe("kubernetes_namespace").of(kAskedJob).measurement.has_value());
   CHECK(asked == "by (kubernetes_namespace) [30s]");
-  const auto unplaced = observe("namespace").of(kVision);
+  const auto unplaced = observe("namespace").of(kAskedJob);
   CHECK_FALSE(unplaced.measurement.has_value());
   CHECK_THAT(unplaced.missing_reason, Catch::Contains("without the scrape's label 'kubernetes_namespace'"));
   CHECK_THAT(unplaced.missing_reason, Catch::Contains("metrics.namespaceLabel"));
@@ -375,7 +375,7 @@ TEST_CASE("over HTTP: an answer, an empty one, NaN and a server in trouble") {
   PrometheusSource source([&](const std::string& expression, std::stop_token stop,
                               std::chrono::milliseconds timeout) { return client.query(expression, stop, timeout); },
                           config(), clock);
-  const auto observation = source.observe({}).of(kVision);
+  const auto observation = source.observe({}).of(kAskedJob);
   CHECK(observation.measurement.has_value() == (*test.want_reason == '\0'));
   CHECK_THAT(observation.missing_reason, Catch::Contains(test.want_reason));
 }

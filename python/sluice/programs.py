@@ -27,7 +27,7 @@ def node_cache_command(settings: Settings, bundle: Path | None = None) -> list[s
 
 
 def _bundled(program: str, bundle: Path) -> list[str] | None:
-    loader, binary = bundle / "lib" / "ld-linux-x86-64.so.2", bundle / "bin" / program
+    loader, binary = bundle / "lib" / "loader", bundle / "bin" / program
     if not (loader.exists() and binary.exists()):
         return None
     return [str(loader), "--library-path", str(bundle / "lib"), str(binary)]

@@ -271,18 +271,18 @@ def test_without_a_feeder_torch_does_the_work_and_the_log_says_what_to_do(caplog
 
 def test_the_bundle_runs_through_its_own_loader(tmp_path):
     assert feeder_command(Settings(), tmp_path / "bundle") is None
-    for name in ("lib/ld-linux-x86-64.so.2", "bin/sluice-feeder"):
+    for name in ("lib/loader", "bin/sluice-feeder"):
         (tmp_path / "bundle" / name).parent.mkdir(parents=True)
         (tmp_path / "bundle" / name).touch()
     bundle = str(tmp_path / "bundle")
     assert feeder_command(Settings(), tmp_path / "bundle") == [
-        f"{bundle}/lib/ld-linux-x86-64.so.2", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-feeder"]
+        f"{bundle}/lib/loader", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-feeder"]
     assert feeder_command(Settings(feeder_binary="/x"), tmp_path / "bundle") == ["/x"]
     assert node_cache_command(Settings(), tmp_path / "bundle") is None
     for folder in (tmp_path / "bundle/bin", tmp_path):
         (folder / "sluice-cache").touch()
     assert node_cache_command(Settings(), tmp_path / "bundle") == [
-        f"{bundle}/lib/ld-linux-x86-64.so.2", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-cache"]
+        f"{bundle}/lib/loader", "--library-path", f"{bundle}/lib", f"{bundle}/bin/sluice-cache"]
     assert node_cache_command(Settings(feeder_binary=str(tmp_path / "sluice-feeder"))) == [str(tmp_path / "sluice-cache")]
     assert node_cache_command(Settings(feeder_binary="/none/sluice-feeder"), tmp_path / "bundle") is None
 

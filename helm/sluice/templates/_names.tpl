@@ -38,9 +38,13 @@ Queries from before metrics.namespaceLabel answer with another label than the op
 {{- with .Values.workers.priorityClass }}{{ .name | default (.create | ternary (printf "%s-workers" (include "sluice.name" $)) "") }}{{ end }}
 {{- end }}
 
-{{/* A node selector with the platform of the image's programs, unless it says these labels itself. */}}
+{{- define "sluice.architectures" -}}
+{{ .Values.image.architectures | default (list "amd64") | toJson }}
+{{- end }}
+
+{{/* A node selector with a platform of the image's programs, unless it says these labels itself. */}}
 {{- define "sluice.platform" -}}
-{{ merge (deepCopy (default dict .)) (dict "kubernetes.io/arch" "amd64" "kubernetes.io/os" "linux") | toYaml }}
+{{ merge (deepCopy (default dict .selector)) (dict "kubernetes.io/arch" (include "sluice.architectures" .root | fromJsonArray | first) "kubernetes.io/os" "linux") | toYaml }}
 {{- end }}
 
 {{- define "sluice.selector" -}}
@@ -128,6 +132,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{/* The operator's configuration file; its authority is operator/config.h. */}}
 {{- define "sluice.config" -}}
 image: {{ include "sluice.image" . | quote }}
+architectures: {{ include "sluice.architectures" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 imagePullSecrets: {{ .Values.image.jobPullSecrets | toJson }}
 bundle: {{ .Values.bundle.resources | toJson }}
