@@ -67,6 +67,16 @@ test-pythons: configure ## the client's tests on the oldest and newest Python an
 	@ninja -C $(BUILD) sluice-feeder sluice-worker sluice-cache sluice-pipeline-probe
 	@tests/pythons.py $(PYTHONS)
 
+.PHONY: arm64
+arm64: toolchain ## bundle and wheel for arm64, compiled on this machine: build/arm64/bundle, build/arm64/wheel
+	@worker-image/compile.sh arm64 build/arm64
+	@worker-image/wheel.sh build/arm64
+
+.PHONY: test-arm64
+test-arm64: toolchain ## what is compiled for arm64, under an emulator, beside torchvision on this machine; a quarter of an hour
+	@toolchain/install.sh arm64 && toolchain/arm64.sh
+	@tests/arm64.py
+
 .PHONY: check
 check: ## style and consistency, in minutes: format, tidy, clang-tidy, headers, types of the client, chart, CRDs
 	@tools/check.sh

@@ -1,5 +1,5 @@
 #!/bin/bash
-# install.sh GROUP...: installs what is missing of a group of debian-packages.txt: build, cluster (default: both), sanitizers, loaders.
+# install.sh GROUP...: installs what is missing of a group of debian-packages.txt: build, cluster (default: both), sanitizers, loaders, arm64.
 #
 # With everything there it takes a fraction of a second and needs neither root nor a network. Services that come with
 # a package are not started. The group cluster includes the packages that are only unpacked (unpack.sh).
@@ -59,7 +59,7 @@ main() {
   command -v dpkg-query >/dev/null || fail "this is not a Debian machine" "Debian 12, or install the equivalents of toolchain/debian-packages.txt by hand"
   [ $# -gt 0 ] || set -- build cluster
   packages=$(for name in "$@"; do
-    case $name in build | cluster | sanitizers | loaders) group "$name" ;; *) fail "no group '$name'" "build, cluster, sanitizers or loaders" ;; esac
+    case $name in build | cluster | sanitizers | loaders | arm64) group "$name" ;; *) fail "no group '$name'" "build, cluster, sanitizers, loaders or arm64" ;; esac
   done | sort -u)
   # shellcheck disable=SC2086  # one word a package
   missing=$(missing_of $packages | tr '\n' ' ')

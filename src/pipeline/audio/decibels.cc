@@ -84,7 +84,7 @@ __attribute__((target("avx2"))) bool take_all_widely(const DecibelPlan& plan, st
 
 }  // namespace
 
-bool to_decibels(const DecibelPlan& plan, std::span<const float> values, Registers registers,
+bool to_decibels(const DecibelPlan& plan, std::span<const float> values, [[maybe_unused]] Registers registers,
                  std::span<float> results) {
   if (!std::isnormal(plan.least) || plan.least < 0 || !std::isfinite(plan.multiplier)) return false;
 #if defined(__x86_64__)

@@ -31,7 +31,7 @@ __attribute__((target("avx2"))) void turn_widely(const float* from, std::size_t 
 }
 #endif
 
-void copy(const MaskPlan& plan, const float* from, Registers registers, float* to) {
+void copy(const MaskPlan& plan, const float* from, [[maybe_unused]] Registers registers, float* to) {
   if (!plan.columns_first) {
     std::copy_n(from, plan.rows * plan.columns, to);
     return;
@@ -46,7 +46,7 @@ void copy(const MaskPlan& plan, const float* from, Registers registers, float* t
 
 }  // namespace
 
-void copy_masked(const MaskPlan& plan, const float* from, Registers registers, float* to) {
+void copy_masked(const MaskPlan& plan, const float* from, [[maybe_unused]] Registers registers, float* to) {
   copy(plan, from, registers, to);
   if (plan.masks_rows) {
     std::fill_n(to + plan.first * plan.columns, plan.count * plan.columns, plan.value);

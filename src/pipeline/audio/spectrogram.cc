@@ -136,7 +136,7 @@ struct Spectrogram::Kernel {
   }
 #endif
 
-  static Show of(Registers registers) {
+  static Show of([[maybe_unused]] Registers registers) {
 #if defined(__x86_64__)
     if (registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0) return show_widely;
 #endif
@@ -199,7 +199,7 @@ const float* Spectrogram::frame(std::span<const float> waveform, std::size_t num
   return copy;
 }
 
-bool Spectrogram::run(std::span<const float> waveform, Registers registers, float* shown) {
+bool Spectrogram::run(std::span<const float> waveform, [[maybe_unused]] Registers registers, float* shown) {
   const std::size_t frames = frames_of(plan_, waveform.size());
   const Kernel::Show show = Kernel::of(registers);
   bool exact = true;
