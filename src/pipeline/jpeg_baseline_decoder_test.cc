@@ -116,7 +116,9 @@ TEST_CASE("libjpeg decodes what is not common") {
   }
 }
 
-TEST_CASE("a file cut off after any byte, or with any byte damaged, gives what libjpeg gives") {
+// With libjpeg-turbo's code for x86: for other processors its sums saturate elsewhere, where no image but damage has
+// them.
+TEST_CASE("a file cut off after any byte, or with any byte damaged, gives what libjpeg gives", "[amd64]") {
   JpegDecoder libjpeg(nullptr);
   Random random(3);
   for (const JpegKernels* kernels : available_jpeg_kernels()) {

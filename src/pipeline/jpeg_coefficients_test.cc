@@ -120,7 +120,9 @@ TEST_CASE("rare kinds of files have no coefficients, nor have files without kern
   CHECK_FALSE(coefficients_of(decoder, file, coded->size() - 1));
 }
 
-TEST_CASE("a file that is cut off or damaged has no coefficients, or those of the pixels that libjpeg makes of it") {
+// As with whole decoding (jpeg_baseline_decoder_test.cc), libjpeg-turbo's code for x86 is meant.
+TEST_CASE("a file that is cut off or damaged has no coefficients, or those of the pixels that libjpeg makes of it",
+          "[amd64]") {
   JpegDecoder decoder(available_jpeg_kernels().back());
   JpegDecoder libjpeg(nullptr);
   Random random(7);

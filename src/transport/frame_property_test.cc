@@ -213,7 +213,8 @@ void send_fds(int socket, const std::vector<int>& fds, const char* byte) {
   REQUIRE(::sendmsg(socket, &message, MSG_NOSIGNAL) == 1);
 }
 
-TEST_CASE("descriptors that no message announces are closed, however many come at once") {
+// An emulator keeps those for which a message has no room.
+TEST_CASE("descriptors that no message announces are closed, however many come at once", "[kernel]") {
   for (std::size_t passed = 1; passed <= 4; ++passed) {
     INFO(passed << " descriptors");
     const UniqueFd file(::memfd_create("frame_property_test", MFD_CLOEXEC));

