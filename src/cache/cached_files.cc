@@ -266,14 +266,17 @@ Key CachedFiles::key_of(const Prefix& prefix, const FilePart& part, const FileId
   return key_of(std::string(kOutput) + prefix.fingerprint, part, identity);
 }
 
-Key CachedFiles::key_of(std::string_view form, const FilePart& part, const FileIdentity& identity) const {
+std::string CachedFiles::version_of(const FileIdentity& identity) {
   // A mount of a shared volume has other numbers in another pod.
   const bool is_shared = !identity.volume_place.empty();
   const std::array<std::uint64_t, 5> numbers{is_shared ? 0 : identity.device, is_shared ? 0 : identity.inode,
                                              identity.bytes, static_cast<std::uint64_t>(identity.modified_ns),
                                              static_cast<std::uint64_t>(identity.changed_ns)};
-  return {place_of(form, part, identity.volume_place),
-          std::string(reinterpret_cast<const char*>(numbers.data()), sizeof(numbers))};
+  return {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)};
+}
+
+Key CachedFiles::key_of(std::string_view form, const FilePart& part, const FileIdentity& identity) const {
+  return {place_of(form, part, identity.volume_place), version_of(identity)};
 }
 
 std::string CachedFiles::place_of(std::string_view form, const FilePart& part, const std::string& volume_place) const {

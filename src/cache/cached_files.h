@@ -13,8 +13,9 @@
 // that they are not tried again.
 // With Keep::kOutput, read_image() keeps what a pipeline's prefix makes of a file, however fast the source is. Where
 // the prefix is empty, it keeps the bytes of slow files. With Keep::kAutomatic each pipeline has a reader of its own
-// that chooses by what it measures (chosen_form_files.h). Thread safety: all but the constructor and the destructor may
-// be called from any thread.
+// that chooses by what it measures (chosen_form_files.h). Results of the user's functions are kept beside the files, by
+// the states of the files that a call names, for the same reasons and in the same store. Thread safety: all but the
+// constructor and the destructor may be called from any thread.
 #pragma once
 
 #include <atomic>
@@ -32,6 +33,7 @@
 #include "src/cache/form_choice.h"
 #include "src/cache/record_store.h"
 #include "src/pipeline/file_reader.h"
+#include "src/transport/function_call.h"
 
 namespace sluice::cache {
 
@@ -85,6 +87,18 @@ class CachedFiles final : public pipeline::FileReader {
   void announce_as(const KeepOf& keep, const PartOf& part, const pipeline::Prefix& prefix,
                    const EpochOrder& order) const;
 
+  // Of the files that a call names, in their order. nullopt: one is not there.
+  std::optional<std::vector<pipeline::FileIdentity>> states_of(const transport::FunctionCall& call) const;
+  // Results of calls, with the states of their files before the call. REQUIRES: is_in_use()
+  bool find_result(const transport::FunctionCall& call, const std::vector<pipeline::FileIdentity>& files,
+                   std::vector<std::uint8_t>& value) const;
+  bool has_room_for_result(const transport::FunctionCall& call, const std::vector<pipeline::FileIdentity>& files,
+                           std::size_t bytes) const;
+  void keep_result(const transport::FunctionCall& call, const std::vector<pipeline::FileIdentity>& files,
+                   std::span<const std::uint8_t> value) const;
+  // Of values that could not be read, and of answers that came too late, where they were to be used.
+  void count_result_errors(std::uint64_t damaged, std::uint64_t late) const;
+
   bool is_in_use() const { return store_ != nullptr; }
   // As the store's. REQUIRES: is_in_use()
   std::uint64_t free_bytes() const { return store_.load()->free_bytes(); }
@@ -105,6 +119,8 @@ class CachedFiles final : public pipeline::FileReader {
   Key key_of(std::string_view form, const pipeline::FilePart& part, const pipeline::FileIdentity& identity) const;
   Key key_of(const pipeline::Prefix& prefix, const pipeline::FilePart& part,
              const pipeline::FileIdentity& identity) const;
+  Key key_of(const transport::FunctionCall& call, const std::vector<pipeline::FileIdentity>& files) const;
+  static std::string version_of(const pipeline::FileIdentity& identity);
   std::string place_of(std::string_view form, const pipeline::FilePart& part, const std::string& volume_place) const;
   Result<pipeline::ImageContent> read_whatever_is_kept(RecordStore& store, const pipeline::FilePart& part,
                                                        const pipeline::Prefix& prefix,

@@ -22,9 +22,12 @@ struct Counters {
   FormCounters source;        // bytes of files as their source gives them
   FormCounters coefficients;  // of JPEG files
   FormCounters outputs;       // of the first operations of pipelines
-  Count misses = 0;           // files that it had in no form
-  std::uint64_t hits() const { return source.hits + coefficients.hits + outputs.hits; }
-  std::uint64_t hit_bytes() const { return source.hit_bytes + coefficients.hit_bytes + outputs.hit_bytes; }
+  FormCounters results;       // of the user's functions
+  Count misses = 0;           // files that it had in no form, and results that it had not
+  std::uint64_t hits() const { return source.hits + coefficients.hits + outputs.hits + results.hits; }
+  std::uint64_t hit_bytes() const {
+    return source.hit_bytes + coefficients.hit_bytes + outputs.hit_bytes + results.hit_bytes;
+  }
 
   Count undecided_pipelines = 0;  // that are still to choose a form
   Count uncached_pipelines = 0;   // whose files are as well read from their source
@@ -45,7 +48,7 @@ struct Counters {
 
   // Of the node's cache, where it is used in place of an own disk.
   Count node_gone = 0;     // there is no daemon
-  Count node_late = 0;     // it did not answer in time
+  Count node_late = 0;     // it, or the process that asks it for others, did not answer in time
   Count node_busy = 0;     // it has too much to do
   Count node_wrong = 0;    // what it said is no answer of this version
   Count node_refused = 0;  // it does not take this process's token

@@ -92,11 +92,12 @@ using RequestHandle = std::shared_ptr<const BatchRequest>;
 struct Batch {
   transport::ArenaSlot slot;
   std::vector<transport::TensorDescription> tensors;
-  std::string structure;                    // python: pickled structure; native: empty
-  double busy_seconds = 0;                  // CPU
-  std::optional<double> blocked_seconds;    // neither running nor waiting for a CPU; none: it is not known
-  std::vector<transport::OpCost> ops = {};  // of the busy seconds, by operation
-  bool holds_files = false;                 // python: its process keeps files open that it has opened for batches
+  std::string structure;                       // python: pickled structure; native: empty
+  double busy_seconds = 0;                     // CPU
+  std::optional<double> blocked_seconds;       // neither running nor waiting for a CPU; none: it is not known
+  std::vector<transport::OpCost> ops = {};     // of the busy seconds, by operation
+  bool holds_files = false;                    // python: its process keeps files open that it has opened for batches
+  std::vector<transport::KeptCost> kept = {};  // python: of the functions whose results may be kept
 };
 
 // Why there is no batch. `exception` is the pickled Python exception, if there is one.

@@ -26,7 +26,8 @@ PythonChild::PythonChild(const PythonOptions& options, const PipelineHandle& pip
       owner_(pipeline->owner),
       number_(number),
       files_at_first_(open_files(interpreter.process->pid())),
-      interpreter_(std::move(interpreter)) {}
+      interpreter_(std::move(interpreter)),
+      calls_(options.kept) {}
 
 ChildLost PythonChild::lose(const Error& error) {
   lost_ = true;
@@ -81,6 +82,9 @@ PythonChild::Outcome PythonChild::finish(const Pipeline& pipeline, transport::Do
     if (slot.valid() && tensor.offset <= slot.bytes() && tensor.nbytes <= slot.bytes() - tensor.offset) continue;
     return lose(internal_error("it described a tensor outside its slot"));
   }
+  // While this thread looked for results, the child was not idle: it had handed that work over.
+  message.seconds += calls_.busy_seconds();
+  if (message.blocked_seconds) *message.blocked_seconds -= std::min(*message.blocked_seconds, calls_.busy_seconds());
   if (message.blocked_seconds)
     tell(pipeline, message.seconds - told_busy_seconds_, *message.blocked_seconds - told_blocked_seconds_);
   return Batch{std::move(slot),
@@ -89,7 +93,8 @@ PythonChild::Outcome PythonChild::finish(const Pipeline& pipeline, transport::Do
                message.seconds,
                message.blocked_seconds,
                std::move(message.ops),
-               open_files(pid()) > files_at_first_};
+               open_files(pid()) > files_at_first_,
+               calls_.report(message.kept)};
 }
 
 Result<void> PythonChild::send_state(const BatchRequest& request) {
@@ -120,6 +125,7 @@ PythonChild::Outcome PythonChild::run(const BatchRequest& request, const std::st
   is_watched_ = true;
   seen_.reset();
   told_busy_seconds_ = told_blocked_seconds_ = 0;
+  calls_.begin();
   while (true) {
     auto frame = next_frame(*request.pipeline, stop, cancelled);
     if (!frame.ok()) return lose(frame.error());
@@ -130,6 +136,12 @@ PythonChild::Outcome PythonChild::run(const BatchRequest& request, const std::st
       if (const auto sent = answer_alloc(*alloc, stop, slot); !sent.ok()) return lose(sent.error());
     } else if (auto* done = std::get_if<transport::DoneMessage>(&*message); done != nullptr && done->id == id) {
       return finish(*request.pipeline, std::move(*done), std::move(frame->blob), std::move(slot));
+    } else if (auto* find = std::get_if<transport::FindMessage>(&*message)) {
+      const auto sent =
+          calls_.answer(std::move(*find), std::move(frame->blob), interpreter_.socket, Clock::now() + kSendTimeMax);
+      if (!sent.ok()) return lose(sent.error());
+    } else if (const auto* keep = std::get_if<transport::KeepMessage>(&*message)) {
+      calls_.keep(*keep, frame->blob);
     } else if (auto* error = std::get_if<ChildErrorMessage>(&*message)) {
       return user_failure(std::move(*error), std::move(frame->blob));
     } else {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <variant>
 
+#include "src/executor/child_calls.h"
 #include "src/executor/process_times.h"
 #include "src/executor/python_interpreter.h"
 
@@ -68,6 +69,7 @@ class PythonChild {
   std::size_t files_at_first_ = 0;  // that it had open before its first batch
   std::uint64_t state_number_ = 0;  // 0: as it was loaded
   PythonInterpreter interpreter_;
+  ChildCalls calls_;
   std::uint64_t next_id_ = 1;
   bool lost_ = false;
   // Of the batch in the making:

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 using transport::ChildErrorMessage;
 
 // A socket closes before its process has ended. A kill in between would hide how the process ends.
-constexpr std::chrono::seconds kEndTimeMax{1};
+constexpr std::chrono::seconds kGiveUpTimeMax{1};
 
 std::vector<std::string> interpreter_environment(const PythonOptions& options) {
   std::vector<std::string> environment;
@@ -63,7 +63,7 @@ Result<PythonInterpreter> spawn_interpreter(const PythonOptions& options, Proces
 std::string give_up(Process& process, const Error& error) {
   const std::string who = "the Python process " + std::to_string(process.pid()) + " ";
   // How it ended tells more than the broken socket does, unless it is fine and only spoke nonsense.
-  if (error.code() == ErrorCode::kUnavailable) return who + process.end_within(kEndTimeMax);
+  if (error.code() == ErrorCode::kUnavailable) return who + process.end_within(kGiveUpTimeMax);
   process.end();
   return who + "was given up: " + error.message();
 }
@@ -74,7 +74,8 @@ std::optional<BatchFailure> load_pipeline(PythonInterpreter& interpreter, const 
     return executor_failure(give_up(*interpreter.process, error) + ", while it was loading the pipeline");
   };
   const auto deadline = Clock::now() + options.start_time_max;
-  const auto sent = interpreter.socket.send(transport::load_json(pipeline.number), "", deadline, pipeline.blob->fd());
+  const auto sent = interpreter.socket.send(transport::load_json(pipeline.number, options.kept != nullptr), "",
+                                            deadline, pipeline.blob->fd());
   if (!sent.ok()) return lost(sent.error());
   auto frame = interpreter.socket.receive(deadline, stop);
   if (!frame.ok()) return lost(frame.error());

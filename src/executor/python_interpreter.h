@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/executor/batch.h"
+#include "src/executor/kept_calls.h"
 #include "src/executor/process.h"
 #include "src/transport/frame.h"
 
@@ -23,7 +24,8 @@ struct PythonOptions {
   std::chrono::seconds start_time_max{120};                            // importing torch on a quarter of a core is slow
   std::chrono::seconds cancel_grace{5};  // how long an unwanted batch may go on before its child is killed
   std::function<void(const Pipeline& pipeline)>
-      load_changed;  // of its `waits`; on any thread; null: it is told to none
+      load_changed;                 // of its `waits`; on any thread; null: it is told to none
+  std::shared_ptr<KeptCalls> kept;  // results of marked functions; null: none are kept
 };
 
 // Thread safety: none.

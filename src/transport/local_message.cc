@@ -1,5 +1,6 @@
 #include "src/transport/local_message.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "src/base/json_reader.h"
@@ -135,11 +136,61 @@ json ops_json(const std::vector<OpCost>& ops) {
   return list;
 }
 
+void read(JsonReader& reader, CallReport& report) {
+  reader.required("function", report.function);
+  reader.optional("calls", report.calls);
+  reader.optional("call_seconds", report.call_seconds);
+  reader.optional("cold_calls", report.cold_calls);
+  reader.optional("cold_seconds", report.cold_seconds);
+  reader.optional("hits", report.hits);
+  reader.optional("hit_seconds", report.hit_seconds);
+  reader.optional("hit_bytes", report.hit_bytes);
+  reader.optional("stores", report.stores);
+  reader.optional("store_seconds", report.store_seconds);
+  reader.optional("damaged", report.damaged);
+  reader.optional("late", report.late);
+}
+
+void read_kept(JsonReader& reader, std::vector<CallReport>& kept) {
+  const json* list = reader.find("kept");
+  if (list == nullptr) return;
+  if (!list->is_array() || list->size() > kKeptFunctionsMax)
+    return reader.fail("kept", "must be a list of at most " + std::to_string(kKeptFunctionsMax));
+  for (const json& entry : *list) {
+    JsonReader part(entry, "done.kept[" + std::to_string(kept.size()) + "]");
+    read(part, kept.emplace_back());
+    if (part.error()) return reader.fail(*part.error());
+  }
+}
+
+json kept_json(const std::vector<KeptCost>& kept) {
+  json list = json::array();
+  for (const KeptCost& cost : kept)
+    list.push_back({cost.function, cost.calls, cost.hits, cost.saved_seconds, cost.bytes});
+  return list;
+}
+
+void read(JsonReader& reader, FindMessage& message) {
+  reader.required("id", message.id);
+  reader.required("function", message.call.function);
+  reader.required("version", message.call.version);
+  reader.optional("files", message.call.files);
+  const auto longer = [](std::size_t max) { return [max](const std::string& text) { return text.size() > max; }; };
+  if (longer(kFunctionBytesMax)(message.call.function)) reader.fail("function", "is too long");
+  if (longer(kFunctionVersionBytesMax)(message.call.version)) reader.fail("version", "is too long");
+  const auto& files = message.call.files;
+  if (files.size() > kFilesPerCallMax || std::any_of(files.begin(), files.end(), longer(kFilePathBytesMax)))
+    reader.fail("files", "must be a list of at most " + std::to_string(kFilesPerCallMax) + " paths");
+}
+
+void read(JsonReader& reader, KeepMessage& message) { reader.required("id", message.id); }
+
 void read(JsonReader& reader, DoneMessage& message) {
   reader.required("id", message.id);
   reader.required("seconds", message.seconds);
   reader.optional("blocked_seconds", message.blocked_seconds);
   read_ops(reader, message.ops);
+  read_kept(reader, message.kept);
   const json* list = reader.find("tensors");
   if (list == nullptr || !list->is_array() || list->size() > kTensorsMax) {
     return reader.fail("tensors", "must be a list of at most " + std::to_string(kTensorsMax));
@@ -209,6 +260,7 @@ Result<ChildMessage> parse_child_message(std::string_view text) {
   using Any = ChildMessage;
   static constexpr Parser<Any> kParsers[] = {
       {"done", parse_as<Any, DoneMessage>},     {"alloc", parse_as<Any, AllocMessage>},
+      {"find", parse_as<Any, FindMessage>},     {"keep", parse_as<Any, KeepMessage>},
       {"loaded", parse_as<Any, LoadedMessage>}, {"forked", parse_as<Any, ForkedMessage>},
       {"reaped", parse_as<Any, ReapedMessage>}, {"error", parse_as<Any, ChildErrorMessage>},
   };
@@ -245,6 +297,7 @@ std::string to_json(const BatchMessage& message) {
   if (!message.ops.empty()) object["ops"] = ops_json(message.ops);
   if (message.blocked_seconds) object["blocked_seconds"] = *message.blocked_seconds;
   if (message.holds_files) object["holds_files"] = true;
+  if (!message.kept.empty()) object["kept"] = kept_json(message.kept);
   return dump(object);
 }
 
@@ -259,7 +312,11 @@ std::string to_json(const ErrorMessage& message) {
   return dump(object);
 }
 
-std::string load_json(std::uint64_t pipeline) { return dump({{"type", "load"}, {"pipeline", pipeline}}); }
+std::string load_json(std::uint64_t pipeline, bool keeps_results) {
+  json load{{"type", "load"}, {"pipeline", pipeline}};
+  if (keeps_results) load["keeps_results"] = true;
+  return dump(load);
+}
 
 std::string fork_json() { return dump({{"type", "fork"}}); }
 
@@ -286,6 +343,15 @@ std::string slot_json(std::uint64_t id, std::uint64_t offset) {
 
 std::string no_slot_json(std::uint64_t id, std::string_view error) {
   return dump({{"type", "slot"}, {"id", id}, {"error", error}});
+}
+
+std::string to_json(const FoundMessage& message) {
+  return dump({{"type", "found"},
+               {"id", message.id},
+               {"is_found", message.is_found},
+               {"keeps", message.keeps},
+               {"rest", message.rest},
+               {"seconds", message.seconds}});
 }
 
 }  // namespace sluice::transport

@@ -13,6 +13,7 @@
 #include "src/base/epoch_order.h"
 #include "src/base/result.h"
 #include "src/transport/batch.h"
+#include "src/transport/function_call.h"
 
 namespace sluice::transport {
 
@@ -96,6 +97,7 @@ struct BatchMessage {
   std::vector<OpCost> ops = {};                // of those seconds, by operation
   std::optional<double> blocked_seconds = {};  // as in DoneMessage, of any executor
   bool holds_files = false;                    // its process keeps files open that it has opened for batches
+  std::vector<KeptCost> kept = {};             // of the functions whose results may be kept
 };
 struct ErrorMessage {
   std::optional<std::uint64_t> stream;
@@ -122,13 +124,24 @@ struct ExecuteMessage {
   std::uint32_t num_workers = 0;
 };
 
-std::string load_json(std::uint64_t pipeline);
+// `keeps_results`: the child may ask for results of functions, and have them kept.
+std::string load_json(std::uint64_t pipeline, bool keeps_results = false);
 std::string fork_json();
 std::string reap_json(std::int64_t pid);
 std::string state_json(std::uint64_t pipeline);
 std::string to_json(const ExecuteMessage& message);
 std::string slot_json(std::uint64_t id, std::uint64_t offset);
 std::string no_slot_json(std::uint64_t id, std::string_view error);
+
+// The frame's blob is the result, if there is one.
+struct FoundMessage {
+  std::uint64_t id = 0;
+  bool is_found = false;
+  bool keeps = false;      // the child may send the result that it makes
+  std::uint64_t rest = 0;  // so many calls of the function need no question
+  double seconds = 0;      // that finding it took, by the clock
+};
+std::string to_json(const FoundMessage& message);
 
 // ---- Python child -> parent ----
 struct LoadedMessage {
@@ -150,14 +163,24 @@ struct DoneMessage {
   double seconds = 0;                      // CPU
   std::optional<double> blocked_seconds;   // that making it neither ran nor waited for a CPU; none: not known
   std::vector<OpCost> ops;
+  std::vector<CallReport> kept;  // of functions whose results may be kept
+};
+// Is there a result of this call? The answer is `found`. The frame's blob is `call.arguments`.
+struct FindMessage {
+  std::uint64_t id = 0;
+  FunctionCall call;
+};
+// The result of a call that was asked for under this number, as the frame's blob. No answer.
+struct KeepMessage {
+  std::uint64_t id = 0;
 };
 struct ChildErrorMessage {
   std::optional<std::uint64_t> id;
   std::optional<std::uint64_t> pipeline;
   Failure failure;
 };
-using ChildMessage =
-    std::variant<LoadedMessage, ForkedMessage, ReapedMessage, AllocMessage, DoneMessage, ChildErrorMessage>;
+using ChildMessage = std::variant<LoadedMessage, ForkedMessage, ReapedMessage, AllocMessage, DoneMessage, FindMessage,
+                                  KeepMessage, ChildErrorMessage>;
 
 Result<ChildMessage> parse_child_message(std::string_view json);
 

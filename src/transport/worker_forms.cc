@@ -37,6 +37,18 @@ void to_proto(const OpCost& cost, v1::OpCost& out) {
 
 OpCost from_proto(const v1::OpCost& cost) { return {cost.op(), cost.seconds(), cost.bytes()}; }
 
+void to_proto(const KeptCost& cost, v1::KeptCost& out) {
+  out.set_function(cost.function);
+  out.set_calls(cost.calls);
+  out.set_hits(cost.hits);
+  out.set_saved_seconds(cost.saved_seconds);
+  out.set_bytes(cost.bytes);
+}
+
+KeptCost from_proto(const v1::KeptCost& cost) {
+  return {cost.function(), cost.calls(), cost.hits(), cost.saved_seconds(), cost.bytes()};
+}
+
 void set_costs(v1::Chunk& last, double seconds, const std::vector<OpCost>& ops, std::optional<double> blocked_seconds) {
   last.set_seconds(seconds);
   for (const OpCost& cost : ops) to_proto(cost, *last.add_ops());

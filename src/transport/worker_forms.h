@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/transport/batch.h"
+#include "src/transport/function_call.h"
 #include "src/transport/worker.pb.h"
 
 namespace sluice::transport {
@@ -26,6 +27,9 @@ TensorDescription from_proto(const v1::Tensor& tensor);
 
 void to_proto(const OpCost& cost, v1::OpCost& out);
 OpCost from_proto(const v1::OpCost& cost);
+
+void to_proto(const KeptCost& cost, v1::KeptCost& out);
+KeptCost from_proto(const v1::KeptCost& cost);
 
 // What the last chunk says of its whole batch, with the fields' meaning.
 void set_costs(v1::Chunk& last, double seconds, const std::vector<OpCost>& ops, std::optional<double> blocked_seconds);

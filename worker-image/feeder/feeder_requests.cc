@@ -147,6 +147,7 @@ void Feeder::deliver(ClientSession& client, const ActiveRequest& active, Batch b
       .ops = std::move(batch.ops),
       .blocked_seconds = batch.blocked_seconds,
       .holds_files = batch.holds_files,
+      .kept = std::move(batch.kept),
   };
   for (auto& tensor : message.tensors) tensor.offset += batch.slot.offset();
   note_batch_bytes(client, batch.slot.bytes());

@@ -29,7 +29,8 @@ LocalExecutor::LocalExecutor(const Options& options, executor::ExecutorMetrics& 
       python_({.arena = options.arena,
                .python_path = options.python_path,
                .nice = options.nice,
-               .load_changed = [this](const executor::Pipeline& pipeline) { follow_waits(pipeline); }},
+               .load_changed = [this](const executor::Pipeline& pipeline) { follow_waits(pipeline); },
+               .kept = options.kept},
               executor::idle_children_max(options.threads_max),
               [this, told = std::move(loads_changed)](const executor::Pipeline& pipeline, executor::LoadWait wait,
                                                       bool is_loaded) {

@@ -33,6 +33,7 @@ class LocalExecutor {
     std::shared_ptr<transport::Arena> arena;
     std::string python_path;
     int nice = 0;
+    std::shared_ptr<executor::KeptCalls> kept;                     // results of functions; null: none are kept
     std::function<std::optional<std::size_t>()> memory_available;  // bytes; null: not known
   };
 

@@ -138,6 +138,7 @@ Result<void> run(const Settings& settings, int signals) {
                            .arena = arena,
                            .python_path = flags.text("python-path"),
                            .nice = flags.text("workers").empty() ? 0 : kNiceBesideWorkers,
+                           .kept = sources.kept(),
                            .memory_available = [] { return executor::memory_available_bytes(); }},
                  .session = new_session(),
                  .threads_by_loaders = flags.given("threads-by-loaders"),

@@ -232,6 +232,8 @@ executor::Batch RemoteWorker::finished_batch(Assembly assembly, const Chunk& las
   if (last.has_blocked_seconds()) batch.blocked_seconds = last.blocked_seconds();
   for (int i = 0; i < last.ops_size() && batch.ops.size() < transport::kOpCostsMax; ++i)
     batch.ops.push_back(transport::from_proto(last.ops(i)));
+  for (int i = 0; i < last.kept_size() && batch.kept.size() < transport::kKeptFunctionsMax; ++i)
+    batch.kept.push_back(transport::from_proto(last.kept(i)));
   if (assembly.finishing.bytes > 0) {
     batch.busy_seconds += assembly.finishing.seconds;
     batch.ops.push_back({"finish", assembly.finishing.seconds, assembly.finishing.bytes});

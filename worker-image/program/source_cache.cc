@@ -150,21 +150,26 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
     gauge("sluice_cache_pipelines", "Pipelines by the form that is chosen for their files.", {{"form", form}}, count);
   };
   const cache::Counters& counts = files_->counters();
-  const auto form = [&](const char* name, const cache::FormCounters& of_form) {
-    counter("sluice_cache_hits_total", "Files that came from the cache.", {{"form", name}}, of_form.hits);
+  const auto hits = [&](const char* name, const cache::FormCounters& of_form) {
+    counter("sluice_cache_hits_total", "Files and results that came from the cache.", {{"form", name}}, of_form.hits);
     counter("sluice_cache_hit_bytes_total", "Bytes that came from the cache.", {{"form", name}}, of_form.hit_bytes);
+  };
+  const auto form = [&](const char* name, const cache::FormCounters& of_form) {
+    hits(name, of_form);
     pipelines(name, of_form.pipelines);
   };
   form("source", counts.source);
   form("transcoded", counts.coefficients);
   form("prefix", counts.outputs);
+  hits("result", counts.results);
   pipelines("none", counts.uncached_pipelines);
   pipelines("undecided", counts.undecided_pipelines);
   counter("sluice_cache_trials_total", "Samples that were made from each form to choose one.", {}, counts.trials);
-  counter("sluice_cache_misses_total", "Files that the cache did not have.", {}, counts.misses);
+  counter("sluice_cache_misses_total", "Files and results that the cache did not have.", {}, counts.misses);
   counter("sluice_cache_transcoded_total", "Files whose coefficients were made to be stored.", {}, counts.transcoded);
   const auto not_stored = [&](const char* reason, const cache::Count& count) {
-    counter("sluice_cache_not_stored_total", "Files that were read and not stored.", {{"reason", reason}}, count);
+    counter("sluice_cache_not_stored_total", "Files and results that were made and not stored.", {{"reason", reason}},
+            count);
   };
   not_stored("fast", counts.not_stored_fast);
   not_stored("changing", counts.not_stored_changing);
@@ -174,9 +179,9 @@ SourceCache::SourceCache(prometheus::Registry& registry, const executor::JobLabe
     counter("sluice_cache_errors_total", "What was wrong with the cache.", {{"kind", kind}}, count);
   };
   error("damaged", counts.damaged);
+  error("late", counts.node_late);
   if (place == Place::kNode) {
     error("gone", counts.node_gone);
-    error("late", counts.node_late);
     error("busy", counts.node_busy);
     error("wrong", counts.node_wrong);
     error("refused", counts.node_refused);

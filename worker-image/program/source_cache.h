@@ -55,7 +55,7 @@ class SourceCache {
   SourceCache(prometheus::Registry& registry, const executor::JobLabels& labels, const std::string& placement,
               std::shared_ptr<const cache::CachedFiles> files, Place place);
 
-  std::shared_ptr<const pipeline::FileReader> files() const { return files_; }
+  std::shared_ptr<const cache::CachedFiles> files() const { return files_; }
 
   // Brings the metrics up to date. To be called every second.
   void tick() { shown_.tick(); }

@@ -27,7 +27,11 @@ SourceFiles::SourceFiles(prometheus::Registry& registry, const executor::JobLabe
     return objects_;
   };
   cache_ = SourceCache::from_environment(registry, labels, placement, clock, source_of);
-  if (cache_ == nullptr) source_of({});
+  if (cache_ == nullptr) {
+    source_of({});
+  } else {
+    kept_ = kept_results(cache_->files(), clock);
+  }
 }
 
 // Batches that wait for a store hold their pipeline, and so its files.

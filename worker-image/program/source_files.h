@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/object_store/object_files.h"
+#include "worker-image/program/kept_results.h"
 #include "worker-image/program/source_cache.h"
 
 namespace sluice::program {
@@ -16,12 +17,16 @@ class SourceFiles {
 
   std::shared_ptr<const pipeline::FileReader> files() const;
 
+  // Results of functions, for Python executors. Null: there is no cache.
+  std::shared_ptr<executor::KeptCalls> kept() const { return kept_; }
+
   // Brings the metrics up to date. To be called every second.
   void tick();
 
  private:
   std::shared_ptr<const object_store::ObjectFiles> objects_;
   std::unique_ptr<SourceCache> cache_;
+  std::shared_ptr<executor::KeptCalls> kept_;
 };
 
 }  // namespace sluice::program

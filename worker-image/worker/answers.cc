@@ -49,7 +49,10 @@ std::size_t send_batch(RemoteStream& stream, std::uint64_t id, executor::Batch b
     chunk->set_id(id);
     chunk->set_offset(offset);
     chunk->set_last(offset + bytes == total);
-    if (chunk->last()) transport::set_costs(*chunk, batch.busy_seconds, batch.ops, batch.blocked_seconds);
+    if (chunk->last()) {
+      transport::set_costs(*chunk, batch.busy_seconds, batch.ops, batch.blocked_seconds);
+      for (const auto& cost : batch.kept) transport::to_proto(cost, *chunk->add_kept());
+    }
     if (offset == 0) {
       chunk->set_structure(batch.structure);
       for (const auto& tensor : batch.tensors) transport::to_proto(tensor, *chunk->add_tensors());

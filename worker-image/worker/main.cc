@@ -92,6 +92,7 @@ Result<int> run(const Settings& settings, int signals) {
                          .arena = arena,
                          .python_path = flags.text("python-path"),
                          .files = sources.files(),
+                         .kept = sources.kept(),
                          .memory_available = [] { return executor::memory_available_bytes(); }},
                         metrics);
   SLUICE_TRY(const auto server, transport::RemoteServer::start(listen, credentials, service));

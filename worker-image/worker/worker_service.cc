@@ -30,7 +30,8 @@ WorkerService::WorkerService(const Options& options, executor::ExecutorMetrics& 
       started_cpu_seconds_(process_cpu_seconds()),
       python_({.arena = options.arena,
                .python_path = options.python_path,
-               .load_changed = [this](const executor::Pipeline&) { pool_.follow_loads(); }},
+               .load_changed = [this](const executor::Pipeline&) { pool_.follow_loads(); },
+               .kept = options.kept},
               executor::idle_children_max(options.threads),
               [this](const executor::Pipeline&, executor::LoadWait wait, bool) {
                 wait == executor::LoadWait::kBegins ? pool_.begin_wait() : pool_.end_wait();

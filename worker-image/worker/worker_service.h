@@ -31,6 +31,7 @@ class WorkerService final : public transport::RemoteServerHandler {
     std::shared_ptr<transport::Arena> arena;
     std::string python_path;
     std::shared_ptr<const pipeline::FileReader> files;  // what native pipelines read through; null: the file system
+    std::shared_ptr<executor::KeptCalls> kept;          // results of functions; null: none are kept
     std::function<std::optional<std::size_t>()> memory_available;  // bytes; null: not known
   };
 
