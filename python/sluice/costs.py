@@ -24,4 +24,4 @@ def note(measured: Measured, stream: Stream, pipeline: Pipeline, request: BatchR
     else:
         told = made.message
         measured.add(told.get("placement", LOCAL), stream.pipeline.executor, samples, told.get("ops", []), stream.account, told.get("seconds"),
-                     told.get("blocked_seconds"))
+                     told.get("blocked_seconds"), told.get("kept", ()))

@@ -9,6 +9,7 @@ Asked to fork, it goes on twice: the copy shares what is imported and loaded. A 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import gc
 import io
@@ -19,6 +20,7 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
 
 import torch
 
@@ -26,6 +28,8 @@ from sluice.computation import BatchRequest, Computation
 from sluice.failures import BatchDoesNotFit, describe, describe_not_loaded, lacks_the_script
 from sluice.framing import FrameSocket
 from sluice.heap import keep_freed_memory
+from sluice.kept import enter
+from sluice.kept_calls import KeptCalls
 from sluice.laps import COLLATE
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import enter_origin
@@ -51,7 +55,8 @@ class Executor:
         self._last_pipeline = 0  # The number of none.
         # Why a pipeline could not go over to its last state: the fields of the error that its batches get.
         self._not_entered: dict[int, dict] = {}
-        # Frames that arrived while an answer to `alloc` was awaited.
+        self._calls: KeptCalls | None = None  # Where the parent has a cache.
+        # Frames that arrived while another answer was awaited.
         self._deferred: deque[tuple[dict, bytes]] = deque()
 
     def run(self) -> None:
@@ -66,10 +71,13 @@ class Executor:
     def _act(self, message: dict, blob: bytes) -> None:
         if message["type"] == "load":
             self._load(message["pipeline"], SealedMemory(self._frames.take_descriptor()))
+            self._calls = KeptCalls(self._ask, self._tell) if message.get("keeps_results") else None
         elif message["type"] == "state":
             self._enter_state(message["pipeline"], blob)
         elif message["type"] == "execute":
             self._execute(message, blob)
+        elif message["type"] == "found":
+            pass  # It has come too late.
         elif message["type"] == "fork":
             self._fork()
         elif message["type"] == "reap":
@@ -129,7 +137,8 @@ class Executor:
         try:
             computation = self._computations[pipeline]
             watch = BlockedTime()
-            made = computation.compute(computation.arrived(_request(message)), history, stacks=True)
+            with self._kept_results():
+                made = computation.compute(computation.arrived(_request(message)), history, stacks=True)
             if isinstance(made, Reduced) and not computation.is_sticky:  # Otherwise no data worker makes it, and only this process can.
                 made.require_something()
             blocked_seconds = watch.seconds()
@@ -144,7 +153,41 @@ class Executor:
             return
         seconds = time.process_time() - started_seconds
         done = {"type": "done", **answer, "tensors": descriptors, "seconds": seconds, "ops": computation.laps.costs()}
-        self._frames.send(done if blocked_seconds is None else {**done, "blocked_seconds": blocked_seconds}, structure)
+        if blocked_seconds is not None:
+            done["blocked_seconds"] = blocked_seconds
+        if self._calls is not None and (kept := self._calls.report()):
+            done["kept"] = kept
+        self._frames.send(done, structure)
+
+    @contextlib.contextmanager
+    def _kept_results(self) -> Iterator[None]:
+        """Inside, results of marked functions may come from the parent's cache, and go there."""
+        if self._calls is not None:
+            self._calls.begin()
+        enter(self._calls)
+        try:
+            yield
+        finally:
+            enter(None)
+
+    def _ask(self, message: dict, blob: bytes, most_seconds: float) -> tuple[dict, bytes] | None:
+        """The parent's `found` for a `find`; None if it does not come in time."""
+        self._frames.send(message, blob)
+        end = time.monotonic() + most_seconds
+        while True:
+            try:
+                frame = self._frames.receive(max(0.0, end - time.monotonic()))
+            except TimeoutError:
+                return None
+            if frame is None:
+                raise _EndOfStream
+            if frame[0]["type"] != "found":
+                self._deferred.append(frame)
+            elif frame[0]["id"] == message["id"]:
+                return frame
+
+    def _tell(self, message: dict, blob: bytes) -> None:
+        self._frames.send(message, blob)
 
     def _slot(self, request_id: int, slot_bytes: int) -> int:
         """Where in the arena `slot_bytes` may be written."""

@@ -70,7 +70,7 @@ class Explanation:
         counts = ", ".join(f"{count} by {MAKERS.get(maker, maker)}" for maker, count in made.items())
         batches, samples = sum(made.values()), sum(one.samples for one in work.values())
         summary = f"measured: {batches} batches of {samples} samples, {counts}"
-        what_to_do = [*self._gain(work), *advice(pace, self.site), *self._cache(work)]
+        what_to_do = [*_kept(work), *self._gain(work), *advice(pace, self.site), *self._cache(work)]
         lines = [*self.head, f"  {summary}", *(f"    {line}" for line in _table(rows)), *(f"  {line}" for line in what_to_do), self.tail]
         return Report("\n".join(lines), _html(self.head, summary, rows, [*what_to_do, self.tail]))
 
@@ -129,6 +129,12 @@ class Explanation:
         if not self.may_become_native or python is None or python.samples == 0:
             return []
         return [f"native operations would save at most these {1e6 * python.seconds / python.samples:.0f} CPU-microseconds a sample, less what they cost themselves"]
+
+
+def _kept(work: dict[str, Work]) -> list[str]:
+    """A line for each function whose results a cache may keep."""
+    return [f"kept results of {function}: {kept.hits} of {kept.calls} calls found, {kept.saved_seconds:.3g} s of them saved, {kept.bytes / 1e6:.3g} MB read"
+            for one in work.values() for function, kept in one.kept.items()]  # fmt: skip
 
 
 _TITLES = ("operation", "by", "CPU", "us/sample", "KiB/sample", "out/in", "random")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 from collections.abc import Iterator
@@ -84,9 +85,11 @@ class FrameSocket:
         while not outgoing.send_some(self.socket):
             pass
 
-    def receive(self) -> tuple[dict, bytes] | None:
-        """The next frame; None at the end of the stream."""
+    def receive(self, most_seconds: float | None = None) -> tuple[dict, bytes] | None:
+        """The next frame; None at the end of the stream. Raises TimeoutError if nothing of it comes for so long."""
         while not self._complete:
+            if most_seconds is not None and not _has_come(self.socket, most_seconds):
+                raise TimeoutError
             data, descriptors, _, _ = socket.recv_fds(self.socket, _READ_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
             self._descriptors += descriptors
             if not data:
@@ -99,6 +102,12 @@ class FrameSocket:
         if not self._descriptors:
             raise ProtocolError("a frame came without its file descriptor")
         return self._descriptors.pop(0)
+
+
+def _has_come(connected: socket.socket, most_seconds: float) -> bool:
+    arrivals = select.poll()
+    arrivals.register(connected, select.POLLIN)
+    return bool(arrivals.poll(1000 * most_seconds))
 
 
 def _object(text: bytes) -> dict:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sluice.accounting import Account, Totals
@@ -34,15 +35,32 @@ class Cost:
 
 
 @dataclass
+class Kept:
+    """Of one function whose results a cache may keep: its calls, and how many of these were found there. `saved_seconds`: estimated; `bytes`: of what was found."""
+
+    calls: int = 0
+    hits: int = 0
+    saved_seconds: float = 0.0
+    bytes: int = 0
+
+    def include(self, other: Kept) -> None:
+        self.calls += other.calls
+        self.hits += other.hits
+        self.saved_seconds += other.saved_seconds
+        self.bytes += other.bytes
+
+
+@dataclass
 class Work:
     """The batches of one kind of executor, native or Python. `seconds`: CPU, all of it; `ops`: of that, by operation. `blocked_seconds`: that executors
-    waited for what they read; None: some do not know it."""
+    waited for what they read; None: some do not know it. `kept`: by function."""
 
     batches: int = 0
     samples: int = 0
     seconds: float = 0.0
     ops: dict[str, Cost] = field(default_factory=dict)
     blocked_seconds: float | None = 0.0
+    kept: dict[str, Kept] = field(default_factory=dict)
 
     def include(self, other: Work) -> None:
         is_known = self.blocked_seconds is not None and other.blocked_seconds is not None
@@ -52,6 +70,8 @@ class Work:
         self.seconds += other.seconds
         for op, cost in other.ops.items():
             self.ops.setdefault(op, Cost()).include(cost)
+        for function, calls in other.kept.items():
+            self.kept.setdefault(function, Kept()).include(calls)
 
 
 @dataclass
@@ -104,10 +124,11 @@ class Measured:
         return total
 
     def add(self, maker: str, executor: str, samples: int, ops: list, account: Account, seconds: float | None = None,
-            blocked_seconds: float | None = None) -> None:
+            blocked_seconds: float | None = None, kept: Sequence = ()) -> None:
         """A batch that the loop gets, made by an executor `native` or `python`. `ops`: [name, CPU-seconds, bytes] each. `account`: of the
-        loop's epoch. `seconds`: the CPU that the batch has taken; None: that of its operations. `blocked_seconds`: None if unknown."""
-        self._unread.append((maker, executor, samples, ops, account, account.totals(), seconds, blocked_seconds))
+        loop's epoch. `seconds`: the CPU that the batch has taken; None: that of its operations. `blocked_seconds`: None if unknown. `kept`:
+        [function, calls, hits, seconds saved, bytes] each."""
+        self._unread.append((maker, executor, samples, ops, account, account.totals(), seconds, blocked_seconds, kept))
         if len(self._unread) >= _MOST_UNREAD:
             with self._lock:
                 self._read()
@@ -115,13 +136,15 @@ class Measured:
     def _read(self) -> None:
         """Many at a time, as one alone would find nothing of this in the processor's caches. REQUIRES: the lock is held."""
         for _ in range(len(self._unread)):
-            maker, executor, samples, ops, account, totals, seconds, blocked_seconds = self._unread.popleft()
+            maker, executor, samples, ops, account, totals, seconds, blocked_seconds, kept = self._unread.popleft()
             self._made[maker] = self._made.get(maker, 0) + 1
             work = self._work.setdefault(executor, Work())
             spent_seconds = 0.0
             for name, op_seconds, op_bytes in ops:
                 work.ops.setdefault(name, Cost()).include(Cost(op_seconds, op_bytes))
                 spent_seconds += op_seconds
+            for function, *calls in kept:
+                work.kept.setdefault(function, Kept()).include(Kept(*calls))
             seconds = spent_seconds if seconds is None else max(seconds, spent_seconds)
             work.include(Work(1, samples, seconds, blocked_seconds=blocked_seconds))
             before = self._last if account is self._account else Totals()

@@ -28,6 +28,7 @@ from sluice.forks import can_fork, is_main_thread, must_fork_first
 from sluice.image_library import image_library_paths
 from sluice.iterable_iterator import IterableIterator
 from sluice.iterator import FeederIterator
+from sluice.kept import wants_executors
 from sluice.persistent_iterator import PersistentIterator
 from sluice.measured import Measured
 from sluice.notices import say_once
@@ -214,7 +215,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         this process must not: for a loop outside of the main thread, batches that have to end within a time, that may overtake one another,
         that keep state, of much data, of which this process would hold a further copy, or of libraries that no fork can use after that. Raises
         NotSendable."""
-        if not settings.step_aside or pipeline.native is not None:
+        if not settings.step_aside or pipeline.native is not None or wants_executors():
             return None
         any_order = not getattr(self, "in_order", True)  # torch has it since 2.6.
         of_its_own = not is_main_thread() or pipeline.is_sticky or self.timeout > 0 or any_order or must_fork_first()
@@ -296,7 +297,7 @@ def _explanation(loader: Any, settings: Settings, pipeline: Pipeline, measured: 
 
 def _forks_suffice(loader: Any, settings: Settings) -> bool:
     """Whether executors would add nothing to forks of this process, which are there in milliseconds."""
-    return settings.step_aside and can_fork() and adds_no_cpu(settings, loader.num_workers)
+    return settings.step_aside and can_fork() and not wants_executors() and adds_no_cpu(settings, loader.num_workers)
 
 
 def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
