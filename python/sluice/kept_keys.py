@@ -151,7 +151,7 @@ def _code_digest(function: Callable) -> str:
 def _of_constant(value: Any) -> bytes:
     """The same in each process. Defaults that are objects count by their class: their words would hold an address."""
     if isinstance(value, CodeType):
-        return _of_constant((value.co_code, value.co_consts, value.co_names, value.co_varnames, value.co_freevars, value.co_flags))
+        return _of_constant((value.co_code, value.co_consts, value.co_names, value.co_varnames, value.co_freevars))
     if isinstance(value, tuple):
         return b"(%d" % len(value) + b"".join(map(_of_constant, value)) + b")"
     if isinstance(value, frozenset):
