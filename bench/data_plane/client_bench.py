@@ -11,6 +11,7 @@ Prints a table and writes it as JSON. Goals: client_goals.json beside this file.
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -26,6 +27,7 @@ import torch
 import torchvision.transforms as transforms
 from computing_data import local_beside_torch, remote_beside_torch
 from executor_mix import worst_mix
+from kept_data import call_microseconds, epochs_beside_torch
 from PIL import Image
 from process_trees import adopt_orphans
 from remote_batches import worker_and_feeder
@@ -41,6 +43,7 @@ FILES = 1_280_000
 CLASSES = 1000
 COPY_BYTES = 400 << 20
 CHILDREN = 4
+epochs_of_kept_features = functools.cache(epochs_beside_torch)  # Two rows are of one measurement.
 LOADERS = (3, 8)
 EPOCHS = 1000
 
@@ -300,6 +303,12 @@ def beside_torch(measure):
     return lambda build: (measure(sluice.torch.DataLoader), measure(torch.utils.data.DataLoader))
 
 
+def kept_results(epoch):
+    """The first or the second epoch of features that a cache keeps, by torch's; and torch's."""
+    *ours, its = epochs_of_kept_features()
+    return ours[epoch] / its, its
+
+
 def python_data_as_a_user_has_it():
     with as_a_user_has_it():
         return local_beside_torch()
@@ -309,6 +318,9 @@ MEASURES = {
     "python_data": lambda build: python_data_as_a_user_has_it(),
     "python_data_executors": lambda build: local_beside_torch(),
     "python_data_remote": remote_beside_torch,
+    "kept_results": lambda build: kept_results(1),
+    "kept_results_first": lambda build: kept_results(0),
+    "marked_call": lambda build: (call_microseconds(), None),
     "new_loader": beside_torch(new_loader),
     "first_batch": lambda build: first_batches(),
     "set_epoch": beside_torch(change_of_epoch),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 # As src/transport/function_call.h has them.
 _MOST_NAME_BYTES = 512
 _MOST_VERSION_BYTES = 64
-_MOST_ARGUMENT_BYTES = 32 << 10
+_MOST_ARGUMENT_BYTES = 16 << 10
 _MOST_FILES = 8
 _MOST_PATH_BYTES = 4095
 _PLAIN = "str, bytes, int, float, bool, None, Path, and tuples of them"
@@ -85,7 +85,7 @@ class FunctionKey:
         try:
             bound = inspect.signature(self.function).bind(*arguments, **named).arguments
         except (TypeError, ValueError):
-            bound = {**dict(enumerate(arguments)), **named}
+            bound = named
         name = next((name for name, given in bound.items() if given is value or (isinstance(given, tuple) and any(part is value for part in given))), "?")
         return (f"{self.name} is marked with sluice.cached, and its argument {name!r} is an object of class {kind}: only {_PLAIN} can be compared; "
                 f"say what the result depends on with sluice.cached(version=..., key=lambda ...: (...))")  # fmt: skip

@@ -112,7 +112,7 @@ class _Writer:
         self._put(ctypes.string_at(flat.data_ptr(), flat.numel() * element_bytes) if flat.numel() else b"")
 
     def _array(self, value: Any) -> None:
-        numpy = sys.modules.get("numpy")
+        numpy: Any = sys.modules.get("numpy")
         is_array = numpy is not None and type(value) is numpy.ndarray
         if not is_array and (numpy is None or not isinstance(value, numpy.generic) or type(numpy.empty((), value.dtype)[()]) is not type(value)):
             raise NotKept(f"an object of class {type(value).__qualname__}")

@@ -7,6 +7,7 @@ import logging
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -326,3 +327,15 @@ def test_the_name_imports_what_it_needs_alone():
     with pytest.raises(AttributeError, match="no attribute"):
         sluice.no_such_name  # noqa: B018
     assert sluice.cached is kept.cached
+
+
+def test_the_example_of_the_user_guide(tmp_path):
+    guide = (Path(__file__).resolve().parents[2] / "docs/user-guide.md").read_text()
+    example = next(body for body in re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL) if "@cached" in body)
+    names = {"numpy": numpy, "torch": torch, "__name__": "example"}
+    exec(example, names)
+    numpy.ones(1600, numpy.float32).tofile(tmp_path / "clip.f32")
+    with Parent() as parent:
+        first, second = (names["features"](tmp_path / "clip.f32") for _ in range(2))
+    assert torch.equal(first["spectrum"], second["spectrum"]) and first["seconds"] == second["seconds"] == 0.1
+    assert parent.report()["features"]["hits"] == 1

@@ -21,7 +21,7 @@ struct FunctionCall {
 
 inline constexpr std::size_t kFunctionBytesMax = 512;
 inline constexpr std::size_t kFunctionVersionBytesMax = 256;
-inline constexpr std::size_t kArgumentBytesMax = std::size_t{32} << 10;
+inline constexpr std::size_t kArgumentBytesMax = std::size_t{16} << 10;
 inline constexpr std::size_t kFilesPerCallMax = 8;
 inline constexpr std::size_t kFilePathBytesMax = 4096;
 

@@ -140,6 +140,73 @@ TEST_CASE("a child's costs are read, and nonsense in their place is refused") {
   }
 }
 
+TEST_CASE("a batch tells what the calls of kept functions were") {
+  BatchMessage message{.stream = 1, .seq = 2, .slot = 3, .seconds = 0.5, .placement = "local"};
+  CHECK(!nlohmann::json::parse(to_json(message)).contains("kept"));
+  message.kept = {{"m.f", 5, 4, 0.25, 1000}};
+  CHECK(nlohmann::json::parse(to_json(message))["kept"] == nlohmann::json::parse(R"([["m.f",5,4,0.25,1000]])"));
+}
+
+TEST_CASE("what a child has seen of functions is read, and nonsense in its place is refused") {
+  const auto with_kept = [](const std::string& kept) {
+    return parse_child_message(R"({"type":"done","id":1,"seconds":0.25,"tensors":[],"kept":)" + kept + "}");
+  };
+  const auto read = with_kept(
+      R"([{"function":"m.f","calls":1,"call_seconds":2,"cold_calls":3,"cold_seconds":4,"hits":5,"hit_seconds":6,"hit_bytes":7,"stores":8,"store_seconds":9,"damaged":10,"late":11}])");
+  CHECK(std::get<DoneMessage>(*read).kept == std::vector<CallReport>{{"m.f", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}});
+  CHECK(std::get<DoneMessage>(*with_kept(R"([{"function":"m.f"}])")).kept ==
+        std::vector<CallReport>{{.function = "m.f"}});
+  std::string too_many = R"({"function":"f"})";
+  for (std::size_t i = 0; i < kKeptFunctionsMax; ++i) too_many += R"(,{"function":"f"})";
+  struct Case {
+    std::string kept;
+    const char* want;
+  };
+  const Case cases[] = {
+      {"7", "done.kept: must be a list"},
+      {"[7]", "done.kept[0]: must be an object"},
+      {R"([{"calls":1}])", "done.kept[0].function: is missing"},
+      {R"([{"function":"f","hits":-1}])", "done.kept[0].hits: must be a whole number, not negative"},
+      {"[" + too_many + "]", "done.kept: must be a list of at most 64"},
+  };
+  for (const Case& test : cases) {
+    INFO(test.kept);
+    REQUIRE(!with_kept(test.kept).ok());
+    CHECK_THAT(with_kept(test.kept).error().message(), Catch::Contains(test.want));
+  }
+}
+
+TEST_CASE("a call beyond the bounds is refused") {
+  const auto find = [](const FunctionCall& call) {
+    return parse_child_message(nlohmann::json{
+        {"type", "find"}, {"id", 1}, {"function", call.function}, {"version", call.version}, {"files", call.files}}
+                                   .dump());
+  };
+  const FunctionCall most{.function = std::string(kFunctionBytesMax, 'f'),
+                          .version = std::string(kFunctionVersionBytesMax, 'v'),
+                          .arguments = "",
+                          .files = std::vector<std::string>(kFilesPerCallMax, std::string(kFilePathBytesMax, 'p'))};
+  const auto read = find(most);
+  REQUIRE(read.ok());
+  CHECK(std::get<FindMessage>(*read).call.files == most.files);
+  struct Case {
+    const char* field;
+    void (*lengthen)(FunctionCall& call);
+  };
+  const Case cases[] = {
+      {"find.function", [](FunctionCall& call) { call.function += 'f'; }},
+      {"find.version", [](FunctionCall& call) { call.version += 'v'; }},
+      {"find.files", [](FunctionCall& call) { call.files.emplace_back("p"); }},
+      {"find.files", [](FunctionCall& call) { call.files[0] += 'p'; }},
+  };
+  for (const Case& test : cases) {
+    FunctionCall longer = most;
+    test.lengthen(longer);
+    REQUIRE(!find(longer).ok());
+    CHECK_THAT(find(longer).error().message(), Catch::Contains(test.field));
+  }
+}
+
 TEST_CASE("an error is sent even if its text is not UTF-8") {
   const ErrorMessage message{.stream = 1, .failure = {"OSError", "bad \xff name", ""}};
   const auto object = nlohmann::json::parse(to_json(message));
@@ -149,6 +216,7 @@ TEST_CASE("an error is sent even if its text is not UTF-8") {
 
 TEST_CASE("a child's messages are read") {
   CHECK(std::get<LoadedMessage>(*parse_child_message(R"({"type":"loaded","pipeline":4})")).pipeline == 4);
+  CHECK(std::get<KeepMessage>(*parse_child_message(R"({"type":"keep","id":5})")).id == 5);
   CHECK(std::get<AllocMessage>(*parse_child_message(R"({"type":"alloc","id":1,"bytes":99})")).bytes == 99);
   const auto done = parse_child_message(
       R"({"type":"done","id":1,"seconds":0.25,"tensors":[{"dtype":"int64","shape":[],"offset":64,"nbytes":8}]})");
