@@ -132,6 +132,19 @@ TEST_CASE("Cachew's grid gives source, either, and full, and is never 5 % worse 
   }
 }
 
+TEST_CASE("the outer function is compared with what it takes once the inner one is found") {
+  // Finding the outer result beats the first epoch's calls, and not those in which the inner result is found.
+  constexpr std::size_t kSamples = 2000;
+  Simulated simulated({.inner_seconds = 0.3, .rest_seconds = 0.2, .inner_hit_seconds = 0.05, .outer_hit_seconds = 0.43},
+                      kSamples);
+  simulated.epoch();
+  double rest = 0;
+  for (int epoch = 1; epoch < 5; ++epoch) rest += simulated.epoch();
+  CHECK(rest <= 1.05 * 4 * kSamples * 0.25);
+  CHECK(simulated.outer_share_found() < 0.1);
+  CHECK(simulated.inner_share_found() > 0.9);
+}
+
 TEST_CASE("a result is kept and asked for only where finding it takes less than making it") {
   struct Case {
     const char* story;
