@@ -1,7 +1,6 @@
 """The process's connection to its feeder: one thread owns the socket, sends and receives, and reconnects.
 
-Everyone else only appends to a queue and rings an eventfd. That is also all a finaliser may do: it can run in the middle of
-any allocation, in any thread, whatever locks that thread holds.
+Every other thread only posts to its mailbox, and so do finalisers.
 """
 
 from __future__ import annotations
@@ -15,42 +14,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
+from sluice.endpoint import Endpoint, FeederBroken, FeederUnavailable
 from sluice.framing import FrameParser, Outgoing, ProtocolError, encode
+from sluice.greeting import greet
+from sluice.mailbox import Mailbox
 from sluice.notices import log
 from sluice.session import Listener, Session
 from sluice.stream import Stream
 
-PROTOCOL_VERSION = 1
 _PROGRESS_INTERVAL_SECONDS = 1.0
-_FIRST_BACKOFF_SECONDS, _LONGEST_BACKOFF_SECONDS = 0.02, 1.0
+_FIRST_BACKOFF_SECONDS = 0.02
+_LONGEST_BACKOFF_SECONDS = 1.0
 _HANDSHAKE_SECONDS = 10.0
-_READ_BYTES, _MOST_LOSSES = 1 << 18, 2
-_MOST_FAILED_STARTS, _BETWEEN_FAILED_STARTS_SECONDS = 3, 30.0
-
-
-class FeederUnavailable(Exception):
-    """There is no feeder to connect to at present; the message says why."""
-
-
-class FeederBroken(FeederUnavailable):
-    """It cannot be started, or ends as it starts."""
-
-
-class Endpoint(Protocol):
-    """Where the feeder is, and whatever has to be done for it to be there."""
-
-    @property
-    def name(self) -> str:
-        """For people."""
-
-    def address(self) -> str:
-        """The path of its Unix socket. Called before each attempt to connect, by the connection's thread. Raises
-        FeederUnavailable, or FeederBroken or OSError if no later call will find it."""
-
-    def close(self) -> None:
-        """The process needs it no more."""
+_READ_BYTES = 1 << 18
+_MOST_LOSSES = 2
+_MOST_FAILED_STARTS = 3
+_BETWEEN_FAILED_STARTS_SECONDS = 30.0
 
 
 class Connection:
@@ -76,9 +56,7 @@ class Connection:
         self._failed_starts = 0  # Before the first session.
         self._losses = 0  # In a row, without an answer in between.
         self._closing = False
-        self._posted: deque[tuple] = deque()
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._rung = False  # And not heard yet: then ringing again would only cost time.
+        self._mailbox = Mailbox()
         self._socket: socket.socket | None = None
         self._thread = threading.Thread(target=self._run, name="sluice-connection", daemon=True)
         self._thread.start()
@@ -98,8 +76,13 @@ class Connection:
         """Whether there is a session, now or as long as loops wait for the first one. They wait no longer for a feeder that cannot be started."""
         ends_seconds = self._down_since_seconds + self._start_patience_seconds
         with self.condition:
-            self.condition.wait_for(lambda: self.session is not None or self._failed_starts >= _MOST_FAILED_STARTS, max(0.0, ends_seconds - self.clock()))
+            self.condition.wait_for(lambda: self.session is not None or self._is_broken, max(0.0, ends_seconds - self.clock()))
             return self.session is not None
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether the feeder has failed to start again and again."""
+        return self._failed_starts >= _MOST_FAILED_STARTS
 
     def patience_ends_seconds(self) -> float | None:
         """When a loop should stop waiting for a feeder, on the connection's clock; None while there is one that has not gone
@@ -114,9 +97,8 @@ class Connection:
     def post(self, item: tuple) -> None:
         """Hands an item to the connection's thread. Takes no lock. Once it closes there is nothing to hand over: so finalisers may call this
         when the interpreter has taken its modules down."""
-        if not self._closing and os.getpid() == self.owner_pid and self._bell >= 0:
-            self._posted.append(item)
-            self._ring()
+        if not self._closing and os.getpid() == self.owner_pid:
+            self._mailbox.post(item)
 
     def close_stream(self, stream: Stream) -> None:
         """Takes no lock."""
@@ -125,12 +107,14 @@ class Connection:
     @property
     def may_be_waited_for(self) -> bool:
         """Whether the calling thread is another one of its process, and holds up nothing: a finaliser runs within any line of its thread."""
-        return os.getpid() == self.owner_pid and threading.current_thread() is not self._thread and not self.condition._is_owned()  # type: ignore[attr-defined]
+        if os.getpid() != self.owner_pid or threading.current_thread() is self._thread:
+            return False
+        return not self.condition._is_owned()  # type: ignore[attr-defined]
 
     def close(self, seconds: float = 5.0) -> None:
         """Says goodbye and ends the thread. Streams that are still open compute in process from now on."""
         self._closing = True
-        self._ring()
+        self._mailbox.ring()
         greeting = self._socket if self.session is None else None
         if greeting is not None:
             with contextlib.suppress(OSError):
@@ -141,34 +125,14 @@ class Connection:
     def abandon(self) -> None:
         """In a forked child: the socket belongs to the parent. Closes this process's copies without a word."""
         self._closing = True
-        bell, self._bell = self._bell, -1
+        self._mailbox.abandon()
         if self._socket is not None:
             self._socket.close()
-        if bell >= 0:
-            os.close(bell)
 
     def require_owner(self) -> None:
         """Raises RuntimeError in a process that was forked from its own."""
         if self.owner_pid != os.getpid():
             raise RuntimeError("this iterator was made before a fork, in the parent process; make a new one from the loader")
-
-    def __del__(self) -> None:
-        # Not in `close`: a finaliser in another thread may still ring, and the number may then mean another file.
-        if getattr(self, "_bell", -1) >= 0:
-            os.close(self._bell)
-
-    def _ring(self) -> None:
-        if self._rung:
-            return
-        self._rung = True
-        # Full only after 2^64 - 1 rings without a listener; closed only if the interpreter is going down.
-        with contextlib.suppress(OSError):
-            os.eventfd_write(self._bell, 1)
-
-    def _hear(self) -> None:
-        """Before the posts are looked at: who posts later rings anew."""
-        os.eventfd_read(self._bell)
-        self._rung = False
 
     # The connection's thread.
 
@@ -177,9 +141,11 @@ class Connection:
         while not self._closing:
             try:
                 with self._connect() as connected:
-                    session = self._greet(connected)
+                    hello = {"rank": 0, "world_size": 1, "pid": self.owner_pid, **self._identity()}
+                    self._parser = FrameParser()
+                    session, frames = greet(connected, hello, self._parser, self.post)
                     try:
-                        self._up(session)
+                        self._up(session, frames)
                         backoff_seconds = _FIRST_BACKOFF_SECONDS
                         self._exchange(connected, session)
                     finally:
@@ -192,7 +158,7 @@ class Connection:
                 self._down(defect)
             finally:
                 self._socket = None
-            self._pause(backoff_seconds if self._failed_starts < _MOST_FAILED_STARTS else _BETWEEN_FAILED_STARTS_SECONDS)
+            self._pause(_BETWEEN_FAILED_STARTS_SECONDS if self._is_broken else backoff_seconds)
             backoff_seconds = min(2 * backoff_seconds, _LONGEST_BACKOFF_SECONDS)
         self._down(FeederUnavailable("the connection was closed"))
         self._act_on_posts(None)
@@ -212,39 +178,16 @@ class Connection:
         self._socket = connected
         return connected
 
-    def _greet(self, connected: socket.socket) -> Session:
-        hello = {"type": "hello", "protocol": PROTOCOL_VERSION, "rank": 0, "world_size": 1, "pid": self.owner_pid}
-        connected.sendall(encode({**hello, **self._identity()}))
-        self._parser = FrameParser()
-        descriptors: list[int] = []
-        try:
-            while True:
-                data, received, _, _ = socket.recv_fds(connected, _READ_BYTES, 4, socket.MSG_CMSG_CLOEXEC)
-                descriptors += received
-                if not data:
-                    raise ProtocolError("the feeder closed the connection instead of answering hello")
-                self._early = list(self._parser.feed(data))
-                if self._early:
-                    break
-            message = self._early.pop(0)[0]
-            if message["type"] != "welcome":
-                raise ProtocolError(f"the feeder answered hello with {message.get('message', message['type'])}")
-            if message.get("protocol") != PROTOCOL_VERSION:
-                raise ProtocolError(f"the feeder speaks protocol {message.get('protocol')}, this client {PROTOCOL_VERSION}")
-            if len(descriptors) != 1:
-                raise ProtocolError(f"welcome came with {len(descriptors)} file descriptors instead of the arena's one")
-            return Session(self.post, message, descriptors[0])
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
-
-    def _up(self, session: Session) -> None:
+    def _up(self, session: Session, frames: list[tuple[dict, bytes]]) -> None:
+        """`frames`: that have come already."""
         with self.condition:
             if self.ever_connected:
                 log.info("connected again to the feeder at %s", self.where)
-            self.ever_connected, self._failed_starts = True, 0
-            self.session, self.trouble = session, ""
-            for frame in self._early:
+            self.ever_connected = True
+            self._failed_starts = 0
+            self.session = session
+            self.trouble = ""
+            for frame in frames:
                 self._dispatch(session, *frame)
             for stream in self.streams:
                 stream.on_connected(session)
@@ -253,7 +196,8 @@ class Connection:
     def _down(self, trouble: Exception) -> None:
         with self.condition:
             self.trouble = str(trouble) or type(trouble).__name__
-            if isinstance(trouble, FeederBroken) or getattr(trouble, "errno", None) == errno.ENOMEM:  # For the arena.
+            lacks_memory = isinstance(trouble, OSError) and trouble.errno == errno.ENOMEM  # For the arena.
+            if isinstance(trouble, FeederBroken) or lacks_memory:
                 self._failed_starts += 1
             if self.session is not None:
                 if not self._closing:
@@ -272,15 +216,15 @@ class Connection:
     def _pause(self, seconds: float) -> None:
         ends_seconds = time.monotonic() + seconds
         while not self._closing and (left_seconds := ends_seconds - time.monotonic()) > 0:
-            if select.select([self._bell], [], [], left_seconds)[0]:
-                self._hear()
+            if select.select([self._mailbox], [], [], left_seconds)[0]:
+                self._mailbox.hear()
             self._act_on_posts(None)
 
     def _exchange(self, connected: socket.socket, session: Session) -> None:
         """Until the connection is lost (OSError, ProtocolError) or closed by this side."""
         connected.setblocking(False)
         poller = select.poll()
-        poller.register(self._bell, select.POLLIN)
+        poller.register(self._mailbox, select.POLLIN)
         outgoing: deque[Outgoing] = deque()
         progress_due_seconds = time.monotonic() + _PROGRESS_INTERVAL_SECONDS
         while True:
@@ -291,8 +235,8 @@ class Connection:
             poller.register(connected, select.POLLIN | (select.POLLOUT if outgoing else 0))
             wait_seconds = progress_due_seconds - time.monotonic() if session.streams else 3600.0
             for descriptor, events in poller.poll(max(0.0, wait_seconds) * 1000.0):
-                if descriptor == self._bell:
-                    self._hear()
+                if descriptor == self._mailbox.fileno():
+                    self._mailbox.hear()
                 elif events & ~select.POLLOUT:
                     self._receive(connected, session)
             if time.monotonic() >= progress_due_seconds:
@@ -308,8 +252,8 @@ class Connection:
     def _act_on_posts(self, session: Session | None) -> list[Outgoing]:
         """The frames to send in `session` for what has been posted; items of other sessions are dropped."""
         frames, slots = [], []
-        while self._posted:
-            kind, *item = self._posted.popleft()
+        while (posted := self._mailbox.take()) is not None:
+            kind, *item = posted
             if kind == "close":
                 with self.condition:
                     if item[0] in self.streams:
@@ -353,7 +297,10 @@ class Connection:
             self._losses = 0
             if message.get("copy"):
                 self._make_room(stream)
-            answer.discard() if stream is None else stream.on_answer(answer)
+            if stream is None:
+                answer.discard()
+            else:
+                stream.on_answer(answer)
         elif kind == "closed":
             session.ending.discard(message["stream"])
         elif kind == "window":

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sluice.connection import FeederBroken
+from sluice.endpoint import FeederBroken
 from sluice.feeder_process import FeederProcess
 from sluice.settings import Settings
 from sluice.socket_folder import folder_for_sockets

@@ -9,8 +9,9 @@ import os
 import threading
 from dataclasses import replace
 
-from sluice.connection import Connection, Endpoint
+from sluice.connection import Connection
 from sluice.embedded import EmbeddedFeeder
+from sluice.endpoint import Endpoint
 from sluice.launch import Launch
 from sluice.notices import say_once
 from sluice.programs import feeder_command

@@ -10,7 +10,7 @@ import subprocess
 import time
 from typing import IO
 
-from sluice.connection import FeederBroken
+from sluice.endpoint import FeederBroken
 from sluice.programs import program_environment
 
 START_SECONDS = 30.0  # Until it has left this process: milliseconds, unless its libraries come from a slow disk.

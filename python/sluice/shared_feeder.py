@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sluice.connection import FeederUnavailable
 from sluice.embedded import EmbeddedFeeder, feeder_arguments, last_words
+from sluice.endpoint import FeederUnavailable
 from sluice.feeder_process import STOP_SECONDS
 from sluice.launch import Launch
 from sluice.notices import log

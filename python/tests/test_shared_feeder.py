@@ -18,8 +18,8 @@ import torch
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from sluice import feeder
-from sluice.connection import FeederUnavailable
 from sluice.embedded import EmbeddedFeeder
+from sluice.endpoint import FeederUnavailable
 from sluice.feeder import feeder_in_words, shared_connection
 from sluice.launch import Launch
 from sluice.settings import Settings
