@@ -67,6 +67,9 @@ def test_lint():
     ("cache.storage.gibibytes=10Gi", "gibibytes"),
     ("cache.shared=nodes", "cache"),
     ("cache.memory=1Gi", "cache"),
+    ("cache.rooms.vision.percent=140,cache.rooms.vision.namespaces={a}", "percent"),
+    ("cache.rooms.vision.percent=40", "namespaces"),
+    ("cache.enabled=true,cache.shared=cluster,cache.rooms.vision.percent=40,cache.rooms.vision.namespaces={a}", "cache.rooms"),
 ])  # fmt: skip
 def test_wrong_values_are_refused(setting, field):
     done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", setting)
@@ -83,6 +86,12 @@ def test_a_null_is_as_if_nothing_had_been_said():
 def test_a_cluster_without_prometheus_is_taken():
     done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", "metrics.url=")
     assert done.returncode == 0, done.stderr
+
+
+def test_rooms_reach_the_cache():
+    rooms = {"vision": {"percent": 40, "namespaces": ["a", "b"], "shared": True}, "audio": {"percent": 5, "namespaces": ["c"]}}
+    done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", "cache.enabled=true", "--set-json", f"cache.rooms={json.dumps(rooms)}")
+    assert '- "--rooms=audio:5:c;vision:40:a,b:shared"' in done.stdout, done.stderr
 
 
 def configuration(*settings):

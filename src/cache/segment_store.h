@@ -37,6 +37,7 @@ struct Limits {
   std::uint64_t bytes = 0;
   std::size_t records = std::size_t{1} << 21;
   std::uint64_t segment_bytes = 0;  // after which a new one begins; 0: a 64th of `bytes`, at least 256 KiB
+  std::uint64_t order_bytes = std::uint64_t{256} << 20;  // of announced orders, where jobs share the disk
 };
 
 class SegmentStore final : public RecordStore {

@@ -34,7 +34,9 @@ SharedDisk::SharedDisk(std::unique_ptr<SegmentStore> store, const Limits& limits
     : store_(std::move(store)),
       counters_(counters),
       bound_bytes_(limits.bytes),
-      records_({.capacity_bytes = limits.bytes, .places = static_cast<std::uint32_t>(limits.records)}),
+      records_({.capacity_bytes = limits.bytes,
+                .places = static_cast<std::uint32_t>(limits.records),
+                .order_bytes = limits.order_bytes}),
       capacity_bytes_(limits.bytes) {
   store_->set_lost([this](SegmentStore::Place place) {
     std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 #include "worker-image/cache/node_metrics.h"
 #include "worker-image/cache/node_service.h"
 #include "worker-image/cache/peers.h"
+#include "worker-image/cache/rooms.h"
 #include "worker-image/cache/tenant_service.h"
 #include "worker-image/program/discovery.h"
 #include "worker-image/program/program.h"
@@ -33,6 +34,8 @@ std::vector<Flag> known_flags() {
       {"directory", "DIR", "", "where the records are kept; it is made if it is missing"},
       {"bytes", "N", "", "of all its files on disk"},
       {"memory-bytes", "N", "0", "memory for records that are asked for again"},
+      {"rooms", "ROOMS", "",
+       "with --listen: parts of both, NAME:PERCENT:NAMESPACE,NAMESPACE or ...:shared, with ';' between them"},
       program::kPageFlags[0],
       program::kPageFlags[1],
   };
@@ -51,6 +54,7 @@ struct Settings {
   Flags flags;
   std::uint64_t bytes = 0;
   std::uint64_t memory_bytes = 0;
+  std::vector<RoomPlan> rooms;
 };
 
 Result<Settings> read_settings(int argc, char** argv) {
@@ -64,15 +68,25 @@ Result<Settings> read_settings(int argc, char** argv) {
   if (flags.text("socket") == kNone && flags.text("listen") == kNone)
     return invalid_argument("--socket and --listen are both none: nothing could connect");
   if (memory_bytes < 0) return invalid_argument("--memory-bytes: must not be negative");
-  return Settings{std::move(flags), static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(memory_bytes)};
+  auto rooms = parse_rooms(flags.text("rooms"));
+  if (!rooms.ok()) return rooms.error().with_context("--rooms");
+  if (rooms->size() > 1 && flags.text("listen") == kNone)
+    return invalid_argument("--rooms: say --listen, as only there each process has a namespace");
+  if (rooms->size() > 1 && flags.text("peers") != kNone)
+    return invalid_argument("--rooms: leave out --peers, as daemons share the records of one room alone");
+  return Settings{std::move(flags), static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(memory_bytes),
+                  *std::move(rooms)};
 }
 
-// Opens the cache's disk beside the rest: the heads of all records are read.
+// Opens the disks of all rooms beside the rest, one after another: the heads of all records are read.
 class Opening {
  public:
-  Opening(cache::NodeCache& cache, cache::OpenSharedDisk open_disk)
-      : thread_([this, &cache, open_disk = std::move(open_disk)](const std::stop_token& stop) {
-          outcome_ = cache.open(open_disk, stop);
+  Opening(const Rooms& rooms, std::string directory, std::uint64_t bytes, const Clock& clock)
+      : thread_([this, &rooms, directory = std::move(directory), bytes, &clock](const std::stop_token& stop) {
+          for (const auto& room : rooms.all()) {
+            outcome_ = room->cache.open(Rooms::disk_of(room->plan, directory, bytes, clock), stop);
+            if (!outcome_.ok()) break;
+          }
           is_done_ = true;
         }) {}
 
@@ -132,14 +146,15 @@ struct Network {
   std::unique_ptr<transport::UnaryServer> server;
 };
 
-Result<Network> serve_pods(const Flags& flags, const Clock& clock, NodeService& service,
+Result<Network> serve_pods(const Flags& flags, const Clock& clock, const Rooms& rooms,
                            transport::UnaryCounters& counters) {
   if (flags.text("tls-dir").empty()) return invalid_argument("--listen: say --tls-dir, as pods connect over TLS alone");
   SLUICE_TRY(const auto credentials, transport::read_credentials(flags.text("tls-dir"), false));
   SLUICE_TRY(auto review, review_in_cluster(clock));
   Network network;
   network.tokens = std::make_unique<TenantTokens>(std::move(review), clock);
-  network.service = std::make_unique<TenantService>(service, *network.tokens);
+  network.service = std::make_unique<TenantService>(
+      [&rooms](const std::string& name_space) { return rooms.place_of(name_space); }, *network.tokens);
   SLUICE_TRY(network.server, transport::UnaryServer::start_on_network(flags.text("listen"), credentials, kPodLimits,
                                                                       *network.service, counters));
   return network;
@@ -149,38 +164,41 @@ Result<void> run(const Settings& settings, int signals) {
   const Flags& flags = settings.flags;
   const SystemClock clock;
   const auto registry = std::make_shared<prometheus::Registry>();
-  cache::NodeCounters counters;
   SLUICE_TRY(const OtherNodes others, find_other_nodes(flags, clock));
-  cache::NodeCache cache(settings.memory_bytes, counters, /*tells_room=*/others.peers != nullptr);
-  NodeService service(cache, others.peers.get());
+  const Rooms rooms(settings.rooms, settings.memory_bytes, others.peers.get());
+  Room& room = rooms.default_room();
   transport::UnaryCounters server_counters;
   Network network;
   if (flags.text("listen") != kNone) {
-    SLUICE_TRY(network, serve_pods(flags, clock, service, server_counters));
+    SLUICE_TRY(network, serve_pods(flags, clock, rooms, server_counters));
   }
-  program::ShownCounts shown =
-      shown_counts(*registry, cache, counters, service, server_counters, network.service.get(), others.peers.get());
+  std::vector<program::ShownCounts> shown;
+  shown.push_back(shown_counts(*registry, room.cache, room.counters, room.service, server_counters,
+                               network.service.get(), others.peers.get()));
+  for (const auto& other : rooms.all())
+    if (other.get() != &room)
+      shown.push_back(room_counts(*registry, other->cache, other->counters, other->service, other->plan.name));
   SLUICE_TRY(const auto pages,
-             program::serve_pages(flags, registry, [&cache] { return cache.is_open() ? "" : "opening"; }));
+             program::serve_pages(flags, registry, [&rooms] { return rooms.are_open() ? "" : "opening"; }));
   std::unique_ptr<transport::UnaryServer> server;
   if (flags.text("socket") != kNone) {
-    SLUICE_TRY(server, transport::UnaryServer::start(flags.text("socket"), kUserLimits, service, server_counters));
+    SLUICE_TRY(server, transport::UnaryServer::start(flags.text("socket"), kUserLimits, room.service, server_counters));
   }
-  const Opening opening(
-      cache, cache::shared_disk_on(cache::make_system_disk(flags.text("directory")), {.bytes = settings.bytes}, clock));
+  const Opening opening(rooms, flags.text("directory"), settings.bytes, clock);
   log_info("cache", "listens",
            {{"socket", flags.text("socket")},
             {"listen", flags.text("listen")},
             {"metrics_port", pages.metrics_port()},
             {"probes_port", pages.probes_port()},
             {"bytes_max", settings.bytes},
-            {"memory_bytes_max", settings.memory_bytes}});
+            {"memory_bytes_max", settings.memory_bytes},
+            {"rooms", settings.rooms.size()}});
   int signal = 0;
   while (signal == 0) {
     signal = program::wait_for_signal(signals, kTickMilliseconds);
     if (const auto outcome = opening.outcome(); outcome && !outcome->ok()) return outcome->error();
     others.tick();
-    shown.tick();
+    for (program::ShownCounts& counts : shown) counts.tick();
   }
   log_info("cache", "ending on a signal", {{"signal", signal}});
   return {};

@@ -20,6 +20,10 @@ void show_tiers(program::ShownCounts& shown, const cache::NodeCache& cache, cons
   shown.gauge("sluice_cache_node_records", records, {{"tier", "disk"}}, counters.store.records);
 }
 
+void show_refused(program::ShownCounts& shown, const char* reason, const cache::Count& count) {
+  shown.counter("sluice_cache_node_refused_total", "What was not listened to.", {{"reason", reason}}, count);
+}
+
 void show_sharing(program::ShownCounts& shown, const cache::NodeCounters& counters) {
   const cache::Counters& store = counters.store;
   shown.counter("sluice_cache_node_announced_epochs_total", "Epochs whose order is known.", {},
@@ -31,8 +35,7 @@ void show_sharing(program::ShownCounts& shown, const cache::NodeCounters& counte
                 store.rewritten_bytes);
 }
 
-void show_refusals(program::ShownCounts& shown, const cache::NodeCounters& counters, const NodeService& service,
-                   const transport::UnaryCounters& servers, const TenantService* pods) {
+void show_losses(program::ShownCounts& shown, const cache::NodeCounters& counters, const NodeService& service) {
   const auto not_stored = [&](const char* reason, const cache::Count& count) {
     shown.counter("sluice_cache_node_not_stored_total", "Records that were not kept.", {{"reason", reason}}, count);
   };
@@ -45,14 +48,15 @@ void show_refusals(program::ShownCounts& shown, const cache::NodeCounters& count
   error("read", counters.store.read_errors);
   error("write", counters.store.write_errors);
   error("version", counters.store.other_versions);
-  const auto refused = [&](const char* reason, const cache::Count& count) {
-    shown.counter("sluice_cache_node_refused_total", "What was not listened to.", {{"reason", reason}}, count);
-  };
-  refused("busy", service.refused());
+  show_refused(shown, "busy", service.refused());
+  show_refused(shown, "message", counters.refused_messages);
+}
+
+void show_servers(program::ShownCounts& shown, const transport::UnaryCounters& servers, const TenantService* pods) {
+  const auto refused = [&](const char* reason, const cache::Count& count) { show_refused(shown, reason, count); };
   refused("calls", servers.refused_calls);
   refused("connections", servers.refused_connections);
   refused("user", servers.refused_users);
-  refused("message", counters.refused_messages);
   if (pods != nullptr) refused("token", pods->refused());
   shown.gauge("sluice_cache_node_connections", "Processes that are connected.", {}, servers.connections);
 }
@@ -83,14 +87,23 @@ void show_peers(program::ShownCounts& shown, const Peers& peers) {
 
 }  // namespace
 
+program::ShownCounts room_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
+                                 const cache::NodeCounters& counters, const NodeService& service,
+                                 const std::string& room) {
+  program::ShownCounts shown(
+      registry, {}, room.empty() ? program::ShownCounts::Labels() : program::ShownCounts::Labels{{"room", room}});
+  show_tiers(shown, cache, counters);
+  show_sharing(shown, counters);
+  show_losses(shown, counters, service);
+  return shown;
+}
+
 program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
                                   const cache::NodeCounters& counters, const NodeService& service,
                                   const transport::UnaryCounters& servers, const TenantService* pods,
                                   const Peers* peers) {
-  program::ShownCounts shown(registry, {});
-  show_tiers(shown, cache, counters);
-  show_sharing(shown, counters);
-  show_refusals(shown, counters, service, servers, pods);
+  program::ShownCounts shown = room_counts(registry, cache, counters, service, "");
+  show_servers(shown, servers, pods);
   if (peers != nullptr) show_peers(shown, *peers);
   return shown;
 }

@@ -9,6 +9,11 @@
 
 namespace sluice::node_cache {
 
+// Of one room of the cache, as shown_counts(). `room`: its name, the label `room`; empty: no label.
+program::ShownCounts room_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
+                                 const cache::NodeCounters& counters, const NodeService& service,
+                                 const std::string& room);
+
 // To be brought up to date by tick(). `pods`: null where none connect; `peers`: null where records are not shared with
 // other nodes. REQUIRES: all arguments outlive it.
 program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,

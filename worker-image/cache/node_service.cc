@@ -51,9 +51,10 @@ std::shared_ptr<const void> ByteAllowance::take(std::uint64_t bytes) const {
   return {taken_.get(), [taken = taken_, bytes](const void*) { *taken -= bytes; }};
 }
 
-NodeService::NodeService(cache::NodeCache& cache, Peers* peers)
+NodeService::NodeService(cache::NodeCache& cache, Peers* peers, Allowances allowances)
     : cache_(cache),
       peers_(peers),
+      allowances_(std::move(allowances)),
       peer_threads_(peers == nullptr
                         ? nullptr
                         : std::make_unique<executor::ThreadPool>(kPeerThreads, kPeerThreads, kQueueMax, 0)) {}
@@ -108,7 +109,7 @@ void NodeService::find_elsewhere(const Asked& asked, std::shared_ptr<Peer> home,
 }
 
 void NodeService::keep(const Asked& asked, transport::Payload message) {
-  auto allowed = questions_.take(message.bytes());
+  auto allowed = allowances_.questions.take(message.bytes());
   if (allowed == nullptr) return refuse(*asked.call);
   const bool is_taken = threads_.submit([this, asked, message = std::move(message),
                                          allowed = std::move(allowed)](executor::ThreadState&) {
@@ -141,7 +142,7 @@ void NodeService::keep_elsewhere(const Asked& asked, std::shared_ptr<Peer> home,
 }
 
 void NodeService::announce(const Asked& asked, transport::Payload message) {
-  auto allowed = questions_.take(message.bytes());
+  auto allowed = allowances_.questions.take(message.bytes());
   if (allowed == nullptr) return refuse(*asked.call);
   const bool is_taken = threads_.submit(
       [this, asked, message = std::move(message), allowed = std::move(allowed)](executor::ThreadState&) {
@@ -163,7 +164,7 @@ void NodeService::answer(const Asked& asked, cache::NodeAnswer answer) {
   }
   if (answer.value == nullptr) return asked.call->answer(answer.head, {}, nullptr);
   const std::span<const std::uint8_t> body = answer.value->bytes;
-  auto allowed = answers_.take(body.size());
+  auto allowed = allowances_.answers.take(body.size());
   if (allowed == nullptr) return refuse(*asked.call);
   using Sent = std::pair<std::shared_ptr<const cache::Value>, std::shared_ptr<const void>>;
   asked.call->answer(answer.head, body, std::make_shared<const Sent>(std::move(answer.value), std::move(allowed)));

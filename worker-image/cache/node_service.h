@@ -2,8 +2,8 @@
 // may wait for the disk.
 //
 // Where daemons share their records (peers.h), a question of a pod whose record is at home elsewhere goes there.
-// Bounds: kThreads at the disk and kPeerThreads at other daemons, kQueueMax questions that wait for each, kBytesMax of
-// records that wait to be kept, and as much of answers that are not read yet. What is beyond them is refused, or
+// Bounds: kThreads at the disk and kPeerThreads at other daemons, kQueueMax questions that wait for each, and
+// Allowances: of records that wait to be kept, and of answers that are not read yet. What is beyond them is refused, or
 // answered as if nothing had been found, and is a miss.
 // Thread safety: all methods may be called from any thread.
 #pragma once
@@ -32,6 +32,14 @@ class ByteAllowance {
   const std::shared_ptr<std::atomic<std::uint64_t>> taken_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
+// What may be on its way at the same time, to the disk and to those who asked. Copies are one allowance.
+struct Allowances {
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{256} << 20;
+
+  ByteAllowance questions{kBytesMax};
+  ByteAllowance answers{kBytesMax};
+};
+
 // Who asks. The default: the user whose process this is.
 struct Asker {
   std::string tenant = {};  // empty: none; no tenant's key is one of these
@@ -43,10 +51,9 @@ class NodeService final : public transport::UnaryHandler {
   static constexpr std::size_t kThreads = 4;
   static constexpr std::size_t kQueueMax = 64;
   static constexpr std::size_t kPeerThreads = 8;
-  static constexpr std::uint64_t kBytesMax = std::uint64_t{256} << 20;
 
   // `peers`: null where this daemon shares its records with no other one. REQUIRES: both outlive it.
-  explicit NodeService(cache::NodeCache& cache, Peers* peers = nullptr);
+  explicit NodeService(cache::NodeCache& cache, Peers* peers = nullptr, Allowances allowances = {});
 
   void received(std::shared_ptr<transport::UnaryCall> call, const std::string& method,
                 transport::Payload question) override {
@@ -79,8 +86,7 @@ class NodeService final : public transport::UnaryHandler {
   cache::NodeCache& cache_;
   Peers* const peers_;
   std::atomic<std::uint64_t> refused_ = 0;
-  const ByteAllowance questions_{kBytesMax};
-  const ByteAllowance answers_{kBytesMax};
+  const Allowances allowances_;
   // Last: their jobs use the rest. Those of the second one use the first one.
   const std::unique_ptr<executor::ThreadPool> peer_threads_;  // null: no peers
   executor::ThreadPool threads_{kThreads, kThreads, kQueueMax, 0};

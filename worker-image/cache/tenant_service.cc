@@ -14,13 +14,16 @@ void TenantService::received(std::shared_ptr<transport::UnaryCall> call, const s
                                          allowed = std::move(allowed)](executor::ThreadState&) mutable {
                           answer(tokens_.review(token), token, call, method, std::move(question));
                         });
-  if (!is_taken) service_.refuse(*call);
+  if (!is_taken) find_place_({}).service.refuse(*call);
 }
 
 void TenantService::answer(const Result<std::string>& tenant, const std::string& token,
                            const std::shared_ptr<transport::UnaryCall>& call, const std::string& method,
                            transport::Payload question) {
-  if (tenant.ok()) return service_.serve({*tenant, token}, call, method, std::move(question));
+  if (tenant.ok()) {
+    Place place = find_place_(*tenant);
+    return place.service.serve({std::move(place.tenant), token}, call, method, std::move(question));
+  }
   if (tenant.error().code() == ErrorCode::kUnauthenticated) ++refused_;
   call->refuse(tenant.error());
 }

@@ -1,10 +1,13 @@
-// The node's cache for the pods of many namespaces: each finds what its own namespace has kept, and nothing else.
+// The node's cache for the pods of many namespaces: each finds what its own namespace has kept, or
+// one with which it shares its room (rooms.h), and nothing else.
 //
 // What a pod says of its namespace counts for nothing; its token does (tenant_tokens.h). A question with a token that
 // is not known waits until the API server has said whose it is, kWaitingMax of them with kWaitingBytesMax at most.
 // Thread safety: all methods may be called from any thread.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,8 +22,22 @@ class TenantService final : public transport::UnaryHandler {
   static constexpr std::size_t kWaitingMax = 64;
   static constexpr std::uint64_t kWaitingBytesMax = std::uint64_t{64} << 20;
 
-  // REQUIRES: both outlive it.
-  TenantService(NodeService& service, TenantTokens& tokens) : service_(service), tokens_(tokens) {}
+  // Where the records of a namespace are, and under whose name.
+  struct Place {
+    NodeService& service;
+    std::string tenant;
+  };
+  using FindPlace = std::function<Place(const std::string& name_space)>;  // "": of a namespace that is not known yet
+
+  // REQUIRES: `tokens` and the places outlive it; `find_place` may be called from any thread.
+  TenantService(FindPlace find_place, TenantTokens& tokens) : find_place_(std::move(find_place)), tokens_(tokens) {}
+  // All namespaces have their records in one place, each under its own name.
+  TenantService(NodeService& service, TenantTokens& tokens)
+      : TenantService(
+            [&service](const std::string& name_space) {
+              return Place{service, name_space};
+            },
+            tokens) {}
 
   void received(std::shared_ptr<transport::UnaryCall> call, const std::string& method,
                 transport::Payload question) override;
@@ -33,7 +50,7 @@ class TenantService final : public transport::UnaryHandler {
               const std::shared_ptr<transport::UnaryCall>& call, const std::string& method,
               transport::Payload question);
 
-  NodeService& service_;
+  const FindPlace find_place_;
   TenantTokens& tokens_;
   std::atomic<std::uint64_t> refused_ = 0;
   const ByteAllowance waiting_{kWaitingBytesMax};

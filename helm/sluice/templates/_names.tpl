@@ -47,6 +47,16 @@ Queries from before metrics.namespaceLabel answer with another label than the op
 {{ merge (deepCopy (default dict .selector)) (dict "kubernetes.io/arch" (include "sluice.architectures" .root | fromJsonArray | first) "kubernetes.io/os" "linux") | toYaml }}
 {{- end }}
 
+{{/* The argument of sluice-cache's --rooms, which checks it. */}}
+{{- define "sluice.cacheRooms" -}}
+{{- $rooms := list }}
+{{- range $name, $room := .Values.cache.rooms }}
+{{- $rooms = append $rooms (printf "%s:%d:%s%s" $name (int $room.percent) (join "," $room.namespaces) (ternary ":shared" "" (default false $room.shared))) }}
+{{- end }}
+{{- if and $rooms (eq .Values.cache.shared "cluster") }}{{ fail "cache.rooms: leave cache.shared at node, as the nodes share the records of one room alone" }}{{ end }}
+{{- join ";" $rooms }}
+{{- end }}
+
 {{- define "sluice.selector" -}}
 app.kubernetes.io/name: sluice
 app.kubernetes.io/instance: {{ .Release.Name }}
