@@ -15,11 +15,13 @@ import pytest
 import torch
 
 from sample_datasets import Failing, Leaving, Mixed, Numbers, OwnError, Processes, Threaded, WorkerFacts
+from sluice import cached
 from sluice.arena import Arena
 from sluice.computation import BatchRequest, Computation, PythonPipeline, untouched_process
-from sluice.executor import BlockedTime
+from sluice.executor import BlockedTime, Executor
 from sluice.failures import exception_class
 from sluice.framing import FrameSocket, encode
+from sluice.kept_values import decode, encode as encode_value
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import describe_pipeline
 from sluice.structure import unpack
@@ -53,8 +55,8 @@ class Child:
         copy.__dict__.update(self.__dict__, frames=FrameSocket(ours))
         return self.frames.receive()[0], copy
 
-    def load(self, number: int, *pipeline) -> dict:
-        self.frames.send({"type": "load", "pipeline": number}, memory=describe_pipeline(PythonPipeline(*pipeline))[0].shipment.memory)
+    def load(self, number: int, *pipeline, **fields) -> dict:
+        self.frames.send({"type": "load", "pipeline": number, **fields}, memory=describe_pipeline(PythonPipeline(*pipeline))[0].shipment.memory)
         return self.frames.receive()[0]
 
     def execute(self, request_id: int, pipeline: int | None, request: BatchRequest) -> None:
@@ -125,6 +127,48 @@ def test_several_pipelines_are_kept_apart(child):
     child.execute(2, 2, request(1, [5]))
     assert child.finish()[1][0].tolist() == [5]
     assert child.finish()[1][0].tolist() == [1, 2, (2**63 - 5 + 1) % 2**31, -1]
+
+
+@cached(version="1")
+def square(number):
+    return number * number
+
+
+class Squares(Numbers):
+    def __getitem__(self, index):
+        return square(index)
+
+
+def test_results_are_asked_for_where_the_parent_has_a_cache(child):
+    child.load(1, Squares(), None, True)
+    child.execute(1, 1, request(0, [5]))
+    done, batch = child.finish()
+    assert batch.tolist() == [25] and "kept" not in done
+    child.load(1, Squares(), None, True, keeps_results=True)
+    child.execute(2, 1, request(0, [5, 6, 7]))
+    found, _ = child.frames.receive()
+    child.frames.send({"type": "found", "id": found["id"], "is_found": False, "keeps": True, "rest": 0, "seconds": 0.0})
+    keep, value = child.frames.receive()
+    assert (keep["type"], keep["id"], decode(value)) == ("keep", found["id"], 25)
+    next_one, _ = child.frames.receive()
+    child.frames.send({"type": "found", "id": next_one["id"], "is_found": True, "keeps": False, "rest": 5, "seconds": 0.0}, encode_value(-1))
+    child.frames.send({"type": "found", "id": found["id"], "is_found": True}, encode_value(-2))  # A late one is no answer to anything.
+    done, batch = child.finish()
+    assert batch.tolist() == [25, -1, 49]
+    (told,) = done["kept"]
+    assert (told["function"], told["calls"], told["hits"], told["stores"]) == ("test_executor.square", 2, 1, 1)
+    assert found["function"] == "test_executor.square" and found["version"].startswith("1 ") and "files" not in found
+
+
+def test_an_answer_that_does_not_come_is_not_waited_for():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        executor = Executor(FrameSocket(theirs), mmap.mmap(-1, 4096))
+        parent = FrameSocket(ours)
+        assert executor._ask({"type": "find", "id": 1}, b"", 0.01) is None
+        parent.send({"type": "found", "id": 1, "is_found": True}, b"late")
+        parent.send({"type": "found", "id": 2, "is_found": False})
+        assert executor._ask({"type": "find", "id": 2}, b"", 60)[0]["id"] == 2
 
 
 def test_errors_of_the_dataset_are_reported_and_survived(child):

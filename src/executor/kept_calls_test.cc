@@ -4,38 +4,13 @@
 #include "src/base/testing/manual_clock.h"
 #include "src/executor/child_calls.h"
 #include "src/executor/python_interpreter.h"
+#include "src/executor/testing/memory_store.h"
 
 namespace sluice::executor {
 namespace {
 
+using testing::MemoryStore;
 using transport::FunctionCall;
-
-class MemoryStore final : public ResultStore {
- public:
-  bool is_in_use() const override { return in_use; }
-  std::optional<FileStates> states_of(const FunctionCall& call) const override {
-    if (!has_files) return std::nullopt;
-    return FileStates(call.files.size(), pipeline::FileIdentity{.bytes = file_bytes});
-  }
-  bool find(const FunctionCall& call, const FileStates& files, std::vector<std::uint8_t>& value) override {
-    ++asked;
-    const auto known = values.find({call.arguments, files.empty() ? 0 : files[0].bytes});
-    if (known == values.end()) return false;
-    value = known->second;
-    return true;
-  }
-  bool has_room_for(const FunctionCall&, const FileStates&, std::size_t) override { return has_room; }
-  void keep(const FunctionCall& call, const FileStates& files, std::span<const std::uint8_t> value) override {
-    values[{call.arguments, files.empty() ? 0 : files[0].bytes}] = {value.begin(), value.end()};
-  }
-  void count_errors(std::uint64_t damaged, std::uint64_t late) override { errors += damaged + late; }
-
-  bool in_use = true, has_files = true, has_room = true;
-  std::uint64_t file_bytes = 1;
-  std::map<std::pair<std::string, std::uint64_t>, std::vector<std::uint8_t>> values;
-  int asked = 0;
-  std::uint64_t errors = 0;
-};
 
 struct Fixture {
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();

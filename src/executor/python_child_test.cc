@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "src/base/testing/catch.h"
+#include "src/executor/testing/memory_store.h"
 
 namespace sluice::executor {
 namespace {
@@ -215,6 +216,26 @@ TEST_CASE("a batch without tensors needs no memory; one that describes memory it
     CHECK_THAT(std::get<ChildLost>(outcome).how, Catch::Contains("outside its slot"));
     CHECK(child->lost());
   }
+}
+
+TEST_CASE("a child finds results that an earlier batch has kept, where there is a cache") {
+  ChildStart f;
+  const SystemClock clock;
+  const bool has_cache = GENERATE(true, false);
+  if (has_cache) f.options.kept = std::make_shared<KeptCalls>(std::make_shared<testing::MemoryStore>(), clock);
+  const auto child = f.child(child_of_behaviour("keeps results"));
+  const auto told = [&](std::uint64_t seq) {
+    auto outcome = f.run(*child, seq);
+    REQUIRE(std::holds_alternative<Batch>(outcome));
+    return std::get<Batch>(std::move(outcome));
+  };
+  const Batch first = told(0), second = told(1);
+  CHECK(json::parse(first.structure)["load"].contains("keeps_results") == has_cache);
+  CHECK(json::parse(first.structure)["is_found"] == false);
+  CHECK(json::parse(second.structure)["is_found"] == has_cache);
+  CHECK(json::parse(second.structure)["value"] == (has_cache ? "result" : ""));
+  REQUIRE(second.kept.size() == (has_cache ? 1 : 0));
+  if (has_cache) CHECK(second.kept[0] == transport::KeptCost{"m.f", 1, 1, 0, 0});
 }
 
 TEST_CASE("a child that asks for memory again and again holds one slot at a time") {

@@ -118,6 +118,15 @@ def answer(frames, arena, message, history, pipeline):
         text = json.dumps({**wanted, "nice": os.nice(0), "message": message, "states": pipeline["states"]}).encode()
         frames.send({"type": "done", "id": message["id"], "tensors": [], "seconds": 0}, text)
         return
+    if behaviour == "keeps results":  # says what it was told of its call, and makes the result where there is none
+        frames.send({"type": "find", "id": 1, "function": "m.f", "version": "1"}, b"arguments")
+        told, value = frames.receive()
+        if told["keeps"]:
+            frames.send({"type": "keep", "id": 1}, b"result")
+        text = json.dumps({"load": pipeline["load"], "is_found": told["is_found"], "value": value.decode()}).encode()
+        kept = [{"function": "m.f", "hits" if told["is_found"] else "calls": 1}]
+        frames.send({"type": "done", "id": message["id"], "tensors": [], "seconds": 0, "kept": kept}, text)
+        return
     if behaviour == "remembers":  # who it is, and what it was told to make again
         text = json.dumps({"pid": os.getpid(), "history": list(struct.unpack(f"<{len(history) // 8}q", history))}).encode()
         frames.send({"type": "done", "id": message["id"], "tensors": [], "seconds": 0}, text)
@@ -156,7 +165,7 @@ def main():
             memory = frames.passed.pop(0)
             pipeline = json.loads(os.pread(memory, os.fstat(memory).st_size, 0))
             os.close(memory)
-            pipeline |= {"socket": arguments.socket_fd, "states": []}
+            pipeline |= {"socket": arguments.socket_fd, "states": [], "load": message}
             while_loading(pipeline["behaviour"], frames, pipeline.get("release"))
             if pipeline["behaviour"] == "cannot load":
                 frames.send({"type": "error", "pipeline": message["pipeline"], "exception_type": "ImportError", "message": "no module"})
