@@ -144,7 +144,7 @@ class Measured:
                 work.ops.setdefault(name, Cost()).include(Cost(op_seconds, op_bytes))
                 spent_seconds += op_seconds
             for function, *calls in kept:
-                work.kept.setdefault(function, Kept()).include(Kept(*calls))
+                work.kept.setdefault(function, Kept()).include(Kept(*calls[:4]))  # A newer feeder may say more.
             seconds = spent_seconds if seconds is None else max(seconds, spent_seconds)
             work.include(Work(1, samples, seconds, blocked_seconds=blocked_seconds))
             before = self._last if account is self._account else Totals()

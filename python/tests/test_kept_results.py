@@ -31,7 +31,7 @@ def features(path):
     """As long as a small spectrum takes."""
     time.sleep(0.004)
     wave = numpy.fromfile(path, numpy.float32)
-    return {"spectrum": torch.from_numpy(numpy.abs(numpy.fft.rfft(wave))).T, "top": (float(wave.max()), wave[::2])}
+    return {"spectrum": torch.from_numpy(numpy.abs(numpy.fft.rfft(wave))).view(3, 67).T, "top": (float(wave.max()), wave[::2])}
 
 
 @cached(version="1")
@@ -217,13 +217,12 @@ def test_virtual_workers_find_results_and_keep_their_state(real_feeder, clips, t
         eventually(found, 60)
 
 
-def test_data_workers_use_their_own_cache(clips, tmp_path, monkeypatch):
+def test_data_workers_use_the_cache_of_their_own_node(clips, tmp_path, monkeypatch):
     """The feeder has none, so whatever is found was found by the worker."""
-    monkeypatch.setenv("SLUICE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("SLUICE_CACHE_BYTES", str(1 << 24))
-    worker = RealWorker()
-    for name in ("SLUICE_CACHE_DIR", "SLUICE_CACHE_BYTES"):
-        monkeypatch.delenv(name)
+    daemon = NodeCache(tmp_path)
+    with monkeypatch.context() as of_worker:
+        of_worker.setenv("SLUICE_CACHE_SOCKET", daemon.socket)
+        worker = RealWorker()
     feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
     monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
     try:
@@ -235,7 +234,23 @@ def test_data_workers_use_their_own_cache(clips, tmp_path, monkeypatch):
             return kept_of(loader, "features")[1] > FILES
 
         eventually(found, 120)
+        assert daemon.count('sluice_cache_node_records{tier="disk"}') > 0
     finally:
         feeder_module.disconnect_all()
         feeder.stop()
         worker.stop()
+        daemon.kill()
+
+
+@pytest.mark.parametrize("has_cache", [False, True])
+def test_a_loader_does_not_step_aside_where_its_results_may_be_kept(clips, tmp_path, monkeypatch, has_cache):
+    """A feeder of this process adds no CPU to forks of it, so without a cache there is no executor."""
+    monkeypatch.setenv("SLUICE_FEEDER_BINARY", REAL_BINARY)
+    monkeypatch.delenv("SLUICE_STEP_ASIDE")
+    if has_cache:
+        monkeypatch.setenv("SLUICE_CACHE_DIR", str(tmp_path / "cache"))
+        monkeypatch.setenv("SLUICE_CACHE_BYTES", str(1 << 24))
+    loader = DataLoader(Clips(clips), batch_size=4, num_workers=1)
+    list(loader)
+    assert ("executors of its own feeder would add no CPU" in loader.explain()) != has_cache
+    assert (kept_of(loader, "features")[0] == FILES) == has_cache
