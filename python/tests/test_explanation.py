@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,7 +13,9 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from iterable_datasets import Split
-from sluice.explanation import Report
+from sluice.accounting import Totals
+from sluice.explanation import Explanation, Report
+from sluice.measured import LOCAL, Measured
 from sluice.torch import DataLoader, explain
 from test_run import PACKAGE, run
 
@@ -117,6 +120,16 @@ def test_an_older_feeder_says_less(make_fake, monkeypatch):
     loader = DataLoader(Squares(), batch_size=4, num_workers=2)
     list(loader)
     assert [line[0] for line in table(loader.explain())] == ["operation", "everything else"]
+
+
+def test_kept_functions_are_told_with_what_they_have_saved():
+    """Also where a newer feeder says more of a function than this client knows."""
+    measured, account = Measured(), SimpleNamespace(totals=Totals)
+    for _ in range(2):
+        measured.add(LOCAL, "python", 4, [], account, 0.1, 0.0, [["m.mel", 4, 3, 0.5, 1_500_000, "more"], ["m.text", 4, 0, 0.0, 0]])
+    lines = [line.strip() for line in Explanation(["head"], "tail", measured).report().splitlines()]
+    assert "kept results of m.mel: 6 of 8 calls found, 1 s of them saved, 3 MB read" in lines
+    assert "kept results of m.text: 0 of 8 calls found, 0 s of them saved, 0 MB read" in lines
 
 
 def test_all_obstacles_are_named_also_behind_settings(image_root, make_fake, monkeypatch):
