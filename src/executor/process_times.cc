@@ -1,8 +1,5 @@
 #include "src/executor/process_times.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
@@ -67,18 +64,6 @@ std::optional<std::size_t> private_bytes(pid_t pid, const std::filesystem::path&
     bytes = bytes.value_or(0) + 1024 * std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10);
   }
   return bytes;
-}
-
-std::size_t open_files(pid_t pid, const std::filesystem::path& root) {
-  std::size_t count = 0;
-  std::error_code unknown;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(pid, root) / "fd", unknown)) {
-    struct stat found {};
-    if (std::atoi(entry.path().filename().c_str()) <= STDERR_FILENO || ::stat(entry.path().c_str(), &found) != 0)
-      continue;
-    if (S_ISREG(found.st_mode) && found.st_nlink > 0) ++count;
-  }
-  return count;
 }
 
 }  // namespace sluice::executor

@@ -1,4 +1,4 @@
-// What another process, or this thread, has done with its time so far, and what it holds.
+// What another process, or this thread, has done with its time so far.
 #pragma once
 
 #include <sys/types.h>
@@ -27,8 +27,5 @@ std::optional<double> own_queued_seconds();
 
 // Memory that is the process's alone: what would come back if it ended. nullopt as above.
 std::optional<std::size_t> private_bytes(pid_t pid, const std::filesystem::path& root = "/");
-
-// How many files with a name it has open, but for its standard streams; 0 if that cannot be told.
-std::size_t open_files(pid_t pid, const std::filesystem::path& root = "/");
 
 }  // namespace sluice::executor

@@ -1,12 +1,9 @@
 #include "src/executor/process_times.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/temporary_directory.h"
-#include "src/transport/unique_fd.h"
 
 namespace sluice::executor {
 namespace {
@@ -71,17 +68,6 @@ TEST_CASE("a process's own memory is what it shares with no other") {
             "Private_Dirty:      4080 kB\n"
             "Swap:                  0 kB\n");
   CHECK(private_bytes(7, root.path) == std::size_t{4} << 20);
-}
-
-TEST_CASE("files are open that have a name") {
-  const testing::TemporaryDirectory folder;
-  const std::size_t before = open_files(::getpid());
-  const std::string path = folder.file("numbers", "1");
-  const transport::UniqueFd file(::open(path.c_str(), O_RDONLY)), memory(::memfd_create("numbers", 0));
-  CHECK(open_files(::getpid()) == before + 1);
-  std::filesystem::remove(path);
-  CHECK(open_files(::getpid()) == before);
-  CHECK(open_files(7, folder.path) == 0);
 }
 
 }  // namespace

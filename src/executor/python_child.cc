@@ -25,7 +25,7 @@ PythonChild::PythonChild(const PythonOptions& options, const PipelineHandle& pip
       python_(pipeline->python),
       owner_(pipeline->owner),
       number_(number),
-      files_at_first_(open_files(interpreter.process->pid())),
+      held_files_(interpreter.process->pid()),
       interpreter_(std::move(interpreter)),
       calls_(options.kept) {}
 
@@ -93,7 +93,7 @@ PythonChild::Outcome PythonChild::finish(const Pipeline& pipeline, transport::Do
                message.seconds,
                message.blocked_seconds,
                std::move(message.ops),
-               open_files(pid()) > files_at_first_,
+               held_files_.any(),
                calls_.report(message.kept)};
 }
 

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "src/executor/child_calls.h"
+#include "src/executor/held_files.h"
 #include "src/executor/process_times.h"
 #include "src/executor/python_interpreter.h"
 
@@ -66,7 +67,7 @@ class PythonChild {
   const std::string python_;
   const std::uint64_t owner_;
   const std::uint64_t number_;      // by which the child knows its pipeline
-  std::size_t files_at_first_ = 0;  // that it had open before its first batch
+  HeldFiles held_files_;            // since before its first batch
   std::uint64_t state_number_ = 0;  // 0: as it was loaded
   PythonInterpreter interpreter_;
   ChildCalls calls_;
