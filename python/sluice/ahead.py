@@ -1,23 +1,27 @@
 """The first batches of a loader's next epoch, made while the loop still works on this one (protocols.md, section 6).
 
 They are asked for on a stream of their own, with the room that the present epoch leaves in the window. When the next epoch begins, it draws as torch
-does. It takes that stream over only if nothing differs: pipeline, state, base seed and each batch that was asked for. Otherwise the
-stream is closed. So a wrong prediction costs work, but never changes a batch.
+does. It takes that stream over only if nothing differs: pipeline, state, base seed, each batch that was asked for, and the files of native batches. Otherwise
+the stream is closed. So a wrong prediction costs work, but never changes a batch. Of Python data sets only batches that were made without reading anything
+are used: which files they read, no one can know.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sluice.computation import BatchRequest
+from sluice.file_states import FileStates
 from sluice.notices import log
 from sluice.prediction import Habit, Moment, forecast
 from sluice.stream import Stream
 
 _MOST_FAILURES = 3  # In a row. Two may pass until a habit is learnt.
+_LONGEST_LOOK_SECONDS = 0.005  # At the files of a batch: some 1,000 of a local disk.
 
 
 class NextEpoch:
@@ -29,18 +33,27 @@ class NextEpoch:
         self.stream = stream
         self.asked: dict[int, BatchRequest] = {}
         self._requests = requests
+        self._files = FileStates()
+        self._is_slow = False  # To look at its files takes the loop's time.
 
     def ask(self, most: int) -> None:
         """Asks for further batches, up to `most` in all."""
-        while len(self.asked) < most:
+        while len(self.asked) < most and not self._is_slow:
             try:
                 request = next(self._requests, None)
             except Exception:  # The user's data set has no length, say. Where that matters the next epoch raises it.
                 request = None
             if request is None:
                 return
+            began_seconds = time.monotonic()
+            self._files.note(self.stream.pipeline.files_of(request.indices))
+            self._is_slow = time.monotonic() - began_seconds > _LONGEST_LOOK_SECONDS
             self.asked[request.seq] = request
             self.stream.request(request)
+
+    def reads_what_is_there(self) -> bool:
+        """Whether its native batches would be the same if they were made now."""
+        return self._files.are_the_same()
 
     def __del__(self) -> None:
         if self.stream.is_ahead:
@@ -79,7 +92,8 @@ class Foresight:
         if expected is None or before is None:
             return None
         drawn = draw(len(expected.asked))
-        if all(drawn.get(seq) == request for seq, request in expected.asked.items()) and expected.stream.take_over(wanted):
+        is_as_asked = all(drawn.get(seq) == request for seq, request in expected.asked.items())
+        if is_as_asked and expected.reads_what_is_there() and expected.stream.take_over(wanted):
             self._failures = 0
             return expected
         self._failures += 1

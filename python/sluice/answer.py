@@ -46,6 +46,11 @@ class Answer:
     def failed(self) -> bool:
         return self.message["type"] == "error"
 
+    @property
+    def is_from_memory(self) -> bool:
+        """Whether nothing was read for it, so that it is the same at any time."""
+        return bool(self.message.get("from_memory"))
+
     def tell_trouble(self) -> bool:
         """Logs why there is no batch, if that is no fault of the user's code. Whether so."""
         trouble = _TROUBLES.get(self.message.get("exception_type", "")) if self.failed else None

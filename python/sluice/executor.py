@@ -31,6 +31,7 @@ from sluice.heap import keep_freed_memory
 from sluice.kept import enter
 from sluice.kept_calls import KeptCalls
 from sluice.laps import COLLATE
+from sluice.memory_only import MemoryOnly, listen
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import enter_origin
 from sluice.skipping import Reduced
@@ -53,6 +54,7 @@ class Executor:
         self._arena = arena
         self._computations: dict[int, Computation] = {}
         self._last_pipeline = 0  # The number of none.
+        self._memory_only: MemoryOnly | None = None  # Of a process that computes.
         # Why a pipeline could not go over to its last state: the fields of the error that its batches get.
         self._not_entered: dict[int, dict] = {}
         self._calls: KeptCalls | None = None  # Where the parent has a cache.
@@ -136,9 +138,12 @@ class Executor:
             return
         try:
             computation = self._computations[pipeline]
+            self._memory_only = self._memory_only or MemoryOnly()
             watch = BlockedTime()
+            self._memory_only.begin()
             with self._kept_results():
                 made = computation.compute(computation.arrived(_request(message)), history, stacks=True)
+            from_memory = self._memory_only.holds() and not (self._calls is not None and self._calls.named_files)
             if isinstance(made, Reduced) and not computation.is_sticky:  # Otherwise no data worker makes it, and only this process can.
                 made.require_something()
             blocked_seconds = watch.seconds()
@@ -152,7 +157,7 @@ class Executor:
             self._fail({**answer, "seconds": time.process_time() - started_seconds}, error)
             return
         seconds = time.process_time() - started_seconds
-        done = {"type": "done", **answer, "tensors": descriptors, "seconds": seconds, "ops": computation.laps.costs()}
+        done = {"type": "done", **answer, "tensors": descriptors, "seconds": seconds, "ops": computation.laps.costs(), "from_memory": from_memory}
         if blocked_seconds is not None:
             done["blocked_seconds"] = blocked_seconds
         if self._calls is not None and (kept := self._calls.report()):
@@ -259,7 +264,9 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     torch.set_num_threads(1)
+    torch.arange(1)  # torch reads of what kind the processor is when it first fills a tensor: here, so that no fork has to.
     keep_freed_memory()
+    listen()
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # pyarrow's thread: with it this process could not be forked.
     os.environ["SLUICE"] = "off"  # A loader within the user's data set is no loader of a training loop.
     arena = mmap.mmap(arguments.arena_fd, os.fstat(arguments.arena_fd).st_size)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from array import array
+from collections.abc import Iterable
 from typing import Any
 
 from sluice.failures import NotNative
@@ -29,6 +30,11 @@ class FileTable:
         self.blob, self._names_bytes = _encode(self.root, chosen)
         self._origin = folder.root, os.getcwd(), selection
         self._samples = samples if all(type(entry) is tuple for entry in samples) else None  # A list could change unseen.
+        self._chosen = chosen
+
+    def paths(self, keys: Iterable[int]) -> list[str]:
+        """Of the files that these samples are read from."""
+        return [os.path.abspath(self._chosen[key][0]) for key in keys]
 
     def formats(self) -> dict[str, int]:
         """How many files have each format, by their names."""

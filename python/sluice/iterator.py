@@ -284,7 +284,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         foresight = loader._sluice_foresight if loader is not None else None
         if left_samples is not None:
             room_batches = min(room_batches, -(-left_samples // self._batch_size) - len(self._outstanding))
-        is_of_use = not self._stream.holds_files and self._stream.pipeline is self._pipeline and self._stream.is_served
+        is_of_use = self._stream.can_be_early and self._stream.pipeline is self._pipeline and self._stream.is_served
         if foresight is not None and room_batches > 0 and is_of_use:
             foresight.ask(loader, self._stream, room_batches, self._decided_batches)
 

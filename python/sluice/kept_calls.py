@@ -62,10 +62,11 @@ class KeptCalls:
         self._next_id = 1
         self._unusual = 0  # Calls so far that were made though they are asked about: the next time they may be found.
         self._is_late = False
+        self.named_files = False  # Whether a call of this batch has named a file: what it is made of may change.
 
     def begin(self) -> None:
         """A batch begins."""
-        self._is_late = False
+        self._is_late = self.named_files = False
 
     def report(self) -> list[dict]:
         """What the calls since the last report were, by function: the field `kept` of a batch's answer."""
@@ -90,6 +91,7 @@ class KeptCalls:
         except NoKey as reason:
             say_once(logging.WARNING, f"some results of {function.name} are not kept: {reason}")
             return self._made(tally, function, arguments, named)
+        self.named_files = self.named_files or bool(key.files)
         number, answer = self._question(function, key)
         if answer is None:
             tally.count("late")

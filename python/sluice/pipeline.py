@@ -121,6 +121,10 @@ class Pipeline:
         least, end = (0, self.native.samples) if self.native is not None else INTEGERS
         return least <= min(numbers) and max(numbers) < end
 
+    def files_of(self, keys: list) -> list[str]:
+        """The files that native executors read for these keys; none of a Python pipeline. REQUIRES: takes(keys)."""
+        return self.native.files.paths(plain(keys)) if self.native is not None else []
+
     def is_like(self, other: Pipeline) -> bool:
         """Whether executors would make the same of every request. Raises NotSendable."""
         return self is other or (self.registration(1, 1), self.state()) == (other.registration(1, 1), other.state())

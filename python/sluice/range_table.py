@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -48,6 +49,10 @@ class RangeTable:
         """Of a specification. With objects it holds secrets: what this process would ask their store with now."""
         counts = {"files": self._files, "samples": self.count}
         return {"kind": "object_ranges", **counts, "environment": access()} if self._holds_objects else {"kind": "file_ranges", **counts}
+
+    def paths(self, keys: Iterable[int]) -> list[str]:
+        """None: a range says of which state of its file it is, and executors read no other state."""
+        return []
 
     def formats(self) -> dict[str, int]:
         """How many samples have each format, by their names."""

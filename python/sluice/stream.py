@@ -18,6 +18,7 @@ from sluice import remaining
 from sluice.accounting import Account, Totals
 from sluice.answer import Answer
 from sluice.computation import BatchRequest
+from sluice.early import EarlyBatches
 from sluice.failures import NOT_LOADED, NotSendable
 from sluice.history import History
 from sluice.iterable import Streams
@@ -26,7 +27,6 @@ from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
 from sluice.pipeline import Pipeline
 from sluice.session import Session
-
 
 _LONGEST_END_SECONDS, _LOOK_SECONDS = 6.0, 0.0005  # Of an executor's processes.
 
@@ -88,6 +88,8 @@ class Stream:
         self._trials: set[int] = set()           # Batches asked for only to try executors: their answers are not wanted.
         self._history = history
         self._order = order
+        self._early = EarlyBatches()
+        self._from_memory: bool | None = None  # Whether all of its batches were; None: none has come.
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
         self.holds_files = False              # A process that has made a batch of it keeps files open.
@@ -131,6 +133,7 @@ class Stream:
             if self not in self._connection.streams:
                 return False
             self.after, self.pipeline, self.account, self._epoch = None, wanted.pipeline, wanted.account, wanted._epoch
+            self._ask_again_for_outdated()
             return True
 
     @property
@@ -141,6 +144,11 @@ class Stream:
     def is_ahead(self) -> bool:
         """Whether its batches are made ahead."""
         return self.after is not None
+
+    @property
+    def can_be_early(self) -> bool:
+        """Whether batches of its pipeline are the same when they are made before their epoch. Native ones depend on files that are known."""
+        return self.pipeline.native is not None or bool(self._from_memory)
 
     @property
     def is_served(self) -> bool:
@@ -185,6 +193,8 @@ class Stream:
         asked for before earlier ones."""
         with self._connection.condition:
             self._pending[request.seq] = request
+            if self.is_ahead:
+                self._early.ask(request.seq)
             self._tried_in = self._session
             if self._session is not None and not self._given_up:
                 self._send(self._session, request)
@@ -269,6 +279,8 @@ class Stream:
             opening["order"] = {**self._order, "is_next": self.is_ahead}
         self._informed.clear()
         self._trials.clear()
+        if not self.is_ahead:
+            self._early.forget()
         session.send({**opening, "base_seed": self.base_seed, "epoch": self.seed_epoch}, state)
         for request in self._pending.values():
             self._tried_in = session
@@ -283,6 +295,7 @@ class Stream:
         seq = answer.message["seq"]
         self.holds_files = self.holds_files or bool(answer.message.get("holds_files"))
         answer.is_native = self.pipeline.native is not None
+        self._from_memory = answer.is_from_memory and self._from_memory is not False
         if answer.failed:
             self._tried_in = None
         elif self._session is not None and self.pipeline_number is not None and self.pipeline.native is None:
@@ -293,6 +306,10 @@ class Stream:
             self.on_pipeline_refused(answer.message["message"])
         elif answer.does_not_fit and is_wanted:
             self._give_up(f"{answer.message['message']}; the arena is SLUICE_ARENA_BYTES or, in a TrainingJob, spec.feeder.arena")
+        elif seq in self._pending and self._early.turns_down(seq, answer):
+            answer.discard()
+            if not self.is_ahead:
+                self._ask_again_for_outdated()
         elif self._pending.pop(seq, None) is None:
             answer.discard()
         else:
@@ -300,6 +317,12 @@ class Stream:
             self._ready[seq] = answer
             if answer.is_native and self._native_record.note(answer.failed_at_a_file):
                 self._leave_native(f"{self._native_record.in_words()}, at last as {answer.message['message']}")
+
+    def _ask_again_for_outdated(self) -> None:
+        """Holding the condition, when the pass has begun."""
+        for seq in self._early.take_outdated():
+            if self._session is not None and not self._given_up:
+                self._send(self._session, self._pending[seq])
 
     def on_pipeline_refused(self, error: str) -> None:
         """The feeder cannot run this pipeline: try its Python form, and after that nothing."""

@@ -47,6 +47,7 @@ class Faults:
     no_room: int = 0                   # Answers so many requests by saying that the loop keeps too many batches.
     hang_up: bool = False              # Closes the connection at each request, without an answer.
     fail_native: bool = False          # Answers every request of a native pipeline with an error.
+    reads: bool = False                # Of what a Python batch is made it has read some.
     tells_costs: bool = True           # In its answers; older feeders do not.
     keep_answering_closed: bool = False  # Computes and sends batches for streams that have been closed.
 
@@ -177,7 +178,7 @@ class _Server:
         if not self._faults.tells_costs:
             return {"seconds": 0.0}
         if executor == "python":
-            return {"seconds": 0.0, "ops": computation.laps.costs(), "blocked_seconds": 0.0}
+            return {"seconds": 0.0, "ops": computation.laps.costs(), "blocked_seconds": 0.0, "from_memory": not self._faults.reads}
         parts = [["read", 1e-3 * samples, 1000 * samples], ["decode", 4e-3 * samples, 5000 * samples],
                  ["resample", 2e-3 * samples, 2000 * samples], ["finish", 1e-3 * samples, 8000 * samples]]
         return {"seconds": 1e-2 * samples, "ops": parts, "blocked_seconds": 0.0}

@@ -215,13 +215,12 @@ def test_a_resumed_loop_gets_the_same(make_fake, monkeypatch, beginnings):
 
 
 def test_both_epochs_together_stay_within_the_window(make_fake):
-    fake = make_fake(window_batches=6, silent=True)
+    fake = make_fake(window_batches=6)
     loader = DataLoader(Numbers(16), batch_size=4, num_workers=2)
     batches = iter(loader)
-    eventually(lambda: batches._stream.limit_batches == 6)
+    eventually(lambda: batches._stream.limit_batches == 6 and len(batches._stream._ready) == 4)
     batches._fill()
     eventually(lambda: [request[0] for request in fake.ask()["requests"]] == [0, 1, 2, 3, 0, 1])
-    fake.set(silent=False)
     next(batches)
     eventually(lambda: [request[0] for request in fake.ask()["requests"]] == [0, 1, 2, 3, 0, 1, 2])
 
@@ -330,3 +329,27 @@ def test_copies_of_a_loader_get_the_same(make_fake, copied):
     whole = indices_of(loader)
     another = copied(loader)
     assert indices_of(another) == indices_of(loader) == indices_of(another) == whole
+
+
+def test_of_a_data_set_that_reads_nothing_is_made_ahead(make_fake, beginnings):
+    fake = make_fake(window_batches=6, reads=True)
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
+    for _ in range(3):
+        list(loader)
+    eventually(lambda: len(fake.ask()["closed"]) == 3)
+    assert fake.ask()["opens"] == 3 and beginnings == [UNEXPECTED] * 3
+
+
+def test_what_was_read_before_its_epoch_is_made_again(make_fake, beginnings):
+    """The first epoch reads nothing, the beginning of the second one does."""
+    fake = make_fake(window_batches=4)
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
+    batches = iter(loader)
+    whole = indices_of(next(batches) for _ in range(6))
+    eventually(lambda: len(batches._stream._ready) == 4)
+    fake.set(reads=True)
+    whole += indices_of(batches)
+    eventually(lambda: len(fake.ask()["requests"]) == 14)
+    eventually(lambda: not fake.ask()["held"])
+    assert indices_of(loader) == whole and beginnings == [UNEXPECTED, BEGUN]
+    assert [request[0] for request in fake.ask()["requests"]].count(0) == 3

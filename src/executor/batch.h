@@ -98,6 +98,7 @@ struct Batch {
   std::vector<transport::OpCost> ops = {};     // of the busy seconds, by operation
   bool holds_files = false;                    // python: its process keeps files open that it has opened for batches
   std::vector<transport::KeptCost> kept = {};  // python: of the functions whose results may be kept
+  bool from_memory = false;                    // python: nothing was read for it; false: perhaps
 };
 
 // Why there is no batch. `exception` is the pickled Python exception, if there is one.

@@ -87,14 +87,9 @@ PythonChild::Outcome PythonChild::finish(const Pipeline& pipeline, transport::Do
   if (message.blocked_seconds) *message.blocked_seconds -= std::min(*message.blocked_seconds, calls_.busy_seconds());
   if (message.blocked_seconds)
     tell(pipeline, message.seconds - told_busy_seconds_, *message.blocked_seconds - told_blocked_seconds_);
-  return Batch{std::move(slot),
-               std::move(message.tensors),
-               std::move(structure),
-               message.seconds,
-               message.blocked_seconds,
-               std::move(message.ops),
-               held_files_.any(),
-               calls_.report(message.kept)};
+  return Batch{std::move(slot),   std::move(message.tensors),  std::move(structure),
+               message.seconds,   message.blocked_seconds,     std::move(message.ops),
+               held_files_.any(), calls_.report(message.kept), message.from_memory};
 }
 
 Result<void> PythonChild::send_state(const BatchRequest& request) {
@@ -106,6 +101,15 @@ Result<void> PythonChild::send_state(const BatchRequest& request) {
 
 PythonChild::Outcome PythonChild::run(const BatchRequest& request, const std::stop_token& stop,
                                       const std::function<bool()>& cancelled) {
+  auto outcome = make(request, stop, cancelled);
+  const auto* batch = std::get_if<Batch>(&outcome);
+  pass_ = request.base_seed;
+  has_read_ |= batch == nullptr || !batch->from_memory;
+  return outcome;
+}
+
+PythonChild::Outcome PythonChild::make(const BatchRequest& request, const std::stop_token& stop,
+                                       const std::function<bool()>& cancelled) {
   const std::uint64_t id = next_id_++;
   const transport::ExecuteMessage execute{
       .id = id,

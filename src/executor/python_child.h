@@ -32,6 +32,10 @@ class PythonChild {
   bool runs(const Pipeline& pipeline) const {
     return fingerprint_ == pipeline.fingerprint && python_ == pipeline.python && owner_ == pipeline.owner;
   }
+  // Whether it may still have what it read for another pass than that of this seed, such as a table that the data set
+  // keeps. torch's workers end with their pass, and those of the next one read anew. Workers that persist keep the
+  // pass's seed.
+  bool is_of_another_pass(std::uint64_t seed) const { return has_read_ && pass_ != seed; }
   // Whether no other part of the program has its pipeline any more.
   bool is_orphan() const { return pipeline_.expired(); }
   // From now on it belongs to this one. REQUIRES: runs(*pipeline).
@@ -48,6 +52,7 @@ class PythonChild {
  private:
   using Outcome = std::variant<Batch, BatchFailure, ChildLost>;
 
+  Outcome make(const BatchRequest& request, const std::stop_token& stop, const std::function<bool()>& cancelled);
   // Tells the child the state in which the request wants its pipeline, unless it is in that one.
   Result<void> send_state(const BatchRequest& request);
   Result<transport::Frame> next_frame(const Pipeline& pipeline, const std::stop_token& stop,
@@ -73,6 +78,8 @@ class PythonChild {
   ChildCalls calls_;
   std::uint64_t next_id_ = 1;
   bool lost_ = false;
+  bool has_read_ = false;   // for some batch
+  std::uint64_t pass_ = 0;  // the seed of the pass of its last batch
   // Of the batch in the making:
   bool is_watched_ = false;
   std::optional<ProcessTimes> seen_;

@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLoadFailureMemory{10};
 constexpr int kAttempts = 2;
-constexpr std::chrono::seconds kEndTimeMax{5};  // torch's loader waits so long for its workers
+constexpr std::chrono::seconds kChildrenEndTimeMax{5};  // torch's loader waits so long for its workers
 constexpr std::chrono::milliseconds kPassPoll{1};
 constexpr std::chrono::seconds kMeasureInterval{10};  // of children's memory: a look at one takes milliseconds
 
@@ -63,18 +63,27 @@ std::size_t PythonExecutor::idle_children() const {
 }
 
 std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_child(const PipelineHandle& pipeline,
+                                                                                    std::optional<std::uint64_t> pass,
                                                                                     const std::stop_token& stop) {
   std::list<IdleChild> ended;  // declared before the lock: their processes end outside of it
   {
     std::lock_guard lock(mutex_);
+    const auto is_of_another_pass = [&](const IdleChild& idle) {
+      return pass && idle.child->is_of_another_pass(*pass);
+    };
+    const auto is_left = [&](const IdleChild& idle) {  // by its pass; two passes may go on at once
+      return idle.child->runs(*pipeline) && is_of_another_pass(idle) &&
+             Clock::now() - idle.since >= options_.orphan_time_max;
+    };
     // A batch must not pay for children that died before it came: two of those would look like its own doing.
     for (auto idle = idle_.begin(); idle != idle_.end();) {
       const auto next = std::next(idle);
-      if (idle->child->has_ended()) ended.splice(ended.end(), idle_, idle);
+      if (idle->child->has_ended() || is_left(*idle)) ended.splice(ended.end(), idle_, idle);
       idle = next;
     }
-    const auto known =
-        std::find_if(idle_.begin(), idle_.end(), [&](const auto& idle) { return idle.child->runs(*pipeline); });
+    const auto known = std::find_if(idle_.begin(), idle_.end(), [&](const auto& idle) {
+      return idle.child->runs(*pipeline) && !is_of_another_pass(idle);
+    });
     if (known != idle_.end()) {
       auto taken = std::move(known->child);
       idle_.erase(known);
@@ -87,7 +96,7 @@ std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_ch
 
 std::variant<std::unique_ptr<PythonChild>, BatchFailure> PythonExecutor::take_child(const BatchRequest& request,
                                                                                     const std::stop_token& stop) {
-  if (request.virtual_workers == nullptr) return take_child(request.pipeline, stop);
+  if (request.virtual_workers == nullptr) return take_child(request.pipeline, request.base_seed, stop);
   std::vector<OwnChildren> ended;  // declared before the lock, like `lost`: their processes end outside of it
   std::unique_ptr<PythonChild> own, lost;
   {
@@ -177,7 +186,7 @@ void PythonExecutor::give_back(const BatchRequest& request, std::unique_ptr<Pyth
 void PythonExecutor::end_children(const Pipeline& pipeline, const std::weak_ptr<const VirtualWorkers>& pass) {
   std::list<IdleChild> ended;  // declared before the lock: their processes end outside of it
   std::vector<OwnChildren> over;
-  const auto deadline = Clock::now() + kEndTimeMax;
+  const auto deadline = Clock::now() + kChildrenEndTimeMax;
   std::unique_lock lock(mutex_);
   returned_.wait_until(lock, deadline, [&] { return !running_.contains(&pipeline); });
   // The last batch may be on its way to its client still.
@@ -205,7 +214,7 @@ void PythonExecutor::end_idle_children() {
 }
 
 std::optional<BatchFailure> PythonExecutor::warm(const PipelineHandle& pipeline, const std::stop_token& stop) {
-  auto taken = take_child(pipeline, stop);
+  auto taken = take_child(pipeline, std::nullopt, stop);
   if (auto* failure = std::get_if<BatchFailure>(&taken)) return std::move(*failure);
   give_back(std::get<std::unique_ptr<PythonChild>>(std::move(taken)));
   return std::nullopt;

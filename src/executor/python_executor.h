@@ -84,7 +84,9 @@ class PythonExecutor {
 
   std::variant<Batch, BatchFailure> try_twice(const BatchRequest& request, const std::stop_token& stop,
                                               const std::function<bool()>& cancelled);
+  // `pass`: the seed of that for which it makes a batch; none: of any.
   std::variant<std::unique_ptr<PythonChild>, BatchFailure> take_child(const PipelineHandle& pipeline,
+                                                                      std::optional<std::uint64_t> pass,
                                                                       const std::stop_token& stop);
   std::variant<std::unique_ptr<PythonChild>, BatchFailure> take_child(const BatchRequest& request,
                                                                       const std::stop_token& stop);

@@ -15,42 +15,11 @@
 
 #include "src/base/testing/catch.h"
 #include "src/base/testing/temporary_directory.h"
+#include "src/executor/testing/executor_run.h"
 #include "src/executor/thread_pool.h"
 
 namespace sluice::executor {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
-struct ExecutorRun {
-  std::shared_ptr<transport::Arena> arena = *transport::Arena::create(4 * kMiB);
-  const std::string python_path = std::filesystem::absolute("src/executor/testing/python").string();
-  PythonExecutor executor{{.arena = arena, .python_path = python_path, .cancel_grace = std::chrono::seconds(0)}, 2};
-  std::uint64_t next_pipeline = 1;
-
-  BatchRequest request(const std::string& blob, const std::string& python = "/usr/bin/python3") {
-    auto pipeline =
-        make_pipeline(next_pipeline++, ExecutorKind::kPython, *transport::SealedMemory::copy_of(blob), python, 3);
-    REQUIRE(pipeline.ok());
-    BatchRequest request;
-    request.pipeline = *pipeline;
-    request.seq = 7;
-    request.indices = {10, 20, 30};
-    return request;
-  }
-
-  std::variant<Batch, BatchFailure> run(const BatchRequest& request) {
-    return executor.run(request, {}, [] { return false; });
-  }
-
-  BatchFailure failure(const BatchRequest& request) {
-    auto outcome = run(request);
-    REQUIRE(std::holds_alternative<BatchFailure>(outcome));
-    return std::get<BatchFailure>(outcome);
-  }
-};
-
-std::string behaviour(const std::string& name) { return R"({"behaviour": ")" + name + R"("})"; }
 
 TEST_CASE("children beyond the threads are as many as half of the free memory holds") {
   struct Case {
@@ -59,12 +28,12 @@ TEST_CASE("children beyond the threads are as many as half of the free memory ho
     std::optional<std::size_t> available_bytes, child_bytes;
     std::size_t want;
   };
-  const Case cases[] = {{"memory is not known", 2, std::nullopt, 100 * kMiB, 2 + ThreadPool::kJobsBesideMax},
-                        {"nothing was measured", 0, 1024 * kMiB, std::nullopt, 8},
-                        {"small ones", 3, 1024 * kMiB, kMiB, 11},
-                        {"large ones", 3, 1024 * kMiB, 200 * kMiB, 5},
-                        {"no room for one more", 3, 100 * kMiB, 200 * kMiB, 3},
-                        {"no room at all", 0, 0, 200 * kMiB, 2}};
+  const Case cases[] = {{"memory is not known", 2, std::nullopt, 100 * kTestMiB, 2 + ThreadPool::kJobsBesideMax},
+                        {"nothing was measured", 0, 1024 * kTestMiB, std::nullopt, 8},
+                        {"small ones", 3, 1024 * kTestMiB, kTestMiB, 11},
+                        {"large ones", 3, 1024 * kTestMiB, 200 * kTestMiB, 5},
+                        {"no room for one more", 3, 100 * kTestMiB, 200 * kTestMiB, 3},
+                        {"no room at all", 0, 0, 200 * kTestMiB, 2}};
   for (const Case& each : cases) {
     INFO(each.story);
     CHECK(children_fitting(each.children, 2, each.available_bytes, each.child_bytes) == each.want);
@@ -163,72 +132,6 @@ TEST_CASE("a child that dies is replaced once") {
   const auto outcome = f.run(f.request(R"({"behaviour": "segfault once", "marker": ")" + marker.string() + R"("})"));
   CHECK(std::holds_alternative<Batch>(outcome));
   CHECK(std::filesystem::remove(marker));
-}
-
-nlohmann::json remembered(ExecutorRun& f, BatchRequest request, std::uint64_t seq) {
-  request.seq = seq;
-  request.indices = {static_cast<std::int64_t>(seq), -1};
-  const auto outcome = f.run(request);
-  REQUIRE(std::holds_alternative<Batch>(outcome));
-  return nlohmann::json::parse(std::get<Batch>(outcome).structure);
-}
-
-TEST_CASE("a virtual worker has a child of its own, which is rebuilt from what it has made") {
-  using Words = std::vector<std::int64_t>;
-  ExecutorRun f;
-  BatchRequest request = f.request(behaviour("remembers"));
-  request.virtual_workers = std::make_shared<VirtualWorkers>(3);
-  const auto first = remembered(f, request, 0), other = remembered(f, request, 1), second = remembered(f, request, 3);
-  CHECK(first["pid"] == second["pid"]);
-  CHECK(first["pid"] != other["pid"]);
-  CHECK(first["history"] == Words{});
-  CHECK(second["history"] == Words{});
-  CHECK(f.executor.idle_children() == 0);
-  REQUIRE(::kill(first["pid"].get<pid_t>(), SIGKILL) == 0);
-  const auto third = remembered(f, request, 6);
-  CHECK(third["pid"] != first["pid"]);
-  CHECK(third["history"] == Words{2, 0, -1, 2, 3, -1});
-  CHECK(remembered(f, request, 4)["pid"] == other["pid"]);
-  SECTION("another pass has other children, and can begin where this one is") {
-    BatchRequest resumed = f.request(behaviour("remembers"));
-    resumed.virtual_workers = std::make_shared<VirtualWorkers>(3);
-    resumed.history = request.virtual_workers->made[0];
-    const auto fourth = remembered(f, resumed, 9);
-    CHECK(fourth["pid"] != third["pid"]);
-    CHECK(fourth["history"] == Words{2, 0, -1, 2, 3, -1, 2, 6, -1});
-  }
-  SECTION("the children end with their pass") {
-    request.virtual_workers.reset();
-    f.executor.end_idle_children();
-    CHECK(::kill(third["pid"].get<pid_t>(), 0) != 0);
-  }
-}
-
-TEST_CASE("a virtual worker that is lost with a batch makes the earlier ones again, and then that") {
-  ExecutorRun f;
-  const testing::TemporaryDirectory folder;
-  const auto marker = folder.path / "marker";
-  BatchRequest request = f.request(R"({"behaviour": "segfault once", "marker": ")" + marker.string() + R"("})");
-  request.virtual_workers = std::make_shared<VirtualWorkers>(3);
-  CHECK(std::holds_alternative<Batch>(f.run(request)));
-  CHECK(request.virtual_workers->made[1].size() == 4 * sizeof(std::int64_t));
-}
-
-TEST_CASE("of a portable virtual worker nothing is kept: its requests say what it has made") {
-  ExecutorRun f;
-  BatchRequest request = f.request(behaviour("remembers"));
-  request.virtual_workers = std::make_shared<VirtualWorkers>(3, true);
-  const auto first = remembered(f, request, 1), second = remembered(f, request, 4);
-  CHECK(first["pid"] == second["pid"]);
-  CHECK(request.virtual_workers->made[1].empty());
-}
-
-TEST_CASE("a virtual worker's batch that failed counts as made") {
-  ExecutorRun f;
-  BatchRequest request = f.request(behaviour("raise"));
-  request.virtual_workers = std::make_shared<VirtualWorkers>(3);
-  f.failure(request);
-  CHECK(request.virtual_workers->made[1].size() == 4 * sizeof(std::int64_t));
 }
 
 TEST_CASE("a batch that kills every child fails with the way they ended") {

@@ -17,12 +17,13 @@ namespace sluice::executor {
 
 struct PythonOptions {
   std::shared_ptr<transport::Arena> arena;
-  std::string python_path;                                             // put before PYTHONPATH; empty: nothing added
-  int nice = 0;                                                        // of the children
-  std::chrono::milliseconds idle_time_max{std::chrono::minutes(2)};    // a child idles so long before it is ended
-  std::chrono::milliseconds orphan_time_max{std::chrono::seconds(5)};  // and so long if its pipeline is forgotten
-  std::chrono::seconds start_time_max{120};                            // importing torch on a quarter of a core is slow
-  std::chrono::seconds cancel_grace{5};  // how long an unwanted batch may go on before its child is killed
+  std::string python_path;                                           // put before PYTHONPATH; empty: nothing added
+  int nice = 0;                                                      // of the children
+  std::chrono::milliseconds idle_time_max{std::chrono::minutes(2)};  // a child idles so long before it is ended
+  std::chrono::milliseconds orphan_time_max{
+      std::chrono::seconds(5)};              // and so long if its pipeline is forgotten, or its pass over
+  std::chrono::seconds start_time_max{120};  // importing torch on a quarter of a core is slow
+  std::chrono::seconds cancel_grace{5};      // how long an unwanted batch may go on before its child is killed
   std::function<void(const Pipeline& pipeline)>
       load_changed;                 // of its `waits`; on any thread; null: it is told to none
   std::shared_ptr<KeptCalls> kept;  // results of marked functions; null: none are kept

@@ -189,6 +189,7 @@ void read(JsonReader& reader, DoneMessage& message) {
   reader.required("id", message.id);
   reader.required("seconds", message.seconds);
   reader.optional("blocked_seconds", message.blocked_seconds);
+  reader.optional("from_memory", message.from_memory);
   read_ops(reader, message.ops);
   read_kept(reader, message.kept);
   const json* list = reader.find("tensors");
@@ -298,6 +299,7 @@ std::string to_json(const BatchMessage& message) {
   if (message.blocked_seconds) object["blocked_seconds"] = *message.blocked_seconds;
   if (message.holds_files) object["holds_files"] = true;
   if (!message.kept.empty()) object["kept"] = kept_json(message.kept);
+  if (message.from_memory) object["from_memory"] = true;
   return dump(object);
 }
 

@@ -98,6 +98,7 @@ struct BatchMessage {
   std::optional<double> blocked_seconds = {};  // as in DoneMessage, of any executor
   bool holds_files = false;                    // its process keeps files open that it has opened for batches
   std::vector<KeptCost> kept = {};             // of the functions whose results may be kept
+  bool from_memory = false;                    // as in DoneMessage, of any executor
 };
 struct ErrorMessage {
   std::optional<std::uint64_t> stream;
@@ -164,6 +165,7 @@ struct DoneMessage {
   std::optional<double> blocked_seconds;   // that making it neither ran nor waited for a CPU; none: not known
   std::vector<OpCost> ops;
   std::vector<CallReport> kept;  // of functions whose results may be kept
+  bool from_memory = false;      // nothing was read for it; false: perhaps
 };
 // Is there a result of this call? The answer is `found`. The frame's blob is `call.arguments`.
 struct FindMessage {

@@ -115,11 +115,14 @@ TEST_CASE("a batch tells its costs where they are known") {
   message.ops = {{"read", 0.125, 700}, {"decode", 0.25, 9}};
   CHECK(!nlohmann::json::parse(to_json(message)).contains("holds_files"));
   message.blocked_seconds = 0;
+  CHECK(!nlohmann::json::parse(to_json(message)).contains("from_memory"));
   message.holds_files = true;
+  message.from_memory = true;
   const auto object = nlohmann::json::parse(to_json(message));
   CHECK(object["ops"] == nlohmann::json::parse(R"([["read",0.125,700],["decode",0.25,9]])"));
   CHECK(object["blocked_seconds"] == 0);
   CHECK(object["holds_files"] == true);
+  CHECK(object["from_memory"] == true);
 }
 
 TEST_CASE("a child's costs are read, and nonsense in their place is refused") {

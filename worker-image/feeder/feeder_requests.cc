@@ -148,6 +148,7 @@ void Feeder::deliver(ClientSession& client, const ActiveRequest& active, Batch b
       .blocked_seconds = batch.blocked_seconds,
       .holds_files = batch.holds_files,
       .kept = std::move(batch.kept),
+      .from_memory = batch.from_memory,
   };
   for (auto& tensor : message.tensors) tensor.offset += batch.slot.offset();
   note_batch_bytes(client, batch.slot.bytes());

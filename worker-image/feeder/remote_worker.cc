@@ -230,6 +230,7 @@ executor::Batch RemoteWorker::finished_batch(Assembly assembly, const Chunk& las
   executor::Batch batch{std::move(assembly.slot), std::move(assembly.tensors), std::move(assembly.structure),
                         last.seconds(), std::nullopt};
   if (last.has_blocked_seconds()) batch.blocked_seconds = last.blocked_seconds();
+  batch.from_memory = last.from_memory();
   for (int i = 0; i < last.ops_size() && batch.ops.size() < transport::kOpCostsMax; ++i)
     batch.ops.push_back(transport::from_proto(last.ops(i)));
   for (int i = 0; i < last.kept_size() && batch.kept.size() < transport::kKeptFunctionsMax; ++i)

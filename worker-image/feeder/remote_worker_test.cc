@@ -104,6 +104,7 @@ v1::Header python_chunk(RequestId id, std::uint64_t offset, bool last, const std
   chunk->set_id(id);
   chunk->set_offset(offset);
   chunk->set_last(last);
+  chunk->set_from_memory(last);
   if (last) chunk->set_seconds(0.5);
   if (offset == 0) chunk->set_structure("structure");
   for (const Tensor& tensor : tensors) {
@@ -122,15 +123,14 @@ TEST_CASE("a Python batch is put together from its chunks, in its own slot") {
   f.say(python_chunk(7, 0, false, {{0, 100}, {128, 72}}), std::string(128, 'a'));
   CHECK(f.events.told.empty());
   f.say(python_chunk(7, 128, true), std::string(72, 'b'));
-  const Batch& batch = f.batch();
   CHECK(f.events.told[0].id == 7);
+  const Batch& batch = f.batch();
   CHECK(batch.structure == "structure");
-  CHECK(batch.busy_seconds == 0.5);
+  CHECK((batch.busy_seconds == 0.5 && batch.from_memory));
   REQUIRE(batch.tensors.size() == 2);
   CHECK(batch.tensors[1].offset == 128);
   const auto* data = reinterpret_cast<const char*>(batch.slot.data());
-  CHECK(std::string(data, 128) == std::string(128, 'a'));
-  CHECK(std::string(data + 128, 72) == std::string(72, 'b'));
+  CHECK(std::string(data, 200) == std::string(128, 'a') + std::string(72, 'b'));
   CHECK(f.permits == 0);
   f.events.told.clear();
   CHECK(f.all_memory_is_free());

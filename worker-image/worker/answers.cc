@@ -52,6 +52,7 @@ std::size_t send_batch(RemoteStream& stream, std::uint64_t id, executor::Batch b
     if (chunk->last()) {
       transport::set_costs(*chunk, batch.busy_seconds, batch.ops, batch.blocked_seconds);
       for (const auto& cost : batch.kept) transport::to_proto(cost, *chunk->add_kept());
+      chunk->set_from_memory(batch.from_memory);
     }
     if (offset == 0) {
       chunk->set_structure(batch.structure);

@@ -129,7 +129,8 @@ def answer(frames, arena, message, history, pipeline):
         return
     if behaviour == "remembers":  # who it is, and what it was told to make again
         text = json.dumps({"pid": os.getpid(), "history": list(struct.unpack(f"<{len(history) // 8}q", history))}).encode()
-        frames.send({"type": "done", "id": message["id"], "tensors": [], "seconds": 0}, text)
+        costs = {"from_memory": not pipeline.get("reads"), "seconds": 0}
+        frames.send({"type": "done", "id": message["id"], "tensors": [], **costs}, text)
         return
     values = [*message["indices"], message["seq"], message["worker_id"]]
     size = 8 * len(values)
@@ -143,7 +144,7 @@ def answer(frames, arena, message, history, pipeline):
     offset = 1 << 40 if behaviour == "tensor outside" else 0
     tensors = [{"dtype": "int64", "shape": [len(values)], "offset": offset, "nbytes": size}]
     structure = b"s" * pipeline.get("structure_bytes", 0) or b"structure"
-    costs = {"seconds": pipeline.get("seconds", 0.25), "ops": [["dataset", 0.125, 0], ["collate", 0.0625, size]]}
+    costs = {"from_memory": True, "seconds": pipeline.get("seconds", 0.25), "ops": [["dataset", 0.125, 0], ["collate", 0.0625, size]]}
     frames.send({"type": "done", "id": message["id"], "tensors": tensors, **costs}, structure)
     if behaviour == "die afterwards":
         os._exit(0)
