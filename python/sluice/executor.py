@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import ctypes
 import gc
+import importlib
 import io
 import mmap
 import os
@@ -119,6 +120,8 @@ class Executor:
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             self._frames.send({"type": "error", "pipeline": pipeline, **describe_not_loaded(error)})
             return
+        if "numpy" in sys.modules:
+            importlib.import_module("numpy.random")  # Each batch seeds it, and it is imported when first asked for: here for all forks.
         self._last_pipeline = pipeline
         self._frames.send({"type": "loaded", "pipeline": pipeline})
 
