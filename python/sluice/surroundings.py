@@ -47,7 +47,7 @@ class Numbers(NamedTuple):
     @staticmethod
     def capture() -> Numbers:
         context = decimal.getcontext()
-        return Numbers(float(_DENORMAL * 1) == 0, torch.get_float32_matmul_precision(), context.prec, context.rounding)
+        return Numbers(_DENORMAL * _ONE == 0, torch.get_float32_matmul_precision(), context.prec, context.rounding)
 
     def enter(self) -> None:
         torch.set_flush_denormal(self.flushes_denormal)
@@ -55,7 +55,8 @@ class Numbers(NamedTuple):
         decimal.getcontext().prec, decimal.getcontext().rounding = self.decimal_digits, self.decimal_rounding
 
 
-_DENORMAL = torch.tensor(1e-40)
+# What torch sets holds for all arithmetic of a thread, and Python's own takes no time. The compiler must not know the result.
+_DENORMAL, _ONE = 1e-310, float("1")
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,12 @@ class Surroundings:
     def capture() -> Surroundings:
         """Those of this process and thread."""
         torchvision, numpy = sys.modules.get("torchvision"), sys.modules.get("numpy")
+        autocast_enabled, autocast_dtype = autocast_on_cpu()
         return Surroundings(
             environment={name: value for name, value in os.environ.items() if _travels(name)},
             default_dtype=str(torch.get_default_dtype()).removeprefix("torch."),
             grad_enabled=torch.is_grad_enabled(),
-            autocast=(autocast_on_cpu()[0], str(autocast_on_cpu()[1]).removeprefix("torch.")),
+            autocast=(autocast_enabled, str(autocast_dtype).removeprefix("torch.")),
             deterministic=_deterministic(),
             warning_filters=[entry for entry in warnings.filters if _picklable(entry)],
             pillow={
