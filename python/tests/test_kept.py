@@ -233,6 +233,16 @@ def test_a_function_that_draws_is_not_kept_and_told_once(draw, caplog):
     assert len(notices(caplog)) == 1 and "draws random numbers" in notices(caplog)[0]
 
 
+def test_a_batch_with_a_result_of_a_file_is_not_made_of_memory_alone(tmp_path):
+    """The parent has looked at the file for it: what it finds may be another result in the next epoch."""
+    (tmp_path / "a").write_text("a")
+    same = cached(version="1")(lambda value: value)
+    with Parent() as parent:
+        for value, names_a_file in [("b", False), (str(tmp_path / "a"), True), (str(tmp_path / "a"), True), ("b", False)]:
+            parent.calls.begin()
+            assert (same(value), parent.calls.named_files) == (value, names_a_file)
+
+
 def test_a_call_that_raises_is_not_kept():
     @cached(version="1")
     def failing(number):
