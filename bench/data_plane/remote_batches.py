@@ -59,9 +59,10 @@ def _program_of(build, name):
     return [pathlib.Path(build, "worker-image").resolve() / name, "--threads", "1", "--insecure", "--python-path", python_path]
 
 
-def worker_at(build, address, **environment):
-    """A worker with one thread on this machine, without TLS. `environment`: variables that it has beside this process's."""
-    command = [*_program_of(build, "sluice-worker"), "--listen", address, "--drain-seconds", "1", "--metrics-address", "none"]
+def worker_at(build, address, nice=0, **environment):
+    """A worker with one thread on this machine, without TLS. `nice`: how much others come before it where CPUs are scarce. `environment`: variables
+    that it has beside this process's."""
+    command = ["nice", "-n", str(nice), *_program_of(build, "sluice-worker"), "--listen", address, "--drain-seconds", "1", "--metrics-address", "none"]
     return program(command, {**os.environ, **environment})
 
 
