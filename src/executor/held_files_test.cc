@@ -45,6 +45,7 @@ TEST_CASE("a file is found among many that were open at first") {
   const testing::TemporaryDirectory folder;
   const std::string path = folder.file("numbers", "1");
   std::vector<UniqueFd> many;
+  many.reserve(50);
   for (int i = 0; i < 50; ++i) many.emplace_back(::open(path.c_str(), O_RDONLY));
   HeldFiles held(::getpid());
   CHECK(!held.any());
