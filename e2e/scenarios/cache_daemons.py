@@ -1,8 +1,10 @@
 """The caches of the nodes, as the scenarios see them."""
 
+import contextlib
 import json
 
 from conftest import RELEASE_NAMESPACE, ROOT
+from machine import set_values
 from watch import condition
 
 PODS = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods"
@@ -19,6 +21,14 @@ def daemon(bed, node=None):
         return pods[0] if pods and condition(pods[0], "Ready") else None
 
     return bed.wait_for("the cache's pod", ready)
+
+
+@contextlib.contextmanager
+def switched_on(bed):
+    """The daemon's pod of a release that has the cache inside."""
+    set_values(bed.cluster, {"cache.enabled": "true", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 128, "cache.cpu.request": "10m"})
+    yield daemon(bed)
+    set_values(bed.cluster, {"cache.enabled": "false"})
 
 
 def counted(bed, node=None):

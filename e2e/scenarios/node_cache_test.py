@@ -4,10 +4,10 @@ import subprocess
 
 import jobs
 import pytest
-from cache_daemons import counted, daemon, gained, shown
+from cache_daemons import counted, daemon, gained, shown, switched_on
 from chart_test import CHART, helm
 from conftest import JOBS_NAMESPACE, NUMBERED, RELEASE_NAMESPACE, ROOT
-from machine import RELEASE, delete_jobs, namespace_manifest, set_values
+from machine import RELEASE, delete_jobs, namespace_manifest
 from watch import condition, log_events
 
 STRANGERS = "sluice-strangers"
@@ -84,11 +84,10 @@ def without(bed):
 
 @pytest.fixture(scope="module")
 def cache(bed, without):
-    set_values(bed.cluster, {"cache.enabled": "true", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 128, "cache.cpu.request": "10m"})
-    yield daemon(bed)
     secret = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/secrets/{RELEASE}-cache-tls"
-    assert bed.cluster.get(secret)
-    set_values(bed.cluster, {"cache.enabled": "false"})
+    with switched_on(bed) as made:
+        yield made
+        assert bed.cluster.get(secret)
     assert not bed.cluster.get(secret)
 
 
