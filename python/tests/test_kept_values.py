@@ -69,6 +69,10 @@ def test_who_changes_a_value_changes_no_other(value):
     assert same(decode(data), value)
 
 
+class Own(numpy.ndarray):
+    pass
+
+
 Pair = collections.namedtuple("Pair", "a b")
 
 
@@ -81,7 +85,7 @@ Pair = collections.namedtuple("Pair", "a b")
         ([{"a": collections.OrderedDict()}], "class OrderedDict"),
         (numpy.array([object()]), "array of object"),
         (numpy.zeros(2, "i4,f4"), "array of"),
-        (numpy.matrix([[1]]), "class matrix"),
+        (numpy.zeros(2).view(Own), "class Own"),
         (torch.zeros(2, requires_grad=True), "not a plain one"),
         (torch.nn.Parameter(torch.zeros(2)), "class Parameter"),
         (torch.zeros(2).to_sparse(), "not a plain one"),

@@ -1,11 +1,13 @@
 #include "src/executor/call_ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::executor {
 
 void RecentMean::add(std::uint64_t count, double sum) {
   const auto weight = static_cast<double>(count);
+  if (is_known()) sum = std::min(sum, kOutlier * weight * mean());
   if (weight_ + weight > kWeightMax && weight_ > 0) {
     const double kept = std::max(0.0, kWeightMax - weight) / weight_;
     weight_ *= std::min(1.0, kept);
@@ -13,6 +15,12 @@ void RecentMean::add(std::uint64_t count, double sum) {
   }
   weight_ += weight;
   sum_ += sum;
+}
+
+void RecentMean::forget() {
+  const double kept = std::min(1.0, kEnough / std::max(weight_, kEnough));
+  weight_ *= kept;
+  sum_ *= kept;
 }
 
 CallLedger::Advice CallLedger::next() {
@@ -51,7 +59,10 @@ bool CallLedger::keeping_pays() const {
 void CallLedger::decide() {
   if (!hits_.is_known() || !call().is_known()) return;
   const double limit = hits_pay_ ? kStopsAbove : kStartsBelow;
-  hits_pay_ = hits_.mean() < limit * call().mean();
+  const bool pays = hits_.mean() < limit * call().mean();
+  if (std::exchange(hits_pay_, pays) == pays) return;
+  // From now on one of the two is seen at trials only.
+  (pays ? calls_ : hits_).forget();
 }
 
 // A trial takes the dearer of two ways once in so many calls.

@@ -22,16 +22,22 @@
 
 namespace sluice::executor {
 
-// Of the last observations: older ones count less.
+// Of the last observations: older ones count less. On a busy machine a process may stand still for a second, so one
+// that is beyond kOutlier times the mean counts as that.
 class RecentMean {
  public:
   void add(std::uint64_t count, double sum);
+  // So much beside the observations that were added.
+  void add_to_them(double sum) { sum_ += sum; }
+  // The next observations count more than those so far.
+  void forget();
   double mean() const { return weight_ > 0 ? sum_ / weight_ : 0; }
   bool is_known() const { return weight_ >= kEnough; }
 
  private:
   static constexpr double kEnough = 8;
   static constexpr double kWeightMax = 32;
+  static constexpr double kOutlier = 4;
 
   double weight_ = 0;
   double sum_ = 0;
@@ -57,7 +63,7 @@ class CallLedger {
   // Its result was there.
   void note_found() { has_found_ = true; }
   // Its result was kept, which took so long beside what the report tells.
-  void note_kept(double seconds) { stores_.add(0, seconds); }
+  void note_kept(double seconds) { stores_.add_to_them(seconds); }
   void add(const transport::CallReport& report);
 
   // What these hits would have taken as calls, less what they took. 0 as long as that is not known.

@@ -198,6 +198,29 @@ TEST_CASE("what keeping takes must come back with the next hit") {
   CHECK_FALSE(keeps(1, 10));
 }
 
+TEST_CASE("a process that stands still for a second does not stop what pays, or not for long") {
+  struct Case {
+    double call_seconds;
+    std::uint64_t calls_max;  // until results are asked for again
+  };
+  for (const Case& each : {Case{5e-3, 0}, Case{1e-3, 2000}}) {
+    INFO("a call takes " << each.call_seconds);
+    CallLedger ledger;
+    ledger.add({.function = "f", .calls = 64, .call_seconds = 64 * each.call_seconds});
+    const CallReport hits{.function = "f", .hits = 64, .hit_seconds = 64 * 5e-4};
+    ledger.note_found();
+    for (int batch = 0; batch < 4; ++batch) ledger.add(hits);
+    ledger.add({.function = "f", .hits = 64, .hit_seconds = 63 * 5e-4 + 1});
+    std::uint64_t calls = 0;
+    for (auto advice = ledger.next(); advice.rest > 0; advice = ledger.next()) {
+      calls += 1 + advice.rest;
+      ledger.add({.function = "f", .calls = advice.rest, .call_seconds = advice.rest * each.call_seconds});
+      ledger.add({.function = "f", .hits = 1, .hit_seconds = 5e-4});
+    }
+    CHECK(calls <= each.calls_max);
+  }
+}
+
 TEST_CASE("hits have saved what calls take, once that is known") {
   const CallReport hits{.function = "f", .hits = 10, .hit_seconds = 1};
   CallLedger ledger;
@@ -217,6 +240,8 @@ TEST_CASE("a mean forgets what lies behind") {
   CHECK(mean.mean() == 1);
   mean.add(1000, 3000);
   CHECK(mean.mean() == 3);
+  mean.add(1000, 1e9);
+  CHECK(mean.mean() == 12);
 }
 
 }  // namespace
