@@ -36,6 +36,7 @@ class PythonChild {
   // keeps. torch's workers end with their pass, and those of the next one read anew. Workers that persist keep the
   // pass's seed.
   bool is_of_another_pass(std::uint64_t seed) const { return has_read_ && pass_ != seed; }
+  std::uint64_t pass() const { return pass_; }
   // Whether no other part of the program has its pipeline any more.
   bool is_orphan() const { return pipeline_.expired(); }
   // From now on it belongs to this one. REQUIRES: runs(*pipeline).

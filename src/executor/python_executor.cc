@@ -157,6 +157,7 @@ void PythonExecutor::give_back(std::unique_ptr<PythonChild> child) {
   if (idle_.size() <= std::max(children_max_, most_running_)) return;
   surplus = std::move(idle_.back().child);
   idle_.pop_back();
+  if (surplus->is_of_another_pass(idle_.front().child->pass())) return;  // it has done its work
   log_info("executor", "more idle Python children than the limit", {{"limit", children_max_}});
 }
 
