@@ -82,7 +82,8 @@ void WaveformResampler::prepare(const ResamplePlan& plan, const float* kernel) {
   }
 }
 
-bool WaveformResampler::run(std::span<const float> waveform, [[maybe_unused]] Registers registers, std::span<float> resampled) {
+bool WaveformResampler::run(std::span<const float> waveform, [[maybe_unused]] Registers registers,
+                            std::span<float> resampled) {
   if (!are_finite(waveform)) return false;
   const std::size_t blocks = (resampled.size() + plan_.phases - 1) / plan_.phases;
   const std::size_t read = blocks * plan_.stride + plan_.taps + kLanes;
