@@ -242,8 +242,10 @@ class _SharedMemory:
             return False
         if tensor.is_shared():
             return True
-        storage = tensor.untyped_storage()  # torch cannot resize a storage over memory that is not its own, such as shared memory.
-        return not storage.resizable() and storage.nbytes() > 0 and self._has(storage.data_ptr())
+        storage = tensor.untyped_storage()
+        # torch cannot resize a storage over memory that is not its own, such as shared memory. Old ones (2.2) do not tell.
+        is_torchs_own = hasattr(storage, "resizable") and storage.resizable()
+        return not is_torchs_own and storage.nbytes() > 0 and self._has(storage.data_ptr())
 
     def has_array(self, array: Any) -> bool:
         """Of a mapping, a multiprocessing array, a shared tensor."""
