@@ -126,11 +126,11 @@ def test_two_feeders_share_results_and_no_batch_changes_while_the_daemon_is_kill
 
     try:
         with feeder_with_cache(tmp_path / "first", None, monkeypatch, socket=daemon.socket):
-            eventually(lambda: same_batches() and daemon.count('sluice_cache_node_records{tier="disk"}') >= FILES, 60)
+            eventually(lambda: same_batches() and daemon.count('sluice_cache_node_records{tier="disk"}') >= FILES, 240)
         with feeder_with_cache(tmp_path / "second", None, monkeypatch, socket=daemon.socket) as feeder:
-            eventually(lambda: same_batches() and feeder.count(HITS) >= FILES, 60)
+            eventually(lambda: same_batches() and feeder.count(HITS) >= FILES, 240)
             daemon.kill()
-            eventually(lambda: same_batches() and feeder.count('sluice_cache_errors_total{.*kind="gone"') >= 1, 60)
+            eventually(lambda: same_batches() and feeder.count('sluice_cache_errors_total{.*kind="gone"') >= 1, 240)
     finally:
         daemon.kill()
 
@@ -234,7 +234,7 @@ def test_data_workers_use_the_cache_of_their_own_node(clips, tmp_path, monkeypat
             return kept_of(loader, "features")[1] > FILES
 
         eventually(found, 120)
-        assert daemon.count('sluice_cache_node_records{tier="disk"}') > 0
+        eventually(lambda: daemon.count('sluice_cache_node_records{tier="disk"}') > 0, 60)  # It counts every second.
     finally:
         feeder_module.disconnect_all()
         feeder.stop()

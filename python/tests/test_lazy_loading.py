@@ -120,5 +120,5 @@ def test_ten_thousand_images_leave_no_memory_and_no_file_behind(tmp_path):
     files, before = len(os.listdir("/proc/self/fd")), resident_bytes()
     use(10_000)
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert len(os.listdir("/proc/self/fd")) <= files  # What an earlier test has left may be closed meanwhile.
     assert resident_bytes() - before < 8 << 20  # A kilobyte kept of each image would be 10 MB.
