@@ -175,9 +175,10 @@ def second_epoch_of_many_files():
 
 
 def tree(pid):
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield from tree(int(child))
+    with contextlib.suppress(OSError):  # It has ended meanwhile.
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from tree(int(child))
     yield pid
 
 
@@ -185,8 +186,9 @@ def own_memory_bytes():
     """Of this process and its descendants; each page counts once."""
     total = 0
     for pid in tree(os.getpid()):
-        lines = [line.split() for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
-        total += sum(1024 * int(line[1]) for line in lines if line[0] in ("Pss_Anon:", "Pss_Shmem:"))
+        with contextlib.suppress(OSError):  # It has ended meanwhile.
+            lines = [line.split() for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
+            total += sum(1024 * int(line[1]) for line in lines if line[0] in ("Pss_Anon:", "Pss_Shmem:"))
     return total
 
 
