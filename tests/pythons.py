@@ -40,12 +40,7 @@ def main():
         tally = test_python(version)
         run.say(f"Python {version}, {REQUIREMENTS[version]}: {tally.passed} passed, {tally.failed} failed, {len(tally.skipped)} skipped")
         total.add(tally)
-    for failure in run.FAILURES:
-        print(f"failed: {failure}")
-    for name in total.skipped:
-        print(f"skipped: {name}")
-    print(f"{total.passed} passed, {total.failed} failed", flush=True)
-    return 1 if total.failed else 0
+    return run.show(total)
 
 
 if __name__ == "__main__":

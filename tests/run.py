@@ -305,13 +305,8 @@ def run_stages(stages):
     return total
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=STAGES, action="append", help="run only these stages (default: all)")
-    LOGS.mkdir(parents=True, exist_ok=True)
-    stages, before = parser.parse_args().only or STAGES, busy_minutes()
-    total = run_stages(stages)
-    say(f"the machine's processors were busy for {busy_minutes() - before:.1f} minutes")
+def show(total):
+    """What failed and what was skipped, and the last line of the output. The exit status."""
     for failure in FAILURES:
         print(f"failed: {failure}")
     for name in total.skipped:
@@ -319,6 +314,16 @@ def main():
     line = f"{total.passed} passed, {total.failed} failed"
     print(line + (f", {len(total.skipped)} skipped" if total.skipped else ""), flush=True)
     return 1 if total.failed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=STAGES, action="append", help="run only these stages (default: all)")
+    LOGS.mkdir(parents=True, exist_ok=True)
+    stages, before = parser.parse_args().only or STAGES, busy_minutes()
+    total = run_stages(stages)
+    say(f"the machine's processors were busy for {busy_minutes() - before:.1f} minutes")
+    return show(total)
 
 
 if __name__ == "__main__":

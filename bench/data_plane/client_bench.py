@@ -29,7 +29,7 @@ from computing_data import local_beside_torch, remote_beside_torch
 from executor_mix import worst_mix
 from kept_data import call_microseconds, epochs_beside_torch
 from PIL import Image
-from process_trees import adopt_orphans
+from process_trees import adopt_orphans, of_tree, own_bytes
 from remote_batches import worker_and_feeder
 from torch.utils.data import Dataset
 from torchvision.datasets import ImageFolder
@@ -134,11 +134,11 @@ def growth_over_epochs():
     loader = sluice.torch.DataLoader(dataset, batch_size=16, num_workers=2)
     for epoch in range(EPOCHS):
         if epoch == EPOCHS // 10:
-            before = own_memory_bytes()
+            before = of_tree(own_bytes)
         dataset.set_epoch(epoch)
         for _, epochs in loader:
             assert epochs.tolist() == [epoch] * 16
-    return (own_memory_bytes() - before) / 2**20
+    return (of_tree(own_bytes) - before) / 2**20
 
 
 def worker_of_many_files(build):
@@ -174,24 +174,6 @@ def second_epoch_of_many_files():
     return 1000 * statistics.median(seconds[1:])
 
 
-def tree(pid):
-    with contextlib.suppress(OSError):  # It has ended meanwhile.
-        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                yield from tree(int(child))
-    yield pid
-
-
-def own_memory_bytes():
-    """Of this process and its descendants; each page counts once."""
-    total = 0
-    for pid in tree(os.getpid()):
-        with contextlib.suppress(OSError):  # It has ended meanwhile.
-            lines = [line.split() for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()]
-            total += sum(1024 * int(line[1]) for line in lines if line[0] in ("Pss_Anon:", "Pss_Shmem:"))
-    return total
-
-
 def copies_of_a_table():
     """Copies beside the trainer's own: what serving the data set adds to what serving an empty one has added."""
     small = Counts(64, seconds=0.05)
@@ -199,11 +181,11 @@ def copies_of_a_table():
     for make in (lambda: small, Table):
         disconnect_all()
         dataset = make()
-        before = own_memory_bytes()
+        before = of_tree(own_bytes)
         loader = sluice.torch.DataLoader(dataset, batch_size=2, num_workers=CHILDREN)
         for _ in loader:
             pass
-        grown.append(own_memory_bytes() - before)
+        grown.append(of_tree(own_bytes) - before)
     return (grown[1] - grown[0]) / COPY_BYTES
 
 

@@ -21,7 +21,7 @@ import time
 
 import numpy
 import torch
-from process_trees import process_tree
+from process_trees import own_bytes, process_tree
 from remote_batches import feeder_for_workers, free_address, worker_at
 from torch.utils.data import Dataset
 
@@ -75,8 +75,7 @@ def held(pids):
     for pid in pids:
         with contextlib.suppress(OSError):  # It has ended meanwhile.
             place = pathlib.Path(f"/proc/{pid}")
-            rollup = [line.split() for line in (place / "smaps_rollup").read_text().splitlines()]
-            counts["memory_mebibytes"] += sum(int(line[1]) for line in rollup if line[0] in ("Pss_Anon:", "Pss_Shmem:")) / 1024
+            counts["memory_mebibytes"] += own_bytes(place) / (1 << 20)
             links = list(links_of(place / "fd"))
             counts["descriptors"] += len(links)
             counts["memfds"] += sum(link.startswith("/memfd:") for link in links)

@@ -70,6 +70,12 @@ def pss_kib(process):
     return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
+def own_bytes(process):
+    """Of its memory that is no file's; each page counts once."""
+    lines = [line.split() for line in (process / "smaps_rollup").read_text().splitlines()]
+    return sum(1024 * int(line[1]) for line in lines if line[0] in ("Pss_Anon:", "Pss_Shmem:"))
+
+
 def tree_pss_mib():
     """Memory of this process and its descendants; pages that several of them share count once."""
     return of_tree(pss_kib) / 1024

@@ -104,6 +104,17 @@ def epochs_of(loader_class: type, dataset: Dataset, change: Callable[[int], None
     return epochs
 
 
+def assert_equal_epochs(kind: type[Changing], place: Path, **arguments: object) -> None:
+    """Of torch's loader and of ours, each with a folder of its own."""
+    seen = []
+    for loader_class in (TorchLoader, DataLoader):
+        folder = place / loader_class.__module__
+        folder.mkdir()
+        dataset = kind(folder)
+        seen.append(epochs_of(loader_class, dataset, dataset.change, **arguments))
+    assert seen[0] == seen[1]
+
+
 @pytest.fixture
 def executors(clean_slate, monkeypatch):
     if REAL_BINARY is None:
@@ -113,24 +124,12 @@ def executors(clean_slate, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_each_epoch_has_what_was_written_before_it(executors, tmp_path, kind):
-    seen = []
-    for loader_class in (TorchLoader, DataLoader):
-        folder = tmp_path / loader_class.__module__
-        folder.mkdir()
-        dataset = kind(folder)
-        seen.append(epochs_of(loader_class, dataset, dataset.change))
-    assert seen[0] == seen[1]
+    assert_equal_epochs(kind, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [RewrittenFiles, GrowingTableReadAnew, DataBase], ids=lambda kind: kind.__name__)
 def test_workers_that_persist_read_what_was_written_before_the_epoch(executors, tmp_path, kind):
-    seen = []
-    for loader_class in (TorchLoader, DataLoader):
-        folder = tmp_path / loader_class.__module__
-        folder.mkdir()
-        dataset = kind(folder)
-        seen.append(epochs_of(loader_class, dataset, dataset.change, persistent_workers=True))
-    assert seen[0] == seen[1]
+    assert_equal_epochs(kind, tmp_path, persistent_workers=True)
 
 
 def test_images_that_are_decoded_natively_are_those_of_their_epoch(executors, tmp_path):

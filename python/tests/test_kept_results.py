@@ -18,7 +18,7 @@ from sluice.torch import DataLoader
 from stateful_datasets import set_random_states
 from test_loader import equal
 from test_node_cache import SETTLED_SECONDS, NodeCache
-from test_prefix_cache import feeder_with_cache
+from test_prefix_cache import damage, feeder_with_cache
 
 FILES = 24
 HITS, RECORDS = 'sluice_cache_hits_total{.*form="result"', "sluice_cache_files{"
@@ -102,11 +102,7 @@ def test_batches_are_the_same_whatever_the_cache_has(real_feeder, clips, tmp_pat
         same_batches_until(feeder, HITS, 3 * FILES)
     with feeder_with_cache(tmp_path / "warm", folder, monkeypatch) as feeder:
         same_batches_until(feeder, HITS, FILES)
-    for segment in folder.glob("*.segment"):
-        content = bytearray(segment.read_bytes())
-        for at in range(300, len(content), 900):
-            content[at] ^= 4
-        segment.write_bytes(content)
+    damage(folder, 900)
     with feeder_with_cache(tmp_path / "damaged", folder, monkeypatch) as feeder:
         same_batches_until(feeder, 'sluice_cache_errors_total{.*kind="damaged"', 1)
     with feeder_with_cache(tmp_path / "full", tmp_path / "small", monkeypatch, cache_bytes=20_000) as feeder:

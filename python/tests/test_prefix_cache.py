@@ -57,6 +57,15 @@ class CachingFeeder(RealFeeder):
         return count_at(self.metrics_address, series)
 
 
+def damage(folder, interval_bytes):
+    """A bit of each of so many bytes of the cache's disk changes."""
+    for segment in folder.glob("*.segment"):
+        content = bytearray(segment.read_bytes())
+        for at in range(interval_bytes // 3, len(content), interval_bytes):
+            content[at] ^= 4
+        segment.write_bytes(content)
+
+
 @contextlib.contextmanager
 def feeder_with_cache(*arguments, **options):
     feeder = CachingFeeder(*arguments, **options)
@@ -87,11 +96,7 @@ def test_batches_are_the_same_whatever_the_cache_has(real_feeder, image_root, tm
         same_batches()
         eventually(lambda: feeder.count(HITS) >= hits + 2 * FILES)
         assert feeder.count(MISSES) == misses, "a file was read that the cache has"
-    for segment in folder.glob("*.segment"):
-        content = bytearray(segment.read_bytes())
-        for at in range(3000, len(content), 9000):
-            content[at] ^= 4
-        segment.write_bytes(content)
+    damage(folder, 9000)
     with feeder_with_cache(tmp_path / "second", folder, monkeypatch) as feeder:
         same_batches_until(feeder, 'sluice_cache_errors_total{.*kind="damaged"', 1)
     with feeder_with_cache(tmp_path / "third", tmp_path / "small", monkeypatch, cache_bytes=20_000) as feeder:

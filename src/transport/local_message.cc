@@ -151,14 +151,15 @@ void read(JsonReader& reader, CallReport& report) {
   reader.optional("late", report.late);
 }
 
-void read_kept(JsonReader& reader, std::vector<CallReport>& kept) {
-  const json* list = reader.find("kept");
-  if (list == nullptr) return;
-  if (!list->is_array() || list->size() > kKeptFunctionsMax)
-    return reader.fail("kept", "must be a list of at most " + std::to_string(kKeptFunctionsMax));
+// The objects of a list of `done`.
+template <typename Entry>
+void read_list(JsonReader& reader, const std::string& name, std::size_t entries_max, std::vector<Entry>& entries) {
+  const json* list = reader.find(name.c_str());
+  if (list == nullptr || !list->is_array() || list->size() > entries_max)
+    return reader.fail(name.c_str(), "must be a list of at most " + std::to_string(entries_max));
   for (const json& entry : *list) {
-    JsonReader part(entry, "done.kept[" + std::to_string(kept.size()) + "]");
-    read(part, kept.emplace_back());
+    JsonReader part(entry, "done." + name + "[" + std::to_string(entries.size()) + "]");
+    read(part, entries.emplace_back());
     if (part.error()) return reader.fail(*part.error());
   }
 }
@@ -191,16 +192,8 @@ void read(JsonReader& reader, DoneMessage& message) {
   reader.optional("blocked_seconds", message.blocked_seconds);
   reader.optional("from_memory", message.from_memory);
   read_ops(reader, message.ops);
-  read_kept(reader, message.kept);
-  const json* list = reader.find("tensors");
-  if (list == nullptr || !list->is_array() || list->size() > kTensorsMax) {
-    return reader.fail("tensors", "must be a list of at most " + std::to_string(kTensorsMax));
-  }
-  for (const json& entry : *list) {
-    JsonReader part(entry, "done.tensors[" + std::to_string(message.tensors.size()) + "]");
-    read(part, message.tensors.emplace_back());
-    if (part.error()) return reader.fail(*part.error());
-  }
+  if (reader.find("kept") != nullptr) read_list(reader, "kept", kKeptFunctionsMax, message.kept);
+  read_list(reader, "tensors", kTensorsMax, message.tensors);
 }
 
 void read(JsonReader& reader, ChildErrorMessage& message) {
