@@ -79,7 +79,8 @@ up() {  # [--control-plane]
   start_control_plane
   if $workloads; then start_workloads; fi
   touch "$RUN/complete"
-  trap - EXIT INT TERM HUP
+  trap '' INT TERM HUP                                                 # too late: a shell that dies now would leave a cluster and say it failed
+  trap - EXIT
   say "up: export KUBECONFIG=$ADMIN_KUBECONFIG (API $API$($workloads && echo ", Prometheus $PROMETHEUS"))"
 }
 

@@ -84,6 +84,25 @@ def test_an_interrupt_at_any_moment_of_up_leaves_nothing(delay_seconds, number):
 
 
 @needs_machine
+def test_an_interrupt_when_up_is_complete_comes_too_late():
+    """An interrupt between the last step and the end made `up` fail, and leave its cluster."""
+    process = subprocess.Popen(
+        [SCRIPT, "up", "--control-plane"], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        while not (STATE / "run/complete").exists() and process.poll() is None:
+            pass  # the moment is a few milliseconds long
+        while process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        output = process.communicate(timeout=60)[0]
+        assert (process.returncode, "up: export KUBECONFIG" in output) in ((0, True), (130, False)), output
+        assert (process.returncode == 0) == STATE.exists()
+    finally:
+        cluster("down")
+    assert_nothing_left()
+
+
+@needs_machine
 def test_a_killed_up_is_cleaned_by_down():
     process = subprocess.Popen([SCRIPT, "up"], env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
     eventually("the node's processes", 20, (STATE / "run/outer.pid").exists)
