@@ -53,6 +53,11 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
     connect();
   }
 
+  void cancel() {
+    done_ = nullptr;
+    release();
+  }
+
  private:
   void note_progress() { progress_at_ = std::chrono::steady_clock::now(); }
 
@@ -219,10 +224,14 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
   void end(Result<HttpAnswer> result) {
     if (done_ == nullptr) return;
     const Network::Done done = std::exchange(done_, nullptr);
+    release();
+    done(std::move(result));
+  }
+
+  void release() {
     timer_.cancel();
     resolver_.cancel();
     close();
-    done(std::move(result));
   }
 
   void close() {
@@ -255,8 +264,12 @@ class BeastNetwork final : public Network {
   explicit BeastNetwork(const BeastOptions& options) : running_(std::make_unique<Running>(options)) {}
   ~BeastNetwork() override { end(); }
 
-  void ask(HttpRequest request, Done done) override {
-    std::make_shared<Exchange>(running_->connections, std::move(request), std::move(done))->start();
+  Cancel ask(HttpRequest request, Done done) override {
+    const auto exchange = std::make_shared<Exchange>(running_->connections, std::move(request), std::move(done));
+    exchange->start();
+    return [under_way = std::weak_ptr<Exchange>(exchange)] {
+      if (const auto cancelled = under_way.lock()) cancelled->cancel();
+    };
   }
 
   void after(Clock::Duration wait, std::function<void()> then) override {

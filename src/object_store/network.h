@@ -50,12 +50,14 @@ struct HttpAnswer {
 class Network {
  public:
   using Done = std::function<void(Result<HttpAnswer>)>;
+  // Ends a request that is under way: its `done` is not called, and its connection not used again. Afterwards nothing.
+  using Cancel = std::function<void()>;
 
   virtual ~Network() = default;
 
-  // Calls `done` once, unless the network ends before. Unavailable: no whole answer came; the message says what
-  // happened and nothing of the request.
-  virtual void ask(HttpRequest request, Done done) = 0;
+  // Calls `done` once, not within ask(), unless it is cancelled or the network ends before. Unavailable: no whole
+  // answer came; the message says what happened and nothing of the request.
+  virtual Cancel ask(HttpRequest request, Done done) = 0;
 
   virtual void after(Clock::Duration wait, std::function<void()> then) = 0;
 

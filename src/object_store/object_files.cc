@@ -141,6 +141,8 @@ class ObjectFiles::Shared {
     release(*piece);
   }
 
+  const Counters& counters() const { return client_->counters(); }
+
   void end() {
     {
       std::lock_guard lock(mutex_);
@@ -229,6 +231,8 @@ std::shared_ptr<pipeline::ReadAhead> ObjectFiles::read_ahead(const PartOf& part,
   if (ranges.empty()) return nullptr;
   return std::make_shared<Batch>(shared_, std::move(ranges));
 }
+
+const Counters& ObjectFiles::counters() const { return shared_->counters(); }
 
 void ObjectFiles::end() const { shared_->end(); }
 

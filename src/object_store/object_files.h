@@ -28,6 +28,8 @@ class ObjectFiles final : public pipeline::FileReader {
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return files_->identify(path); }
   std::string volume_place_of(const std::string& path) const override { return files_->volume_place_of(path); }
 
+  const Counters& counters() const;
+
   // Nothing is asked for from here on; threads that wait get an error, and what is read ahead does not come any more.
   void end() const;
 

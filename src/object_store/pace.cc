@@ -14,9 +14,13 @@ void Pace::enter(std::size_t bytes) {
   bytes_ += bytes;
 }
 
-void Pace::leave(std::size_t bytes, bool is_throttled) {
+void Pace::give_up(std::size_t bytes) {
   --in_flight_;
   bytes_ -= bytes;
+}
+
+void Pace::leave(std::size_t bytes, bool is_throttled) {
+  give_up(bytes);
   constexpr double kNewest = 1.0 / 32;
   refused_share_ += ((is_throttled ? 1 : 0) - refused_share_) * kNewest;
   if (refused_share_ <= kRefusedMost) {

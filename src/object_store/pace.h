@@ -30,6 +30,8 @@ class Pace {
   bool may_enter(std::size_t bytes) const;
   void enter(std::size_t bytes);
   void leave(std::size_t bytes, bool is_throttled);
+  // Leaves without an answer.
+  void give_up(std::size_t bytes);
 
   double limit() const { return limit_; }
 

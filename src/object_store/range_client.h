@@ -1,8 +1,10 @@
 // Ranges of objects, many at a time, for one process (docs/designs/object-stores.md).
 //
 // Requests in flight are bounded in number and in bytes (pace.h); what comes beyond waits in a queue, which the callers
-// bound. A failure that may pass is tried again behind a random pause.
-// Thread safety: get() and end() may be called from any thread. Answers are told on the network's thread.
+// bound. A failure that may pass is tried again behind a random pause. A request that is late (late_requests.h) is sent
+// once more while it is waited for, on another connection: the first good answer counts, and the other is cancelled.
+// Where one of the two fails, the other one decides.
+// Thread safety: get(), end() and counters() may be called from any thread. Answers are told on the network's thread.
 #pragma once
 
 #include <deque>
@@ -11,7 +13,9 @@
 #include <memory>
 
 #include "src/object_store/answer.h"
+#include "src/object_store/counters.h"
 #include "src/object_store/identity.h"
+#include "src/object_store/late_requests.h"
 #include "src/object_store/network.h"
 #include "src/object_store/object_range.h"
 #include "src/object_store/pace.h"
@@ -47,33 +51,55 @@ class RangeClient {
   // Nothing is answered from here on, and what was to be told is forgotten.
   void end();
 
+  const Counters& counters() const { return counters_; }
+
   // On the network's thread.
   const Pace& pace() const { return pace_; }
 
  private:
+  struct Attempt;
   struct Job {
     Wanted wanted;
-    int attempts = 0;
+    int attempts = 0;                                  // without those that were late requests, once more
+    bool has_renewed = false;                          // the credentials, as the store had called them expired
+    std::map<std::string, int> reasons = {};           // why attempts have failed
+    std::vector<std::weak_ptr<Attempt>> started = {};  // two at most that have not ended
+  };
+  // One request, which waits for its place, then is under way, then has ended.
+  struct Attempt {
+    const std::shared_ptr<Job> job;
+    const bool is_hedge;
+    bool is_under_way = false;
+    bool has_ended = false;
     int redirects = 0;
-    bool has_renewed = false;                 // the credentials, as the store had called them expired
-    std::map<std::string, int> reasons = {};  // why the attempts have failed
+    Clock::TimePoint began{};
+    Network::Cancel cancel = nullptr;  // null: nothing is asked for yet
   };
   using JobHandle = std::shared_ptr<Job>;
+  using AttemptHandle = std::shared_ptr<Attempt>;
 
+  AttemptHandle new_attempt(const JobHandle& job, bool is_hedge);
   void pump();
-  void attempt(const JobHandle& job);
-  void ask(const JobHandle& job, Target target, const std::optional<Credentials>& credentials);
-  void answered(const JobHandle& job, const Target& target, const std::optional<Credentials>& credentials,
+  void begin(const AttemptHandle& attempt);
+  void ask(const AttemptHandle& attempt, Target target, const std::optional<Credentials>& credentials);
+  void watch(const AttemptHandle& attempt);
+  void answered(const AttemptHandle& attempt, const Target& target, const std::optional<Credentials>& credentials,
                 Result<HttpAnswer> answer);
-  void renew(const JobHandle& job, const Credentials& expired, const Error& otherwise);
-  // Ends the attempt.
-  void passed(const JobHandle& job, const Verdict& verdict);
-  void finish(const JobHandle& job, Result<Bytes> result, bool is_throttled = false);
+  void renew(const AttemptHandle& attempt, const Credentials& expired, const Error& otherwise);
+  // Each ends the attempt.
+  void passed(const AttemptHandle& attempt, const Verdict& verdict);
+  void refuse(const AttemptHandle& attempt, const Error& error, bool is_throttled = false);
+  void succeed(const AttemptHandle& attempt, Bytes bytes);
+  // Whether another attempt of the job goes on.
+  bool end(const AttemptHandle& attempt, bool is_throttled);
+  void give_up(Attempt& attempt);
 
   const Clock& clock_;
   const std::function<double()> random_;
   Pace pace_;
-  std::deque<JobHandle> waiting_;
+  LateRequests late_;
+  Counters counters_;
+  std::deque<AttemptHandle> waiting_;
   const std::unique_ptr<Network> network_;  // ended before the rest is destroyed
   Identity identity_;
 };

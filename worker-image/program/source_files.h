@@ -3,6 +3,7 @@
 
 #include "src/object_store/object_files.h"
 #include "worker-image/program/kept_results.h"
+#include "worker-image/program/shown_counts.h"
 #include "worker-image/program/source_cache.h"
 
 namespace sluice::program {
@@ -27,6 +28,7 @@ class SourceFiles {
   std::shared_ptr<const object_store::ObjectFiles> objects_;
   std::unique_ptr<SourceCache> cache_;
   std::shared_ptr<executor::KeptCalls> kept_;
+  ShownCounts shown_;
 };
 
 }  // namespace sluice::program

@@ -14,13 +14,20 @@ namespace sluice::object_store::testing {
 class FakeNetwork final : public Network {
  public:
   struct Pending {
+    int number;
     HttpRequest request;
     Done done;
   };
 
   explicit FakeNetwork(sluice::testing::ManualClock& clock) : clock_(clock) {}
 
-  void ask(HttpRequest request, Done done) override { pending.push_back({std::move(request), std::move(done)}); }
+  Cancel ask(HttpRequest request, Done done) override {
+    const int number = asked++;
+    pending.push_back({number, std::move(request), std::move(done)});
+    return [this, number] {
+      cancelled += static_cast<int>(std::erase_if(pending, [&](const Pending& each) { return each.number == number; }));
+    };
+  }
   void after(Clock::Duration wait, std::function<void()> then) override {
     timers_.emplace(clock_.now() + wait, std::move(then));
   }
@@ -40,10 +47,12 @@ class FakeNetwork final : public Network {
     }
   }
 
-  void answer(Result<HttpAnswer> result) {
-    Pending first = std::move(pending.front());
-    pending.pop_front();
-    first.done(std::move(result));
+  // To the oldest one, or another.
+  void answer(Result<HttpAnswer> result, std::size_t place = 0) {
+    const auto answered = pending.begin() + static_cast<std::ptrdiff_t>(place);
+    const Done done = std::move(answered->done);
+    pending.erase(answered);
+    done(std::move(result));
     run();
   }
 
@@ -58,7 +67,14 @@ class FakeNetwork final : public Network {
     return std::chrono::duration<double>(wait).count();
   }
 
+  // Until no timer is left.
+  void pass_all() {
+    while (!timers_.empty()) pass();
+  }
+
   std::deque<Pending> pending;  // what has been asked for, oldest first
+  int asked = 0;
+  int cancelled = 0;
 
  private:
   sluice::testing::ManualClock& clock_;
