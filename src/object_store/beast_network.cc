@@ -31,12 +31,14 @@ using asio::ip::tcp;
 using Failed = boost::system::error_code;
 
 constexpr std::size_t kReadBytes = 64 << 10;
+constexpr std::size_t kHeadBytes = 4 << 10;  // what came of a body with its head is copied once more
 
 // One request and its answer. Lives as long as an operation is pending.
 class Exchange final : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(Connections& connections, HttpRequest request, Network::Done done)
       : connections_(connections),
+        body_(std::move(request.room)),
         request_(std::move(request)),
         done_(std::move(done)),
         key_(request_.target.is_tls, request_.target.authority, request_.trust),
@@ -116,7 +118,6 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
     parser_->body_limit(request_.answer_bytes_max);
     buffer_.clear();
     has_answer_ = is_body_parsed_ = false;
-    body_.clear();
     body_bytes_ = 0;
     connection_->with([&](auto& stream) {
       asio::async_write(stream, asio::buffer(text_), [self = shared_from_this()](Failed failed, std::size_t) {
@@ -130,7 +131,7 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
   void read() {
     if (done_ == nullptr) return;
     connection_->with([&](auto& stream) {
-      stream.async_read_some(buffer_.prepare(kReadBytes),
+      stream.async_read_some(buffer_.prepare(is_body_parsed_ ? kReadBytes : kHeadBytes),
                              [self = shared_from_this()](Failed failed, std::size_t bytes) {
                                if (self->done_ == nullptr) return;
                                self->note_progress();
@@ -165,7 +166,8 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
       parser_->eager(true);
       return parse();
     }
-    body_.resize(*length);  // within the parser's limit
+    if (body_.capacity() < *length) body_ = {};  // what it holds is worth no copy
+    body_.resize(*length);                       // within the parser's limit
     body_bytes_ = std::min(body_.size(), buffer_.size());
     std::memcpy(body_.data(), buffer_.data().data(), body_bytes_);
     buffer_.consume(body_bytes_);
@@ -215,6 +217,7 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
       answer.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
     answer.is_cut_off = is_cut_off;
     if (!is_cut_off && parser_->keep_alive() && buffer_.size() == 0) connections_.keep(key_, std::move(connection_));
+    body_.resize(body_bytes_);
     answer.body = is_body_parsed_ ? std::move(parser_->get().body()) : std::move(body_);
     end(std::move(answer));
   }
@@ -241,6 +244,7 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
   }
 
   Connections& connections_;
+  std::vector<std::uint8_t> body_;  // where its length is known
   const HttpRequest request_;
   Network::Done done_;  // null: it has been called
   const Connections::Key key_;
@@ -254,9 +258,8 @@ class Exchange final : public std::enable_shared_from_this<Exchange> {
   std::string text_;
   beast::flat_buffer buffer_;
   std::optional<beast::http::response_parser<beast::http::vector_body<std::uint8_t>>> parser_;
-  bool is_body_parsed_ = false;     // by the parser, as its length is not known
-  std::vector<std::uint8_t> body_;  // otherwise
-  std::size_t body_bytes_ = 0;      // that have come
+  bool is_body_parsed_ = false;  // by the parser, as its length is not known
+  std::size_t body_bytes_ = 0;   // that have come
 };
 
 class BeastNetwork final : public Network {

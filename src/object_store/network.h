@@ -32,7 +32,8 @@ struct HttpRequest {
   std::string method = "GET";
   Headers headers = {};  // with Host
   std::string body = {};
-  std::size_t answer_bytes_max = 0;                 // of the body; an answer that says or has more is cut off
+  std::vector<std::uint8_t> room = {};  // any bytes, in whose place the answer's may be: fresh memory costs its zeroing
+  std::size_t answer_bytes_max = 0;     // of the body; an answer that says or has more is cut off
   Clock::Duration time = std::chrono::seconds(30);  // for all of the answer
 };
 

@@ -68,10 +68,10 @@ class ObjectFiles::Shared {
   explicit Shared(std::unique_ptr<RangeClient> client) : client_(std::move(client)) {}
 
   // Of a part that was not read ahead. The thread waits.
-  Result<Bytes> get(const ObjectRange& part) {
+  Result<void> get(const ObjectRange& part, Bytes& bytes) {
     const auto piece = std::make_shared<Piece>(part, 1, false);
     ask(piece, /*is_urgent=*/true, nullptr);
-    return take(piece, part);
+    return take(piece, part, bytes);
   }
 
   // The piece that holds a part which was read ahead, and is now being read; null: there is none.
@@ -84,7 +84,8 @@ class ObjectFiles::Shared {
     return piece;
   }
 
-  Result<Bytes> take(const PieceHandle& piece, const ObjectRange& part) {
+  // What `bytes` held before makes room for an answer to come.
+  Result<void> take(const PieceHandle& piece, const ObjectRange& part, Bytes& bytes) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return piece->come || has_ended_; });
     if (!piece->come) return has_ended();
@@ -92,9 +93,8 @@ class ObjectFiles::Shared {
       release(*piece);
       return piece->come->error();
     }
-    Bytes bytes;
     if (piece->parts_left == 1 && piece->range.bytes == part.bytes) {
-      bytes = std::move(**piece->come);
+      client_->reuse(std::exchange(bytes, std::move(**piece->come)));
     } else {
       lock.unlock();  // the bytes stay until this part is released
       const auto begin = (**piece->come).begin() + static_cast<std::ptrdiff_t>(part.offset - piece->range.offset);
@@ -102,7 +102,7 @@ class ObjectFiles::Shared {
       lock.lock();
     }
     release(*piece);
-    return bytes;
+    return {};
   }
 
   // Null: it would exceed the bound.
@@ -214,11 +214,12 @@ Result<void> ObjectFiles::read(const FilePart& part, std::vector<std::uint8_t>& 
     return invalid_argument(part.name() + " has " + std::to_string(range.bytes) + " bytes, more than the " +
                             std::to_string(kMaxFileBytes) + " that a sample may have");
   }
-  bytes.clear();
-  if (range.bytes == 0) return {};
+  if (range.bytes == 0) {
+    bytes.clear();
+    return {};
+  }
   const PieceHandle piece = shared_->find(range);
-  SLUICE_TRY(bytes, piece == nullptr ? shared_->get(range) : shared_->take(piece, range));
-  return {};
+  return piece == nullptr ? shared_->get(range, bytes) : shared_->take(piece, range, bytes);
 }
 
 std::shared_ptr<pipeline::ReadAhead> ObjectFiles::read_ahead(const PartOf& part, std::size_t parts,

@@ -27,8 +27,9 @@ std::string some_bytes(std::size_t count) {
 
 struct Site {
   explicit Site(LoopbackStore::FaultOf fault = nullptr, http::testing::LoopbackOptions options = {},
-                Environment variables = {})
-      : environment(std::make_shared<const Environment>(std::move(variables))),
+                Environment variables = {}, Clock::Duration silence = std::chrono::milliseconds(100))
+      : patience(silence),
+        environment(std::make_shared<const Environment>(std::move(variables))),
         store(object, std::move(fault), std::move(options)) {}
 
   FilePart part(std::uint64_t offset, std::uint64_t bytes, const char* etag = "\"e\"") const {
@@ -48,13 +49,13 @@ struct Site {
   }
 
   const std::string object = some_bytes(3'000'000);
+  const Clock::Duration patience;
   std::shared_ptr<const Environment> environment;
   LoopbackStore store;
   SystemClock clock;
   ObjectFiles files{pipeline::make_system_file_reader(),
                     std::make_unique<RangeClient>(
-                        make_beast_network({.silence = std::chrono::milliseconds(100)}), clock, [] { return 0.01; },
-                        read_text_of_disk())};
+                        make_beast_network({.silence = patience}), clock, [] { return 0.01; }, read_text_of_disk())};
 };
 
 TEST_CASE("a part of an object is read, over one connection") {
@@ -67,14 +68,36 @@ TEST_CASE("a part of an object is read, over one connection") {
 }
 
 TEST_CASE("whatever a store and its network do once, the bytes are right") {
-  const Fault fault =
-      GENERATE(Fault::kBusy, Fault::kCutOff, Fault::kOtherRange, Fault::kWhole, Fault::kReset, Fault::kSilent,
-               Fault::kGarbage, Fault::kTooLong, Fault::kClosesQuietly, Fault::kChunked, Fault::kWithoutLength);
+  const Fault fault = GENERATE(Fault::kBusy, Fault::kCutOff, Fault::kOtherRange, Fault::kWhole, Fault::kReset,
+                               Fault::kSilent, Fault::kStalls, Fault::kGarbage, Fault::kTooLong, Fault::kClosesQuietly,
+                               Fault::kChunked, Fault::kWithoutLength);
   CAPTURE(static_cast<int>(fault));
   Site site([fault](int request) { return request % 3 == 1 ? fault : Fault::kNone; });
   for (std::uint64_t offset = 0; offset < 5; ++offset)
     REQUIRE(site.read(site.part(offset, 100'000)) == site.object.substr(offset, 100'000));
   if (fault == Fault::kChunked || fault == Fault::kWithoutLength) CHECK(site.store.requests() == 5);
+}
+
+TEST_CASE("a request that hangs or whose body stalls is sent once more over another connection, and hung up on") {
+  const Fault fault = GENERATE(Fault::kSilent, Fault::kStalls);
+  constexpr int kAnsweredBefore = 64;
+  Site site([fault](int request) { return request == kAnsweredBefore ? fault : Fault::kNone; }, {}, {},
+            /*silence=*/std::chrono::minutes(5));
+  for (std::uint64_t offset = 0; offset <= kAnsweredBefore; ++offset)
+    REQUIRE(site.read(site.part(offset, 10'000)) == site.object.substr(offset, 10'000));
+  CHECK(site.files.counters().hedges_useful >= 1);
+  CHECK(site.store.connections() >= 2);
+  while (site.store.hang_ups() == 0) std::this_thread::yield();
+  CHECK(site.read(site.part(7, 10'000)) == site.object.substr(7, 10'000));
+}
+
+TEST_CASE("memory of a sample before is no part of another one's bytes") {
+  Site site([](int request) { return request % 2 == 1 ? Fault::kBusy : Fault::kNone; });
+  for (const std::uint64_t bytes : {90'000, 100'000, 50'000, 120'000, 1, 80'000}) {
+    std::vector<std::uint8_t> held(200'000, 0xAA);
+    REQUIRE(site.files.read(site.part(3, bytes), held).ok());
+    CHECK(std::string(held.begin(), held.end()) == site.object.substr(3, bytes));
+  }
 }
 
 TEST_CASE("a fault that stays is an error after ten attempts") {

@@ -103,6 +103,7 @@ void RangeClient::ask(const AttemptHandle& attempt, Target target, const std::op
   HttpRequest request{.target = target,
                       .trust = {range.access.variable("SSL_CERT_FILE"), range.access.variable("SSL_CERT_DIR")},
                       .headers = std::move(headers),
+                      .room = spare_.take(range.bytes),
                       .answer_bytes_max = std::max(range.bytes, kRefusalBytesMost),
                       .time = time_for(range.bytes)};
   if (attempt->redirects == 0) watch(attempt);

@@ -4,7 +4,8 @@
 // bound. A failure that may pass is tried again behind a random pause. A request that is late (late_requests.h) is sent
 // once more while it is waited for, on another connection: the first good answer counts, and the other is cancelled.
 // Where one of the two fails, the other one decides.
-// Thread safety: get(), end() and counters() may be called from any thread. Answers are told on the network's thread.
+// Thread safety: get(), reuse(), end() and counters() may be called from any thread. Answers are told on the network's
+// thread.
 #pragma once
 
 #include <deque>
@@ -19,6 +20,7 @@
 #include "src/object_store/network.h"
 #include "src/object_store/object_range.h"
 #include "src/object_store/pace.h"
+#include "src/object_store/spare_buffers.h"
 
 namespace sluice::object_store {
 
@@ -47,6 +49,9 @@ class RangeClient {
     Done done;                        // Errors name object and range, and what the store answered
   };
   void get(Wanted wanted);
+
+  // Bytes that are not needed any more, for answers to come.
+  void reuse(Bytes bytes) { spare_.keep(std::move(bytes)); }
 
   // Nothing is answered from here on, and what was to be told is forgotten.
   void end();
@@ -99,6 +104,7 @@ class RangeClient {
   Pace pace_;
   LateRequests late_;
   Counters counters_;
+  SpareBuffers spare_;
   std::deque<AttemptHandle> waiting_;
   const std::unique_ptr<Network> network_;  // ended before the rest is destroyed
   Identity identity_;

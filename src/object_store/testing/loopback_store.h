@@ -19,6 +19,7 @@ enum class Fault {
   kWhole,
   kReset,
   kSilent,
+  kStalls,  // within the body
   kGarbage,
   kTooLong,
   kClosesQuietly,
@@ -40,6 +41,7 @@ class LoopbackStore {
   std::string url(const std::string& path = "/bucket/a.tar") const { return server_.url() + path; }
   int requests() const { return requests_; }
   int connections() const { return server_.connections(); }
+  int hang_ups() const { return hang_ups_; }  // on silent connections
 
  private:
   void serve(http::testing::Connection& connection) {
@@ -56,7 +58,13 @@ class LoopbackStore {
     switch (fault) {
       case Fault::kBusy: return connection.answer(503, "<Error/>");
       case Fault::kReset: return false;
-      case Fault::kSilent: connection.wait_for_hang_up(); return false;
+      case Fault::kStalls:
+        connection.write(head(first, last, body.size()) + body.substr(0, body.size() / 2));
+        [[fallthrough]];
+      case Fault::kSilent:
+        connection.wait_for_hang_up();
+        ++hang_ups_;
+        return false;
       case Fault::kGarbage: connection.write("SSH-2.0\r\n\r\n"); return false;
       case Fault::kWhole: return connection.answer(200, object_, "ETag: \"e\"\r\n");
       case Fault::kOtherRange: return connection.write(head(first + 1, last + 1, body.size()) + body);
@@ -99,6 +107,7 @@ class LoopbackStore {
   const std::string object_;
   const FaultOf fault_;
   std::atomic<int> requests_ = 0;
+  std::atomic<int> hang_ups_ = 0;
   http::testing::LoopbackServer server_;  // last: its threads use the rest
 };
 
