@@ -6,7 +6,9 @@
 //   prefix      the same, and the cache keeps what the operations before the first random one make
 //   auto        the same, and the cache chooses one of these forms
 //   all         all of these, an epoch of each in turn, as the machine is not as busy all the time. Each has a folder
-//               in DIRECTORY
+//               in DIRECTORY. `sample_seconds` of an epoch are CPU of a sample on average and the delays of
+//               its reads, without finish(). `predicted` is what `auto` expects of the mode's form, as a part of
+//               those of the last epoch
 // DIRECTORY may be the socket of a sluice-cache, but for `all`: the records are there then.
 // Prints one JSON object a line: of each epoch, with `all` of each mode, with a figure for each of its epochs.
 // PIPELINE is one of train (RandomResizedCrop(224), flip), crop (Resize(256), RandomCrop(224), flip), validation
@@ -34,6 +36,7 @@
 #include <thread>
 
 #include "src/cache/cached_files.h"
+#include "src/cache/chosen_form_files.h"
 #include "src/cache/node_cache_client.h"
 #include "src/cache/node_socket_line.h"
 #include "src/cache/order/seeded_order.h"
@@ -117,7 +120,9 @@ class DelayedFiles final : public pipeline::FileReader {
   explicit DelayedFiles(std::chrono::milliseconds delay) : delay_(delay) {}
   Result<void> read(const pipeline::FilePart& part, std::vector<std::uint8_t>& bytes) const override {
     ++reads;
+    const auto started = std::chrono::steady_clock::now();
     if (delay_.count() > 0) std::this_thread::sleep_for(delay_);
+    slept_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     SLUICE_TRY_VOID(files_->read(part, bytes));
     line_.carry(bytes.size());
     return {};
@@ -125,6 +130,7 @@ class DelayedFiles final : public pipeline::FileReader {
   Result<pipeline::FileIdentity> identify(const std::string& path) const override { return files_->identify(path); }
 
   mutable int reads = 0;
+  mutable double slept_seconds = 0;
 
  private:
   const std::chrono::milliseconds delay_;
@@ -166,8 +172,32 @@ struct Epoch {
   std::uint64_t sum = 0;
   double cpu_seconds = 0;
   double seconds = 0;
+  double sample_seconds = 0;  // of one sample, from the file to the wire form: CPU, and what its source slept
   int source_reads = 0;
   std::uint64_t bytes_on_disk = 0;  // at its end
+};
+
+// A cache that tells what it expects of each form.
+class TellingFiles final : public CachedFiles {
+ public:
+  using CachedFiles::CachedFiles;
+
+  std::unique_ptr<const pipeline::PipelineFiles> for_pipeline(std::size_t samples) const override {
+    auto files = CachedFiles::for_pipeline(samples);
+    chosen_ = dynamic_cast<const ChosenFormFiles*>(files.get());
+    return files;
+  }
+  // Of a sample that is made from the form; kNothing: without a cache. None: it says nothing of that.
+  std::optional<double> expected_seconds(Keep form) const {
+    if (chosen_ == nullptr) return std::nullopt;
+    const FormTable table = chosen_->table();
+    if (form == Keep::kNothing) return table.none_seconds;
+    const auto& cost = table.forms[static_cast<std::size_t>(form)];
+    return cost ? std::optional(cost->seconds) : std::nullopt;
+  }
+
+ private:
+  mutable const ChosenFormFiles* chosen_ = nullptr;  // its pipeline's, which lives as long as the run
 };
 
 // One mode over the files.
@@ -178,7 +208,7 @@ class Run {
       : command_(command), source_(std::make_shared<const DelayedFiles>(command.delay)) {
     std::shared_ptr<const pipeline::FileReader> files = source_;
     if (keep) {
-      cache_ = std::make_shared<const CachedFiles>(source_, store_at(directory), "", clock_, *keep, kPageCacheBytes);
+      cache_ = std::make_shared<const TellingFiles>(source_, store_at(directory), "", clock_, *keep, kPageCacheBytes);
       if (!cache_->wait_until_opened()) std::exit(1);
       files = cache_;
     }
@@ -201,6 +231,7 @@ class Run {
     std::vector<std::uint8_t> pixels(native_->wire_sample_bytes());
     std::vector<std::byte> tensors(kSlots * tensor_bytes);
     const int reads = source_->reads;
+    const double slept_seconds = source_->slept_seconds;
     const auto started = clock_.now();
     Epoch epoch;
     for (int ahead = 0; ahead < command_.announces; ++ahead) {
@@ -212,6 +243,7 @@ class Run {
       const double before = thread_cpu_seconds();
       const auto made =
           native_->produce(static_cast<std::int64_t>(i), pipeline::sample_seed(1, 0, i), pixels, workspace_);
+      epoch.sample_seconds += thread_cpu_seconds() - before;
       if (!made.ok()) std::cerr << made.error().to_string() << '\n';
       native_->finish(pixels, std::span(tensors).subspan(i % kSlots * tensor_bytes, tensor_bytes));
       epoch.cpu_seconds += thread_cpu_seconds() - before;
@@ -221,9 +253,13 @@ class Run {
     }
     epoch.seconds = std::chrono::duration<double>(clock_.now() - started).count();
     epoch.source_reads = source_->reads - reads;
+    epoch.sample_seconds += source_->slept_seconds - slept_seconds;
+    epoch.sample_seconds /= static_cast<double>(native_->sample_count());
     if (cache_) epoch.bytes_on_disk = cache_->counters().bytes_on_disk;
     return epoch;
   }
+
+  std::optional<double> expected_seconds(Keep form) const { return cache_->expected_seconds(form); }
 
   // The form that its pipeline has chosen; empty: none.
   std::string chosen() const {
@@ -240,7 +276,7 @@ class Run {
   const Command command_;
   const SystemClock clock_;
   const std::shared_ptr<const DelayedFiles> source_;
-  std::shared_ptr<const CachedFiles> cache_;
+  std::shared_ptr<const TellingFiles> cache_;
   std::shared_ptr<const pipeline::NativePipeline> native_;
   pipeline::Workspace workspace_;
 };
@@ -277,12 +313,16 @@ void run_all(const Command& command, const std::vector<std::string>& paths) {
       nlohmann::json& line = lines[mode];
       line["cpu_seconds"].push_back(epoch.cpu_seconds);
       line["seconds"].push_back(epoch.seconds);
+      line["sample_seconds"].push_back(epoch.sample_seconds);
       line["source_reads"].push_back(epoch.source_reads);
       line["bytes_on_disk"] = epoch.bytes_on_disk;
       line["chosen"].push_back(run->chosen());
     }
   }
   for (auto& [mode, line] : lines) {
+    const auto expected =
+        mode == "auto" ? std::nullopt : runs["auto"]->expected_seconds(kModes.at(mode).value_or(Keep::kNothing));
+    if (expected) line["predicted"] = *expected / line["sample_seconds"].back().get<double>();
     line["same_bytes"] = sums.size() == 1;
     std::cout << line.dump() << '\n';
   }

@@ -31,7 +31,7 @@ void count_hit(FormCounters& counters, std::size_t bytes) {
 }
 
 ImageContent content_of(FileForm form, bool is_of_source, Clock::Duration took, std::size_t bytes) {
-  return {form, std::nullopt, is_of_source, CachedFiles::wait_seconds(took, bytes)};
+  return {form, std::nullopt, is_of_source, CachedFiles::wait_seconds(took, bytes), bytes};
 }
 
 // Without its kernels coefficients are no faster than the file.
@@ -138,8 +138,11 @@ Result<ImageContent> CachedFiles::read_bytes(RecordStore& store, const FilePart&
   const Key key = key_of(kSourceBytes, part, identity);
   if (const auto took = find_source(store, key, bytes)) return content_of(FileForm::kFile, false, *took, bytes.size());
   SLUICE_TRY(const Clock::Duration took, read_source(part, bytes));
+  ImageContent content = content_of(FileForm::kFile, true, took, bytes.size());
+  const double started = thread_cpu_seconds();
   if (is_worth_storing(took, bytes.size()) && is_certain(part, identity, bytes.size())) store.add(key, bytes);
-  return content_of(FileForm::kFile, true, took, bytes.size());
+  content.keeping_seconds = thread_cpu_seconds() - started;
+  return content;
 }
 
 Result<ImageContent> CachedFiles::read_coefficients(RecordStore& store, const FilePart& part,
@@ -158,21 +161,29 @@ Result<ImageContent> CachedFiles::read_coefficients(RecordStore& store, const Fi
     SLUICE_TRY(took, read_source(part, bytes));
     if (!is_certain(part, identity, bytes.size())) return content_of(FileForm::kFile, true, *took, bytes.size());
   }
-  const std::size_t file_bytes = bytes.size();
-  const std::size_t bytes_max = pipeline::kCoefficientsPerByte * file_bytes;
-  if (store.has_room_for(key, bytes_max)) {
-    pipeline::JpegDecoder decoder;
-    std::vector<std::uint8_t> coefficients;
-    if (decoder.open(bytes).ok() && decoder.transcode(bytes_max, coefficients)) {
-      ++counters_.transcoded;
-      store.add(key, coefficients);
-      bytes.swap(coefficients);
-      return content_of(FileForm::kCoefficients, is_of_source, *took, file_bytes);
-    }
-    store.add(key, {});
+  ImageContent content = content_of(FileForm::kFile, is_of_source, *took, bytes.size());
+  const double started = thread_cpu_seconds();
+  if (transcode(store, key, bytes)) {
+    content.form = FileForm::kCoefficients;
+  } else if (is_of_source && is_worth_storing(*took, bytes.size())) {
+    store.add(source_key, bytes);
   }
-  if (is_of_source && is_worth_storing(*took, bytes.size())) store.add(source_key, bytes);
-  return content_of(FileForm::kFile, is_of_source, *took, bytes.size());
+  content.keeping_seconds = thread_cpu_seconds() - started;
+  return content;
+}
+
+bool CachedFiles::transcode(RecordStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const {
+  const std::size_t bytes_max = pipeline::kCoefficientsPerByte * bytes.size();
+  if (!store.has_room_for(key, bytes_max)) return false;
+  pipeline::JpegDecoder decoder;
+  std::vector<std::uint8_t> coefficients;
+  const bool is_possible = decoder.open(bytes).ok() && decoder.transcode(bytes_max, coefficients);
+  if (!is_possible) coefficients.clear();
+  store.add(key, coefficients);
+  if (!is_possible) return false;
+  ++counters_.transcoded;
+  bytes.swap(coefficients);
+  return true;
 }
 
 Result<ImageContent> CachedFiles::read_output(RecordStore& store, const FilePart& part, const Prefix& prefix,

@@ -37,7 +37,7 @@
 
 namespace sluice::cache {
 
-class CachedFiles final : public pipeline::FileReader {
+class CachedFiles : public pipeline::FileReader {
  public:
   // What a local solid-state disk needs at most: a source that is no slower gains nothing.
   static constexpr std::chrono::nanoseconds kSlowRead = std::chrono::milliseconds(1);
@@ -135,6 +135,9 @@ class CachedFiles final : public pipeline::FileReader {
   Result<pipeline::ImageContent> read_output(RecordStore& store, const pipeline::FilePart& part,
                                              const pipeline::Prefix& prefix, const pipeline::FileIdentity& identity,
                                              std::vector<std::uint8_t>& bytes) const;
+  // Stores the coefficients of a file, of whose bytes they take the place. False: it has none, which is stored, too, or
+  // there is no room.
+  bool transcode(RecordStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
   // How long it took to find the record of `key`, and to read it into `bytes`; nullopt: there is none.
   std::optional<Clock::Duration> find(RecordStore& store, const Key& key, std::vector<std::uint8_t>& bytes) const;
   // The same for the source's bytes, and counts it.

@@ -31,30 +31,23 @@ std::optional<Keep> record_of(const ImageContent& content) {
   return std::nullopt;
 }
 
-double copying_seconds(const std::vector<std::uint8_t>& bytes) {
-  const double started = thread_cpu_seconds();
-  const std::vector<std::uint8_t> copy = bytes;
-  return thread_cpu_seconds() - started;
-}
-
-// What a reader of the record does with its bytes.
-double reading_seconds(const std::vector<std::uint8_t>& bytes) {
-  const double started = thread_cpu_seconds();
-  const std::vector<std::uint8_t> copy = bytes;
-  static_cast<void>(checksum(copy));
-  return thread_cpu_seconds() - started;
-}
-
-TriedForm tried(const pipeline::TrialOfForm& form, double asking_seconds) {
-  return {static_cast<double>(form.bytes.size()), form.making_seconds, asking_seconds + reading_seconds(form.bytes),
-          form.seconds};
+TriedForm tried(const pipeline::TrialOfForm& form) {
+  return {static_cast<double>(form.bytes.size()), form.making_seconds, form.seconds};
 }
 
 Trial measured(const pipeline::SampleTrial& sample, double asking_seconds) {
-  Trial trial{sample.wait_seconds, copying_seconds(sample.file.bytes), tried(sample.file, asking_seconds), {}, {}};
-  if (sample.coefficients) trial.coefficients = tried(*sample.coefficients, asking_seconds);
-  if (sample.output) trial.output = tried(*sample.output, asking_seconds);
+  Trial trial{sample.wait_seconds, asking_seconds, tried(sample.file), {}, {}};
+  if (sample.coefficients) trial.coefficients = tried(*sample.coefficients);
+  if (sample.output) trial.output = tried(*sample.output);
   return trial;
+}
+
+MadeSample made_sample(const ImageContent& content) {
+  MadeSample sample{
+      record_of(content), content.wait_seconds, content.reading_seconds, static_cast<double>(content.bytes), {}};
+  const bool is_of_file_alone = content.form == FileForm::kFile && !content.wants_output_of;
+  if (is_of_file_alone && content.making_seconds > 0) sample.making_seconds = content.making_seconds;
+  return sample;
 }
 
 // Of the pipelines that are so far.
@@ -147,7 +140,7 @@ Result<double> ChosenFormFiles::read_source(const FilePart& part, std::vector<st
 bool ChosenFormFiles::note(const ImageContent& content, double seconds) const {
   if (!files_.is_in_use()) return false;
   std::lock_guard lock(mutex_);
-  ledger_.note({record_of(content), content.wait_seconds});
+  ledger_.note(made_sample(content));
   if (choice_) {
     if (!ledger_.is_round_over()) return false;
     ledger_.begin_round();
@@ -176,6 +169,11 @@ void ChosenFormFiles::note_trial(const std::optional<pipeline::SampleTrial>& tri
 std::optional<FormChoice> ChosenFormFiles::choice() const {
   std::lock_guard lock(mutex_);
   return choice_;
+}
+
+FormTable ChosenFormFiles::table() const {
+  std::lock_guard lock(mutex_);
+  return ledger_.table(files_.free_bytes());
 }
 
 void ChosenFormFiles::choose() const {

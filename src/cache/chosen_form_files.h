@@ -47,6 +47,8 @@ class ChosenFormFiles final : public pipeline::PipelineFiles {
 
   // None: not chosen yet.
   std::optional<FormChoice> choice() const;
+  // By which it is chosen, from what is known now.
+  FormTable table() const;
 
  private:
   Keep keep_of(const pipeline::FilePart& part) const;

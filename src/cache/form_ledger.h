@@ -1,9 +1,11 @@
 // What the samples of one pipeline take, by the form of the file that they are made from.
 //
-// Some samples are tried: made from each form, so that the forms are compared on the same files. All others tell how
-// long they waited for what they were read from: the source may become slow, and the cache's disk may be. Reading a
-// record takes the CPU that copying and checking its bytes takes. Where all of a form is more than the page cache
-// holds, each byte of it takes kDiskSecondsPerByte on top.
+// Some samples are tried: made from each form, so that the forms are compared on the same files. What all samples that
+// are made from files take, beside those few, is their share of what the forms take, too. All others tell how
+// long they waited for what they were read from: the source may become slow, and the cache's disk may be. They also
+// tell the CPU that their reading took, where they did not wait. Each byte of a record takes as much as one of the
+// records of that form has taken; before there were any, as one of a fast source, or kReadingSecondsPerByte. Where all
+// of a form is more than the page cache holds, each byte of it takes kDiskSecondsPerByte on top.
 // Of the job's length nothing is known. It is expected to have as many epochs more as it has had, and kEpochsMin at
 // least, so that a form whose making is dear is made once a job has shown that it goes on.
 // Thread safety: none.
@@ -21,30 +23,35 @@ namespace sluice::cache {
 // Of one sample from one form, measured; CPU.
 struct TriedForm {
   double bytes = 0;
-  double making_seconds = 0;   // that a sample takes more for it when it is made from the file
-  double reading_seconds = 0;  // to copy and check the bytes
-  double seconds = 0;          // to make the sample of them
+  double making_seconds = 0;  // that a sample takes more for it when it is made from the file
+  double seconds = 0;         // to make the sample of its bytes
 };
 
 struct Trial {
-  double wait_seconds = 0;     // for the source, as MadeSample's
-  double copying_seconds = 0;  // CPU, of the file's bytes
-  TriedForm file;              // its own bytes, which nothing makes
+  double wait_seconds = 0;    // for the source, as MadeSample's
+  double asking_seconds = 0;  // that a question to the cache takes, beside the bytes of its answer
+  TriedForm file;             // its own bytes, which nothing makes
   std::optional<TriedForm> coefficients;
   std::optional<TriedForm> output;
 };
 
 // A sample that a loop got.
 struct MadeSample {
-  std::optional<Keep> from;  // the form of the record; none: the source
-  double wait_seconds = 0;   // for what it was read from; 0 where that is as fast as a local disk
+  std::optional<Keep> from;                   // the form of the record; none: the source
+  double wait_seconds = 0;                    // for what it was read from; 0 where that is as fast as a local disk
+  double reading_seconds = 0;                 // CPU
+  double bytes = 0;                           // that were read
+  std::optional<double> making_seconds = {};  // CPU; none: it was not made of a file's bytes, or its form was, beside
 };
 
 class FormLedger {
  public:
   static constexpr double kEpochsMin = 2;
   static constexpr double kDiskSecondsPerByte = 2e-9;
+  static constexpr double kReadingSecondsPerByte = 0.3e-9;  // measured with records of 80 to 270 KB, at 2.5 GHz
   static constexpr std::size_t kRoundMost = 4096;
+  // Of fewer the mean is no better than that of the samples that were tried.
+  static constexpr std::size_t kMadeMin = 64;
   static constexpr std::size_t kWaitsMin = 64;  // fewer of a round say nothing, unless an epoch has no more samples
   // If fewer of the reads wait, it is no matter of the files, but of a thread that waited for its CPU.
   static constexpr double kSlowMin = 0.05;
@@ -76,6 +83,14 @@ class FormLedger {
     double share_of_slow() const { return are_noise() ? 0 : static_cast<double>(slow) / static_cast<double>(count); }
     double mean_seconds() const { return are_noise() ? 0 : seconds / static_cast<double>(count); }
   };
+  // CPU of the reads so far that did not wait. One that has slept finds the processor's caches cold.
+  struct Reading {
+    double seconds = 0;
+    double bytes = 0;
+
+    void add(const MadeSample& sample);
+    std::optional<double> seconds_per_byte() const;
+  };
   // Sums over the trials whose file has the form.
   struct Tried {
     std::size_t count = 0;
@@ -86,14 +101,24 @@ class FormLedger {
   };
   using ByForm = std::array<Tried, kForms.size()>;
 
+  // Of the tried samples, as all samples would have it.
+  double mean(const Tried& tried, double TriedForm::*figure) const;
   double disk_seconds(double bytes) const;
+  // CPU to read so many bytes of the source, or of a record.
+  double source_reading_seconds(double bytes) const;
+  double record_reading_seconds(Keep form, double bytes) const;
   FormCost source_cost() const;
   std::optional<FormCost> cost_of(Keep form) const;
 
   const std::size_t samples_;
   const std::uint64_t page_cache_bytes_;
-  double copying_seconds_ = 0;
+  double asking_seconds_ = 0;
   ByForm tried_;
+  std::size_t made_ = 0;  // of files' bytes
+  double made_seconds_ = 0;
+  double made_bytes_ = 0;
+  Reading source_reading_;
+  std::array<Reading, kForms.size()> record_reading_;
   Waits source_waits_;  // of the trials, later of a round
   std::array<Waits, kForms.size()> record_waits_;
   std::array<double, kForms.size()> stored_{};

@@ -79,6 +79,20 @@ TEST_CASE("pictures come as coefficients from the first epoch on, from a fast so
   CHECK(cache.epoch() == 0);
 }
 
+TEST_CASE("content tells what was read, and what making and storing its form took") {
+  if (!has_kernels()) return;
+  const TranscodedFiles cache;
+  Bytes bytes;
+  const auto made = cache.files->read_image(path_of(0), {}, bytes);
+  REQUIRE(made.ok());
+  CHECK(made->bytes == any_picture(0).size());
+  CHECK(made->keeping_seconds > 0);
+  const auto found = cache.files->read_image(path_of(0), {}, bytes);
+  REQUIRE(found.ok());
+  CHECK(found->bytes == bytes.size());
+  CHECK(found->keeping_seconds == 0);
+}
+
 TEST_CASE("files that were kept as they are become coefficients without the source") {
   if (!has_kernels()) return;
   TranscodedFiles cache;

@@ -101,6 +101,10 @@ struct ImageContent {
   // the clock and without what was done beside it; 0: no longer than a local disk takes.
   bool is_of_source = false;
   double wait_seconds = 0;
+  std::size_t bytes = 0;       // that were read
+  double keeping_seconds = 0;  // CPU of the thread, to make and store what is kept from now on
+  double reading_seconds = 0;  // CPU of the rest, as the pipeline measures it
+  double making_seconds = 0;   // CPU to make the sample of these bytes, as the pipeline measures it; 0: not known
 };
 
 class PipelineFiles;

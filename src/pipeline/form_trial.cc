@@ -68,13 +68,18 @@ std::optional<SampleTrial> NativePipeline::try_forms(const FilePart& part, const
   std::vector<std::uint8_t>& file = workspace.state_->file;
   std::vector<std::uint8_t> wire(wire_sample_bytes());
   const CaughtOutput caught;
-  // Of the sample that is made of `bytes`; nullopt: it cannot be made of them.
+  // Of the sample that is made of `bytes`; nullopt: it cannot be made of them. The second time counts: the first one
+  // finds buffers and code of a form cold, as they are not where all samples are made from it.
   const auto seconds_from = [&](const std::vector<std::uint8_t>& bytes,
                                 const ImageContent& form) -> std::optional<double> {
-    file = bytes;
-    const double started = thread_cpu_seconds();
-    if (!run_ops(part, form, seed, wire, workspace, caught).ok()) return std::nullopt;
-    return thread_cpu_seconds() - started;
+    double seconds = 0;
+    for (int time = 0; time < 2; ++time) {
+      file = bytes;
+      const double started = thread_cpu_seconds();
+      if (!run_ops(part, form, seed, wire, workspace, caught).ok()) return std::nullopt;
+      seconds = thread_cpu_seconds() - started;
+    }
+    return seconds;
   };
 
   // 1. The file: as it has just been read from its source, or read anew.

@@ -25,11 +25,14 @@ class EagerFiles final : public PipelineFiles {
   Result<ImageContent> read_image(const FilePart& part, const Prefix& /*prefix*/,
                                   std::vector<std::uint8_t>& bytes) const override {
     SLUICE_TRY_VOID(read(part, bytes));
-    return ImageContent{FileForm::kFile, std::nullopt, is_of_source, 0.5};
+    constexpr double kKeepingSeconds = -1;  // so that they are not lost among those of the reading
+    return ImageContent{FileForm::kFile, std::nullopt, is_of_source, 0.5, bytes.size(), kKeepingSeconds};
   }
   Result<FileIdentity> identify(const std::string& path) const override { return files_->identify(path); }
   bool note(const ImageContent& content, double seconds) const override {
     CHECK(content.is_of_source == is_of_source);
+    CHECK(content.reading_seconds >= 1);
+    CHECK(content.making_seconds > 0);
     CHECK(seconds > 0);
     ++notes;
     return tries;

@@ -118,9 +118,11 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
                                    state_->spec.source);
   try {
     const auto started = SteadyClock::now();
-    SLUICE_TRY(const ImageContent content, read_part(part, workspace));
+    SLUICE_TRY(ImageContent content, read_part(part, workspace));
+    const double read_at = thread_cpu_seconds();
     auto made = run_ops(part, content, seed, wire, workspace, state_->files());
     if (made) {
+      content.making_seconds = thread_cpu_seconds() - read_at;
       learn(part, content, seed, seconds_since(started), workspace);
       return {};
     }
@@ -141,8 +143,9 @@ Result<ImageContent> NativePipeline::read_part(const FilePart& part, Workspace& 
   const auto started = SteadyClock::now();
   Cost cost;
   Stopwatch stopwatch;
-  SLUICE_TRY(const ImageContent content, state_->files().read_image(part, state_->spec.prefix, workspace.state_->file));
+  SLUICE_TRY(ImageContent content, state_->files().read_image(part, state_->spec.prefix, workspace.state_->file));
   stopwatch.lap(cost, workspace.state_->file.size());
+  content.reading_seconds = cost.seconds - content.keeping_seconds;
   costs.read.add(cost);
   costs.blocked_seconds += std::max(0.0, seconds_since(started) - cost.seconds);
   return content;
