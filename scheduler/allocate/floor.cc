@@ -27,7 +27,7 @@ std::vector<double> claims_per_node(const std::vector<JobAllocation>& allocation
 
 // It was measured, and is not any more. An estimate that is only guessed, from a job like it, holds nothing.
 bool frozen(const JobAllocation& allocation) {
-  const Estimate& estimate = allocation.estimate;
+  const Estimate& estimate = *allocation.estimate;
   return !estimate.metrics_usable() && estimate.known && estimate.was_measured();
 }
 
@@ -63,7 +63,7 @@ std::int64_t least_floor(const TrainerHost& at) { return 1000 * std::max(at.gpus
 void settle_cap(const JobAllocation& allocation, const TrainerHost& at, HostShare& host) {
   if (host.guarded != nullptr) host.cap = std::max(host.cap, std::min(host.share, least_floor(at)));
   if (host.keeps_to_share) host.cap = std::min(host.cap, host.share);
-  if (const auto own = allocation.estimate.local_cap_cores)
+  if (const auto own = allocation.estimate->local_cap_cores)
     host.cap = std::min<std::int64_t>(host.cap, std::llround(1000 * *own * host.part));
 }
 
@@ -77,7 +77,7 @@ double usable_local_cores(const Estimate& estimate, const Config& config) {
 
 void set_floor(const JobAllocation& allocation, const TrainerHost& at, HostShare& host, const Config& config) {
   const std::int64_t least = least_floor(at);
-  if (!allocation.estimate.known || allocation.job->placement == Placement::kRemote) {
+  if (!allocation.estimate->known || allocation.job->placement == Placement::kRemote) {
     host.floor = allocation.job->placement == Placement::kRemote ? std::min(host.share, least) : host.share;
     host.most = host.floor;
     return;
@@ -87,12 +87,12 @@ void set_floor(const JobAllocation& allocation, const TrainerHost& at, HostShare
     host.most = std::max(host.floor, at.request_millicores);
     return;
   }
-  const double knee = 1000 * allocation.estimate.knee_cores * host.part;
+  const double knee = 1000 * allocation.estimate->knee_cores * host.part;
   const auto need = static_cast<std::int64_t>(std::min(std::ceil(config.floor_of_need * knee), 1e12));
   host.floor = std::min(host.share, std::max(least, need));
   // A feeder serves its own host's ranks.
   const double usable = std::min(allocation.target.supply_ratio * knee,
-                                 1000 * usable_local_cores(allocation.estimate, config) * host.part);
+                                 1000 * usable_local_cores(*allocation.estimate, config) * host.part);
   host.most = std::max(host.floor, static_cast<std::int64_t>(std::min(usable, 1e12)));
   host.floor = std::min(host.floor, host.cap);
   host.most = std::min(host.most, host.cap);

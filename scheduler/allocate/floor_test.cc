@@ -69,7 +69,8 @@ Millicores floors(const std::vector<Node>& on, const std::vector<Job>& jobs) {
   const ClusterSnapshot snapshot{kNowSeconds, on, jobs, {}, {}};
   const Config config;
   NodeTable nodes(snapshot.nodes, 1000);
-  std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config);
+  std::vector<JobPlan> plans;
+  std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config, plans);
   hold_workers(allocations, nodes);
   grant_floors(allocations, nodes, config);
   hold_frozen(allocations, nodes);

@@ -24,7 +24,7 @@ double worth_of(const Job& job, const Estimate& estimate, const Config& config) 
 }
 
 void set_supply(const Config& config, JobAllocation& allocation) {
-  const Estimate& estimate = allocation.estimate;
+  const Estimate& estimate = *allocation.estimate;
   if (allocation.adjustable && estimate.known) {
     const double knee = std::max(estimate.knee_cores, 1e-9);
     allocation.supply_per_local_core = allocation.job->placement == Placement::kRemote ? 0 : 1 / knee;
@@ -95,37 +95,41 @@ bool receives(std::span<const NodeState> states, int node, const JobAllocation& 
   });
 }
 
-std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, NodeTable& nodes, const Config& config) {
+std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, NodeTable& nodes, const Config& config,
+                                            std::vector<JobPlan>& plans) {
   const std::vector<const Job*> jobs = jobs_by_id(snapshot);
   std::unordered_map<std::string_view, int> quotas;
   for (int i = 0; i < std::ssize(snapshot.quotas); ++i) quotas.emplace(snapshot.quotas[i].name, i);
   std::unordered_map<std::string_view, int> storages;
   for (int i = 0; i < std::ssize(snapshot.storages); ++i) storages.emplace(snapshot.storages[i].name, i);
 
+  plans.reserve(jobs.size());
   std::vector<JobAllocation> allocations(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     JobAllocation& allocation = allocations[i];
     allocation.job = jobs[i];
-    allocation.estimate = estimate_of(*allocation.job, snapshot.taken_at_seconds, config);
+    plans.push_back(
+        {.id = allocation.job->id, .estimate = estimate_of(*allocation.job, snapshot.taken_at_seconds, config)});
+    allocation.estimate = &plans.back().estimate;
     allocation.adjustable =
         allocation.job->local_adjustable && allocation.job->running && allocation.job->mode == Mode::kAuto;
-    allocation.target = target_of(*allocation.job, allocation.estimate, config);
+    allocation.target = target_of(*allocation.job, *allocation.estimate, config);
     allocation.worker_millicores = allocation.job->worker_millicores;
     allocation.groups = nodes.groups_open_to(*allocation.job);
     allocation.held_workers = allocation.job->allocated_workers;
     allocation.least_workers = allocation.job->min_workers;
     allocation.priority = allocation.job->priority;
-    if (allocation.job->bytes_per_sample && allocation.estimate.known)
+    if (allocation.job->bytes_per_sample && allocation.estimate->known)
       allocation.worker_traffic =
-          allocation.estimate.remote_rate_per_core * allocation.worker_cores() * *allocation.job->bytes_per_sample;
-    allocation.worth = worth_of(*allocation.job, allocation.estimate, config);
+          allocation.estimate->remote_rate_per_core * allocation.worker_cores() * *allocation.job->bytes_per_sample;
+    allocation.worth = worth_of(*allocation.job, *allocation.estimate, config);
     set_supply(config, allocation);
     find_workers(nodes, allocation);
     find_hosts(nodes, allocation);
     if (const auto quota = quotas.find(allocation.job->quota); !allocation.job->quota.empty() && quota != quotas.end())
       allocation.quota = quota->second;
     if (const auto storage = storages.find(allocation.job->storage); storage != storages.end()) {
-      allocation.full_reads = full_reads_of(allocation.estimate);
+      allocation.full_reads = full_reads_of(*allocation.estimate);
       if (allocation.full_reads > 0) allocation.storage = storage->second;
     }
     if (allocation.job->mode == Mode::kRecommend) {

@@ -71,7 +71,7 @@ struct JobAllocation {
   int live = 0;                   // workers that are not draining
   int bound = 0;                  // of these, on nodes of the snapshot
   std::vector<int> worker_nodes;  // node of each Job::workers entry
-  Estimate estimate;
+  Estimate* estimate = nullptr;   // in its plan
   std::optional<Target> advised;  // mode Recommend: the target in mode Auto; `target` holds its present workers
 
   // Once placed:
@@ -113,7 +113,9 @@ bool sends(std::span<const NodeState> states, int node, const JobAllocation& all
 bool receives(std::span<const NodeState> states, int node, const JobAllocation& allocation);
 
 // One allocation per job, ordered by id, with estimate and target; nothing is granted yet. Notes on each node the CPU
-// of the live workers there.
-std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, NodeTable& nodes, const Config& config);
+// of the live workers there. `plans` get one entry per job, with id and estimate: an estimate has a thousand bytes, and
+// moves no more. Lifetime: refers to the snapshot and the plans. REQUIRES: there are no plans yet
+std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, NodeTable& nodes, const Config& config,
+                                            std::vector<JobPlan>& plans);
 
 }  // namespace sluice::scheduler

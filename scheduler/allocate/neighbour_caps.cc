@@ -55,7 +55,7 @@ bool overlap(const Measurement& a, const Measurement& b) {
 }
 
 double busy_cores(const JobAllocation& allocation, const HostShare& host) {
-  return allocation.estimate.busy_local_cores * host.part;
+  return allocation.estimate->busy_local_cores * host.part;
 }
 
 // None: the use of a feeder there is not known.
@@ -74,7 +74,7 @@ std::optional<NodeLoad> load_on(const JobAllocation& trainer, const HostShare& h
       load.other_cores += static_cast<double>(other.job->hosts[place.host].limit_millicores) / 1000;
       continue;
     }
-    const bool known = other.estimate.metrics_usable() &&
+    const bool known = other.estimate->metrics_usable() &&
                        overlap(*other.job->observation.measurement, *trainer.job->observation.measurement);
     if (!known) return std::nullopt;
     load.feeders.push_back({other.job->id, busy_cores(other, other.hosts[place.host])});
@@ -99,7 +99,7 @@ std::optional<NeighbourWindow> window_of(const JobAllocation& trainer, const std
 }
 
 bool is_news(const JobAllocation& trainer) {
-  const Estimate& estimate = trainer.estimate;
+  const Estimate& estimate = *trainer.estimate;
   if (!trainer.job->running || !estimate.metrics_usable() || !estimate.enough_batches) return false;
   const Measurement& m = *trainer.job->observation.measurement;
   return is_apart(m.window_end_seconds, m.window_seconds, estimate.memory->neighbours.through_seconds);
@@ -121,7 +121,7 @@ double load_around(const JobAllocation& trainer, const NeighbourWindow& window, 
 Crowding newest_crowding(const std::vector<JobAllocation>& allocations) {
   Crowding newest;
   for (const JobAllocation& allocation : allocations) {
-    const auto& memory = allocation.estimate.memory;
+    const auto& memory = allocation.estimate->memory;
     if (memory && memory->crowding.through_seconds > newest.through_seconds) newest = memory->crowding;
   }
   return newest;
@@ -138,12 +138,12 @@ void keep_to_shares(const Crowding& crowding, const Trainers& trainers, const No
       ++shared;
       kept += host.keeps_to_share ? 1 : 0;
     }
-    if (allocation.estimate.memory) allocation.estimate.memory->crowding_means.plan(shared, kept, now_seconds);
+    if (allocation.estimate->memory) allocation.estimate->memory->crowding_means.plan(shared, kept, now_seconds);
   }
 }
 
 void cap_neighbours(const JobAllocation& trainer, std::vector<JobAllocation>& allocations, const Trainers& trainers) {
-  for (const NodeLoad& load : trainer.estimate.memory->neighbours.cap->load) {
+  for (const NodeLoad& load : trainer.estimate->memory->neighbours.cap->load) {
     const auto host = std::find_if(trainer.job->hosts.begin(), trainer.job->hosts.end(),
                                    [&](const TrainerHost& at) { return at.node == load.node; });
     if (host == trainer.job->hosts.end()) continue;  // it has moved
@@ -171,7 +171,7 @@ void guard_neighbours(std::vector<JobAllocation>& allocations, const NodeTable& 
     if (!is_news(trainer)) continue;
     auto window = window_of(trainer, allocations, trainers, nodes);
     if (!window) continue;
-    EstimatorMemory& memory = *trainer.estimate.memory;
+    EstimatorMemory& memory = *trainer.estimate->memory;
     if (load_around(trainer, *window, nodes) > kFullFrom)
       memory.crowding_means.take(window->compute_seconds, window->samples_per_batch, window->end_seconds,
                                  window->seconds, crowding);
@@ -179,11 +179,11 @@ void guard_neighbours(std::vector<JobAllocation>& allocations, const NodeTable& 
   }
   crowding.judge();
   for (JobAllocation& trainer : allocations)
-    if (trainer.estimate.memory) trainer.estimate.memory->crowding = crowding;
+    if (trainer.estimate->memory) trainer.estimate->memory->crowding = crowding;
   keep_to_shares(crowding, trainers, nodes, now_seconds, allocations);
   for (const JobAllocation& trainer : allocations)
-    if (trainer.job->running && trainer.estimate.memory &&
-        trainer.estimate.memory->neighbours.holds(now_seconds, config))
+    if (trainer.job->running && trainer.estimate->memory &&
+        trainer.estimate->memory->neighbours.holds(now_seconds, config))
       cap_neighbours(trainer, allocations, trainers);
 }
 

@@ -71,7 +71,6 @@ Reason reason_of(const JobAllocation& allocation) {
 
 // `outcome`: the allocation itself, or the advice to its job.
 void fill_plan(const JobAllocation& allocation, const JobAllocation& outcome, const NodeTable& nodes, JobPlan& plan) {
-  plan.id = allocation.job->id;
   plan.recommended = std::max(outcome.workers, outcome.assured_workers());
   plan.workers = allocation.job->mode == Mode::kRecommend ? allocation.job->allocated_workers : plan.recommended;
   plan.victims = victims_of(allocation, nodes);
@@ -88,7 +87,8 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
 
   // 1. Estimate: what each job demands and what a core does for it, from its measurement and from memory.
   // 2. Target: how many workers each job should have if it were alone, and why. Held workers keep their nodes.
-  std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config);
+  Plan plan;
+  std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config, plan.jobs);
   hold_workers(allocations, nodes);
 
   // 3. Floor: every job gets its part of its own hosts, as far as it needs it. Data workers of other jobs make way, and
@@ -110,9 +110,7 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
 
   // 6. Explain: every figure, and the one constraint that binds, per job.
   const ProgressTable& curve = progress_table(config.softmin_exponent);
-  Plan plan;
   plan.capacity_millicores = worker_capacity(allocations, nodes);
-  plan.jobs.resize(allocations.size());
   for (int i = 0; i < std::ssize(allocations); ++i) {
     const JobAllocation& allocation = allocations[i];
     const auto advised = advice.find(i);
@@ -120,10 +118,6 @@ Plan decide(const ClusterSnapshot& snapshot, const Config& config) {
     plan.granted_millicores += std::ssize(allocation.occupied) * allocation.job->worker_millicores;
     fill_plan(allocation, outcome, nodes, plan.jobs[i]);
     explain(outcome, snapshot.taken_at_seconds, nodes, curve, config, plan.jobs[i]);
-  }
-  for (int i = 0; i < std::ssize(allocations); ++i) {  // explaining a job may look at the estimates of others
-    const auto advised = advice.find(i);
-    plan.jobs[i].estimate = std::move((advised == advice.end() ? allocations[i] : advised->second).estimate);
   }
   return plan;
 }

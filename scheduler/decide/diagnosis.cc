@@ -14,7 +14,7 @@ constexpr double kCpuUsedUp = 0.5;
 // look idle.
 double available_cores(const JobAllocation& allocation, const Measurement& m) {
   // Where the plan sets it, the limit is all of the host; only the request is sure to be there.
-  const double local = allocation.adjustable ? allocation.estimate.local_held_cores
+  const double local = allocation.adjustable ? allocation.estimate->local_held_cores
                                              : static_cast<double>(local_limit_millicores(*allocation.job)) / 1000;
   return local + ready_cores(*allocation.job, m.window_end_seconds - m.window_seconds);
 }
@@ -48,10 +48,10 @@ Diagnosis diagnose_starved(const JobAllocation& allocation, const NodeTable& nod
   const Measurement& m = *allocation.job->observation.measurement;
   if (!m.local && !m.remote) return {};
   const double available = available_cores(allocation, m);
-  if (allocation.estimate.busy_cores >= kCpuUsedUp * available) return {Bottleneck::kDataBoundCpu, available};
+  if (allocation.estimate->busy_cores >= kCpuUsedUp * available) return {Bottleneck::kDataBoundCpu, available};
   if (const double load = network_load(allocation, nodes); load >= config.network_bound_above)
     return {Bottleneck::kDataBoundNetwork, available, load};
-  const double idle = std::max(available - allocation.estimate.busy_cores, 1e-9);
+  const double idle = std::max(available - allocation.estimate->busy_cores, 1e-9);
   if (m.blocked_threads && *m.blocked_threads >= config.storage_bound_above * idle)
     return {Bottleneck::kDataBoundStorage, available};
   return {Bottleneck::kDataBoundOther, available};
@@ -60,25 +60,25 @@ Diagnosis diagnose_starved(const JobAllocation& allocation, const NodeTable& nod
 }  // namespace
 
 Diagnosis diagnose(const JobAllocation& allocation, const NodeTable& nodes, const Config& config) {
-  if (!allocation.job->running || !allocation.estimate.metrics_problem.empty()) return {};
-  if (allocation.estimate.starved) return diagnose_starved(allocation, nodes, config);
+  if (!allocation.job->running || !allocation.estimate->metrics_problem.empty()) return {};
+  if (allocation.estimate->starved) return diagnose_starved(allocation, nodes, config);
   const bool gpu =
-      allocation.estimate.sated && allocation.job->observation.measurement->compute_share >= config.gpu_bound_above;
+      allocation.estimate->sated && allocation.job->observation.measurement->compute_share >= config.gpu_bound_above;
   return {gpu ? Bottleneck::kGpuBound : Bottleneck::kNotDataBound};
 }
 
 std::string evidence_of(const Diagnosis& diagnosis, const JobAllocation& allocation) {
   if (!allocation.job->running) return {};
-  if (!allocation.estimate.metrics_problem.empty()) return allocation.estimate.metrics_problem;
+  if (!allocation.estimate->metrics_problem.empty()) return allocation.estimate->metrics_problem;
   const Measurement& m = *allocation.job->observation.measurement;
   Text text;
-  text << "waits " << Percent{allocation.estimate.wait_share};
-  if (!allocation.estimate.starved) {
+  text << "waits " << Percent{allocation.estimate->wait_share};
+  if (!allocation.estimate->starved) {
     text << ", computes " << Percent{m.compute_share} << " of the time";
   } else if (diagnosis.bottleneck == Bottleneck::kUnknown) {
     text << "; its executors are not measured";
   } else {
-    text << "; " << Number{allocation.estimate.busy_cores} << " of " << Number{diagnosis.available_cores}
+    text << "; " << Number{allocation.estimate->busy_cores} << " of " << Number{diagnosis.available_cores}
          << " cores at work";
     if (diagnosis.bottleneck == Bottleneck::kDataBoundNetwork)
       text << "; a host's network is " << Percent{diagnosis.network_load} << " full";

@@ -11,7 +11,7 @@ namespace sluice::scheduler {
 namespace {
 
 double supply_now(const JobAllocation& allocation, double now_seconds) {
-  const Estimate& estimate = allocation.estimate;
+  const Estimate& estimate = *allocation.estimate;
   const double local_cores = allocation.adjustable ? estimate.local_held_cores : estimate.local_cores;
   return (local_cores + estimate.efficiency() * ready_cores(*allocation.job, now_seconds)) /
          std::max(estimate.knee_cores, 1e-9);
@@ -20,16 +20,16 @@ double supply_now(const JobAllocation& allocation, double now_seconds) {
 // The binding constraint, in words. The wanted and the planned number follow where they are known.
 void say_reason(const JobAllocation& allocation, const NodeTable& nodes, const JobPlan& plan, Text& text) {
   const Workers workers{plan.recommended};
-  const Percent waits{allocation.estimate.wait_share};
+  const Percent waits{allocation.estimate->wait_share};
   switch (plan.reason) {
     case Reason::kNotRunning: text << "Not running: no data workers"; break;
     case Reason::kModeOff: text << "Mode Off: left at " << workers; break;
     case Reason::kPlacementLocal:
       text << "All data work stays in the trainer's pods, by placement Local or because no worker can read the data";
       break;
-    case Reason::kNoMetrics: text << "Holding " << workers << ": " << allocation.estimate.metrics_problem; break;
+    case Reason::kNoMetrics: text << "Holding " << workers << ": " << allocation.estimate->metrics_problem; break;
     case Reason::kMetricsFallback:
-      text << "Measured jobs go first, and leave it " << workers << ": " << allocation.estimate.metrics_problem;
+      text << "Measured jobs go first, and leave it " << workers << ": " << allocation.estimate->metrics_problem;
       break;
     case Reason::kTooFewBatches:
       text << "Holding " << workers << ": too few batches in the metrics window to estimate from";
@@ -98,7 +98,7 @@ bool reason_has_figures(Reason reason) {
 // "; it wants 920 samples/s, which takes 0.74 cores at 1250 samples/s per core, 3 workers of 250m bring supply to 113 %
 // of that, one more would bring 2 %"
 void say_figures(const JobAllocation& allocation, const JobPlan& plan, Text& text) {
-  const Estimate& e = allocation.estimate;
+  const Estimate& e = *allocation.estimate;
   text << "; it wants " << Number{e.demand_samples_per_second} << " samples/s, which takes "
        << Number{std::round(1000 * e.knee_cores) / 1000} << " cores at " << Number{e.local_rate_per_core}
        << " samples/s per core, ";
@@ -116,8 +116,8 @@ void say_figures(const JobAllocation& allocation, const JobPlan& plan, Text& tex
          << " of that";
   }
   text << ", one more would bring " << Percent{plan.next_worker_gain_percent / 100};
-  if (allocation.adjustable && allocation.estimate.local_cap_cores)
-    text << "; more than " << Number{*allocation.estimate.local_cap_cores}
+  if (allocation.adjustable && allocation.estimate->local_cap_cores)
+    text << "; more than " << Number{*allocation.estimate->local_cap_cores}
          << " cores beside it slowed its own steps down";
 }
 
@@ -152,10 +152,10 @@ void say_neighbours(const JobAllocation& allocation, double now_seconds, const N
     text << "; it has at most " << Number{static_cast<double>(host->cap) / 1000} << " cores beside it on "
          << nodes.name(host->node) << ": more CPU of feeders there slowed the steps of ";
     say_job(trainer.job->id, allocation, text);
-    text << " down by " << Percent{trainer.estimate.memory->neighbours.cap->rise};
+    text << " down by " << Percent{trainer.estimate->memory->neighbours.cap->rise};
   }
-  if (const HostShare* host = kept_host(allocation); host && allocation.estimate.memory) {
-    const Crowding& crowding = allocation.estimate.memory->crowding;
+  if (const HostShare* host = kept_host(allocation); host && allocation.estimate->memory) {
+    const Crowding& crowding = allocation.estimate->memory->crowding;
     text << "; its feeders keep to their share of " << nodes.name(host->node) << ", "
          << Number{static_cast<double>(host->share) / 1000} << " cores";
     if (crowding.verdict == Crowding::Verdict::kHarmful)
@@ -163,8 +163,8 @@ void say_neighbours(const JobAllocation& allocation, double now_seconds, const N
     else
       text << ", for at most five minutes, to see whether more makes the steps of trainers longer";
   }
-  if (!allocation.estimate.memory || !allocation.estimate.memory->neighbours.holds(now_seconds, config)) return;
-  const NeighbourCap& cap = *allocation.estimate.memory->neighbours.cap;
+  if (!allocation.estimate->memory || !allocation.estimate->memory->neighbours.holds(now_seconds, config)) return;
+  const NeighbourCap& cap = *allocation.estimate->memory->neighbours.cap;
   text << "; more CPU of feeders of ";
   say_job(cap.most_grown, allocation, text);
   text << " on " << cap.at_node << " slowed its own steps down by " << Percent{cap.rise}
@@ -189,7 +189,7 @@ std::string sentence(const JobAllocation& allocation, double now_seconds, const 
   if (allocation.job->mode == Mode::kRecommend && allocation.job->running)
     text << "Recommends " << Workers{plan.recommended} << " (has " << static_cast<long long>(plan.workers) << "). ";
   say_reason(allocation, nodes, plan, text);
-  if (allocation.estimate.confidence != Confidence::kNone && reason_has_figures(plan.reason))
+  if (allocation.estimate->confidence != Confidence::kNone && reason_has_figures(plan.reason))
     say_figures(allocation, plan, text);
   if (allocation.job->running) say_neighbours(allocation, now_seconds, nodes, config, text);
   text << ".";
@@ -201,7 +201,7 @@ std::string sentence(const JobAllocation& allocation, double now_seconds, const 
 
 void explain(const JobAllocation& allocation, double now_seconds, const NodeTable& nodes, const ProgressTable& curve,
              const Config& config, JobPlan& plan) {
-  if (allocation.estimate.known) {
+  if (allocation.estimate->known) {
     plan.supply_ratio = supply_now(allocation, now_seconds);
     plan.planned_supply_ratio = allocation.supply(allocation.local_millicores, plan.recommended);
     const double now = curve(plan.planned_supply_ratio);

@@ -66,7 +66,7 @@ double best_value(const std::vector<JobAllocation>& allocations, const NodeTable
               {{room[node], 1}, {pools[nodes.bit(node)], -1}});
   double fixed = 0;
   for (const JobAllocation& c : allocations) {
-    if (!c.adjustable || !c.estimate.known) continue;
+    if (!c.adjustable || !c.estimate->known) continue;
     const double q = config.softmin_exponent;
     const double before = c.supply();
     fixed += c.worth * progress(before, q);

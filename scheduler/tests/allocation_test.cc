@@ -36,7 +36,8 @@ class Contest {
     std::int64_t smallest = jobs_.front().worker_millicores;
     for (const Job& job : jobs_) smallest = std::min(smallest, job.worker_millicores);
     NodeTable nodes(snapshot.nodes, smallest);
-    std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config);
+    std::vector<JobPlan> plans;
+    std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config, plans);
     for (std::size_t i = 0; i < allocations.size(); ++i) {
       allocations[i].target = targets_[i];
       allocations[i].limit = targets_[i].workers;
@@ -193,7 +194,8 @@ TEST_CASE("victims: unbound before starting before ready, young before old, then
                       .obj();
   const ClusterSnapshot snapshot{kNowSeconds, {{"n1", 8000, 0, true}}, {job}, {}, {}};
   NodeTable nodes(snapshot.nodes, 1000);
-  const std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, {});
+  std::vector<JobPlan> plans;
+  const std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, {}, plans);
   Names keep;
   for (const int worker : in_order_of_keeping(allocations[0], nodes)) keep.push_back(job.workers[worker].name);
   CHECK(keep == Names{"old", "young-a", "young-b", "starting", "unbound"});

@@ -66,7 +66,7 @@ class Oracle {
  public:
   Oracle(const ClusterSnapshot& snapshot, const Config& config)
       : snapshot_(snapshot), nodes_(snapshot.nodes, 1000), config_(config) {
-    allocations_ = make_allocations(snapshot, nodes_, config);
+    allocations_ = make_allocations(snapshot, nodes_, config, plans_);
   }
 
   // No job is given more than it wants, and nothing where its curve is flat.
@@ -120,6 +120,7 @@ class Oracle {
   const ClusterSnapshot& snapshot_;
   NodeTable nodes_;
   Config config_;
+  std::vector<JobPlan> plans_;
   std::vector<JobAllocation> allocations_;
 };
 

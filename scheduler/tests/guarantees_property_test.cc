@@ -34,8 +34,9 @@ std::int64_t immovable(const ClusterSnapshot& snapshot, const Plan& plan, const 
 // Fair: what its bids add up to, whose derivative is the slope over the cube of the progress.
 double value_of(const ClusterSnapshot& snapshot, const Plan& plan, const Config& config) {
   NodeTable nodes(snapshot.nodes, 1000);
+  std::vector<JobPlan> plans;
   double value = 0;
-  for (const JobAllocation& c : make_allocations(snapshot, nodes, config)) {
+  for (const JobAllocation& c : make_allocations(snapshot, nodes, config, plans)) {
     const JobPlan& job = plan_of(plan, c.job->id.name);
     if (!c.job->running || job.estimate.confidence == Confidence::kNone) continue;
     const double f = wanted_progress(job, *c.job, config);

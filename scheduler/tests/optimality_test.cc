@@ -15,7 +15,8 @@ namespace {
 // Value reached / best value; 1 where there is nothing to decide.
 double share_of_best(const ClusterSnapshot& snapshot, const Config& config) {
   NodeTable nodes(snapshot.nodes, 1000);
-  std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config);
+  std::vector<JobPlan> plans;
+  std::vector<JobAllocation> allocations = make_allocations(snapshot, nodes, config, plans);
   grant_floors(allocations, nodes, config);
   const double best = best_value(allocations, nodes, config);
   Growth growth(allocations, nodes, snapshot, config);
@@ -23,7 +24,7 @@ double share_of_best(const ClusterSnapshot& snapshot, const Config& config) {
   place(allocations, nodes, growth, Budgets(snapshot));
   double reached = 0;
   for (const JobAllocation& c : allocations)
-    if (c.adjustable && c.estimate.known) reached += c.worth * progress(c.supply(), config.softmin_exponent);
+    if (c.adjustable && c.estimate->known) reached += c.worth * progress(c.supply(), config.softmin_exponent);
   return best > 0 ? reached / best : 1;
 }
 
