@@ -23,8 +23,9 @@ void HostNetwork::hold(const JobAllocation& allocation) {
 
 int HostNetwork::take(JobAllocation& allocation, int workers) {
   if (allocation.worker_traffic == 0) return workers;
+  HostShare* own = nullptr;
   for (int taken = 0; taken < workers; ++taken) {
-    HostShare* own = host_with_room(allocation);
+    if (taken == 0 || own != nullptr) own = host_with_room(allocation);
     if (!carries(allocation, own == nullptr ? kNowhere : own->node)) return taken;
     add(allocation, own == nullptr ? kNowhere : own->node, 1);
     if (own != nullptr) {

@@ -24,9 +24,11 @@ NodeState state_of(const Node& node) {
 NodeTable::NodeTable(const std::vector<Node>& nodes, std::int64_t worker_millicores)
     : index_(nodes.size()), unit_millicores_(std::max<std::int64_t>(worker_millicores, 1)) {
   states_.reserve(nodes.size());
+  names_.reserve(nodes.size());
   for (const Node* node : nodes_by_name(nodes)) {
     index_.add(node->name, size());
     states_.push_back(state_of(*node));
+    names_.push_back(node->name);
     const int bit = bit_of(node->group);
     pool_millicores_[bit] += pool_part(states_.back(), 0);
     if (node->schedulable && states_.back().room_millicores > 0) usable_groups_ |= only(bit);
@@ -61,6 +63,7 @@ std::int64_t NodeTable::local_within(int node, std::int64_t millicores, std::int
   const NodeState& state = states_[node];
   const std::int64_t given = std::min(millicores, state.room_millicores - state.local_millicores);
   if (given <= 0) return 0;
+  if (spare_millicores >= given + unit_millicores_) return given;  // no more can vanish, and divisions are slow
   const std::int64_t before = pool_part(state, 0);
   if (before - pool_part(state, given) <= spare_millicores) return given;
   // As much as leaves the pool just the part of this node that it cannot do without.

@@ -66,7 +66,7 @@ class NodeTable {
   const NodeState& operator[](int index) const { return states_[index]; }
   std::span<NodeState> states() { return states_; }
   std::span<const NodeState> states() const { return states_; }
-  std::string_view name(int index) const { return states_[index].node->name; }
+  std::string_view name(int index) const { return names_[index]; }
 
   // Gives CPU to feeders on a node.
   void give_local(int node, std::int64_t millicores);
@@ -91,6 +91,7 @@ class NodeTable {
   std::int64_t pool_part(const NodeState& state, std::int64_t extra_local_millicores) const;
 
   std::vector<NodeState> states_;
+  std::vector<std::string_view> names_;  // beside each other: plans name thousands of nodes
   NameIndex index_;
   std::int64_t unit_millicores_;
   std::array<std::int64_t, kGroups> pool_millicores_{};
