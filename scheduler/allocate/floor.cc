@@ -9,18 +9,14 @@ namespace sluice::scheduler {
 namespace {
 
 // Nodes without GPUs are shared by ranks.
-double claim_on(const TrainerHost& host, const NodeState& state) {
-  return state.node->gpus > 0 ? host.gpus : host.ranks;
-}
+double claim_on(const HostShare& host, const NodeState& state) { return state.node->gpus > 0 ? host.gpus : host.ranks; }
 
 std::vector<double> claims_per_node(const std::vector<JobAllocation>& allocations, const NodeTable& nodes) {
   std::vector<double> claims(nodes.size());
   for (const JobAllocation& allocation : allocations) {
     if (!allocation.adjustable) continue;
-    for (std::size_t i = 0; i < allocation.hosts.size(); ++i) {
-      const int node = allocation.hosts[i].node;
-      if (node != kNowhere) claims[node] += claim_on(allocation.job->hosts[i], nodes[node]);
-    }
+    for (const HostShare& host : allocation.hosts)
+      if (host.node != kNowhere) claims[host.node] += claim_on(host, nodes[host.node]);
   }
   return claims;
 }
@@ -47,21 +43,20 @@ void raise(JobAllocation& allocation, std::int64_t HostShare::*to, NodeTable& no
 }
 
 void hold_as_it_is(JobAllocation& allocation, NodeTable& nodes) {
-  for (std::size_t i = 0; i < allocation.hosts.size(); ++i) {
-    HostShare& host = allocation.hosts[i];
-    host.floor = host.most = allocation.job->hosts[i].request_millicores;
+  for (HostShare& host : allocation.hosts) {
+    host.floor = host.most = host.held;
     give(allocation, host, host.floor, nodes);
   }
 }
 
 // A core per GPU: a floor whatever the need.
-std::int64_t least_floor(const TrainerHost& at) { return 1000 * std::max(at.gpus, at.gpus > 0 ? 1 : at.ranks); }
+std::int64_t least_floor(const HostShare& host) { return 1000 * std::max(host.gpus, host.gpus > 0 ? 1 : host.ranks); }
 
 // More than this, and the feeders slow a trainer down. For their own trainer they go back to the CPU that they used
 // before; for another one they keep the least floor, as far as their share allows. On a crowded host, and on trial,
 // they keep to their share.
-void settle_cap(const JobAllocation& allocation, const TrainerHost& at, HostShare& host) {
-  if (host.guarded != nullptr) host.cap = std::max(host.cap, std::min(host.share, least_floor(at)));
+void settle_cap(const JobAllocation& allocation, HostShare& host) {
+  if (host.guarded != nullptr) host.cap = std::max(host.cap, std::min(host.share, least_floor(host)));
   if (host.keeps_to_share) host.cap = std::min(host.cap, host.share);
   if (const auto own = allocation.estimate->local_cap_cores)
     host.cap = std::min<std::int64_t>(host.cap, std::llround(1000 * *own * host.part));
@@ -75,16 +70,16 @@ double usable_local_cores(const Estimate& estimate, const Config& config) {
   return is_idle ? most : std::numeric_limits<double>::infinity();
 }
 
-void set_floor(const JobAllocation& allocation, const TrainerHost& at, HostShare& host, const Config& config) {
-  const std::int64_t least = least_floor(at);
+void set_floor(const JobAllocation& allocation, HostShare& host, const Config& config) {
+  const std::int64_t least = least_floor(host);
   if (!allocation.estimate->known || allocation.job->placement == Placement::kRemote) {
     host.floor = allocation.job->placement == Placement::kRemote ? std::min(host.share, least) : host.share;
     host.most = host.floor;
     return;
   }
   if (frozen(allocation)) {
-    host.floor = std::min(host.share, std::max(least, at.request_millicores));
-    host.most = std::max(host.floor, at.request_millicores);
+    host.floor = std::min(host.share, std::max(least, host.held));
+    host.most = std::max(host.floor, host.held);
     return;
   }
   const double knee = 1000 * allocation.estimate->knee_cores * host.part;
@@ -121,19 +116,18 @@ void grant_floors(std::vector<JobAllocation>& allocations, NodeTable& nodes, con
     room[node] = std::max<std::int64_t>(0, nodes[node].room_millicores - nodes[node].local_millicores);
   for (JobAllocation& allocation : allocations) {
     if (!allocation.adjustable) continue;
-    for (std::size_t i = 0; i < allocation.hosts.size(); ++i) {
-      HostShare& host = allocation.hosts[i];
+    for (HostShare& host : allocation.hosts) {
       if (host.node == kNowhere) {  // nothing is known that could be shared
-        host.share = host.floor = host.most = allocation.job->hosts[i].request_millicores;
+        host.share = host.floor = host.most = host.held;
         give(allocation, host, host.floor, nodes);
         continue;
       }
       const NodeState& state = nodes[host.node];
       const double all = std::max<double>(state.node->gpus, claims[host.node]);
-      const double part = all > 0 ? claim_on(allocation.job->hosts[i], state) / all : 0;
+      const double part = all > 0 ? claim_on(host, state) / all : 0;
       host.share = static_cast<std::int64_t>(part * static_cast<double>(room[host.node]));
-      settle_cap(allocation, allocation.job->hosts[i], host);
-      set_floor(allocation, allocation.job->hosts[i], host, config);
+      settle_cap(allocation, host);
+      set_floor(allocation, host, config);
       give(allocation, host, std::min(host.floor, host.held), nodes);
     }
   }

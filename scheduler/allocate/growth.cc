@@ -212,9 +212,7 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
   }
   const bool is_new = allocation.workers >= allocation.held_workers;
   if (is_new && x >= flat_supply_ratio_) return std::nullopt;
-  if (is_new && allocation.estimate->remaining_seconds &&
-      *allocation.estimate->remaining_seconds < config_.worker_pays_after_seconds)
-    return std::nullopt;
+  if (is_new && allocation.ends_soon) return std::nullopt;
   const double cores = allocation.worker_cores();
   // A small remaining need starts no whole worker; a held worker may stay for a smaller need than a new one.
   if (allocation.adjustable && x >= 1 &&
@@ -243,9 +241,7 @@ std::int64_t Growth::leaves_for_worker(int donor, int node) {
   const JobAllocation& allocation = allocations_[donor];
   if (donor_closed_[donor] || allocation.blocked || allocation.target.kind != TargetKind::kCompeting) return 0;
   if (allocation.workers >= allocation.limit || allocation.supply_per_local_core <= 0) return 0;
-  if (allocation.estimate->remaining_seconds &&
-      *allocation.estimate->remaining_seconds < config_.worker_pays_after_seconds)
-    return 0;
+  if (allocation.ends_soon) return 0;
   const std::int64_t left = std::llround(static_cast<double>(allocation.worker_millicores) *
                                          allocation.supply_per_remote_core / allocation.supply_per_local_core);
   for (const HostShare& host : allocation.hosts)

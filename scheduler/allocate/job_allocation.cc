@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 
 namespace sluice::scheduler {
 namespace {
+
+constexpr double kInfiniteSeconds = std::numeric_limits<double>::infinity();
 
 // The factor of a job's bids. Jobs about to end do not outbid all others: their remaining time counts as a minute.
 double worth_of(const Job& job, const Estimate& estimate, const Config& config) {
@@ -63,6 +66,8 @@ void find_hosts(const NodeTable& nodes, JobAllocation& allocation) {
   for (const TrainerHost& host : allocation.job->hosts) {
     HostShare share;
     share.node = nodes.index_of(host.node);
+    share.ranks = host.ranks;
+    share.gpus = host.gpus;
     share.held = host.request_millicores;
     share.part = static_cast<double>(host.ranks) / std::max(allocation.job->ranks, 1);
     allocation.hosts.push_back(share);
@@ -122,6 +127,8 @@ std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, Nod
     if (allocation.job->bytes_per_sample && allocation.estimate->known)
       allocation.worker_traffic =
           allocation.estimate->remote_rate_per_core * allocation.worker_cores() * *allocation.job->bytes_per_sample;
+    allocation.ends_soon =
+        allocation.estimate->remaining_seconds.value_or(kInfiniteSeconds) < config.worker_pays_after_seconds;
     allocation.worth = worth_of(*allocation.job, *allocation.estimate, config);
     set_supply(config, allocation);
     find_workers(nodes, allocation);

@@ -26,6 +26,8 @@ constexpr std::int64_t kUncapped = std::numeric_limits<std::int64_t>::max();
 // The CPU of the job's feeders on one node.
 struct HostShare {
   int node = kNowhere;
+  int ranks = 1;           // of the job, here
+  int gpus = 0;            // of the job, here
   double part = 1;         // of the job's ranks
   std::int64_t share = 0;  // its GPU-proportional part of the node
   std::int64_t floor = 0;  // its CPU before any job grows
@@ -60,6 +62,7 @@ struct JobAllocation {
   int outside = 0;                // live workers on nodes that take no new ones: they hold no part of the pool
   GroupSet groups = 0;            // of nodes that take its new workers
   bool adjustable = false;        // its feeders' CPU is part of this decision
+  bool ends_soon = false;         // before a new worker would pay
   std::optional<Reason> blocked;  // why it did not get more
   bool by_quotas_budget = false;  // once placed, and blocked is kBudget: by the budget of its quota
   Target target;
@@ -83,6 +86,7 @@ struct JobAllocation {
   // Workers that no other job can take: those that a held target has now. Workers of a minimum beyond them are bid for,
   // under the same limits as all growth.
   int assured_workers() const { return target.is_held() ? std::min(limit, held_workers) : 0; }
+  bool any_drains() const { return live < std::ssize(worker_nodes); }
   double worker_cores() const { return static_cast<double>(worker_millicores) / 1000; }
   double supply(std::int64_t local, int remote_workers) const {
     return supply_base + supply_per_local_core * static_cast<double>(local) / 1000 +

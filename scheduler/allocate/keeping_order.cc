@@ -11,8 +11,8 @@ namespace {
 std::vector<int> live_workers(const JobAllocation& allocation) {
   std::vector<int> live;
   live.reserve(allocation.live);
-  for (int i = 0; i < std::ssize(allocation.job->workers); ++i)
-    if (!allocation.job->workers[i].draining) live.push_back(i);
+  for (int i = 0; i < std::ssize(allocation.worker_nodes); ++i)
+    if (!allocation.any_drains() || !allocation.job->workers[i].draining) live.push_back(i);
   return live;
 }
 

@@ -135,7 +135,7 @@ class Placer {
       if (allocation.worker_nodes[i] != kNowhere && nodes_[allocation.worker_nodes[i]].crowded) return false;
     reserve_for_existing(allocation);
     for (std::size_t i = 0; i < allocation.worker_nodes.size(); ++i) {
-      if (allocation.job->workers[i].draining) continue;
+      if (allocation.any_drains() && allocation.job->workers[i].draining) continue;
       take(allocation, allocation.worker_nodes[i]);
       allocation.kept.push_back(&allocation.job->workers[i]);
     }
