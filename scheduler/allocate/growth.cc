@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
-#include "scheduler/allocate/heap.h"
+#include "scheduler/allocate/lookahead.h"
+#include "scheduler/allocate/tournament.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -21,14 +23,6 @@ constexpr double kInfinitePrice = std::numeric_limits<double>::infinity();
 // the other existing ones, and before there is a new one.
 int pooled(const JobAllocation& allocation, int workers) {
   return workers - std::clamp(workers - (allocation.live - allocation.outside), 0, allocation.outside);
-}
-
-// Asks the processor for what the job's next bid needs, before its turn: ten thousand jobs fit into no cache.
-void prefetch(const JobAllocation& allocation) {
-  constexpr std::size_t kLine = 64;
-  const char* const begin = reinterpret_cast<const char*>(&allocation);
-  for (std::size_t at = 0; at < offsetof(JobAllocation, live); at += kLine) __builtin_prefetch(begin + at);
-  __builtin_prefetch(allocation.hosts.data());
 }
 
 }  // namespace
@@ -92,22 +86,23 @@ void Growth::book(const JobAllocation& allocation) {
 void Growth::run() {
   const auto may_grow = [](const JobAllocation& allocation) { return allocation.workers < allocation.limit; };
   active_ = std::max<int>(1, static_cast<int>(std::count_if(allocations_.begin(), allocations_.end(), may_grow)));
-  std::vector<Bid> bids;  // a heap, the highest on top
-  bids.reserve(allocations_.size());
-  for (int index = 0; index < std::ssize(allocations_); ++index)
-    if (const auto bid = next_bid(index)) bids.push_back(*bid);
-  std::make_heap(bids.begin(), bids.end());
-  while (!bids.empty()) {
-    for (std::size_t next = 1; next < std::min<std::size_t>(bids.size(), 3); ++next)  // one of them is likely to win
-      prefetch(allocations_[bids[next].allocation]);
-    serve(bids.front());
-    if (const auto bid = next_bid(bids.front().allocation)) {
-      bids.front() = *bid;  // most of them stay near the top
-      sink_top(bids);
-    } else {
-      std::pop_heap(bids.begin(), bids.end());
-      bids.pop_back();
-    }
+  std::vector<Bid> bids(allocations_.size());
+  const auto ask = [&](int index) {
+    const std::optional<Bid> bid = next_bid(index);
+    if (!bid) return Standing{};
+    bids[index] = *bid;
+    return Standing{Standing::of(bid->rank), Standing::of(bid->value)};
+  };
+  std::vector<Standing> standings(allocations_.size());
+  for (int index = 0; index < std::ssize(allocations_); ++index) standings[index] = ask(index);
+  Tournament tournament(std::move(standings));
+  Lookahead look_ahead(allocations_, nodes_);
+  constexpr int kParts = 32;  // of the jobs; one in 32 is soon enough to ask for, and seldom in vain
+  while (tournament.standing(tournament.winner()) != Standing{}) {
+    const int best = tournament.winner();
+    serve(bids[best]);
+    tournament.set(best, ask(best));
+    look_ahead(tournament.winner_of_part(best, kParts));
   }
 }
 

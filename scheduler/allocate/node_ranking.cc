@@ -1,11 +1,10 @@
 #include "scheduler/allocate/node_ranking.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <utility>
-
-#include "scheduler/allocate/heap.h"
 
 namespace sluice::scheduler {
 namespace {
@@ -24,38 +23,32 @@ std::vector<int> kinds_of(const NodeTable& nodes) {
 
 }  // namespace
 
-NodeRanking::NodeRanking(const NodeTable& nodes) : nodes_(nodes), kinds_(kinds_of(nodes)) {
-  for (int node = 0; node < nodes.size(); ++node)
-    if (nodes[node].schedulable && nodes[node].free_for_workers() > 0)
-      heaps_[nodes.bit(node)].push_back(entry_of(node));
-  for (std::vector<Entry>& heap : heaps_) std::make_heap(heap.begin(), heap.end());
-}
-
-NodeRanking::Entry NodeRanking::entry_of(int node) const {
-  return {kinds_[node], node, nodes_[node].free_for_workers()};
-}
-
-void NodeRanking::push(const Entry& entry) {
-  std::vector<Entry>& heap = heaps_[nodes_.bit(entry.node)];
-  heap.push_back(entry);
-  std::push_heap(heap.begin(), heap.end());
-}
-
-void NodeRanking::set_top_room(std::int64_t room, std::vector<Entry>& heap) {
-  if (room > 0) {
-    heap.front().room = room;
-    sink_top_to_bottom(heap);
-  } else {
-    std::pop_heap(heap.begin(), heap.end());
-    heap.pop_back();
+NodeRanking::NodeRanking(const NodeTable& nodes) : nodes_(nodes), kinds_(kinds_of(nodes)), places_(nodes.size()) {
+  std::array<std::vector<Standing>, kGroups> standings;
+  for (int node = 0; node < nodes.size(); ++node) {
+    Group& group = groups_[nodes.bit(node)];
+    places_[node] = static_cast<int>(group.nodes.size());
+    group.nodes.push_back(node);
+    const std::int64_t room = nodes[node].schedulable ? nodes[node].free_for_workers() : 0;
+    standings[nodes.bit(node)].push_back(standing_of(node, room));
   }
+  for (int bit = 0; bit < kGroups; ++bit) groups_[bit].tournament = Tournament(std::move(standings[bit]));
 }
 
-std::vector<NodeRanking::Entry>* NodeRanking::best_of(GroupSet groups) {
-  std::vector<Entry>* best = nullptr;
+Standing NodeRanking::standing_of(int node, std::int64_t room) const {
+  if (room <= 0) return {};
+  return {Standing::of(std::int64_t{-kinds_[node]}), Standing::of(room)};
+}
+
+NodeRanking::Group* NodeRanking::best_of(GroupSet groups) {
+  Group* best = nullptr;
   for (GroupSet left = groups & nodes_.usable_groups(); left != 0; left &= left - 1) {
-    std::vector<Entry>& heap = heaps_[std::countr_zero(left)];
-    if (!heap.empty() && (best == nullptr || best->front() < heap.front())) best = &heap;
+    Group& group = groups_[std::countr_zero(left)];
+    const Standing& standing = group.best_standing();
+    if (standing == Standing{}) continue;
+    const bool is_better = best == nullptr || best->best_standing() < standing ||
+                           (best->best_standing() == standing && group.best() < best->best());
+    if (is_better) best = &group;
   }
   return best;
 }
@@ -64,24 +57,24 @@ int NodeRanking::take(std::int64_t millicores, GroupSet groups, const std::funct
   passed_.clear();
   int found = kNowhere;
   while (found == kNowhere) {
-    std::vector<Entry>* heap = best_of(groups);
-    if (heap == nullptr) break;
-    const Entry entry = heap->front();
-    std::int64_t room = nodes_[entry.node].free_for_workers();
-    if (room == entry.room) {
-      const Suits verdict = room >= millicores ? suits(entry.node) : Suits::kNo;
+    const Group* group = best_of(groups);
+    if (group == nullptr) break;
+    const int node = group->best();
+    std::int64_t room = nodes_[node].free_for_workers();
+    if (const Standing standing = standing_of(node, room); standing == group->best_standing()) {
+      const Suits verdict = room >= millicores ? suits(node) : Suits::kNo;
       if (verdict == Suits::kYes) {
-        found = entry.node;
+        found = node;
         room -= millicores;
       } else {
-        passed_.push_back(entry);
-        if (verdict == Suits::kNoneOfItsGroup) groups &= ~only(nodes_.bit(entry.node));
+        passed_.emplace_back(node, standing);
+        if (verdict == Suits::kNoneOfItsGroup) groups &= ~only(nodes_.bit(node));
         room = 0;
       }
     }
-    set_top_room(room, *heap);
+    set(node, standing_of(node, room));
   }
-  for (const Entry& entry : passed_) push(entry);
+  for (const auto& [node, standing] : passed_) set(node, standing);
   return found;
 }
 

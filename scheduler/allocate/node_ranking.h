@@ -1,7 +1,7 @@
 // Nodes in the order in which new workers take them: CPU-only nodes before trainers' hosts, cheap before dear, then the
 // emptiest, then by name.
 //
-// The order is kept up lazily: an entry whose room is out of date returns with the room that is left. So a worker costs
+// The order is kept up lazily: a node whose room is out of date goes on with the room that is left. So a worker costs
 // O(log nodes), however many workers took and gave back room meanwhile. Each group of nodes has an order of its own:
 // the search for a worker's node never goes through groups that do not take it.
 //
@@ -11,9 +11,11 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "scheduler/allocate/node_table.h"
+#include "scheduler/allocate/tournament.h"
 
 namespace sluice::scheduler {
 
@@ -30,32 +32,27 @@ class NodeRanking {
   int take(std::int64_t millicores, GroupSet groups, const std::function<Suits(int node)>& suits);
 
   // The node may have more room than before.
-  void refresh(int node) { push(entry_of(node)); }
+  void refresh(int node) { set(node, standing_of(node, nodes_[node].free_for_workers())); }
 
  private:
-  // Kept small: placing compares and moves a million of them.
-  struct Entry {
-    int kind = 0;  // kinds_[node]
-    int node = 0;
-    std::int64_t room = 0;
+  struct Group {
+    std::vector<int> nodes;  // in their order
+    Tournament tournament;
 
-    // The better one is on top.
-    bool operator<(const Entry& other) const {
-      if (kind != other.kind) return kind > other.kind;
-      if (room != other.room) return room < other.room;
-      return node > other.node;
-    }
+    int best() const { return nodes[tournament.winner()]; }
+    const Standing& best_standing() const { return tournament.standing(tournament.winner()); }
   };
 
-  Entry entry_of(int node) const;
-  void push(const Entry& entry);
-  static void set_top_room(std::int64_t room, std::vector<Entry>& heap);  // without room it leaves the heap
-  std::vector<Entry>* best_of(GroupSet groups);  // the heap with the best top; nullptr: all are empty
+  // Of a node with so much room; without any it takes no part.
+  Standing standing_of(int node, std::int64_t room) const;
+  void set(int node, const Standing& standing) { groups_[nodes_.bit(node)].tournament.set(places_[node], standing); }
+  Group* best_of(GroupSet groups);  // the group of the best node; nullptr: none has room
 
   const NodeTable& nodes_;
-  std::vector<int> kinds_;  // by node: its place in the order of GPUs and price; nodes that share both share the place
-  std::array<std::vector<Entry>, kGroups> heaps_;  // by group; the best is on top
-  std::vector<Entry> passed_;                      // of one call; kept for its memory
+  std::vector<int> kinds_;   // by node: its place in the order of GPUs and price; nodes that share both share the place
+  std::vector<int> places_;  // by node: its place in its group
+  std::array<Group, kGroups> groups_;
+  std::vector<std::pair<int, Standing>> passed_;  // nodes of one call; kept for its memory
 };
 
 }  // namespace sluice::scheduler
