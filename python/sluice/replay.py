@@ -17,7 +17,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 
 from sluice.checkpoint import Progress, drawing, has_state
-from sluice.generators import StateError, capture_generators
+from sluice.generators import StateError, capture_generators, seeding_generator
 from sluice.offered import state_kept
 from sluice.skipping import NOTHING_LEFT, leave_out_failures
 
@@ -76,6 +76,7 @@ class Accounted(_BaseDataLoaderIter):
     def __init__(self, loader: Any, resume: Progress | None) -> None:
         with drawing(loader, resume) as resumed:
             generators = capture_generators(loader)
+            self._unseeded = seeding_generator(loader).get_state()
             super().__init__(loader)
             epoch = loader._next_epoch if resume is None else resume.epoch
             self._progress = Progress(self._base_seed, True, 0, epoch, generators=generators, virtual_workers=self._virtual_workers(loader))
@@ -165,13 +166,19 @@ class _MapStyleInWorkers(Accounted, _MultiProcessingDataLoaderIter):
         self._next_seq = 0
         self._asked: deque[int] = deque()  # What the workers make now, in the order in which the loop gets it.
         self._arrived: int | None = None
+        # A further epoch of persistent workers draws no seed for them. These workers are new and need one, which the sampler must not notice.
+        self._goes_on = resume is not None and resume.pass_number > 0
         super().__init__(loader, resume)
+        if resume is not None and self._goes_on:
+            self._progress.pass_number = resume.pass_number
         self._profile_name = f"enumerate(DataLoader)#{_MultiProcessingDataLoaderIter.__name__}.__next__"
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         if not first_iter:
             self._resumed, self._next_seq = None, 0
             self._asked.clear()
+        elif self._goes_on:
+            seeding_generator(loader).set_state(self._unseeded)
         super()._reset(loader, first_iter)
 
     def _virtual_workers(self, loader: Any) -> int | None:

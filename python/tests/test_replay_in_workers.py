@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 from sample_datasets import Numbers, Reads, own_state
 from sluice.checkpoint import StateError
@@ -52,6 +53,33 @@ def test_persistent_workers_with_map_style_data_go_back_and_go_on():
     loader.load_state_dict(state)
     assert plain(loader, False) == expected
     assert len(list(loader)) == 6 and loader.state_dict()["batches"] == 0
+
+
+@pytest.mark.parametrize("consumed", [None, 0, 3], ids=["between epochs", "at the start", "in the middle"])
+@pytest.mark.parametrize("own_generator", [False, True])
+def test_a_later_epoch_of_persistent_workers_resumes_in_its_order(consumed, own_generator):
+    """torch draws a seed for new workers only. A resumed epoch has new ones, and its sampler drew other numbers."""
+
+    def make():
+        generator = torch.Generator().manual_seed(3) if own_generator else None
+        return DataLoader(Numbers(41), batch_size=4, shuffle=True, num_workers=2, persistent_workers=True, generator=generator)
+
+    loader = make()
+    list(loader)
+    batches = loader if consumed is None else iter(loader)
+    for _ in range(consumed or 0):
+        next(batches)
+    state = json.loads(json.dumps(loader.state_dict()))
+    expected = plain(batches, False)
+    resumed = make()
+    resumed.load_state_dict(state)
+    again = iter(resumed)
+    first = next(again)
+    state = json.loads(json.dumps(resumed.state_dict()))
+    assert plain([first, *again], False) == expected
+    once_more = make()
+    once_more.load_state_dict(state)
+    assert plain(once_more, False) == expected[1:]
 
 
 @pytest.mark.parametrize("workers", [0, 1])
