@@ -195,7 +195,8 @@ DAMAGES = {
     "a length that is too large": (lambda data: with_header(data, SECOND, size=2**40), r"'1\.jpg' at offset 3072 has 1099511627776 bytes"),
     "a length that ends in a sample": (lambda data: with_header(data, 0, size=100) + b"", r"damaged behind '0\.jpg' at offset 512: at offset 1024 is no header"),
     "a negative length": (lambda data: with_header(data, SECOND, size=-1024), "damaged behind '0.cls' at offset 2048"),
-    "a length just below zero": (lambda data: with_header(data, SECOND, size=-100), "damaged behind '0.cls' at offset 2048: a member of negative length"),
+    # The tarfile of Python 3.13.5 takes it for no header.
+    "a length just below zero": (lambda data: with_header(data, SECOND, size=-100), "damaged behind '0.cls' at offset 2048: (a member of negative length|at offset 2560 is no header)"),
     "a header with a bit flipped": (lambda data: data[: SECOND + 3] + b"!" + data[SECOND + 4 :], r"behind '0\.cls' at offset 2048: at offset 2560"),
     "a name that is absurdly long": (lambda data: data[:SECOND] + with_header(data, SECOND, type=tarfile.GNUTYPE_LONGNAME, size=2**33)[SECOND:], "a name or a note of"),
     "names without end": (lambda data: b"".join(with_header(data, 0, type=tarfile.GNUTYPE_LONGNAME, size=5)[:1024] for _ in range(3000)), "damaged behind its start"),
