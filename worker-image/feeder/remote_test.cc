@@ -85,7 +85,7 @@ TEST_CASE("remote batches are the same bytes as local ones") {
 TEST_CASE("operations are said to have made the same, wherever a batch was made") {
   for (const int size : {32, 300}) {  // one chunk a batch, and several
     Site site(1, size, std::size_t{256} << 20);
-    const auto batches = site.client->run(24, 8, 24), undisturbed = site.undisturbed(24, size);
+    const auto batches = site.client->run(kBatches, 8, 24), undisturbed = site.undisturbed(kBatches, size);
     CHECK(site.made_remotely() > 0);
     for (std::size_t i = 0; i < batches.size(); ++i) CHECK(batches[i].op_bytes == undisturbed[i].op_bytes);
     const auto side = static_cast<std::uint64_t>(size);
