@@ -74,6 +74,7 @@ def test_a_second_job_finds_the_results_of_the_first_one(bed, cache):
     before = counted(bed)
     second = end_of_a_job(bed, 1)
     found = gained(bed, before)
-    # Some are made all the same, to know what that takes.
-    assert found["hits"] >= 0.1 * NUMBERED and second["digests"] == first["digests"], (found, second)
+    # In its one epoch it asks for each at most once. What it asks for, the first one may have made itself, or it is made to know what that takes.
+    asked = found["hits"] + found["misses"]
+    assert found["hits"] >= max(10, 0.2 * asked) and second["digests"] == first["digests"], (found, second)
     assert second["kept"], second
