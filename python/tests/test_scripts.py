@@ -9,22 +9,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-import io
-import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import tarfile
-import wave
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy
 import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
+from script_data import arguments_of, write_shards, write_text, write_words
 from test_run import PACKAGE, run
 from warm_python import WarmPython
 
@@ -34,70 +29,34 @@ pytestmark = pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 
 @dataclass(frozen=True)
 class Script:
-    """`arguments`: of the script, with the folder of data in place of {data}. `losses`: how many lines tell of one at least. `told`: of each kind of
-    loader, how the report's line begins and what it says of who made the batches. `imports`: what takes long of its imports beside torch, and may
-    not be installed."""
+    """`losses`: how many lines tell of one at least. `told`: of each kind of loader, how the report's line begins and what it says of who made the
+    batches. `imports`: what takes long of its imports beside torch, and may not be installed. `options`: behind the script's arguments."""
 
-    arguments: list[str]
     losses: int
     told: dict[str, str]
     imports: tuple[str, ...] = ("torchvision",)
     ranks: int = 0  # That torchrun starts.
+    options: tuple[str, ...] = ()
 
 
 SERVED = ": served"
 TRAINER = ("datasets", "transformers.trainer")
 SCRIPTS = {
-    "plain_loop": Script(["{data}/images"], 8, {"DataLoader of Subset, batch_size 4": SERVED, "DataLoader of Subset, batch_size 8": SERVED}),
-    "lightning_images": Script(["{data}/images"], 14, {"DataLoader of ImageFolder, batch_size 4": SERVED, "DataLoader of ImageFolder, batch_size 8": SERVED}, ("torchvision", "pytorch_lightning")),
-    "lightning_datamodule": Script([], 18, {"DataLoader of Subset, batch_size 8, num_workers 2": SERVED, "DataLoader of Subset, batch_size 15": SERVED}, ("pytorch_lightning",)),
-    "accelerate_images": Script(["{data}/images"], 8, {"DataLoader of Pets": SERVED}, ("torchvision", "accelerate")),
-    "trainer_images": Script(["{data}/images"], 10, {"DataLoader": SERVED}, ("torchvision", *TRAINER)),
-    "trainer_text": Script(["{data}/text/lines-0.jsonl"], 12, {"DataLoader": SERVED}, TRAINER),
-    "loader_factory": Script(["{data}/images"], 10, {"DataLoader of Pictures": SERVED}),
-    "loader_factory, one iterator": Script(["{data}/images", "--one-iterator"], 10, {"OneIteratorLoader of Pictures": SERVED}),
-    "reference_recipe": Script(["{data}/images"], 12, {"DataLoader of ImageFolder": SERVED}),
-    "speech_commands": Script(["{data}/words"], 12, {"DataLoader of Words": SERVED}, ()),
-    "webdataset_shards": Script(["{data}/shards/shard-{0..3}.tar"], 8, {"DataLoader of WebDataset": SERVED}, ("torchvision", "webdataset")),
-    "streamed_text": Script(["{data}/text"], 8, {"DataLoader of IterableDataset": SERVED}, ("datasets",)),
-    "distributed": Script(["{data}/images"], 16, {"DataLoader of ImageFolder": SERVED}, ranks=2),
-    "length_buckets": Script(["{data}/text/lines-0.jsonl"], 8, {"DataLoader of Sentences": SERVED}, ()),
+    "plain_loop": Script(8, {"DataLoader of Subset, batch_size 4": SERVED, "DataLoader of Subset, batch_size 8": SERVED}),
+    "lightning_images": Script(14, {"DataLoader of ImageFolder, batch_size 4": SERVED, "DataLoader of ImageFolder, batch_size 8": SERVED}, ("torchvision", "pytorch_lightning")),
+    "lightning_datamodule": Script(18, {"DataLoader of Subset, batch_size 8, num_workers 2": SERVED, "DataLoader of Subset, batch_size 15": SERVED}, ("pytorch_lightning",)),
+    "accelerate_images": Script(8, {"DataLoader of Pets": SERVED}, ("torchvision", "accelerate")),
+    "trainer_images": Script(10, {"DataLoader": SERVED}, ("torchvision", *TRAINER)),
+    "trainer_text": Script(12, {"DataLoader": SERVED}, TRAINER),
+    "loader_factory": Script(10, {"DataLoader of Pictures": SERVED}),
+    "loader_factory, one iterator": Script(10, {"OneIteratorLoader of Pictures": SERVED}, options=("--one-iterator",)),
+    "reference_recipe": Script(12, {"DataLoader of ImageFolder": SERVED}),
+    "speech_commands": Script(12, {"DataLoader of Words": SERVED}, ()),
+    "webdataset_shards": Script(8, {"DataLoader of WebDataset": SERVED}, ("torchvision", "webdataset")),
+    "streamed_text": Script(8, {"DataLoader of IterableDataset": SERVED}, ("datasets",)),
+    "distributed": Script(16, {"DataLoader of ImageFolder": SERVED}, ranks=2),
+    "length_buckets": Script(8, {"DataLoader of Sentences": SERVED}, ()),
 }
-
-
-def write_words(folder: Path) -> None:
-    """Two tones with noise, each of a length of its own."""
-    generator = numpy.random.default_rng(3)
-    for number in range(14):
-        name = "yes" if number % 2 else "no"
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        length = 1500 + 137 * number
-        tone = numpy.sin(numpy.arange(length) * (0.1 if number % 2 else 0.3)) + generator.normal(0, 0.1, length)
-        with wave.open(str(folder / name / f"{number:02d}.wav"), "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(8000)
-            file.writeframes((8000 * tone).astype(numpy.int16).tobytes())
-
-
-def write_shards(folder: Path, images: Path) -> None:
-    folder.mkdir()
-    files = sorted(images.rglob("*.jp*g"))
-    for shard in range(4):
-        with tarfile.open(folder / f"shard-{shard}.tar", "w") as tar:
-            for number, file in enumerate(files[shard::4]):
-                for extension, content in (("jpg", file.read_bytes()), ("cls", str(number % 2).encode())):
-                    member = tarfile.TarInfo(f"{shard}-{number}.{extension}")
-                    member.size = len(content)
-                    tar.addfile(member, io.BytesIO(content))
-
-
-def write_text(folder: Path) -> None:
-    folder.mkdir()
-    letters = random.Random(8)
-    for number in range(3):
-        lines = ["".join(letters.choices("etaoin shrdlu", k=letters.randint(6, 40))) for _ in range(40)]
-        (folder / f"lines-{number}.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +84,8 @@ def program_of(name: str, data: Path) -> list[str]:
     for package in (module.partition(".")[0] for module in script.imports):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
-    return [str(EXAMPLES / f"{name.partition(',')[0]}.py"), *(argument.replace("{data}", str(data)) for argument in script.arguments)]
+    file = name.partition(",")[0]
+    return [str(EXAMPLES / f"{file}.py"), *arguments_of(file, data), *script.options]
 
 
 def of_fork(python: WarmPython, name: str, data: Path, cwd: Path, *, sluice: bool, **more: str) -> tuple[str, str]:
