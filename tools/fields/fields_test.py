@@ -32,7 +32,7 @@ def test_the_page_of_the_operator_has_every_field(field):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.field)
 def test_what_the_operator_does_not_set_comes_from_the_scheduler_and_ends_in_the_operator(row):
     set_by, acted_on_by, _ = row.cells
-    assert set_by.startswith("operator/") or set_by.startswith("scheduler/decide/")
+    assert set_by.startswith(("operator/", "scheduler/allocate/", "scheduler/decide/"))
     assert acted_on_by.startswith(("operator/", "scheduler/"))
 
 
