@@ -104,6 +104,10 @@ bench-loaders: configure ## Sluice head to head with a dozen other loaders, a ta
 	@ninja -C $(BUILD) sluice-feeder
 	@bench/loaders.sh $(BUILD) $(ARGUMENTS)
 
+.PHONY: bench-scripts
+bench-scripts: build ## the scripts of python/examples, unmodified, plain and under `sluice run`, from start to end (ARGUMENTS="--rounds 1 --only plain_loop")
+	@bench/scripts.sh $(BUILD) $(ARGUMENTS)
+
 .PHONY: bench-client
 bench-client: build ## the begin of an epoch, memory, CPU-seconds of Python data, the trainer's own time, loaders in turn and data workers of any speed, beside their goals; seven minutes
 	@OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/client_bench.py $(BUILD)
