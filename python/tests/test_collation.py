@@ -82,6 +82,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_batch_is_torchs(name):
     make, waiting = CASES[name]
+    if name == "a type that torch cannot pickle" and not hasattr(torch, "uint16"):
+        pytest.skip("this torch has no such type")
     batch = collate(None, True, samples(make), stacks=True)
     assert stacks_in(batch) == waiting
     assert equal(through_a_slot(batch), default_collate(samples(make)))
