@@ -160,8 +160,3 @@ def _bytes(text: str) -> bytes:
 
 def _tensor(text: str) -> torch.Tensor:
     return torch.frombuffer(bytearray(_bytes(text)), dtype=torch.uint8)
-
-
-def seeding_generator(loader: Any) -> torch.Generator:
-    """The one that torch draws the seed of a loader's workers from, and a sampler without a generator of its own draws from, too."""
-    return torch.default_generator if loader.generator is None else loader.generator

@@ -17,7 +17,7 @@ from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 
 from sluice.checkpoint import Progress, drawing, has_state
-from sluice.generators import StateError, capture_generators, seeding_generator
+from sluice.generators import StateError, capture_generators, restore_generators
 from sluice.offered import state_kept
 from sluice.skipping import NOTHING_LEFT, leave_out_failures
 
@@ -75,8 +75,7 @@ class Accounted(_BaseDataLoaderIter):
 
     def __init__(self, loader: Any, resume: Progress | None) -> None:
         with drawing(loader, resume) as resumed:
-            generators = capture_generators(loader)
-            self._unseeded = seeding_generator(loader).get_state()
+            self._before = generators = capture_generators(loader)
             super().__init__(loader)
             epoch = loader._next_epoch if resume is None else resume.epoch
             self._progress = Progress(self._base_seed, True, 0, epoch, generators=generators, virtual_workers=self._virtual_workers(loader))
@@ -178,7 +177,7 @@ class _MapStyleInWorkers(Accounted, _MultiProcessingDataLoaderIter):
             self._resumed, self._next_seq = None, 0
             self._asked.clear()
         elif self._goes_on:
-            seeding_generator(loader).set_state(self._unseeded)
+            restore_generators(loader, self._before)
         super()._reset(loader, first_iter)
 
     def _virtual_workers(self, loader: Any) -> int | None:
