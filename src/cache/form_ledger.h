@@ -1,11 +1,11 @@
 // What the samples of one pipeline take, by the form of the file that they are made from.
 //
-// Some samples are tried: made from each form, so that the forms are compared on the same files. What all samples that
-// are made from files take, beside those few, is their share of what the forms take, too. All others tell how
-// long they waited for what they were read from: the source may become slow, and the cache's disk may be. They also
-// tell the CPU that their reading took, where they did not wait. Each byte of a record takes as much as one of the
-// records of that form has taken; before there were any, as one of a fast source, or kReadingSecondsPerByte. Where all
-// of a form is more than the page cache holds, each byte of it takes kDiskSecondsPerByte on top.
+// Some samples are tried: made from each form, so that the forms are compared on the same files. These few may be
+// dearer or larger than usual. So the mean of all samples that are made of files scales the figures of every form.
+// Samples tell how long they waited for what they were read from: the source may become slow, and so may the cache's
+// disk. Those that did not wait tell the CPU of reading. Each byte of a record takes what the records of that form have
+// taken; before there were any, what a fast source has taken, or kReadingSecondsPerByte. Where all of a form is more
+// than the page cache holds, each byte of it takes kDiskSecondsPerByte on top.
 // Of the job's length nothing is known. It is expected to have as many epochs more as it has had, and kEpochsMin at
 // least, so that a form whose making is dear is made once a job has shown that it goes on.
 // Thread safety: none.

@@ -119,10 +119,11 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
   try {
     const auto started = SteadyClock::now();
     SLUICE_TRY(ImageContent content, read_part(part, workspace));
-    const double read_at = thread_cpu_seconds();
+    const bool learns = state_->own_files != nullptr;  // else no sample pays for the measuring
+    const double read_at = learns ? thread_cpu_seconds() : 0;
     auto made = run_ops(part, content, seed, wire, workspace, state_->files());
     if (made) {
-      content.making_seconds = thread_cpu_seconds() - read_at;
+      if (learns) content.making_seconds = thread_cpu_seconds() - read_at;
       learn(part, content, seed, seconds_since(started), workspace);
       return {};
     }
