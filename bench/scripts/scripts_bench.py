@@ -32,12 +32,13 @@ NOT_ALONE = "distributed"  # torchrun starts it
 
 
 def write_images(folder, photographs, count):
-    """The first of two classes, as links: some of the scripts tell two apart."""
+    """The first of two classes, as links: some of the scripts tell two apart. Returns how many there are."""
     classes = sorted(path for path in photographs.iterdir() if path.is_dir())[:2]
     for kind in classes:
         (folder / kind.name).mkdir(parents=True)
         for file in sorted(kind.iterdir())[: -(-count // len(classes))]:
             (folder / kind.name / file.name).symlink_to(file)
+    return sum(1 for _ in folder.glob("*/*"))
 
 
 def run(name, data, feeder, with_sluice):
@@ -76,22 +77,25 @@ def main():
     parser.add_argument("--only", default=",".join(name for name in ARGUMENTS if name != NOT_ALONE))
     parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
+    names = options.only.split(",")
+    if unknown := [name for name in names if name not in ARGUMENTS]:
+        parser.error(f"there is no script {', '.join(unknown)}; there are {', '.join(ARGUMENTS)}")
     adopt_orphans()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         data = pathlib.Path(folder)
-        write_images(data / "images", options.photographs, options.images)
+        images = write_images(data / "images", options.photographs, options.images)
         write_shards(data / "shards", data / "images")
         write_words(data / "words", words=400, samples=8000)
         write_text(data / "text", lines=700)
         print("| script | plain, s | `sluice run`, s | faster | CPU-seconds plain | with Sluice | less CPU |\n| --- | --- | --- | --- | --- | --- | --- |")
-        for name in options.only.split(","):
+        for name in names:
             rows.append(row := compare(name, data, (options.build / "worker-image/sluice-feeder").resolve(), options.rounds))
             print(f"| {name} | {row['plain_seconds']:.1f} | {row['sluice_seconds']:.1f} | {row['faster']:.2f}x | "
                   f"{row['plain_cpu_seconds']:.1f} | {row['sluice_cpu_seconds']:.1f} | {row['less_cpu']:.2f}x |", flush=True)  # fmt: skip
     if options.output:
         machine = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), "load_average": os.getloadavg()[0]}
-        options.output.write_text(json.dumps({"date": datetime.date.today().isoformat(), "machine": machine, "images": options.images, "rows": rows}, indent=1) + "\n")
+        options.output.write_text(json.dumps({"date": datetime.date.today().isoformat(), "machine": machine, "images": images, "rows": rows}, indent=1) + "\n")
     return 0 if all(row["faster"] >= LEAST_RATIO for row in rows) else 1
 
 
