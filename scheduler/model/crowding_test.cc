@@ -34,8 +34,10 @@ struct Cluster {
       now_seconds += 15;
       for (Trainer& job : jobs) {
         const bool is_free = job.means.feeders != CrowdingMeans::Feeders::kKept;
-        job.means.take(noisy(job.compute_seconds * (is_free ? 1 + costs : 1)), noisy(job.samples), now_seconds, 15,
-                       all);
+        // One draw after the other: compilers differ in the order of arguments.
+        const double compute_seconds = noisy(job.compute_seconds * (is_free ? 1 + costs : 1));
+        const double samples = noisy(job.samples);
+        job.means.take(compute_seconds, samples, now_seconds, 15, all);
       }
       all.judge();
       for (Trainer& job : jobs) job.means.plan(1, all.keeps_to_shares(job.host, now_seconds) ? 1 : 0, now_seconds);
