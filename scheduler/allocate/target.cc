@@ -20,6 +20,7 @@ int useful_workers(const Job& job, const Estimate& estimate, int workers) {
 // those that were tried and did not help.
 Target target_of_starved(const Job& job, const Estimate& estimate, const Config& config) {
   const int held = job.allocated_workers;
+  if (!estimate.known && held == 0 && !estimate.worth_probing) return {0, Reason::kTooFewBatches};
   if (!estimate.known) return {std::max(held, 1), Reason::kProbing};
   int needed = whole_workers(estimate.remote_cores_for(estimate.knee_cores, config.headroom), job);
   if (const auto supply = useful_supply_cores(job, estimate, config)) {

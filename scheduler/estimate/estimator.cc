@@ -186,6 +186,18 @@ void recall(const Job& job, const Config& config, Estimate& estimate) {
   estimate.confidence = measured ? Confidence::kMeasured : Confidence::kAssumed;
 }
 
+// Whether an unmeasured job is starved beyond doubt. A window of a few batches shows a wait that one late batch makes.
+// On a busy machine such a hiccup gave the demo's text job a worker, which it had no use for.
+bool is_worth_probing(const Measurement& m, const Estimate& estimate, const Config& config, EstimatorMemory& memory) {
+  if (!estimate.starved) {
+    memory.starved_since_seconds.reset();
+    return false;
+  }
+  if (!memory.starved_since_seconds) memory.starved_since_seconds = m.window_end_seconds;
+  const bool second_window = m.window_end_seconds - m.window_seconds >= *memory.starved_since_seconds;
+  return second_window || estimate.wait_share > config.probed_at_once_above;
+}
+
 // A job that does not run is not missed.
 void note_unmeasured(const Job& job, double now_seconds, Estimate& estimate) {
   if (!job.running) {
@@ -225,6 +237,7 @@ Estimate estimate_of(const Job& job, double now_seconds, const Config& config) {
   estimate.enough_batches = m.batches_in_window >= config.min_batches && m.compute_share >= kLeastFigure &&
                             m.samples_per_second >= kLeastFigure;
 
+  estimate.worth_probing = is_worth_probing(m, estimate, config, *estimate.memory);
   estimate.memory->was_measured = true;
   estimate.memory->unmeasured_since_seconds.reset();
   note_feeders(job, now_seconds, *estimate.memory);

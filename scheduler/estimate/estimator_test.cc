@@ -67,6 +67,33 @@ TEST_CASE("evaluation pauses and checkpoints do not dilute the demand") {
   CHECK(estimate.wait_share == Approx(0.5).margin(0.01));
 }
 
+TEST_CASE("an unmeasured job is worth probing once it waits clearly, or noticeably through two windows") {
+  Measurement few = FluidJob{.demand = 1000, .local_cores = 0.5}.steady(0, kNowSeconds);
+  few.batches_in_window = 3;
+  std::optional<EstimatorMemory> memory;
+  // The estimate of a window that ends so many windows later.
+  const auto probed = [&](double windows_later, double wait_share) {
+    Measurement m = few;
+    m.window_end_seconds += windows_later * m.window_seconds;
+    m.compute_share = 1 - wait_share;
+    m.wait_share = wait_share;
+    MakeJob job = MakeJob("a").measures(m);
+    if (memory) job.memory(*memory);
+    const Estimate estimate = estimate_of(job.obj(), m.window_end_seconds, kConfig);
+    CHECK_FALSE(estimate.known);
+    memory = estimate.memory;
+    return estimate.worth_probing;
+  };
+  CHECK(probed(0, 0.3));
+  CHECK_FALSE(probed(0.1, 0.01));
+  CHECK_FALSE(probed(1, 0.1));  // a late batch enters the window
+  CHECK_FALSE(probed(1.5, 0.1));
+  CHECK_FALSE(probed(1.9, 0.1));
+  CHECK_FALSE(probed(2, 0.01));  // and has left it
+  CHECK_FALSE(probed(3, 0.1));
+  CHECK(probed(4, 0.1));  // none of the first window's batches is in this one
+}
+
 TEST_CASE("a feeder throttled to a fraction of its core shows the same rate per core") {
   FluidJob truth{.demand = 8000, .local_rate = 1000, .local_cores = 1};
   const Estimate full = estimate_of(MakeJob("a").measures(truth).obj(), kNowSeconds, kConfig);

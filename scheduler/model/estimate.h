@@ -32,6 +32,7 @@ struct Estimate {
   bool enough_batches = false;
   double wait_share = 0;        // wait / (wait + compute), 0..1
   bool starved = false;         // waits noticeably: the measured rate is the supply
+  bool worth_probing = false;   // starved, and not by one late batch alone
   bool sated = false;           // practically never waits: the measured rate is the demand
   double busy_cores = 0;        // CPU at work on data, local and remote
   double busy_local_cores = 0;  // the feeders' part of it

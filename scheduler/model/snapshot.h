@@ -159,6 +159,7 @@ struct EstimatorMemory {
   double folded_through_seconds = 0;             // window_end_seconds of the newest measurement taken in
   SteadySpell steady;                            // since the last change of `feedback`
   std::optional<FeederSpell> feeders;            // none: the job has not been seen running
+  std::optional<double> starved_since_seconds;   // window_end_seconds of the first measurement in a row that shows it
   // Before the last growth that has not been judged yet; see estimator.h.
   std::optional<GrowthRecord> before_growth;
   std::optional<double> useless_above_cores;       // remote cores beyond this number were tried, and brought no speed
