@@ -80,7 +80,8 @@ def checks(phases):
         if key in by_key:
             jobs = by_key[key]["jobs"]
             if "text" in jobs:
-                found.append((f"({key}) text, which is not data-bound, was given no remote worker", jobs["text"]["most_workers_desired"] == 0))
+                given = "".join(f"; at {at} s {before} to {after}: {reason}" for at, before, after, reason in jobs["text"]["decisions"] if after)
+                found.append((f"({key}) text, which is not data-bound, was given no remote worker{given}", jobs["text"]["most_workers_desired"] == 0))
             if "vision" in jobs:
                 found.append((f"({key}) vision, which is starved, was given remote workers", jobs["vision"]["most_workers_ready"] > 0))
     if "b" in by_key and "c" in by_key:

@@ -135,8 +135,9 @@ def test_pod_cpu_request(name, spec, want):
 
 def figures(key, digest, desired, requested=1.0, complete=True):
     job = {"complete": complete, "digests": [digest], "most_workers_desired": desired, "most_workers_ready": desired, "in_loop_percent": 50.0, "second_half_percent": None,
-           "allocated_percent": 40.0, "wall_percent": 30.0, "completion_seconds": 100.0, "first_remote_batch_seconds": 9.0, "accelerator": "emulated"}
-    text = {**job, "most_workers_desired": 0, "most_workers_ready": 0}
+           "allocated_percent": 40.0, "wall_percent": 30.0, "completion_seconds": 100.0, "first_remote_batch_seconds": 9.0, "accelerator": "emulated",
+           "decisions": [(30.0, 0, desired, "starved")] if desired else []}
+    text = {**job, "most_workers_desired": 0, "most_workers_ready": 0, "decisions": []}
     cluster = {"in_loop_percent": 50.0, "allocated_percent": 40.0, "wall_percent": 30.0, "completion_seconds": 100.0, "mean_completion_seconds": 90.0}
     return {"key": key, "title": key, "jobs": {"vision": job, "text": text}, "cluster": cluster,
             "cpu": {"allocatable_cores": 1.7, "most_requested_cores": requested, "most_for_workers_cores": 0.4}}  # fmt: skip
@@ -152,6 +153,13 @@ def figures(key, digest, desired, requested=1.0, complete=True):
 def test_checks(name, phases, failing):
     failed = [what for what, holds in report.checks(phases) if not holds]
     assert len(failed) == len(failing) and all(what.startswith(start) for what, start in zip(failed, failing))
+
+
+def test_a_worker_that_text_was_given_is_named_with_its_reason():
+    phase = figures("c", "y", 3)
+    phase["jobs"]["text"].update(most_workers_desired=1, decisions=[(20.0, 0, 1, "Probing: it waits 6 %"), (40.0, 1, 0, "NotDataBound")])
+    failed = [what for what, holds in report.checks([phase]) if not holds]
+    assert failed == ["(c) text, which is not data-bound, was given no remote worker; at 20.0 s 0 to 1: Probing: it waits 6 %"]
 
 
 def test_the_report_shows_ratios_to_the_plain_phase():
