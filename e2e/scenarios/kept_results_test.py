@@ -40,6 +40,10 @@ print(json.dumps({"event": "end", "samples": len(loader.dataset), "digests": dig
 """
 
 
+# Batches of the first ones are made by the trainer, which keeps nothing, until its executors stand. That takes longer than an epoch on a busy machine.
+EPOCHS = 3
+
+
 @pytest.fixture(scope="module")
 def cache(bed):
     delete_jobs(bed.cluster)
@@ -67,14 +71,11 @@ def end_of_a_job(bed, epochs):
 
 def test_a_second_job_finds_the_results_of_the_first_one(bed, cache):
     before = counted(bed)
-    first = end_of_a_job(bed, 1)
-    left = gained(bed, before)
-    # While executors start, which takes long on a busy machine, the trainer makes batches itself.
-    assert left["records"] >= 0.3 * NUMBERED and left["refused"] == 0, (left, first)
-    before = counted(bed)
-    second = end_of_a_job(bed, 1)
-    found = gained(bed, before)
-    # In its one epoch it asks for each at most once. What it asks for, the first one may have made itself, or it is made to know what that takes.
-    asked = found["hits"] + found["misses"]
-    assert found["hits"] >= max(10, 0.2 * asked) and second["digests"] == first["digests"], (found, second)
-    assert second["kept"], second
+    first = end_of_a_job(bed, EPOCHS)
+    middle = counted(bed)
+    second = end_of_a_job(bed, EPOCHS)
+    left, found = gained(bed, before), gained(bed, middle)
+    # Both jobs together left each result once: what the first one had left, the second one found.
+    assert 0.3 * NUMBERED <= left["records"] <= NUMBERED and left["refused"] == 0, (left, found, first)
+    assert found["hits"] >= 10 and second["kept"], (left, found, second)
+    assert len({*first["digests"], *second["digests"]}) == 1, (first, second)
