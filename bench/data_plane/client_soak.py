@@ -4,8 +4,10 @@
 usage: bench/data_plane/client_soak.py BUILD [--minutes 30] [--output FILE]     (make soak-client MINUTES=30)
 
 Loaders are made and dropped, some in the middle of an epoch; data sets change between epochs; a data worker is started, drained and killed in turn.
-Once a quiet moment comes in each round, this counts for the training process, for the feeder and for the feeder's processes: memory, descriptors,
-memfds, threads and processes. The medians of the last third of the rounds are compared with those of the second; the first one warms up.
+Every twenty rounds the loop rests until the processes of dropped loaders have ended. Then this counts for the training process, for the feeder and for
+the feeder's processes: memory, descriptors, memfds, threads and processes. Counts in the midst of the rounds would follow the machine's speed: on a
+quiet one more loaders were dropped just before.
+The medians of the last third of the counts are compared with those of the second; the first one warms up.
 Prints a table and exits with 1 if anything has grown beyond its bound.
 """
 
@@ -30,7 +32,9 @@ import sluice.torch
 # What may differ by chance from one third to the next: MiB, and numbers of things.
 BOUNDS = {"memory_mebibytes": 12, "descriptors": 4, "memfds": 2, "threads": 3, "processes": 2}
 ROUND_SECONDS = 3.0
-FEWEST_ROUNDS = 9
+ROUNDS_BETWEEN = 20
+RESTING_SECONDS = 25.0  # The processes of a dropped loader end within 16 s.
+FEWEST_COUNTS = 6
 
 
 class Rows(Dataset):
@@ -98,22 +102,23 @@ def one_round(number, build, worker_address):
     return passes
 
 
-def medians(rounds):
-    return {name: {what: statistics.median(each[name][what] for each in rounds) for what in BOUNDS} for name in rounds[0]}
+def medians(counts):
+    return {name: {what: statistics.median(each[name][what] for each in counts) for what in BOUNDS} for name in counts[0]}
 
 
 def soak(build, minutes):
-    """What was held after each round, by owner."""
-    rounds, ends = [], time.monotonic() + 60 * minutes
+    """What was held after each ROUNDS_BETWEEN rounds, by owner."""
+    counts, rounds, ends = [], 0, time.monotonic() + 60 * minutes
     worker_address = free_address()
     with feeder_for_workers(build, worker_address) as feeder:
-        while time.monotonic() < ends or len(rounds) < FEWEST_ROUNDS:
-            passes = one_round(len(rounds), build, worker_address)
+        while time.monotonic() < ends or len(counts) < FEWEST_COUNTS:
+            passes = sum(one_round(number, build, worker_address) for number in range(rounds, rounds + ROUNDS_BETWEEN))
+            rounds += ROUNDS_BETWEEN
+            time.sleep(RESTING_SECONDS)
             below = [pid for pid in process_tree(feeder.pid) if pid != feeder.pid]
-            rounds.append({"trainer": held([os.getpid()]), "feeder": held([feeder.pid]), "executors": held(below)})
-            if len(rounds) % 10 == 1:
-                print(f"round {len(rounds)}: {passes} passes; {json.dumps(rounds[-1])}", flush=True)
-    return rounds
+            counts.append({"trainer": held([os.getpid()]), "feeder": held([feeder.pid]), "executors": held(below)})
+            print(f"round {rounds}: {passes} passes; {json.dumps(counts[-1])}", flush=True)
+    return counts
 
 
 def main():
@@ -123,19 +128,19 @@ def main():
     parser.add_argument("--output", default="")
     options = parser.parse_args()
     os.environ["SLUICE_STEP_ASIDE"] = "off"  # Otherwise this process might make these short loops' batches.
-    rounds = soak(options.build, options.minutes)
-    third = len(rounds) // 3
-    before, after = medians(rounds[third : 2 * third]), medians(rounds[2 * third :])
+    counts = soak(options.build, options.minutes)
+    third = len(counts) // 3
+    before, after = medians(counts[third : 2 * third]), medians(counts[2 * third :])
     rows, grown = [], False
-    print(f"{len(rounds)} rounds: medians of the second third and of the last")
-    for owner, counts in after.items():
-        for what, value in counts.items():
+    print(f"{len(counts)} counts: medians of the second third and of the last")
+    for owner, figures in after.items():
+        for what, value in figures.items():
             growth = value - before[owner][what]
             grown = grown or growth > BOUNDS[what]
             rows.append({"owner": owner, "what": what, "before": round(before[owner][what], 1), "after": round(value, 1), "bound": BOUNDS[what]})
             print(f"{owner:10} {what:18} {before[owner][what]:9.1f} {value:9.1f}  {'GROWN' if growth > BOUNDS[what] else 'flat'}")
     if options.output:
-        result = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "minutes": options.minutes, "rounds": len(rounds), "rows": rows}
+        result = {"date": time.strftime("%Y-%m-%d", time.gmtime()), "minutes": options.minutes, "counts": len(counts), "rows": rows}
         pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
     return 1 if grown else 0
 
