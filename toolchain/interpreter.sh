@@ -25,7 +25,7 @@ unpack_python() {  # VERSION SOURCE
   local version=$1 libraries="$SLUICE_CACHE/pythons/$1" loader
   unpack_closure amd64 "$2" "python$version-minimal" "libpython$version-stdlib" libstdc++6 || return
   loader=$(cd "$folder/root" && ls -d {usr/,}lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 2>/dev/null | head -n 1)
-  "$SLUICE_CACHE/packages/patchelf/usr/bin/patchelf" --set-interpreter "$libraries/$loader" --force-rpath \
+  patchelf --set-interpreter "$libraries/$loader" --force-rpath \
     --set-rpath "$libraries/usr/lib/x86_64-linux-gnu:$libraries/lib/x86_64-linux-gnu" "$folder/root/usr/bin/python$version" \
     && publish "$version"
 }
@@ -47,7 +47,6 @@ main() {
   local version=$1 source
   source=$(source_of "$version")
   if [ -d "$SLUICE_CACHE/pythons/$version" ]; then return; fi
-  "$HERE/unpack.sh" patchelf
   mkdir -p "$SLUICE_CACHE/pythons"
   exec 9>"$SLUICE_CACHE/pythons/.lock"
   flock 9

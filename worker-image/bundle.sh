@@ -12,7 +12,7 @@ ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 BUILD=$(cd "${1:?usage: bundle.sh BUILD_DIR}" && pwd)
 PROGRAMS=(worker-image/sluice-feeder worker-image/sluice-worker worker-image/sluice-cache operator/sluice-operator)
 # Loaded by the user's own Python, with that one's C library.
-LIBRARIES=(worker-image/libsluice_images.so worker-image/libsluice_audio.so)
+LIBRARIES=(worker-image/libsluice_jpeg.so.62 worker-image/libsluice_images.so worker-image/libsluice_audio.so)
 NEW=$BUILD/bundle.new
 SYSROOT= EMULATOR=() STRIP=strip LOADER=ld-linux-x86-64.so.2
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import io
 import os
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -33,6 +35,16 @@ def test_no_library_no_lazy_images(monkeypatch, tmp_path):
     (tmp_path / "libsluice_images.so").write_bytes(b"no library")
     assert find_image_library() is None
     assert type(Image.open(io.BytesIO(FILES["large"]))) is JpegImageFile
+
+
+def test_the_library_works_beside_a_libjpeg_of_the_same_name_without_its_functions(tmp_path):
+    # As torchvision 0.17's. A process of its own: libjpeg stays loaded in this one.
+    subprocess.run(["gcc", "-shared", "-o", "libjpeg.so.62", "-Wl,-soname,libjpeg.so.62", "-x", "c", "/dev/null"], cwd=tmp_path, check=True)
+    program = """import ctypes, sys
+other = ctypes.CDLL(sys.argv[1])
+from sluice.image_library import find_image_library
+assert find_image_library() is not None"""
+    subprocess.run([sys.executable, "-c", program, tmp_path / "libjpeg.so.62"], check=True)
 
 
 def test_another_programs_way_to_open_jpegs_stays(monkeypatch):
