@@ -30,23 +30,31 @@ MakeImage = Callable[[bytes, tuple[int, int], Image.Image | None], Image.Image]
 
 
 class _Generation(NamedTuple):
-    """Of torchvision's transforms: its modules, and how a GaussianBlur draws its sigma."""
+    """Of torchvision's transforms: its modules, and the method by which a GaussianBlur draws its sigma, under all names that it has had."""
 
     transforms: str
     functions: str
     weights: str
-    draw: Callable[[Any], float]
+    methods: tuple[str, ...]
+    sigma_of: Callable[[Any, Callable[..., Any]], float]  # Of a blur and its method.
 
     def is_imported(self) -> bool:
         wanted = ((self.transforms, "GaussianBlur"), (self.functions, "gaussian_blur"), (self.weights, "_get_gaussian_kernel2d"))
-        return all(hasattr(sys.modules.get(module), name) for module, name in wanted)
+        if not all(hasattr(sys.modules.get(module), name) for module, name in wanted):
+            return False
+        return any(hasattr(sys.modules[self.transforms].GaussianBlur, name) for name in self.methods)
+
+    def draw(self, blur: Any) -> float:
+        return self.sigma_of(blur, next(getattr(blur, name) for name in self.methods if hasattr(blur, name)))
 
 
 _V1, _V2 = "torchvision.transforms", "torchvision.transforms.v2"
 _KERNELS = f"{_V2}.functional._utils"  # Version 2 looks functions up by the type of the image.
 _GENERATIONS = (
-    _Generation(f"{_V1}.transforms", f"{_V1}.functional", f"{_V1}._functional_tensor", lambda blur: blur.get_params(*blur.sigma)),
-    _Generation(f"{_V2}._misc", f"{_V2}.functional", f"{_V2}.functional._misc", lambda blur: blur.make_params([])["sigma"][0]),
+    _Generation(f"{_V1}.transforms", f"{_V1}.functional", f"{_V1}._functional_tensor", ("get_params",), lambda blur, draw: draw(*blur.sigma)),
+    _Generation(
+        f"{_V2}._misc", f"{_V2}.functional", f"{_V2}.functional._misc", ("make_params", "_get_params"), lambda _, draw: draw([])["sigma"][0]
+    ),
 )
 
 
