@@ -9,6 +9,7 @@ import pytest
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY
 from sample_datasets import Numbers
+from sluice import stream
 from sluice.torch import DataLoader
 
 
@@ -53,6 +54,7 @@ def executors(clean_slate, monkeypatch):
     if REAL_BINARY is None:
         pytest.skip(NO_REAL_FEEDER)
     monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(REAL_BINARY))
+    monkeypatch.setattr(stream, "_LONGEST_END_SECONDS", 60.0)  # Processes end slowly where many others run.
 
 
 @pytest.fixture(params=["in_process", "executors", "executors of torch's randomness"])
