@@ -36,7 +36,7 @@ THREADED_TESTS = ["sluice_base_test", "sluice_http_test", "sluice_kube_test", "s
 CPU_SECONDS = 1800  # a test program: thirty times the longest, under a sanitizer, on a slow machine
 BUILD_CPU_SECONDS = 3 * 3600  # a whole tree, or a cluster with what runs on it
 TEST_SECONDS = 600  # a Python test and what it sets up: the longest make a cluster, 40 s, or wait for a job, 120 s
-SIMULATION_SEEDS = 3000  # of random faults, for the time of a bare run; more: `make soak`
+SIMULATION_SEEDS = 1000  # of random faults, for the time of a bare run; more: `make soak`
 REASON_CHARACTERS = 500  # of a failed test, in the summary
 STAGES = ["unit", "fuzz", "simulation", "threads", "python", "e2e"]
 
