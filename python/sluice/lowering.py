@@ -20,6 +20,7 @@ from sluice.failures import NotNative
 from sluice.file_table import FileTable
 from sluice.image_formats import in_words
 from sluice.lowered import Lowered, name_of
+from sluice.settings import EXACT, RELAXED
 from sluice.transforms import lower_transform
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class NativePipeline:
     """`header`: a line of JSON for the feeder, which the table of the files follows; it may hold secrets. `height` and `width` of the images in
-    pixels; `image_dtype` float32 or uint8. A batch is [images [n, 3, height, width], labels [n] int64]."""
+    pixels; `image_dtype` float32 or uint8; `order`: of what its operations do to pixels, one of settings.ORDERS. A batch is [images [n, 3, height, width], labels [n] int64]."""
 
     header: bytes = field(repr=False)
     files: FileTable | RangeTable
     height: int
     width: int
     image_dtype: torch.dtype
+    order: str = EXACT
 
     @property
     def samples(self) -> int:
@@ -67,7 +69,7 @@ def _inner_in_words(op: dict) -> str:
 
 
 def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable | RangeTable | None = None,
-          looks_at_files: bool = False) -> NativePipeline:
+          looks_at_files: bool = False, order: str = EXACT) -> NativePipeline:
     """The native form of a loader's pipeline, with the table `known` if it still is the right one. Raises NotNative, which
     names every obstacle; `looks_at_files`: the first one among the files, too, where there are others."""
     obstacles: list[str] = []
@@ -83,8 +85,12 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable 
         files = _table_of(innermost, selection, obstacles)
     if lowered is None or lowered.size is None or files is None or obstacles:
         raise NotNative(obstacles)
-    header = json.dumps({"version": 2, **libraries, "source": files.source, "ops": lowered.ops}, separators=(",", ":"))
-    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype)
+    if order != RELAXED:  # Only there it matters where an operation stands.
+        for op in lowered.ops:
+            op.pop("keep_position", None)
+    chosen = {} if order == EXACT else {"order": order}  # An executor of an older version knows none.
+    header = json.dumps({"version": 2, **libraries, **chosen, "source": files.source, "ops": lowered.ops}, separators=(",", ":"))
+    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype, order)
 
 
 def _libraries(obstacles: list[str]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from sluice.framing import MOST_KEYS
 from sluice.forks import closes_what_it_reads
 from sluice.keys import INTEGERS, key_type, plain
 from sluice.lowering import NativePipeline, lower
-from sluice.settings import RAISE, SKIP
+from sluice.settings import EXACT, RAISE, SKIP
 from sluice.shipment import Description, Shipment, describe_pipeline
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.structure import detached
@@ -77,8 +77,8 @@ class Pipeline:
         return "native" if self.native is not None else "python"
 
     def in_words(self) -> tuple[str, ...]:
-        """The executor, and its operations or why there are none: pipelines for which that is equal cost alike."""
-        return (self.executor, *(self.native.operations_in_words() if self.native is not None else [self.reason]))
+        """The executor, and its operations with their order, or why there are none: pipelines for which that is equal cost alike."""
+        return (self.executor, *([self.native.order, *self.native.operations_in_words()] if self.native is not None else [self.reason]))
 
     def described(self) -> tuple[Description, bytes]:
         """The Python form as executors get it, and its state, both as of the first call. Raises NotSendable."""
@@ -214,9 +214,11 @@ class Pipeline:
         return ForkComputation(self._python)
 
 
-def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None = None, why_sticky: str = "", on_error: str = RAISE) -> Pipeline:
+def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None = None, why_sticky: str = "", on_error: str = RAISE,
+                    order: str = EXACT) -> Pipeline:
     """The pipeline of a torch DataLoader over a map-style dataset. Never raises: whatever is not native stays Python.
-    `kept`: of the loader's last pipeline. `why_sticky`: why virtual workers must make its batches, "" if they need not. `on_error`: of a sample."""
+    `kept`: of the loader's last pipeline. `why_sticky`: why virtual workers must make its batches, "" if they need not. `on_error`: of a sample.
+    `order`: of native operations."""
     previous = kept if isinstance(kept, Description) else None
     sent = kept if isinstance(kept, Sent) else None
     auto_collation = loader._auto_collation
@@ -237,7 +239,7 @@ def describe_loader(loader: Any, lowering: bool, kept: Description | Sent | None
     if not lowering:
         return Pipeline(python, None, "SLUICE_LOWERING is off", loader.num_workers, previous)
     try:
-        native = lower(loader.dataset, loader.collate_fn, auto_collation, sent.native.files if sent is not None else None)
+        native = lower(loader.dataset, loader.collate_fn, auto_collation, sent.native.files if sent is not None else None, order=order)
     except NotNative as obstacle:
         return Pipeline(python, None, str(obstacle), loader.num_workers, previous)
     return Pipeline(python, native, "", loader.num_workers, sent=sent)

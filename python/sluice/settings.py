@@ -13,10 +13,13 @@ _Default = TypeVar("_Default")
 # What becomes of a sample whose reading or transforming fails (sluice.skipping).
 RAISE, SKIP = POLICIES = ("raise", "skip")
 
+# When native operations may change pixels later than in the program (docs/designs/ordering.md).
+EXACT, PROGRAM, RELAXED = ORDERS = ("exact", "program", "relaxed")
+
 # Every variable that means something to the client, the feeder or a data worker. A name that is not here is misspelt: `sluice doctor` says so.
 VARIABLES = frozenset({
     "SLUICE", "SLUICE_AHEAD", "SLUICE_ARENA_BYTES", "SLUICE_ATTACH", "SLUICE_EXPLAIN", "SLUICE_FEEDER_BINARY", "SLUICE_FEEDER_SOCKET", "SLUICE_LAZY_IMAGES",
-    "SLUICE_LOSS_PATIENCE_SECONDS", "SLUICE_LOWERING", "SLUICE_NATIVE_AUDIO", "SLUICE_ON_ERROR", "SLUICE_RANDOMNESS", "SLUICE_REPORT", "SLUICE_SHARE_FEEDER",
+    "SLUICE_LOSS_PATIENCE_SECONDS", "SLUICE_LOWERING", "SLUICE_NATIVE_AUDIO", "SLUICE_ON_ERROR", "SLUICE_ORDER", "SLUICE_RANDOMNESS", "SLUICE_REPORT", "SLUICE_SHARE_FEEDER",
     "SLUICE_START_PATIENCE_SECONDS", "SLUICE_STEP_ASIDE", "SLUICE_THREADS",
     "SLUICE_CACHE_BYTES", "SLUICE_CACHE_DIR", "SLUICE_CACHE_FORM", "SLUICE_CACHE_SOCKET", "SLUICE_LOG", "SLUICE_LOG_FORMAT",  # The feeder's and the workers'.
     "SLUICE_JOB", "SLUICE_NAMESPACE", "SLUICE_USER_PYTHONPATH", "SLUICE_CACHE_SERVICE", "SLUICE_CACHE_SERVICE_FILES", "SLUICE_CACHE_VOLUMES",  # Set by the operator.
@@ -34,7 +37,7 @@ class Settings:
     a Python pipeline's batches until an executor pays. `lazy_images`: executors decode the JPEGs, PNGs and WebPs that PIL opens natively, and late.
     `native_audio`: torchaudio's spectrograms are computed natively, and may differ in rounding.
     `torch_randomness`: each virtual worker draws the numbers that torch's worker draws; otherwise every sample has a seed of its own.
-    `on_error`: what becomes of samples that fail, where the loader does not say it: `raise` or `skip`. `report`: the loaders are
+    `order`: one of ORDERS. `on_error`: what becomes of samples that fail, where the loader does not say it: `raise` or `skip`. `report`: the loaders are
     told at the end; `explain`: with what was measured of them. `share_feeder`: the ranks of a host may have one feeder. Seconds
     and bytes as the names say; `threads` 0 means the cgroup's quota."""
 
@@ -46,6 +49,7 @@ class Settings:
     native_audio: bool = False
     torch_randomness: bool = False
     on_error: str = RAISE
+    order: str = EXACT
     report: bool = False
     share_feeder: bool = True
     explain: bool = False
@@ -70,6 +74,7 @@ class Settings:
             native_audio=is_on(env, "SLUICE_NATIVE_AUDIO", "off"),
             torch_randomness=_choice(env, "SLUICE_RANDOMNESS", ("sample", "torch")) == "torch",
             on_error=_choice(env, "SLUICE_ON_ERROR", POLICIES),
+            order=_choice(env, "SLUICE_ORDER", ORDERS),
             report=is_on(env, "SLUICE_REPORT", "off"),
             share_feeder=is_on(env, "SLUICE_SHARE_FEEDER"),
             explain=is_on(env, "SLUICE_EXPLAIN", "off"),
@@ -92,7 +97,7 @@ def is_on(env: Mapping[str, str], name: str, default: str = "on") -> bool:
     raise SettingError(f"{name}={value!r}: use on or off")
 
 
-def _choice(env: Mapping[str, str], name: str, values: tuple[str, str]) -> str:
+def _choice(env: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
     """The first one is the default."""
     value = env.get(name, "").strip().lower() or values[0]
     if value not in values:

@@ -351,7 +351,7 @@ def _describe(loader: Any, settings: Settings) -> Pipeline:
     """How executors would make the loader's batches. Pickles nothing."""
     kept = getattr(loader, "_sluice_kept", None)
     on_error = _on_error(loader, settings)
-    pipeline = describe_loader(loader, settings.lowering, kept, state_kept(loader), on_error)
+    pipeline = describe_loader(loader, settings.lowering, kept, state_kept(loader), on_error, settings.order)
     if settings.torch_randomness and not pipeline.is_sticky and (pipeline.native is None or pipeline.native.draws):
         return describe_loader(loader, False, kept, "SLUICE_RANDOMNESS is torch", on_error)
     return pipeline

@@ -13,6 +13,7 @@ import torch
 
 from sluice.augmentations import at_random, auto_augment, below_or_equal, rand_augment, random_rotation, sharpness, trivial_augment
 from sluice.failures import NotNative
+from sluice.late_changes import keeps_position
 from sluice.lowered import MAX_OPS, MAX_SIDE_PIXELS, Lowered, fill_colour, name_of, probability
 
 
@@ -62,7 +63,11 @@ def _lower_step(step: Any, lowered: Lowered) -> None:
     if lowered.kind not in takes:
         raise NotNative(f"has no native form on {_KINDS[lowered.kind]}")
     lowered.v2 = module.__name__.endswith(".v2")
+    before = len(lowered.ops)
     lower(step, lowered)
+    if keeps_position(step):
+        for op in lowered.ops[before:]:
+            op["keep_position"] = True
 
 
 _KINDS = {"image": "an image", "bytes": "a tensor of bytes", "floats": "a tensor of floats"}
@@ -161,9 +166,10 @@ def _random_apply(step: Any, lowered: Lowered) -> None:
             raise NotNative(f"applies {name_of(type(transform))}, which {reason}") from None
     if inner.kind != lowered.kind or any(op["op"] in _CHANGE_SIZE | {"random_apply"} for op in inner.ops):
         raise NotNative("applies transforms of the size, to tensors, or applied at random themselves")
+    kept = [op.pop("keep_position", False) for op in inner.ops]
     below = probability(step) if lowered.v2 else below_or_equal(probability(step))
     if inner.ops:
-        lowered.add("random_apply", p=below, ops=inner.ops)
+        lowered.add("random_apply", p=below, ops=inner.ops, **({"keep_position": True} if any(kept) else {}))
 
 
 _CHANGE_SIZE = {"random_resized_crop", "resize", "center_crop", "random_crop", "pad"}

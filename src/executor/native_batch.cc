@@ -33,7 +33,11 @@ std::vector<transport::OpCost> costs_by_op(const pipeline::OpCosts& costs) {
   add("read", costs.read);
   add("decode", costs.decode);
   add("resample", costs.resample);
-  for (const auto& [op, cost] : costs.ops) add(op, cost);
+  for (const auto& [op, cost] : costs.ops) {
+    add(op, cost);
+    // Under a name of its own, so that no message needs a field that older clients and feeders do not know.
+    if (cost.spared_bytes > 0) list.push_back({std::string(op) + " spared", 0, cost.spared_bytes});
+  }
   add("finish", costs.finish);
   return list;
 }

@@ -36,11 +36,20 @@ BatchSchema schema_of(const TensorConversion& conversion, ImageSize size) {
 std::vector<const Op*> tensor_ops(const PipelineSpec& spec) {
   std::vector<const Op*> ops;
   ValueType value;
-  for (const auto& [name, op] : spec.ops) {
+  for (const auto& [name, op, keeps_position] : spec.ops) {
     value = op->result_of(value);
     if (value.kind == ValueKind::kTensor) ops.push_back(op.get());
   }
   return ops;
+}
+
+Result<void> change(PlannedImage& image, const NamedOp& named, TorchRandom& random) {
+  const auto& [name, op, keeps_position] = named;
+  if (keeps_position) SLUICE_TRY_VOID(image.settle());
+  image.begin(name);
+  SLUICE_TRY_VOID(op->change(image, random));
+  if (keeps_position) SLUICE_TRY_VOID(image.settle());
+  return image.end();
 }
 
 }  // namespace
@@ -158,7 +167,7 @@ Result<PlannedImage> NativePipeline::open(const ImageContent& content, Workspace
     SLUICE_TRY(const ImageSize size, take_output_size(file));
     buffers.pixels.swap(file);
     buffers.pixels.resize(bytes_of(size) + kReadableBytesBehindPixels);
-    return PlannedImage::of_pixels(size, state_->spec.pass_order, buffers);
+    return PlannedImage::of_pixels(size, state_->spec.pass_order, buffers, state_->spec.op_order);
   }
   auto opened = content.form == FileForm::kFile ? buffers.decoder.open(file) : buffers.decoder.open_coefficients(file);
   SLUICE_TRY(const ImageSize size, std::move(opened));
@@ -167,7 +176,7 @@ Result<PlannedImage> NativePipeline::open(const ImageContent& content, Workspace
     return invalid_argument("has " + std::to_string(pixels_of_file) + " pixels, more than max_image_pixels (" +
                             std::to_string(*limit) + ")");
   }
-  return PlannedImage(size, state_->spec.pass_order, buffers);
+  return PlannedImage(size, state_->spec.pass_order, buffers, state_->spec.op_order);
 }
 
 Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& content, std::uint32_t seed,
@@ -181,8 +190,7 @@ Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& c
   const std::size_t prefix_ops = state_->spec.prefix.ops;
   for (std::size_t i = content.form == FileForm::kOutput ? prefix_ops : 0; i < ops.size(); ++i) {
     if (i == prefix_ops) SLUICE_TRY_VOID(keep_output(part, content, image, workspace, files));
-    SLUICE_TRY_VOID(ops[i].op->change(image, random));
-    if (image.take_was_touched()) buffers.stopwatch.lap(buffers.costs.ops[ops[i].name], bytes_of(image.size()));
+    SLUICE_TRY_VOID(change(image, ops[i], random));
   }
   if (prefix_ops == ops.size()) SLUICE_TRY_VOID(keep_output(part, content, image, workspace, files));
   if (!(image.size() == state_->spec.output_size)) return Error(ErrorCode::kDataLoss, "has another size than it had");
@@ -192,6 +200,8 @@ Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& c
 
 Result<void> NativePipeline::keep_output(const FilePart& part, const ImageContent& content, PlannedImage& image,
                                          Workspace& workspace, const FileReader& files) const {
+  // Relaxed, a sample would depend on whether it is made from a kept output, where nothing waits.
+  if (image.is_relaxed()) SLUICE_TRY_VOID(image.settle());
   if (!content.wants_output_of) return {};
   const Prefix& prefix = state_->spec.prefix;
   const std::size_t bytes = output_bytes(image.size());
@@ -199,7 +209,6 @@ Result<void> NativePipeline::keep_output(const FilePart& part, const ImageConten
   if (!files.has_room_for_output(part, prefix, *content.wants_output_of, bytes)) return {};
   const ImageSize size = image.size();
   SLUICE_TRY(const std::span<const std::uint8_t> pixels, image.pixels());
-  image.take_was_touched();             // by no operation
   auto& file = workspace.state_->file;  // whose content has been decoded
   file.assign(pixels.begin(), pixels.end());
   append_output_size(size, file);

@@ -31,7 +31,7 @@ class PlannedImage;
 class ReadAhead;
 struct SampleTrial;
 
-// The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 8 bytes per decoded pixel.
+// The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 11 bytes per decoded pixel.
 // Thread safety: none; one per thread, usable with any pipeline.
 class Workspace {
  public:

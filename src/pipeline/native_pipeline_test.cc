@@ -213,7 +213,7 @@ nlohmann::json any_op(TorchRandom& random) {
   return op;
 }
 
-TEST_CASE("any list of operations is refused, or makes every sample, or says why not") {
+TEST_CASE("any list of operations is refused, or makes every sample as in program order, or says why not") {
   MemoryFiles memory;
   memory.files["/good.jpg"] = encode_picture({31, 44}, {});
   memory.files["/thin.jpg"] = encode_picture({1, 90}, {});
@@ -225,16 +225,26 @@ TEST_CASE("any list of operations is refused, or makes every sample, or says why
     nlohmann::json spec = {{"version", 2}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
     spec["ops"] = nlohmann::json::array({{{"op", "decode_rgb"}}});
     for (auto count = random.randint(1, 7); count > 0; --count) spec["ops"].push_back(any_op(random));
-    const auto pipeline =
-        NativePipeline::parse(testing::specification(spec, {{"/good.jpg", 0}, {"/thin.jpg", 1}}), files);
+    const auto parse = [&] {
+      return NativePipeline::parse(testing::specification(spec, {{"/good.jpg", 0}, {"/thin.jpg", 1}}), files);
+    };
+    const auto pipeline = parse();
     if (!pipeline || (*pipeline)->wire_sample_bytes() > 1'000'000) continue;
+    spec["order"] = "program";
+    const auto in_program_order = parse();
+    REQUIRE(in_program_order.ok());
     ++accepted;
     Workspace workspace;
     std::vector<std::uint8_t> wire((*pipeline)->wire_sample_bytes());
+    std::vector<std::uint8_t> wanted(wire.size());
     std::vector<std::byte> tensor((*pipeline)->schema().fields()[0].sample_bytes);
     for (const std::int64_t index : {0, 1, 0}) {
       const auto made = (*pipeline)->produce(index, seed, wire, workspace);
       if (made) (*pipeline)->finish(wire, tensor);
+      if ((*in_program_order)->produce(index, seed, wanted, workspace).ok()) {
+        CHECK(made.ok());
+        CHECK(wire == wanted);
+      }
       if (!made) CHECK(made.error().code() == ErrorCode::kInvalidArgument);
     }
   }
@@ -293,6 +303,29 @@ TEST_CASE("operations that change pixels are counted by name, with the bytes tha
   CHECK(costs.ops.at("color_jitter").seconds > 0);
   CHECK(costs.ops.at("grayscale").bytes == 20 * 30 * 3);
   CHECK(costs.ops.at("pad").bytes == 20 * 32 * 3);
+}
+
+TEST_CASE("a relaxed order is another one, but for operations that keep their position") {
+  const auto made = [](const char* order, const char* keeps) {
+    const auto spec =
+        nlohmann::json{{"version", 2}, {"order", order}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
+    auto with_ops = spec;
+    with_ops["ops"] = nlohmann::json::parse(
+        R"([{"op": "decode_rgb"}, {"op": "color_jitter", "contrast": [0.2, 0.3], "keep_position": )" +
+        std::string(keeps) +
+        R"(}, {"op": "random_resized_crop", "size": [20, 20], "scale": [0.1, 0.5], "ratio": [0.75, 1.3]}])");
+    const auto files = std::make_shared<MemoryFiles>();
+    files->files["/good.jpg"] = encode_picture({90, 120}, {});
+    const auto pipeline = NativePipeline::parse(testing::specification(with_ops, {{"/good.jpg", 0}}), files);
+    REQUIRE(pipeline.ok());
+    Workspace workspace;
+    std::vector<std::uint8_t> wire((*pipeline)->wire_sample_bytes());
+    REQUIRE((*pipeline)->produce(0, 1, wire, workspace).ok());
+    return wire;
+  };
+  CHECK(made("relaxed", "false") != made("program", "false"));
+  CHECK(made("relaxed", "true") == made("program", "false"));
+  CHECK(made("exact", "false") == made("program", "false"));
 }
 
 TEST_CASE("a specification that cannot be parsed makes no pipeline") {

@@ -12,12 +12,14 @@
 namespace sluice::pipeline {
 
 struct Cost {
-  double seconds = 0;       // CPU
-  std::uint64_t bytes = 0;  // that it has made
+  double seconds = 0;              // CPU
+  std::uint64_t bytes = 0;         // that it has made
+  std::uint64_t spared_bytes = 0;  // that it would have made besides, had it not waited (late_change.h)
 
   void add(const Cost& other) {
     seconds += other.seconds;
     bytes += other.bytes;
+    spared_bytes += other.spared_bytes;
   }
 };
 
@@ -42,9 +44,9 @@ struct OpCosts {
 // Adds the thread's CPU time since the last lap to what has been computed in it.
 class Stopwatch {
  public:
-  void lap(Cost& cost, std::uint64_t bytes) {
+  void lap(Cost& cost, std::uint64_t bytes, std::uint64_t spared_bytes = 0) {
     const double now = thread_cpu_seconds();
-    cost.add({now - last_, bytes});
+    cost.add({now - last_, bytes, spared_bytes});
     last_ = now;
   }
 

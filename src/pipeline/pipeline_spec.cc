@@ -107,7 +107,7 @@ constexpr int kOutputVersion = 1;
 Prefix prefix_of(const json& list, const PipelineSpec& spec) {
   Prefix prefix;
   ValueType value;
-  for (const auto& [name, op] : spec.ops) {
+  for (const auto& [name, op, keeps_position] : spec.ops) {
     value = op->result_of(value);
     if (op->draws() || value.kind != ValueKind::kImage) break;
     ++prefix.ops;
@@ -115,10 +115,21 @@ Prefix prefix_of(const json& list, const PipelineSpec& spec) {
   if (prefix.ops < 2) return {};
   const json ops(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(prefix.ops));
   json all{{"ops", ops}, {"version", kOutputVersion}, {"pass_order", static_cast<int>(spec.pass_order)}};
+  if (spec.op_order == OpOrder::kRelaxed) all["order"] = "relaxed";  // exactly, an order changes nothing
   if (spec.max_image_pixels) all["max_image_pixels"] = *spec.max_image_pixels;
   // Keys of objects come sorted, so that the order of the specification's fields does not matter.
   prefix.fingerprint = all.dump(-1, ' ', false, json::error_handler_t::replace);
   return prefix;
+}
+
+OpOrder read_order(JsonReader& reader) {
+  if (reader.find("order") == nullptr) return OpOrder::kExact;
+  std::string order;
+  reader.required("order", order);
+  if (order == "program") return OpOrder::kProgram;
+  if (order == "relaxed") return OpOrder::kRelaxed;
+  if (order != "exact") reader.fail("order", "must be \"program\", \"exact\" or \"relaxed\"");
+  return OpOrder::kExact;
 }
 
 // What a user writes who wants no limit in effect.
@@ -143,6 +154,7 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text, std::shared_ptr<
   }
   if (reader.find("max_image_pixels") != nullptr)
     reader.required("max_image_pixels", spec.max_image_pixels.emplace(), std::int64_t{1}, kMaxImagePixelsMax);
+  spec.op_order = read_order(reader);
   const json* source = reader.find("source");
   const json* ops = reader.find("ops");
   if (source == nullptr) reader.fail("source", "is missing");

@@ -10,6 +10,9 @@
 // `max_image_pixels`, optional, is the client's PIL.Image.MAX_IMAGE_PIXELS. Pillow warns of larger images and refuses
 // those twice as large; here they all fail, and the client lets Pillow decide.
 //
+// `order`, optional, says which changes of pixels may run later than their operation's turn (late_change.h): "exact",
+// the default, "program" or "relaxed".
+//
 // random_resized_crop takes one field that users do not write: `log_ratio`, two numbers, torch.log(torch.tensor(ratio))
 // as the client's own torch computes it. torch's float32 logarithm is off by one unit in the last place for one
 // argument in ten (among them the default 3/4), and the client knows which. Without the field the correctly rounded
@@ -47,6 +50,7 @@ struct PipelineSpec {
   std::variant<ImageFilesSource, FileRangesSource> source;
   std::vector<NamedOp> ops;  // bytes to image, then images, then perhaps tensors
   PassOrder pass_order = PassOrder::kHeightFirstIfShrunkMore;
+  OpOrder op_order = OpOrder::kExact;
   std::optional<std::int64_t> max_image_pixels;
   ValueKind result = ValueKind::kImage;  // or a tensor
   ImageSize output_size;                 // every sample has it

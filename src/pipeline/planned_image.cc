@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace sluice::pipeline {
 namespace {
@@ -29,12 +30,57 @@ void fill_row(std::span<std::uint8_t> row, const std::array<std::uint8_t, 3>& fi
   for (std::size_t i = 0; i < row.size(); i += 3) std::memcpy(&row[i], fill.data(), 3);
 }
 
+// Room for an image of `size`, which a Resampler may read.
+std::span<std::uint8_t> room_in(std::vector<std::uint8_t>& buffer, ImageSize size) {
+  buffer.resize(std::max(buffer.size(), bytes_of(size) + kReadableBytesBehindPixels));
+  return std::span(buffer).first(bytes_of(size));
+}
+
 }  // namespace
 
+void PlannedImage::begin(std::string_view name) {
+  name_ = name;
+  ++number_;
+  is_turn_ = true;
+  was_touched_ = false;
+}
+
+Result<void> PlannedImage::end() {
+  if (order_ == OpOrder::kProgram) SLUICE_TRY_VOID(settle());
+  const bool is_waiting =
+      (making_ && is_turn_of(making_->waiting)) || (!changes_.empty() && is_turn_of(changes_.back().waiting));
+  is_turn_ = false;
+  if (was_touched_) buffers_->stopwatch.lap(buffers_->costs.ops[name_], is_waiting ? 0 : bytes_of(size()));
+  return {};
+}
+
+// Mirrors what is behind a change as it does what is before it, unless the change moves pixels.
+Result<void> PlannedImage::flip_horizontally() {
+  if (has_making()) SLUICE_TRY_VOID(compute());
+  plan_.flip_horizontally();
+  return {};
+}
+
+Result<void> PlannedImage::flip_vertically() {
+  if (has_making()) SLUICE_TRY_VOID(compute());
+  plan_.flip_vertically();
+  return {};
+}
+
 Result<void> PlannedImage::resize(ImageSize size, Interpolation interpolation) {
-  if (!plan_.can_resize()) SLUICE_TRY_VOID(compute());
+  if (!plan_.can_resize() || !may_wait_behind(size, interpolation)) SLUICE_TRY_VOID(compute());
   plan_.resize(size, interpolation);
   return {};
+}
+
+// Behind a resize that makes the image larger, a change would have more to do.
+bool PlannedImage::may_wait_behind(ImageSize resized, Interpolation interpolation) const {
+  if (changes_.empty()) return true;
+  return (is_relaxed() || interpolation == Interpolation::kNearest) && bytes_of(resized) <= bytes_of(size());
+}
+
+bool PlannedImage::has_making() const {
+  return std::any_of(changes_.begin(), changes_.end(), [](const Change& change) { return change.make != nullptr; });
 }
 
 Result<void> PlannedImage::pad(const Padding& padding) {
@@ -43,7 +89,7 @@ Result<void> PlannedImage::pad(const Padding& padding) {
   const ImageSize from = size();
   const ImageSize to{from.height + padding.top + padding.bottom, from.width + padding.left + padding.right};
   SLUICE_TRY_VOID(check_pixels(to));
-  const std::span<std::uint8_t> padded = spare_for(to);
+  const std::span<std::uint8_t> padded = room_in(buffers_->spare, to);
   const std::size_t row_bytes = bytes_of({1, to.width});
   for (int y = 0; y < to.height; ++y) {
     const std::span row = padded.subspan(static_cast<std::size_t>(y) * row_bytes, row_bytes);
@@ -75,43 +121,62 @@ Result<std::span<std::uint8_t>> PlannedImage::pixels() {
   return std::span(buffers_->pixels).first(bytes_of(size()));
 }
 
-Result<void> PlannedImage::replace(const Make& make) {
-  SLUICE_TRY(const std::span<const std::uint8_t> from, pixels());
-  make(from, spare_for(size()));
-  buffers_->pixels.swap(buffers_->spare);
+Result<void> PlannedImage::replace(MakePart make, Scale scale) {
+  if (is_relaxed() && scale == Scale::kIsFree) {
+    changes_.push_back({waiting(), nullptr, std::move(make)});
+    return {};
+  }
+  SLUICE_TRY_VOID(compute());
+  making_ = Making{waiting(), std::move(make)};
   return {};
+}
+
+Result<void> PlannedImage::settle() {
+  if (!making_ && changes_.empty()) return {};
+  return compute();
 }
 
 Result<void> PlannedImage::write_to(std::span<std::uint8_t> output) {
   assert(output.size() == bytes_of(size()));
-  if (!is_computed_ || !plan_.is_identity()) return run_plan(output);
-  std::memcpy(output.data(), buffers_->pixels.data(), output.size());
-  buffers_->stopwatch.lap(buffers_->costs.resample, output.size());
+  if (has_making()) SLUICE_TRY_VOID(compute());
+  if (is_computed()) {
+    std::memcpy(output.data(), buffers_->pixels.data(), output.size());
+    buffers_->stopwatch.lap(buffers_->costs.resample, output.size());
+  } else {
+    SLUICE_TRY_VOID(run_plan(output));
+  }
+  run_changes(output);
   return {};
 }
 
-std::span<std::uint8_t> PlannedImage::spare_for(ImageSize size) {
-  auto& spare = buffers_->spare;
-  spare.resize(std::max(spare.size(), bytes_of(size) + kReadableBytesBehindPixels));
-  return std::span(spare).first(bytes_of(size));
-}
-
 Result<void> PlannedImage::compute() {
-  if (is_computed_ && plan_.is_identity()) return {};
-  const ImageSize result = size();
-  SLUICE_TRY_VOID(check_pixels(result));
-  SLUICE_TRY_VOID(run_plan(spare_for(result)));
-  buffers_->pixels.swap(buffers_->spare);
-  plan_ = PlanBuilder(result);
-  is_computed_ = true;
+  if (!is_computed()) {
+    const ImageSize result = size();
+    SLUICE_TRY_VOID(check_pixels(result));
+    SLUICE_TRY_VOID(run_plan(room_in(buffers_->spare, result)));
+    buffers_->pixels.swap(buffers_->spare);
+    plan_ = PlanBuilder(result);
+    making_.reset();
+    is_of_pixels_ = true;
+  }
+  run_changes(std::span(buffers_->pixels).first(bytes_of(size())));
   return {};
 }
 
 Result<void> PlannedImage::run_plan(std::span<std::uint8_t> output) {
-  const Box needed = buffers_->resampler.prepare(plan(), order_);
+  const Box needed = buffers_->resampler.prepare(plan(), passes_);
+  if (making_ && plan_.can_resize()) {  // the plan crops, and no more
+    run_making(needed, output);
+    return {};
+  }
   RgbView view;
-  if (is_computed_) {
-    const std::size_t stride = static_cast<std::size_t>(plan_.input().width) * 3;
+  if (making_) {
+    const ImageSize size{needed.height, needed.width};
+    const std::span<std::uint8_t> made = room_in(buffers_->made, size);
+    run_making(needed, made);
+    view = {made.data(), bytes_of({1, size.width}), size};
+  } else if (is_of_pixels_) {
+    const std::size_t stride = bytes_of({1, plan_.input().width});
     const std::size_t first = static_cast<std::size_t>(needed.top) * stride + static_cast<std::size_t>(needed.left) * 3;
     view = {buffers_->pixels.data() + first, stride, {needed.height, needed.width}};
   } else {
@@ -121,6 +186,37 @@ Result<void> PlannedImage::run_plan(std::span<std::uint8_t> output) {
   buffers_->resampler.resample(view, output);
   buffers_->stopwatch.lap(buffers_->costs.resample, output.size());
   return {};
+}
+
+void PlannedImage::run_making(const Box& part, std::span<std::uint8_t> output) {
+  making_->make(std::span(buffers_->pixels).first(bytes_of(plan_.input())), plan_.input(), part, output);
+  count(making_->waiting, output.size());
+}
+
+// REQUIRES: `pixels` are those that the plan has made; where a change makes others, they are buffers_->pixels
+void PlannedImage::run_changes(std::span<std::uint8_t> pixels) {
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    const auto& [waiting, each, make] = changes_[i];
+    if (each) {
+      each(pixels);
+    } else {
+      make(pixels, size(), {0, 0, size().height, size().width}, room_in(buffers_->spare, size()));
+      buffers_->pixels.swap(buffers_->spare);
+      pixels = std::span(buffers_->pixels).first(pixels.size());
+    }
+    const bool is_last = i + 1 == changes_.size() || changes_[i + 1].waiting.number != waiting.number;
+    if (is_last) count(waiting, pixels.size());
+  }
+  changes_.clear();
+}
+
+void PlannedImage::count(const Waiting& waiting, std::uint64_t bytes) {
+  Cost& cost = buffers_->costs.ops[waiting.op];
+  if (is_turn_of(waiting)) {  // end() counts what it has made
+    was_touched_ = true;
+    return buffers_->stopwatch.lap(cost, 0);
+  }
+  buffers_->stopwatch.lap(cost, bytes, waiting.bytes - std::min(bytes, waiting.bytes));
 }
 
 }  // namespace sluice::pipeline

@@ -4,19 +4,25 @@
 // pixels decodes, crops, resizes and flips at once: only what the plan shows is decoded and computed. What the plan
 // cannot express (a second resize, a resize after a flip) computes the pixels so far and starts a new plan on them.
 //
+// Operations that change pixels wait, too, where that is exact: their changes run when the plan has run that they wait
+// behind (late_change.h). The image is, from the inside: the file, or pixels; what `making_` makes of these; the plan;
+// what `changes_` make of its pixels.
+//
 // Thread safety: none. Memory: the buffers grow to the largest image seen.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "src/base/result.h"
 #include "src/pipeline/geometry.h"
 #include "src/pipeline/image_decoder.h"
+#include "src/pipeline/late_change.h"
 #include "src/pipeline/op_costs.h"
 #include "src/pipeline/resampler.h"
 
@@ -28,6 +34,7 @@ struct ImageBuffers {
   Resampler resampler;
   std::vector<std::uint8_t> pixels;  // of the image, once computed; readable for kReadableBytesBehindPixels more
   std::vector<std::uint8_t> spare;
+  std::vector<std::uint8_t> made;  // a part of an image
   OpCosts costs;
   Stopwatch stopwatch;  // of the sample; started when its file has been read
 };
@@ -47,52 +54,86 @@ struct Padding {
 class PlannedImage {
  public:
   // An image of `stored` pixels that `buffers.decoder` has opened.
-  PlannedImage(ImageSize stored, PassOrder order, ImageBuffers& buffers)
-      : plan_(stored), order_(order), buffers_(&buffers) {}
+  PlannedImage(ImageSize stored, PassOrder passes, ImageBuffers& buffers, OpOrder order = OpOrder::kExact)
+      : plan_(stored), passes_(passes), order_(order), buffers_(&buffers) {}
 
   // An image of the pixels that lie in `buffers.pixels`.
-  static PlannedImage of_pixels(ImageSize size, PassOrder order, ImageBuffers& buffers) {
-    PlannedImage image(size, order, buffers);
-    image.is_computed_ = true;
+  static PlannedImage of_pixels(ImageSize size, PassOrder passes, ImageBuffers& buffers,
+                                OpOrder order = OpOrder::kExact) {
+    PlannedImage image(size, passes, buffers, order);
+    image.is_of_pixels_ = true;
     return image;
   }
 
   ImageSize size() const { return plan_.current(); }
   const GeometryPlan& plan() const { return plan_.plan(); }
+  bool is_relaxed() const { return order_ == OpOrder::kRelaxed; }
+
+  // The turn of the operation `name` begins and ends: what is done to pixels meanwhile, or waits, counts for it.
+  void begin(std::string_view name);
+  Result<void> end();
 
   // REQUIRES: the box is not empty and inside the image
   void crop(const Box& box) { plan_.crop(box); }
-  void flip_horizontally() { plan_.flip_horizontally(); }
-  void flip_vertically() { plan_.flip_vertically(); }
 
-  // Errors of these: DataLoss and InvalidArgument of the decoder; InvalidArgument for an image of more than
-  // kMaxImagePixels pixels.
+  // Errors of these and all below: DataLoss and InvalidArgument of the decoder; InvalidArgument for an image of more
+  // than kMaxImagePixels pixels.
+  Result<void> flip_horizontally();
+  Result<void> flip_vertically();
   Result<void> resize(ImageSize size, Interpolation interpolation);
   Result<void> pad(const Padding& padding);
+
+  // Changes each pixel by its own value. It waits behind crops and flips, and behind a resize that only picks pixels.
+  void change_each(ChangeEach change) { changes_.push_back({waiting(), std::move(change), nullptr}); }
+
+  // Replaces the pixels by others. Of these only what later crops show is made. Relaxed, a change that looks much the
+  // same on a crop and on a smaller image waits behind both.
+  enum class Scale { kIsFree, kMatters };
+  Result<void> replace(MakePart make, Scale scale);
 
   // The pixels [height][width][3], to be changed in place. Valid until the next call of anything else.
   Result<std::span<std::uint8_t>> pixels();
 
-  // Replaces the pixels by others of the same size, which `make` computes from the present ones.
-  using Make = std::function<void(std::span<const std::uint8_t> from, std::span<std::uint8_t> to)>;
-  Result<void> replace(const Make& make);
+  // Runs what waits, so that nothing before this has to do with anything behind it.
+  Result<void> settle();
 
-  // Whether an operation has asked for pixels since the last call, rather than changed the plan.
-  bool take_was_touched() { return std::exchange(was_touched_, false); }
-
-  // REQUIRES: output has 3 bytes for each pixel of size()
+  // REQUIRES: output has 3 bytes for each pixel of size(); the image is not used again
   Result<void> write_to(std::span<std::uint8_t> output);
 
  private:
+  struct Change {
+    Waiting waiting;
+    ChangeEach each;
+    MakePart make;  // in place of `each`; relaxed only
+  };
+  struct Making {
+    Waiting waiting;
+    MakePart make;
+  };
+
+  bool is_turn_of(const Waiting& waiting) const { return waiting.number == number_ && is_turn_; }
+  Waiting waiting() const { return {name_, number_, bytes_of(size())}; }
+  bool may_wait_behind(ImageSize resized, Interpolation interpolation) const;
+  bool has_making() const;
+  // Whether the pixels are there, but for the changes of each.
+  bool is_computed() const { return is_of_pixels_ && !making_ && plan_.is_identity(); }
   Result<void> compute();
-  std::span<std::uint8_t> spare_for(ImageSize size);
   Result<void> run_plan(std::span<std::uint8_t> output);
+  void run_making(const Box& part, std::span<std::uint8_t> output);
+  void run_changes(std::span<std::uint8_t> pixels);
+  void count(const Waiting& waiting, std::uint64_t bytes);
 
   PlanBuilder plan_;
-  PassOrder order_;
+  PassOrder passes_;
+  OpOrder order_;
   ImageBuffers* buffers_;
-  bool was_touched_ = false;
-  bool is_computed_ = false;  // the plan is one on buffers_->pixels, else on the file
+  bool is_of_pixels_ = false;     // of buffers_->pixels, else of the file
+  std::optional<Making> making_;  // of these pixels, and the plan is one on what it makes
+  std::vector<Change> changes_;   // of what the plan makes
+  std::string_view name_;         // of the operation whose turn it is, or was last
+  std::size_t number_ = 0;
+  bool is_turn_ = false;
+  bool was_touched_ = false;  // whether it has had pixels
 };
 
 }  // namespace sluice::pipeline

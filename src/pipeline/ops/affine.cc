@@ -34,17 +34,18 @@ struct Source {
 bool is_inside(std::int64_t place, int size) { return place >= 0 && place < size; }
 
 // Without a turn, Pillow adds up the places of the columns and rows in floating point.
-void move_nearest(const AffineMap& map, const Source& from, std::uint8_t* to) {
-  const auto places = [](double place, double step, int count) {
-    std::vector<int> sources(static_cast<std::size_t>(count));
-    for (int& source : sources) {
-      source = place < 0 ? -1 : static_cast<int>(place);
+void move_nearest(const AffineMap& map, const Source& from, const Box& part, std::uint8_t* to) {
+  const auto places = [](double place, double step, int first, int count) {
+    std::vector<int> sources;
+    sources.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < first + count; ++i) {
+      if (i >= first) sources.push_back(place < 0 ? -1 : static_cast<int>(place));
       place += step;
     }
     return sources;
   };
-  const std::vector<int> columns = places(map[2] + map[0] * 0.5, map[0], from.size.width);
-  for (const int y : places(map[5] + map[4] * 0.5, map[4], from.size.height)) {
+  const std::vector<int> columns = places(map[2] + map[0] * 0.5, map[0], part.left, part.width);
+  for (const int y : places(map[5] + map[4] * 0.5, map[4], part.top, part.height)) {
     for (const int x : columns) {
       if (is_inside(x, from.size.width) && is_inside(y, from.size.height)) std::memcpy(to, from.at(x, y), 3);
       to += 3;
@@ -61,16 +62,16 @@ bool fits_fixed_point(const AffineMap& map, double x, double y) {
 }
 
 // 16 bits behind the point.
-void turn_nearest(const AffineMap& map, const Source& from, std::uint8_t* to) {
+void turn_nearest(const AffineMap& map, const Source& from, const Box& part, std::uint8_t* to) {
   const auto fixed = [](double value) { return static_cast<std::int64_t>(std::floor(value * kFixedPointOne + 0.5)); };
   const std::int64_t step_x = fixed(map[0]);
   const std::int64_t step_y = fixed(map[3]);
-  std::int64_t row_x = fixed(map[2] + map[0] * 0.5 + map[1] * 0.5);
-  std::int64_t row_y = fixed(map[5] + map[3] * 0.5 + map[4] * 0.5);
-  for (int y = 0; y < from.size.height; ++y, row_x += fixed(map[1]), row_y += fixed(map[4])) {
+  std::int64_t row_x = fixed(map[2] + map[0] * 0.5 + map[1] * 0.5) + part.top * fixed(map[1]) + part.left * step_x;
+  std::int64_t row_y = fixed(map[5] + map[3] * 0.5 + map[4] * 0.5) + part.top * fixed(map[4]) + part.left * step_y;
+  for (int y = 0; y < part.height; ++y, row_x += fixed(map[1]), row_y += fixed(map[4])) {
     std::int64_t at_x = row_x;
     std::int64_t at_y = row_y;
-    for (int x = 0; x < from.size.width; ++x, at_x += step_x, at_y += step_y, to += 3) {
+    for (int x = 0; x < part.width; ++x, at_x += step_x, at_y += step_y, to += 3) {
       if (is_inside(at_x >> 16, from.size.width) && is_inside(at_y >> 16, from.size.height))
         std::memcpy(to, from.at(static_cast<int>(at_x >> 16), static_cast<int>(at_y >> 16)), 3);
     }
@@ -79,11 +80,11 @@ void turn_nearest(const AffineMap& map, const Source& from, std::uint8_t* to) {
 
 double between(double from, double to, double share) { return from + (to - from) * share; }
 
-void bilinear(const AffineMap& map, const Source& from, std::uint8_t* to) {
+void bilinear(const AffineMap& map, const Source& from, const Box& part, std::uint8_t* to) {
   const int height = from.size.height;
   const int width = from.size.width;
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x, to += 3) {
+  for (int y = part.top; y < part.top + part.height; ++y) {
+    for (int x = part.left; x < part.left + part.width; ++x, to += 3) {
       const double at_x = map[0] * (x + 0.5) + map[1] * (y + 0.5) + map[2];
       const double at_y = map[3] * (x + 0.5) + map[4] * (y + 0.5) + map[5];
       if (at_x < 0.0 || at_x >= width || at_y < 0.0 || at_y >= height) continue;
@@ -106,14 +107,54 @@ void bilinear(const AffineMap& map, const Source& from, std::uint8_t* to) {
 }
 
 // Exact turns of a square.
-void turn_left(const Source& from, std::uint8_t* to) {
-  for (int y = 0; y < from.size.height; ++y)
-    for (int x = 0; x < from.size.width; ++x, to += 3) std::memcpy(to, from.at(from.size.width - 1 - y, x), 3);
+template <typename At>
+void turn_square(const Box& part, std::uint8_t* to, At at) {
+  for (int y = part.top; y < part.top + part.height; ++y)
+    for (int x = part.left; x < part.left + part.width; ++x, to += 3) std::memcpy(to, at(x, y), 3);
 }
 
-void turn_right(const Source& from, std::uint8_t* to) {
-  for (int y = 0; y < from.size.height; ++y)
-    for (int x = 0; x < from.size.width; ++x, to += 3) std::memcpy(to, from.at(y, from.size.height - 1 - x), 3);
+void map_pixels(const AffineMap& map, const AffineStyle& style, const Source& from, const Box& part,
+                std::span<std::uint8_t> to) {
+  for (std::size_t i = 0; i < to.size(); i += 3) std::memcpy(&to[i], style.fill.data(), 3);
+  if (style.interpolation == Interpolation::kBilinear) return bilinear(map, from, part, to.data());
+  if (map[1] == 0 && map[3] == 0) return move_nearest(map, from, part, to.data());
+  turn_nearest(map, from, part, to.data());
+}
+
+AffineMap rotation_map(double angle, ImageSize size) {
+  const double radians = -(angle * kRadiansPerDegree);
+  const double cosine = rounded_to_15_digits(std::cos(radians));
+  const double sine = rounded_to_15_digits(std::sin(radians));
+  AffineMap map{cosine, sine, 0.0, rounded_to_15_digits(-std::sin(radians)), cosine, 0.0};
+  const double middle_x = size.width / 2.0;
+  const double middle_y = size.height / 2.0;
+  map[2] = map[0] * -middle_x + map[1] * -middle_y + map[2];
+  map[5] = map[3] * -middle_x + map[4] * -middle_y + map[5];
+  map[2] += middle_x;
+  map[5] += middle_y;
+  return map;
+}
+
+void rotate_pixels(double angle, const AffineStyle& style, const Source& from, const Box& part,
+                   std::span<std::uint8_t> to) {
+  const int last = from.size.width - 1;
+  const bool is_square = from.size.height == from.size.width;
+  if (is_square && angle == 90) return turn_square(part, to.data(), [&](int x, int y) { return from.at(last - y, x); });
+  if (is_square && angle == 270)
+    return turn_square(part, to.data(), [&](int x, int y) { return from.at(y, last - x); });
+  map_pixels(rotation_map(angle, from.size), style, from, part, to);
+}
+
+// A smaller image needs no more.
+Result<void> check_fixed_point(const AffineMap& map, ImageSize size) {
+  for (const double x : {0, size.width}) {
+    for (const double y : {0, size.height}) {
+      if (fits_fixed_point(map, x, y)) continue;
+      return invalid_argument("an affine map is too large for an image of " + std::to_string(size.height) + "x" +
+                              std::to_string(size.width));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -132,49 +173,29 @@ AffineMap shear_map(double shear_x, double shear_y) {
 AffineMap translation_map(double right, double down) { return {1.0, 0.0, -right, 0.0, 1.0, -down}; }
 
 Result<void> transform(const AffineMap& map, const AffineStyle& style, PlannedImage& image) {
-  const ImageSize size = image.size();
-  for (const double x : {0, size.width}) {
-    for (const double y : {0, size.height}) {
-      if (fits_fixed_point(map, x, y)) continue;
-      return invalid_argument("an affine map is too large for an image of " + std::to_string(size.height) + "x" +
-                              std::to_string(size.width));
-    }
-  }
-  return image.replace([&](std::span<const std::uint8_t> from, std::span<std::uint8_t> to) {
-    for (std::size_t i = 0; i < to.size(); i += 3) std::memcpy(&to[i], style.fill.data(), 3);
-    const Source source{from, size};
-    if (style.interpolation == Interpolation::kBilinear) return bilinear(map, source, to.data());
-    if (map[1] == 0 && map[3] == 0) return move_nearest(map, source, to.data());
-    turn_nearest(map, source, to.data());
-  });
+  SLUICE_TRY_VOID(check_fixed_point(map, image.size()));
+  const bool is_translation = map[2] != 0 || map[5] != 0;  // by pixels, which a smaller image has less of
+  return image.replace(
+      [map, style](std::span<const std::uint8_t> from, ImageSize size, const Box& part, std::span<std::uint8_t> to) {
+        map_pixels(map, style, {from, size}, part, to);
+      },
+      is_translation ? PlannedImage::Scale::kMatters : PlannedImage::Scale::kIsFree);
 }
 
 Result<void> rotate(double degrees, const AffineStyle& style, PlannedImage& image) {
   double angle = std::fmod(degrees, 360.0);  // as Python's %, never negative
   if (angle < 0) angle += 360.0;
   if (angle == 0) return {};
-  const ImageSize size = image.size();
   if (angle == 180) {
-    image.flip_horizontally();
-    image.flip_vertically();
-    return {};
+    SLUICE_TRY_VOID(image.flip_horizontally());
+    return image.flip_vertically();
   }
-  if ((angle == 90 || angle == 270) && size.height == size.width) {
-    return image.replace([&](std::span<const std::uint8_t> from, std::span<std::uint8_t> to) {
-      (angle == 90 ? turn_left : turn_right)({from, size}, to.data());
-    });
-  }
-  const double radians = -(angle * kRadiansPerDegree);
-  const double cosine = rounded_to_15_digits(std::cos(radians));
-  const double sine = rounded_to_15_digits(std::sin(radians));
-  AffineMap map{cosine, sine, 0.0, rounded_to_15_digits(-std::sin(radians)), cosine, 0.0};
-  const double middle_x = size.width / 2.0;
-  const double middle_y = size.height / 2.0;
-  map[2] = map[0] * -middle_x + map[1] * -middle_y + map[2];
-  map[5] = map[3] * -middle_x + map[4] * -middle_y + map[5];
-  map[2] += middle_x;
-  map[5] += middle_y;
-  return transform(map, style, image);
+  SLUICE_TRY_VOID(check_fixed_point(rotation_map(angle, image.size()), image.size()));
+  return image.replace(
+      [angle, style](std::span<const std::uint8_t> from, ImageSize size, const Box& part, std::span<std::uint8_t> to) {
+        rotate_pixels(angle, style, {from, size}, part, to);
+      },
+      PlannedImage::Scale::kIsFree);
 }
 
 }  // namespace sluice::pipeline

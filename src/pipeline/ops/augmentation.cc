@@ -7,6 +7,7 @@
 
 #include "src/pipeline/ops/enhance.h"
 #include "src/pipeline/ops/fields.h"
+#include "src/pipeline/ops/image_changes.h"
 
 namespace sluice::pipeline {
 
@@ -24,24 +25,14 @@ namespace {
 // torchvision's blends take 1 + magnitude.
 float factor_of(double magnitude) { return static_cast<float>(1.0 + magnitude); }
 
-template <void (*kAdjust)(float, Pixels)>
-Result<void> adjust(double magnitude, const AffineStyle& /*style*/, PlannedImage& image) {
-  SLUICE_TRY(const Pixels pixels, image.pixels());
-  kAdjust(factor_of(magnitude), pixels);
-  return {};
+template <Result<void> (*kChange)(float, PlannedImage&)>
+Result<void> blend_by(double magnitude, const AffineStyle& /*style*/, PlannedImage& image) {
+  return kChange(factor_of(magnitude), image);
 }
 
-template <void (*kChange)(Pixels)>
+template <Result<void> (*kChange)(PlannedImage&)>
 Result<void> change(double /*magnitude*/, const AffineStyle& /*style*/, PlannedImage& image) {
-  SLUICE_TRY(const Pixels pixels, image.pixels());
-  kChange(pixels);
-  return {};
-}
-
-Result<void> sharpen(double magnitude, const AffineStyle& /*style*/, PlannedImage& image) {
-  const ImageSize size = image.size();
-  return image.replace(
-      [&](std::span<const std::uint8_t> from, Pixels to) { adjust_sharpness(factor_of(magnitude), size, from, to); });
+  return kChange(image);
 }
 
 constexpr double kAnyLevel = 1e6;
@@ -71,27 +62,30 @@ constexpr std::array kKinds{
                      },
                      -kMaxSidePixels, kMaxSidePixels, true},
     AugmentationKind{"rotate", rotate, -kAnyDegrees, kAnyDegrees},
-    AugmentationKind{"brightness", adjust<adjust_brightness>, -kAnyLevel, kAnyLevel},
-    AugmentationKind{"color", adjust<adjust_saturation>, -kAnyLevel, kAnyLevel},
-    AugmentationKind{"contrast", adjust<adjust_contrast>, -kAnyLevel, kAnyLevel},
-    AugmentationKind{"sharpness", sharpen, -kAnyLevel, kAnyLevel},
+    AugmentationKind{"brightness", blend_by<change_brightness>, -kAnyLevel, kAnyLevel},
+    AugmentationKind{"color", blend_by<change_saturation>, -kAnyLevel, kAnyLevel},
+    AugmentationKind{"contrast", blend_by<change_contrast>, -kAnyLevel, kAnyLevel},
+    AugmentationKind{"sharpness", blend_by<change_sharpness>, -kAnyLevel, kAnyLevel},
     AugmentationKind{"posterize",
                      [](double magnitude, const AffineStyle&, PlannedImage& image) -> Result<void> {
-                       SLUICE_TRY(const Pixels pixels, image.pixels());
-                       posterize(static_cast<int>(magnitude), pixels);
+                       image.change_each(
+                           [bits = static_cast<int>(magnitude)](Pixels pixels) { posterize(bits, pixels); });
                        return {};
                      },
                      1, 8, true},
     AugmentationKind{"solarize",
                      [](double magnitude, const AffineStyle&, PlannedImage& image) -> Result<void> {
-                       SLUICE_TRY(const Pixels pixels, image.pixels());
-                       solarize(magnitude, pixels);
+                       image.change_each([magnitude](Pixels pixels) { solarize(magnitude, pixels); });
                        return {};
                      },
                      -kAnyLevel, kAnyLevel},
-    AugmentationKind{"autocontrast", change<autocontrast>},
-    AugmentationKind{"equalize", change<equalize>},
-    AugmentationKind{"invert", change<invert>},
+    AugmentationKind{"autocontrast", change<stretch_contrast>},
+    AugmentationKind{"equalize", change<equalize_levels>},
+    AugmentationKind{"invert",
+                     [](double, const AffineStyle&, PlannedImage& image) -> Result<void> {
+                       image.change_each(invert);
+                       return {};
+                     }},
 };
 
 bool takes(const AugmentationKind& kind, double magnitude) {

@@ -1,16 +1,16 @@
 // torchvision's ColorJitter on PIL images, v1 and v2: brightness, contrast and saturation are blends (Pillow's
-// ImageEnhance), hue turns the H of Pillow's 8-bit HSV (enhance.h). The order of the four is drawn first, then their
-// factors.
+// ImageEnhance), hue turns the H of Pillow's 8-bit HSV (image_changes.h). The order of the four is drawn first, then
+// their factors.
 #include <array>
 
 #include "src/pipeline/ops/all_ops.h"
-#include "src/pipeline/ops/enhance.h"
+#include "src/pipeline/ops/image_changes.h"
 
 namespace sluice::pipeline {
 namespace {
 
-constexpr std::array kAdjust{adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue};
-using Ranges = std::array<std::optional<std::array<double, 2>>, kAdjust.size()>;
+constexpr std::array kJitters{change_brightness, change_contrast, change_saturation, change_hue};
+using Ranges = std::array<std::optional<std::array<double, 2>>, kJitters.size()>;
 
 class ColorJitter final : public Op {
  public:
@@ -21,15 +21,14 @@ class ColorJitter final : public Op {
 
   Result<void> change(PlannedImage& image, TorchRandom& random) const override {
     const std::array<int, 4> order = random.permutation_of_four();
-    std::array<float, kAdjust.size()> factors{};
+    std::array<float, kJitters.size()> factors{};
     for (std::size_t i = 0; i < factors.size(); ++i) {
       if (!ranges_[i]) continue;
       factors[i] = random.uniform(static_cast<float>((*ranges_[i])[0]), static_cast<float>((*ranges_[i])[1]));
     }
-    SLUICE_TRY(const Pixels pixels, image.pixels());
     for (const int number : order) {
       const auto i = static_cast<std::size_t>(number);
-      if (ranges_[i]) kAdjust[i](factors[i], pixels);
+      if (ranges_[i]) SLUICE_TRY_VOID(kJitters[i](factors[i], image));
     }
     return {};
   }

@@ -24,18 +24,16 @@ void look_up(const Table& table, Pixels pixels) {
   for (std::uint8_t& byte : pixels) byte = table[byte];
 }
 
-// Changes each channel by the table that `table_from` makes of its histogram.
+// The tables that `table_from` makes of the histogram of each channel.
 template <typename Function>
-void look_up_by_channel(Function table_from, Pixels pixels) {
+ChannelTables tables_of(Function table_from, std::span<const std::uint8_t> pixels) {
   std::array<Histogram, 3> histograms{};
   for (std::size_t i = 0; i < pixels.size(); i += 3) {
     for (std::size_t channel = 0; channel < 3; ++channel) ++histograms[channel][pixels[i + channel]];
   }
-  std::array<Table, 3> tables{};
+  ChannelTables tables{};
   std::transform(histograms.begin(), histograms.end(), tables.begin(), table_from);
-  for (std::size_t i = 0; i < pixels.size(); i += 3) {
-    for (std::size_t channel = 0; channel < 3; ++channel) pixels[i + channel] = tables[channel][pixels[i + channel]];
-  }
+  return tables;
 }
 
 std::uint8_t unchanged(int level) { return static_cast<std::uint8_t>(level); }
@@ -67,28 +65,35 @@ Table equalize_table(const Histogram& histogram) {
 
 void adjust_brightness(float factor, Pixels pixels) { blend_from_level(0, factor, pixels); }
 
-void adjust_contrast(float factor, Pixels pixels) {
+int mean_grey(std::span<const std::uint8_t> pixels) {
   const double mean = static_cast<double>(sum_of_greys(pixels)) / static_cast<double>(pixels.size() / 3);
-  blend_from_level(static_cast<int>(mean + 0.5), factor, pixels);
+  return static_cast<int>(mean + 0.5);
 }
+
+void adjust_contrast(float factor, Pixels pixels) { blend_from_level(mean_grey(pixels), factor, pixels); }
 
 void adjust_saturation(float factor, Pixels pixels) { blend_from_greys(factor, pixels); }
 
-void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, Pixels to) {
+void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, const Box& part, Pixels to) {
   // ImageFilter.SMOOTH: 5 in the middle, 1 around it, over 13. Float32, row by row from below, as Pillow sums.
   constexpr float kMiddle = 5.0F / 13.0F;
   constexpr float kAround = 1.0F / 13.0F;
-  std::memcpy(to.data(), from.data(), from.size());
-  const std::size_t stride = static_cast<std::size_t>(size.width) * 3;
-  if (size.height < 3 || size.width < 3) return;
+  const std::size_t stride = bytes_of({1, size.width});
+  const std::size_t part_stride = bytes_of({1, part.width});
   const auto sum = [](const std::uint8_t* at, float middle) {
     return static_cast<float>(at[-3]) * kAround + static_cast<float>(at[0]) * middle +
            static_cast<float>(at[3]) * kAround;
   };
-  for (std::size_t y = 1; y + 1 < static_cast<std::size_t>(size.height); ++y) {
-    const std::uint8_t* row = &from[y * stride];
-    std::uint8_t* out = &to[y * stride];
-    for (std::size_t i = 3; i + 3 < stride; ++i) {
+  // Of each row, those that have pixels on both sides.
+  const std::size_t first = part.left == 0 ? 3 : 0;
+  const std::size_t last =
+      part.left + part.width == size.width ? part_stride - std::min<std::size_t>(3, part_stride) : part_stride;
+  for (int y = part.top; y < part.top + part.height; ++y) {
+    const std::uint8_t* row = &from[static_cast<std::size_t>(y) * stride + bytes_of({1, part.left})];
+    std::uint8_t* out = &to[static_cast<std::size_t>(y - part.top) * part_stride];
+    std::memcpy(out, row, part_stride);
+    if (y == 0 || y + 1 == size.height) continue;
+    for (std::size_t i = first; i < last; ++i) {
       const float smooth =
           0.5F + sum(row + i + stride, kAround) + sum(row + i, kMiddle) + sum(row + i - stride, kAround);
       out[i] = blend(static_cast<std::uint8_t>(std::clamp(smooth, 0.0F, 255.0F)), row[i], factor);
@@ -109,8 +114,20 @@ void invert(Pixels pixels) {
   for (std::uint8_t& byte : pixels) byte = static_cast<std::uint8_t>(255 - byte);
 }
 
-void autocontrast(Pixels pixels) { look_up_by_channel(autocontrast_table, pixels); }
+ChannelTables autocontrast_tables(std::span<const std::uint8_t> pixels) {
+  return tables_of(autocontrast_table, pixels);
+}
 
-void equalize(Pixels pixels) { look_up_by_channel(equalize_table, pixels); }
+ChannelTables equalize_tables(std::span<const std::uint8_t> pixels) { return tables_of(equalize_table, pixels); }
+
+void look_up(const ChannelTables& tables, Pixels pixels) {
+  for (std::size_t i = 0; i < pixels.size(); i += 3) {
+    for (std::size_t channel = 0; channel < 3; ++channel) pixels[i + channel] = tables[channel][pixels[i + channel]];
+  }
+}
+
+void autocontrast(Pixels pixels) { look_up(autocontrast_tables(pixels), pixels); }
+
+void equalize(Pixels pixels) { look_up(equalize_tables(pixels), pixels); }
 
 }  // namespace sluice::pipeline

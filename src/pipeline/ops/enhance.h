@@ -3,6 +3,7 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -16,12 +17,15 @@ void adjust_brightness(float factor, Pixels pixels);
 void adjust_contrast(float factor, Pixels pixels);
 void adjust_saturation(float factor, Pixels pixels);
 
+// adjust_contrast in two steps: the mean of all pixels, and a blend with it of any of them.
+int mean_grey(std::span<const std::uint8_t> pixels);
+
 // Turns the H of Pillow's 8-bit HSV by a share of the circle, as torchvision does. REQUIRES: -0.5 <= factor <= 0.5
 void adjust_hue(float factor, Pixels pixels);
 
-// ImageEnhance.Sharpness: a blend with the smoothed image. The outermost pixels stay as they are.
-// REQUIRES: both have the bytes of `size`, and do not overlap
-void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, Pixels to);
+// ImageEnhance.Sharpness: a blend with the smoothed image, of which only `part` is made. The outermost pixels of the
+// image stay as they are. REQUIRES: `from` has the bytes of `size`, `to` those of `part`, and they do not overlap
+void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, const Box& part, Pixels to);
 
 // ImageOps. REQUIRES: 1 <= bits <= 8
 void posterize(int bits, Pixels pixels);
@@ -29,5 +33,11 @@ void solarize(double threshold, Pixels pixels);
 void invert(Pixels pixels);
 void autocontrast(Pixels pixels);
 void equalize(Pixels pixels);
+
+// The last two in two steps: a table for each channel from all pixels, and what it makes of any of them.
+using ChannelTables = std::array<std::array<std::uint8_t, 256>, 3>;
+ChannelTables autocontrast_tables(std::span<const std::uint8_t> pixels);
+ChannelTables equalize_tables(std::span<const std::uint8_t> pixels);
+void look_up(const ChannelTables& tables, Pixels pixels);
 
 }  // namespace sluice::pipeline

@@ -64,13 +64,13 @@ TEST_CASE("sharpness blends with the smoothed image and keeps the border") {
   Bytes from(std::size_t{3} * 9, 0);
   for (std::size_t channel = 0; channel < 3; ++channel) from[4 * 3 + channel] = 130;
   Bytes to(from.size());
-  adjust_sharpness(0.0F, {3, 3}, from, to);
+  adjust_sharpness(0.0F, {3, 3}, from, {0, 0, 3, 3}, to);
   Bytes want(from.size(), 0);
   for (std::size_t channel = 0; channel < 3; ++channel) want[4 * 3 + channel] = 50;  // 130 * 5 / 13
   CHECK(to == want);
-  adjust_sharpness(1.0F, {3, 3}, from, to);
+  adjust_sharpness(1.0F, {3, 3}, from, {0, 0, 3, 3}, to);
   CHECK(to == from);
-  adjust_sharpness(0.0F, {1, 9}, from, to);
+  adjust_sharpness(0.0F, {1, 9}, from, {0, 0, 1, 9}, to);
   CHECK(to == from);  // no pixel has eight around it
 }
 

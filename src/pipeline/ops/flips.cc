@@ -6,15 +6,14 @@ namespace {
 
 class RandomFlip final : public Op {
  public:
-  using Flip = void (PlannedImage::*)();
+  using Flip = Result<void> (PlannedImage::*)();
   RandomFlip(double probability, Flip flip) : probability_(probability), flip_(flip) {}
 
   ValueKind takes() const override { return ValueKind::kImage; }
   ValueType result_of(const ValueType& input) const override { return input; }
 
   Result<void> change(PlannedImage& image, TorchRandom& random) const override {
-    if (random.chance(probability_)) (image.*flip_)();
-    return {};
+    return random.chance(probability_) ? (image.*flip_)() : Result<void>{};
   }
 
  private:

@@ -17,12 +17,15 @@ class Grayscale final : public Op {
 
   Result<void> change(PlannedImage& image, TorchRandom& random) const override {
     if (probability_ && !random.chance(*probability_)) return {};
-    SLUICE_TRY(const std::span<std::uint8_t> pixels, image.pixels());
-    for (std::size_t i = 0; i < pixels.size(); i += 3) std::fill_n(&pixels[i], 3, luminance(&pixels[i]));
+    image.change_each(make_grey);
     return {};
   }
 
  private:
+  static void make_grey(std::span<std::uint8_t> pixels) {
+    for (std::size_t i = 0; i < pixels.size(); i += 3) std::fill_n(&pixels[i], 3, luminance(&pixels[i]));
+  }
+
   std::optional<double> probability_;  // none: always, without a draw
 };
 

@@ -52,6 +52,7 @@ void read_ops(JsonReader& reader, std::vector<OpPointer>& ops) {
     auto op = read_op(fields, "", value);
     if (!op.ok()) return reader.fail(path, op.error().message());
     if (value.kind != ValueKind::kImage) return reader.fail(path, "must make an image");
+    if (op->keeps_position) return reader.fail(path, "must not keep its position by itself");
     ops.push_back(std::move(op->op));
   }
   if (!keep_the_size(ops)) reader.fail("ops", "must keep the size of the image");

@@ -61,6 +61,8 @@ Result<NamedOp> read_op(const nlohmann::json& fields, const std::string& path, V
   if (known == kOps.end()) reader.fail("op", "\"" + name + "\" is not a native operation");
   if (reader.error()) return *reader.error();
   std::unique_ptr<const Op> op = known->second(reader);
+  const auto* keeps = reader.find("keep_position");
+  if (keeps != nullptr && !keeps->is_boolean()) reader.fail("keep_position", "must be true or false");
   if (op->takes() != value.kind)
     reader.fail("op", name + " takes " + words_of(op->takes()) + ", and here is " + words_of(value.kind));
   reader.refuse_unknown_fields(kUnknownField);
@@ -68,7 +70,7 @@ Result<NamedOp> read_op(const nlohmann::json& fields, const std::string& path, V
   value = op->result_of(value);
   if (value.size && !fits(*value.size, kMaxStepSidePixels)) reader.fail("op", "makes an image too large");
   if (reader.error()) return *reader.error();
-  return NamedOp{known->first, std::move(op)};
+  return NamedOp{known->first, std::move(op), keeps != nullptr && keeps->get<bool>()};
 }
 
 }  // namespace sluice::pipeline

@@ -14,6 +14,7 @@ namespace sluice::pipeline {
 struct NamedOp {
   std::string_view name;  // static storage
   std::unique_ptr<const Op> op;
+  bool keeps_position = false;  // nothing waits behind it, and it waits behind nothing
 };
 
 // Reads the operation `fields`, which gets a value of type `value` and makes it the type of its result. InvalidArgument
