@@ -10,10 +10,11 @@ from typing import Any
 
 from sluice.advice import Site, advice
 from sluice.cache_table import should_i_cache
+from sluice.cut import cut_in_words
 from sluice.laps import COLLATE, DATASET
 from sluice.late_changes import order_in_words
 from sluice.lowering import NativePipeline, draws
-from sluice.measured import MAKERS, Measured, Work
+from sluice.measured import MAKERS, REMOTE, Measured, Work
 
 _TENSOR_OPS = ("to_tensor", "to_float", "normalize", "random_erasing")
 _FUSED_OPS = ("random_resized_crop", "resize", "center_crop", "random_crop", "random_horizontal_flip", "random_vertical_flip")
@@ -71,7 +72,7 @@ class Explanation:
         counts = ", ".join(f"{count} by {MAKERS.get(maker, maker)}" for maker, count in made.items())
         batches, samples = sum(made.values()), sum(one.samples for one in work.values())
         summary = f"measured: {batches} batches of {samples} samples, {counts}"
-        what_to_do = [*_kept(work), *self._order(work), *self._gain(work), *advice(pace, self.site), *self._cache(work)]
+        what_to_do = [*_kept(work), *self._order(work), *self._cut(made, work), *self._gain(work), *advice(pace, self.site), *self._cache(work)]
         lines = [*self.head, f"  {summary}", *(f"    {line}" for line in _table(rows)), *(f"  {line}" for line in what_to_do), self.tail]
         return Report("\n".join(lines), _html(self.head, summary, rows, [*what_to_do, self.tail]))
 
@@ -122,6 +123,9 @@ class Explanation:
 
     def _order(self, work: dict[str, Work]) -> list[str]:
         return order_in_words(self.native.order, work.get("native")) if self.native is not None else []
+
+    def _cut(self, made: dict[str, int], work: dict[str, Work]) -> list[str]:
+        return cut_in_words(work["native"], self.native) if self.native is not None and REMOTE in made and "native" in work else []
 
     def _cache(self, work: dict[str, Work]) -> list[str]:
         """What was measured through a cache does not say what there would be without."""
