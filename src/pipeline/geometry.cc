@@ -80,7 +80,7 @@ PlanBuilder::PlanBuilder(ImageSize input)
   show_everything();
 }
 
-bool PlanBuilder::is_identity() const { return can_resize() && current() == input_; }
+bool PlanBuilder::is_identity() const { return only_crops() && current() == input_; }
 
 void PlanBuilder::crop(Box box) {
   if (plan_.flip) box.left = current().width - box.left - box.width;

@@ -97,9 +97,14 @@ class PlanBuilder {
   // REQUIRES: the box is not empty and inside the image as planned so far
   void crop(Box box);
 
+  // Whether the result is plan().source as it is.
+  bool only_crops() const { return !is_resized_ && !plan_.flip && !plan_.flip_vertical; }
+
   // A plan resizes once, and flips after it.
-  bool can_resize() const { return !is_resized_ && !plan_.flip && !plan_.flip_vertical; }
-  // REQUIRES: can_resize()
+  bool can_resize() const { return only_crops(); }
+  bool is_resized() const { return is_resized_; }
+  // REQUIRES: can_resize(), or the plan has only flips besides, and it may resize before these: but for rounding, that
+  // is the same
   void resize(ImageSize size, Interpolation interpolation);
 
   void flip_horizontally() { plan_.flip = !plan_.flip; }

@@ -36,6 +36,13 @@ std::span<std::uint8_t> room_in(std::vector<std::uint8_t>& buffer, ImageSize siz
   return std::span(buffer).first(bytes_of(size));
 }
 
+// What a resampler would make of a plan that crops, and no more, in two passes.
+void copy_rows(const RgbView& view, std::span<std::uint8_t> output) {
+  const std::size_t row_bytes = bytes_of({1, view.size.width});
+  for (int y = 0; y < view.size.height; ++y)
+    std::memcpy(&output[static_cast<std::size_t>(y) * row_bytes], view.row(y), row_bytes);
+}
+
 }  // namespace
 
 void PlannedImage::begin(std::string_view name) {
@@ -68,7 +75,8 @@ Result<void> PlannedImage::flip_vertically() {
 }
 
 Result<void> PlannedImage::resize(ImageSize size, Interpolation interpolation) {
-  if (!plan_.can_resize() || !may_wait_behind(size, interpolation)) SLUICE_TRY_VOID(compute());
+  const bool fits_plan = is_relaxed() ? !plan_.is_resized() : plan_.can_resize();
+  if (!fits_plan || !may_wait_behind(size, interpolation)) SLUICE_TRY_VOID(compute());
   plan_.resize(size, interpolation);
   return {};
 }
@@ -132,7 +140,8 @@ Result<void> PlannedImage::replace(MakePart make, Scale scale) {
 }
 
 Result<void> PlannedImage::settle() {
-  if (!making_ && changes_.empty()) return {};
+  const bool is_mirrored = is_relaxed() && (plan().flip || plan().flip_vertical);  // a resize would come before that
+  if (!making_ && changes_.empty() && !is_mirrored) return {};
   return compute();
 }
 
@@ -164,8 +173,9 @@ Result<void> PlannedImage::compute() {
 }
 
 Result<void> PlannedImage::run_plan(std::span<std::uint8_t> output) {
-  const Box needed = buffers_->resampler.prepare(plan(), passes_);
-  if (making_ && plan_.can_resize()) {  // the plan crops, and no more
+  const bool only_crops = plan_.only_crops();
+  const Box needed = only_crops ? plan().source : buffers_->resampler.prepare(plan(), passes_);
+  if (making_ && only_crops) {
     run_making(needed, output);
     return {};
   }
@@ -183,7 +193,11 @@ Result<void> PlannedImage::run_plan(std::span<std::uint8_t> output) {
     SLUICE_TRY(view, buffers_->decoder.decode(needed));
     buffers_->stopwatch.lap(buffers_->costs.decode, bytes_of(view.size));
   }
-  buffers_->resampler.resample(view, output);
+  if (only_crops) {
+    copy_rows(view, output);
+  } else {
+    buffers_->resampler.resample(view, output);
+  }
   buffers_->stopwatch.lap(buffers_->costs.resample, output.size());
   return {};
 }

@@ -56,7 +56,8 @@ class KeptOutputs final : public FileReader {
 };
 
 struct PrefixPictures : PicturesInMemory {
-  explicit PrefixPictures(const char* ops) : PicturesInMemory(ops), kept(std::make_shared<KeptOutputs>(files)) {
+  explicit PrefixPictures(const char* ops, const char* order = "exact")
+      : PicturesInMemory(ops, order), kept(std::make_shared<KeptOutputs>(files)) {
     auto parsed = NativePipeline::parse(specification, kept);
     REQUIRE(parsed.ok());
     keeping = *parsed;
@@ -81,6 +82,20 @@ TEST_CASE("samples are the same from kept outputs, which are read in place of th
     CHECK(fixture.is_same(0, 1));
     CHECK(fixture.kept->outputs.size() == 1);
     for (std::uint32_t seed = 1; seed < 20; ++seed) CHECK(fixture.is_same(0, seed));
+    CHECK(fixture.kept->reads == 1);
+  }
+}
+
+TEST_CASE("in a relaxed order nothing of the prefix waits for what is behind it, kept or not") {
+  for (const char* change : {R"("contrast", "magnitudes": [0.7])", R"("rotate", "magnitudes": [180])",
+                             R"("rotate", "magnitudes": [20])", R"("sharpness", "magnitudes": [0.7])"}) {
+    CAPTURE(change);
+    PrefixPictures fixture(
+        (std::string(R"([{"op": "decode_rgb"}, {"op": "augment", "name": )") + change +
+         R"(}, {"op": "random_resized_crop", "size": [32, 32], "scale": [0.1, 0.5], "ratio": [1, 1]}])")
+            .c_str(),
+        "relaxed");
+    for (std::uint32_t seed = 1; seed < 5; ++seed) CHECK(fixture.is_same(0, seed));
     CHECK(fixture.kept->reads == 1);
   }
 }
@@ -186,6 +201,8 @@ TEST_CASE("a fingerprint is of all that decides the output, and of nothing else"
   CHECK(prefix_of(R"([{"op": "decode_rgb"}, {"op": "center_crop", "size": [9, 9]}])").fingerprint != fingerprint);
   CHECK(prefix_of(kOps, R"("pillow": 10, )").fingerprint != fingerprint);
   CHECK(prefix_of(kOps, R"("max_image_pixels": 1000, )").fingerprint != fingerprint);
+  CHECK(prefix_of(kOps, R"("order": "program", )").fingerprint == fingerprint);
+  CHECK(prefix_of(kOps, R"("order": "relaxed", )").fingerprint != fingerprint);
 }
 
 }  // namespace

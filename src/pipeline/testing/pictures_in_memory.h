@@ -47,7 +47,7 @@ inline constexpr const char* kByteOps = R"([{"op": "decode_rgb"}, {"op": "center
 // Samples 0 and 6 are a good picture, 1 is a small one, and the others fail.
 class PicturesInMemory {
  public:
-  explicit PicturesInMemory(const char* ops) {
+  explicit PicturesInMemory(const char* ops, const char* order = "exact") {
     const std::vector<File> paths{{"good.jpg", 3},    {"/abs/small.jpg", 1}, {"truncated.jpg", 4},
                                   {"picture.gif", 1}, {"missing.jpg", 5},    {"out-of-memory.jpg", 9},
                                   {"good.jpg", -2}};
@@ -58,6 +58,7 @@ class PicturesInMemory {
     files->files["/data/picture.gif"] = {'G', 'I', 'F', '8', '9', 'a'};
     nlohmann::json spec;
     spec["version"] = 2;
+    spec["order"] = order;
     spec["source"] = {{"kind", "image_files"}, {"root", "/data"}};
     spec["ops"] = nlohmann::json::parse(ops);
     specification = testing::specification(spec, paths);
