@@ -158,8 +158,8 @@ def test_a_specification_that_the_real_feeder_does_not_know(real_feeder, image_r
     """As after an update of the client alone."""
     from sluice import pipeline
 
-    def from_the_future(*arguments):
-        native = lower(*arguments)
+    def from_the_future(*arguments, **options):
+        native = lower(*arguments, **options)
         return dataclasses.replace(native, header=native.header.replace(b"decode_rgb", b"decode_lab"))
 
     lower = pipeline.lower
