@@ -184,6 +184,15 @@ TEST_CASE("what was not read has not waited") {
   CHECK(blocked_seconds({.read = {0.5, 1}, .blocked_seconds = 2}) == 2);
 }
 
+TEST_CASE("what an operation was spared is told under a name of its own") {
+  pipeline::OpCosts costs;
+  costs.ops["color_jitter"] = {0.5, 100, 300};
+  costs.ops["grayscale"] = {0.25, 100, 0};
+  CHECK(costs_by_op(costs) == std::vector<transport::OpCost>{{"color_jitter", 0.5, 100},
+                                                             {"color_jitter spared", 0, 300},
+                                                             {"grayscale", 0.25, 100}});
+}
+
 TEST_CASE("errors wear Python's clothes") {
   struct Case {
     ErrorCode code;
