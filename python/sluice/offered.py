@@ -6,6 +6,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset, IterDataPipe, MapDataPipe
 
+from sluice.forks import can_fork
 from sluice.settings import Settings
 from sluice.worker_setup import only_seeds
 
@@ -51,11 +52,16 @@ def _obstacles(loader: Any) -> list[str]:
         found.append("persistent workers keep their copies of an iterable data set over all epochs")
     if iterable and not getattr(loader, "in_order", True):
         found.append("with in_order=False the streams of an iterable data set have no order")
-    if loader.multiprocessing_context is not None:
+    if loader.multiprocessing_context is not None and not _is_torchs_own_way(loader.multiprocessing_context):
         found.append("multiprocessing_context asks for processes of a particular kind")
     if loader.prefetch_factor == 0:
         found.append("prefetch_factor is 0")
     return found
+
+
+def _is_torchs_own_way(context: Any) -> bool:
+    """Whether torch would start its workers so without being asked: by forks."""
+    return context.get_start_method() == "fork" and can_fork()
 
 
 def state_kept(loader: Any) -> str:

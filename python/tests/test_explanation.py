@@ -144,7 +144,7 @@ def test_all_obstacles_are_named_also_behind_settings(image_root, make_fake, mon
         assert sum(part in line for line in told) == 1, (part, report)
     monkeypatch.setenv("SLUICE_RANDOMNESS", "torch")
     assert "because SLUICE_RANDOMNESS is torch\n  not native either because\n" in DataLoader(folder, collate_fn=keep, num_workers=1).explain()
-    refused = DataLoader(Split(), num_workers=1, persistent_workers=True, multiprocessing_context="fork").explain()
+    refused = DataLoader(Split(), num_workers=1, persistent_workers=True, multiprocessing_context="spawn").explain()
     assert "persistent workers keep" in refused and "multiprocessing_context asks" in refused
 
 

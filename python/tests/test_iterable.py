@@ -327,7 +327,7 @@ def test_executors_that_pay_are_tried_with_one_batch_and_make_the_next_pass(make
 LEFT: dict[str, tuple[dict, str]] = {
     "persistent workers": ({"persistent_workers": True}, "persistent workers keep their copies"),
     "any order": ({"in_order": False}, "have no order"),
-    "a way to start workers": ({"multiprocessing_context": "fork"}, "processes of a particular kind"),
+    "a way to start workers": ({"multiprocessing_context": "spawn"}, "processes of a particular kind"),
 }
 
 

@@ -293,7 +293,7 @@ def test_lowering_can_be_switched_off(image_root, monkeypatch):
 
 @pytest.mark.parametrize("arguments, reason", [
     (dict(num_workers=0), "num_workers is 0"),
-    (dict(multiprocessing_context="fork"), "multiprocessing_context"),
+    (dict(multiprocessing_context="spawn"), "multiprocessing_context"),
 ])
 def test_explains_what_torch_does_itself(image_root, arguments, reason):
     text = loader_for(ImageFolder(image_root, GOOD), **arguments).explain()
