@@ -109,6 +109,11 @@ bench-loaders: configure ## Sluice head to head with a dozen other loaders, a ta
 	@ninja -C $(BUILD) sluice-feeder
 	@bench/loaders.sh $(BUILD) $(ARGUMENTS)
 
+.PHONY: bench-dlio
+bench-dlio: configure ## MLPerf Storage's program DLIO, unmodified, with its own loader and with Sluice's as a plug-in; ten minutes on a quiet machine, 2 GiB of packages once (ARGUMENTS="--rounds 1 --workloads unet3d")
+	@ninja -C $(BUILD) sluice-feeder
+	@bench/dlio.sh $(BUILD) $(ARGUMENTS)
+
 .PHONY: bench-scripts
 bench-scripts: build ## the scripts of python/examples, unmodified, plain and under `sluice run`, from start to end (ARGUMENTS="--rounds 1 --only plain_loop")
 	@bench/scripts.sh $(BUILD) $(ARGUMENTS)

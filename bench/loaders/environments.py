@@ -13,19 +13,22 @@ class NotInstallable(Exception):
     """Its text is the reason, in a line."""
 
 
-def python_of(folder, packages):
-    """The interpreter of an environment with these packages, made if need be. Raises NotInstallable."""
+def python_of(folder, packages, alone=()):
+    """The interpreter of an environment with these packages, made if need be. `alone`: packages without what they ask for. Raises NotInstallable."""
     python, stamp = folder / "bin/python", folder / "packages.sha256"
     project = sysconfig.get_paths()["purelib"]
-    wanted = hashlib.sha256(repr((sorted(packages), project, sys.version)).encode()).hexdigest()
+    wanted = hashlib.sha256(repr((sorted(packages), project, sys.version, *sorted(alone))).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return python
     folder.parent.mkdir(parents=True, exist_ok=True)
     ran("no virtual environment", [sys.executable, "-m", "venv", "--clear", "--without-pip", folder])
     own = pathlib.Path(ran("no interpreter", [python, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"]).strip())
     (own / "project.pth").write_text(project + "\n")
-    print(f"installing {', '.join(packages)} into {folder}", file=sys.stderr, flush=True)
-    ran("pip", [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-cache-dir", *packages])
+    print(f"installing {', '.join([*packages, *alone])} into {folder}", file=sys.stderr, flush=True)
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-cache-dir"]
+    ran("pip", [*install, *packages])
+    if alone:
+        ran("pip", [*install, "--no-deps", *alone])
     stamp.write_text(wanted)
     return python
 

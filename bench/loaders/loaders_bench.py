@@ -19,12 +19,12 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 import time
 
 import environments
+import machine
 import report
 import rounds
 import summary
@@ -99,17 +99,12 @@ class Bench:
     def write(self):
         result = {
             "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "machine": {"processor": processor(), "cores": os.cpu_count(), "python": platform.python_version()},
+            "machine": machine.described(),
             "rows": summary.summarised(self.runs, self.unavailable),
             "runs": [{"round": number, "workload": workload, "peer": peer} | figures for number, workload, peer, figures in self.runs],
         }
         self.options.output.write_text(json.dumps(result, indent=1) + "\n")
         return result["rows"]
-
-
-def processor():
-    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
 def draw(results):
