@@ -7,8 +7,10 @@ by torch's multi-process iterator.
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -372,8 +374,9 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         self._end_forks()
         self._let_go()
 
-    def __del__(self) -> None:
-        if getattr(self, "_stream", None) is not None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the process's end all that it has ends, too, and what is called here may have been taken apart.
+        if getattr(self, "_stream", None) is not None and not is_finalizing():
             self._end_executors()
             self._stream.close()
             self._end_forks()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 
@@ -52,7 +53,8 @@ class Mailbox:
         if bell >= 0:
             os.close(bell)
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
         # Not when its thread ends: a finaliser in another thread may still ring, and the number may then mean another file.
+        # `close`: at the process's end this module may have no `os` any more.
         if getattr(self, "_bell", -1) >= 0:
-            os.close(self._bell)
+            close(self._bell)

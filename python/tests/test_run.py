@@ -45,6 +45,21 @@ def test_a_process_ends_without_a_word_while_it_has_an_iterator(tmp_path):
     assert run(["train.py"], cwd=tmp_path, PYTHONPATH=str(PACKAGE), SLUICE_FEEDER_BINARY=str(REAL_BINARY)) == (0, "", "")
 
 
+KEPT_FORKS = """import torch.utils.data, sluice.torch
+def prepares(worker_id): torch.utils.data.get_worker_info().dataset.append(worker_id)
+loader = sluice.torch.DataLoader([1, 2, 3, 4], num_workers=2, persistent_workers=True, worker_init_fn=prepares)
+assert len(list(loader)) == 4
+"""
+
+
+@pytest.mark.skipif(REAL_BINARY is None, reason="SLUICE_FEEDER_BINARY is not set")
+def test_a_process_ends_without_a_word_while_it_has_forks(tmp_path):
+    """Of what Python takes apart then, torch's queues find a part missing."""
+    (tmp_path / "train.py").write_text(KEPT_FORKS)
+    status, _, errors = run(["train.py"], cwd=tmp_path, PYTHONPATH=str(PACKAGE), SLUICE_FEEDER_BINARY=str(REAL_BINARY), SLUICE_STEP_ASIDE="on")
+    assert status == 0 and "prepares may do more" in errors and errors.count("\n") == 1, errors
+
+
 TELLS = """import sys
 print(__name__, __file__, sys.argv, sys.path[0], sys.flags.dev_mode, type(sys.modules['__main__']), flush=True)
 """
