@@ -4,7 +4,7 @@
 usage: bench/dlio.sh BUILD     which starts: dlio_bench.py BUILD [--rounds N] [--workloads A,B] [--output FILE]
 
 DLIO comes from PyPI and runs as it is. It makes the files, reads them, and sleeps where an accelerator would compute. Its own loader runs plainly and under
-`sluice run`. First every loader runs once with readers that write down what they read: each worker must have read the same samples in the same order.
+`sluice run`. Its readers write down what they read, as a plug-in, too: each worker must have read the same samples in the same order in every run.
 
 AU is DLIO's: the time of computing in all steps but the first, by the time of these steps. Samples a second are DLIO's, too. CPU-seconds are those of all
 processes, with the start: DLIO imports torch, TensorFlow and pandas. A ratio is that of one round, and above 1 the loader is better than DLIO's own. The status
@@ -71,22 +71,20 @@ class Bench:
             figures.check_served(log.read_text())
         return output, cpu_seconds() - before
 
-    def prepare(self, name):
-        """Makes the files, and sees that every loader reads the same samples."""
-        self.run(name, OWN, GENERATES)
-        read = {loader: figures.recorded(self.run(name, loader, recording(WORKLOADS[name]))[0]) for loader in LOADERS}
-        for loader in LOADERS:
-            figures.check_samples(read[OWN], read[loader], WORKLOADS[name])
-        print(f"{name}: {WORKLOADS[name].samples} samples, by the same workers in the same order with every loader", file=sys.stderr, flush=True)
-
     def measure(self):
-        runs = []
+        """Figures of every run; each has read the samples of the first one, which was DLIO's own loader's."""
+        runs, read = [], {}
+        for name in self.options.workloads:
+            self.run(name, OWN, GENERATES)
         for number, (name, loader) in rounds.turns([(name, loader) for name in self.options.workloads for loader in LOADERS], 0, self.options.rounds):
-            output, seconds = self.run(name, loader)
+            output, seconds = self.run(name, loader, recording(WORKLOADS[name]))
+            recorded = figures.recorded(output)
+            figures.check_samples(read.setdefault(name, recorded), recorded, WORKLOADS[name])
             found = figures.of_run(output, WORKLOADS[name]) | {"cpu_seconds": seconds, "load_average": os.getloadavg()[0]}
             runs.append((number, name, loader, found))
             print(f"round {number}, {name}, {loader}: AU {found['au_percent']:.1f} %, {found['samples_per_second']:.0f} samples/s, {seconds:.1f} CPU-s, "
                   f"load {found['load_average']:.1f}", file=sys.stderr, flush=True)  # fmt: skip
+            write(self.options.output, runs)  # What an interruption leaves is of use.
         return runs
 
 
@@ -96,12 +94,12 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def write(output, rows, runs):
+def write(output, runs):
     result = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": machine.described(),
         "versions": {"dlio-benchmark": DLIO.partition("==")[2], "torch": importlib.metadata.version("torch")},
-        "rows": rows,
+        "rows": figures.summarised(runs),
         "runs": [{"round": number, "workload": name, "loader": loader} | found for number, name, loader, found in runs],
     }
     output.write_text(json.dumps(result, indent=1) + "\n")
@@ -117,14 +115,9 @@ def main():
     adopt_orphans()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            bench = Bench(options, pathlib.Path(folder))
-            for name in options.workloads:
-                bench.prepare(name)
-            runs = bench.measure()
+            rows = figures.summarised(Bench(options, pathlib.Path(folder)).measure())
     except (environments.NotInstallable, figures.NotAsAsked) as failure:
         sys.exit(str(failure))
-    rows = figures.summarised(runs)
-    write(options.output, rows, runs)
     print(figures.markdown(rows, {name: workload.title for name, workload in WORKLOADS.items()}))
     for row in figures.behind(rows):
         print(f"{row['workload']}: {row['loader']} falls short, {row['faster']['median']:.2f} times DLIO's own samples/s")

@@ -41,7 +41,7 @@ WORKLOADS = {
                           "reader.sample_shuffle=seed"), "RecordingImageReader"),
     "unet3d": Workload("3D U-Net: npz files of 9 MB, in batches of 7", "unet3d_a100", 105, 7, SECONDS_OF_7_VOLUMES / VOLUME_SCALE, 5,
                        (f"dataset.record_length={VOLUME_BYTES // VOLUME_SCALE}", f"dataset.record_length_stdev={VOLUME_DEVIATION_BYTES // VOLUME_SCALE}",
-                        f"dataset.record_length_resize={VOLUME_RESIZED_BYTES // VOLUME_SCALE}", "workflow.checkpoint=False"), "RecordingNpzReader"),
+                        f"dataset.record_length_resize={VOLUME_RESIZED_BYTES // VOLUME_SCALE}", "workflow.checkpoint=False", "checkpoint.model_size=0"), "RecordingNpzReader"),
 }  # fmt: skip
 
 GENERATES = ("workflow.generate_data=True", "workflow.train=False")
@@ -57,5 +57,5 @@ def arguments(workload, data, output, changes=()):
 
 
 def recording(workload):
-    """Changes after which each worker writes down what it reads, and nothing is computed."""
-    return (f"reader.reader_classname=recording_reader.{workload.recording_reader}", "train.computation_time=0")
+    """The change after which each worker writes down what it reads."""
+    return (f"reader.reader_classname=recording_reader.{workload.recording_reader}",)

@@ -12,15 +12,8 @@ def test_an_emulated_accelerator_keeps_the_pace_of_an_a100(name, seconds, steps,
     assert (workload.steps, workload.samples) == (steps, samples)
 
 
-def test_the_later_change_counts():
-    """DLIO reads a setting that is given twice as the last one says."""
-    given = arguments(WORKLOADS["unet3d"], "data", "out", recording(WORKLOADS["unet3d"]))
-    assert [argument for argument in given if "computation_time" in argument][-1] == "++workload.train.computation_time=0"
-    assert "++workload.reader.reader_classname=recording_reader.RecordingNpzReader" in given
-
-
-@pytest.mark.parametrize("changes", [(), GENERATES, WITH_SLUICE])
-def test_loaders_differ_by_their_class_alone(changes):
+@pytest.mark.parametrize("changes", [(), GENERATES, WITH_SLUICE, recording(WORKLOADS["unet3d"])])
+def test_runs_differ_by_their_changes_alone(changes):
     plain, given = arguments(WORKLOADS["resnet50"], "data", "out"), arguments(WORKLOADS["resnet50"], "data", "out", changes)
     assert given == [*plain[:-1], *(f"++workload.{change}" for change in changes), plain[-1]]
     assert plain[0] == "workload=resnet50_a100" and plain[-1] == "hydra.run.dir=out"

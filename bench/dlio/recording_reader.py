@@ -1,4 +1,4 @@
-"""DLIO's readers, which write down the samples that each worker reads: a line of numbers for each, in the folder of DLIO's output."""
+"""DLIO's readers, which write down the samples that each worker reads: a file for each worker, in the folder of DLIO's output."""
 
 import pathlib
 
