@@ -130,7 +130,6 @@ class Forks:
                  timeout_seconds: float = 0, history: History | Streams | None = None) -> None:
         """`computation` is inherited by the workers: what changes in it afterwards they do not see. `timeout_seconds`: of `take`, 0
         for none. `history`: of the pass, if virtual workers make its batches. All its batches are given then, in their order."""
-        self._num_workers = num_workers
         self._given = _Given()
         self._seqs: set[int] = set()
         self._most_batches = num_workers * prefetch_factor
@@ -162,6 +161,8 @@ class Forks:
         if self._history is not None and request.worker_id not in self._informed:
             self._informed.add(request.worker_id)
             history = self._history.before(request)
+        if self._history is not None:
+            self._batches._worker_queue_idx_cycle = itertools.repeat(request.worker_id)  # torch's own would also ask streams that have ended.
         self._seqs.add(request.seq)
         self._given.requests.append((request, history))
         self._batches._try_put_index()
@@ -173,10 +174,6 @@ class Forks:
         forked = next(self._batches)
         self._seqs.remove(forked.seq)
         return forked
-
-    def begin_pass(self) -> None:
-        """The next request goes to the first worker, as with torch's that persist. REQUIRES: is_idle."""
-        self._batches._worker_queue_idx_cycle = itertools.cycle(range(self._num_workers))
 
     def close(self) -> None:
         """Ends the workers. Where the garbage collector has found this object it has closed its queues before, and no word reaches a worker any

@@ -51,14 +51,12 @@ class IterableIterator(FeederIterator):
         return first.seq == 0
 
     def _draw(self) -> BatchRequest | None:
-        """The next request in turn. Forks are torch's processes, which take turns by themselves: there an ended stream has its turn,
-        too, and is asked for no samples."""
-        if not self._serves_here():
-            while self._history.has_ended(self._next_seq % self._num_workers):
-                self._next_seq += 1
+        """The next request in turn, of a stream that has not ended. REQUIRES: _may_draw()."""
+        while self._history.has_ended(self._next_seq % self._num_workers):
+            self._next_seq += 1
         seq, workers = self._next_seq, self._num_workers
         first_sample = seq // workers * self._batch_size
-        keys = [] if self._history.has_ended(seq % workers) else list(range(first_sample, first_sample + self._batch_size))
+        keys = list(range(first_sample, first_sample + self._batch_size))
         return self._add(BatchRequest(seq, self._base_seed, self._pass_number, seq * self._batch_size, keys, seq % workers, workers))
 
     def _next_data(self) -> Any:

@@ -47,8 +47,6 @@ class PersistentIterator(FeederIterator):
         if self._first_pass == self._pass_number:
             return super()._begin_stream(loader, epoch, before)
         self._stream.begin_pass(epoch)
-        if self._forks is not None:
-            self._forks.begin_pass()
         return self._stream
 
     def _serves_here(self) -> bool:

@@ -16,7 +16,7 @@ from torch.utils.data._utils import worker as torch_worker
 from sluice.collation import Collation
 from sluice.generators import ProcessGenerators
 from sluice.history import batches_of
-from sluice.iterable import Reader, StreamEnd
+from sluice.iterable import Reader
 from sluice.keys import restored
 from sluice.laps import Laps
 from sluice.reading_ahead import read_ahead
@@ -50,8 +50,6 @@ class VirtualWorker:
         """The batch, or the StreamEnd or Reduced in its place. `history`: those that come before it, as sluice.history has them;
         what this worker has not made of them it makes first. `laps`: of all these. Of a stream, the number of the request says
         how many come before. Raises whatever the user's code raises."""
-        if self._pipeline.iterable and not request.indices:
-            return StreamEnd()  # It is known to have ended.
         self._collate.laps = laps
         before = request.seq // request.num_workers
         with self._at_work():

@@ -23,7 +23,8 @@ from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventu
 from iterable_datasets import Breaks, Endless, Epochs, GoesOn, NotReadable, Shards, Split, Undivided, Uneven, WhoMakes, split, total
 from sample_datasets import TORCH_HAS_IN_ORDER, OwnError, fail_at_start
 from sluice import feeder as feeder_module
-from sluice.computation import PythonPipeline
+from sluice.computation import BatchRequest, PythonPipeline
+from sluice.forks import Forks
 from sluice.generators import StateError
 from sluice.iterable import Reader, StreamEnd, Streams
 from sluice.iterable_iterator import IterableIterator
@@ -86,6 +87,22 @@ def by_torch(name: str, num_workers: int) -> list:
 @pytest.mark.parametrize("name", CASES)
 def test_batches_and_their_order_are_torchs(served, name, num_workers):
     assert equal(run(DataLoader, name, num_workers=num_workers), by_torch(name, num_workers))
+
+
+def test_forks_are_not_asked_for_a_stream_that_has_ended(make_fake, monkeypatch):
+    """Each question would wake a process for nothing, and keep the other streams from being that far ahead."""
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    make_fake()
+    asked, give = [], Forks.give
+
+    def noted(forks: Forks, request: BatchRequest) -> None:
+        asked.append(request.worker_id)
+        give(forks, request)
+
+    monkeypatch.setattr(Forks, "give", noted)
+    made = list(DataLoader(Uneven(), batch_size=1, num_workers=2, prefetch_factor=1))
+    beyond_the_end = 2  # A stream is known to have ended when the answer is there, and each may be one batch ahead.
+    assert len(made) <= len(asked) <= len(made) + 2 * beyond_the_end
 
 
 UNEVEN = "streams that end one after the other"
