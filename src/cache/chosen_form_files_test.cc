@@ -232,7 +232,7 @@ struct Pipelines : ChoosingFiles {
   }
 };
 
-TEST_CASE("samples are the files' while a form is tried, chosen, made and read") {
+TEST_CASE("samples are the files' while a form is tried, chosen, made and read", "[one thread]") {
   for (const char* ops : {kValidation, kRandomFromTheStart}) {
     for (const auto takes : {std::chrono::milliseconds(0), std::chrono::milliseconds(20)}) {
       Pipelines cache;
@@ -248,7 +248,7 @@ TEST_CASE("samples are the files' while a form is tried, chosen, made and read")
   }
 }
 
-TEST_CASE("samples are the files' with a cache that is small, damaged, or whose disk refuses") {
+TEST_CASE("samples are the files' with a cache that is small, damaged, or whose disk refuses", "[one thread]") {
   Pipelines cache;
   SECTION("small") { cache.start(Keep::kAutomatic, {.bytes = 20'000}); }
   SECTION("a disk that refuses") { cache.disk->refuses_writes = true; }

@@ -235,7 +235,8 @@ TEST_CASE("a disk that takes, gives or removes nothing is a cache without record
   CHECK(cache.counters->bytes_on_disk == cache.blocks_on_disk());  // what cannot be removed counts
 }
 
-TEST_CASE("ten thousand restarts with crashes, damage and full disks: no wrong byte, and the bound holds") {
+TEST_CASE("ten thousand restarts with crashes, damage and full disks: no wrong byte, and the bound holds",
+          "[one thread]") {
   constexpr Limits kBound{.bytes = 64 << 10, .segment_bytes = 8 << 10};
   StoreFixture cache;
   std::mt19937 random(20261123);

@@ -8,7 +8,8 @@ using testing::fetches_of;
 using testing::Job;
 using Fixture = testing::SharedDiskFixture;
 
-TEST_CASE("where evicted records leave holes nearly the whole bound is for records, and little is written twice") {
+TEST_CASE("where evicted records leave holes nearly the whole bound is for records, and little is written twice",
+          "[one thread]") {
   struct Case {
     const char* story;
     bool makes_holes;

@@ -136,7 +136,7 @@ class AnnouncingJob {
   std::size_t at_ = 0;
 };
 
-TEST_CASE("jobs that announce their epochs fetch less, and false announcements cost hits and no byte") {
+TEST_CASE("jobs that announce their epochs fetch less, and false announcements cost hits and no byte", "[one thread]") {
   using Announces = AnnouncingJob::Announces;
   const auto fetches_with = [](Announces announces) {
     Fixture cache(limits_for(400));
