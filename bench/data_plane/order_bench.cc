@@ -70,6 +70,7 @@ class Ordered {
 nlohmann::json measured(const std::string& name, const nlohmann::json& ops, const std::vector<testing::File>& files,
                         int rounds) {
   std::vector<Ordered> orders;
+  orders.reserve(std::size(kOrders));
   for (const char* order : kOrders) orders.emplace_back(ops, order, files);
   bool is_same = true;
   for (int round = 0; round < rounds; ++round) {
