@@ -64,6 +64,8 @@ TEST_CASE("how many workers a job wants, by situation") {
       {"starved, nothing measured, probing already", MakeJob("a").holds(2, "n1").measures(without_executors(starved)),
        2, Reason::kProbing},
       {"starved, few batches: probe", MakeJob("a").measures(with_batches(starved, 3)), 1, Reason::kProbing},
+      {"a noticeable wait over many batches, nothing measured: probe",
+       MakeJob("a").measures(with_wait(without_executors(starved), 0.15)), 1, Reason::kProbing},
       {"one late batch among few: no reason to probe", MakeJob("a").measures(with_batches(with_wait(starved, 0.15), 3)),
        0, Reason::kTooFewBatches},
       {"one late batch among few, probing already: hold",

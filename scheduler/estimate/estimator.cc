@@ -194,8 +194,8 @@ bool is_worth_probing(const Measurement& m, const Estimate& estimate, const Conf
     return false;
   }
   if (!memory.starved_since_seconds) memory.starved_since_seconds = m.window_end_seconds;
-  const bool second_window = m.window_end_seconds - m.window_seconds >= *memory.starved_since_seconds;
-  return second_window || estimate.wait_share > config.probed_at_once_above;
+  const bool is_second_window = m.window_end_seconds - m.window_seconds >= *memory.starved_since_seconds;
+  return estimate.enough_batches || is_second_window || estimate.wait_share > config.probed_at_once_above;
 }
 
 // A job that does not run is not missed.

@@ -38,7 +38,7 @@ struct Config {
   double publish_sigmas = 3.5;         // and by more standard deviations than this of its own noise
   double starved_above = 0.05;         // wait share over which the trainer is starved
   double sated_below = 0.01;           // wait share under which supply may shrink
-  double probed_at_once_above = 0.25;  // wait share over which one window shows that an unmeasured job is starved
+  double probed_at_once_above = 0.25;  // wait share over which one window of few batches shows a starved job
   double feedback_raise = 1.10;        // starved although supply looked sufficient: at least this factor,
   double feedback_raise_most = 2;      // at most this one, between them as much as the shortfall proves
   double feedback_lower = 0.97;        // sated with supply to spare
