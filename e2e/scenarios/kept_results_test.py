@@ -40,7 +40,7 @@ print(json.dumps({"event": "end", "samples": len(loader.dataset), "digests": dig
 """
 
 
-# Batches of the first ones are made by the trainer, which keeps nothing, until its executors stand. That takes longer than an epoch on a busy machine.
+# Until its executors stand the trainer makes the batches, and keeps nothing. On a busy machine that takes longer than an epoch.
 EPOCHS = 3
 
 
