@@ -26,7 +26,7 @@ import environments
 import figures
 import machine
 import rounds
-from figures import ATTACHED, OURS, OWN
+from figures import ATTACHED, LOADERS, OURS, OWN
 from mlperf_storage import GENERATES, WITH_SLUICE, WORKLOADS, arguments, recording
 from process_trees import adopt_orphans, end_descendants
 
@@ -35,7 +35,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 DLIO = "dlio-benchmark==2.0.0"
 PACKAGES = ("hydra-core==1.3.8", "mpi4py==4.1.1", "mpich==5.0.2", "pydftracer==1.0.2", "tensorflow-cpu==2.21.0")
 RUN_SECONDS = 420
-LOADERS = (OWN, OURS, ATTACHED)
 
 
 class Bench:

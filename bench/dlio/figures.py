@@ -5,7 +5,7 @@ import json
 import report
 from summary import middle
 
-OWN, OURS, ATTACHED = "DLIO's own", "Sluice", "DLIO's own, `sluice run`"
+OWN, OURS, ATTACHED = LOADERS = ("DLIO's own", "Sluice", "DLIO's own, `sluice run`")
 LEAST_RATIO = 0.97
 MEASURES = ["au_percent", "samples_per_second", "cpu_seconds"]
 COLUMNS = ["loader", "AU, %", "samples/s", "times DLIO's own [range]", "CPU-seconds", "less CPU", "samples"]
@@ -60,7 +60,7 @@ def summarised(runs):
 
 def order(item):
     (workload, loader), _ = item
-    return workload, [OWN, OURS, ATTACHED].index(loader)
+    return workload, LOADERS.index(loader)
 
 
 def row_of(workload, loader, rounds, own):
