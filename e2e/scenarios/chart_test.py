@@ -69,7 +69,6 @@ def test_lint():
     ("cache.memory=1Gi", "cache"),
     ("cache.rooms.vision.percent=140,cache.rooms.vision.namespaces={a}", "percent"),
     ("cache.rooms.vision.percent=40", "namespaces"),
-    ("cache.enabled=true,cache.shared=cluster,cache.rooms.vision.percent=40,cache.rooms.vision.namespaces={a}", "cache.rooms"),
 ])  # fmt: skip
 def test_wrong_values_are_refused(setting, field):
     done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", setting)
@@ -88,9 +87,10 @@ def test_a_cluster_without_prometheus_is_taken():
     assert done.returncode == 0, done.stderr
 
 
-def test_rooms_reach_the_cache():
+@pytest.mark.parametrize("shared", ["node", "cluster"])
+def test_rooms_reach_the_cache(shared):
     rooms = {"vision": {"percent": 40, "namespaces": ["a", "b"], "shared": True}, "audio": {"percent": 5, "namespaces": ["c"]}}
-    done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", "cache.enabled=true", "--set-json", f"cache.rooms={json.dumps(rooms)}")
+    done = helm("template", "sluice", CHART, "--kube-version", "1.34.0", "--set", f"cache.enabled=true,cache.shared={shared}", "--set-json", f"cache.rooms={json.dumps(rooms)}")
     assert '- "--rooms=audio:5:c;vision:40:a,b:shared"' in done.stdout, done.stderr
 
 

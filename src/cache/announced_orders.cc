@@ -6,9 +6,24 @@
 
 namespace sluice::cache {
 
-void AnnouncedOrders::declared(Job job, DataSet data_set, std::uint64_t samples) {
+namespace {
+
+std::vector<std::uint32_t> uses_here(const std::vector<std::uint32_t>& uses, const std::vector<bool>& is_here) {
+  if (is_here.empty()) return uses;
+  std::vector<std::uint32_t> index(is_here.size());  // among the samples that are here
+  std::uint32_t here = 0;
+  for (std::size_t sample = 0; sample < is_here.size(); ++sample) index[sample] = is_here[sample] ? here++ : 0;
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t use : uses)
+    if (is_here[use]) found.push_back(index[use]);
+  return found;
+}
+
+}  // namespace
+
+void AnnouncedOrders::declared(Job job, DataSet data_set, std::uint64_t samples, std::vector<bool> is_here) {
   if (jobs_.size() >= kJobsMost && !jobs_.contains(job)) jobs_.clear();  // those that still run declare again
-  jobs_[job] = {data_set, samples, {}};
+  jobs_[job] = {data_set, samples, std::move(is_here), {}};
 }
 
 bool AnnouncedOrders::has_declared(Job job, DataSet data_set) const {
@@ -38,7 +53,7 @@ Result<std::vector<std::uint32_t>> AnnouncedOrders::uses_of(Job job, const Epoch
   std::vector<std::uint32_t> uses;
   for (std::size_t i = 0; i < parts.front().size(); ++i)
     for (const auto& part : parts) uses.push_back(part[i]);
-  return uses;
+  return uses_here(uses, announced.is_here);
 }
 
 }  // namespace sluice::cache

@@ -42,6 +42,27 @@ TEST_CASE("the ranks of a node that announce one epoch are put together, and of 
   CHECK(orders.uses_of(1, rank(0))->size() == 2);  // long over
 }
 
+TEST_CASE("of a part of the data set the uses are those of its own samples, in their order and by their own numbers") {
+  AnnouncedOrders orders, all_of_them;
+  const std::vector<bool> is_here{false, true, true, false, false, true, false, false, true, true};
+  const Uses samples_here{1, 2, 5, 8, 9};
+  orders.declared(1, 7, 10, is_here);
+  all_of_them.declared(1, 7, 10);
+  for (const EpochOrder& order : {EpochOrder{.seed = 3, .length = 10}, EpochOrder{.seed = 4, .length = 10, .ranks = 2},
+                                  EpochOrder{.seed = 4, .length = 10, .rank = 1, .ranks = 2}}) {
+    Uses expected;
+    const Uses of_all = *all_of_them.uses_of(1, order);
+    for (const std::uint32_t use : of_all)
+      if (is_here[use]) expected.push_back(use);
+    Uses uses = *orders.uses_of(1, order);
+    for (std::uint32_t& use : uses) use = samples_here.at(use);
+    CHECK(uses == expected);
+  }
+  CHECK_FALSE(orders.uses_of(1, {.length = 5}).ok());
+  orders.declared(2, 7, 10, std::vector<bool>(10));
+  CHECK(orders.uses_of(2, {.length = 10})->empty());
+}
+
 TEST_CASE("an order of another data set, or of a rank that is none, is refused") {
   AnnouncedOrders orders;
   orders.declared(1, 7, 10);

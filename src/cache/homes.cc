@@ -36,6 +36,18 @@ const std::string* Homes::elsewhere(std::uint64_t place) const {
   return home->address == own_ ? nullptr : &home->address;
 }
 
+std::vector<bool> Homes::are_here(std::span<const std::uint64_t> places) const {
+  std::vector<bool> here(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) here[i] = elsewhere(places[i]) == nullptr;
+  return here;
+}
+
+std::uint64_t Homes::hash() const {
+  std::uint64_t hash = 0;
+  for (const Member& member : members_) hash = worth_of(hash, member.hash);
+  return hash;
+}
+
 std::vector<std::string> Homes::others() const {
   std::vector<std::string> addresses;
   for (const Member& member : members_)

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ class Homes {
 
   // The address of a place's home; nullptr: it is this daemon. It lives as long as this.
   const std::string* elsewhere(std::uint64_t place) const;
+
+  // Of each place, whether its home is this daemon.
+  std::vector<bool> are_here(std::span<const std::uint64_t> places) const;
+
+  // Tells these members from others: what is known of one's part is over when they change.
+  std::uint64_t hash() const;
 
   // The others' addresses.
   std::vector<std::string> others() const;

@@ -79,12 +79,14 @@ std::optional<Announcement> NodeCache::understand_announcement(std::span<const s
   return announcement;
 }
 
-NodeAnswer NodeCache::announce(const Announcement& announcement) {
-  const auto& [job, data_set, order, places] = announcement;
+NodeAnswer NodeCache::announce(const Announcement& announcement, const Homes* homes) {
+  const auto& [job, data_set_of_job, order, places] = announcement;
+  // Of another part of it nothing is known.
+  const std::uint64_t data_set = homes == nullptr ? data_set_of_job : data_set_of_job ^ homes->hash();
   SharedDisk* const disk = disk_;
   Answer taken = state();
   if (disk != nullptr) {
-    const bool is_declared = places.empty() || disk->declare(job, data_set, places);
+    const bool is_declared = places.empty() || disk->declare(job, data_set, places, homes);
     taken.is_found = is_declared && disk->begin_epoch(job, data_set, order);
   }
   if (taken.is_found) ++counters_.announced_epochs;

@@ -64,8 +64,8 @@ class NodeCache {
   Answer state() const;
   // The answer to a question that no cache has answered, which is counted.
   NodeAnswer missed() { return missed(state()); }
-  // May take its time.
-  NodeAnswer announce(const Announcement& announcement);
+  // May take its time. `homes`: of the caches that share their records; null: all are of this one.
+  NodeAnswer announce(const Announcement& announcement, const Homes* homes = nullptr);
 
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
   std::uint64_t memory_records() const { return memory_.records(); }

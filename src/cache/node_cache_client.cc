@@ -9,10 +9,6 @@ namespace {
 // Of the newest measurement in the mean: some dozen questions are remembered.
 constexpr double kNewest = 1.0 / 32;
 
-std::span<const std::uint8_t> as_bytes(std::span<const std::uint64_t> places) {
-  return {reinterpret_cast<const std::uint8_t*>(places.data()), places.size_bytes()};
-}
-
 }  // namespace
 
 NodeCacheClient::NodeCacheClient(std::unique_ptr<NodeCacheLine> line, std::optional<JobId> job, const Clock& clock,
@@ -98,7 +94,7 @@ void NodeCacheClient::announce(std::span<const std::uint64_t> places, const Epoc
   if (!takes_orders() || places.size() != order.length) return;
   if (places.size_bytes() > kNodeRecordBytesMax) return;
   if (breaker_.is_open()) return;
-  Announcement announcement{.job = *job_, .data_set = checksum(as_bytes(places)), .order = order, .places = {}};
+  Announcement announcement{.job = *job_, .data_set = checksum(bytes_of_places(places)), .order = order, .places = {}};
   // The places are told once. A cache that has started anew, or has forgotten them, asks for them.
   if (announce(announcement) != std::optional(false)) return;
   announcement.places.assign(places.begin(), places.end());
@@ -108,7 +104,7 @@ void NodeCacheClient::announce(std::span<const std::uint64_t> places, const Epoc
 std::optional<bool> NodeCacheClient::announce(const Announcement& announcement) {
   std::vector<std::uint8_t> nothing, answer(kAnswerBytes);
   const auto got = line_->ask(NodeCacheLine::Wish::kAnnounce, encode_announcement(announcement),
-                              as_bytes(announcement.places), kPatienceForAnnouncements, answer, nothing);
+                              bytes_of_places(announcement.places), kPatienceForAnnouncements, answer, nothing);
   if (!got.ok() || *got < kAnswerBytes) return std::nullopt;
   const auto decoded = decode_answer(answer);
   return decoded ? std::optional(decoded->is_found) : std::nullopt;

@@ -86,6 +86,10 @@ std::array<std::uint8_t, kAnnouncementBytes> encode_announcement(const Announcem
   return bytes;
 }
 
+std::span<const std::uint8_t> bytes_of_places(std::span<const std::uint64_t> places) {
+  return {reinterpret_cast<const std::uint8_t*>(places.data()), places.size_bytes()};
+}
+
 std::optional<Announcement> decode_announcement(std::span<const std::uint8_t> message) {
   const auto job = take_asker(message);
   FixedAnnouncement fixed;

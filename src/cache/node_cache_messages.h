@@ -73,6 +73,7 @@ struct Announcement {
 // Beside the places, which travel behind it as they are in memory.
 inline constexpr std::size_t kAnnouncementBytes = kAskerBytes + 48;
 std::array<std::uint8_t, kAnnouncementBytes> encode_announcement(const Announcement& announcement);
+std::span<const std::uint8_t> bytes_of_places(std::span<const std::uint64_t> places);
 
 // nullopt: it is no such message.
 std::optional<Announcement> decode_announcement(std::span<const std::uint8_t> message);

@@ -11,10 +11,11 @@ namespace sluice::cache {
 
 inline constexpr const char* kFindMethod = "/sluice.v1.NodeCache/Find";
 inline constexpr const char* kKeepMethod = "/sluice.v1.NodeCache/Keep";
-// The same from a daemon, which asks the record's home for one of its own pods: they go no further.
+inline constexpr const char* kAnnounceMethod = "/sluice.v1.NodeCache/Announce";
+// The same from a daemon, which speaks to the record's home for one of its own pods: they go no further.
 inline constexpr const char* kFindAtHomeMethod = "/sluice.v1.NodeCache/FindAtHome";
 inline constexpr const char* kKeepAtHomeMethod = "/sluice.v1.NodeCache/KeepAtHome";
-inline constexpr const char* kAnnounceMethod = "/sluice.v1.NodeCache/Announce";
+inline constexpr const char* kAnnounceAtHomeMethod = "/sluice.v1.NodeCache/AnnounceAtHome";
 // What the certificates of daemons are issued for; their addresses say nothing.
 inline constexpr const char* kNodeCacheServerName = "cache.sluice.internal";
 

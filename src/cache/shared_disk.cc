@@ -159,7 +159,17 @@ void SharedDisk::share_no_more() {
 
 // ---- announcements ----
 
-bool SharedDisk::declare(SharedRecords::Job job, std::uint64_t data_set, std::span<const SharedRecords::Place> places) {
+bool SharedDisk::declare(SharedRecords::Job job, std::uint64_t data_set, std::span<const SharedRecords::Place> places,
+                         const Homes* homes) {
+  const std::size_t samples = places.size();
+  std::vector<bool> is_here;
+  std::vector<SharedRecords::Place> here;
+  if (homes != nullptr) {
+    is_here = homes->are_here(places);
+    for (std::size_t sample = 0; sample < samples; ++sample)
+      if (is_here[sample]) here.push_back(places[sample]);
+    places = here;
+  }
   std::lock_guard announcing(announcing_);
   // In parts, as others wait for a decision meanwhile.
   for (std::size_t at = 0; at < places.size(); at += kPlacesAtOnce) {
@@ -168,7 +178,7 @@ bool SharedDisk::declare(SharedRecords::Job job, std::uint64_t data_set, std::sp
   }
   std::lock_guard lock(mutex_);
   if (!records_.declare(job, places).ok()) return false;
-  announced_.declared(job, data_set, places.size());
+  announced_.declared(job, data_set, samples, std::move(is_here));
   return true;
 }
 
@@ -177,6 +187,7 @@ bool SharedDisk::begin_epoch(SharedRecords::Job job, std::uint64_t data_set, con
   if (!announced_.has_declared(job, data_set)) return false;
   const auto uses = announced_.uses_of(job, order);
   if (!uses.ok()) return false;
+  if (uses->empty()) return true;  // of a few samples none may be here
   std::lock_guard lock(mutex_);
   return (order.is_next ? records_.announce_next_epoch(job, *uses) : records_.begin_epoch(job, *uses)).ok();
 }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "src/cache/announced_orders.h"
+#include "src/cache/homes.h"
 #include "src/cache/order/shared_records.h"
 #include "src/cache/segment_store.h"
 
@@ -50,8 +51,9 @@ class SharedDisk {
 
   // The places of a job's data set, under a number of its own, and an epoch of it that begins. False: it is not known,
   // or there is no room for it, and the job goes on as if it had said nothing. A rank's epoch is put to those that
-  // other ranks of the job have announced.
-  bool declare(SharedRecords::Job job, std::uint64_t data_set, std::span<const SharedRecords::Place> places);
+  // other ranks of the job have announced. `homes`: of those that share the records; null: all are here.
+  bool declare(SharedRecords::Job job, std::uint64_t data_set, std::span<const SharedRecords::Place> places,
+               const Homes* homes = nullptr);
   bool begin_epoch(SharedRecords::Job job, std::uint64_t data_set, const EpochOrder& order);
 
   bool find(const Key& key, std::vector<std::uint8_t>& value) { return store_->find(key, value); }

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <thread>
 
@@ -72,8 +74,6 @@ Result<Settings> read_settings(int argc, char** argv) {
   if (!rooms.ok()) return rooms.error().with_context("--rooms");
   if (rooms->size() > 1 && flags.text("listen") == kNone)
     return invalid_argument("--rooms: say --listen, as only there each process has a namespace");
-  if (rooms->size() > 1 && flags.text("peers") != kNone)
-    return invalid_argument("--rooms: leave out --peers, as daemons share the records of one room alone");
   return Settings{std::move(flags), static_cast<std::uint64_t>(bytes), static_cast<std::uint64_t>(memory_bytes),
                   *std::move(rooms)};
 }
@@ -110,15 +110,29 @@ Result<TenantTokens::Review> review_in_cluster(const Clock& clock) {
       [client](const std::string& token) { return client->review_token(token, kTokenAudience); });
 }
 
-// The caches of other nodes. Their addresses are looked up again and again.
+// The caches of other nodes, whose addresses are looked up again and again. All rooms share one connection to each.
 struct OtherNodes {
   std::unique_ptr<program::Discovery> discovery;
-  std::unique_ptr<Peers> peers;  // null: records are not shared with any
+  Rooms::MakePeers make_peers;  // null: records are not shared with any
 
-  void tick() const {
-    if (peers != nullptr) peers->set(discovery->addresses());
+  void tick(const Rooms& rooms) const {
+    if (discovery != nullptr) rooms.set_peers(discovery->addresses());
   }
 };
+
+Peers::Connect connect_to_others(const std::string& authority) {
+  using Known = std::map<std::string, std::weak_ptr<transport::UnaryClient>>;
+  return [authority, known = std::make_shared<Known>()](const std::string& address) {
+    std::erase_if(*known, [](const auto& client) { return client.second.expired(); });
+    std::shared_ptr<transport::UnaryClient> client = (*known)[address].lock();
+    if (client == nullptr)
+      client = transport::UnaryClient::create(
+          transport::NetworkServer{address, cache::kNodeCacheServerName, authority, /*token_file=*/""},
+          cache::kNodeMessageBytesMax);
+    (*known)[address] = client;
+    return client;
+  };
+}
 
 Result<OtherNodes> find_other_nodes(const Flags& flags, const Clock& clock) {
   OtherNodes others;
@@ -128,13 +142,8 @@ Result<OtherNodes> find_other_nodes(const Flags& flags, const Clock& clock) {
   if (!name.ok()) return name.error().with_context("--peers");
   SLUICE_TRY(const program::Addresses own, program::resolve_addresses({flags.text("own-address"), name->port}));
   if (own.size() != 1) return invalid_argument("--own-address: '" + flags.text("own-address") + "' is no IP");
-  const std::string authority = flags.text("tls-dir") + "/ca.crt";
-  const auto connect = [authority](const std::string& address) {
-    return transport::UnaryClient::create(
-        transport::NetworkServer{address, cache::kNodeCacheServerName, authority, /*token_file=*/""},
-        cache::kNodeMessageBytesMax);
-  };
-  others.peers = std::make_unique<Peers>(*own.begin(), connect, clock);
+  const auto connect = connect_to_others(flags.text("tls-dir") + "/ca.crt");
+  others.make_peers = [own = *own.begin(), connect, &clock] { return std::make_unique<Peers>(own, connect, clock); };
   others.discovery = std::make_unique<program::Discovery>(*name, kLookUpInterval, program::resolve_addresses);
   return others;
 }
@@ -165,7 +174,7 @@ Result<void> run(const Settings& settings, int signals) {
   const SystemClock clock;
   const auto registry = std::make_shared<prometheus::Registry>();
   SLUICE_TRY(const OtherNodes others, find_other_nodes(flags, clock));
-  const Rooms rooms(settings.rooms, settings.memory_bytes, others.peers.get());
+  const Rooms rooms(settings.rooms, settings.memory_bytes, others.make_peers);
   Room& room = rooms.default_room();
   transport::UnaryCounters server_counters;
   Network network;
@@ -174,10 +183,11 @@ Result<void> run(const Settings& settings, int signals) {
   }
   std::vector<program::ShownCounts> shown;
   shown.push_back(shown_counts(*registry, room.cache, room.counters, room.service, server_counters,
-                               network.service.get(), others.peers.get()));
+                               network.service.get(), room.peers.get()));
   for (const auto& other : rooms.all())
     if (other.get() != &room)
-      shown.push_back(room_counts(*registry, other->cache, other->counters, other->service, other->plan.name));
+      shown.push_back(
+          room_counts(*registry, other->cache, other->counters, other->service, other->peers.get(), other->plan.name));
   SLUICE_TRY(const auto pages,
              program::serve_pages(flags, registry, [&rooms] { return rooms.are_open() ? "" : "opening"; }));
   std::unique_ptr<transport::UnaryServer> server;
@@ -197,7 +207,7 @@ Result<void> run(const Settings& settings, int signals) {
   while (signal == 0) {
     signal = program::wait_for_signal(signals, kTickMilliseconds);
     if (const auto outcome = opening.outcome(); outcome && !outcome->ok()) return outcome->error();
-    others.tick();
+    others.tick(rooms);
     for (program::ShownCounts& counts : shown) counts.tick();
   }
   log_info("cache", "ending on a signal", {{"signal", signal}});

@@ -69,6 +69,7 @@ void show_peers(program::ShownCounts& shown, const Peers& peers) {
   };
   forwarded("find", counters.finds);
   forwarded("keep", counters.keeps);
+  forwarded("announce", counters.announcements);
   shown.counter("sluice_cache_node_peer_hits_total", "Records that came from another node.", {}, counters.hits);
   shown.counter("sluice_cache_node_peer_hit_bytes_total", "Their bytes.", {}, counters.hit_bytes);
   const auto error = [&](const char* kind, const cache::Count& count) {
@@ -88,13 +89,14 @@ void show_peers(program::ShownCounts& shown, const Peers& peers) {
 }  // namespace
 
 program::ShownCounts room_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
-                                 const cache::NodeCounters& counters, const NodeService& service,
+                                 const cache::NodeCounters& counters, const NodeService& service, const Peers* peers,
                                  const std::string& room) {
   program::ShownCounts shown(
       registry, {}, room.empty() ? program::ShownCounts::Labels() : program::ShownCounts::Labels{{"room", room}});
   show_tiers(shown, cache, counters);
   show_sharing(shown, counters);
   show_losses(shown, counters, service);
+  if (peers != nullptr) show_peers(shown, *peers);
   return shown;
 }
 
@@ -102,9 +104,8 @@ program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::N
                                   const cache::NodeCounters& counters, const NodeService& service,
                                   const transport::UnaryCounters& servers, const TenantService* pods,
                                   const Peers* peers) {
-  program::ShownCounts shown = room_counts(registry, cache, counters, service, "");
+  program::ShownCounts shown = room_counts(registry, cache, counters, service, peers, "");
   show_servers(shown, servers, pods);
-  if (peers != nullptr) show_peers(shown, *peers);
   return shown;
 }
 

@@ -9,13 +9,13 @@
 
 namespace sluice::node_cache {
 
-// Of one room of the cache, as shown_counts(). `room`: its name, the label `room`; empty: no label.
+// Of one room of the cache, as shown_counts(). `room`: its name, the label `room`; empty: no label. `peers`: null where
+// records are not shared with other nodes.
 program::ShownCounts room_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
-                                 const cache::NodeCounters& counters, const NodeService& service,
+                                 const cache::NodeCounters& counters, const NodeService& service, const Peers* peers,
                                  const std::string& room);
 
-// To be brought up to date by tick(). `pods`: null where none connect; `peers`: null where records are not shared with
-// other nodes. REQUIRES: all arguments outlive it.
+// To be brought up to date by tick(). `pods`: null where none connect. REQUIRES: all arguments outlive it.
 program::ShownCounts shown_counts(prometheus::Registry& registry, const cache::NodeCache& cache,
                                   const cache::NodeCounters& counters, const NodeService& service,
                                   const transport::UnaryCounters& servers, const TenantService* pods,

@@ -55,6 +55,7 @@ NodeService::NodeService(cache::NodeCache& cache, Peers* peers, Allowances allow
     : cache_(cache),
       peers_(peers),
       allowances_(std::move(allowances)),
+      announcing_(peers == nullptr ? nullptr : std::make_unique<executor::ThreadPool>(1, 1, kAnnounceMax, 0)),
       peer_threads_(peers == nullptr
                         ? nullptr
                         : std::make_unique<executor::ThreadPool>(kPeerThreads, kPeerThreads, kQueueMax, 0)) {}
@@ -66,8 +67,8 @@ void NodeService::serve(const Asker& asker, const std::shared_ptr<transport::Una
   if (method == cache::kKeepMethod) return keep({asker, call, may_go_on}, std::move(question));
   if (method == cache::kFindAtHomeMethod) return find({asker, call}, question);
   if (method == cache::kKeepAtHomeMethod) return keep({asker, call}, std::move(question));
-  // Each of the daemons that share their records is asked for a part of an epoch: its order says little to it.
-  if (method == cache::kAnnounceMethod && !may_go_on) return announce({asker, call}, std::move(question));
+  if (method == cache::kAnnounceMethod) return announce({asker, call, may_go_on}, std::move(question));
+  if (method == cache::kAnnounceAtHomeMethod) return announce({asker, call}, std::move(question));
   call->refuse(not_understood());
 }
 
@@ -145,15 +146,29 @@ void NodeService::announce(const Asked& asked, transport::Payload message) {
   auto allowed = allowances_.questions.take(message.bytes());
   if (allowed == nullptr) return refuse(*asked.call);
   const bool is_taken = threads_.submit(
-      [this, asked, message = std::move(message), allowed = std::move(allowed)](executor::ThreadState&) {
-        const std::string& tenant = asked.asker.tenant;
+      [this, asked, message = std::move(message), allowed = std::move(allowed)](executor::ThreadState&) mutable {
         auto announcement = cache_.understand_announcement(bytes_of(message));
         if (!announcement) return asked.call->refuse(not_understood());
-        announcement->job = cache::of_tenant(tenant, announcement->job);
-        for (std::uint64_t& place : announcement->places) place = cache::of_tenant(tenant, place);
-        answer(asked, cache_.announce(*announcement));
+        tell(asked, *std::move(announcement), std::move(allowed));
       });
   if (!is_taken) refuse(*asked.call);
+}
+
+void NodeService::tell(const Asked& asked, cache::Announcement announcement, std::shared_ptr<const void> allowed) {
+  const auto& [tenant, token] = asked.asker;
+  cache::Announcement here = announcement;
+  here.job = cache::of_tenant(tenant, here.job);
+  for (std::uint64_t& place : here.places) place = cache::of_tenant(tenant, place);
+  const auto homes = peers_ != nullptr && !token.empty() ? peers_->homes() : nullptr;
+  // Where another daemon wants the places, the pod is asked for them.
+  const bool is_wanted = asked.may_go_on && here.places.empty() && peers_->wants_places(here.data_set);
+  cache::NodeAnswer taken = is_wanted ? cache_.missed() : cache_.announce(here, homes.get());
+  const bool is_known = cache::decode_answer(std::span(taken.head).first(cache::kAnswerBytes))->is_found;
+  answer(asked, std::move(taken));
+  if (!asked.may_go_on || !is_known) return;
+  // The others are asked for their parts of this epoch. If too much waits, they hear of the next one.
+  announcing_->submit([this, token, announcement = std::move(announcement), allowed = std::move(allowed)](
+                          executor::ThreadState&) { peers_->announce(token, announcement); });
 }
 
 void NodeService::answer(const Asked& asked, cache::NodeAnswer answer) {

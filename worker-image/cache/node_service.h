@@ -1,8 +1,10 @@
 // The node's cache as its clients reach it: questions come from the server, and go to memory at once or to threads that
 // may wait for the disk.
 //
-// Where daemons share their records (peers.h), a question of a pod whose record is at home elsewhere goes there.
-// Bounds: kThreads at the disk and kPeerThreads at other daemons, kQueueMax questions that wait for each, and
+// Where daemons share their records (peers.h), a question of a pod whose record is at home elsewhere goes there, and an
+// announcement goes to all.
+// Bounds: kThreads at the disk and kPeerThreads at other daemons, kQueueMax questions that wait for each, kAnnounceMax
+// announcements that wait to be told to the others, and
 // Allowances: of records that wait to be kept, and of answers that are not read yet. What is beyond them is refused, or
 // answered as if nothing had been found, and is a miss.
 // Thread safety: all methods may be called from any thread.
@@ -51,6 +53,7 @@ class NodeService final : public transport::UnaryHandler {
   static constexpr std::size_t kThreads = 4;
   static constexpr std::size_t kQueueMax = 64;
   static constexpr std::size_t kPeerThreads = 8;
+  static constexpr std::size_t kAnnounceMax = 8;
 
   // `peers`: null where this daemon shares its records with no other one. REQUIRES: both outlive it.
   explicit NodeService(cache::NodeCache& cache, Peers* peers = nullptr, Allowances allowances = {});
@@ -79,6 +82,7 @@ class NodeService final : public transport::UnaryHandler {
   void keep_elsewhere(const Asked& asked, std::shared_ptr<Peer> home, PodQuestion question,
                       std::shared_ptr<const void> allowed);
   void announce(const Asked& asked, transport::Payload message);
+  void tell(const Asked& asked, cache::Announcement announcement, std::shared_ptr<const void> allowed);
   std::shared_ptr<Peer> home_of(const Asked& asked, const cache::Key& key) const;
   // As the pod is to see it.
   void answer(const Asked& asked, cache::NodeAnswer answer);
@@ -87,8 +91,9 @@ class NodeService final : public transport::UnaryHandler {
   Peers* const peers_;
   std::atomic<std::uint64_t> refused_ = 0;
   const Allowances allowances_;
-  // Last: their jobs use the rest. Those of the second one use the first one.
-  const std::unique_ptr<executor::ThreadPool> peer_threads_;  // null: no peers
+  // Last: their jobs use the rest. Those of each one use the ones before it.
+  const std::unique_ptr<executor::ThreadPool> announcing_;    // null: no peers
+  const std::unique_ptr<executor::ThreadPool> peer_threads_;  // as well
   executor::ThreadPool threads_{kThreads, kThreads, kQueueMax, 0};
 };
 

@@ -1,6 +1,7 @@
 #include "worker-image/cache/peer.h"
 
 #include <array>
+#include <string_view>
 
 #include "src/base/logging.h"
 #include "src/cache/node_socket_line.h"
@@ -8,7 +9,7 @@
 namespace sluice::node_cache {
 
 std::optional<Peer::Reply> Peer::find(const PodQuestion& question, Clock::Duration patience) {
-  const auto answered = ask(cache::kFindAtHomeMethod, question, patience);
+  const auto answered = ask(cache::kFindAtHomeMethod, question.token, question.message, {}, patience);
   if (!answered) return std::nullopt;
   const auto& [answer, whole] = *answered;
   ++counters_.finds;
@@ -34,15 +35,35 @@ std::optional<Peer::Reply> Peer::find(const PodQuestion& question, Clock::Durati
 void Peer::keep(const PodQuestion& question, Clock::Duration patience) {
   const std::uint64_t bytes = record_bytes(question.key, question.value_bytes);
   if (is_paused_ || (bytes > free_bytes_ && !wanted_.has(question.key))) return;
-  if (ask(cache::kKeepAtHomeMethod, question, patience)) ++counters_.keeps;
+  if (ask(cache::kKeepAtHomeMethod, question.token, question.message, {}, patience)) ++counters_.keeps;
 }
 
-std::optional<Peer::Answered> Peer::ask(const char* method, const PodQuestion& question, Clock::Duration patience) {
+std::optional<bool> Peer::announce(const std::string& token, const cache::Announcement& announcement,
+                                   Clock::Duration patience) {
+  if (!takes_orders_) return std::nullopt;
+  const auto answered = ask(cache::kAnnounceAtHomeMethod, token, encode_announcement(announcement),
+                            cache::bytes_of_places(announcement.places), patience);
+  if (!answered) return std::nullopt;
+  ++counters_.announcements;
+  // One that does not keep anything now knows no data set, and has no use for one.
+  if (answered->answer.is_paused) return std::nullopt;
+  return answered->answer.is_found;
+}
+
+std::optional<Peer::Answered> Peer::ask(const char* method, const std::string& token,
+                                        std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
+                                        Clock::Duration patience) {
   const cache::Breaker::Leave leave = breaker_.leave();
   if (leave == cache::Breaker::Leave::kNone) return std::nullopt;
-  auto got = client_->ask_as(question.token, method, question.message, {}, patience);
+  auto got = client_->ask_as(token, method, head, body, patience);
   if (!got.ok()) {
-    failed(got.error(), leave);
+    const bool is_unknown_method = got.error().code() == ErrorCode::kInvalidArgument;
+    if (is_unknown_method && method == std::string_view(cache::kAnnounceAtHomeMethod)) {
+      takes_orders_ = false;
+      breaker_.answered();
+    } else {
+      failed(got.error(), leave);
+    }
     return std::nullopt;
   }
   std::array<std::uint8_t, cache::kAnswerBytes> first{};

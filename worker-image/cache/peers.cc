@@ -39,6 +39,34 @@ std::shared_ptr<Peer> Peers::home_of(const cache::Key& key) const {
   return home == nullptr ? nullptr : all->peers.at(*home);
 }
 
+void Peers::announce(const std::string& token, const cache::Announcement& announcement) {
+  const auto until = clock_.now() + kAnnounceWithin;
+  const cache::Announcement order_alone{announcement.job, announcement.data_set, announcement.order, {}};
+  const auto all = known();
+  for (const auto& [address, peer] : all->peers) {
+    const auto patience = std::min<Clock::Duration>(kAnnouncePatience, until - clock_.now());
+    const bool knows = patience.count() > 0 && peer->announce(token, order_alone, patience).value_or(true);
+    if (knows) continue;
+    if (patience.count() > 0 && !announcement.places.empty()) {
+      peer->announce(token, announcement, patience);
+      continue;
+    }
+    std::lock_guard lock(mutex_);
+    if (unknown_data_sets_.size() >= kUnknownMost) unknown_data_sets_.clear();
+    unknown_data_sets_.insert(announcement.data_set);
+  }
+}
+
+bool Peers::wants_places(std::uint64_t data_set) {
+  std::lock_guard lock(mutex_);
+  return unknown_data_sets_.erase(data_set) > 0;
+}
+
+std::shared_ptr<const cache::Homes> Peers::homes() const {
+  const auto all = known();
+  return {all, &all->homes};
+}
+
 Clock::Duration Peers::patience_for(Clock::TimePoint came) const {
   return std::min<Clock::Duration>(kPatience, came + kAnswerWithin - clock_.now());
 }

@@ -228,7 +228,7 @@ TEST_CASE("a daemon that goes takes its part of the records with it, and is aske
   for (int record = 0; record < kRecords; ++record) pod.fetches(record);
   const std::uint64_t lost = cluster.at(2).node.counters->store.records;
   const int gone = cluster.number_at(2);
-  cluster.daemons.erase(CacheCluster::address_of(2));
+  cluster.stop(2);
   CHECK(pod.fetches(gone));
   CHECK(cluster.at(0).peers.counters().errors.node_gone == 1);
   cluster.meet();
@@ -323,17 +323,6 @@ TEST_CASE("a home whose disk refuses what is to be kept gets nothing more, and t
   cluster.clock.advance(cache::SegmentStore::kPauseAfterFailure);
   CHECK(pod.fetches(second));
   CHECK_FALSE(pod.fetches(second));
-}
-
-TEST_CASE("an epoch that is announced to daemons that share their records is left out, and nothing else is") {
-  CacheCluster cluster(2);
-  CachePod pod(cluster, 0);
-  const std::vector<std::uint64_t> places{1, 2, 3};
-  pod.client.announce(places, {.seed = 1, .length = 3});
-  CHECK(cluster.at(0).node.counters->announced_epochs == 0);
-  CHECK(pod.fetches(1));
-  CHECK_FALSE(pod.fetches(1));
-  CHECK(pod.errors() == 0);
 }
 
 }  // namespace

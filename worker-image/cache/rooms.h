@@ -6,8 +6,10 @@
 // Thread safety: place_of() may be called from any thread, and so may what it leads to.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,12 +21,14 @@
 namespace sluice::node_cache {
 
 struct Room {
-  Room(RoomPlan its_plan, std::uint64_t memory_bytes, Peers* peers, const Allowances& allowances)
+  Room(RoomPlan its_plan, std::uint64_t memory_bytes, std::unique_ptr<Peers> its_peers, const Allowances& allowances)
       : plan(std::move(its_plan)),
+        peers(std::move(its_peers)),
         cache(plan.part_of(memory_bytes), counters, /*tells_room=*/peers != nullptr),
-        service(cache, peers, allowances) {}
+        service(cache, peers.get(), allowances) {}
 
   const RoomPlan plan;
+  const std::unique_ptr<Peers> peers;  // the same room of the other daemons; null: records are not shared with any
   cache::NodeCounters counters;
   cache::NodeCache cache;
   NodeService service;
@@ -32,14 +36,17 @@ struct Room {
 
 class Rooms {
  public:
-  // `peers`: null where records are not shared with other daemons. REQUIRES: it outlives this; the plans are those of
-  // parse_rooms(), and with peers there is one alone.
-  Rooms(const std::vector<RoomPlan>& plans, std::uint64_t memory_bytes, Peers* peers);
+  // Each room has peers of its own, as what they say of their free bytes is of that room. null: records are not shared
+  // with other daemons. REQUIRES: the plans are those of parse_rooms().
+  using MakePeers = std::function<std::unique_ptr<Peers>()>;
+  Rooms(const std::vector<RoomPlan>& plans, std::uint64_t memory_bytes, const MakePeers& make_peers);
 
   const std::vector<std::unique_ptr<Room>>& all() const { return rooms_; }
   // Of namespaces that no other room names, and of those who ask without one.
   Room& default_room() const { return *rooms_.front(); }
   TenantService::Place place_of(const std::string& name_space) const;
+  // These are the daemons by now. By one thread at a time.
+  void set_peers(const std::set<std::string>& addresses) const;
 
   // What opens a room's disk, of so many bytes for all of them. REQUIRES: the clock outlives it.
   static cache::OpenSharedDisk disk_of(const RoomPlan& plan, const std::string& directory, std::uint64_t bytes,

@@ -20,8 +20,12 @@ constexpr std::size_t kRecordBytes = 50'000;
 
 class DividedCache {
  public:
-  explicit DividedCache(const std::string& rooms, std::uint64_t bytes = 10'000'000)
-      : rooms_(*parse_rooms(rooms), 1 << 20, nullptr) {
+  // `connect`: to the other nodes' caches; null: it is alone.
+  explicit DividedCache(const std::string& rooms, std::uint64_t bytes = 10'000'000, const std::string& own = "",
+                        const Peers::Connect& connect = nullptr)
+      : rooms_(
+            *parse_rooms(rooms), 1 << 20,
+            connect == nullptr ? Rooms::MakePeers() : [&] { return std::make_unique<Peers>(own, connect, clock); }) {
     const std::string directory = (directory_.path / "segments").string();
     for (const auto& room : rooms_.all())
       REQUIRE(room->cache.open(Rooms::disk_of(room->plan, directory, bytes, clock), {}).ok());
@@ -40,17 +44,18 @@ class DividedCache {
   TenantService pods_{[this](const std::string& name_space) { return rooms_.place_of(name_space); }, tokens_};
 };
 
-// The way of a pod, whose token is its namespace.
+// The way of a pod, whose token is its namespace, and of other nodes' caches, which ask with a pod's token.
 class WayOfPod final : public transport::UnaryClient {
  public:
-  WayOfPod(DividedCache& cache, std::string name_space) : cache_(cache), name_space_(std::move(name_space)) {}
+  explicit WayOfPod(DividedCache& cache, std::string name_space = "")
+      : cache_(cache), name_space_(std::move(name_space)) {}
 
-  Result<transport::Payload> ask_as(const std::string& /*token*/, const std::string& method,
+  Result<transport::Payload> ask_as(const std::string& token, const std::string& method,
                                     std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
                                     std::chrono::nanoseconds /*patience*/) override {
     const auto message = std::make_shared<Bytes>(head.begin(), head.end());
     message->insert(message->end(), body.begin(), body.end());
-    auto call = std::make_shared<testing::CalledInMemory>(name_space_);
+    auto call = std::make_shared<testing::CalledInMemory>(token.empty() ? name_space_ : token);
     auto answered = call->answered();
     cache_.pods().received(std::move(call), method, transport::Payload({std::span(*message)}, message));
     SLUICE_TRY(Bytes answer, answered.get());
@@ -124,6 +129,29 @@ TEST_CASE("a namespace that fills its room leaves the others theirs") {
   CHECK(bytes <= 10'000'000);
 }
 
+TEST_CASE("nodes share the records of each room, and a room that is full says nothing of the others") {
+  std::map<std::string, std::unique_ptr<DividedCache>> nodes;
+  const auto connect = [&](const std::string& address) { return std::make_shared<WayOfPod>(*nodes.at(address)); };
+  const std::set<std::string> addresses{"10.0.0.1:1", "10.0.0.2:1"};
+  for (const std::string& address : addresses)
+    nodes[address] = std::make_unique<DividedCache>("vision:40:team-a,team-b:shared;audio:1:team-c", 1'000'000'000,
+                                                    address, connect);
+  for (const auto& [address, node] : nodes) node->rooms().set_peers(addresses);
+  DividedCache &first = *nodes.begin()->second, &second = *nodes.rbegin()->second;
+  constexpr int kRecords = 30;
+  PodOfRoom keeper(first, "team-a"), colleague(second, "team-b"), stranger(second, "team-c");
+  for (int number = 0; number < kRecords; ++number) keeper.add(number);
+  CHECK(colleague.count(kRecords) == kRecords);
+  CHECK(stranger.count(kRecords) == 0);
+  PodOfRoom filler(first, "team-c");
+  for (int number = 0; number < kRecords; ++number) filler.add(number);
+  CHECK(filler.count(kRecords) == kRecords);
+  CHECK(filler.client.free_bytes() == 0);  // too little for the largest record
+  CHECK_FALSE(keeper.has(kRecords));
+  CHECK(keeper.client.free_bytes() > 700'000'000);
+  CHECK(colleague.count(kRecords) == kRecords);
+}
+
 TEST_CASE("what all rooms have on its way has one bound") {
   const Allowances all;
   const Allowances copy = all;
@@ -139,7 +167,7 @@ TEST_CASE("each room's figures have its name, and those of the default room have
   prometheus::Registry registry;
   std::vector<program::ShownCounts> shown;
   for (const auto& room : cache.rooms().all())
-    shown.push_back(room_counts(registry, room->cache, room->counters, room->service, room->plan.name));
+    shown.push_back(room_counts(registry, room->cache, room->counters, room->service, nullptr, room->plan.name));
   for (program::ShownCounts& counts : shown) counts.tick();
   const std::set<std::string> lines = sluice::testing::metrics_lines(registry);
   CHECK(lines.contains(R"(sluice_cache_node_records{room="vision",tier="disk"} 1)"));

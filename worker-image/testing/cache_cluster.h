@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,22 +72,37 @@ struct CacheDaemon {
   bool is_of_earlier_version = false;  // and knows no peers
   std::string refused_token;
   std::atomic<int> peer_questions = 0;
+  std::atomic<int> peer_announcements = 0;
   std::chrono::nanoseconds longest_patience{0};
 };
 
 struct CacheCluster {
-  explicit CacheCluster(int nodes, const cache::Limits& each = {.bytes = 256 << 20, .records = 1 << 12})
-      : limits(each) {
+  explicit CacheCluster(int nodes, const cache::Limits& each = {.bytes = 256 << 20, .records = 1 << 12},
+                        std::uint64_t memory = 1 << 20)
+      : limits(each), memory_bytes(memory) {
     for (int node = 0; node < nodes; ++node) start(node);
     meet();
   }
+  // Those that still ask each other find none.
+  ~CacheCluster() {
+    std::map<std::string, std::shared_ptr<CacheDaemon>> going;  // behind the lock
+    std::lock_guard lock(mutex);
+    going.swap(daemons);
+  }
   static std::string address_of(int node) { return "10.0.0." + std::to_string(node) + ":7473"; }
-  void start(int node) { daemons[address_of(node)] = std::make_unique<CacheDaemon>(*this, address_of(node), limits); }
+  void start(int node) { replace(node, std::make_shared<CacheDaemon>(*this, address_of(node), limits)); }
+  void stop(int node) { replace(node, nullptr); }
   CacheDaemon& at(int node) { return *daemons.at(address_of(node)); }
   std::set<std::string> addresses() const {
     std::set<std::string> all;
     for (const auto& [address, daemon] : daemons) all.insert(address);
     return all;
+  }
+  // One that is being asked by another one goes when it has answered. Null: there is none.
+  std::shared_ptr<CacheDaemon> daemon_at(const std::string& address) {
+    std::lock_guard lock(mutex);
+    const auto found = daemons.find(address);
+    return found == daemons.end() ? nullptr : found->second;
   }
   // All find each other.
   void meet() {
@@ -111,8 +127,18 @@ struct CacheCluster {
   }
 
   sluice::testing::ManualClock clock;
-  const cache::Limits limits;
-  std::map<std::string, std::unique_ptr<CacheDaemon>> daemons;  // by address
+  const cache::Limits limits;  // of each daemon
+  const std::uint64_t memory_bytes;
+  std::mutex mutex;                                             // of changes of what follows
+  std::map<std::string, std::shared_ptr<CacheDaemon>> daemons;  // by address
+
+ private:
+  void replace(int node, std::shared_ptr<CacheDaemon> daemon) {
+    std::lock_guard lock(mutex);
+    auto& there = daemons[address_of(node)];
+    there.swap(daemon);
+    if (there == nullptr) daemons.erase(address_of(node));
+  }
 };
 
 // The way to a daemon from another one, or from a pod of its node.
@@ -124,11 +150,11 @@ class LineInMemory final : public transport::UnaryClient {
   Result<transport::Payload> ask_as(const std::string& token, const std::string& method,
                                     std::span<const std::uint8_t> head, std::span<const std::uint8_t> body,
                                     std::chrono::nanoseconds patience) override {
-    const auto daemon = cluster_.daemons.find(address_);
-    if (daemon == cluster_.daemons.end()) return unavailable("no daemon is there");
+    const auto daemon = cluster_.daemon_at(address_);
+    if (daemon == nullptr) return unavailable("no daemon is there");
     Bytes message(head.begin(), head.end());
     message.insert(message.end(), body.begin(), body.end());
-    SLUICE_TRY(Bytes answer, daemon->second->ask(token.empty() ? token_ : token, method, message, patience));
+    SLUICE_TRY(Bytes answer, daemon->ask(token.empty() ? token_ : token, method, message, patience));
     const auto owner = std::make_shared<const Bytes>(std::move(answer));
     return transport::Payload({std::span(*owner)}, owner);
   }
@@ -151,7 +177,7 @@ inline CacheDaemon::CacheDaemon(CacheCluster& cluster, const std::string& addres
           },
           cluster.clock) {
   node.start(limits);
-  node.cache = std::make_unique<cache::NodeCache>(1 << 20, *node.counters, /*tells_room=*/true);
+  node.cache = std::make_unique<cache::NodeCache>(cluster.memory_bytes, *node.counters, /*tells_room=*/true);
   node.disk = std::make_shared<cache::testing::DiskContent>();
   REQUIRE(
       node.cache
@@ -164,10 +190,11 @@ inline CacheDaemon::CacheDaemon(CacheCluster& cluster, const std::string& addres
 
 inline Result<Bytes> CacheDaemon::ask(const std::string& token, const std::string& method, const Bytes& message,
                                       std::chrono::nanoseconds patience) {
-  const bool is_of_peer = method == cache::kFindAtHomeMethod || method == cache::kKeepAtHomeMethod;
+  const bool is_announced = method == cache::kAnnounceAtHomeMethod;
+  const bool is_of_peer = is_announced || method == cache::kFindAtHomeMethod || method == cache::kKeepAtHomeMethod;
   if (is_of_peer) {
-    ++peer_questions;
-    longest_patience = std::max(longest_patience, patience);
+    ++(is_announced ? peer_announcements : peer_questions);
+    if (!is_announced) longest_patience = std::max(longest_patience, patience);
     node.clock.advance(takes);
     if (fails_with) return *fails_with;
     if (is_of_earlier_version) return invalid_argument("no such question");

@@ -53,7 +53,6 @@ Queries from before metrics.namespaceLabel answer with another label than the op
 {{- range $name, $room := .Values.cache.rooms }}
 {{- $rooms = append $rooms (printf "%s:%d:%s%s" $name (int $room.percent) (join "," $room.namespaces) (ternary ":shared" "" (default false $room.shared))) }}
 {{- end }}
-{{- if and $rooms (eq .Values.cache.shared "cluster") }}{{ fail "cache.rooms: leave cache.shared at node, as the nodes share the records of one room alone" }}{{ end }}
 {{- join ";" $rooms }}
 {{- end }}
 
