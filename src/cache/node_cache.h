@@ -67,6 +67,12 @@ class NodeCache {
   // May take its time. `homes`: of the caches that share their records; null: all are of this one.
   NodeAnswer announce(const Announcement& announcement, const Homes* homes = nullptr);
 
+  // Whether records still have to go, or segments to be written anew, on the thread that does so.
+  bool is_reclaiming() const {
+    SharedDisk* const disk = disk_;
+    return disk != nullptr && disk->wants_reclaiming();
+  }
+
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
   std::uint64_t memory_records() const { return memory_.records(); }
 
