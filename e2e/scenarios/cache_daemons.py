@@ -10,7 +10,7 @@ from watch import condition
 PODS = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods"
 CACHE = "app.kubernetes.io/component=cache"
 COUNTED = {"hits": "hits_total{", "misses": "misses_total", "records": 'records{tier="disk"}', "refused": "refused_total{",
-           "peers": "peers", "peer_hits": "peer_hits_total", "peer_errors": "peer_errors_total{"}  # fmt: skip
+           "peers": "peers", "peer_hits": "peer_hits_total", "peer_errors": "peer_errors_total{", "announced": "announced_epochs_total"}  # fmt: skip
 
 
 def daemon(bed, node=None):

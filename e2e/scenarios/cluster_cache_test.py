@@ -74,10 +74,11 @@ def from_store(bed, store, node):
 
 
 def test_what_one_node_has_read_the_other_one_finds(bed, node, store, from_store):
-    before = counted(bed, node)
+    before, of_other = counted(bed, node), counted(bed, SECOND_NODE)
     digest, fetched = train(bed, store, node)
     now = gained(bed, before, node)
     assert digest == from_store
+    assert now["announced"] == gained(bed, of_other, SECOND_NODE)["announced"] > 0, "each daemon knows the order of the epoch, and of the next one"
     assert fetched <= A_FEW and now["peer_hits"] > PHOTOGRAPHS // 4, now
     assert now["records"] == 0, "each photograph has one home"
 

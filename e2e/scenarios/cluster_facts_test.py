@@ -320,6 +320,15 @@ def test_zones_get_equal_numbers_of_workers(seen):
     assert (plan["reason"], "Anti-affinity or topology spread of its workers limits it to 3" in plan["explanation"]) == ("Spread", True)
 
 
+def test_workers_prefer_the_nodes_that_the_plan_has_found_and_get_them(world, seen):
+    preferred = {}
+    for pod in world.pods("worker", "fleeting"):
+        (preference,) = pod["spec"]["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+        (field,) = preference["preference"]["matchFields"]
+        preferred[pod["spec"]["nodeName"]] = field["values"]
+    assert preferred == {"facts-spot": ["facts-spot"], "facts-steady": ["facts-steady"]}
+
+
 def test_of_two_workers_the_one_on_a_spot_node_goes(world, seen):
     on_spot = next(worker["name"] for worker in seen.job("fleeting")["workers"] if worker["node"] == "facts-spot")
     fewer = json.dumps({"spec": {"dataWorkers": {"min": 1, "max": 1}}})

@@ -15,6 +15,7 @@
 #include "operator/api/names.h"
 #include "operator/api/object_draft.h"
 #include "operator/api/pod.h"
+#include "operator/api/pod_spec_draft.h"
 #include "operator/api/pod_template.h"
 #include "operator/api/status_draft.h"
 
@@ -32,11 +33,17 @@ constexpr double kFirstRefusalSeconds = 60;
 constexpr double kTakenSeconds = 300;    // until a name is tried again that a stranger's pod has
 constexpr double kHinderedSeconds = 60;  // a node that comes up and a registry that hiccups take less
 
-kube::Action create_worker(const DataWorkerPool& pool, const std::string& name, const std::string& hash) {
+// `node`: where the plan has found room for it; empty: none is known. The cluster's scheduler decides, as it knows
+// more, and prefers this one. Without that it takes the emptiest node, which is often a dear one with accelerators,
+// whose CPU trainers need.
+kube::Action create_worker(const DataWorkerPool& pool, const std::string& name, const std::string& hash,
+                           const std::string& node) {
+  PodTemplateDraft made(pool.pod_template());
+  if (!node.empty()) made.pod().prefer_node(node);
   ObjectDraft pod(kube::kPods, pool.name_space(), name);
   pod.metadata().set_sluice_labels(pool.job(), kWorkerComponent);
   pod.metadata().set_controller(pool, kube::kDataWorkerPools);
-  pod.follow(pool.pod_template());
+  pod.follow(made.take());
   pod.metadata().set_label(kTemplateHashLabel, hash);
   return {kube::Verb::kCreate, kube::kPods, pod.key(), pod.complete(), std::string(kOperatorManager)};
 }
@@ -148,7 +155,9 @@ void scale_out(PoolStep& step, const PoolWorld& world, Workers workers, std::int
   const DataWorkerPool pool(*world.pool);
   const auto create = [&](const std::string& name) {
     if (!workers.names.insert(name).second) return;
-    step.actions.push_back(create_worker(pool, name, hash));
+    const auto& nodes = world.new_worker_nodes;
+    const bool is_planned = missing <= std::ssize(nodes);
+    step.actions.push_back(create_worker(pool, name, hash, is_planned ? nodes[nodes.size() - missing] : ""));
     step.memory.creating_until[name] = world.now_seconds + kInFlightSeconds;
     --missing;
   };

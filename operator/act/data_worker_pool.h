@@ -33,6 +33,8 @@ struct PoolWorld {
   std::vector<kube::ObjectPointer> pods;
   // Names of pods to give up first, from the scheduler's plan. May be empty or out of date.
   std::vector<std::string> victims;
+  // Nodes on which the plan has found room for workers that are not there yet; the last one is for the last of them.
+  std::vector<std::string> new_worker_nodes;
   // Of a clock that only goes forward. A correction of the wall clock would be a pause.
   double now_seconds = 0;
   std::string now;  // the wall clock, RFC 3339

@@ -27,10 +27,12 @@ PoolWorld PoolReconciler::world_of(const kube::ObjectKey& key, kube::ObjectPoint
   PoolWorld world;
   const kube::ObjectKey job{key.namespace_, api::DataWorkerPool(*pool).job()};
   world.pods = workers_of_(job);
-  // The plan's victims are for the plan's number; a person may have set another one since.
+  // The plan's victims and nodes are for the plan's number; a person may have set another one since.
   if (const auto decision = board_.get(job);
-      decision && decision->plan.workers == api::DataWorkerPool(*pool).replicas())
+      decision && decision->plan.workers == api::DataWorkerPool(*pool).replicas()) {
     world.victims = decision->plan.victims;
+    world.new_worker_nodes = decision->plan.new_worker_nodes;
+  }
   world.pool = std::move(pool);
   world.busy_seconds = std::chrono::duration<double>(seams_.busy()).count();
   world.now_seconds = std::chrono::duration<double>(clock_.now().time_since_epoch()).count();

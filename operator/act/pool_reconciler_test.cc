@@ -94,6 +94,33 @@ TEST_CASE("the plan's victims go first, while the plan's number is in force") {
   CHECK(harness.writes.at(0) == "delete Pod default/vision-worker-0");
 }
 
+TEST_CASE("each new worker prefers the node that the plan has found for it, while the plan's number is in force") {
+  struct Case {
+    int replicas;
+    std::vector<std::string> nodes;      // of a plan for three workers
+    std::vector<std::string> preferred;  // by worker; empty: none
+  };
+  const json::json_pointer preference(
+      "/spec/affinity/nodeAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/preference/matchFields/0/values/"
+      "0");
+  for (const auto& [replicas, nodes, preferred] :
+       {Case{3, {"roomy", "cheap", "cheap"}, {"roomy", "cheap", "cheap"}}, Case{3, {"cheap"}, {"", "", "cheap"}},
+        Case{3, {}, {"", "", ""}}, Case{2, {"roomy", "cheap", "cheap"}, {"", ""}}}) {
+    Harness harness;
+    decide::JobDecision decision;
+    decision.plan.workers = 3;
+    decision.plan.new_worker_nodes = nodes;
+    decide::Round round;
+    round.jobs[kVision] = std::make_shared<const decide::JobDecision>(decision);
+    harness.board.publish(std::move(round));
+    harness.cluster.put(kube::kDataWorkerPools, pool(replicas));
+    REQUIRE(harness.pools.reconcile(kVision, {}).ok());
+    std::vector<std::string> seen;
+    for (const auto& [key, pod] : harness.cluster.all(kube::kPods)) seen.push_back(pod->value(preference, ""));
+    CHECK(seen == preferred);
+  }
+}
+
 TEST_CASE("no worker takes the place of one that could not be deleted") {
   Harness harness;
   harness.cluster.put(kube::kDataWorkerPools, pool(2));

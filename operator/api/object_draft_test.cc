@@ -1,6 +1,9 @@
 #include "operator/api/object_draft.h"
 
+#include <nlohmann/json.hpp>
+
 #include "operator/api/labels.h"
+#include "operator/api/pod_spec_draft.h"
 #include "src/base/testing/catch.h"
 
 namespace sluice::api {
@@ -42,6 +45,37 @@ TEST_CASE("metadata of no use become an object") {
     json metadata = odd;
     MetadataDraft(metadata).set_annotation("a", "b");
     CHECK(metadata == json({{"annotations", {{"a", "b"}}}}));
+  }
+}
+
+TEST_CASE("a pod prefers a node beside its other rules, and not in place of its own preferences") {
+  const json preferred = json::parse(R"([{"weight": 100, "preference": {
+      "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["cheap"]}]}}])");
+  const auto with = [&](json affinity) {
+    affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = preferred;
+    return affinity;
+  };
+  const auto affinity_for = [](const json& before) {
+    json spec = {{"containers", json::array()}};
+    if (before != "none") spec["affinity"] = before;
+    PodSpecDraft(spec).prefer_node("cheap");
+    return spec.value("affinity", json());
+  };
+  CHECK(affinity_for("none") == with(json::object()));
+  for (const char* text : {R"(null)", R"({})", R"({"nodeAffinity": null})",
+                           R"({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}})",
+                           R"({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}})",
+                           R"({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}})"}) {
+    INFO(text);
+    const json before = json::parse(text);
+    CHECK(affinity_for(before) == with(before.is_null() ? json::object() : before));
+  }
+  for (const char* text :
+       {R"({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}})",
+        R"({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": 7}})", R"({"nodeAffinity": "x"})",
+        R"(["x"])"}) {
+    INFO(text);
+    CHECK(affinity_for(json::parse(text)) == json::parse(text));
   }
 }
 

@@ -63,6 +63,21 @@ void PodSpecDraft::pin_to_platform(std::string_view architecture) {
   selector.emplace(kLinux.name, kLinux.value);
 }
 
+void PodSpecDraft::prefer_node(std::string_view node) {
+  constexpr const char* kPreferences = "preferredDuringSchedulingIgnoredDuringExecution";
+  constexpr int kMostWeight = 100;  // that a preference may have
+  // What is no object, the API server refuses anyway, in better words.
+  json affinity = spec_->value("affinity", json());
+  if (!affinity.is_object() && !affinity.is_null()) return;
+  json& of_nodes = affinity["nodeAffinity"];
+  if (!of_nodes.is_object() && !of_nodes.is_null()) return;
+  json& preferences = of_nodes[kPreferences];
+  if (!preferences.is_null() && preferences != json::array()) return;
+  const json field = {{"key", "metadata.name"}, {"operator", "In"}, {"values", json::array({node})}};
+  preferences = json::array({{{"weight", kMostWeight}, {"preference", {{"matchFields", json::array({field})}}}}});
+  (*spec_)["affinity"] = std::move(affinity);
+}
+
 void PodSpecDraft::join_service(std::string_view name) {
   (*spec_)["subdomain"] = name;
   spec_->erase("hostname");  // the Job controller gives each pod its own: the job's name and its number

@@ -47,6 +47,8 @@ class PodSpecDraft {
   // Keeps it off nodes on which programs of this image do not start, unless the pod says where it runs.
   // Where the pod does not say other nodes itself.
   void pin_to_platform(std::string_view architecture);
+  // The pod's scheduler takes this node where it can, unless the pod says itself which nodes it prefers.
+  void prefer_node(std::string_view node);
   void set_tolerations(nlohmann::json tolerations) { (*spec_)["tolerations"] = std::move(tolerations); }
   // The pods are named in this Service. A hostname of the user's would be the same for all of them.
   void join_service(std::string_view name);

@@ -18,7 +18,8 @@ namespace sluice::control::testing {
 inline constexpr double kNow = 1'000'000;
 
 inline act::PoolWorld see(const FakeCluster& cluster, double now_seconds = kNow) {
-  act::PoolWorld world{cluster.get(kube::kDataWorkerPools, "vision"), {}, {}, now_seconds, "2026-01-01T02:00:00Z"};
+  act::PoolWorld world{
+      .pool = cluster.get(kube::kDataWorkerPools, "vision"), .now_seconds = now_seconds, .now = "2026-01-01T02:00:00Z"};
   for (const auto& [key, pod] : cluster.all(kube::kPods)) world.pods.push_back(pod);
   return world;
 }

@@ -74,8 +74,8 @@ struct JobPlan {
   // Victims by name, first to go first: exactly the surplus of live workers. No worker moves: one that has to leave its
   // node is a victim, and its successor comes with a later plan.
   std::vector<std::string> victims;
-  // Nodes on which room was found for each worker that does not exist yet. A hint: the cluster's own scheduler binds
-  // pods.
+  // Nodes on which room was found for each worker that does not exist yet. The cluster's own scheduler binds pods, and
+  // prefers these.
   std::vector<std::string> new_worker_nodes;
 
   // The feeders' CPU, one entry per Job::hosts entry, in its order. Empty unless Job::local_adjustable.
