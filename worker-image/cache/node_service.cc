@@ -155,14 +155,16 @@ void NodeService::announce(const Asked& asked, transport::Payload message) {
 }
 
 void NodeService::tell(const Asked& asked, cache::Announcement announcement, std::shared_ptr<const void> allowed) {
-  const auto& [tenant, token] = asked.asker;
+  const std::string& tenant = asked.asker.tenant;
+  const std::string& token = asked.asker.token;
   cache::Announcement here = announcement;
   here.job = cache::of_tenant(tenant, here.job);
   for (std::uint64_t& place : here.places) place = cache::of_tenant(tenant, place);
   const auto homes = peers_ != nullptr && !token.empty() ? peers_->homes() : nullptr;
   // Where another daemon wants the places, the pod is asked for them.
   const bool is_wanted = asked.may_go_on && here.places.empty() && peers_->wants_places(here.data_set);
-  cache::NodeAnswer taken = is_wanted ? cache_.missed() : cache_.announce(here, homes.get());
+  cache::NodeAnswer taken{bytes_of(cache_.state()), nullptr};
+  if (!is_wanted) taken = cache_.announce(here, homes.get());
   const bool is_known = cache::decode_answer(std::span(taken.head).first(cache::kAnswerBytes))->is_found;
   answer(asked, std::move(taken));
   if (!asked.may_go_on || !is_known) return;

@@ -80,6 +80,7 @@ TEST_CASE("a daemon that has forgotten the data set gets the places with a later
     return announced_by_node(cluster)[1] > 0;
   }));
   CHECK(epoch > 2);
+  CHECK(cluster.at(0).node.counters->misses == 0);
 }
 
 TEST_CASE("a daemon that is gone or of an earlier version does not hear of epochs, and the others do") {
