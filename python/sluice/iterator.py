@@ -155,7 +155,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """torch calls this for every epoch after the first with persistent_workers. `loader` may be of torch's class."""
-        loader = self._loader() or loader
+        known = self._loader()
+        loader = loader if known is None else known  # Not `or`: one without a batch is false.
         self._close()
         self._pass_number += 1
         self._begin(loader, loader._take_resume(), first=False)

@@ -114,6 +114,7 @@ PROGRAMS: dict[str, tuple[Callable[[], list], str]] = {  # And what the report s
     "a subclass with its own __iter__": (lambda: epochs(numbers(Forwarding, shuffle=True)), "Forwarding of TensorDataset"),
     "a subclass with its own order": (lambda: epochs(numbers(Halved)), "Halved of TensorDataset"),
     "persistent workers": (lambda: epochs(numbers(shuffle=True, persistent_workers=True), passes=3), "served in Python"),
+    "persistent workers without a batch": (lambda: epochs(numbers(persistent_workers=True, batch_size=50, drop_last=True)), "served in Python"),
     "two loaders at a time": (lambda: [list(zip(numbers(shuffle=True), numbers(Forwarding)))], "served in Python"),
     "evaluation within training": (lambda: epochs(numbers(shuffle=True), numbers()), "served in Python"),
     "a batch sampler": (lambda: epochs(DataLoader(range(9), batch_sampler=[[1, 2], [8], [0, 3, 4]], num_workers=2)), "batch_size None"),
