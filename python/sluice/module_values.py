@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import importlib.metadata
+import io
+import os
 import pickle
 import sys
 import sysconfig
@@ -85,7 +89,39 @@ def _is_of_the_user(name: str, module: Any) -> bool:
     file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
     if name in ("__main__", "__mp_main__") or not isinstance(file, str):
         return False
-    return not (_INSTALLED.intersection(Path(file).parts) or file.startswith((*_STANDARD, _OWN)))
+    if _INSTALLED.intersection(file.split(os.sep)) or file.startswith((*_STANDARD, _OWN)):
+        return False
+    folders = [folder for folder in sys.path if folder and file.startswith(folder.rstrip(os.sep) + os.sep)]
+    return not any(name.partition(".")[0] in _installed_in(folder) for folder in folders)
+
+
+@functools.lru_cache(maxsize=256)
+def _installed_in(folder: str) -> frozenset[str]:
+    """The packages and modules that pip has put into a folder of the path, as `pip install --target` does: by their names there."""
+    names = set()
+    for distribution in importlib.metadata.distributions(path=[folder]):
+        files = (distribution.read_text("RECORD") or "").splitlines()
+        names |= {line.partition("/")[0].partition(",")[0].partition(".")[0] for line in files}
+    return frozenset(names)
+
+
+class _Bounded(io.BytesIO):
+    """As much of a pickle as one value may have."""
+
+    def write(self, data: Any) -> int:
+        if self.tell() + memoryview(data).nbytes > _MOST_BYTES:
+            raise OverflowError
+        return super().write(data)
+
+
+class _Pickler(pickle.Pickler):
+    """Of what says where it comes from. pickle would look for other functions in every module of the process, which takes long and wakes those
+    that are imported when first used."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if callable(obj) and getattr(obj, "__module__", None) is None and not hasattr(obj, "__self__"):
+            raise pickle.PicklingError
+        return NotImplemented
 
 
 def _pickled(key: str, value: Any) -> bytes | None:
@@ -96,8 +132,9 @@ def _pickled(key: str, value: Any) -> bytes | None:
     try:
         if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
             return None
-        pickled = pickle.dumps(value)
+        file = _Bounded()
+        _Pickler(file).dump(value)
+        return file.getvalue()
     except Exception as error:
         pass_on_of_a_handler(error)
         return None
-    return pickled if len(pickled) <= _MOST_BYTES else None

@@ -6,7 +6,9 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
+import numpy
 import pytest
 
 from sluice import module_values
@@ -42,3 +44,52 @@ def test_values_of_a_module_of_the_users(case, tmp_path, monkeypatch):
     program = f"import module_of_a_script as module; from sluice import module_values; module_values.enter({own!r}); {SHOWN}"
     run = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": f"{tmp_path}:{PACKAGE}"}, capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == shown, run.stderr
+
+
+class Counted:
+    """Says how often one was pickled."""
+
+    pickled = 0
+
+    def __reduce__(self):
+        Counted.pickled += 1
+        return bytes, (bytes(1000),)
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """One of the user's."""
+    (tmp_path / "module_of_a_script.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    import module_of_a_script as module
+
+    yield module
+    del sys.modules["module_of_a_script"]
+
+
+def test_what_pip_has_put_beside_a_module_is_none_of_the_users(module, tmp_path):
+    (tmp_path / "module_of_pip.py").write_text("TABLE = {'a': 1}")
+    (tmp_path / "anything-1.dist-info").mkdir()
+    (tmp_path / "anything-1.dist-info" / "METADATA").write_text("Name: anything\nVersion: 1\n")
+    (tmp_path / "anything-1.dist-info" / "RECORD").write_text("anything-1.dist-info/METADATA,,\nmodule_of_pip.py,sha256=0,0\n")
+    import module_of_pip
+
+    assert "TABLE" in vars(module_of_pip)
+    assert module.__name__ in module_values.capture() and "module_of_pip" not in module_values.capture()
+
+
+def test_no_module_is_searched_for_a_function(module, monkeypatch):
+    asked = []
+    lazy = ModuleType("imports_when_asked")
+    lazy.__getattr__ = asked.append
+    monkeypatch.setitem(sys.modules, "imports_when_asked", lazy)
+    module.TABLE = {"f": numpy.frompyfunc(len, 1, 1)}
+    values = module_values.capture()[module.__name__]
+    assert "TABLE" not in values and "SIZE" in values
+    assert not [name for name in asked if not name.startswith("__")]
+
+
+def test_pickling_stops_where_a_value_is_large(module):
+    module.TABLE = [Counted() for _ in range(900)]
+    assert "TABLE" not in module_values.capture()[module.__name__]
+    assert 0 < Counted.pickled < 200
