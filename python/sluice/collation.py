@@ -74,7 +74,8 @@ def _stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Te
     refused_by_torch = any(getattr(t, "requires_grad", False) for t in batch)  # In a worker, which has a place for the result.
     if first.is_nested or first.layout is not torch.strided or refused_by_torch or (_shares_large_tensors and _is_large(batch)):
         return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
-    return torch.stack(batch, 0)
+    # As torch's workers have it: contiguous, and of the first one's type.
+    return torch.stack(batch, 0, out=first.new_empty((len(batch), *first.shape)))
 
 
 def _is_large(batch: list[torch.Tensor]) -> bool:

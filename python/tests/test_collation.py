@@ -11,7 +11,7 @@ import numpy
 import pytest
 import torch
 from torch.utils.data._utils import collate as torch_collate
-from torch.utils.data import default_collate
+from torch.utils.data import DataLoader as TorchLoader, default_collate
 
 from sluice.collation import collate
 from sluice.structure import Stack, layout, pack, unpack
@@ -74,7 +74,6 @@ CASES = {
     "an own kind of tensor": (lambda n: torch.rand(2).as_subclass(OwnTensor), 0),
     "gradients": (lambda n: torch.rand(2, requires_grad=True) * 2, 0),
     "conjugates": (lambda n: torch.rand(2, dtype=torch.complex64).conj(), 0),
-    "two types": (lambda n: torch.ones(2, dtype=(torch.int32, torch.float32)[n % 2]), 0),
     "own tensors among others": (lambda n: torch.rand(2) if n % 2 == 0 else torch.rand(2).as_subclass(OwnTensor), 0),
 }
 
@@ -88,6 +87,33 @@ def test_the_batch_is_torchs(name):
     assert stacks_in(batch) == waiting
     assert equal(through_a_slot(batch), default_collate(samples(make)))
     assert stacks_in(collate(None, True, samples(make))) == 0
+
+
+AS_IN_A_WORKER = {
+    "a video": lambda n: torch.rand(2, 5, 6, 3).permute(0, 3, 1, 2),
+    "an image of channels": lambda n: torch.rand(5, 6, 3).permute(2, 0, 1),
+    "the last channels of one image": lambda n: torch.rand(1, 3, 4, 5).contiguous(memory_format=torch.channels_last),
+    "a double among singles": lambda n: torch.ones(2, dtype=(torch.float32, torch.float64)[n % 2]),
+    "a single among doubles": lambda n: torch.ones(2, dtype=(torch.float64, torch.float32)[n % 2]),
+    "a number that does not fit": lambda n: torch.tensor([400 * (n % 2)], dtype=(torch.uint8, torch.int64)[n % 2]),
+    "integers and fractions": lambda n: torch.ones(2, dtype=(torch.int32, torch.float32)[n % 2]),
+    "arrays of two types": lambda n: numpy.ones(2, dtype=("f4", "f8")[n % 2]),
+}
+
+
+@pytest.mark.parametrize("stacks", [False, True])
+@pytest.mark.parametrize("name", AS_IN_A_WORKER)
+def test_memory_and_type_are_those_of_a_worker_of_torchs(name, stacks):
+    """Its worker has a place for the batch before it puts it together, and the training process has none."""
+    made = samples(AS_IN_A_WORKER[name])
+    try:
+        expected = next(iter(TorchLoader(made, batch_size=len(made), num_workers=1)))
+    except TypeError:
+        with pytest.raises(TypeError):
+            collate(None, True, made, stacks)
+        return
+    found = through_a_slot(collate(None, True, made, stacks)) if stacks else collate(None, True, made)
+    assert equal(found, expected) and found.stride() == expected.stride()
 
 
 @pytest.mark.parametrize(
