@@ -344,6 +344,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         if self._stream.pipeline.takes(request.indices):
             return self._history is None or self._history.is_complete
         keys.say_what_cannot_travel(request.indices, self._stream.pipeline.key_type)
+        if self._history is not None:
+            self._history.is_complete = False  # This process makes the rest of the pass: a virtual worker elsewhere would lack this batch.
         return False
 
     def _close(self) -> None:

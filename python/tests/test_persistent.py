@@ -54,6 +54,7 @@ CASES = {
     "as of albumentations": (lambda: Transformed(Compose()), {"prefetch_factor": 1}),
     "the number of starts": (CountsStarts, {"worker_init_fn": count_start}),
     "a collate_fn that draws": (Numbers, {"collate_fn": draw_and_stack}),
+    "keys of two types": (Counts, {"sampler": [*range(9), *numpy.arange(9, 14), *range(14, 27)]}),
     "keys that are no integers": (Keyed, {"sampler": [f"key {i}" for i in range(11)]}),
     "fewer batches than workers": (lambda: Counts(4), {}),
     "a sampler that knows its epoch": (Numbers, {"sampler": lambda data: DistributedSampler(data, num_replicas=2, rank=1, seed=4)}),

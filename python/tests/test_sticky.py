@@ -47,6 +47,7 @@ BY_SETTING = {
     "whole batches": (CountsBatches, {}),
     "single samples": (Counts, {"batch_size": None}),
     "a collate_fn that draws": (Numbers, {"collate_fn": draw_and_stack}),
+    "keys of two types": (Counts, {"sampler": [*range(9), *numpy.arange(9, 14), *range(14, 27)]}),
     "keys that are no integers": (Keyed, {"sampler": [f"key {i}" for i in range(11)]}),
 }
 ALL = BY_THEMSELVES | BY_SETTING
