@@ -23,6 +23,8 @@ from sluice.image_tensors import is_hooked
 _COLOURS = "torchvision.transforms._functional_pil"
 _ADJUSTMENTS = ("adjust_brightness", "adjust_contrast", "adjust_saturation", "adjust_hue")  # By the library's numbers.
 _KEEPS_INFO = "adjust_saturation"  # The others make a new image.
+_SATURATION = 2
+_GREYSCALE = "to_grayscale"
 _MOST_PROOFS = 64
 
 # Of pixels, the size, and the image whose info it gets, if any.
@@ -73,13 +75,14 @@ class ImageChanges:
 
     def install(self) -> None:
         """Once torchvision is imported; before that, and afterwards, it does nothing."""
-        if self._undo or not all(hasattr(sys.modules.get(_COLOURS), name) for name in _ADJUSTMENTS):
+        if self._undo or not all(hasattr(sys.modules.get(_COLOURS), name) for name in (*_ADJUSTMENTS, _GREYSCALE)):
             return
         with self._lock:
             if self._undo:
                 return
             for number in range(len(_ADJUSTMENTS)):
                 self._replace_adjustment(sys.modules[_COLOURS], number)
+            self._replace_greyscale(sys.modules[_COLOURS])
             for generation in filter(_Generation.is_imported, _GENERATIONS):
                 blur_class = sys.modules[generation.transforms].GaussianBlur
                 blur_class.__call__ = self._calling(blur_class, generation)
@@ -114,6 +117,21 @@ class ImageChanges:
             if kernels.get(Image.Image) is before:
                 kernels[Image.Image] = adjust
                 self._undo.append(functools.partial(kernels.__setitem__, Image.Image, before))
+
+    def _replace_greyscale(self, functions: Any) -> None:
+        """Pixels without any saturation are grey."""
+        before = getattr(functions, _GREYSCALE)
+
+        @functools.wraps(before)
+        def to_grayscale(img: Any, num_output_channels: Any) -> Any:
+            if type(num_output_channels) is int and num_output_channels == 3 and self._is_usual(img):
+                pixels = self._library.adjusted(_SATURATION, 0.0, img.tobytes())
+                if pixels is not None:
+                    return self._make_image(pixels, img.size, None)
+            return before(img, num_output_channels)
+
+        setattr(functions, _GREYSCALE, to_grayscale)
+        self._undo.append(functools.partial(setattr, functions, _GREYSCALE, before))
 
     def _calling(self, blur_class: Any, generation: _Generation) -> Any:
         """What calls a GaussianBlur of the class."""

@@ -51,6 +51,9 @@ TRANSFORMS = {
     "v1 whole picture blurred": v1.GaussianBlur(3),
     "v1 window larger than the image": v1.GaussianBlur((3, 401)),
     **{f"v1 {name}": v1.Compose([CROPS[1], v1.ColorJitter(**{name: 0.5})]) for name in ("brightness", "contrast", "saturation", "hue")},
+    "v1 grey": v1.Compose([CROPS[1], v1.RandomGrayscale(1.0), v1.ColorJitter(0.5), v1.Grayscale(3)]),
+    "v2 grey": v2.Compose([CROPS[2], v2.RandomGrayscale(1.0), v2.GaussianBlur(3), v2.Grayscale(3)]),
+    "v1 one channel": v1.Compose([CROPS[1], v1.Grayscale()]),
     "v1 strong colours": v1.ColorJitter(*[(0.0, 30.0)] * 3, 0.5),
 }
 
@@ -69,8 +72,9 @@ def test_simclrs_changes_are_native(native_calls):
     lazy_images.install()
     for generation in (v1, v2):
         native_calls.clear()
-        image = generation.Compose([generation.ColorJitter(0.4, 0.4, 0.4, 0.1), generation.GaussianBlur(23)])(CROPS[1](opened("large")))
-        assert native_calls == ["adjusted"] * 4 + ["blurred"]
+        changes = [generation.ColorJitter(0.4, 0.4, 0.4, 0.1), generation.RandomGrayscale(1.0), generation.GaussianBlur(23)]
+        image = generation.Compose(changes)(CROPS[1](opened("large")))
+        assert native_calls == ["adjusted"] * 5 + ["blurred"]
         assert type(image) is lazy_images.LazyImage
 
 

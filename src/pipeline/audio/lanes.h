@@ -7,14 +7,15 @@
 
 #include <cstddef>
 
+#include "src/pipeline/registers.h"
+
 #define SLUICE_INLINE [[gnu::always_inline]] inline
 
 namespace sluice::pipeline::audio {
 
-inline constexpr std::size_t kLanes = 8;
+using pipeline::Registers;
 
-// Which vector registers compute: all give the same bits.
-enum class Registers { kEveryProcessors, kWidest };
+inline constexpr std::size_t kLanes = 8;
 
 // The alignment is said, as a compiler for narrow registers takes less for granted than one for wide ones.
 inline constexpr std::size_t kLanesBytes = kLanes * sizeof(float);

@@ -28,6 +28,10 @@ void blend_all_from_greys(float factor, Pixels pixels) {
   }
 }
 
+void make_all_grey(Pixels pixels) {
+  for (std::size_t i = 0; i < pixels.size(); i += 3) std::fill_n(&pixels[i], 3, luminance(&pixels[i]));
+}
+
 // Inlined into a version for each processor, as vectors of which the loop then runs.
 [[gnu::always_inline]] inline void find_greys(const std::uint8_t* rgb, std::array<std::uint8_t, kBlockPixels>& greys) {
   for (std::size_t i = 0; i < kBlockPixels; ++i) greys[i] = luminance(rgb + 3 * i);
@@ -88,14 +92,13 @@ SLUICE_AVX2 void blend_all_avx2(int level, float factor, Pixels pixels) {
 }
 
 // Each grey three times.
-SLUICE_AVX2 void repeat_greys(const std::array<std::uint8_t, kBlockPixels>& greys,
-                              std::array<std::uint8_t, kBlockBytes>& repeated) {
+SLUICE_AVX2 void repeat_greys(const std::array<std::uint8_t, kBlockPixels>& greys, std::uint8_t* repeated) {
   const __m128i first = _mm_setr_epi8(0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5);
   const __m128i second = _mm_setr_epi8(5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10);
   const __m128i third = _mm_setr_epi8(10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15);
   for (std::size_t i = 0; i < kBlockPixels; i += 16) {
     const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&greys[i]));
-    auto* const to = reinterpret_cast<__m128i*>(&repeated[3 * i]);
+    auto* const to = reinterpret_cast<__m128i*>(repeated + 3 * i);
     _mm_storeu_si128(to, _mm_shuffle_epi8(sixteen, first));
     _mm_storeu_si128(to + 1, _mm_shuffle_epi8(sixteen, second));
     _mm_storeu_si128(to + 2, _mm_shuffle_epi8(sixteen, third));
@@ -109,7 +112,7 @@ SLUICE_AVX2 void blend_all_from_greys_avx2(float factor, Pixels pixels) {
   std::size_t start = 0;
   for (; start + kBlockBytes <= pixels.size(); start += kBlockBytes) {
     find_greys(&pixels[start], greys);
-    repeat_greys(greys, from);
+    repeat_greys(greys, from.data());
     for (std::size_t at = 0; at < kBlockBytes; at += kVectorBytes) {
       std::uint8_t* const to = &pixels[start + at];
       store(blended(load(&from[at]), load(to), factors), to);
@@ -118,29 +121,48 @@ SLUICE_AVX2 void blend_all_from_greys_avx2(float factor, Pixels pixels) {
   blend_all_from_greys(factor, pixels.subspan(start));
 }
 
+SLUICE_AVX2 void make_all_grey_avx2(Pixels pixels) {
+  std::array<std::uint8_t, kBlockPixels> greys;
+  std::size_t start = 0;
+  for (; start + kBlockBytes <= pixels.size(); start += kBlockBytes) {
+    find_greys(&pixels[start], greys);
+    repeat_greys(greys, &pixels[start]);
+  }
+  make_all_grey(pixels.subspan(start));
+}
+
 SLUICE_AVX2 std::uint64_t sum_all_avx2(std::span<const std::uint8_t> pixels) { return sum_all(pixels); }
+
+bool are_wide(Registers registers) { return registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0; }
 
 #endif
 
 }  // namespace
 
-void blend_from_level(int level, float factor, Pixels pixels) {
+void blend_from_level(int level, float factor, Pixels pixels, [[maybe_unused]] Registers registers) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return blend_all_avx2(level, factor, pixels);
+  if (are_wide(registers)) return blend_all_avx2(level, factor, pixels);
 #endif
   blend_all(level, factor, pixels);
 }
 
-void blend_from_greys(float factor, Pixels pixels) {
+void blend_from_greys(float factor, Pixels pixels, [[maybe_unused]] Registers registers) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return blend_all_from_greys_avx2(factor, pixels);
+  if (are_wide(registers)) return blend_all_from_greys_avx2(factor, pixels);
 #endif
   blend_all_from_greys(factor, pixels);
 }
 
-std::uint64_t sum_of_greys(std::span<const std::uint8_t> pixels) {
+void make_grey(Pixels pixels, [[maybe_unused]] Registers registers) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return sum_all_avx2(pixels);
+  if (are_wide(registers)) return make_all_grey_avx2(pixels);
+#endif
+  make_all_grey(pixels);
+}
+
+std::uint64_t sum_of_greys(std::span<const std::uint8_t> pixels, [[maybe_unused]] Registers registers) {
+#if defined(__x86_64__)
+  if (are_wide(registers)) return sum_all_avx2(pixels);
 #endif
   return sum_all(pixels);
 }

@@ -72,7 +72,10 @@ int mean_grey(std::span<const std::uint8_t> pixels) {
 
 void adjust_contrast(float factor, Pixels pixels) { blend_from_level(mean_grey(pixels), factor, pixels); }
 
-void adjust_saturation(float factor, Pixels pixels) { blend_from_greys(factor, pixels); }
+void adjust_saturation(float factor, Pixels pixels) {
+  if (factor == 0.0F) return make_grey(pixels);
+  blend_from_greys(factor, pixels);
+}
 
 void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, const Box& part, Pixels to) {
   // ImageFilter.SMOOTH: 5 in the middle, 1 around it, over 13. Float32, row by row from below, as Pillow sums.

@@ -1,8 +1,6 @@
 // torchvision's Grayscale(3) and RandomGrayscale, v1 and v2: the luminance in all three channels.
-#include <algorithm>
-
 #include "src/pipeline/ops/all_ops.h"
-#include "src/pipeline/ops/luminance.h"
+#include "src/pipeline/ops/blend.h"
 
 namespace sluice::pipeline {
 namespace {
@@ -17,15 +15,11 @@ class Grayscale final : public Op {
 
   Result<void> change(PlannedImage& image, TorchRandom& random) const override {
     if (probability_ && !random.chance(*probability_)) return {};
-    image.change_each(make_grey);
+    image.change_each([](Pixels pixels) { make_grey(pixels); });
     return {};
   }
 
  private:
-  static void make_grey(std::span<std::uint8_t> pixels) {
-    for (std::size_t i = 0; i < pixels.size(); i += 3) std::fill_n(&pixels[i], 3, luminance(&pixels[i]));
-  }
-
   std::optional<double> probability_;  // none: always, without a draw
 };
 
