@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "src/pipeline/ops/hue.h"
+
 namespace sluice::pipeline {
 namespace {
 
@@ -75,6 +77,10 @@ void adjust_contrast(float factor, Pixels pixels) { blend_from_level(mean_grey(p
 void adjust_saturation(float factor, Pixels pixels) {
   if (factor == 0.0F) return make_grey(pixels);
   blend_from_greys(factor, pixels);
+}
+
+void adjust_hue(float factor, Pixels pixels) {
+  turn_hues(static_cast<std::int32_t>(static_cast<double>(factor) * 255.0), pixels);
 }
 
 void adjust_sharpness(float factor, ImageSize size, std::span<const std::uint8_t> from, const Box& part, Pixels to) {

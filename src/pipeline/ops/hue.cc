@@ -1,22 +1,22 @@
-// torchvision's adjust_hue on PIL images: to Pillow's 8-bit HSV, a turn of H, and back.
+// Pillow computes partly in double precision. Here is float32 alone, which takes half of the time. The bytes are the
+// same because there are few cases: a hue depends on which channels are the largest and the smallest and on two
+// differences, a saturation on two bytes, and a channel of the result on three. hue_test.cc compares them.
+#include "src/pipeline/ops/hue.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
-
-#include "src/pipeline/ops/enhance.h"
 
 namespace sluice::pipeline {
 namespace {
 
 constexpr std::size_t kBlock = 64;  // pixels
 
-// The loops over it have no branches, so that they become vectors.
+// The loop over it has no branches, so that it becomes vectors.
 struct Block {
-  std::array<std::int32_t, kBlock> red;
-  std::array<std::int32_t, kBlock> green;
-  std::array<std::int32_t, kBlock> blue;
-  std::array<std::int32_t, kBlock> hue;
-  std::array<std::int32_t, kBlock> saturation;
+  std::array<std::uint8_t, kBlock> red;
+  std::array<std::uint8_t, kBlock> green;
+  std::array<std::uint8_t, kBlock> blue;
 };
 
 // `yes` or `no`, without the branch that a conditional expression may become.
@@ -33,73 +33,69 @@ struct Block {
 [[gnu::always_inline]] inline std::int32_t larger(std::int32_t a, std::int32_t b) { return a > b ? a : b; }
 [[gnu::always_inline]] inline std::int32_t smaller(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
 
-// round() of a number from 0 to 255.
-[[gnu::always_inline]] inline std::int32_t rounded(double value) {
-  const auto whole = static_cast<std::int32_t>(value);
-  return whole + static_cast<std::int32_t>(value - static_cast<double>(whole) >= 0.5);
+// Pillow's H of a pixel, whose share of the circle is a float. Grey pixels have any.
+[[gnu::always_inline]] inline std::int32_t hue_of(std::int32_t r, std::int32_t g, std::int32_t b, std::int32_t largest,
+                                                  std::int32_t smallest) {
+  const std::int32_t middle = r + g + b - largest - smallest;
+  const float rest = static_cast<float>(largest - middle) / static_cast<float>(larger(largest - smallest, 1));
+  const bool is_red = r == largest;
+  const bool is_blue = !is_red & (g != largest);
+  // Sixths of the circle, from red: towards magenta they are below zero.
+  const bool blue_is_smallest = b == smallest;
+  const float from_red = chosen(blue_is_smallest, 1.0F - rest, rest - 1.0F);
+  const float from_green = chosen(blue_is_smallest, 1.0F + rest, 3.0F - rest);
+  const float from_blue = chosen(r == smallest, 3.0F + rest, 5.0F - rest);
+  const float sixths = chosen(is_red, from_red, chosen(is_blue, from_blue, from_green));
+  const auto hue = static_cast<std::int32_t>(sixths * 42.5F + chosen(sixths < 0.0F, 255.0F, 0.0F));
+  // Behind a half circle the share has a rounding of its own, which counts where 255 times it is nearly whole.
+  const auto share = static_cast<std::uint32_t>(static_cast<std::int32_t>(sixths / 6.0F * 0x1p24F));
+  const auto blue_hue = static_cast<std::int32_t>(((share << 8) - share) >> 24);
+  return chosen(is_blue, blue_hue, hue);
 }
 
-// As Python's colorsys, in float32 but for the steps that C makes double. A grey pixel has a hue and a saturation of 0.
-[[gnu::always_inline]] inline void find_hues(Block& block) {
+// A channel loses none, all or a part of the colour, depending on how far the hue is from it. `colour`: what the
+// smallest channel loses, in shares of 255. `part`: of 255, clipped here.
+[[gnu::always_inline]] inline std::uint8_t channel_of(std::int32_t value, float colour, std::int32_t part) {
+  const auto clipped = static_cast<float>(smaller(larger(part, 0), 255));
+  return static_cast<std::uint8_t>(static_cast<std::int32_t>(static_cast<float>(value) - colour * clipped + 0.5F));
+}
+
+[[gnu::always_inline]] inline void turn_block(std::int32_t turn, Block& block) {
   for (std::size_t i = 0; i < kBlock; ++i) {
     const std::int32_t r = block.red[i];
     const std::int32_t g = block.green[i];
     const std::int32_t b = block.blue[i];
-    const std::int32_t largest = larger(larger(r, g), b);
-    const std::int32_t range = largest - smaller(smaller(r, g), b);
-    const auto divisor = static_cast<float>(larger(range, 1));
-    const float red = static_cast<float>(largest - r) / divisor;
-    const float green = static_cast<float>(largest - g) / divisor;
-    const float blue = static_cast<float>(largest - b) / divisor;
-    const auto behind_green = static_cast<float>(2.0 + static_cast<double>(red) - static_cast<double>(blue));
-    const auto behind_blue = static_cast<float>(4.0 + static_cast<double>(green) - static_cast<double>(red));
-    const float sixths = chosen(r == largest, blue - green, chosen(g == largest, behind_green, behind_blue));
-    // The rest behind the point: fmod(turned, 1.0).
-    const double turned = static_cast<double>(sixths) / 6.0 + 1.0;
-    const auto hue = static_cast<float>(turned - static_cast<double>(static_cast<std::int32_t>(turned)));
-    const float saturation = static_cast<float>(range) / static_cast<float>(larger(largest, 1));
-    block.hue[i] = static_cast<std::int32_t>(static_cast<double>(hue) * 255.0);
-    block.saturation[i] = static_cast<std::int32_t>(static_cast<double>(saturation) * 255.0);
-  }
-}
-
-[[gnu::always_inline]] inline void turn_hues(std::int32_t turn, Block& block) {
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    const std::int32_t v = larger(larger(block.red[i], block.green[i]), block.blue[i]);
-    const std::int32_t hue = (block.hue[i] + turn) & 255;
-    const double place = static_cast<double>(hue) * 6.0 / 255.0;
-    const auto sector = static_cast<std::int32_t>(place);  // 6 is 0
-    const auto rest = static_cast<double>(static_cast<float>(place - static_cast<double>(sector)));
-    const auto saturation = static_cast<double>(static_cast<float>(static_cast<double>(block.saturation[i]) / 255.0));
-    const auto value = static_cast<double>(v);
-    const std::int32_t p = rounded(value * (1.0 - saturation));
-    const std::int32_t q = rounded(value * (1.0 - saturation * rest));
-    const std::int32_t t = rounded(value * (1.0 - saturation * (1.0 - rest)));
-    block.red[i] = chosen(sector == 1, q, chosen(sector == 4, t, chosen((sector == 2) | (sector == 3), p, v)));
-    block.green[i] =
-        chosen((sector == 1) | (sector == 2), v, chosen(sector == 3, q, chosen((sector == 4) | (sector == 5), p, t)));
-    block.blue[i] = chosen(sector == 2, t, chosen((sector == 3) | (sector == 4), v, chosen(sector == 5, q, p)));
+    const std::int32_t value = larger(larger(r, g), b);
+    const std::int32_t smallest = smaller(smaller(r, g), b);
+    const std::int32_t hue = (hue_of(r, g, b, value, smallest) + turn) & 255;
+    const auto saturation =
+        static_cast<std::int32_t>(static_cast<float>((value - smallest) * 255) / static_cast<float>(larger(value, 1)));
+    const float colour = static_cast<float>(saturation * value) * (1.0F / 65025.0F);
+    const std::int32_t place = hue * 6;  // 255 for each sixth
+    block.red[i] = channel_of(value, colour, smaller(place - 255, 1275 - place));
+    block.green[i] = channel_of(value, colour, larger(255 - place, place - 765));
+    block.blue[i] = channel_of(value, colour, larger(765 - place, place - 1275));
   }
 }
 
 [[gnu::always_inline]] inline void turn_all(std::int32_t turn, Pixels pixels) {
   Block block{};
-  for (std::size_t start = 0; start < pixels.size(); start += kBlock * 3) {
-    std::uint8_t* const rgb = &pixels[start];
-    const std::size_t count = std::min(kBlock, (pixels.size() - start) / 3);
+  const auto turn_some = [&](std::uint8_t * rgb, std::size_t count) __attribute__((always_inline)) {
     for (std::size_t i = 0; i < count; ++i) {
       block.red[i] = rgb[3 * i];
       block.green[i] = rgb[3 * i + 1];
       block.blue[i] = rgb[3 * i + 2];
     }
-    find_hues(block);
-    turn_hues(turn, block);
+    turn_block(turn, block);
     for (std::size_t i = 0; i < count; ++i) {
-      rgb[3 * i] = static_cast<std::uint8_t>(block.red[i]);
-      rgb[3 * i + 1] = static_cast<std::uint8_t>(block.green[i]);
-      rgb[3 * i + 2] = static_cast<std::uint8_t>(block.blue[i]);
+      rgb[3 * i] = block.red[i];
+      rgb[3 * i + 1] = block.green[i];
+      rgb[3 * i + 2] = block.blue[i];
     }
-  }
+  };
+  std::size_t start = 0;
+  for (; start + kBlock * 3 <= pixels.size(); start += kBlock * 3) turn_some(&pixels[start], kBlock);
+  if (start < pixels.size()) turn_some(&pixels[start], (pixels.size() - start) / 3);
 }
 
 #if defined(__x86_64__)
@@ -108,10 +104,9 @@ __attribute__((target("avx2"))) void turn_all_avx2(std::int32_t turn, Pixels pix
 
 }  // namespace
 
-void adjust_hue(float factor, Pixels pixels) {
-  const auto turn = static_cast<std::int32_t>(static_cast<double>(factor) * 255.0);
+void turn_hues(std::int32_t turn, Pixels pixels, [[maybe_unused]] Registers registers) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return turn_all_avx2(turn, pixels);
+  if (registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0) return turn_all_avx2(turn, pixels);
 #endif
   turn_all(turn, pixels);
 }
