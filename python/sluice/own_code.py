@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-_CLOUDPICKLE = "cloudpickle.cloudpickle"
+_CLOUDPICKLE = ("cloudpickle.cloudpickle", "cloudpickle.cloudpickle_fast")  # The latter before cloudpickle 3.0.
 _SCRIPT = ("__main__", "__mp_main__")  # What its globals call themselves, the latter in a process that multiprocessing has spawned.
 _PLACE_OF_IDENTITY = {"_make_skeleton_class": 4, "_make_skeleton_enum": 5}  # Among their arguments.
 _MISSING: Any = object()
@@ -88,7 +88,7 @@ class PickleReader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)
-        if module != _CLOUDPICKLE:
+        if module not in _CLOUDPICKLE:
             return found
         if name in _PLACE_OF_IDENTITY:
             return lambda *arguments: _skeleton(found, arguments)
@@ -107,7 +107,7 @@ class HomePickleReader(PickleReader):
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)
-        if module != _CLOUDPICKLE:
+        if module not in _CLOUDPICKLE:
             return found
         own: dict[str, Callable] = {"_make_function": _function, "_function_setstate": self._fill_function}
         return functools.partial(own[name], found) if name in own else found

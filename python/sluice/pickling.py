@@ -98,6 +98,8 @@ class _Pickler(cloudpickle.Pickler):
             _require_faithful_copy(obj)
         if isinstance(obj, ModuleType) and type(obj) is not ModuleType and sys.modules.get(obj.__name__) is obj:
             return importlib.import_module, (obj.__name__,)  # cloudpickle knows none with a class of its own, such as torch.backends.cudnn.
+        if isinstance(obj, FunctionType) and obj is not torch.random.manual_seed and obj is torch.manual_seed:
+            return getattr, (torch, "manual_seed")  # PyTorch 2.2 puts one that cannot be pickled in its place when it imports its compiler.
         if isinstance(obj, (type, FunctionType, ModuleType)):
             self.modules.add(obj.__name__ if isinstance(obj, ModuleType) else obj.__module__)
         if isinstance(obj, type):
@@ -158,7 +160,9 @@ def _submodules_used(code: CodeType, dependencies: Iterable[Any]) -> list[Module
     return found
 
 
-tracking._find_imported_submodules = _submodules_used
+for _pickles in (tracking, sys.modules.get("cloudpickle.cloudpickle_fast")):  # cloudpickle before 3.0 has its pickler in a module of its own.
+    if hasattr(_pickles, "_find_imported_submodules"):
+        _pickles._find_imported_submodules = _submodules_used
 
 
 def _with_slots(definition: type, reduced: Any) -> Any:

@@ -36,7 +36,7 @@ LIGHT = {
     "a dict of tuples": lambda: {"x": (torch.rand(2), "name"), "y": {"deep": torch.tensor([True, False])}},
     "the most bytes": lambda: torch.rand(LIGHT_BYTES // 4),
     "half precision": lambda: torch.rand(3).to(torch.bfloat16),
-    "an unsigned type": lambda: torch.tensor([1, 2, 65535], dtype=torch.uint16),
+    "an unsigned type": lambda: torch.tensor([1, 2, 65535], dtype=getattr(torch, "uint16", torch.int32)),
     "no tensor": lambda: ["text", 5, None],
 }
 LEFT_TO_TORCH = {
