@@ -162,7 +162,7 @@ def _submodules_used(code: CodeType, dependencies: Iterable[Any]) -> list[Module
 
 for _pickles in (tracking, sys.modules.get("cloudpickle.cloudpickle_fast")):  # cloudpickle before 3.0 has its pickler in a module of its own.
     if hasattr(_pickles, "_find_imported_submodules"):
-        _pickles._find_imported_submodules = _submodules_used
+        setattr(_pickles, "_find_imported_submodules", _submodules_used)
 
 
 def _with_slots(definition: type, reduced: Any) -> Any:
