@@ -67,6 +67,9 @@ TEST_CASE("every blurred byte is the rounded sum of the window") {
       {"one row", {1, 70}, 1, 3, 0.8},
       {"as far as the borders mirror", {5, 6}, 9, 11, 2},
       {"one column", {90, 1}, 7, 1, 1.1},
+      {"weights that vanish at the sides", {48, 65}, 23, 23, 0.6},
+      {"two blocks and a pixel", {13, 43}, 5, 5, 1.9},
+      {"more rows than the image", {3, 64}, 5, 3, 0.7},
   };
   GaussianBlur blur;
   for (const Case& test : cases) {
@@ -76,14 +79,16 @@ TEST_CASE("every blurred byte is the rounded sum of the window") {
     const BlurWindow window{test.rows, test.columns, weights};
     REQUIRE(can_blur(test.size, window));
     const std::vector<float> expected = sums_by_definition(test.size, pixels, window);
-    std::vector<float> sums(pixels.size());
-    blur.sums(test.size, pixels, window, sums);
-    CHECK(sums == expected);
-    std::vector<std::uint8_t> blurred(pixels.size());
-    blur.blur(test.size, pixels, window, blurred);
     std::vector<std::uint8_t> rounded;
     for (const float sum : expected) rounded.push_back(static_cast<std::uint8_t>(std::nearbyint(sum)));
-    CHECK(blurred == rounded);
+    for (const Registers registers : {Registers::kEveryProcessors, Registers::kWidest}) {
+      std::vector<float> sums(pixels.size());
+      blur.sums(test.size, pixels, window, sums, registers);
+      CHECK(sums == expected);
+      std::vector<std::uint8_t> blurred(pixels.size());
+      blur.blur(test.size, pixels, window, blurred, registers);
+      CHECK(blurred == rounded);
+    }
   }
 }
 
