@@ -1,10 +1,17 @@
 #include "src/pipeline/audio/band_weights.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace sluice::pipeline::audio {
 
 void BandWeights::pack(const float* matrix, std::size_t bins, std::size_t bands) {
+  const std::size_t size = bins * bands;
+  if (bands == bands_.size() && size == matrix_.size() &&
+      std::memcmp(matrix, matrix_.data(), size * sizeof(float)) == 0) {
+    return;
+  }
+  matrix_.assign(matrix, matrix + size);
   firsts_.assign(bands, static_cast<int>(bins));
   ends_.assign(bands, 0);
   for (std::size_t bin = 0; bin < bins; ++bin) {  // By rows, so that the compiler takes several bands at once.

@@ -17,13 +17,14 @@ class BandWeights {
     std::size_t first_bin, count, first_weight;
   };
 
-  // `matrix`: [bins][bands].
+  // `matrix`: [bins][bands]. The same one as before takes no more than a look at it.
   void pack(const float* matrix, std::size_t bins, std::size_t bands);
 
   const std::vector<Band>& bands() const { return bands_; }
   const float* weights() const { return weights_.data(); }
 
  private:
+  std::vector<float> matrix_;
   std::vector<int> firsts_, ends_;
   std::vector<Band> bands_;
   std::vector<float> weights_;

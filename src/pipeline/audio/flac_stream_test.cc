@@ -45,7 +45,9 @@ bool decodes(const std::vector<std::uint8_t>& file) {
 
 TEST_CASE("A FLAC channel of every kind has the samples that were written") {
   const std::vector<std::int32_t> twelve{90, -40, 30, -20, 10, -5, 4, -3, 2, -1, 1, 1};
-  std::vector<std::int32_t> thirty_two(32, 3);
+  const std::vector<std::int32_t> ten(twelve.begin(), twelve.end() - 2);
+  std::vector<std::int32_t> large(8), thirty_two(32, 3);
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = i % 2 == 0 ? 16383 : -16384;
   const std::vector<std::pair<std::string, FlacSubframe>> cases{
       {"verbatim", {}},
       {"fixed 0", {.kind = Kind::kFixed, .order = 0}},
@@ -54,6 +56,9 @@ TEST_CASE("A FLAC channel of every kind has the samples that were written") {
       {"fixed 3", {.kind = Kind::kFixed, .order = 3, .parameter = 30, .wide_parameters = true}},
       {"fixed 4", {.kind = Kind::kFixed, .order = 4, .parameter = 3, .partition_order = 4}},
       {"linear 1", {.kind = Kind::kLinear, .weights = {120}, .shift = 7}},
+      {"linear 3", {.kind = Kind::kLinear, .weights = {9, -7, 2}, .shift = 2, .parameter = 8, .partition_order = 5}},
+      {"linear 10", {.kind = Kind::kLinear, .weights = ten, .shift = 6, .partition_order = 3}},
+      {"linear 8, whose sums need 64 bits", {.kind = Kind::kLinear, .weights = large, .shift = 13, .parameter = 12}},
       {"linear 12", {.kind = Kind::kLinear, .weights = twelve, .shift = 6, .partition_order = 3}},
       {"linear 32", {.kind = Kind::kLinear, .weights = thirty_two, .shift = 8, .parameter = 9}},
       {"escaped", {.kind = Kind::kFixed, .order = 2, .escaped = true, .partition_order = 2}},
@@ -72,6 +77,15 @@ TEST_CASE("A FLAC channel of every kind has the samples that were written") {
       REQUIRE(samples[i] * 32768 == static_cast<float>(expected));
     }
   }
+}
+
+TEST_CASE("The loudest FLAC samples have the sums that 32 bits can just hold") {
+  Samples loud(256);
+  for (std::size_t i = 0; i < loud.size(); ++i) loud[i] = i % 2 == 0 ? 32767 : -32768;
+  const FlacSubframe how{
+      .kind = Kind::kLinear, .weights = {16383, -16384, 16383, -16384}, .shift = 14, .parameter = 14};
+  const std::vector<float> samples = decoded(testing::encode_flac(16, 1, {{0, {loud}, how}}));
+  for (std::size_t i = 0; i < samples.size(); ++i) REQUIRE(samples[i] * 32768 == static_cast<float>(loud[i]));
 }
 
 TEST_CASE("FLAC's differences of two channels are undone") {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <utility>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <emmintrin.h>
 #endif
 
 namespace sluice::pipeline::audio {
@@ -25,16 +27,77 @@ struct Predictor {
 // Binomial coefficients with alternating signs: the differences of a polynomial of that degree vanish.
 constexpr std::array<std::array<std::int64_t, 4>, 5> kFixedWeights{{{}, {1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}}};
 
-// kOrder 0: the predictor's.
+// Of the next sample: samples are taken one after the other. kOrder 0: the predictor's.
 template <unsigned kOrder>
-[[gnu::always_inline]] inline std::int32_t predicted(const Predictor& predictor, const std::int32_t* next) {
-  const unsigned order = kOrder == 0 ? predictor.order : kOrder;
-  std::int64_t sum = 0;
-  // The latest sample comes last: everything else can be summed before it is known.
+class WidePrediction {
+ public:
+  WidePrediction(const Predictor& predictor, const std::int32_t* next) : predictor_(predictor), next_(next) {}
+
+  [[gnu::always_inline]] std::int32_t value() const {
+    const unsigned order = kOrder == 0 ? predictor_.order : kOrder;
+    std::int64_t sum = 0;
+    // The latest sample comes last: everything else can be summed before it is known.
 #pragma GCC unroll 12
-  for (unsigned i = order; i > 0; --i) sum += predictor.weights[i - 1] * next[-static_cast<int>(i)];
-  return static_cast<std::int32_t>(sum >> predictor.shift);
-}
+    for (unsigned i = order; i > 0; --i) sum += predictor_.weights[i - 1] * next_[-static_cast<int>(i)];
+    return static_cast<std::int32_t>(sum >> predictor_.shift);
+  }
+
+  [[gnu::always_inline]] void take(std::int32_t /*sample*/) { ++next_; }
+
+ private:
+  const Predictor& predictor_;
+  const std::int32_t* next_;
+};
+
+#if defined(__x86_64__)
+// The same where no sum needs more than 32 bits, nor a sample more than 16. Eight samples are multiplied at once. The
+// way through the vector is long, so the latest two samples, which are not known long before, go beside it.
+class NarrowPrediction {
+ public:
+  static constexpr unsigned kOrderMax = 10;
+
+  static bool suits(const Predictor& predictor, unsigned bits) {
+    std::int64_t most = 0;
+    for (unsigned i = 0; i < predictor.order; ++i) most += std::abs(predictor.weights[i]);
+    return bits <= 16 && predictor.order <= kOrderMax && most << (bits - 1) <= std::int64_t{0x7fffffff};
+  }
+
+  NarrowPrediction(const Predictor& predictor, const std::int32_t* next)
+      : shift_(predictor.shift),
+        latest_weight_(static_cast<std::uint32_t>(predictor.weights[0])),
+        former_weight_(static_cast<std::uint32_t>(predictor.weights[1])),
+        latest_(predictor.order > 0 ? static_cast<std::uint32_t>(next[-1]) : 0),
+        former_(predictor.order > 1 ? static_cast<std::uint32_t>(next[-2]) : 0) {
+    alignas(16) std::array<std::int16_t, 8> earlier{}, weights{};
+    for (unsigned i = 2; i < predictor.order; ++i) {
+      earlier[i - 2] = static_cast<std::int16_t>(next[-1 - static_cast<int>(i)]);
+      weights[i - 2] = static_cast<std::int16_t>(predictor.weights[i]);
+    }
+    earlier_ = _mm_load_si128(reinterpret_cast<const __m128i*>(earlier.data()));
+    weights_ = _mm_load_si128(reinterpret_cast<const __m128i*>(weights.data()));
+  }
+
+  [[gnu::always_inline]] std::int32_t value() const {
+    __m128i sums = _mm_madd_epi16(earlier_, weights_);
+    sums = _mm_add_epi32(sums, _mm_shuffle_epi32(sums, 0x4e));
+    sums = _mm_add_epi32(sums, _mm_shuffle_epi32(sums, 0xb1));
+    const auto sum = static_cast<std::uint32_t>(_mm_cvtsi128_si32(sums)) + former_weight_ * former_;
+    return static_cast<std::int32_t>(sum + latest_weight_ * latest_) >> shift_;
+  }
+
+  // What is wider than it may be spoils the samples behind it. It is refused anyway.
+  [[gnu::always_inline]] void take(std::int32_t sample) {
+    earlier_ = _mm_insert_epi16(_mm_slli_si128(earlier_, 2), static_cast<int>(former_), 0);
+    former_ = latest_;
+    latest_ = static_cast<std::uint32_t>(sample);
+  }
+
+ private:
+  unsigned shift_;
+  std::uint32_t latest_weight_, former_weight_, latest_, former_;
+  __m128i earlier_, weights_;  // the third-latest first
+};
+#endif
 
 // The sample of a residual's code: even numbers stand for positive ones.
 [[gnu::always_inline]] inline std::int32_t sample_of(std::uint64_t code, std::int32_t prediction) {
@@ -44,55 +107,53 @@ template <unsigned kOrder>
 
 // Residuals are read and predictions added in one loop: while one waits for its bits, the other computes.
 // Returns all bits that any code has above 32.
-template <unsigned kOrder>
+template <typename Prediction>
 [[gnu::always_inline]] inline std::uint64_t read_partition(BitReader& reader, unsigned parameter,
                                                            const Predictor& predictor, std::int32_t* samples,
                                                            std::size_t count) {
+  Prediction prediction(predictor, samples);
+  const auto put = [&](std::uint64_t code, std::size_t at) __attribute__((always_inline)) {
+    samples[at] = sample_of(code, prediction.value());
+    prediction.take(samples[at]);
+  };
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < count; ++i) {
     BitReader fast = reader;  // In registers, as no other code has its address.
     std::uint64_t first = 0, second = 0;
     for (; i + 2 <= count && fast.read_two_rice(parameter, first, second); i += 2) {
       seen |= first | second;
-      samples[i] = sample_of(first, predicted<kOrder>(predictor, samples + i));
-      samples[i + 1] = sample_of(second, predicted<kOrder>(predictor, samples + i + 1));
+      put(first, i);
+      put(second, i + 1);
     }
     reader = fast;
     if (i == count) break;
     const std::uint64_t code = reader.read_rice(parameter);
     seen |= code;
-    samples[i] = sample_of(code, predicted<kOrder>(predictor, samples + i));
+    put(code, i);
   }
   return seen >> 32;
 }
 
 using ReadPartition = std::uint64_t (*)(BitReader&, unsigned, const Predictor&, std::int32_t*, std::size_t);
 
-using Readers = std::array<ReadPartition, kUnrolledOrderMax + 1>;
+struct Readers {
+  std::array<ReadPartition, kUnrolledOrderMax + 1> wide;
+  ReadPartition narrow;  // none on some processors
+};
 
 // The loop is compiled twice: for every processor, and for those that shift and count zeros in one step each.
-template <unsigned kOrder>
+template <typename Prediction>
 std::uint64_t read_anywhere(BitReader& reader, unsigned parameter, const Predictor& predictor, std::int32_t* samples,
                             std::size_t count) {
-  return read_partition<kOrder>(reader, parameter, predictor, samples, count);
-}
-
-template <std::size_t... kOrders>
-Readers readers_anywhere(std::index_sequence<kOrders...> /*orders*/) {
-  return {read_anywhere<kOrders>...};
+  return read_partition<Prediction>(reader, parameter, predictor, samples, count);
 }
 
 #if defined(__x86_64__)
-template <unsigned kOrder>
+template <typename Prediction>
 __attribute__((target("bmi,bmi2,lzcnt"))) std::uint64_t read_by_bits(BitReader& reader, unsigned parameter,
                                                                      const Predictor& predictor, std::int32_t* samples,
                                                                      std::size_t count) {
-  return read_partition<kOrder>(reader, parameter, predictor, samples, count);
-}
-
-template <std::size_t... kOrders>
-Readers readers_by_bits(std::index_sequence<kOrders...> /*orders*/) {
-  return {read_by_bits<kOrders>...};
+  return read_partition<Prediction>(reader, parameter, predictor, samples, count);
 }
 
 bool has_bit_instructions() {
@@ -104,25 +165,35 @@ bool has_bit_instructions() {
 }
 #endif
 
-Readers best_readers() {
-  constexpr std::make_index_sequence<kUnrolledOrderMax + 1> kOrders;
+template <std::size_t... kOrders>
+Readers best_readers(std::index_sequence<kOrders...> /*orders*/) {
 #if defined(__x86_64__)
-  if (has_bit_instructions()) return readers_by_bits(kOrders);
+  if (has_bit_instructions()) return {{read_by_bits<WidePrediction<kOrders>>...}, read_by_bits<NarrowPrediction>};
+  return {{read_anywhere<WidePrediction<kOrders>>...}, read_anywhere<NarrowPrediction>};
+#else
+  return {{read_anywhere<WidePrediction<kOrders>>...}, nullptr};
 #endif
-  return readers_anywhere(kOrders);
+}
+
+ReadPartition reader_of(const Predictor& predictor, [[maybe_unused]] unsigned bits) {
+  static const Readers kReaders = best_readers(std::make_index_sequence<kUnrolledOrderMax + 1>());
+#if defined(__x86_64__)
+  if (NarrowPrediction::suits(predictor, bits)) return kReaders.narrow;
+#endif
+  return kReaders.wide[predictor.order <= kUnrolledOrderMax ? predictor.order : 0];
 }
 
 // An escaped partition: residuals of so many bits each.
 void read_raw(BitReader& reader, unsigned bits, const Predictor& predictor, std::span<std::int32_t> samples) {
   for (std::int32_t& sample : samples) {
     const auto residual = static_cast<std::uint32_t>(bits == 0 ? 0 : reader.read_signed(bits));
-    sample = static_cast<std::int32_t>(residual + static_cast<std::uint32_t>(predicted<0>(predictor, &sample)));
+    const std::int32_t prediction = WidePrediction<0>(predictor, &sample).value();
+    sample = static_cast<std::int32_t>(residual + static_cast<std::uint32_t>(prediction));
   }
 }
 
 // The samples behind the first predictor.order ones.
-bool read_residual(BitReader& reader, const Predictor& predictor, std::span<std::int32_t> samples) {
-  static const Readers kReaders = best_readers();
+bool read_residual(BitReader& reader, const Predictor& predictor, unsigned bits, std::span<std::int32_t> samples) {
   const unsigned method = reader.read(2);
   if (method > 1) return false;
   const unsigned parameter_bits = method == 0 ? 4 : 5;
@@ -130,7 +201,7 @@ bool read_residual(BitReader& reader, const Predictor& predictor, std::span<std:
   const unsigned partitions = 1U << reader.read(4);
   const std::size_t length = samples.size() / partitions;
   if (length * partitions != samples.size() || length < predictor.order) return false;
-  const ReadPartition read = kReaders[predictor.order <= kUnrolledOrderMax ? predictor.order : 0];
+  const ReadPartition read = reader_of(predictor, bits);
   std::size_t at = predictor.order;
   for (std::size_t end = length; end <= samples.size(); end += length) {
     const unsigned parameter = reader.read(parameter_bits);
@@ -165,7 +236,7 @@ bool read_predicted(BitReader& reader, unsigned kind, unsigned bits, std::span<s
   } else if (!read_weights(reader, predictor)) {
     return false;
   }
-  return read_residual(reader, predictor, samples);
+  return read_residual(reader, predictor, bits, samples);
 }
 
 }  // namespace
