@@ -67,26 +67,34 @@ def lacks_the_script(error: BaseException) -> bool:
     forks can."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
-    return isinstance(error, AttributeError) and spec is not None and spec.name == _EXECUTOR and f"on {main!r}" in str(error)
+    return isinstance(error, AttributeError) and spec is not None and spec.name == _EXECUTOR and f"on {main!r}" in message_of(error)
 
 
 def describe_not_loaded(error: BaseException) -> dict:
     """The fields of an `error` frame for a pipeline that cannot be unpickled there."""
     fields, _ = describe(error)
-    return {**fields, "exception_type": NOT_LOADED, "message": f"{type(error).__name__}: {error}"}
+    return {**fields, "exception_type": NOT_LOADED, "message": f"{type(error).__name__}: {fields['message']}"}
 
 
 def describe(error: BaseException) -> tuple[dict, bytes]:
     """The fields {exception_type, message, traceback} of an `error` frame, and its pickled class, empty if that cannot be pickled. The
     exception itself may hold anything; torch's workers send no more of it either."""
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    fields = {"exception_type": type(error).__name__, "message": str(error), "traceback": text}
+    fields = {"exception_type": type(error).__name__, "message": message_of(error), "traceback": text}
     error.__traceback__ = None  # Its frames hold the computation, and a data set may keep the exception.
     try:
         blob = _dumps(type(error), protocol=pickle.HIGHEST_PROTOCOL)
     except Exception:
         blob = b""
     return fields, blob
+
+
+def message_of(error: BaseException) -> str:
+    """What it says, if it can."""
+    try:
+        return str(error)
+    except Exception:  # Of a class of the user's, whose __str__ fails itself.
+        return "<exception str() failed>"  # As Python's own tracebacks have it.
 
 
 def exception_class(name: str, blob: bytes) -> type[BaseException]:

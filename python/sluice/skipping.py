@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils.data import Subset
 
-from sluice.failures import describe, lacks_the_script, reraise
+from sluice.failures import describe, lacks_the_script, message_of, reraise
 from sluice.notices import log
 from sluice.signal_handlers import pass_on_of_a_handler
 
@@ -116,7 +116,7 @@ def _require_of_sample(error: Exception) -> None:
 
 
 def _in_words(error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {message_of(error)}"
     return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + " ..."
 
 

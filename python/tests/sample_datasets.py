@@ -65,6 +65,13 @@ class OddError(Exception):
         super().__init__(first, second)
 
 
+class SilentError(Exception):
+    """Cannot say what it is: a __str__ of the user's that fails."""
+
+    def __str__(self) -> str:
+        return self.path
+
+
 class OwnError(ValueError):
     pass
 

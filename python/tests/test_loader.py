@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader as TorchLoader, Dataset, RandomSampler, Subset, SubsetRandomSampler, WeightedRandomSampler
 
-from sample_datasets import (TORCH_HAS_IN_ORDER, Batched, Failing, Homebound, Keyed, Mixed, Numbers, OddError, OwnError, Point, WorkerFacts,
+from sample_datasets import (TORCH_HAS_IN_ORDER, Batched, Failing, Homebound, Keyed, Mixed, Numbers, OddError, OwnError, Point, SilentError, WorkerFacts,
                              as_points, fail_at_start, first_only)
 from sluice.iterator import FeederIterator
 from sluice.structure import DTYPES
@@ -192,6 +192,7 @@ ERRORS = {
     "of the user": (OwnError("bad sample"), OwnError),
     "key error": (KeyError("bad sample"), KeyError),
     "not constructible from a message": (OddError("bad", "sample"), RuntimeError),
+    "without a message": (SilentError(), SilentError),
 }
 
 
@@ -203,8 +204,9 @@ def test_exceptions_keep_their_type_and_bring_the_remote_traceback(any_feeder, c
     with pytest.raises(expected) as caught:
         next(batches)
     assert type(caught.value) is expected
-    assert "in DataLoader worker process 0" in str(caught.value)
-    assert "sample_datasets.py" in str(caught.value) and "raise self.error" in str(caught.value)
+    told = str(caught.value.args[0])
+    assert "in DataLoader worker process 0" in told
+    assert "sample_datasets.py" in told and "raise self.error" in told
     assert indices_of(batches) == [[6, 7], [8, 9], [10, 11]]
 
 

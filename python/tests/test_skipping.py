@@ -16,7 +16,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
-from sample_datasets import Batched, Counting, Numbers, OwnError
+from sample_datasets import Batched, Counting, Numbers, OwnError, SilentError
 from sluice import feeder as feeder_module
 from sluice.settings import SettingError, Settings
 from sluice.skipping import MOST_LOST_IN_A_ROW, MOST_TOLD, leave_out_failures
@@ -370,3 +370,9 @@ def test_the_first_few_are_told_once_and_all_are_counted(make_fake, caplog):
                     "further samples are left out; the loader's `skipped` lists them"]  # fmt: skip
     eventually(lambda: len(fake.ask()["closed"]) >= 2)
     assert sum(report["skipped_samples"] for report in fake.ask()["progress"].values()) == 2 * len(bad)
+
+
+def test_a_sample_may_fail_without_a_message(any_feeder):
+    loader = DataLoader(Damaged({5}, 12, SilentError()), batch_size=4, num_workers=2, on_error="skip")
+    assert keys_of(loader) == without(list(range(12)), {5}, 4)
+    assert [skipped.error for skipped in loader.skipped] == ["SilentError: <exception str() failed>"]
