@@ -161,7 +161,8 @@ class _Carrying:
 
     def __init__(self, file: io.BytesIO, ids: list[_Id] | None = None) -> None:
         """`ids`: instead of their numbers, of the tensors in the order in which they are met."""
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)  # type: ignore[call-arg]
+        # multiprocessing's, so torch's: what objects make of the protocol shows. By version 5 numpy's read-only arrays stay read-only.
+        super().__init__(file, protocol=pickle.DEFAULT_PROTOCOL)  # type: ignore[call-arg]
         self.tensors: list[torch.Tensor | Stack] = []
         self._numbers: dict[int, int] = {}
         self._ids = ids

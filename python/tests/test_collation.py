@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import pickle
 import subprocess
 import sys
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import numpy
@@ -14,7 +16,7 @@ from torch.utils.data._utils import collate as torch_collate
 from torch.utils.data import DataLoader as TorchLoader, default_collate
 
 from sluice.collation import collate
-from sluice.structure import Stack, layout, pack, unpack
+from sluice.structure import Stack, detached, layout, pack, unpack
 from test_loader import equal
 
 Point = collections.namedtuple("Point", "x y")
@@ -87,6 +89,14 @@ def test_the_batch_is_torchs(name):
     assert stacks_in(batch) == waiting
     assert equal(through_a_slot(batch), default_collate(samples(make)))
     assert stacks_in(collate(None, True, samples(make))) == 0
+
+
+def test_arrays_are_read_only_where_torch_has_them_so():
+    made = [numpy.frombuffer(b"read only", "u1"), numpy.zeros(3)]
+    expected = [array.flags.writeable for array in pickle.loads(ForkingPickler.dumps(made))]
+    for batch in (through_a_slot(made), detached(made)):
+        assert equal([array.tolist() for array in batch], [array.tolist() for array in made])
+        assert [array.flags.writeable for array in batch] == expected
 
 
 AS_IN_A_WORKER = {
