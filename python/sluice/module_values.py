@@ -1,19 +1,23 @@
 """The values that the script has given to globals of its modules, as `config.SIZE = 64`: a forked worker sees them, a fresh interpreter would not.
 
-Only modules of the user's and only data of little size: numbers, text, and containers and namespaces of what can be pickled.
+Only modules of the user's and only data of little size: numbers, text, and containers and namespaces of what can be pickled. They may be attributes of a
+module's classes and of its objects, as `Config.SIZE = 64` and `config.train.size = 64`.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import enum
 import functools
 import importlib.metadata
 import io
+import itertools
 import os
 import pickle
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
@@ -25,13 +29,15 @@ _KINDS = (bool, int, float, complex, str, bytes, type(None), dict, list, tuple, 
 _MOST_MEMBERS = 1000
 _MOST_BYTES = 16 << 10  # Of one value.
 _MOST_VALUES = 10_000
+_DEEPEST = 3  # An object in an object of a module.
 _INSTALLED = {"site-packages", "dist-packages"}
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _OWN = str(Path(__file__).resolve().parent)
 _users: set[str] = set()   # The names of modules,
 _others: set[str] = set()  # as far as it was asked of which kind they are.
 
-Values = dict[str, dict[str, bytes]]  # By module and name, pickled: a process that cannot read one still reads the others. b"": an object of another kind.
+# By module and name (a dotted one for attributes), pickled: a process that cannot read one still reads the others. b"": an object of another kind.
+Values = dict[str, dict[str, bytes]]
 
 
 def capture() -> Values:
@@ -41,23 +47,64 @@ def capture() -> Values:
     # Of thousands, most are known to be none of the user's: those are left out without a line of Python for each.
     for name in sorted(sys.modules.keys() - _others):
         module = sys.modules.get(name)
-        if left > 0 and is_of_the_user(name):
-            found[name] = {key: pickled for key, value in list(vars(module).items())[:left] if (pickled := _pickled(key, value)) is not None}
+        if left > 0 and module is not None and is_of_the_user(name):
+            members = itertools.islice(_members(name, module), left)
+            found[name] = {f"{place}{key}": pickled for place, key, value in members if (pickled := _pickled(key, value)) is not None}
             left -= len(found[name])
     return found
 
 
+def _members(name: str, module: ModuleType) -> Iterator[tuple[str, str, Any]]:
+    """What the module holds, and its classes and objects: where it is ("", "Config."), its name there and itself."""
+    waiting: deque[tuple[str, Any, int]] = deque([("", module, 0)])
+    seen = set()
+    while waiting:
+        place, holder, depth = waiting.popleft()
+        for key, value in list(vars(holder).items()):
+            yield place, key, value
+            if depth < _DEEPEST and id(value) not in seen and _holds_values(name, value):
+                seen.add(id(value))
+                waiting.append((f"{place}{key}.", value, depth + 1))
+
+
+def _holds_values(name: str, value: Any) -> bool:
+    """Whether it is a class of this module, or an object of a class of the user's."""
+    if isinstance(value, type):
+        return value.__module__ == name and not isinstance(value, enum.EnumMeta)
+    kind = type(value)
+    return kind.__dictoffset__ != 0 and not isinstance(value, (ModuleType, FunctionType, enum.Enum, *_KINDS)) and is_of_the_user(kind.__module__)
+
+
 def enter(values: Values) -> None:
-    """Gives them to the modules that this process has imported. A module of which the script has opened something stays as it was imported: it
-    may say of itself that it is open, and is not here."""
+    """Gives them to the modules that this process has imported. A module, class or object of which the script has opened something stays as it
+    was imported: it may say of itself that it is open, and is not here."""
     for name, pickled_values in values.items():
-        module = sys.modules.get(name)
-        if module is None or any(pickled == b"" and getattr(module, key, None) is None for key, pickled in pickled_values.items()):
-            continue
-        for key, pickled in pickled_values.items():
-            if pickled and (not hasattr(module, key) or _pickled(key, getattr(module, key)) != pickled):
-                with contextlib.suppress(Exception):  # A class that is not here, say.
-                    setattr(module, key, pickle.loads(pickled))
+        places: dict[str, dict[str, bytes]] = {}
+        for dotted, pickled in pickled_values.items():
+            place, _, key = dotted.rpartition(".")
+            places.setdefault(place, {})[key] = pickled
+        for place, members in places.items():
+            holder = _found(sys.modules.get(name), place)
+            if holder is not None and not any(pickled == b"" and vars(holder).get(key) is None for key, pickled in members.items()):
+                _enter(holder, members)
+
+
+def _found(holder: Any, place: str) -> Any:
+    """What the dotted name stands for here; None if nothing holds values there."""
+    for key in filter(None, place.split(".")):
+        holder = vars(holder).get(key) if hasattr(holder, "__dict__") else None
+    return holder if hasattr(holder, "__dict__") else None
+
+
+def _enter(holder: Any, members: dict[str, bytes]) -> None:
+    for key, pickled in members.items():
+        if pickled and (key not in vars(holder) or _pickled(key, vars(holder)[key]) != pickled):
+            with contextlib.suppress(Exception):  # A class that is not here, say.
+                value = pickle.loads(pickled)
+                if isinstance(holder, type):
+                    type.__setattr__(holder, key, value)
+                else:
+                    vars(holder)[key] = value  # Whatever its __setattr__ would make of that.
 
 
 def globals_within_reach(names: Iterable[str]) -> Iterator[tuple[str, Any]]:

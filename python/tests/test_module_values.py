@@ -15,8 +15,17 @@ from sluice import module_values
 
 PACKAGE = Path(__file__).resolve().parent.parent
 MODULE = """
+import enum
 SIZE, TABLE, options, database, is_open = 1, {"a": 1}, None, None, False
 def size(): return SIZE
+class Config:
+    crop, file, steps = 1, None, 7
+    class Train: rate = 1
+    def __setattr__(self, name, value): raise AttributeError("frozen")
+class Colour(enum.Enum): RED = 1
+config = Config()
+vars(config)["train"] = Config.Train()
+def shown(): return [Config.crop, Config.steps, Config.Train.rate, vars(config).get("crop"), vars(config.train)]
 """
 SET = {
     "numbers": ("module.SIZE = 5", "5 {'a': 1} None False"),
@@ -27,11 +36,21 @@ SET = {
     "new names": ("module.added = 1", "1 {'a': 1} None False"),
 }
 SHOWN = "print(module.size(), module.TABLE, module.options, module.is_open)"
+OF_CLASSES = {
+    "nothing": ("pass", "[1, 7, 1, None, {}]"),
+    "attributes of a class": ("module.Config.crop = 5", "[5, 7, 1, None, {}]"),
+    "of a class within a class": ("module.Config.Train.rate = 5", "[1, 7, 5, None, {}]"),
+    "of an object": ("vars(module.config)['crop'] = 5", "[1, 7, 1, 5, {}]"),
+    "of an object within an object": ("module.config.train.rate = [2]", "[1, 7, 1, None, {'rate': [2]}]"),
+    "of a class that has opened something": ("module.Config.file, module.Config.steps = open(__file__), 8", "[1, 7, 1, None, {}]"),
+    "of an enumeration": ("module.Colour.RED._value_ = 2", "[1, 7, 1, None, {}]"),
+}
+CASES = {case: (*SET[case], SHOWN) for case in SET} | {case: (*OF_CLASSES[case], "print(module.shown())") for case in OF_CLASSES}
 
 
-@pytest.mark.parametrize("case", SET)
+@pytest.mark.parametrize("case", CASES)
 def test_values_of_a_module_of_the_users(case, tmp_path, monkeypatch):
-    statement, shown = SET[case]
+    statement, shown, program = CASES[case]
     (tmp_path / "module_of_a_script.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     import module_of_a_script as module
@@ -41,8 +60,8 @@ def test_values_of_a_module_of_the_users(case, tmp_path, monkeypatch):
     del sys.modules["module_of_a_script"]
     assert "pytest" not in values and "json" not in values and "sluice.settings" not in values
     own = {"module_of_a_script": values["module_of_a_script"]}  # Those of all tests are more than a command line holds.
-    program = f"import module_of_a_script as module; from sluice import module_values; module_values.enter({own!r}); {SHOWN}"
-    run = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": f"{tmp_path}:{PACKAGE}"}, capture_output=True, text=True, timeout=60)
+    command = f"import module_of_a_script as module; from sluice import module_values; module_values.enter({own!r}); {program}"
+    run = subprocess.run([sys.executable, "-c", command], env={"PYTHONPATH": f"{tmp_path}:{PACKAGE}"}, capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == shown, run.stderr
 
 
