@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from torch.utils.data import IterableDataset, IterDataPipe, MapDataPipe
@@ -71,5 +72,7 @@ def state_kept(loader: Any) -> str:
     function = loader.worker_init_fn
     if function is None or only_seeds(function):
         return getattr(loader, "_sluice_state_found", "")
+    while isinstance(function, functools.partial):
+        function = function.func
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"worker_init_fn {name} may do more than give each worker a seed of its own"

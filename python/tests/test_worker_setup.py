@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader as TorchLoader, get_worker_info
 
 from sample_datasets import Numbers, OwnGenerator, fail_at_start, give_generator, tag_dataset
 from sluice.iterator import FeederIterator
+from sluice.offered import state_kept
 from sluice.torch import DataLoader
 from sluice.worker_setup import only_seeds
 from test_loader import equal
@@ -131,3 +132,9 @@ def test_a_function_that_touches_the_dataset_draws_what_torch_draws(any_feeder, 
     draws = torch.cat(runs[1])[:, 1]
     assert draws.unique().numel() == draws.numel()
     assert sum("worker_init_fn give_generator" in record.message for record in caplog.records) == 1
+
+
+@pytest.mark.parametrize("function", [tag_dataset, functools.partial(tag_dataset), functools.partial(functools.partial(tag_dataset))])
+def test_the_reason_names_the_users_function(function):
+    loader = DataLoader(Numbers(), batch_size=4, num_workers=2, worker_init_fn=function)
+    assert state_kept(loader).startswith("worker_init_fn tag_dataset may do more than")
