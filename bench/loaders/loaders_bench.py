@@ -136,6 +136,10 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=HERE.parent / "results/loaders.json")
     parser.add_argument("--add", action="store_true", help="rounds to those that the file has")
     options = parser.parse_args()
+    if unknown := set(options.workloads) - WORKLOADS.keys():
+        parser.error(f"--workloads: {', '.join(sorted(unknown))}: there are {', '.join(WORKLOADS)}")
+    if unknown := set(options.peers or ()) - registry().keys():
+        parser.error(f"--peers: {', '.join(sorted(unknown))}: there are {'; '.join(registry())}")
     adopt_orphans()
     bench = Bench(options)
     bench.install()
