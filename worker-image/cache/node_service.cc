@@ -157,19 +157,20 @@ void NodeService::announce(const Asked& asked, transport::Payload message) {
 void NodeService::tell(const Asked& asked, cache::Announcement announcement, std::shared_ptr<const void> allowed) {
   const std::string& tenant = asked.asker.tenant;
   const std::string& token = asked.asker.token;
-  cache::Announcement here = announcement;
-  here.job = cache::of_tenant(tenant, here.job);
-  for (std::uint64_t& place : here.places) place = cache::of_tenant(tenant, place);
+  cache::Announcement as_it_came;
+  if (asked.may_go_on) as_it_came = announcement;
+  announcement.job = cache::of_tenant(tenant, announcement.job);
+  for (std::uint64_t& place : announcement.places) place = cache::of_tenant(tenant, place);
   const auto homes = peers_ != nullptr && !token.empty() ? peers_->homes() : nullptr;
   // Where another daemon wants the places, the pod is asked for them.
-  const bool is_wanted = asked.may_go_on && here.places.empty() && peers_->wants_places(here.data_set);
+  const bool is_wanted = asked.may_go_on && announcement.places.empty() && peers_->wants_places(announcement.data_set);
   cache::NodeAnswer taken{bytes_of(cache_.state()), nullptr};
-  if (!is_wanted) taken = cache_.announce(here, homes.get());
+  if (!is_wanted) taken = cache_.announce(announcement, homes.get());
   const bool is_known = cache::decode_answer(std::span(taken.head).first(cache::kAnswerBytes))->is_found;
   answer(asked, std::move(taken));
   if (!asked.may_go_on || !is_known) return;
   // The others are asked for their parts of this epoch. If too much waits, they hear of the next one.
-  announcing_->submit([this, token, announcement = std::move(announcement), allowed = std::move(allowed)](
+  announcing_->submit([this, token, announcement = std::move(as_it_came), allowed = std::move(allowed)](
                           executor::ThreadState&) { peers_->announce(token, announcement); });
 }
 

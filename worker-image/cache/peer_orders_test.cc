@@ -32,14 +32,22 @@ bool know_in_the_end(CacheCluster& cluster, const std::vector<std::uint64_t>& ep
   return eventually([&] { return announced_by_node(cluster) == epochs; });
 }
 
+// A pod of the first node, whose data set has a hundred samples.
+struct AnnouncingPod : CachePod {
+  explicit AnnouncingPod(CacheCluster& cluster) : CachePod(cluster, 0) {}
+
+  void announce(std::uint64_t seed) { client.announce(places, {.seed = seed, .length = places.size()}); }
+
+  const std::vector<std::uint64_t> places = places_of(100);
+};
+
 TEST_CASE("an epoch that a pod announces is known to all daemons, and the places of its samples travel once") {
   CacheCluster cluster(3);
-  CachePod pod(cluster, 0);
-  const auto places = places_of(100);
-  pod.client.announce(places, {.seed = 1, .length = 100});
+  AnnouncingPod pod(cluster);
+  pod.announce(1);
   CHECK(know_in_the_end(cluster, {1, 1, 1}));
   CHECK(cluster.at(1).peer_announcements == 2);  // it did not know the data set
-  pod.client.announce(places, {.seed = 2, .length = 100});
+  pod.announce(2);
   CHECK(know_in_the_end(cluster, {2, 2, 2}));
   CHECK(cluster.at(1).peer_announcements == 3);
   CHECK(cluster.at(0).peers.counters().announcements == 6);
@@ -56,27 +64,25 @@ TEST_CASE("a data set of one sample is known to the daemons that have none of it
 
 TEST_CASE("daemons that come and go change all parts, so the places are told anew") {
   CacheCluster cluster(2);
-  CachePod pod(cluster, 0);
-  const auto places = places_of(100);
-  pod.client.announce(places, {.seed = 1, .length = 100});
+  AnnouncingPod pod(cluster);
+  pod.announce(1);
   CHECK(know_in_the_end(cluster, {1, 1}));
   cluster.start(2);
   cluster.meet();
-  pod.client.announce(places, {.seed = 2, .length = 100});
+  pod.announce(2);
   CHECK(know_in_the_end(cluster, {2, 2, 1}));
 }
 
 TEST_CASE("a daemon that has forgotten the data set gets the places with a later epoch") {
   CacheCluster cluster(2);
-  CachePod pod(cluster, 0);
-  const auto places = places_of(100);
-  pod.client.announce(places, {.seed = 1, .length = 100});
+  AnnouncingPod pod(cluster);
+  pod.announce(1);
   CHECK(know_in_the_end(cluster, {1, 1}));
   cluster.start(1);
   cluster.meet();
   std::uint64_t epoch = 1;
   CHECK(eventually([&] {
-    pod.client.announce(places, {.seed = ++epoch, .length = 100});
+    pod.announce(++epoch);
     return announced_by_node(cluster)[1] > 0;
   }));
   CHECK(epoch > 2);
@@ -86,10 +92,9 @@ TEST_CASE("a daemon that has forgotten the data set gets the places with a later
 TEST_CASE("a daemon that is gone or of an earlier version does not hear of epochs, and the others do") {
   CacheCluster cluster(3);
   cluster.at(2).is_of_earlier_version = true;
-  CachePod pod(cluster, 0);
-  const auto places = places_of(100);
+  AnnouncingPod pod(cluster);
   for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
-    pod.client.announce(places, {.seed = epoch, .length = 100});
+    pod.announce(epoch);
     CHECK(know_in_the_end(cluster, {epoch, epoch, 0}));
   }
   CHECK(eventually([&] { return cluster.at(2).peer_announcements == 1; }));
@@ -98,7 +103,7 @@ TEST_CASE("a daemon that is gone or of an earlier version does not hear of epoch
   CHECK(pod.fetches(cluster.number_at(2)));
   CHECK(cluster.at(2).peer_questions == 1);
   cluster.stop(1);
-  pod.client.announce(places, {.seed = 9, .length = 100});
+  pod.announce(9);
   CHECK(know_in_the_end(cluster, {4, 0}));
   CHECK(eventually([&] { return cluster.at(0).peers.counters().errors.node_gone == 1; }));
   CHECK(pod.errors() == 0);
