@@ -5,22 +5,12 @@
 #include <random>
 
 #include "src/base/testing/catch.h"
+#include "src/pipeline/testing/gaussian_weights.h"
 
 namespace sluice::pipeline {
 namespace {
 
-// Of `side` rows and columns.
-std::vector<float> bell(std::size_t side, double sigma) {
-  std::vector<float> weights;
-  double sum = 0;
-  for (std::size_t i = 0; i < side * side; ++i) {
-    const double y = static_cast<double>(i / side) - static_cast<double>(side / 2);
-    const double x = static_cast<double>(i % side) - static_cast<double>(side / 2);
-    sum += weights.emplace_back(static_cast<float>(std::exp(-0.5 * (x * x + y * y) / (sigma * sigma))));
-  }
-  for (float& weight : weights) weight = static_cast<float>(weight / sum);
-  return weights;
-}
+using testing::gaussian_weights;
 
 TEST_CASE("a window loses the rows and columns of zeros at its sides, and none between others") {
   const std::vector<float> weights{0, 0,    0, 0,     0,  //
@@ -40,7 +30,7 @@ TEST_CASE("a window of zeros keeps one of them") {
 }
 
 TEST_CASE("passes leave out the weights that no byte can show") {
-  const auto weights = bell(23, 1);
+  const auto weights = gaussian_weights(23, 23, 1);
   const BlurPasses passes({23, 23, weights});
   CHECK(passes.column().first == 6);
   CHECK(passes.column().weights.size() == 11);
@@ -70,7 +60,7 @@ Sums sums_of(const BlurWindow& window, const BlurPasses& passes, const ByteAt& b
 TEST_CASE("sums of two passes lie no further from the window's than the weights say") {
   std::mt19937 random(1);
   for (const double sigma : {0.1, 0.4, 0.8, 1.3, 2.0, 9.0, 100.0}) {
-    const auto weights = bell(23, sigma);
+    const auto weights = gaussian_weights(23, 23, sigma);
     const BlurWindow window{23, 23, weights};
     const BlurPasses passes(window);
     const BlurUncertainty uncertainty = passes.uncertainty(window);
@@ -92,7 +82,7 @@ TEST_CASE("sums of two passes lie no further from the window's than the weights 
 }
 
 TEST_CASE("of a window that is no product, sums are as uncertain as it is far from one") {
-  auto weights = bell(3, 1);
+  auto weights = gaussian_weights(3, 3, 1);
   std::swap(weights[0], weights[4]);
   const BlurWindow window{3, 3, weights};
   CHECK(BlurPasses(window).uncertainty(window).dark > 10);

@@ -212,9 +212,7 @@ __attribute__((target("avx2,fma"))) void all_sums_wide(const std::uint8_t* pixel
   all_sums(pixels, padded, window, sums);
 }
 
-bool are_wide(Registers registers) {
-  return registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-}
+bool are_wide_with_fma(Registers registers) { return are_wide(registers) && __builtin_cpu_supports("fma") != 0; }
 #endif
 
 }  // namespace
@@ -243,7 +241,7 @@ void GaussianBlur::blur(ImageSize size, std::span<const std::uint8_t> pixels, co
   make_room(size, window);
   const Padded padded{padded_.data(), padded_stride(size, window), size};
 #if defined(__x86_64__)
-  if (are_wide(registers)) return blur_all_wide(pixels.data(), padded, window, across_.data(), blurred.data());
+  if (are_wide_with_fma(registers)) return blur_all_wide(pixels.data(), padded, window, across_.data(), blurred.data());
 #endif
   blur_all(weigh_anywhere, pixels.data(), padded, window, across_.data(), blurred.data());
 }
@@ -254,7 +252,7 @@ void GaussianBlur::sums(ImageSize size, std::span<const std::uint8_t> pixels, co
   make_room(size, window);
   const Padded padded{padded_.data(), padded_stride(size, window), size};
 #if defined(__x86_64__)
-  if (are_wide(registers)) return all_sums_wide(pixels.data(), padded, window, sums.data());
+  if (are_wide_with_fma(registers)) return all_sums_wide(pixels.data(), padded, window, sums.data());
 #endif
   all_sums(pixels.data(), padded, window, sums.data());
 }

@@ -8,9 +8,12 @@
 #include <string>
 
 #include "src/base/testing/catch.h"
+#include "src/pipeline/testing/gaussian_weights.h"
 
 namespace sluice::pipeline {
 namespace {
+
+using testing::gaussian_weights;
 
 constexpr ImageSize kSize{21, 34};
 
@@ -19,18 +22,6 @@ std::vector<std::uint8_t> noise_at(ImageSize size, unsigned seed) {
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3);
   for (std::uint8_t& byte : pixels) byte = static_cast<std::uint8_t>(random());
   return pixels;
-}
-
-std::vector<float> gaussian(std::size_t rows, std::size_t columns, double sigma) {
-  std::vector<float> weights;
-  double sum = 0;
-  for (std::size_t i = 0; i < rows * columns; ++i) {
-    const double y = static_cast<double>(i / columns) - static_cast<double>(rows / 2);
-    const double x = static_cast<double>(i % columns) - static_cast<double>(columns / 2);
-    sum += weights.emplace_back(static_cast<float>(std::exp(-0.5 * (x * x + y * y) / (sigma * sigma))));
-  }
-  for (float& weight : weights) weight = static_cast<float>(weight / sum);
-  return weights;
 }
 
 std::vector<float> sums_by_definition(ImageSize size, const std::vector<std::uint8_t>& pixels,
@@ -75,7 +66,7 @@ TEST_CASE("every blurred byte is the rounded sum of the window") {
   for (const Case& test : cases) {
     CAPTURE(test.name);
     const auto pixels = noise_at(test.size, 1);
-    const auto weights = gaussian(test.rows, test.columns, test.sigma);
+    const auto weights = gaussian_weights(test.rows, test.columns, test.sigma);
     const BlurWindow window{test.rows, test.columns, weights};
     REQUIRE(can_blur(test.size, window));
     const std::vector<float> expected = sums_by_definition(test.size, pixels, window);
@@ -101,7 +92,7 @@ TEST_CASE("sums halfway between two bytes go to the even one") {
 }
 
 TEST_CASE("a window that is no product of a column and a row gives its own sums, too") {
-  auto weights = gaussian(3, 3, 1);
+  auto weights = gaussian_weights(3, 3, 1);
   std::swap(weights[0], weights[4]);
   const BlurWindow window{3, 3, weights};
   const auto pixels = noise_at(kSize, 2);

@@ -189,8 +189,6 @@ __attribute__((target("avx2"))) void normalize_avx2(const float* tensor, std::si
                                                     const float* deviation, float* normalized) {
   normalize(tensor, plane, mean, deviation, normalized);
 }
-
-bool has_wide_registers() { return __builtin_cpu_supports("avx2") != 0; }
 #endif
 
 }  // namespace
@@ -216,7 +214,8 @@ int32_t sluice_image_part(const uint8_t* image, size_t image_bytes, const Sluice
 
 void sluice_image_tensor(const uint8_t* pixels, size_t plane, float* tensor) {
 #if defined(__x86_64__)
-  if (sluice::pipeline::has_wide_registers()) return sluice::pipeline::share_of_255_avx2(pixels, plane, tensor);
+  if (sluice::pipeline::are_wide(sluice::pipeline::Registers::kWidest))
+    return sluice::pipeline::share_of_255_avx2(pixels, plane, tensor);
 #endif
   sluice::pipeline::share_of_255(pixels, plane, tensor);
 }
@@ -224,7 +223,7 @@ void sluice_image_tensor(const uint8_t* pixels, size_t plane, float* tensor) {
 void sluice_image_normalize(const float* tensor, size_t plane, const float* mean, const float* deviation,
                             float* normalized) {
 #if defined(__x86_64__)
-  if (sluice::pipeline::has_wide_registers())
+  if (sluice::pipeline::are_wide(sluice::pipeline::Registers::kWidest))
     return sluice::pipeline::normalize_avx2(tensor, plane, mean, deviation, normalized);
 #endif
   sluice::pipeline::normalize(tensor, plane, mean, deviation, normalized);

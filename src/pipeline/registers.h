@@ -5,4 +5,11 @@ namespace sluice::pipeline {
 // Which vector registers compute. All give the same bits, which tests compare.
 enum class Registers { kEveryProcessors, kWidest };
 
+#if defined(__x86_64__)
+// Whether they are those of AVX2, and this processor has them.
+inline bool are_wide(Registers registers) {
+  return registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0;
+}
+#endif
+
 }  // namespace sluice::pipeline

@@ -88,7 +88,7 @@ bool to_decibels(const DecibelPlan& plan, std::span<const float> values, [[maybe
                  std::span<float> results) {
   if (!std::isnormal(plan.least) || plan.least < 0 || !std::isfinite(plan.multiplier)) return false;
 #if defined(__x86_64__)
-  if (registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0) {
+  if (are_wide(registers)) {
     return take_all_widely(plan, values, results);
   }
 #endif

@@ -37,7 +37,7 @@ void copy(const MaskPlan& plan, const float* from, [[maybe_unused]] Registers re
     return;
   }
 #if defined(__x86_64__)
-  if (registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0) {
+  if (are_wide(registers)) {
     return turn_widely(from, plan.rows, plan.columns, to);
   }
 #endif

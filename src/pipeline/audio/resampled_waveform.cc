@@ -90,7 +90,7 @@ bool WaveformResampler::run(std::span<const float> waveform, [[maybe_unused]] Re
   padded_.assign(std::max(read, plan_.border + waveform.size()), 0.0F);
   std::ranges::copy(waveform, padded_.begin() + static_cast<std::ptrdiff_t>(plan_.border));
 #if defined(__x86_64__)
-  if (registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0) {
+  if (are_wide(registers)) {
     Kernel::run_widely(*this, resampled);
     return true;
   }

@@ -138,7 +138,7 @@ struct Spectrogram::Kernel {
 
   static Show of([[maybe_unused]] Registers registers) {
 #if defined(__x86_64__)
-    if (registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0) return show_widely;
+    if (are_wide(registers)) return show_widely;
 #endif
     return show_portably;
   }

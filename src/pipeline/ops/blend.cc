@@ -133,8 +133,6 @@ SLUICE_AVX2 void make_all_grey_avx2(Pixels pixels) {
 
 SLUICE_AVX2 std::uint64_t sum_all_avx2(std::span<const std::uint8_t> pixels) { return sum_all(pixels); }
 
-bool are_wide(Registers registers) { return registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0; }
-
 #endif
 
 }  // namespace

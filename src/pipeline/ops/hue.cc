@@ -106,7 +106,7 @@ __attribute__((target("avx2"))) void turn_all_avx2(std::int32_t turn, Pixels pix
 
 void turn_hues(std::int32_t turn, Pixels pixels, [[maybe_unused]] Registers registers) {
 #if defined(__x86_64__)
-  if (registers == Registers::kWidest && __builtin_cpu_supports("avx2") != 0) return turn_all_avx2(turn, pixels);
+  if (are_wide(registers)) return turn_all_avx2(turn, pixels);
 #endif
   turn_all(turn, pixels);
 }
