@@ -9,7 +9,7 @@ memory, batches in the training loop's hands. torch's loader runs PIL and torchv
 The work is the usual training recipe: decode, RandomResizedCrop(224), horizontal flip, float32, normalise. An own
 Dataset class says the same in a `__getitem__`, which runs in Python on both sides (lazily and eagerly on Sluice's,
 which must give the same bytes). SPEECH holds spoken clips, read as FLAC files by a class that uses soundfile and torchaudio, natively on one side (speech_data.py). Tar shards hold the same files as the folder, and PNG and WebP files some of its photographs. Two more recipes are those of torchvision's own
-training scripts and of SimCLR; cheap text is lines of bytes, beside torch's loader without workers (training_data.py). A data worker
+training scripts and of SimCLR; cheap text is lines of bytes, beside torch's loader without workers and with them (training_data.py). A data worker
 beside the feeder shows what gRPC costs on both ends together. Executors start at once, but for the text. Both sides
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
 smallest of its repetitions. A loader's figure is the CPU time of the whole process tree between two batches in the middle
@@ -134,7 +134,10 @@ def measure(options, folder, directory):
         figures["speech_torch"] = costs_of_speech(torch.utils.data.DataLoader, speech)
         figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: costs(sluice.torch.DataLoader, lines))
         figures["text_torch"] = costs(torch.utils.data.DataLoader, lines, workers=0)
-        figures["remote"] = remote_seconds_per_1000(options.build, dataset, BATCH, figures["loader"])
+        figures["text_workers"] = costs(torch.utils.data.DataLoader, lines)
+        # The feeder's own costs just before it, as the speed of a shared machine changes within a repetition.
+        figures["beside_remote"] = costs(sluice.torch.DataLoader, dataset)
+        figures["remote"] = remote_seconds_per_1000(options.build, dataset, BATCH, figures["beside_remote"])
         repetitions.append(figures)
         print(f"repetition {number}: " + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()), file=sys.stderr)
     return repetitions

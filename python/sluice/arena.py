@@ -34,10 +34,12 @@ _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 class Arena:
     """One mapping of a feeder's memfd, alive as long as any tensor in it. Thread-safe."""
 
+    _close = staticmethod(os.close)  # At the process's end `os` may be gone before an arena is.
+
     def __init__(self, descriptor: int, size_bytes: int, release: Callable[[int], None]) -> None:
         """Maps `descriptor` (and leaves closing it to the caller). `release(slot)` is called once per slot, from whichever
         thread drops the last tensor, possibly inside the garbage collector: it must not take locks."""
-        self._memory = mmap.mmap(descriptor, size_bytes)
+        self.memory = mmap.mmap(descriptor, size_bytes)
         self._descriptor: int | None = os.dup(descriptor)
         self.size_bytes = size_bytes
         self._release = release
@@ -51,7 +53,7 @@ class Arena:
     @property
     def address(self) -> int:
         """Where the mapping starts in this process."""
-        return torch.frombuffer(self._memory, dtype=torch.uint8, count=1).data_ptr()
+        return torch.frombuffer(self.memory, dtype=torch.uint8, count=1).data_ptr()
 
     def hold(self, slot: int, descriptors: list[dict]) -> None:
         """The slot has come, with tensors as the descriptors (absolute offsets) say. Raises ProtocolError for a descriptor that
@@ -69,7 +71,7 @@ class Arena:
             self.give_back(slot)
             return []
         start, end = self._held[slot]
-        region = memoryview(self._memory)[start:end]
+        region = memoryview(self.memory)[start:end]
         tensors = [_tensor(region, start, descriptor) for descriptor in descriptors]
         if copy:
             tensors = [tensor.clone() for tensor in tensors]
@@ -103,14 +105,14 @@ class Arena:
         if _libc.mmap(address, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE, private, self._descriptor, start) != address:
             return False
         if _libc.madvise(address, size_bytes, _MADV_POPULATE_WRITE) != 0:
-            pages = torch.frombuffer(self._memory, dtype=torch.uint8, count=size_bytes, offset=start)[:: mmap.PAGESIZE]
+            pages = torch.frombuffer(self.memory, dtype=torch.uint8, count=size_bytes, offset=start)[:: mmap.PAGESIZE]
             pages.copy_(pages.clone())
         return True
 
     def _close_descriptor(self) -> None:
         descriptor, self._descriptor = getattr(self, "_descriptor", None), None
         if descriptor is not None:
-            os.close(descriptor)
+            self._close(descriptor)
 
     def _take_back(self, lent: _Lent) -> None:
         self._lent.discard(lent)

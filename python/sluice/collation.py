@@ -9,18 +9,10 @@ import torch
 from torch.utils.data._utils import collate as torch_collate
 
 from sluice.laps import COLLATE, DATASET, Laps
-from sluice.light_batches import LIGHT_BYTES
-from sluice.structure import NOT_PICKLED_BY_TORCH, Stack, travels_in_arena
+from sluice.structure import Stack, travels_in_arena
 
 _TORCH_TYPES = frozenset(torch_collate.default_collate_fn_map)  # Before anybody adds to them.
 _LEAVES = frozenset((torch.Tensor, int, float, bool, str, bytes))
-_shares_large_tensors = False
-
-
-def shares_large_tensors() -> None:
-    """From now on in this process, torch's detour is taken for tensors that leave it through shared memory: it spares a copy."""
-    global _shares_large_tensors
-    _shares_large_tensors = True
 
 
 def collate(collate_fn: Any, auto_collation: bool, data: Any, stacks: bool = False) -> Any:
@@ -68,20 +60,13 @@ def _is_plain(sample: Any) -> bool:
 
 
 def _stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor:
-    """torch's collation of tensors without its detour, where that is of no use: the arena is the shared memory here, and small ones
-    go through a pipe."""
+    """torch's collation of tensors without its detour, which is of no use here: the arena is the shared memory."""
     first = batch[0]
     refused_by_torch = any(getattr(t, "requires_grad", False) for t in batch)  # In a worker, which has a place for the result.
-    if first.is_nested or first.layout is not torch.strided or refused_by_torch or (_shares_large_tensors and _is_large(batch)):
+    if first.is_nested or first.layout is not torch.strided or refused_by_torch:
         return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
     # As torch's workers have it: contiguous, and of the first one's type.
     return torch.stack(batch, 0, out=first.new_empty((len(batch), *first.shape)))
-
-
-def _is_large(batch: list[torch.Tensor]) -> bool:
-    """Whether the batch leaves a fork through shared memory. Of rarer types torch makes no tensors there."""
-    first = batch[0]
-    return travels_in_arena(first) and first.dtype not in NOT_PICKLED_BY_TORCH and first.nbytes * len(batch) > LIGHT_BYTES
 
 
 def _postponed_stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor | Stack:

@@ -172,11 +172,11 @@ class ForkComputation:
         self._draws = Draws()
         self.laps = Laps()
 
-    def compute(self, request: BatchRequest, history: bytes = b"") -> Any:
+    def compute(self, request: BatchRequest, history: bytes = b"", stacks: bool = False) -> Any:
         """As Computation.compute."""
         pipeline, self.laps = self._pipeline, Laps()
         if not pipeline.sticky:
-            return _compute(pipeline, request, self.laps, self._draws)
+            return _compute(pipeline, request, self.laps, self._draws, stacks)
         if self._virtual_worker is None:
             self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers, has_process=True)
         return self._virtual_worker.make(request, history, self.laps)

@@ -36,7 +36,7 @@ from sluice.memory_only import MemoryOnly, listen
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import enter_origin
 from sluice.skipping import Reduced
-from sluice.structure import Stack, layout, pack
+from sluice.structure import layout, pack, write
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -154,7 +154,7 @@ class Executor:
             descriptors, slot_bytes = layout(tensors)
             offset = self._slot(message["id"], slot_bytes)
             for tensor, descriptor in zip(tensors, descriptors, strict=True):
-                self._write(tensor, offset + descriptor["offset"])
+                write(tensor, self._arena, offset + descriptor["offset"])
             computation.laps.lap(COLLATE, sum(descriptor["nbytes"] for descriptor in descriptors))
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # The last two end a worker of torch's without a word.
             self._fail({**answer, "seconds": time.process_time() - started_seconds}, error)
@@ -211,15 +211,6 @@ class Executor:
                 raise BatchDoesNotFit(message["error"])
             else:
                 return message["offset"]
-
-    def _write(self, tensor: torch.Tensor | Stack, offset: int) -> None:
-        if tensor.numel() == 0:
-            return
-        target = torch.frombuffer(self._arena, dtype=tensor.dtype, count=tensor.numel(), offset=offset).view(tensor.shape)
-        if type(tensor) is Stack:
-            tensor.write(target)
-        else:
-            target.copy_(tensor)
 
     def _fail(self, about: dict, error: BaseException) -> None:
         fields, blob = (describe_not_loaded(error), b"") if lacks_the_script(error) else describe(error)

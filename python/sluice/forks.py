@@ -22,12 +22,14 @@ from torch.utils.data import Dataset
 from torch.utils.data._utils.signal_handling import _remove_worker_pids
 from torch.utils.data.dataloader import DataLoader as TorchLoader  # Bound now: programs replace the name by our class.
 
-from sluice import collation
+from sluice.answer import Answer
 from sluice.computation import BatchRequest, Computation, ForkComputation
 from sluice.failures import describe, reraise
+from sluice.fork_slots import ForkSlots, Packed
+from sluice.heap import keep_freed_memory
 from sluice.history import History
 from sluice.iterable import Streams
-from sluice.light_batches import lightened
+from sluice.notices import log
 from sluice.payback import Payback
 from sluice.surroundings import make_images_lazy, wants_lazy_images
 
@@ -76,27 +78,35 @@ class Forked:
     """What a worker has answered."""
 
     seq: int
-    batch: Any = None
+    batch: Packed | Any = None
     failure: tuple[dict, bytes] | None = None
     ops: list[list] = field(default_factory=list)  # As in the answer of a feeder.
+    answer: Answer | None = None  # Of a packed batch, in the process that takes it.
 
     def open(self, worker_id: int) -> Any:
-        """The batch. Raises what the user's code has raised in the worker."""
+        """The batch. Raises what the user's code has raised in the worker. Call once."""
         if self.failure is not None:
             reraise(*self.failure, worker_id)
-        return self.batch
+        return self.batch if self.answer is None else self.answer.open()
+
+
+# A request, what its virtual worker has made before, and the slot of the batch; None for torch's own way.
+_GivenRequest = tuple[BatchRequest, bytes, int | None]
 
 
 class Batches(Dataset):
-    """A data set whose keys are requests with what comes before them, and whose samples are batches."""
+    """A data set whose keys are requests with what comes before them and their slots, and whose samples are batches."""
 
-    def __init__(self, computation: Computation | ForkComputation) -> None:
+    def __init__(self, computation: Computation | ForkComputation, slots: ForkSlots | None) -> None:
         self._computation = computation
+        self._slots = slots
 
-    def __getitem__(self, given: tuple[BatchRequest, bytes]) -> Forked:
-        request, history = given
+    def __getitem__(self, given: _GivenRequest) -> Forked:
+        request, history, slot = given
         try:
-            batch = lightened(self._computation.compute(request, history))
+            batch = self._computation.compute(request, history, stacks=slot is not None)
+            if self._slots is not None and slot is not None:
+                batch = self._slots.pack(batch, slot)
             return Forked(request.seq, batch, ops=self._computation.laps.costs())
         except (Exception, SystemExit) as error:
             return Forked(request.seq, failure=describe(error))
@@ -112,12 +122,12 @@ class _Given:
     """A sampler of what has been given. It ends where nothing is left, and goes on when there is more."""
 
     def __init__(self) -> None:
-        self.requests: deque[tuple[BatchRequest, bytes]] = deque()
+        self.requests: deque[_GivenRequest] = deque()
 
-    def __iter__(self) -> Iterator[tuple[BatchRequest, bytes]]:
+    def __iter__(self) -> Iterator[_GivenRequest]:
         return self
 
-    def __next__(self) -> tuple[BatchRequest, bytes]:
+    def __next__(self) -> _GivenRequest:
         if not self.requests:
             raise StopIteration
         return self.requests.popleft()
@@ -131,29 +141,30 @@ class Forks:
         """`computation` is inherited by the workers: what changes in it afterwards they do not see. `timeout_seconds`: of `take`, 0
         for none. `history`: of the pass, if virtual workers make its batches. All its batches are given then, in their order."""
         self._given = _Given()
-        self._seqs: set[int] = set()
+        self._slot_of: dict[int, int | None] = {}  # By the number of a request.
         self._most_batches = num_workers * prefetch_factor
+        self._slots = _slots(self._most_batches)
         self._history = history
         self._informed: set[int] = set()  # The virtual workers that know what they have made before.
         order: dict[str, Any] = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
         own = torch.Generator()  # The process's generators may be another thread's at this moment.
-        loader = _Loader(Batches(computation), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
+        loader = _Loader(Batches(computation, self._slots), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
                          prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
                          worker_init_fn=_begin, generator=own, **order)  # fmt: skip
         self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
         _living.add(self)
 
     def __contains__(self, seq: int) -> bool:
-        return seq in self._seqs
+        return seq in self._slot_of
 
     @property
     def is_idle(self) -> bool:
-        return not self._seqs
+        return not self._slot_of
 
     @property
     def has_room(self) -> bool:
         """Whether they may hold one more batch: as many as torch would prefetch."""
-        return len(self._seqs) < self._most_batches
+        return len(self._slot_of) < self._most_batches
 
     def give(self, request: BatchRequest) -> None:
         """REQUIRES: has_room."""
@@ -163,8 +174,9 @@ class Forks:
             history = self._history.before(request)
         if self._history is not None:
             self._batches._worker_queue_idx_cycle = itertools.repeat(request.worker_id)  # torch's own would also ask streams that have ended.
-        self._seqs.add(request.seq)
-        self._given.requests.append((request, history))
+        slot = self._slots.lend() if self._slots is not None else None
+        self._slot_of[request.seq] = slot
+        self._given.requests.append((request, history, slot))
         self._batches._try_put_index()
 
     def take(self) -> Forked:
@@ -172,8 +184,15 @@ class Forks:
 
         Raises RuntimeError, torch's own, if a worker has died, and after the timeout."""
         forked = next(self._batches)
-        self._seqs.remove(forked.seq)
+        slot = self._slot_of.pop(forked.seq)
+        if self._slots is not None and slot is not None:
+            forked.answer = self._slots.take_back(slot, forked.batch if isinstance(forked.batch, Packed) else None)
         return forked
+
+    def rest(self) -> None:
+        """No request comes for some time."""
+        if self._slots is not None:
+            self._slots.trim()
 
     def close(self) -> None:
         """Ends the workers. Where the garbage collector has found this object it has closed its queues before, and no word reaches a worker any
@@ -203,11 +222,19 @@ def _leave_to_the_parent() -> None:
 os.register_at_fork(after_in_child=_leave_to_the_parent)
 
 
+def _slots(most_batches: int) -> ForkSlots | None:
+    try:
+        return ForkSlots(most_batches)
+    except OSError as error:
+        log.info("forks hand their batches over as torch's workers do, as there is no memory to share with them: %s", error)
+        return None
+
+
 def _as_it_is(batch: Any) -> Any:
     return batch
 
 
 def _begin(worker_id: int) -> None:
-    collation.shares_large_tensors()
+    keep_freed_memory()
     if wants_lazy_images():
         make_images_lazy()

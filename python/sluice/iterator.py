@@ -351,7 +351,9 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
     def _close(self) -> None:
         self._end_executors()
         self._stream.close()
-        if self._forks is not None and not (self._persistent_workers and self._forks.is_idle):
+        if self._forks is not None and self._persistent_workers and self._forks.is_idle:
+            self._forks.rest()
+        else:
             self._end_forks()
         if not self._persistent_workers:
             self._let_go()

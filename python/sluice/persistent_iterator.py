@@ -97,6 +97,8 @@ class PersistentIterator(FeederIterator):
         while self._forks is not None and not self._forks.is_idle:
             self._forks.take()
             self._give_to_forks(payback)
+        if self._forks is not None:
+            self._forks.rest()
 
     def _finish_in_executors(self) -> None:
         """Their answers are dropped. A worker that is lost meanwhile gets to know the batches with the next request."""

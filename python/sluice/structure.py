@@ -9,8 +9,10 @@ whole, which is slower and always right.
 from __future__ import annotations
 
 import io
+import mmap
 import pickle
 from dataclasses import dataclass
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, cast, final
 
 import torch
@@ -162,7 +164,7 @@ class _Carrying:
     def __init__(self, file: io.BytesIO, ids: list[_Id] | None = None) -> None:
         """`ids`: instead of their numbers, of the tensors in the order in which they are met."""
         # multiprocessing's, so torch's: what objects make of the protocol shows. By version 5 numpy's read-only arrays stay read-only.
-        super().__init__(file, protocol=pickle.DEFAULT_PROTOCOL)  # type: ignore[call-arg]
+        super().__init__(file, pickle.DEFAULT_PROTOCOL)  # type: ignore[call-arg]
         self.tensors: list[torch.Tensor | Stack] = []
         self._numbers: dict[int, int] = {}
         self._ids = ids
@@ -184,6 +186,13 @@ class _Packer(_Carrying, _BasePickler):
 
 class _PackerAtHome(_Carrying, pickle.Pickler):
     """For this process, which knows all classes by their names."""
+
+
+class _PackerInFork(_Carrying, ForkingPickler):
+    """For the process that has forked this one: what torch and multiprocessing hand over in their own way comes as from a worker of torch's."""
+
+
+_Kind = type[_Packer | _PackerAtHome | _PackerInFork]
 
 
 class _Unpacker(PickleReader):
@@ -208,30 +217,36 @@ class _Unpacker(PickleReader):
 def pack(batch: Any) -> tuple[list[torch.Tensor | Stack], bytes]:
     """The batch's tensors and its pickled structure; that of a list of different tensors is empty, as with a native pipeline. Raises whatever
     pickling a user's object raises."""
+    return _packed(batch, _Packer)
+
+
+def pack_for_a_fork(batch: Any) -> tuple[list[torch.Tensor | Stack], bytes]:
+    """As `pack`, in a fork of the process that unpacks it."""
+    return _packed(batch, _PackerInFork)
+
+
+def _packed(batch: Any, kind: _Kind) -> tuple[list[torch.Tensor | Stack], bytes]:
     if type(batch) is list and all(map(_is_carried, batch)) and len(set(map(id, batch))) == len(batch):
         tensors, ids = _views(batch)
         if ids == list(range(len(batch))):
             return tensors, b""
-    packer, structure = _dumped(batch)
+    packer, structure = _dumped(batch, kind)
     tensors, ids = _views(packer.tensors)
-    return tensors, structure if ids == list(range(len(tensors))) else _dumped(batch, ids)[1]
+    return tensors, structure if ids == list(range(len(tensors))) else _dumped(batch, kind, ids)[1]
 
 
 def detached(batch: Any) -> Any:
     """A copy that shares no memory and no object with the data set that has made the batch, as after torch's own way from a worker. The batch
     itself if it cannot be pickled: torch's workers could not hand it over at all."""
     try:
-        packer, structure = _dumped(batch, kind=_PackerAtHome)
-        tensors, ids = _views(packer.tensors)
-        if ids != list(range(len(tensors))):
-            structure = _dumped(batch, ids, _PackerAtHome)[1]
+        tensors, structure = _packed(batch, _PackerAtHome)
         return unpack(structure, [cast(torch.Tensor, tensor).clone() for tensor in tensors])
     except Exception as error:
         pass_on_of_a_handler(error)
         return batch
 
 
-def _dumped(batch: Any, ids: list[_Id] | None = None, kind: type[_Packer | _PackerAtHome] = _Packer) -> tuple[_Packer | _PackerAtHome, bytes]:
+def _dumped(batch: Any, kind: _Kind, ids: list[_Id] | None = None) -> tuple[_Carrying, bytes]:
     file = io.BytesIO()
     packer = kind(file, ids)
     packer.dump(batch)
@@ -254,3 +269,14 @@ def layout(tensors: list[torch.Tensor | Stack]) -> tuple[list[dict], int]:
         descriptors.append({"dtype": DTYPE_NAMES[tensor.dtype], "shape": list(tensor.shape), "offset": end, "nbytes": nbytes})
         end += -(-nbytes // TENSOR_ALIGNMENT_BYTES) * TENSOR_ALIGNMENT_BYTES
     return descriptors, end
+
+
+def write(tensor: torch.Tensor | Stack, memory: mmap.mmap, offset: int) -> None:
+    """Where `layout` has it, for the process that adopts the slot."""
+    if tensor.numel() == 0:
+        return
+    target = torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset).view(tensor.shape)
+    if type(tensor) is Stack:
+        tensor.write(target)
+    else:
+        target.copy_(tensor)

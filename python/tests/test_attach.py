@@ -202,7 +202,7 @@ def test_forked_workers_of_ours_are_torchs(make_fake, attach_here):
 
     make_fake()
     attach_here()
-    forked = TorchLoader(attached.Batches(None), batch_size=None, sampler=[], num_workers=1, multiprocessing_context="fork")
+    forked = TorchLoader(attached.Batches(None, None), batch_size=None, sampler=[], num_workers=1, multiprocessing_context="fork")
     assert list(forked) == [] and report.lines() == []
 
 

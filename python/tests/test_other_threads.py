@@ -50,9 +50,9 @@ def test_the_main_thread_draws_on_meanwhile(make_fake, monkeypatch):
     make_fake()
     start = Batches.__init__
 
-    def while_it_draws(self, computation) -> None:
+    def while_it_draws(self, computation, slots) -> None:
         torch.rand(1)
-        start(self, computation)
+        start(self, computation, slots)
 
     monkeypatch.setattr(Batches, "__init__", while_it_draws)
     loader = loader_that(pays=False)
