@@ -41,6 +41,11 @@ def seed_torch(seed: int) -> None:
 def seed_everything(seed: int) -> None:
     """Seeds torch's CPU generator, `random` and, where loaded, numpy. `seed` may have 64 bits; numpy gets the low 32."""
     seed_torch(seed)
+    seed_others(seed)
+
+
+def seed_others(seed: int) -> None:
+    """As seed_everything, but for torch."""
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:

@@ -17,7 +17,11 @@ def seed_of(place):
 
 
 def never(place):
-    return place, torch.rand(1).item(), torch.initial_seed()
+    return place
+
+
+def by_torch(place):
+    return torch.rand(1).item(), torch.initial_seed()
 
 
 def by_python(place):
@@ -34,6 +38,18 @@ def normal_by_numpy(place):
 
 def rarely(place):
     return random.random() if place == 20 else place
+
+
+def rarely_by_torch(place):
+    return torch.rand(1).item() if place == 20 else place
+
+
+def by_all_in_turns(place):
+    return [lambda: place, random.random, np.random.rand, lambda: torch.rand(1).item()][place % 4]()
+
+
+def with_torchs_seed(place):
+    return torch.manual_seed(place % 3).initial_seed(), torch.rand(1).item()
 
 
 def with_numpys_seed(place):
@@ -53,7 +69,8 @@ def all_seeded(sample_at, count=COUNT):
     return made
 
 
-@pytest.mark.parametrize("sample_at", [never, by_python, by_numpy, normal_by_numpy, rarely, with_numpys_seed, of_another_kind])
+@pytest.mark.parametrize("sample_at", [never, by_torch, by_python, by_numpy, normal_by_numpy, rarely, rarely_by_torch, by_all_in_turns,
+                                       with_numpys_seed, with_torchs_seed, of_another_kind])
 def test_each_sample_draws_from_its_own_seed(sample_at):
     draws = Draws()
     for _ in range(3):
@@ -72,17 +89,19 @@ def test_samples_that_draw_nothing_are_made_once(calls):
     assert calls.places == list(range(COUNT))
 
 
-def test_samples_that_always_draw_are_made_once(calls):
-    Draws().samples(COUNT, seed_of, calls.of(by_python))
+@pytest.mark.parametrize("sample_at", [by_torch, by_python, by_numpy, of_another_kind])
+def test_samples_that_always_draw_are_made_once(calls, sample_at):
+    Draws().samples(COUNT, seed_of, calls.of(sample_at))
     assert calls.places == list(range(COUNT))
 
 
-def test_samples_that_draw_rarely_are_made_again_in_one_batch_alone(calls):
+@pytest.mark.parametrize("sample_at", [rarely, rarely_by_torch])
+def test_samples_that_draw_rarely_are_made_again_in_one_batch_alone(calls, sample_at):
     draws = Draws()
-    draws.samples(COUNT, seed_of, calls.of(rarely))
+    draws.samples(COUNT, seed_of, calls.of(sample_at))
     assert calls.places == [*range(COUNT), *range(1, COUNT)]
     calls.places.clear()
-    draws.samples(COUNT, seed_of, calls.of(rarely))
+    draws.samples(COUNT, seed_of, calls.of(sample_at))
     assert calls.places == list(range(COUNT))
 
 
@@ -113,6 +132,26 @@ def test_a_sample_that_raises_by_a_draw_is_asked_again_with_its_own_seed():
     with pytest.raises(LookupError) as drawn:
         Draws().samples(COUNT, seed_of, fails_by_a_draw)
     assert str(drawn.value) == str(seeded.value)
+
+
+@pytest.mark.parametrize("sample_at, seeded", [(never, 1), (by_torch, COUNT), (by_python, 1)], ids=["nothing", "from torch", "from random"])
+def test_torch_is_seeded_for_each_sample_where_they_draw_from_it(monkeypatch, sample_at, seeded):
+    seeds = []
+    monkeypatch.setattr(torch, "default_generator", _Noting(torch.default_generator, seeds))
+    Draws().samples(COUNT, seed_of, sample_at)
+    assert len(seeds) == seeded
+
+
+class _Noting:
+    def __init__(self, generator, seeds):
+        self._generator, self._seeds = generator, seeds
+
+    def manual_seed(self, seed):
+        self._seeds.append(seed)
+        self._generator.manual_seed(seed)
+
+    def get_state(self):
+        return self._generator.get_state()
 
 
 class Calls:
