@@ -31,7 +31,7 @@ from sluice.history import History
 from sluice.iterable import Streams
 from sluice.notices import log
 from sluice.payback import Payback
-from sluice.surroundings import make_images_lazy, wants_lazy_images
+from sluice.surroundings import find_lazy_images, make_images_lazy, wants_lazy_images
 
 
 # Once a process has used these, its forks wait for threads that they do not have.
@@ -151,6 +151,8 @@ class Forks:
         loader = _Loader(Batches(computation, self._slots), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
                          prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
                          worker_init_fn=_begin, generator=own, **order)  # fmt: skip
+        if wants_lazy_images():
+            find_lazy_images()
         self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
         _living.add(self)
 

@@ -35,9 +35,8 @@ _torchvision: list[ImageTensors | ImageChanges] = []
 _pillow = 0
 
 
-def install() -> bool:
-    """Makes this process's PIL lazy. False where it cannot be: no native library, a PIL that is not the released Pillow, or one
-    that opens such files by code of other packages."""
+def find() -> None:
+    """What install() needs. It takes 20 ms, which the forks of a process that has it need not take again."""
     global _library, _pillow
     if _library is None:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
@@ -46,6 +45,12 @@ def install() -> bool:
         if _library is not None:
             classes = frozenset((Image.Image, LazyImage, *_FILE_CLASSES, *(lazy._plain_class for lazy in _FILE_CLASSES)))
             _torchvision[:] = [ImageTensors(_library, classes), ImageChanges(_library, classes, _image_of_pixels)]
+
+
+def install() -> bool:
+    """Makes this process's PIL lazy. False where it cannot be: no native library, a PIL that is not the released Pillow, or one
+    that opens such files by code of other packages."""
+    find()
     Image.preinit()
     if _library is None or any(Image.OPEN[form.name][0] not in (form.factory, opener) for form, opener in _OPENERS):
         return False

@@ -166,6 +166,12 @@ def wants_lazy_images() -> bool:
     return "PIL.Image" in sys.modules and Settings.from_environment().lazy_images
 
 
+def find_lazy_images() -> None:
+    """Before this process forks others, which make their images lazy."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("sluice.lazy_images").find()
+
+
 def make_images_lazy() -> None:
     """In this process, if it can be."""
     with contextlib.suppress(ImportError):
