@@ -8,7 +8,7 @@
 #include <list>
 #include <unordered_map>
 
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 #include "src/cache/node_cache_messages.h"
 #include "src/cache/node_socket_line.h"
 #include "src/transport/unary_server.h"

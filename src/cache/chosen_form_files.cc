@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "src/base/logging.h"
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 
 namespace sluice::cache {
 namespace {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kMillisecond = 1e-3;
 constexpr std::uint64_t kAllFits = std::uint64_t{1} << 40;
-constexpr TriedForm kFile{100e3, 0, 0.8 * kMillisecond};
+constexpr TriedForm kFromFile{100e3, 0, 0.8 * kMillisecond};
 constexpr TriedForm kCoefficients{200e3, 0.4 * kMillisecond, 0.3 * kMillisecond};
 constexpr TriedForm kOutput{150e3, 0.2 * kMillisecond, 0.1 * kMillisecond};
 constexpr double kReadingPerByte = 0.02 * kMillisecond / 100e3;
@@ -18,7 +18,7 @@ struct Ledger : FormLedger {
 
   Ledger& tries(int trials, double wait_seconds, bool has_coefficients = true, bool has_output = true) {
     for (int i = 0; i < trials; ++i) {
-      Trial trial{wait_seconds, asking_seconds, kFile, {}, {}};
+      Trial trial{wait_seconds, asking_seconds, kFromFile, {}, {}};
       if (has_coefficients) trial.coefficients = kCoefficients;
       if (has_output) trial.output = kOutput;
       note_trial(trial);
@@ -28,7 +28,7 @@ struct Ledger : FormLedger {
   Ledger& gives(std::size_t samples, std::optional<Keep> from, double wait_seconds = 0) {
     const double bytes = from == Keep::kTranscoded ? kCoefficients.bytes
                          : from == Keep::kOutput   ? kOutput.bytes
-                                                   : kFile.bytes;
+                                                   : kFromFile.bytes;
     for (std::size_t i = 0; i < samples; ++i) note({from, wait_seconds, reading_per_byte * bytes, bytes});
     return *this;
   }
@@ -71,13 +71,14 @@ TEST_CASE("all samples tell whether those that were tried are dearer or larger t
   ledger.reading_per_byte = 0;
   ledger.tries(5, 0);
   const auto made = [&](std::size_t samples, std::optional<Keep> from) {
-    for (std::size_t i = 0; i < samples; ++i) ledger.note({from, 0, 0, 0.5 * kFile.bytes, 0.25 * kFile.seconds});
+    for (std::size_t i = 0; i < samples; ++i)
+      ledger.note({from, 0, 0, 0.5 * kFromFile.bytes, 0.25 * kFromFile.seconds});
   };
   made(FormLedger::kMadeMin - 2, std::nullopt);
   ledger.note({Keep::kOutput, 0, 0, 1, std::nullopt});  // made of something else
-  CHECK(ledger.table(0).none_seconds == Approx(kFile.seconds));
+  CHECK(ledger.table(0).none_seconds == Approx(kFromFile.seconds));
   made(2, Keep::kSource);
-  CHECK(ledger.table(0).none_seconds == Approx(0.25 * kFile.seconds));
+  CHECK(ledger.table(0).none_seconds == Approx(0.25 * kFromFile.seconds));
   CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(0.25 * kCoefficients.seconds));
   CHECK(ledger.cost(Keep::kTranscoded)->making_seconds == Approx(0.25 * kCoefficients.making_seconds));
   CHECK(ledger.cost(Keep::kTranscoded)->bytes == Approx(0.5 * kCoefficients.bytes));
@@ -88,7 +89,7 @@ TEST_CASE("reads that waited do not tell the CPU of a read") {
   Ledger ledger;
   ledger.reading_per_byte = 100 * kReadingPerByte;
   ledger.tries(5, 0).gives(3, std::nullopt, 1).gives(3, Keep::kOutput, 1);
-  CHECK(ledger.table(0).none_seconds == Approx(0.8 * kMillisecond + kUsual * kFile.bytes));
+  CHECK(ledger.table(0).none_seconds == Approx(0.8 * kMillisecond + kUsual * kFromFile.bytes));
   CHECK(ledger.cost(Keep::kTranscoded)->seconds == Approx(0.3 * kMillisecond + kUsual * kCoefficients.bytes));
   CHECK(ledger.cost(Keep::kOutput)->seconds == Approx(0.1 * kMillisecond + kUsual * kOutput.bytes));
 }

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 #include "src/cache/record.h"
 
 namespace sluice::cache {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 
 namespace sluice::cache {
 

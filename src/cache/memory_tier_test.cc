@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "src/base/testing/catch.h"
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 #include "src/cache/testing/store_fixture.h"
 
 namespace sluice::cache {

@@ -1,6 +1,6 @@
 #include "src/cache/node_cache.h"
 
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 
 namespace sluice::cache {
 

@@ -1,7 +1,7 @@
 #include "src/cache/node_cache_client.h"
 
 #include "src/base/logging.h"
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 
 namespace sluice::cache {
 namespace {

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 #include "src/cache/tenant.h"
 
 namespace sluice::cache {

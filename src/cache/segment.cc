@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 
 namespace sluice::cache {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/logging.h"
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 #include "src/cache/segment.h"
 #include "src/cache/segment_names.h"
 

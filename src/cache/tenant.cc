@@ -1,9 +1,8 @@
 #include "src/cache/tenant.h"
 
-#include <array>
 #include <utility>
 
-#include "src/cache/checksum.h"
+#include "src/base/job_number.h"
 
 namespace sluice::cache {
 
@@ -13,9 +12,7 @@ Key of_tenant(const std::string& tenant, Key key) {
 }
 
 std::uint64_t of_tenant(std::string_view tenant, std::uint64_t number) {
-  if (tenant.empty()) return number;
-  const std::array<std::uint64_t, 2> both{hash_of(tenant), number};
-  return checksum({reinterpret_cast<const std::uint8_t*>(both.data()), sizeof(both)});
+  return tenant.empty() ? number : number_of(tenant, number);
 }
 
 }  // namespace sluice::cache

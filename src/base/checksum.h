@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-namespace sluice::cache {
+namespace sluice {
 
 std::uint64_t checksum(std::span<const std::uint8_t> bytes);
 
-}  // namespace sluice::cache
+}  // namespace sluice

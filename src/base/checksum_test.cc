@@ -1,10 +1,10 @@
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 
 #include <vector>
 
 #include "src/base/testing/catch.h"
 
-namespace sluice::cache {
+namespace sluice {
 namespace {
 
 TEST_CASE("the checksums are those of libxxhash's XXH64") {
@@ -26,4 +26,4 @@ TEST_CASE("the checksums are those of libxxhash's XXH64") {
 }
 
 }  // namespace
-}  // namespace sluice::cache
+}  // namespace sluice

@@ -1,9 +1,9 @@
-#include "src/cache/checksum.h"
+#include "src/base/checksum.h"
 
 #include <bit>
 #include <cstring>
 
-namespace sluice::cache {
+namespace sluice {
 namespace {
 
 constexpr std::uint64_t kPrime1 = 0x9E3779B185EBCA87;
@@ -58,4 +58,4 @@ std::uint64_t checksum(std::span<const std::uint8_t> bytes) {
   return finish(hash + bytes.size(), at, end);
 }
 
-}  // namespace sluice::cache
+}  // namespace sluice
