@@ -27,8 +27,12 @@ void AnnouncedOrders::declared(Job job, DataSet data_set, std::uint64_t samples,
 }
 
 bool AnnouncedOrders::has_declared(Job job, DataSet data_set) const {
+  return data_set_of(job) == data_set;
+}
+
+std::optional<AnnouncedOrders::DataSet> AnnouncedOrders::data_set_of(Job job) const {
   const auto found = jobs_.find(job);
-  return found != jobs_.end() && found->second.data_set == data_set;
+  return found == jobs_.end() ? std::nullopt : std::optional(found->second.data_set);
 }
 
 Result<std::vector<std::uint32_t>> AnnouncedOrders::uses_of(Job job, const EpochOrder& order) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -28,6 +29,7 @@ class AnnouncedOrders {
   // `is_here`: of each sample, whether its record is of this cache; empty: all are.
   void declared(Job job, DataSet data_set, std::uint64_t samples, std::vector<bool> is_here = {});
   bool has_declared(Job job, DataSet data_set) const;
+  std::optional<DataSet> data_set_of(Job job) const;
 
   // The uses of the epoch by all ranks that have announced it, as indices into those samples of the data set that are
   // here. Errors: InvalidArgument for an order of another length, or a rank that is none. REQUIRES: has_declared()

@@ -73,6 +73,12 @@ class NodeCache {
     return disk != nullptr && disk->wants_reclaiming();
   }
 
+  // As SharedDisk's; none before the disk is open.
+  std::vector<SharedDisk::KeptForJob> kept_for_jobs() const {
+    const SharedDisk* const disk = disk_;
+    return disk == nullptr ? std::vector<SharedDisk::KeptForJob>() : disk->kept_for_jobs();
+  }
+
   std::uint64_t memory_bytes() const { return memory_.bytes(); }
   std::uint64_t memory_records() const { return memory_.records(); }
 

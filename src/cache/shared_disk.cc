@@ -192,6 +192,18 @@ bool SharedDisk::begin_epoch(SharedRecords::Job job, std::uint64_t data_set, con
   return (order.is_next ? records_.announce_next_epoch(job, *uses) : records_.begin_epoch(job, *uses)).ok();
 }
 
+std::vector<SharedDisk::KeptForJob> SharedDisk::kept_for_jobs() const {
+  std::map<SharedRecords::Job, double> bytes_by_job;
+  {
+    std::lock_guard lock(mutex_);
+    bytes_by_job = records_.bytes_by_job();
+  }
+  std::vector<KeptForJob> kept;
+  std::lock_guard announcing(announcing_);
+  for (const auto& [job, bytes] : bytes_by_job) kept.push_back({job, announced_.data_set_of(job), bytes});
+  return kept;
+}
+
 // ---- keeping ----
 
 void SharedDisk::keep(const Key& key, std::span<const std::uint8_t> value) {

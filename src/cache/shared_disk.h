@@ -75,6 +75,14 @@ class SharedDisk {
   bool wants_reclaiming() const;
   void reclaim(const std::stop_token& stop);
 
+  // What is here for a job: bytes of what it has asked for or announced, whichever job has brought it.
+  struct KeptForJob {
+    SharedRecords::Job job = 0;
+    std::optional<std::uint64_t> data_set;  // the one that it announced last
+    double bytes = 0;
+  };
+  std::vector<KeptForJob> kept_for_jobs() const;
+
   bool is_shared() const { return is_shared_; }
   // That are held by what was decided; the store's are the same while nothing runs.
   std::uint64_t records() const;

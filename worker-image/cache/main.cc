@@ -14,6 +14,7 @@
 #include "src/cache/shared_disk.h"
 #include "src/kube/client.h"
 #include "src/kube/config.h"
+#include "worker-image/cache/kept_gauges.h"
 #include "worker-image/cache/node_metrics.h"
 #include "worker-image/cache/node_service.h"
 #include "worker-image/cache/peers.h"
@@ -36,6 +37,7 @@ std::vector<Flag> known_flags() {
       {"directory", "DIR", "", "where the records are kept; it is made if it is missing"},
       {"bytes", "N", "", "of all its files on disk"},
       {"memory-bytes", "N", "0", "memory for records that are asked for again"},
+      {"node-name", "NAME", "", "of the machine; with it the metrics tell what is kept for each job"},
       {"rooms", "ROOMS", "",
        "with --listen: parts of both, NAME:PERCENT:NAMESPACE,NAMESPACE or ...:shared, with ';' between them"},
       program::kPageFlags[0],
@@ -44,6 +46,7 @@ std::vector<Flag> known_flags() {
 }
 constexpr const char* kUsage = "sluice-cache --socket PATH --directory DIR --bytes N [flags]";
 constexpr int kTickMilliseconds = 1000;
+constexpr int kTicksOfKept = 10;  // looking through the records takes milliseconds
 constexpr std::string_view kNone = "none";
 constexpr transport::UnaryLimits kUserLimits{.question_bytes = cache::kNodeMessageBytesMax};
 // A node has more pods than a user has programs.
@@ -169,6 +172,22 @@ Result<Network> serve_pods(const Flags& flags, const Clock& clock, const Rooms& 
   return network;
 }
 
+class Shown {
+ public:
+  void add(program::ShownCounts counts) { counts_.push_back(std::move(counts)); }
+  void add(std::unique_ptr<KeptGauges> kept) { kept_.push_back(std::move(kept)); }
+  void tick() {
+    for (program::ShownCounts& counts : counts_) counts.tick();
+    if (ticks_++ % kTicksOfKept == 0)
+      for (const auto& kept : kept_) kept->tick();
+  }
+
+ private:
+  std::vector<program::ShownCounts> counts_;
+  std::vector<std::unique_ptr<KeptGauges>> kept_;
+  int ticks_ = 0;
+};
+
 Result<void> run(const Settings& settings, int signals) {
   const Flags& flags = settings.flags;
   const SystemClock clock;
@@ -181,13 +200,16 @@ Result<void> run(const Settings& settings, int signals) {
   if (flags.text("listen") != kNone) {
     SLUICE_TRY(network, serve_pods(flags, clock, rooms, server_counters));
   }
-  std::vector<program::ShownCounts> shown;
-  shown.push_back(shown_counts(*registry, room.cache, room.counters, room.service, server_counters,
-                               network.service.get(), room.peers.get()));
-  for (const auto& other : rooms.all())
+  Shown shown;
+  shown.add(shown_counts(*registry, room.cache, room.counters, room.service, server_counters, network.service.get(),
+                         room.peers.get()));
+  for (const auto& other : rooms.all()) {
     if (other.get() != &room)
-      shown.push_back(
+      shown.add(
           room_counts(*registry, other->cache, other->counters, other->service, other->peers.get(), other->plan.name));
+    if (const std::string node = flags.text("node-name"); !node.empty())
+      shown.add(std::make_unique<KeptGauges>(*registry, other->cache, node, other->plan.name));
+  }
   SLUICE_TRY(const auto pages,
              program::serve_pages(flags, registry, [&rooms] { return rooms.are_open() ? "" : "opening"; }));
   std::unique_ptr<transport::UnaryServer> server;
@@ -208,7 +230,7 @@ Result<void> run(const Settings& settings, int signals) {
     signal = program::wait_for_signal(signals, kTickMilliseconds);
     if (const auto outcome = opening.outcome(); outcome && !outcome->ok()) return outcome->error();
     others.tick(rooms);
-    for (program::ShownCounts& counts : shown) counts.tick();
+    shown.tick();
   }
   log_info("cache", "ending on a signal", {{"signal", signal}});
   return {};

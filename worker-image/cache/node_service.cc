@@ -27,9 +27,9 @@ const Error& not_understood() {
 }
 
 // Whose the question is, and what its record is kept as.
-void put_under(const std::string& tenant, cache::Question& question) {
-  if (question.job) question.job = cache::of_tenant(tenant, *question.job);
-  question.key = cache::of_tenant(tenant, std::move(question.key));
+void put_under(const Asker& asker, cache::Question& question) {
+  if (question.job) question.job = cache::of_tenant(asker.name_space, *question.job);
+  question.key = cache::of_tenant(asker.tenant, std::move(question.key));
 }
 
 // The client compares the key of what it gets with the one that it has asked for.
@@ -81,7 +81,7 @@ void NodeService::find(const Asked& asked, const transport::Payload& message) {
   auto question = cache_.understand(bytes);
   if (!question) return asked.call->refuse(not_understood());
   const cache::Key key = question->key;
-  put_under(asked.asker.tenant, *question);
+  put_under(asked.asker, *question);
   if (!has_legal_lengths(question->key, 0)) return asked.call->refuse(not_understood());
   if (auto home = home_of(asked, question->key))
     return find_elsewhere(asked, std::move(home), {asked.asker.token, std::move(bytes), key, std::move(question->key)});
@@ -118,7 +118,7 @@ void NodeService::keep(const Asked& asked, transport::Payload message) {
     auto question = cache_.understand(bytes);
     if (!question) return asked.call->refuse(not_understood());
     const cache::Key key = question->key;
-    put_under(asked.asker.tenant, *question);
+    put_under(asked.asker, *question);
     if (!has_legal_lengths(question->key, question->value.size())) return asked.call->refuse(not_understood());
     if (auto home = home_of(asked, question->key))
       return keep_elsewhere(asked, std::move(home),
@@ -159,11 +159,12 @@ void NodeService::tell(const Asked& asked, cache::Announcement announcement, std
   const std::string& token = asked.asker.token;
   cache::Announcement as_it_came;
   if (asked.may_go_on) as_it_came = announcement;
-  announcement.job = cache::of_tenant(tenant, announcement.job);
-  for (std::uint64_t& place : announcement.places) place = cache::of_tenant(tenant, place);
-  const auto homes = peers_ != nullptr && !token.empty() ? peers_->homes() : nullptr;
   // Where another daemon wants the places, the pod is asked for them.
   const bool is_wanted = asked.may_go_on && announcement.places.empty() && peers_->wants_places(announcement.data_set);
+  announcement.job = cache::of_tenant(asked.asker.name_space, announcement.job);
+  announcement.data_set = cache::of_tenant(tenant, announcement.data_set);
+  for (std::uint64_t& place : announcement.places) place = cache::of_tenant(tenant, place);
+  const auto homes = peers_ != nullptr && !token.empty() ? peers_->homes() : nullptr;
   cache::NodeAnswer taken{bytes_of(cache_.state()), nullptr};
   if (!is_wanted) taken = cache_.announce(announcement, homes.get());
   const bool is_known = cache::decode_answer(std::span(taken.head).first(cache::kAnswerBytes))->is_found;

@@ -44,8 +44,9 @@ struct Allowances {
 
 // Who asks. The default: the user whose process this is.
 struct Asker {
-  std::string tenant = {};  // empty: none; no tenant's key is one of these
-  std::string token = {};   // by which other daemons know the tenant, too
+  std::string tenant = {};      // whose records it finds; empty: none; no tenant's key is one of these
+  std::string token = {};       // by which other daemons know the tenant, too
+  std::string name_space = {};  // whose jobs it may speak for; empty: those without one
 };
 
 class NodeService final : public transport::UnaryHandler {

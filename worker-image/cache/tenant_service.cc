@@ -22,7 +22,7 @@ void TenantService::answer(const Result<std::string>& tenant, const std::string&
                            transport::Payload question) {
   if (tenant.ok()) {
     Place place = find_place_(*tenant);
-    return place.service.serve({std::move(place.tenant), token}, call, method, std::move(question));
+    return place.service.serve({std::move(place.tenant), token, *tenant}, call, method, std::move(question));
   }
   if (tenant.error().code() == ErrorCode::kUnauthenticated) ++refused_;
   call->refuse(tenant.error());

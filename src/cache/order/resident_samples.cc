@@ -85,6 +85,16 @@ const ResidentSamples::Resident& ResidentSamples::farthest() {
   return heap_[slots_[best]];
 }
 
+void ResidentSamples::for_some(std::size_t most,
+                               const std::function<void(std::uint32_t sample, double bytes)>& look) const {
+  const std::size_t stride = (heap_.size() + most - 1) / most;
+  if (stride == 0) return;
+  const std::size_t looks = (heap_.size() + stride - 1) / stride;
+  const double stands_for = static_cast<double>(heap_.size()) / static_cast<double>(looks);
+  for (std::size_t slot = 0; slot < heap_.size(); slot += stride)
+    look(heap_[slot].sample, heap_[slot].bytes * stands_for);
+}
+
 void ResidentSamples::make_heap() {
   for (Resident& resident : heap_) resident.next_use = orders_.next_use(resident.sample);
   for (std::size_t slot = heap_.size() / 2; slot-- > 0;) move_down(static_cast<std::uint32_t>(slot));

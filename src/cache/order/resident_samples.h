@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "src/cache/order/shared_orders.h"
@@ -62,6 +63,10 @@ class ResidentSamples {
   bool is_over_capacity() const { return bytes_ > capacity_bytes_; }
   // Gives up the farthest of what is beyond the capacity, kEvictedMax at most.
   std::vector<std::uint32_t> trim();
+
+  // Of all samples that are held; where they are more than `most`, of so many from all over the heap. `bytes`: of all
+  // for which the sample stands.
+  void for_some(std::size_t most, const std::function<void(std::uint32_t sample, double bytes)>& look) const;
 
   std::uint64_t bytes() const { return bytes_; }
   std::size_t size() const { return heap_.size(); }

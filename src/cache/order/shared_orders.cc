@@ -88,6 +88,11 @@ bool SharedOrders::is_known(std::uint32_t sample) const {
                      [&](const auto& sharer) { return !sharer.second.is_paused && sharer.second.order.knows(sample); });
 }
 
+void SharedOrders::for_each_knowing(std::uint32_t sample, const std::function<void(Job)>& found) const {
+  for (const auto& [job, sharer] : sharers_)
+    if (sharer.order.knows(sample)) found(job);
+}
+
 double SharedOrders::next_use(std::uint32_t sample) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   if (sample >= limits_.samples) return kNever;

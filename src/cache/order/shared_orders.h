@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 
 #include "src/cache/order/job_order.h"
@@ -52,6 +53,9 @@ class SharedOrders {
 
   // Whether some job that has not paused knows the sample.
   bool is_known(std::uint32_t sample) const;
+
+  // The jobs that know the sample, paused or not.
+  void for_each_knowing(std::uint32_t sample, const std::function<void(Job)>& found) const;
 
   std::uint64_t uses() const { return uses_; }
   std::uint64_t memory_bytes() const;

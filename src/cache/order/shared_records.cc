@@ -47,6 +47,14 @@ void SharedRecords::lost(Place place) {
   if (const auto number = number_of(place)) residents_.lost(*number);
 }
 
+std::map<SharedRecords::Job, double> SharedRecords::bytes_by_job() const {
+  std::map<Job, double> bytes_by_job;
+  residents_.for_some(kLookedAt, [&](std::uint32_t number, double bytes) {
+    orders_.for_each_knowing(number, [&](Job job) { bytes_by_job[job] += bytes; });
+  });
+  return bytes_by_job;
+}
+
 // ---- what jobs announce ----
 
 void SharedRecords::expect(std::span<const Place> places) {

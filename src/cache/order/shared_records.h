@@ -71,6 +71,11 @@ class SharedRecords {
   Result<void> announce_next_epoch(Job job, std::span<const std::uint32_t> indices);
   void leave(Job job);
 
+  // Bytes that are held of what each job has asked for or declared lately, whichever job has brought it. Jobs that have
+  // paused count as well. An estimate from kLookedAt records, where there are more.
+  static constexpr std::size_t kLookedAt = 1 << 14;
+  std::map<Job, double> bytes_by_job() const;
+
   std::uint64_t bytes() const { return residents_.bytes(); }
   std::size_t size() const { return residents_.size(); }
 
