@@ -54,7 +54,8 @@ std::vector<std::pair<const char*, std::string*>> named(Queries& queries) {
           {"workerMemoryBytes", &queries.worker_memory_bytes},
           {"remainingSamples", &queries.remaining_samples},
           {"ageSeconds", &queries.age_seconds},
-          {"scrapesInWindow", &queries.scrapes_in_window}};
+          {"scrapesInWindow", &queries.scrapes_in_window},
+          {"keptBytes", &queries.kept_bytes}};
 }
 
 void read_connection(YamlMap& map, PrometheusConnection& connection) {
@@ -215,8 +216,10 @@ Result<void> check(Config& config) {
     return invalid_argument("cache.secret: leaderElection.namespace names its namespace, and is missing");
   if (config.metrics.url.empty()) return {};
   SLUICE_TRY_VOID(check_connection(config.metrics));
+  const bool has_caches = !config.node_cache.address.empty();
   for (const auto& [name, query] : named(config.metrics.queries))
-    if (query->empty()) return invalid_argument(std::string("metrics.queries.") + name + " is missing");
+    if (query->empty() && (has_caches || query != &config.metrics.queries.kept_bytes))
+      return invalid_argument(std::string("metrics.queries.") + name + " is missing");
   return {};
 }
 
@@ -229,6 +232,8 @@ Result<Config> parse_config(const std::string& yaml, const std::string& file_nam
   read_all(root, config);
   if (file->error()) return *file->error();
   if (const auto checked = check(config); !checked.ok()) return checked.error().with_context(file_name);
+  if (config.node_cache.address.empty()) config.metrics.queries.kept_bytes.clear();
+  config.metrics.own_namespace = config.leader_election.lease_namespace;
   // The scheduler alone decides what is stale and what is too short; it is told in the configuration's terms.
   config.scheduler.max_age_seconds = config.metrics.stale_seconds;
   if (config.metrics.window_seconds < config.scheduler.min_window_seconds)

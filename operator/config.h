@@ -33,6 +33,8 @@ struct Queries {
   std::string remaining_samples;          // that the training loops will still take, over all ranks
   std::string age_seconds;                // since the newest scrape of the trainers' series
   std::string scrapes_in_window;          // of the trainer's pod that was scraped most
+  // That nodes' caches have for jobs, by namespace of the cache, cache_node, asker and data_set. Empty: there are none.
+  std::string kept_bytes;
 };
 
 // How Prometheus is reached. Files hold secrets; a changed one is read again. Empty: not used.
@@ -55,6 +57,7 @@ struct MetricsSource {
   PrometheusConnection connection;
   // The label by which a scrape tells the namespace of the pod: a pod can say any job_namespace of itself.
   std::string namespace_label = "namespace";
+  std::string own_namespace;  // the operator's: that of the nodes' caches, too
   Queries queries;
 };
 

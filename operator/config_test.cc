@@ -29,7 +29,8 @@ metrics:
                serverName: prometheus.example, proxyUrl: "http://proxy.example:3128", headers: {X-Scope-OrgID: team-a}}
   queries: {samplesPerSecond: "a[$window]", computeShare: b, dataWaitShare: c, batchesInWindow: d, queueDepth: e,
             queueCapacity: f, workerSamplesPerSecond: g, workerBusyCores: h, workersAtWork: i, bytesPerSample: k,
-            readBytesPerSample: p, blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j, scrapesInWindow: o}
+            readBytesPerSample: p, blockedThreads: l, workerMemoryBytes: n, remainingSamples: m, ageSeconds: j, scrapesInWindow: o,
+            keptBytes: q}
 cache: {address: "sluice-cache.sluice-system.svc:7473", secret: sluice-cache-tls}
 learntConfigMap: sluice-learnt
 feeder: {resize: {enabled: false}}
@@ -76,6 +77,8 @@ TEST_CASE("the chart's configuration is read") {
   CHECK_FALSE(config->guard_workers);
   CHECK(config->node_cache.address == "sluice-cache.sluice-system.svc:7473");
   CHECK(config->node_cache.secret == "sluice-cache-tls");
+  CHECK(config->metrics.queries.kept_bytes == "q");
+  CHECK(config->metrics.own_namespace == "sluice-system");
   CHECK(config->nodes.price_label == "example.dev/price");
   CHECK(config->nodes.prices == std::map<std::string, double>{{"m5.large", 0.096}, {"big", 3}});
   CHECK(config->nodes.network_label == "example.dev/gbit");
@@ -97,6 +100,21 @@ TEST_CASE("the chart's configuration is read") {
   CHECK(config->bundle.cpu_limit == "200m");
   CHECK(config->bundle.memory_limit == "256Mi");
   CHECK(config->learnt_config_map == "sluice-learnt");
+}
+
+TEST_CASE("what caches have kept is asked only where there are caches") {
+  const std::string full = kFull;
+  const auto without = [&](const std::string& part) {
+    std::string text = full;
+    REQUIRE(text.find(part) != std::string::npos);
+    return parse_config(text.erase(text.find(part), part.size()));
+  };
+  const std::string caches = R"(cache: {address: "sluice-cache.sluice-system.svc:7473", secret: sluice-cache-tls})";
+  const auto no_caches = without(caches), no_query = without(",\n            keptBytes: q");
+  REQUIRE(no_caches.ok());
+  CHECK(no_caches->metrics.queries.kept_bytes.empty());
+  REQUIRE_FALSE(no_query.ok());
+  CHECK(no_query.error().message().find("metrics.queries.keptBytes is missing") != std::string::npos);
 }
 
 TEST_CASE("the scheduler is told what is stale and how short a window may be") {

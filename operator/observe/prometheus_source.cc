@@ -260,6 +260,15 @@ std::optional<double> figure_of(const Figures& figures, const JobId& job) {
   return found == figures.end() ? std::nullopt : std::optional(found->second);
 }
 
+// The last thing that is asked: no measurement depends on it.
+void take_kept(const Result<prom::InstantVector>& answer, const control::MetricsSource& config,
+               Observations& observations) {
+  if (answer.ok())
+    observations.kept = KeptByCaches(*answer, config.namespace_label, config.own_namespace);
+  else if (observations.problem.empty())
+    observations.problem = "query keptBytes failed: " + answer.error().message();
+}
+
 }  // namespace
 
 void Observations::move_times(double seconds) {
@@ -295,6 +304,8 @@ Observations PrometheusSource::observe(std::stop_token stop) {
   const int window_seconds = window_.seconds();
   for (const Question& question : kQuestions)
     expressions.push_back(expanded(config_.queries.*question.query, window_seconds, config_.namespace_label));
+  if (!config_.queries.kept_bytes.empty())
+    expressions.push_back(expanded(config_.queries.kept_bytes, window_seconds, config_.namespace_label));
   const auto vectors = ask_all(expressions, query_, at_once_, clock_, std::move(stop));
 
   bool unplaced = false;
@@ -313,6 +324,7 @@ Observations PrometheusSource::observe(std::stop_token stop) {
   Observations observations;
   observations.answered_at_seconds = newest_seconds;
   observations.problem = first_failure(answers, answers.size());
+  if (vectors.size() > kQuestions.size()) take_kept(vectors.back(), config_, observations);
   observations.missing_reason = why_unseen(answers, unplaced, config_.namespace_label);
   for (const Series& series : answers)
     for (const auto& [key, answer] : series.values)

@@ -14,6 +14,7 @@
 //   memory of workers               absent or unusable: it is not known, and no worker gets another size
 //   remaining samples               absent or unusable: the end of the job is not known
 //   scrapes in the window           absent or unusable: the window stays as it is
+//   bytes kept by nodes' caches     absent or unusable: they are not known, and no node is better for them
 // Unusable is a value that is NaN, infinite, negative, evaluated a window before the others, or one of several for the
 // job. A query that fails makes its figure unusable for all jobs, and costs no other figure.
 #pragma once
@@ -25,6 +26,7 @@
 #include <string>
 
 #include "operator/config.h"
+#include "operator/observe/kept_data.h"
 #include "operator/observe/query_round.h"
 #include "operator/observe/scrape_window.h"
 #include "scheduler/model/snapshot.h"
@@ -46,6 +48,8 @@ struct Observations {
   std::map<scheduler::JobId, double> bytes_per_sample;     // of the jobs whose samples have a known size
   std::map<scheduler::JobId, double> worker_memory_bytes;  // the most that one data worker of the job used
   std::map<scheduler::JobId, double> remaining_samples;    // of the jobs that say how many they will still take
+
+  KeptByCaches kept;  // for all jobs, by the nodes' caches
 
   // Moves all times by so much, to another clock.
   void move_times(double seconds);

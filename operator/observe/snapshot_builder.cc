@@ -148,6 +148,7 @@ void take_figures(const Observations& observations, Job& job) {
   job.observation = observations.of(job.id);
   job.bytes_per_sample = observations.bytes_per_sample_of(job.id);
   job.remaining_samples = observations.remaining_samples_of(job.id);
+  job.kept = observations.kept.of(job.id);
 }
 
 void note_held(const Job& job, const api::ContainerResources& worker, const std::string& priority_class,

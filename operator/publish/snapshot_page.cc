@@ -127,6 +127,11 @@ json json_of(const scheduler::SpreadRule& rule) {
           {"closedOutside", closed_outside}};
 }
 
+json json_of(const scheduler::KeptData& kept) {
+  const auto& [node, bytes] = kept;
+  return {{"node", node}, {"bytes", bytes}};
+}
+
 json json_of(const scheduler::TrainerHost& host) {
   const auto& [node, ranks, gpus, request_millicores, limit_millicores] = host;
   return {{"node", node},
@@ -161,7 +166,8 @@ json list_of(const std::vector<Part>& parts) {
 json json_of(const scheduler::Job& job) {
   const auto& [id, running, quota, ranks, gpus, weight, priority, remaining_samples, mode, placement, min_workers,
                max_workers, held_at_gate, worker_millicores, worker_memory_bytes, bytes_per_sample, storage,
-               closed_groups, spread, hosts, local_adjustable, allocated_workers, workers, observation, memory] = job;
+               closed_groups, spread, kept, hosts, local_adjustable, allocated_workers, workers, observation, memory] =
+      job;
   json object = {{"id", json_of(id)},
                  {"running", running},
                  {"quota", quota},
@@ -179,6 +185,7 @@ json json_of(const scheduler::Job& job) {
                  {"workerMemoryBytes", worker_memory_bytes},
                  {"closedGroups", numbers_of(closed_groups)},
                  {"spread", list_of(spread)},
+                 {"kept", list_of(kept)},
                  {"hosts", list_of(hosts)},
                  {"localAdjustable", local_adjustable},
                  {"allocatedWorkers", allocated_workers},

@@ -66,6 +66,7 @@ TEST_CASE("what a job asks for, and what bounds it") {
   job.worker_memory_bytes = 1000;
   job.closed_groups = {false, true, false, true};
   job.spread = {{.topology = 1, .most_ahead = 2, .counted_domains = {true, false, true}, .closed_outside = true}};
+  job.kept = {{"a", 1.5e9}};
   job.hosts = {{.node = "a", .ranks = 2, .gpus = 2, .request_millicores = 300, .limit_millicores = 400}};
   job.local_adjustable = true;
   job.allocated_workers = 3;
@@ -75,7 +76,7 @@ TEST_CASE("what a job asks for, and what bounds it") {
             R"({"id": {"namespace": "default", "name": "vision"}, "running": true, "quota": "default", "storage": "nas",
       "ranks": 2, "gpus": 2, "weight": 300, "priority": 5, "mode": "Recommend", "placement": "Remote", "minWorkers": 1,
       "maxWorkers": 4, "heldAtGate": true, "workerMillicores": 500, "workerMemoryBytes": 1000, "closedGroups": [1, 3],
-      "spread": [{"topology": 1, "mostAhead": 2, "countedDomains": [0, 2], "closedOutside": true}],
+      "spread": [{"topology": 1, "mostAhead": 2, "countedDomains": [0, 2], "closedOutside": true}], "kept": [{"node": "a", "bytes": 1.5e9}],
       "hosts": [{"node": "a", "ranks": 2, "gpus": 2, "requestMillicores": 300, "limitMillicores": 400}],
       "localAdjustable": true, "allocatedWorkers": 3, "workers": [],
       "observation": {"missingReason": "no metrics"}})"));

@@ -9,6 +9,9 @@
 namespace sluice::scheduler {
 namespace {
 
+// Of what the node with the most has kept: less is no reason to go there. Caches that fill differ, and what is kept is
+// an estimate.
+constexpr double kNearShare = 0.5;
 constexpr double kInfiniteSeconds = std::numeric_limits<double>::infinity();
 
 // The factor of a job's bids. Jobs about to end do not outbid all others: their remaining time counts as a minute.
@@ -74,6 +77,15 @@ void find_hosts(const NodeTable& nodes, JobAllocation& allocation) {
   }
 }
 
+void find_near_data(const NodeTable& nodes, JobAllocation& allocation) {
+  double most = 0;
+  for (const KeptData& kept : allocation.job->kept) most = std::max(most, kept.bytes);
+  for (const KeptData& kept : allocation.job->kept)
+    if (const int node = nodes.index_of(kept.node); node != kNowhere && kept.bytes > kNearShare * most)
+      allocation.near_data.push_back(node);
+  std::sort(allocation.near_data.begin(), allocation.near_data.end());
+}
+
 }  // namespace
 
 void occupy(std::span<NodeState> states, int node, const JobAllocation& allocation, int workers) {
@@ -133,6 +145,7 @@ std::vector<JobAllocation> make_allocations(const ClusterSnapshot& snapshot, Nod
     set_supply(config, allocation);
     find_workers(nodes, allocation);
     find_hosts(nodes, allocation);
+    find_near_data(nodes, allocation);
     if (const auto quota = quotas.find(allocation.job->quota); !allocation.job->quota.empty() && quota != quotas.end())
       allocation.quota = quota->second;
     if (const auto storage = storages.find(allocation.job->storage); storage != storages.end()) {

@@ -74,6 +74,7 @@ struct JobAllocation {
   int live = 0;                   // workers that are not draining
   int bound = 0;                  // of these, on nodes of the snapshot
   std::vector<int> worker_nodes;  // node of each Job::workers entry
+  std::vector<int> near_data;     // nodes that have its data in their caches, in their order
   Estimate* estimate = nullptr;   // in its plan
   std::optional<Target> advised;  // mode Recommend: the target in mode Auto; `target` holds its present workers
 

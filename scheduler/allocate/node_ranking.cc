@@ -53,13 +53,36 @@ NodeRanking::Group* NodeRanking::best_of(GroupSet groups) {
   return best;
 }
 
-int NodeRanking::take(std::int64_t millicores, GroupSet groups, const std::function<Suits(int node)>& suits) {
+int NodeRanking::take_near(int kind, std::int64_t millicores, GroupSet groups, const SuitsFunction& suits,
+                           std::span<const int> near) const {
+  std::vector<int> left;
+  for (const int node : near) {
+    const bool is_open = nodes_[node].schedulable && (groups & only(nodes_.bit(node))) != 0;
+    if (kinds_[node] == kind && is_open && nodes_[node].free_for_workers() >= millicores) left.push_back(node);
+  }
+  while (!left.empty()) {  // the first one takes the worker, but for memory, networks, spread and the like
+    const auto emptiest = std::max_element(left.begin(), left.end(), [this](int one, int other) {
+      return nodes_[one].free_for_workers() < nodes_[other].free_for_workers();
+    });
+    if (suits(*emptiest) == Suits::kYes) return *emptiest;
+    left.erase(emptiest);
+  }
+  return kNowhere;
+}
+
+int NodeRanking::take(std::int64_t millicores, GroupSet groups, const SuitsFunction& suits, std::span<const int> near) {
   passed_.clear();
   int found = kNowhere;
+  int kind = kNowhere;  // whose near nodes were asked last
   while (found == kNowhere) {
     const Group* group = best_of(groups);
     if (group == nullptr) break;
     const int node = group->best();
+    if (!near.empty() && std::exchange(kind, kinds_[node]) != kinds_[node]) {
+      found = take_near(kind, millicores, groups, suits, near);
+      if (found != kNowhere) set(found, standing_of(found, nodes_[found].free_for_workers() - millicores));
+      continue;
+    }
     std::int64_t room = nodes_[node].free_for_workers();
     if (const Standing standing = standing_of(node, room); standing == group->best_standing()) {
       const Suits verdict = room >= millicores ? suits(node) : Suits::kNo;

@@ -1,5 +1,6 @@
 #include "scheduler/allocate/node_ranking.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <tuple>
@@ -45,6 +46,30 @@ TEST_CASE("which of two nodes a new worker takes") {
       REQUIRE(taken != kNowhere);
       CHECK(table.name(taken) == row.takes.name);
     }
+  }
+}
+
+TEST_CASE("of nodes that are as good a worker takes one that has its data") {
+  struct Row {
+    const char* situation;
+    Node near, other;
+    const char* takes;
+  };
+  const Row rows[] = {
+      {"though it is fuller", priced_node("z", 1000), priced_node("a", 64'000), "z"},
+      {"not if it is dearer", priced_node("z", 64'000, 0.2), priced_node("a", 1000, 0.1), "a"},
+      {"not if it has GPUs", priced_node("z", 64'000, 0, 8), priced_node("a", 1000), "a"},
+      {"not if it has no room", priced_node("z", 999), priced_node("a", 1000), "a"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.situation);
+    NodeTable table({row.near, row.other}, 500);
+    const std::vector<int> near = {table.index_of("z")};
+    NodeRanking ranking(table);
+    const int taken = ranking.take(1000, kAll, any, near);
+    REQUIRE(taken != kNowhere);
+    CHECK(table.name(taken) == row.takes);
+    CHECK(ranking.take(1000, only(7), any, near) == kNowhere);
   }
 }
 
@@ -116,15 +141,20 @@ TEST_CASE("room is taken and given back meanwhile: always the node that a look a
       }
       const std::int64_t size = 500 * (1 + upto(4));
       const int unsuitable = upto(2 * table.size());
+      std::vector<int> near;
+      for (int i = 0; i < table.size(); ++i)
+        if (upto(3) == 0) near.push_back(i);
+      const auto is_far = [&](int i) { return std::find(near.begin(), near.end(), i) == near.end(); };
       int best = kNowhere;
       const auto rank = [&](int i) {
-        return std::make_tuple(table[i].node->gpus > 0, table[i].price_per_core_hour, -table[i].free_for_workers(), i);
+        return std::make_tuple(table[i].node->gpus > 0, table[i].price_per_core_hour, is_far(i),
+                               -table[i].free_for_workers(), i);
       };
       for (int i = 0; i < table.size(); ++i)
         if (i != unsuitable && table[i].free_for_workers() >= size && (best == kNowhere || rank(i) < rank(best)))
           best = i;
-      const int taken =
-          ranking.take(size, kAll, [&](int index) { return index != unsuitable ? Suits::kYes : Suits::kNo; });
+      const int taken = ranking.take(
+          size, kAll, [&](int index) { return index != unsuitable ? Suits::kYes : Suits::kNo; }, near);
       RC_ASSERT(taken == best);
       if (taken != kNowhere) table[taken].worker_millicores += size;
     }

@@ -215,10 +215,10 @@ class Placer {
       yielded = true;
       return Suits::kNoneOfItsGroup;
     };
-    int node = ranking.take(allocation.worker_millicores, allocation.groups, std::ref(suits));
+    int node = ranking.take(allocation.worker_millicores, allocation.groups, std::ref(suits), allocation.near_data);
     if (node == kNowhere && yielded) {  // the other groups have its CPU only in sum
       yields = false;
-      node = ranking.take(allocation.worker_millicores, allocation.groups, std::ref(suits));
+      node = ranking.take(allocation.worker_millicores, allocation.groups, std::ref(suits), allocation.near_data);
     }
     if (node != kNowhere) take(allocation, node);
     return node;

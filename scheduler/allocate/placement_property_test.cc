@@ -2,10 +2,12 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <set>
 #include <tuple>
 
 #include "scheduler/decide/decide.h"
 #include "scheduler/testing/builders.h"
+#include "scheduler/testing/clusters.h"
 #include "scheduler/testing/properties.h"
 #include "scheduler/testing/rules.h"
 
@@ -39,12 +41,22 @@ class Nodes {
   std::mt19937 random_;
 };
 
+// More than half of what the node with the most has.
+bool has_most_data(const Job& job, const Node& node) {
+  double most = 0, here = 0;
+  for (const KeptData& kept : job.kept) {
+    most = std::max(most, kept.bytes);
+    if (kept.node == node.name) here = kept.bytes;
+  }
+  return here > most / 2;
+}
+
 std::int64_t room_for_new(const Node& node) {
   if (!node.schedulable) return 0;
   return node.allocatable_millicores - node.requested_by_others_millicores;
 }
 
-TEST_CASE("every new worker goes to the best node there is at its turn: without GPUs, cheap, empty, by name") {
+TEST_CASE("every new worker goes to the best node at its turn: without GPUs, cheap, with its data, empty, by name") {
   property("new workers", [](unsigned seed) {
     Nodes random(seed);
     ClusterSnapshot snapshot{kNowSeconds, random.of_all_kinds(), {}, {}, {}};
@@ -54,6 +66,9 @@ TEST_CASE("every new worker goes to the best node there is at its turn: without 
                                   .max(1 + random.upto(12))
                                   .measures(kInsatiable)
                                   .obj());
+    for (Job& job : snapshot.jobs)
+      for (const Node& node : snapshot.nodes)
+        if (random.upto(3) == 0) job.kept.push_back({node.name, 1e9 * random.upto(9)});
     const Plan plan = decide(snapshot, {});
     std::map<std::string, std::int64_t> room;
     for (const Node& node : snapshot.nodes) room[node.name] = room_for_new(node);
@@ -62,7 +77,8 @@ TEST_CASE("every new worker goes to the best node there is at its turn: without 
       for (int worker = 0; worker < std::max(its.workers, 1); ++worker) {
         const Node* best = nullptr;
         const auto rank = [&](const Node& node) {
-          return std::make_tuple(node.gpus > 0, price_per_core(node), -room[node.name], node.name);
+          return std::make_tuple(node.gpus > 0, price_per_core(node), !has_most_data(job, node), -room[node.name],
+                                 node.name);
         };
         for (const Node& node : snapshot.nodes)
           if (room[node.name] >= 1000 && (best == nullptr || rank(node) < rank(*best))) best = &node;
@@ -73,6 +89,32 @@ TEST_CASE("every new worker goes to the best node there is at its turn: without 
       }
       RC_ASSERT(std::ssize(its.new_worker_nodes) == its.workers);
     }
+  });
+}
+
+TEST_CASE("what caches have kept changes neither how many workers a job gets nor what they cost, and moves none") {
+  property("data-local", [](unsigned seed) {
+    ClusterShape shape = everything();
+    shape.networks = false;  // a worker on the trainer's own node leaves room in its network for others
+    ClusterSnapshot snapshot = random_cluster(seed, shape);
+    snapshot.jobs.resize(1);  // of several jobs one may take another one's node
+    const JobPlan without = decide(snapshot, some_config(seed)).jobs[0];
+    for (std::size_t i = seed % 2; i < snapshot.nodes.size(); i += 2)
+      snapshot.jobs[0].kept.push_back({snapshot.nodes[i].name, 1e9});
+    const Plan plan = decide(snapshot, some_config(seed));
+    const JobPlan& with = plan.jobs[0];
+    RC_ASSERT(broken_rules(snapshot, plan) == std::vector<std::string>{});
+    RC_ASSERT(with.victims == without.victims);
+    RC_ASSERT(with.local == without.local);
+    const auto kinds_of = [&](const std::vector<std::string>& names) {
+      std::multiset<std::pair<bool, double>> kinds;
+      for (const std::string& name : names) {
+        const Node& node = node_of(snapshot, name);
+        kinds.insert({node.gpus > 0, price_per_core(node)});
+      }
+      return kinds;
+    };
+    RC_ASSERT(kinds_of(with.new_worker_nodes) == kinds_of(without.new_worker_nodes));
   });
 }
 

@@ -171,6 +171,16 @@ void say_neighbours(const JobAllocation& allocation, double now_seconds, const N
        << ", and is taken back for ten minutes";
 }
 
+// "; 2 of 3 workers are where the node's cache has its data"
+void say_data(const JobAllocation& allocation, Text& text) {
+  if (allocation.near_data.empty() || allocation.occupied.empty()) return;
+  const auto near = std::count_if(allocation.occupied.begin(), allocation.occupied.end(), [&](int node) {
+    return std::binary_search(allocation.near_data.begin(), allocation.near_data.end(), node);
+  });
+  text << "; " << static_cast<long long>(near) << " of " << Workers{static_cast<int>(allocation.occupied.size())}
+       << (near == 1 ? " is" : " are") << " where the node's cache has its data";
+}
+
 // " It is held up by its storage: waits 60 %; 7 threads blocked in reads. What helps: faster storage." What was learnt
 // of the storage counts more than what the last window shows.
 void say_remedy(const JobPlan& plan, Text& text) {
@@ -191,6 +201,7 @@ std::string sentence(const JobAllocation& allocation, double now_seconds, const 
   say_reason(allocation, nodes, plan, text);
   if (allocation.estimate->confidence != Confidence::kNone && reason_has_figures(plan.reason))
     say_figures(allocation, plan, text);
+  say_data(allocation, text);
   if (allocation.job->running) say_neighbours(allocation, now_seconds, nodes, config, text);
   text << ".";
   say_remedy(plan, text);

@@ -16,6 +16,15 @@ JobPlan explained(const MakeJob& job, std::int64_t node_millicores = 64000) {
   return decide(MakeSnapshot().node("n1", node_millicores).job(job).obj(), {}).jobs[0];
 }
 
+TEST_CASE("the sentence says how many workers have the job's data on their node, where that is known") {
+  const auto explanation = [](const MakeJob& job) {
+    return decide(MakeSnapshot().node("n1", 500).node("n2", 64'000).job(job).obj(), {}).jobs[0].explanation;
+  };
+  CHECK(explanation(vision()).find("cache") == std::string::npos);
+  CHECK(explanation(vision().kept("n1", 2e9).kept("n2", 1e9))
+            .find("; 2 of 4 workers are where the node's cache has its data.") != std::string::npos);
+}
+
 TEST_CASE("one sentence with the numbers, for every reason") {
   Measurement unmeasured = kVision.steady(0, kNowSeconds);
   unmeasured.local.reset();

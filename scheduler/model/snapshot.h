@@ -209,6 +209,12 @@ struct TrainerHost {
   std::int64_t limit_millicores = 0;
 };
 
+// What the cache of a node has kept of a job's data.
+struct KeptData {
+  std::string node;
+  double bytes = 0;
+};
+
 struct Job {
   JobId id;
   bool running = false;  // the trainer has started, has not finished and is not suspended
@@ -234,6 +240,7 @@ struct Job {
   // job. Groups beyond the end take them.
   std::vector<bool> closed_groups;
   std::vector<SpreadRule> spread;  // for new workers; those that are there stay
+  std::vector<KeptData> kept;      // of other nodes it is not known, or there is nothing
 
   std::vector<TrainerHost> hosts;  // empty while it is not running
   // True: JobPlan::local sets the feeders' CPU. False: it is fixed, and the plan leaves it.

@@ -68,6 +68,12 @@ class MakeJob {
     return *this;
   }
 
+  // Its data, in the cache of that node.
+  MakeJob& kept(const std::string& node, double bytes) {
+    job_.kept.push_back({node, bytes});
+    return *this;
+  }
+
   // One more worker exactly as given, not counted into the allocation.
   MakeJob& worker(Worker worker) { return add_worker(std::move(worker)), *this; }
   MakeJob& allocated(int workers) { return job_.allocated_workers = workers, *this; }
