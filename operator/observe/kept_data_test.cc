@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "operator/observe/prometheus_source.h"
+#include "operator/observe/snapshot_builder.h"
+#include "operator/testing/seen_cluster.h"
 #include "src/base/testing/catch.h"
 #include "src/base/testing/manual_clock.h"
 
@@ -94,6 +96,17 @@ TEST_CASE("it is asked for last, and only where there are caches; if it fails, t
       CHECK(observations.problem == (has_caches && fails ? "query keptBytes failed: away" : ""));
     }
   }
+}
+
+TEST_CASE("a job of the snapshot has what is kept for it") {
+  const prom::Labels labels{{"ns", kOwnNamespace}, {"cache_node", "n1"}, {"asker", "f44ff69e1d21a72d"}};
+  Observations observations{.missing_reason = "no metrics"};
+  observations.kept = KeptByCaches(prom::InstantVector{{{labels, 5e9, 1000}}, {}, {}}, "ns", kOwnNamespace);
+  const scheduler::Job job =
+      SnapshotBuilder().build(testing::cluster(), observations, {}, {}, testing::kNow + 60).jobs.at(0);
+  REQUIRE(job.kept.size() == 1);
+  CHECK(job.kept[0].node == "n1");
+  CHECK(job.kept[0].bytes == 5e9);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <prometheus/registry.h>
 
+#include "src/base/job_number.h"
 #include "src/base/testing/catch.h"
 #include "src/base/testing/temporary_directory.h"
 #include "src/executor/testing/metrics_text.h"
@@ -159,6 +160,16 @@ TEST_CASE("what all rooms have on its way has one bound") {
   REQUIRE(most != nullptr);
   CHECK(copy.answers.take(1) == nullptr);
   CHECK(copy.questions.take(1) != nullptr);
+}
+
+TEST_CASE("a pod speaks for jobs of its own namespace alone, also where another one shares its records") {
+  DividedCache cache("vision:40:team-a,team-b:shared");
+  PodOfRoom own(cache, "team-a"), other(cache, "team-b");  // both say the same number
+  own.add(1);
+  CHECK(other.has(1));
+  std::set<std::uint64_t> jobs;
+  for (const auto& kept : cache.rooms().all().back()->cache.kept_for_jobs()) jobs.insert(kept.job);
+  CHECK(jobs == std::set{number_of("team-a", 1), number_of("team-b", 1)});
 }
 
 TEST_CASE("each room's figures have its name, and those of the default room have none") {

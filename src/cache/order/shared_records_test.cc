@@ -208,5 +208,23 @@ TEST_CASE("whatever jobs ask and claim, the cache holds what it has said, within
   }
 }
 
+TEST_CASE(
+    "what is held for each job: of its own part, whichever job has brought it, and of many records about as much") {
+  for (const std::uint32_t half : {100U, 30'000U}) {
+    CAPTURE(half);
+    SharedRecords records({.capacity_bytes = 1ULL << 40, .places = 1 << 17});
+    CHECK(records.bytes_by_job().empty());
+    const Places places = places_of(1, 3 * half);
+    for (std::uint32_t i = 0; i < 2 * half; ++i) ask(records, kFirstReader, places[i], 10);
+    REQUIRE(records.declare(kSecondReader, std::span(places).subspan(half)).ok());  // a half of it is not here
+    const auto bytes = records.bytes_by_job();
+    CHECK(bytes.size() == 2);
+    CHECK(bytes.at(kFirstReader) == Approx(20.0 * half).epsilon(0.05));
+    CHECK(bytes.at(kSecondReader) == Approx(10.0 * half).epsilon(0.05));
+    records.leave(kFirstReader);
+    CHECK(records.bytes_by_job().size() == 1);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::cache
