@@ -1,5 +1,6 @@
 // What jobs announce, where each daemon is asked for a part of every epoch.
 #include <numeric>
+#include <set>
 
 #include "src/cache/announced_orders.h"
 #include "worker-image/testing/cache_cluster.h"
@@ -116,6 +117,23 @@ TEST_CASE("a namespace announces for itself alone, and a token that is not taken
   refused.client.announce(places_of(10), {.seed = 1, .length = 10});
   pod.client.announce(places_of(10), {.seed = 1, .length = 10});
   CHECK(know_in_the_end(cluster, {2, 1}));
+}
+
+TEST_CASE("all daemons tell about as much of a job's records, by one number of the job and one of its data set") {
+  CacheCluster cluster(3);
+  AnnouncingPod pod(cluster);
+  pod.announce(1);
+  CHECK(know_in_the_end(cluster, {1, 1, 1}));
+  for (int sample = 0; sample < 100; ++sample) pod.fetches(sample);
+  std::set<std::pair<std::uint64_t, std::optional<std::uint64_t>>> numbers;
+  for (const auto& [address, daemon] : cluster.daemons) {
+    const auto kept = daemon->node.cache->kept_for_jobs();
+    REQUIRE(kept.size() == 1);
+    numbers.emplace(kept[0].job, kept[0].data_set);
+    CHECK(kept[0].bytes == Approx(100 * kValueBytes / 3.0).epsilon(0.5));
+  }
+  CHECK(numbers.size() == 1);
+  CHECK(numbers.begin()->second.has_value());
 }
 
 // ---- what it is good for ----
