@@ -1,10 +1,10 @@
 #include "operator/api/fingerprint.h"
 
 #include <cstdint>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "src/base/checksum.h"
 #include "src/kube/json_text.h"
 
 namespace sluice::api {
@@ -14,9 +14,7 @@ namespace {
 std::string fingerprint_of_text(std::string_view json) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
   for (const char byte : json) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211u;
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
+  return hexadecimal(hash);
 }
 
 }  // namespace

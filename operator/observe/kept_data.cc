@@ -1,8 +1,8 @@
 #include "operator/observe/kept_data.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "src/base/checksum.h"
 #include "src/base/job_number.h"
 
 namespace sluice::observe {
@@ -15,10 +15,7 @@ std::string label_of(const prom::Labels& labels, const std::string& name) {
 
 // As the caches write it.
 std::string number_of(const scheduler::JobId& job) {
-  const std::uint64_t number = sluice::number_of(job.job_namespace, job_number(job.job_namespace, job.name));
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
-  return text;
+  return hexadecimal(sluice::number_of(job.job_namespace, job_number(job.job_namespace, job.name)));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "src/base/checksum.h"
 
 #include <bit>
+#include <cstdio>
 #include <cstring>
 
 namespace sluice {
@@ -56,6 +57,12 @@ std::uint64_t checksum(std::span<const std::uint8_t> bytes) {
     for (const std::uint64_t lane : {a, b, c, d}) hash = merge(hash, lane);
   }
   return finish(hash + bytes.size(), at, end);
+}
+
+std::string hexadecimal(std::uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
+  return text;
 }
 
 }  // namespace sluice

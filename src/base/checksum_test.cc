@@ -25,5 +25,11 @@ TEST_CASE("the checksums are those of libxxhash's XXH64") {
   }
 }
 
+TEST_CASE("a hash has sixteen hexadecimal digits") {
+  CHECK(hexadecimal(0) == "0000000000000000");
+  CHECK(hexadecimal(0x0123456789ABCDEF) == "0123456789abcdef");
+  CHECK(hexadecimal(~0ULL) == "ffffffffffffffff");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -4,20 +4,11 @@
 #include <prometheus/registry.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include "src/base/checksum.h"
+
 namespace sluice::node_cache {
-namespace {
-
-std::string hexadecimal(std::uint64_t number) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
-}  // namespace
-
 KeptGauges::KeptGauges(prometheus::Registry& registry, const cache::NodeCache& cache, const std::string& node,
                        const std::string& room)
     : family_(prometheus::BuildGauge()
