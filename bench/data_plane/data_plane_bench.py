@@ -37,6 +37,7 @@ from speech_data import SOUNDFILE, TORCHAUDIO, Speech, clips, padded
 from training_data import RECIPES, OwnDataset, TextLines, copies_of, photographs, shards_of, training_recipe
 
 import sluice.torch
+from sluice import native_audio
 
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH = 64
@@ -92,6 +93,14 @@ def with_setting(name, value, work):
             os.environ[name] = before
 
 
+def with_native_audio(work):
+    """Behind it, torchaudio and soundfile are as they were: the setting counts for the process, hence for a peer's workers, too."""
+    try:
+        return with_setting("SLUICE_NATIVE_AUDIO", "on", work)
+    finally:
+        native_audio.remove()
+
+
 def check_bytes(files):
     """Lazy images change no byte of an epoch. Raises AssertionError."""
 
@@ -130,7 +139,7 @@ def measure(options, folder, directory):
             augmented, _ = photographs(folder, options.images, recipe())
             figures[name] = costs(sluice.torch.DataLoader, augmented)
             figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, augmented)
-        figures["speech"] = with_setting("SLUICE_NATIVE_AUDIO", "on", lambda: costs_of_speech(sluice.torch.DataLoader, speech))
+        figures["speech"] = with_native_audio(lambda: costs_of_speech(sluice.torch.DataLoader, speech))
         figures["speech_torch"] = costs_of_speech(torch.utils.data.DataLoader, speech)
         figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: costs(sluice.torch.DataLoader, lines))
         figures["text_torch"] = costs(torch.utils.data.DataLoader, lines, workers=0)

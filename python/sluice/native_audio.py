@@ -55,6 +55,12 @@ def install() -> bool:
         return bool(_undo)
 
 
+def is_installed() -> bool:
+    """Whether any function's place is taken."""
+    with _lock:
+        return bool(_undo)
+
+
 def remove() -> None:
     """torchaudio is as it was."""
     with _lock:

@@ -269,10 +269,10 @@ def test_classes_pickles_and_torchscript_are_torchaudios():
 def test_what_was_taken_is_given_back():
     names = ("spectrogram", "amplitude_to_DB", "mask_along_axis", "_apply_sinc_resample_kernel")
     before = [getattr(functional.functional, name) for name in names]
-    assert native_audio.install() and native_audio.install()
+    assert native_audio.install() and native_audio.install() and native_audio.is_installed()
     assert all(getattr(functional.functional, name) is not function for name, function in zip(names, before, strict=True))
     native_audio.remove()
-    assert [getattr(functional.functional, name) for name in names] == before
+    assert [getattr(functional.functional, name) for name in names] == before and not native_audio.is_installed()
     assert "__call__" not in vars(transforms.MelSpectrogram)
 
 
