@@ -16,7 +16,8 @@ namespace sluice::pipeline::audio {
 
 class BitReader {
  public:
-  static constexpr unsigned kBitsMax = 32;  // of one read
+  static constexpr unsigned kBitsMax = 32;            // of one read
+  static constexpr unsigned kQuickParameterMax = 26;  // Codes below 57 bits are then below 2^32.
 
   explicit BitReader(std::span<const std::uint8_t> bytes)
       : next_(bytes.data()), end_(bytes.data() + bytes.size()), begin_(bytes.data()) {}
@@ -53,23 +54,28 @@ class BitReader {
     return quotient << parameter | read(parameter);
   }
 
-  // Two of them, as encoders write most: together below 57 bits, and not at the end. Else nothing is taken. The next
-  // bits are fetched once for both, and the second code is found before the first one is known to be so short.
-  [[gnu::always_inline]] bool read_two_rice(unsigned parameter, std::uint64_t& first, std::uint64_t& second) {
+  // Some of them, as encoders write most: together below 57 bits, and not at the end. Else nothing is taken. The next
+  // bits are fetched once for all, and each code is found before the ones in front of it are known to be so short.
+  // REQUIRES: parameter <= kQuickParameterMax
+  template <std::size_t kCount>
+  [[gnu::always_inline]] bool read_rice_codes(unsigned parameter, std::int32_t* codes) {
     if (end_ - next_ < kWordBytes) [[unlikely]]
       return false;
     fill_from_word();
-    const auto quotient = static_cast<unsigned>(std::countl_zero(bits_ | 1));
-    const unsigned length = quotient + 1 + parameter;
-    const std::uint64_t rest = bits_ << (length % 64);
-    const auto second_quotient = static_cast<unsigned>(std::countl_zero(rest | 1));
-    const unsigned second_length = second_quotient + 1 + parameter;
-    if (length + second_length > available_) [[unlikely]]
+    std::uint64_t rest = bits_;
+    unsigned length = kCount * (parameter + 1);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const auto quotient = static_cast<unsigned>(std::countl_zero(rest));
+      length += quotient;
+      rest <<= quotient % 64;  // A one, and the remainder behind it.
+      codes[i] = static_cast<std::int32_t>((quotient << parameter) +
+                                           static_cast<std::uint32_t>(rest >> (63 - parameter)) - (1U << parameter));
+      rest <<= parameter + 1;
+    }
+    if (length > available_) [[unlikely]]
       return false;
-    first = std::uint64_t{quotient} << parameter | ((bits_ << quotient << 1) >> 1) >> (63 - parameter);
-    second = std::uint64_t{second_quotient} << parameter | ((rest << second_quotient << 1) >> 1) >> (63 - parameter);
-    bits_ = rest << second_length;
-    available_ -= length + second_length;
+    bits_ = rest;
+    available_ -= length;
     return true;
   }
 

@@ -193,45 +193,70 @@ std::optional<FlacStream> read_flac_stream(std::span<const std::uint8_t> file) {
   return sound ? std::optional(stream) : std::nullopt;
 }
 
+struct FlacDecoder::Frame {
+  unsigned block;
+  Stereo stereo;
+};
+
+std::optional<FlacDecoder::Frame> FlacDecoder::read_frame(std::span<const std::uint8_t>& file, const FlacStream& stream,
+                                                          std::uint64_t position, std::uint64_t number) {
+  BitReader reader(file);
+  const auto header = read_header(reader, file, stream, position, number);
+  if (!header || header->block > stream.frames - position) return std::nullopt;
+  for (unsigned channel = 0; channel < stream.channels; ++channel) {
+    const bool is_difference = header->stereo == Stereo::kSideRight ? channel == 0
+                               : header->stereo != Stereo::kNone    ? channel == 1
+                                                                    : false;
+    std::int32_t* const samples = samples_.data() + rows_.size() * stride_;
+    FlacRow& row = rows_.emplace_back();
+    row.length = header->block;
+    if (!read_flac_subframe(reader, stream.bits + (is_difference ? 1 : 0), row, samples)) return std::nullopt;
+  }
+  reader.skip_to_byte();
+  if (reader.overran()) return std::nullopt;
+  const std::size_t length = reader.position();
+  if (reader.read(16) != sum_of_16(file.first(length)) || reader.overran()) return std::nullopt;
+  file = file.subspan(reader.position());
+  return Frame{header->block, header->stereo};
+}
+
+// Frames are taken in groups, so that as many rows as there are lanes are predicted at once.
 template <typename Sample>
 bool FlacDecoder::decode(std::span<const std::uint8_t> file, const FlacStream& stream, std::span<Sample> samples) {
   if (std::is_integral_v<Sample> && stream.bits != 16) return false;
-  const std::size_t stride = stream.block_most;
-  blocks_.resize(stride * stream.channels);
+  stride_ = (stream.block_most + kLanes - 1) / kLanes * kLanes;
+  samples_.resize(kLanes * stride_);
   const double share = 1.0 / static_cast<double>(std::uint32_t{1} << (stream.bits - 1));
-  std::uint64_t position = 0;
   file = file.subspan(stream.first_frame);
-  for (std::uint64_t number = 0; position < stream.frames; ++number) {
-    BitReader reader(file);
-    const auto header = read_header(reader, file, stream, position, number);
-    if (!header || header->block > stream.frames - position) return false;
-    for (unsigned channel = 0; channel < stream.channels; ++channel) {
-      const bool is_difference = header->stereo == Stereo::kSideRight ? channel == 0
-                                 : header->stereo != Stereo::kNone    ? channel == 1
-                                                                      : false;
-      const std::span block(blocks_.data() + channel * stride, header->block);
-      if (!read_flac_subframe(reader, stream.bits + (is_difference ? 1 : 0), block)) return false;
+  Sample* to = samples.data();
+  std::uint64_t position = 0;
+  for (std::uint64_t number = 0; position < stream.frames;) {
+    std::array<Frame, kLanes> frames;
+    std::size_t count = 0;
+    rows_.clear();
+    for (; position < stream.frames && rows_.size() + stream.channels <= kLanes; ++number, ++count) {
+      const auto frame = read_frame(file, stream, position, number);
+      if (!frame) return false;
+      frames[count] = *frame;
+      position += frame->block;
     }
-    reader.skip_to_byte();
-    if (reader.overran()) return false;
-    const std::size_t length = reader.position();
-    if (reader.read(16) != sum_of_16(file.first(length)) || reader.overran()) return false;
-    file = file.subspan(reader.position());
-    if (header->stereo != Stereo::kNone &&
-        !undo_stereo(header->stereo, stream.bits, blocks_.data(), blocks_.data() + stride, header->block)) {
-      return false;
-    }
-    Sample* const to = samples.data() + position * stream.channels;
-    for (unsigned channel = 0; channel < stream.channels; ++channel) {
-      const std::span block(blocks_.data() + channel * stride, header->block);
-      // With a distance that is known, the compiler takes several samples at once.
-      if (stream.channels == 1) {
-        write_samples<1>(block, share, 1, to);
-      } else {
-        write_samples<0>(block, share, stream.channels, to + channel);
+    if (!add_flac_predictions(rows_, stride_, Registers::kWidest, samples_.data())) return false;
+    std::int32_t* from = samples_.data();
+    for (const Frame& frame : std::span(frames).first(count)) {
+      if (frame.stereo != Stereo::kNone && !undo_stereo(frame.stereo, stream.bits, from, from + stride_, frame.block)) {
+        return false;
       }
+      for (unsigned channel = 0; channel < stream.channels; ++channel, from += stride_) {
+        const std::span block(from, frame.block);
+        // With a distance that is known, the compiler takes several samples at once.
+        if (stream.channels == 1) {
+          write_samples<1>(block, share, 1, to);
+        } else {
+          write_samples<0>(block, share, stream.channels, to + channel);
+        }
+      }
+      to += std::size_t{frame.block} * stream.channels;
     }
-    position += header->block;
   }
   return true;
 }

@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "src/pipeline/audio/flac_prediction.h"
+
 namespace sluice::pipeline::audio {
 
 struct FlacStream {
@@ -35,7 +37,15 @@ class FlacDecoder {
   bool decode(std::span<const std::uint8_t> file, const FlacStream& stream, std::span<Sample> samples);
 
  private:
-  std::vector<std::int32_t> blocks_;  // [channels][block_most]
+  struct Frame;
+
+  // Reads the frame at the begin of `file`, whose rows are the next ones, and shortens `file` by it.
+  std::optional<Frame> read_frame(std::span<const std::uint8_t>& file, const FlacStream& stream, std::uint64_t position,
+                                  std::uint64_t number);
+
+  std::size_t stride_ = 0;
+  std::vector<std::int32_t> samples_;  // [kLanes][stride_]
+  std::vector<FlacRow> rows_;          // at most kLanes: the channels of some frames
 };
 
 extern template bool FlacDecoder::decode(std::span<const std::uint8_t>, const FlacStream&, std::span<float>);

@@ -79,6 +79,33 @@ TEST_CASE("A FLAC channel of every kind has the samples that were written") {
   }
 }
 
+TEST_CASE("A FLAC stream of many frames has every frame's samples, whatever their predictors and channels") {
+  for (const unsigned channels : {1U, 3U, 8U}) {
+    CAPTURE(channels);
+    std::vector<FlacFrame> frames;
+    for (int number = 0; number < 19; ++number) {
+      FlacFrame frame{.channel_code = channels - 1,
+                      .channels = {},
+                      .how = {.kind = Kind::kFixed, .order = static_cast<unsigned>(number) % 5}};
+      if (number % 3 == 0)
+        frame.how = {
+            .kind = Kind::kLinear, .weights = std::vector<std::int32_t>(number % 2 == 0 ? 12 : 8, 3), .shift = 5};
+      for (unsigned channel = 0; channel < channels; ++channel) {
+        frame.channels.push_back(voice(number < 18 ? 64 : 21, number * 8 + static_cast<int>(channel)));
+      }
+      frames.push_back(std::move(frame));
+    }
+    const std::vector<float> samples = decoded(testing::encode_flac(16, channels, frames));
+    std::size_t at = 0;
+    for (const FlacFrame& frame : frames) {
+      for (std::size_t i = 0; i < frame.channels[0].size(); ++i) {
+        for (const Samples& channel : frame.channels) REQUIRE(samples[at++] * 32768 == static_cast<float>(channel[i]));
+      }
+    }
+    CHECK(at == samples.size());
+  }
+}
+
 TEST_CASE("The loudest FLAC samples have the sums that 32 bits can just hold") {
   Samples loud(256);
   for (std::size_t i = 0; i < loud.size(); ++i) loud[i] = i % 2 == 0 ? 32767 : -32768;

@@ -7,11 +7,12 @@
 #include <span>
 
 #include "src/pipeline/audio/bit_reader.h"
+#include "src/pipeline/audio/flac_prediction.h"
 
 namespace sluice::pipeline::audio {
 
-// Reads samples of so many bits (at most 25). False for what the format does not allow, or no encoder writes; what is
-// read behind the end of the bits is for the caller to notice.
-bool read_flac_subframe(BitReader& reader, unsigned bits, std::span<std::int32_t> samples);
+// Reads row.length samples of so many bits (at most 25) as add_flac_predictions() takes them. False for what the format
+// does not allow, or no encoder writes; what is read behind the end of the bits is for the caller to notice.
+bool read_flac_subframe(BitReader& reader, unsigned bits, FlacRow& row, std::int32_t* samples);
 
 }  // namespace sluice::pipeline::audio

@@ -28,9 +28,18 @@ void check_file(std::span<const std::uint8_t> file) {
 // The first byte says how many bits a sample has, the second one how many samples there are.
 void check_subframe(std::span<const std::uint8_t> input) {
   const unsigned bits = 4 + input[0] % 22;
-  std::vector<std::int32_t> samples(1 + std::size_t{input[1]} * 4);
+  audio::FlacRow row{.length = 1 + std::size_t{input[1]} * 4};
+  const std::size_t stride = (row.length + audio::kLanes - 1) / audio::kLanes * audio::kLanes;
+  std::vector<std::int32_t> samples(audio::kLanes * stride);
   audio::BitReader reader(input.subspan(2));
-  if (!audio::read_flac_subframe(reader, bits, samples)) return;
+  if (!audio::read_flac_subframe(reader, bits, row, samples.data())) return;
+  std::vector<std::int32_t> portable = samples;
+  const bool fits = audio::add_flac_predictions({&row, 1}, stride, audio::Registers::kWidest, samples.data());
+  FUZZ_CHECK(audio::add_flac_predictions({&row, 1}, stride, audio::Registers::kEveryProcessors, portable.data()) ==
+             fits);
+  FUZZ_CHECK(samples == portable);
+  if (!fits) return;
+  samples.resize(row.length);
   const std::int32_t most = (1 << (bits - 1)) - 1;
   FUZZ_CHECK(std::ranges::all_of(samples, [=](std::int32_t sample) { return sample >= -most - 1 && sample <= most; }));
 }
