@@ -44,18 +44,24 @@ def _flac_path(file: Any) -> str | None:
     return path if type(path) is str and path[-len(_SUFFIX) :].lower() == _SUFFIX else None
 
 
+def _content(path: str) -> bytes | None:
+    """Of a regular file. One that grows or shrinks meanwhile is cut off, which the decoder notices."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # A pipe must not keep us.
+    try:
+        status = os.fstat(descriptor)
+        return os.read(descriptor, status.st_size) if stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_BYTES else None
+    finally:
+        os.close(descriptor)
+
+
 def _samples(library: AudioLibrary, path: str, dtype: Any, always_2d: Any) -> tuple[numpy.ndarray, int] | None:
     if type(dtype) is not str or dtype not in library.SAMPLE_KINDS:
         return None
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:  # A pipe must not keep us.
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-                return None
-            data = file.read()
+        data = _content(path)
     except OSError:
         return None  # soundfile has words of its own for it.
-    stream = library.flac_stream(data)
+    stream = None if data is None else library.flac_stream(data)
     if stream is None:
         return None
     shape = (stream.frames,) if stream.channels == 1 and not always_2d else (stream.frames, stream.channels)
