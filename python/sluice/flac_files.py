@@ -61,8 +61,7 @@ def _samples(library: AudioLibrary, path: str, dtype: Any, always_2d: Any) -> tu
         data = _content(path)
     except OSError:
         return None  # soundfile has words of its own for it.
-    stream = None if data is None else library.flac_stream(data)
-    if stream is None:
+    if data is None or (stream := library.flac_stream(data)) is None:
         return None
     shape = (stream.frames,) if stream.channels == 1 and not always_2d else (stream.frames, stream.channels)
     samples = numpy.empty(shape, dtype)
