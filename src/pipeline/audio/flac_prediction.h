@@ -28,7 +28,7 @@ inline std::uint32_t flac_code_of(std::int32_t residual) {
 
 // One channel of a frame: the first samples, as many as its predictor's order, and codes in the place of the others.
 struct FlacRow {
-  FlacPredictor predictor;
+  FlacPredictor predictor{};
   unsigned bits = 0;    // of a sample, without those that are wasted
   unsigned wasted = 0;  // zeros behind them
   std::size_t length = 0;
