@@ -318,8 +318,17 @@ class Placer {
     if (nodes_[node].schedulable) division_.unsettle(nodes_.bit(node), allocation.worker_millicores);
     budgets_.spend(allocation, -allocation.price_per_hour_on(nodes_[node]));
     growth_.give_back_worker(allocation);
+    // Its own limit keeps it from no worker any more, and is not why it has so few.
+    if (!is_refused(allocation)) allocation.blocked = Reason::kCpu;
     evicted_ = true;
     return true;
+  }
+
+  // Whether what others hold keeps it from more.
+  static bool is_refused(const JobAllocation& allocation) {
+    return allocation.blocked == Reason::kCpu || allocation.blocked == Reason::kQuota ||
+           allocation.blocked == Reason::kBudget || allocation.blocked == Reason::kNetwork ||
+           allocation.blocked == Reason::kStorage;
   }
 
   // The bids go on, each worker to a real place at once.
@@ -328,11 +337,8 @@ class Placer {
     for (int i = 0; i < std::ssize(allocations_); ++i) {
       JobAllocation& allocation = allocations_[i];
       // What others had been granted, and gave back, may be enough for it now.
-      const bool refused = allocation.blocked == Reason::kCpu || allocation.blocked == Reason::kQuota ||
-                           allocation.blocked == Reason::kBudget || allocation.blocked == Reason::kNetwork ||
-                           allocation.blocked == Reason::kStorage;
       if (allocation.workers < allocation.assured_workers()) continue;  // what it has is kept, with a place or without
-      if (refused && !no_place_[i]) allocation.blocked.reset();
+      if (is_refused(allocation) && !no_place_[i]) allocation.blocked.reset();
       if (const auto bid = growth_.next_bid(i)) bids.push(*bid);
     }
     while (!bids.empty()) {

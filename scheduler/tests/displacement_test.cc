@@ -47,5 +47,19 @@ TEST_CASE("no more than must go, though a third job would like the room: it has 
   CHECK(plan_of(plan, "small").victims.size() == 1);
 }
 
+TEST_CASE("a job that had grown to its max and makes way is told that no node has room, not that max limits it") {
+  Job grown = small(4, "full");
+  grown.local_adjustable = true;  // so its feeder bids beside its workers, up to a supply ratio
+  grown.hosts = {{.node = "host", .ranks = 1, .gpus = 1, .request_millicores = 1000, .limit_millicores = 1000}};
+  const FluidJob needs_100_cores{.demand = 100'000, .local_rate = 1000, .remote_rate = 1000, .local_cores = 1};
+  grown.observation = {needs_100_cores.steady(2, kNowSeconds - 5), ""};
+  const std::vector<Node> nodes = {node_at_price("full", 2000), node_at_price("host", 1000),
+                                   node_at_price("small-1", 1000), node_at_price("small-2", 1000)};
+  const Plan plan = decided(nodes, {large(2000), grown});
+  CHECK(plan_of(plan, "large").new_worker_nodes == Names{"full"});
+  CHECK(plan_of(plan, "small").workers == 0);
+  CHECK(plan_of(plan, "small").reason == Reason::kCpu);
+}
+
 }  // namespace
 }  // namespace sluice::scheduler::testing
