@@ -63,7 +63,8 @@ TEST_CASE("of nodes that are as good a worker takes one that has its data") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
-    NodeTable table({row.near, row.other}, 500);
+    const std::vector<Node> nodes = {row.near, row.other};
+    NodeTable table(nodes, 500);
     const std::vector<int> near = {table.index_of("z")};
     NodeRanking ranking(table);
     const int taken = ranking.take(1000, kAll, any, near);
