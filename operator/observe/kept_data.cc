@@ -45,6 +45,7 @@ std::vector<scheduler::KeptData> KeptByCaches::of(const scheduler::JobId& job) c
     for (const auto& [node, bytes] : askers_.at(number).bytes_by_node)
       bytes_by_node[node] = std::max(bytes_by_node[node], bytes);
   std::vector<scheduler::KeptData> kept;
+  kept.reserve(bytes_by_node.size());
   for (const auto& [node, bytes] : bytes_by_node) kept.push_back({node, bytes});
   return kept;
 }
