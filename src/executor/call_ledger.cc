@@ -29,10 +29,12 @@ CallLedger::Advice CallLedger::next() {
     asked_since_trial_ = 0;
     return {.asks = true, .keeps = false, .rest = interval(hits_.mean(), call().mean())};
   }
-  const bool keeps = keeping_pays();
+  bool keeps = keeping_pays();
   if (!has_found_ && !keeps)
     return {.asks = true, .keeps = true, .rest = interval(call().mean() + 2 * stores_.mean(), call().mean())};
   if (!has_found_) return {};
+  // A busy machine makes keeping slow, and nothing that is not done is seen to become faster.
+  if (!keeps) keeps = ++asked_since_kept_ >= interval(call().mean() + stores_.mean(), call().mean());
   // What a call takes without cold ones within is not known before there are results: every second one is made.
   const bool is_first_trial = !calls_.is_known() && trials_ < kFirstTrialsMax;
   const std::uint64_t due = is_first_trial ? 2 : interval(call().mean(), hits_.mean());
@@ -46,7 +48,10 @@ void CallLedger::add(const transport::CallReport& report) {
   calls_.add(report.calls, report.call_seconds);
   cold_calls_.add(report.cold_calls, report.cold_seconds);
   hits_.add(report.hits, report.hit_seconds);
+  const bool kept_before = keeping_pays();
   stores_.add(report.stores, report.store_seconds);
+  if (report.stores > 0) asked_since_kept_ = 0;
+  if (kept_before && !keeping_pays()) stores_.forget();  // From now on it is seen at trials only.
   decide();
 }
 

@@ -11,8 +11,9 @@
 //   inner one kept "source", none "compute" (D. Graur et al., ATC'22, section 4.4, where one profile decides for all
 //   epochs).
 // Why it does not stay wrong
-//   Both sides go on being measured: at times a result that is there is made all the same, or one that does not pay is
-//   asked for. Such a trial is as rare as kTrialShare of the time says. Decisions have hysteresis.
+//   All sides go on being measured: at times a result that is there is made all the same, one that does not pay is
+//   asked for, or one whose keeping would not be repaid is kept. Such a trial is as rare as kTrialShare of the time
+//   says. Decisions have hysteresis.
 // Thread safety: none.
 #pragma once
 
@@ -82,6 +83,7 @@ class CallLedger {
   bool has_found_ = false;
   bool hits_pay_ = true;
   std::uint64_t asked_since_trial_ = 0;
+  std::uint64_t asked_since_kept_ = 0;  // while keeping does not pay
   std::uint64_t trials_ = 0;
 };
 

@@ -221,6 +221,35 @@ TEST_CASE("a process that stands still for a second does not stop what pays, or 
   }
 }
 
+TEST_CASE("keeping that a busy machine made dear is tried at times, and goes on once it is cheap") {
+  constexpr double kCallSeconds = 4e-3, kHitSeconds = 1e-3;
+  constexpr int kCalls = 4000;
+  for (const double store_seconds : {3e-4, 1e-2}) {  // from now on
+    INFO("keeping takes " << store_seconds);
+    CallLedger ledger;
+    ledger.add({.function = "f", .calls = 32, .call_seconds = 32 * kCallSeconds});
+    ledger.add({.function = "f", .stores = 16, .store_seconds = 16 * 5e-3});
+    ledger.note_found();
+    ledger.add({.function = "f", .hits = 16, .hit_seconds = 16 * kHitSeconds});
+    CHECK_FALSE(ledger.next().keeps);
+    int kept = 0, kept_late = 0;
+    for (int call = 0; call < kCalls; ++call) {  // of results that are not there
+      const auto advice = ledger.next();
+      ledger.add({.function = "f", .calls = 1, .call_seconds = kCallSeconds});
+      if (!advice.keeps) continue;
+      ledger.add({.function = "f", .stores = 1, .store_seconds = store_seconds});
+      ++kept;
+      if (call >= kCalls / 2) ++kept_late;
+    }
+    if (store_seconds < kCallSeconds - kHitSeconds) {
+      CHECK(kept_late >= 0.98 * kCalls / 2);  // but for calls that are made at a trial, and not asked about
+    } else {
+      CHECK(kept > 0);
+      CHECK(kept * store_seconds <= 2 * CallLedger::kTrialShare * kCalls * kCallSeconds);
+    }
+  }
+}
+
 TEST_CASE("hits have saved what calls take, once that is known") {
   const CallReport hits{.function = "f", .hits = 10, .hit_seconds = 1};
   CallLedger ledger;
