@@ -6,6 +6,7 @@ batch is a function of its request, so nothing shows where it was made. Where vi
 
 from __future__ import annotations
 
+import functools
 import itertools
 import multiprocessing
 import os
@@ -148,11 +149,12 @@ class Forks:
         self._informed: set[int] = set()  # The virtual workers that know what they have made before.
         order: dict[str, Any] = {} if in_order or history is not None else {"in_order": False}  # torch has it since 2.6.
         own = torch.Generator()  # The process's generators may be another thread's at this moment.
+        has_lazy_images = wants_lazy_images()
+        if has_lazy_images:
+            find_lazy_images()
         loader = _Loader(Batches(computation, self._slots), batch_size=None, sampler=self._given, collate_fn=_as_it_is, num_workers=num_workers,
                          prefetch_factor=prefetch_factor, multiprocessing_context="fork", timeout=timeout_seconds,
-                         worker_init_fn=_begin, generator=own, **order)  # fmt: skip
-        if wants_lazy_images():
-            find_lazy_images()
+                         worker_init_fn=functools.partial(_begin, has_lazy_images), generator=own, **order)  # fmt: skip
         self._batches: Any = iter(loader)  # Of a class of torch's that is its own affair.
         _living.add(self)
 
@@ -236,7 +238,7 @@ def _as_it_is(batch: Any) -> Any:
     return batch
 
 
-def _begin(worker_id: int) -> None:
+def _begin(has_lazy_images: bool, worker_id: int) -> None:
     keep_freed_memory()
-    if wants_lazy_images():
+    if has_lazy_images:
         make_images_lazy()
