@@ -152,9 +152,7 @@ class Executor:
             blocked_seconds = watch.seconds()
             tensors, structure = pack(made)
             descriptors, slot_bytes = layout(tensors)
-            offset = self._slot(message["id"], slot_bytes)
-            for tensor, descriptor in zip(tensors, descriptors, strict=True):
-                write(tensor, self._arena, offset + descriptor["offset"])
+            write(tensors, descriptors, self._arena, self._slot(message["id"], slot_bytes))
             computation.laps.lap(COLLATE, sum(descriptor["nbytes"] for descriptor in descriptors))
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # The last two end a worker of torch's without a word.
             self._fail({**answer, "seconds": time.process_time() - started_seconds}, error)

@@ -72,10 +72,7 @@ class ForkSlots:
         descriptors, nbytes = layout(tensors)
         if nbytes > _SLOT_BYTES:
             return unpack(structure, [torch.stack(tensor.tensors) if type(tensor) is Stack else tensor for tensor in tensors])
-        for tensor, descriptor in zip(tensors, descriptors, strict=True):
-            descriptor["offset"] += slot * _SLOT_BYTES
-            write(tensor, self._arena.memory, descriptor["offset"])
-        return Packed(descriptors, structure)
+        return Packed(write(tensors, descriptors, self._arena.memory, slot * _SLOT_BYTES), structure)
 
     def trim(self) -> None:
         """Gives the memory of free slots back to the kernel: forks that wait for the next epoch keep none."""

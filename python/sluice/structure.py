@@ -271,12 +271,14 @@ def layout(tensors: list[torch.Tensor | Stack]) -> tuple[list[dict], int]:
     return descriptors, end
 
 
-def write(tensor: torch.Tensor | Stack, memory: mmap.mmap, offset: int) -> None:
-    """Where `layout` has it, for the process that adopts the slot."""
-    if tensor.numel() == 0:
-        return
-    target = torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=offset).view(tensor.shape)
-    if type(tensor) is Stack:
-        tensor.write(target)
-    else:
-        target.copy_(tensor)
+def write(tensors: list[torch.Tensor | Stack], descriptors: list[dict], memory: mmap.mmap, start: int) -> list[dict]:
+    """Into the slot that starts there, where the descriptors say. The descriptors with offsets in the whole memory."""
+    for tensor, descriptor in zip(tensors, descriptors, strict=True):
+        if tensor.numel() == 0:
+            continue
+        target = torch.frombuffer(memory, dtype=tensor.dtype, count=tensor.numel(), offset=start + descriptor["offset"]).view(tensor.shape)
+        if type(tensor) is Stack:
+            tensor.write(target)
+        else:
+            target.copy_(tensor)
+    return [{**descriptor, "offset": start + descriptor["offset"]} for descriptor in descriptors]

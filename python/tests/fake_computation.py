@@ -10,6 +10,7 @@ import struct
 
 import torch
 
+from sluice import structure
 from sluice.computation import BatchRequest, Computation, PythonPipeline
 from sluice.failures import describe
 from sluice.object_reader import ObjectState, Range, reader
@@ -36,12 +37,7 @@ def write(tensors: list[torch.Tensor], arena: mmap.mmap, offset: int, most_bytes
     """Where in the arena each tensor is now."""
     descriptors, nbytes = layout(tensors)
     assert nbytes <= most_bytes, "the test's batches do not fit into the fake feeder's slots"
-    for tensor, descriptor in zip(tensors, descriptors, strict=True):
-        descriptor["offset"] += offset
-        if tensor.numel():
-            target = torch.frombuffer(arena, dtype=tensor.dtype, count=tensor.numel(), offset=descriptor["offset"])
-            target.view(tensor.shape).copy_(tensor)
-    return descriptors
+    return structure.write(tensors, descriptors, arena, offset)
 
 
 def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:

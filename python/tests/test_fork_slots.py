@@ -15,7 +15,6 @@ from sluice.torch import DataLoader
 from test_loader import equal
 
 Point = collections.namedtuple("Point", "x y")
-FLAT = torch.arange(12.0)
 
 
 class OwnTensor(torch.Tensor):
@@ -107,8 +106,8 @@ def test_what_arrives_is_the_batch(monkeypatch, slot_bytes):
 
 
 def test_samples_are_stacked_straight_into_a_slot(monkeypatch):
-    def refuse(tensor, memory, offset):
-        raise RuntimeError(f"a {type(tensor).__name__} is written")
+    def refuse(tensors, descriptors, memory, start):
+        raise RuntimeError(f"a {type(tensors[0]).__name__} is written")
 
     monkeypatch.setattr(fork_slots, "write", refuse)
     with pytest.raises(RuntimeError, match="a Stack is written"):
