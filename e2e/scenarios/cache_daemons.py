@@ -4,7 +4,8 @@ import contextlib
 import json
 
 from conftest import RELEASE_NAMESPACE, ROOT
-from machine import set_values
+from machine import SECOND_NODE, delete_jobs, set_values
+from slow_store import Store
 from watch import condition
 
 PODS = f"/api/v1/namespaces/{RELEASE_NAMESPACE}/pods"
@@ -29,6 +30,32 @@ def switched_on(bed):
     set_values(bed.cluster, {"cache.enabled": "true", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 128, "cache.cpu.request": "10m"})
     yield daemon(bed)
     set_values(bed.cluster, {"cache.enabled": "false"})
+
+
+@contextlib.contextmanager
+def on_two_nodes(bed, shared):
+    """The first of two nodes, each of which has a daemon. `shared`: as the chart's cache.shared."""
+    set_values(bed.cluster, {"cache.enabled": "true", "cache.shared": shared, "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 0, "cache.cpu.request": "10m"})
+    first = bed.machine.split()
+    for each in (first, SECOND_NODE):
+        daemon(bed, each)
+    yield first
+    delete_jobs(bed.cluster)
+    bed.kubectl("cordon", SECOND_NODE)  # The operator's new pod would end with it.
+    set_values(bed.cluster, {"cache.enabled": "false", "cache.shared": "node"})
+    bed.wait_for("the end of the daemons", lambda: not bed.cluster.items(PODS, labelSelector=CACHE))
+    bed.machine.unite()
+
+
+@contextlib.contextmanager
+def store_of_photographs(bed):
+    """Slow, and the only one that has them. No job of an earlier test reads from it."""
+    delete_jobs(bed.cluster)
+    made = Store(bed.cluster, bed.site)
+    made.stop()
+    made.start()
+    yield made
+    made.stop()
 
 
 def counted(bed, node=None):

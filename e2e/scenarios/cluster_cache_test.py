@@ -4,9 +4,9 @@ The jobs train one after the other, each of them for the same epoch. So the batc
 
 import jobs
 import pytest
-from cache_daemons import CACHE, PODS, counted, daemon, gained, shown
-from machine import SECOND_NODE, delete_jobs, set_values
-from slow_store import PHASE, PHOTOGRAPHS, Store
+from cache_daemons import counted, daemon, gained, on_two_nodes, shown, store_of_photographs
+from machine import SECOND_NODE, delete_jobs
+from slow_store import PHASE, PHOTOGRAPHS
 from watch import condition
 
 JOB = "photos-1"
@@ -16,28 +16,18 @@ A_FEW = 0.1  # of the photographs: on a busy machine an answer comes late at tim
 
 @pytest.fixture(scope="module")
 def store(bed):
-    """Slow, and the only one that has the photographs. What they are asked for is seen there."""
-    delete_jobs(bed.cluster)
-    made = Store(bed.cluster, bed.site)
-    made.stop()
-    made.start()
-    yield made
-    made.stop()
+    """What it is asked for is seen there."""
+    with store_of_photographs(bed) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def node(bed, store):
     """The first of two nodes, whose caches are one."""
-    set_values(bed.cluster, {"cache.enabled": "true", "cache.shared": "cluster", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 0, "cache.cpu.request": "10m"})
-    first = bed.machine.split()
-    for each in (first, SECOND_NODE):
-        bed.wait_for("the daemons to know each other", lambda there=each: counted(bed, there)["peers"] == 1)
-    yield first
-    delete_jobs(bed.cluster)
-    bed.kubectl("cordon", SECOND_NODE)  # The operator's new pod would end with it.
-    set_values(bed.cluster, {"cache.enabled": "false", "cache.shared": "node"})
-    bed.wait_for("the end of the daemons", lambda: not bed.cluster.items(PODS, labelSelector=CACHE))
-    bed.machine.unite()
+    with on_two_nodes(bed, "cluster") as first:
+        for each in (first, SECOND_NODE):
+            bed.wait_for("the daemons to know each other", lambda there=each: counted(bed, there)["peers"] == 1)
+        yield first
 
 
 def train(bed, store, node, steps=1, meanwhile=lambda: None):

@@ -4,11 +4,11 @@ import json
 
 import jobs
 import pytest
-from cache_daemons import CACHE, PODS, counted, daemon
+from cache_daemons import counted, on_two_nodes, store_of_photographs
 from conftest import JOBS_NAMESPACE
 from facts_page import ask, published
-from machine import SECOND_NODE, delete_jobs, set_values
-from slow_store import PHASE, PHOTOGRAPHS, Store
+from machine import SECOND_NODE, delete_jobs
+from slow_store import PHASE, PHOTOGRAPHS
 from watch import condition
 
 EARLIER, LATER = "photos-1", "photos-2"
@@ -18,27 +18,15 @@ WORKER_MILLICORES = 200
 
 @pytest.fixture(scope="module")
 def store(bed):
-    delete_jobs(bed.cluster)
-    made = Store(bed.cluster, bed.site)
-    made.stop()
-    made.start()
-    yield made
-    made.stop()
+    with store_of_photographs(bed) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def node(bed, store):
     """The first of two nodes, each of which has a cache of its own."""
-    set_values(bed.cluster, {"cache.enabled": "true", "cache.storage.gibibytes": 1, "cache.memoryMebibytes": 0, "cache.cpu.request": "10m"})
-    first = bed.machine.split()
-    for each in (first, SECOND_NODE):
-        daemon(bed, each)
-    yield first
-    delete_jobs(bed.cluster)
-    bed.kubectl("cordon", SECOND_NODE)  # The operator's new pod would end with it.
-    set_values(bed.cluster, {"cache.enabled": "false"})
-    bed.wait_for("the end of the daemons", lambda: not bed.cluster.items(PODS, labelSelector=CACHE))
-    bed.machine.unite()
+    with on_two_nodes(bed, "node") as first:
+        yield first
 
 
 def start(bed, store, name, node, steps):
