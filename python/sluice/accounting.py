@@ -104,3 +104,25 @@ class Account:
             else:
                 self._compute_seconds += now - self._since_seconds
         self._waiting, self._since_seconds = waiting, now
+
+
+class QueueSeen:
+    """How full a queue of batches was when the loop asked for one: on average since the last report, or in that report if the loop has not asked since.
+    Not what the queue is at the report: an epoch shorter than the time between two reports is told of at its end only, when its queue is empty. Not
+    thread-safe."""
+
+    def __init__(self) -> None:
+        self._asked, self._ready, self._capacity = 0, 0, 0  # Since the last report.
+        self._report = {"queue_depth": 0.0, "queue_capacity": 0.0}
+
+    def note(self, ready: int, pending: int) -> None:
+        """The loop asks for a batch: so many are ready, and so many besides are asked for."""
+        self._asked += 1
+        self._ready += ready
+        self._capacity += ready + pending
+
+    def report(self) -> dict[str, float]:
+        if self._asked:
+            self._report = {"queue_depth": round(self._ready / self._asked, 3), "queue_capacity": round(self._capacity / self._asked, 3)}
+            self._asked, self._ready, self._capacity = 0, 0, 0
+        return self._report

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sluice import remaining
-from sluice.accounting import Account, Totals
+from sluice.accounting import Account, QueueSeen, Totals
 from sluice.answer import Answer
 from sluice.computation import BatchRequest
 from sluice.early import EarlyBatches
@@ -81,6 +81,7 @@ class Stream:
         self.after = after
         self._pending: dict[int, BatchRequest] = {}
         self._ready: dict[int, Answer] = {}
+        self._queue = QueueSeen()
         self._session: Session | None = None  # In which this stream is open; None while there is none.
         self._number: int | None = None       # By which the session knows this stream,
         self.pipeline_number: int | None = None  # and its pipeline.
@@ -212,6 +213,7 @@ class Stream:
         batch itself and says so with `forget`. `deadline_seconds` is on the connection's clock."""
         connection = self._connection
         with connection.condition:
+            self._queue.note(len(self._ready), len(self._pending))
             while True:
                 found = next(iter(self._ready), None) if seq is None else (seq if seq in self._ready else None)
                 if found is not None:
@@ -356,8 +358,7 @@ class Stream:
             "samples": totals.samples,
             "compute_seconds": round(totals.compute_seconds, 6),
             "wait_seconds": round(totals.wait_seconds, 6),
-            "queue_depth": len(self._ready),
-            "queue_capacity": len(self._ready) + len(self._pending),
+            **self._queue.report(),
             "epoch": self._epoch,
             "skipped_samples": totals.skipped_samples,
             **({} if left is None else {"remaining_samples": left}),

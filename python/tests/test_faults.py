@@ -218,6 +218,27 @@ def test_progress_tells_where_the_time_went(make_fake):
     assert all(frame["wait_seconds"] > 0 and frame["compute_seconds"] > 0 for frame in epochs)
 
 
+def test_progress_tells_of_the_queue_of_an_epoch_that_is_over_before_the_first_report(make_fake):
+    fake = make_fake(window_batches=4)
+    assert len(list(DataLoader(Numbers(), batch_size=4, num_workers=2))) == 10
+    eventually(lambda: fake.ask()["closed"])
+    (last,) = fake.ask()["progress"].values()
+    asked_for = [min(4, 10 - taken) for taken in range(10)]  # When the loop asks for a batch.
+    assert last["queue_capacity"] == pytest.approx(sum(asked_for) / 10)
+    assert 0 <= last["queue_depth"] <= last["queue_capacity"]
+
+
+def test_the_queue_of_a_loop_that_has_not_asked_since_is_the_last_one(make_fake):
+    fake = make_fake()
+    batches = iter(DataLoader(Numbers(), batch_size=4, num_workers=2))
+    for _ in range(4):
+        next(batches)
+    eventually(lambda: fake.ask()["progress"])
+    del batches
+    eventually(lambda: fake.ask()["closed"])
+    assert list(fake.ask()["progress"].values())[-1]["queue_capacity"] > 0
+
+
 def test_progress_begins_anew_with_each_connection(make_fake):
     fake = make_fake()
     batches = iter(DataLoader(Numbers(), batch_size=4, num_workers=2))
