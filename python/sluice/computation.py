@@ -24,6 +24,7 @@ from sluice.inherited import Inherited
 from sluice.keys import restored
 from sluice.laps import COLLATE, DATASET, Laps
 from sluice.own_code import Snapshot
+from sluice.plain_data import PlainParts
 from sluice.process_end import ends_are_told
 from sluice.reading_ahead import read_ahead
 from sluice.sealed_memory import SealedMemory
@@ -84,10 +85,10 @@ class Computation:
     """Makes batches of one pipeline; of a sticky one, those of a single pass. Not thread-safe; changes this process's random
     state (see `untouched_process`)."""
 
-    def __init__(self, memory: SealedMemory, state: bytes = b"", at_home: bool = False) -> None:
-        """`memory` and `state`: as sluice.shipment describes a PythonPipeline. `at_home`: in this process. Raises whatever unpickling the
-        user's objects raises."""
-        self._received = Received(memory, at_home)
+    def __init__(self, memory: SealedMemory, state: bytes = b"", at_home: bool = False, parts: PlainParts | None = None) -> None:
+        """`memory`, `state` and `parts`: as sluice.shipment describes a PythonPipeline. `at_home`: in this process. Raises whatever unpickling
+        the user's objects raises."""
+        self._received = Received(memory, at_home, parts)
         self._pipeline: PythonPipeline = self._received.load(state)
         if not at_home:
             self._received.surroundings(state).enter_modules()

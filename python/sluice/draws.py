@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from sluice.numpy_state import NumpyState
+from sluice.numpy_state import state_of_numpy
 from sluice.seeds import seed_everything, seed_others, seed_torch
 from sluice.signal_handlers import pass_on_of_a_handler
 
@@ -27,6 +27,7 @@ class Draws:
     """From which generators one data set, in this process, has been seen to draw. Not thread-safe."""
 
     def __init__(self) -> None:
+        self._is_new = True  # It has been asked for no batch.
         self._from_torch = False
         self._from_others = False  # `random` and numpy, which are seeded together: a data set that draws from one does from the other.
 
@@ -37,17 +38,22 @@ class Draws:
         seed_everything(seed_of(0))
         before = self._unseen_states()
         made = [sample_at(0)]
+        if self._is_new:
+            self._is_new, before = False, self._see(before)
         while True:
-            before = self._see(before)
+            all_made = made.copy()
+            failure: Exception | None = None
             try:
-                all_made = _seeded(self._seed, made.copy(), count, seed_of, sample_at)
+                _seeded(self._seed, all_made, count, seed_of, sample_at)
             except Exception as error:
                 pass_on_of_a_handler(error)
-                if self._see(before) == before:
-                    raise
-            else:
-                if self._see(before) == before:
-                    return all_made
+                failure = error
+            seen = self._see(before)
+            if seen == before:
+                if failure is not None:
+                    raise failure
+                return all_made
+            before = seen
 
     @property
     def _seed(self) -> Callable[[int], None] | None:
@@ -85,8 +91,4 @@ def _state_of_torch() -> bytes:
 
 def _state_of_others() -> tuple[Any, ...]:
     """Equal as long as neither has drawn or was seeded anew."""
-    numpy = NumpyState.capture()
-    if numpy is None or numpy.memory:
-        return random.getstate(), numpy and numpy.memory
-    _, words, *rest = numpy.told
-    return random.getstate(), words.tobytes(), rest
+    return random.getstate(), state_of_numpy()

@@ -52,6 +52,15 @@ class NumpyState:
             ctypes.memmove(generator.ctypes.state_address, self.memory, _MEMORY_BYTES)
 
 
+def state_of_numpy() -> bytes | tuple[Any, ...]:
+    """Equal as long as numpy's global generator has not drawn and was not seeded anew. Empty as long as numpy is not loaded."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or (memory := _memory(numpy)):
+        return b"" if numpy is None else memory
+    name, words, *rest = numpy.random.get_state()
+    return name, words.tobytes(), *rest
+
+
 _last: NumpyState | None = None  # That was captured, if its memory is all of it.
 
 

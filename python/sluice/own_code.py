@@ -99,11 +99,16 @@ class PickleReader(pickle.Unpickler):
 
 
 class HomePickleReader(PickleReader):
-    """Reads a pickle that this process has made. `snapshot`: what it holds of the script's globals and class attributes, once it is read."""
+    """Reads a pickle that this process has made. `snapshot`: what it holds of the script's globals and class attributes, once it is read. `parts`: what
+    the pickle has numbers for."""
 
-    def __init__(self, file: Any, **arguments: Any) -> None:
+    def __init__(self, file: Any, parts: list[Any], **arguments: Any) -> None:
         super().__init__(file, **arguments)
         self.snapshot = Snapshot()
+        self._parts = parts
+
+    def persistent_load(self, number: int) -> Any:
+        return self._parts[number]
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)

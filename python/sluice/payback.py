@@ -20,7 +20,6 @@ _RECENT_BATCHES = 8
 _LONG_WAIT_SECONDS = 3.0
 # A batch that takes this process longer is worth a fork's handing over, which takes 0.1 to 3 ms.
 _CHEAP_BATCH_SECONDS = 0.01
-# Beside new forks, until their waits count: the first ones contain the start.
 _COMPARED_BATCHES = 24
 _FORKS_HELP_SHARE = 0.9
 
@@ -32,8 +31,8 @@ class Payback:
     of the epoch is expected to add, come to the seconds that its start takes. Forks of the process pay as soon
     as the rest, or as much again as has been, is expected to add what their start takes: one slow batch starts none.
 
-    A cheap batch may take longer to hand over than to make. So waits beside forks are compared with those before, and forks that do
-    not help are given up. From then on only waits count that exceed what handing over takes."""
+    A cheap batch may take longer to hand over than to make. So waits beside forks are compared with those before. Forks are given up that spare no
+    tenth of a wait, or less in an epoch than their start has taken. From then on only waits count that exceed what handing over takes."""
 
     def __init__(self, forks_at_once: bool = False, forks_suffice: bool = False) -> None:
         """`forks_at_once`: this process makes no batch, forks of it make the first one. `forks_suffice`: executors would add no CPU, so none
@@ -43,7 +42,8 @@ class Payback:
         self.forks_suffice = forks_suffice
         self.forks_pay = forks_at_once
         self._cheap_seconds: float | None = None  # A batch's wait before the forks with which waits are compared.
-        self._beside_forks = 0  # Batches since then.
+        self._beside_forks: list[float] = []  # Waits since then.
+        self._epoch_batches = 0  # The most that have been left of one.
         self._handing_over_seconds = 0.0
         self._excess_seconds = 0.0
         self._recent: deque[float] = deque(maxlen=_RECENT_BATCHES)
@@ -56,6 +56,7 @@ class Payback:
         """The loop has waited so long for a batch that its process or a fork made, and then computed so long. `batches_left`: of
         this epoch, 0 if unknown. `start_seconds`: what an executor's start takes now. `may_fork`: forks are tried first."""
         self._batches += 1
+        self._epoch_batches = max(self._epoch_batches, batches_left)
         self._wait_seconds += wait_seconds
         self._loop_seconds += wait_seconds + compute_seconds
         excess_seconds = wait_seconds - max(WAIT_SHARE * (wait_seconds + compute_seconds), self._handing_over_seconds)
@@ -63,7 +64,7 @@ class Payback:
         self._recent.append(excess_seconds)
         self._recent_waits.append(wait_seconds)
         if self._cheap_seconds is not None:
-            self._compare(self._cheap_seconds)
+            self._compare(self._cheap_seconds, wait_seconds)
             return
         # One slow batch, the first most often, says little of the next ones.
         if len(self._recent) >= 2 or wait_seconds >= _LONG_WAIT_SECONDS:
@@ -73,21 +74,24 @@ class Payback:
                 self.forks_pay = True
                 wait_alone_seconds = _median(self._recent_waits)
                 self._cheap_seconds = wait_alone_seconds if wait_alone_seconds < _CHEAP_BATCH_SECONDS else None
-                self._beside_forks = 0
+                self._beside_forks = []
                 self._forget()  # What executors would bring shows beside the forks.
                 return
             self.pays = self.pays or (expected_seconds >= start_seconds and not self.forks_suffice)
         if self.pays or self._batches == _RECENT_BATCHES:
             log.info("a loader's batches: %s", self.in_words())
 
-    def _compare(self, wait_alone_seconds: float) -> None:
+    def _compare(self, wait_alone_seconds: float, wait_seconds: float) -> None:
         """A batch has come from the forks of a loader whose batches are cheap. `wait_alone_seconds`: a batch's wait before the forks."""
-        self._beside_forks += 1
-        if self._beside_forks < _COMPARED_BATCHES:
+        self._beside_forks.append(wait_seconds)
+        if len(self._beside_forks) < _COMPARED_BATCHES:
             return
         self._cheap_seconds = None
-        beside_seconds = _median(self._recent_waits)
-        if beside_seconds > _FORKS_HELP_SHARE * wait_alone_seconds:
+        # The longest wait is that for their start. Not the median of the others: several batches come at once, and then none for a while.
+        *others, start_seconds = sorted(self._beside_forks)
+        beside_seconds = sum(others) / len(others)
+        spared_seconds = (wait_alone_seconds - beside_seconds) * (self._epoch_batches or self._batches)
+        if beside_seconds > _FORKS_HELP_SHARE * wait_alone_seconds or spared_seconds < start_seconds:
             self.forks_pay = False
             self._handing_over_seconds = max(self._handing_over_seconds, beside_seconds, wait_alone_seconds)
         self._forget()

@@ -29,6 +29,7 @@ import torch
 from sluice import module_values
 from sluice.descriptors import names_in
 from sluice.failures import KeepsState, NotLight, NotSendable, TooLarge
+from sluice.plain_data import PlainParts
 from sluice.self_change import attributes_within
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.structure import DTYPE_NAMES, DTYPES, NOT_PICKLED_BY_TORCH, travels_in_arena
@@ -41,10 +42,11 @@ _SCRIPT = ("__main__", _SPAWNED_MAIN)
 _COPYING = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
 
 
-def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False) -> tuple[bytes, list[memoryview]]:
+def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False, parts: PlainParts | None = None) -> tuple[bytes, list[memoryview]]:
     """The pickle, and the large arrays it refers to as raw bytes that are still the arrays' own memory. Raises TooLarge as
     soon as all that exceeds `bytes_max`, NotSendable, KeepsState for a random generator unless `with_generators`, or
-    whatever the user's objects raise when pickled. `light`: only what costs little to copy, and leaves no trace; NotLight otherwise."""
+    whatever the user's objects raise when pickled. `light`: only what costs little to copy, and leaves no trace; NotLight otherwise. `parts`: takes
+    the large containers of plain values, of which the pickle has the numbers."""
     if _SPAWNED_MAIN in sys.modules and _SPAWNED_MAIN not in cloudpickle.list_registry_pickle_by_value():
         cloudpickle.register_pickle_by_value(sys.modules[_SPAWNED_MAIN])
     file, arrays = _BoundedFile(bytes_max, light), []
@@ -57,10 +59,12 @@ def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False)
         arrays.append(memory)
         return False
 
-    pickler = _Pickler(file, protocol=_PROTOCOL, buffer_callback=keep_in_pickle)
+    pickler = (_Pickler if parts is None else _PicklerOfParts)(file, protocol=_PROTOCOL, buffer_callback=keep_in_pickle)
     pickler.with_generators, pickler.is_light, pickler.shared_memory = with_generators, light, _SharedMemory()
-    pickler.modules = set()
+    pickler.modules, pickler.parts = set(), parts
     pickler.dump(value)
+    if parts is not None and parts.are_shared(set(pickler.memo.copy())):
+        raise NotLight("it has many objects, some of them in two places")
     if not with_generators:
         _require_no_generator_in(pickler.modules)
     return file.getvalue(), arrays
@@ -91,6 +95,7 @@ class _Pickler(cloudpickle.Pickler):
     with_generators = is_light = False
     shared_memory: _SharedMemory
     modules: set[str]  # Whose code is pickled by its name.
+    parts: PlainParts | None
     _epochs: tuple[torch.Tensor, ...] = ()  # Shared memory that may travel: it says which epoch begins, and is read as it begins.
 
     def reducer_override(self, obj: Any) -> Any:
@@ -144,6 +149,14 @@ class _Pickler(cloudpickle.Pickler):
                 raise NotSendable(f"it holds a random generator of {generator.device}")
             return _torch_generator, (generator.get_state().numpy().tobytes(),)
         return super().reducer_override(generator)
+
+
+class _PicklerOfParts(_Pickler):
+    """A class of its own, as Python code is called for each object."""
+
+    def persistent_id(self, obj: Any) -> int | None:
+        assert self.parts is not None
+        return self.parts.add(obj)
 
 
 def _submodules_used(code: CodeType, dependencies: Iterable[Any]) -> list[ModuleType]:

@@ -19,6 +19,7 @@ from sluice.framing import MOST_KEYS
 from sluice.forks import closes_what_it_reads
 from sluice.keys import INTEGERS, key_type, plain
 from sluice.lowering import NativePipeline, lower
+from sluice.plain_data import PlainParts
 from sluice.settings import EXACT, RAISE, SKIP
 from sluice.shipment import Description, Shipment, describe_pipeline
 from sluice.signal_handlers import pass_on_of_a_handler
@@ -43,7 +44,7 @@ class Pipeline:
     def __init__(self, python: PythonPipeline, native: NativePipeline | None, reason: str, num_workers: int,
                  previous: Description | None = None, sent: Sent | None = None) -> None:
         """`reason`: why there is no native form, "" if there is one. `previous`, `sent`: how the loader's last pipeline was
-        sent, as Python or natively. `stays`, which may be set: nothing is made of it but forks of this process."""
+        sent, as Python or natively. `stays`, which may be set: it never leaves this process and its forks."""
         self.native = native
         self.reason = reason
         self.num_workers = num_workers
@@ -98,10 +99,25 @@ class Pipeline:
                     return False
             return True
 
+    def shares_its_parts(self) -> bool:
+        """Whether it costs little to describe the Python form for this process alone, where a copy shares its plain values; so it is described then.
+        REQUIRES: it stays. Raises NotSendable."""
+        with self._lock:
+            try:
+                self._description, self._state = _describe(self._python, None, light=True, parts=PlainParts())
+            except (NotLight, TooLarge):
+                return False
+            return True
+
+    @property
+    def is_described(self) -> bool:
+        """Whether a copy of it can be made here."""
+        return self._description is not None
+
     @property
     def description(self) -> Description | None:
         """What the loader's next pipeline may build on."""
-        return self._description or self._previous
+        return None if self.stays else self._description or self._previous
 
     @property
     def kept(self) -> Description | Sent | None:
@@ -145,6 +161,8 @@ class Pipeline:
         changed = Pipeline(replace(self._python, key_type=kind), self.native, self.reason, self.num_workers, self.description, self._sent)
         changed._computation, changed._has_read = self._computation, self._has_read  # In this process keys are what they are.
         changed.stays = self.stays
+        if self.stays and self.is_described:
+            changed.shares_its_parts()
         self.let_go()
         return changed
 
@@ -207,7 +225,7 @@ class Pipeline:
         self._computation = None  # What the other one has opened may be opened once at a time.
         description, state = self.described()
         with untouched_process():
-            return Computation(description.shipment.memory, state, at_home=True)
+            return Computation(description.shipment.memory, state, at_home=True, parts=description.parts)
 
     def fork_computation(self) -> ForkComputation:
         """For processes forked from this one."""
@@ -254,11 +272,11 @@ def native_obstacles(loader: Any) -> list[str]:
         return found.obstacles
 
 
-def _describe(python: PythonPipeline, previous: Description | None, light: bool = False) -> tuple[Description, bytes]:
+def _describe(python: PythonPipeline, previous: Description | None, light: bool = False, parts: PlainParts | None = None) -> tuple[Description, bytes]:
     try:
         if holder := open_descriptor_in(python.dataset):
             raise NotSendable(f"its {holder} is the descriptor of an open file, which this process and its forked children have")
-        return describe_pipeline(python, previous, light)
+        return describe_pipeline(python, previous, light, parts)
     except NotSendable:
         raise
     except ImportError as error:

@@ -20,6 +20,7 @@ from typing import Any
 
 from sluice.framing import MOST_BLOB_BYTES
 from sluice.own_code import HomePickleReader, PickleReader
+from sluice.plain_data import PlainParts
 from sluice.sealed_memory import SealedMemory
 from sluice.surroundings import Surroundings, enter_module_path, module_path
 
@@ -61,12 +62,14 @@ class Shipment:
 
 @dataclass(frozen=True)
 class Description:
-    """A Python pipeline as it was when it was first sent. `origin` and the arrays decide whether it still will do."""
+    """A Python pipeline as it was when it was first sent. `origin` and the arrays decide whether it still will do. With `parts` it stays in this
+    process: they are not in the shipment."""
 
     shipment: Shipment
     origin: dict[str, Any]
     surroundings: Surroundings
     pipeline_digest: bytes
+    parts: PlainParts | None = None
 
     def has(self, origin: dict[str, Any], arrays: list[memoryview]) -> bool:
         """Whether a pipeline from there with these arrays can be described as a change of this one."""
@@ -74,18 +77,20 @@ class Description:
         return self.origin == origin and len(described) == len(arrays) and all(map(_equal, described, arrays))
 
 
-def describe_pipeline(pipeline: Any, previous: Description | None = None, light: bool = False) -> tuple[Description, bytes]:
+def describe_pipeline(pipeline: Any, previous: Description | None = None, light: bool = False,
+                      parts: PlainParts | None = None) -> tuple[Description, bytes]:
     """The description of a pipeline and its present state. It is the previous description if only the state has changed. `light`: only if
-    that costs little. Raises NotLight or TooLarge, NotSendable, or whatever the user's objects raise when pickled."""
+    that costs little. `parts`: gets what a copy in this process shares with it. Raises NotLight or TooLarge, NotSendable, or whatever the user's
+    objects raise when pickled."""
     from sluice.pickling import dump  # Needs cloudpickle, which a trainer of native pipelines need not have.
 
-    pickled, arrays = dump(pipeline, LIGHT_BYTES if light else _MOST_PICKLED_BYTES, getattr(pipeline, "sticky", False), light)
+    pickled, arrays = dump(pipeline, LIGHT_BYTES if light else _MOST_PICKLED_BYTES, getattr(pipeline, "sticky", False), light, parts)
     pipeline_digest = hashlib.sha256(pickled).digest()
     origin, surroundings = {"sys_path": module_path(), "cwd": os.getcwd()}, Surroundings.capture()
     if previous is None or not previous.has(origin, arrays):
         common = surroundings.of_all_ranks()
         shipment = Shipment.of(list(_join(origin, [pickle.dumps(common), pickled, *arrays])))
-        previous = Description(shipment, origin, common, pipeline_digest)
+        previous = Description(shipment, origin, common, pipeline_digest, parts)
     same = previous.pipeline_digest == pipeline_digest
     if same and previous.surroundings == surroundings:
         return previous, b""
@@ -102,10 +107,11 @@ def enter_origin(memory: SealedMemory) -> None:
 class Received:
     """A described pipeline at its destination. Not thread-safe."""
 
-    def __init__(self, memory: SealedMemory, at_home: bool) -> None:
-        """`at_home`: this process has described it."""
+    def __init__(self, memory: SealedMemory, at_home: bool, parts: PlainParts | None = None) -> None:
+        """`at_home`: this process has described it, with these parts."""
         self._memory = memory
         self._at_home = at_home
+        self._plain_parts = parts
         _, self._surroundings, self._pickled, *arrays = _parts(memory.view())
         self._has_arrays = bool(arrays)
         self._loaded_digest = b""
@@ -131,7 +137,8 @@ class Received:
     def _read(self, pickled: Any) -> Any:
         if not self._at_home:
             return PickleReader(io.BytesIO(pickled), buffers=self._fresh_arrays()).load()
-        reader = HomePickleReader(io.BytesIO(pickled), buffers=self._fresh_arrays())
+        parts = self._plain_parts.copy() if self._plain_parts is not None else []
+        reader = HomePickleReader(io.BytesIO(pickled), parts, buffers=self._fresh_arrays())
         pipeline = reader.load()
         pipeline.snapshot = reader.snapshot
         return pipeline

@@ -66,6 +66,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
     _sluice_announcement: Announcement | None = None
     _sluice_foresight: Foresight | None = None
     _sluice_payback: Payback | None = None
+    _sluice_shares: bool | None = None  # Of a data set that stays: whether a copy in this process costs little after all. None: it is not known.
     _sluice_stays = False  # The data set: forks of this process inherit it, and a copy would cost more than they do.
     _sluice_skipped: SkippedSamples | None = None
     _sluice_key_type: type = int  # Of the keys that the sampler has yielded last.
@@ -209,6 +210,8 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         shown_before = pipeline.is_sticky and pipeline.description is not None
         if pipeline.native is None and not shown_before and _forks_suffice(self, settings):
             pipeline.stays = self._sluice_stays = self._sluice_stays or not pipeline.is_light()
+            if pipeline.stays and not pipeline.is_sticky and self._sluice_shares is not False:
+                self._sluice_shares = pipeline.shares_its_parts()
 
     def _payback(self, settings: Settings, pipeline: Pipeline) -> Payback | None:
         """What decides when this loader's executors are started; None if they are started at once. Forks make the first batch where
@@ -219,7 +222,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             return None
         any_order = not getattr(self, "in_order", True)  # torch has it since 2.6.
         of_its_own = not is_main_thread() or pipeline.is_sticky or self.timeout > 0 or any_order or must_fork_first()
-        forks_at_once = of_its_own or pipeline.stays or pipeline.copy_bytes() > LIGHT_BYTES
+        forks_at_once = of_its_own or (not pipeline.is_described if pipeline.stays else pipeline.copy_bytes() > LIGHT_BYTES)
         if forks_at_once and not can_fork():
             return None
         forks_suffice = _forks_suffice(self, settings)

@@ -118,25 +118,27 @@ def test_executors_pay_at_once_where_nothing_can_be_forked():
 
 CHEAP_BESIDE_FORKS = {
     # The waits beside forks of a loader whose batches take 0.4 ms in its own process: whether the forks are kept.
-    "handing over takes longer than making": ([0.0015] * 24, False),
-    "handing over takes as long": ([0.0004] * 24, False),
-    "handing over takes half of it": ([0.0002] * 24, True),
-    "the start is slow": ([0.1] * 16 + [0.0002] * 8, True),
-    "it is not known yet": ([0.1] * 23, True),
+    "handing over takes longer than making": ([0.0015] * 24, 10_000, False),
+    "handing over takes as long": ([0.0004] * 24, 10_000, False),
+    "handing over takes half of it": ([0.0002] * 24, 10_000, True),
+    "batches come by threes, in as much time": ([0.0012, 0.0, 0.0] * 8, 10_000, False),
+    "the start is slow": ([0.1] + [0.0002] * 23, 10_000, True),
+    "an epoch spares less than the start takes": ([0.3] + [0.0002] * 23, 1_000, False),
+    "it is not known yet": ([0.1] * 23, 10_000, True),
 }
 
 
-def beside_forks_of_cheap_batches(waits) -> Payback:
+def beside_forks_of_cheap_batches(waits, epoch_batches=10_000) -> Payback:
     payback = Payback()
     for wait_seconds in [0.0004] * 2 + waits:
-        payback.note(wait_seconds, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay)
+        payback.note(wait_seconds, 0.001, epoch_batches, START_SECONDS, may_fork=not payback.forks_pay)
     return payback
 
 
 @pytest.mark.parametrize("case", CHEAP_BESIDE_FORKS)
 def test_forks_are_given_up_that_take_longer_than_the_batches(case):
-    waits, kept = CHEAP_BESIDE_FORKS[case]
-    payback = beside_forks_of_cheap_batches(waits)
+    *given, kept = CHEAP_BESIDE_FORKS[case]
+    payback = beside_forks_of_cheap_batches(*given)
     assert payback.forks_pay == kept and not payback.pays
 
 
@@ -144,11 +146,9 @@ def test_forks_that_were_given_up_are_tried_again_once_batches_become_dear():
     payback = beside_forks_of_cheap_batches([0.0015] * 24)
     for _ in range(20_000):
         payback.note(0.0015, 0.001, 10_000, START_SECONDS, may_fork=True)
-    assert not payback.forks_pay and not payback.pays
-    assert "forks take longer" in payback.in_words()
-    for _ in range(8):
-        payback.note(0.02, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay)
-    assert payback.forks_pay
+    assert not payback.forks_pay and not payback.pays and "forks take longer" in payback.in_words()
+    dear = [payback.note(0.02, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay) for _ in range(8)]
+    assert payback.forks_pay and len(dear) == 8
 
 
 @pytest.mark.parametrize("arguments", [{}, {"persistent_workers": True}, {"prefetch_factor": 1}], ids=str)
