@@ -23,7 +23,7 @@ from sluice.computation import BatchRequest, ForkComputation, PythonPipeline
 from sluice.forks import can_fork
 from sluice.generators import ProcessGenerators
 from sluice.iterator import FeederIterator
-from sluice.payback import FORK_SECONDS, START_SECONDS, Payback
+from sluice.payback import Payback
 from sluice.torch import DataLoader
 from test_loader import equal
 from test_stepping_aside import made_by_executors, two_epochs
@@ -52,103 +52,6 @@ def loader_with_forks(dataset=None, pays=False, **arguments) -> DataLoader:
 
 def children() -> set[int]:
     return {process.pid for process in multiprocessing.active_children()}
-
-
-PAYBACK_CASES = {
-    # notes: (wait, compute, batches left) of each batch; pays_at: after how many forks pay.
-    "small waits": ([(0.010, 1.0, 1000)] * 500, None),
-    "a slow first batch": ([(1.0, 1.0, 1000)] + [(0.010, 1.0, 1000)] * 100, None),
-    "a starved loop": ([(0.5, 0.1, 100)] * 5, 2),
-    "a starved loop that ends soon": ([(0.05, 0.01, left) for left in (3, 2, 1, 0)], None),
-    "quick batches, and many": ([(0.001, 0.0, 1000)] * 5, 2),
-    "no computing at all, but few batches": ([(0.001, 0.0, 100 - n) for n in range(100)], None),
-    "an epoch of no known length": ([(0.05, 0.01, 0)] * 20, 5),
-}
-
-
-@pytest.mark.parametrize("case", PAYBACK_CASES)
-def test_forks_pay_long_before_executors(case):
-    notes, pays_at = PAYBACK_CASES[case]
-    payback, seen = Payback(), None
-    for number, note in enumerate(notes, 1):
-        payback.note(*note, START_SECONDS, may_fork=True)
-        if payback.forks_pay and seen is None:
-            seen = number
-            assert not payback.pays
-    assert seen == pays_at and FORK_SECONDS < START_SECONDS
-
-
-BESIDE_FORKS = {
-    # The waits of the batches that forks make, after two of half a second: after how many of them an executor pays.
-    "forks are enough": ([0.6] + [0.01] * 99, None),
-    "forks are too few": ([0.3] * 100, 2),
-    "forks become too slow": ([0.01] * 20 + [0.3] * 80, 25),
-}
-
-
-@pytest.mark.parametrize("case", BESIDE_FORKS)
-def test_executors_pay_where_the_loop_waits_beside_forks(case):
-    waits, pays_at = BESIDE_FORKS[case]
-    payback = Payback()
-    for _ in range(2):
-        payback.note(0.5, 0.1, 100, START_SECONDS, may_fork=True)
-    assert payback.forks_pay and not payback.pays
-    seen = None
-    for number, wait_seconds in enumerate(waits, 1):
-        payback.note(wait_seconds, 1.0, 100 - number, START_SECONDS, may_fork=True)
-        if payback.pays and seen is None:
-            seen = number
-    assert seen == pays_at
-
-
-def test_no_executor_pays_where_it_would_add_no_cpu():
-    payback = Payback(forks_suffice=True)
-    for _ in range(100):
-        payback.note(4.0, 0.1, 1000, START_SECONDS, may_fork=True)
-    assert payback.forks_pay and not payback.pays
-    assert "no executor is started" in payback.in_words()
-
-
-def test_executors_pay_at_once_where_nothing_can_be_forked():
-    payback = Payback()
-    for _ in range(2):
-        payback.note(0.5, 0.1, 100, START_SECONDS, may_fork=False)
-    assert payback.pays and not payback.forks_pay
-
-
-CHEAP_BESIDE_FORKS = {
-    # The waits beside forks of a loader whose batches take 0.4 ms in its own process: whether the forks are kept.
-    "handing over takes longer than making": ([0.0015] * 24, 10_000, False),
-    "handing over takes as long": ([0.0004] * 24, 10_000, False),
-    "handing over takes half of it": ([0.0002] * 24, 10_000, True),
-    "batches come by threes, in as much time": ([0.0012, 0.0, 0.0] * 8, 10_000, False),
-    "the start is slow": ([0.1] + [0.0002] * 23, 10_000, True),
-    "an epoch spares less than the start takes": ([0.3] + [0.0002] * 23, 1_000, False),
-    "it is not known yet": ([0.1] * 23, 10_000, True),
-}
-
-
-def beside_forks_of_cheap_batches(waits, epoch_batches=10_000) -> Payback:
-    payback = Payback()
-    for wait_seconds in [0.0004] * 2 + waits:
-        payback.note(wait_seconds, 0.001, epoch_batches, START_SECONDS, may_fork=not payback.forks_pay)
-    return payback
-
-
-@pytest.mark.parametrize("case", CHEAP_BESIDE_FORKS)
-def test_forks_are_given_up_that_take_longer_than_the_batches(case):
-    *given, kept = CHEAP_BESIDE_FORKS[case]
-    payback = beside_forks_of_cheap_batches(*given)
-    assert payback.forks_pay == kept and not payback.pays
-
-
-def test_forks_that_were_given_up_are_tried_again_once_batches_become_dear():
-    payback = beside_forks_of_cheap_batches([0.0015] * 24)
-    for _ in range(20_000):
-        payback.note(0.0015, 0.001, 10_000, START_SECONDS, may_fork=True)
-    assert not payback.forks_pay and not payback.pays and "forks take longer" in payback.in_words()
-    dear = [payback.note(0.02, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay) for _ in range(8)]
-    assert payback.forks_pay and len(dear) == 8
 
 
 @pytest.mark.parametrize("arguments", [{}, {"persistent_workers": True}, {"prefetch_factor": 1}], ids=str)

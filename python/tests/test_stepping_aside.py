@@ -17,7 +17,7 @@ import sluice.torch
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
 from sluice.feeder import shared_connection
-from sluice.payback import START_SECONDS, Payback
+from sluice.payback import Payback
 from sluice.pipeline import Pipeline
 from sluice.settings import Settings
 from sluice.torch import DataLoader
@@ -28,41 +28,6 @@ from test_loader import equal, indices_of
 def stepping_aside(clean_slate, monkeypatch):
     monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
     monkeypatch.setenv("SLUICE_AHEAD", "off")  # Requests are counted here.
-
-
-PAYBACK_CASES = {
-    # notes: (wait, compute, batches left) of each batch; pays_at: after how many an executor pays.
-    "small waits": ([(0.010, 1.0, 1000)] * 500, None),
-    "a slow first batch": ([(1.0, 1.0, 1000)] + [(0.010, 1.0, 1000)] * 100, None),
-    "one slow batch in between": ([(0.010, 1.0, 1000)] * 20 + [(2.0, 1.0, 1000)] + [(0.010, 1.0, 1000)] * 20, None),
-    "a starved loop": ([(0.5, 0.1, 100)] * 5, 2),
-    "a starved loop with very slow batches": ([(4.0, 0.1, 100)] * 5, 1),
-    "a starved loop that ends soon": ([(0.5, 0.1, left) for left in (3, 2, 1, 0)], None),
-    "short epochs, again and again": ([(0.5, 0.1, left) for left in (1, 0)] * 8, 11),
-    "an epoch of no known length": ([(0.5, 0.1, 0)] * 20, 11),
-    "becoming slow": ([(0.010, 1.0, 1000)] * 50 + [(0.5, 1.0, 1000)] * 50, 55),
-    "a batch in ten is slow": (([(0.010, 1.0, 0)] * 9 + [(1.5, 1.0, 0)]) * 10, 40),
-    "no computing at all, but few batches": ([(0.005, 0.0, 100 - n) for n in range(100)], None),
-}
-
-
-@pytest.mark.parametrize("case", PAYBACK_CASES)
-def test_an_executor_pays_once_the_waits_come_to_its_start(case):
-    notes, pays_at = PAYBACK_CASES[case]
-    payback, seen = Payback(), None
-    for number, note in enumerate(notes, 1):
-        payback.note(*note, START_SECONDS)
-        if payback.pays and seen is None:
-            seen = number
-    assert seen == pays_at
-
-
-def test_what_has_been_paid_for_is_kept():
-    payback = Payback()
-    payback.note(4.0, 0.1, 100, START_SECONDS)
-    for _ in range(100):
-        payback.note(0.001, 1.0, 100, START_SECONDS)
-    assert payback.pays
 
 
 def two_epochs(loader) -> list:
