@@ -177,7 +177,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         self._progress.hand_over(self._place(request))
         if made is not None:
             self._note_taken(request)
-        self._fill()
+        if not isinstance(made, Forked):
+            self._fill()
         try:
             batch = self._open(request, made)
         except TakesLong:
@@ -186,6 +187,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         else:
             if made is None:
                 self._note_taken(request)
+        if isinstance(made, Forked):  # Not before it is open: this may end forks, which hold a part of what is no plain tensor until then.
+            self._fill()
         costs.note(self._measured, self._stream, self._pipeline, request, made)
         return self._pinned(self._skipped.open(batch, request.worker_id, self._stream.account.skip))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import multiprocessing
 import os
 import threading
 
@@ -11,6 +12,7 @@ import torch
 
 from sluice import fork_slots
 from sluice.fork_slots import ForkSlots, Packed
+from sluice.payback import Payback
 from sluice.torch import DataLoader
 from test_loader import equal
 
@@ -69,6 +71,27 @@ class Numbered(torch.utils.data.Dataset):
         return torch.full((1024,), float(index))
 
 
+class Sparse(torch.utils.data.Dataset):
+    """What torch does not take out of a worker before it is read."""
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.full((1, 1), index).to_sparse()
+
+
+class Undecided(Payback):
+    """Forks at first, and later as the test says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forks_pay = True
+
+    def note(self, *_) -> None:
+        pass
+
+
 @pytest.fixture(autouse=True)
 def stepping_aside(clean_slate, monkeypatch, make_fake):
     monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
@@ -112,6 +135,19 @@ def test_samples_are_stacked_straight_into_a_slot(monkeypatch):
     monkeypatch.setattr(fork_slots, "write", refuse)
     with pytest.raises(RuntimeError, match="a Stack is written"):
         next(iter(by_forks(Numbered(8), batch_size=4)))
+
+
+@pytest.mark.filterwarnings("ignore:.*Sparse:UserWarning")
+def test_the_last_batch_of_forks_that_are_given_up_is_whole():
+    loader = DataLoader(Sparse(), batch_size=None, num_workers=2)
+    loader._sluice_payback = payback = Undecided()
+    made, others = [], multiprocessing.active_children()
+    for number, batch in enumerate(loader):
+        payback.forks_pay = number < 3
+        made.append(batch.to_dense()[0, 0].item())
+        if number == 11:
+            assert multiprocessing.active_children() == others
+    assert made == list(range(12))
 
 
 def test_one_tensor_stays_one_and_shared_memory_shared():
