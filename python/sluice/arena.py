@@ -34,7 +34,9 @@ _libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 class Arena:
     """One mapping of a feeder's memfd, alive as long as any tensor in it. Thread-safe."""
 
-    _close = staticmethod(os.close)  # At the process's end `os` may be gone before an arena is.
+    # At the process's end `os` may be gone before an arena or a batch is.
+    _close = staticmethod(os.close)
+    _process_id = staticmethod(os.getpid)
 
     def __init__(self, descriptor: int, size_bytes: int, release: Callable[[int], None]) -> None:
         """Maps `descriptor` (and leaves closing it to the caller). `release(slot)` is called once per slot, from whichever
@@ -43,7 +45,7 @@ class Arena:
         self._descriptor: int | None = os.dup(descriptor)
         self.size_bytes = size_bytes
         self._release = release
-        self._owner_pid = os.getpid()
+        self._owner_pid = self._process_id()
         self._held: dict[int, tuple[int, int]] = {}  # Where the slots lie that have come and were not given back.
         self._lent: set[_Lent] = set()  # A weak reference must live itself to tell of the end of its object.
 
@@ -116,7 +118,7 @@ class Arena:
 
     def _take_back(self, lent: _Lent) -> None:
         self._lent.discard(lent)
-        if os.getpid() == self._owner_pid:
+        if self._process_id() == self._owner_pid:
             self.give_back(lent.slot)
 
 

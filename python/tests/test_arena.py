@@ -65,6 +65,15 @@ def test_the_slot_is_given_back_with_the_last_view(arena):
     assert released == [3]
 
 
+def test_a_batch_may_outlive_the_modules(arena, monkeypatch):
+    """As one that a script has in a variable when it ends."""
+    mapped, _, released = arena
+    tensors = come(mapped, 3, [descriptor()])
+    monkeypatch.setattr(arena_module, "os", None)
+    del tensors
+    assert released == [3]
+
+
 def test_a_copied_batch_gives_its_slot_back_at_once(arena):
     mapped, memory, released = arena
     memory[4096:4100] = b"\0\0\x80\x3f"
