@@ -16,6 +16,7 @@
 #include "worker-image/feeder/starter.h"
 #include "worker-image/program/certificate_end.h"
 #include "worker-image/program/discovery.h"
+#include "worker-image/program/freed_memory.h"
 #include "worker-image/program/program.h"
 #include "worker-image/program/source_files.h"
 
@@ -179,6 +180,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   const int signals = program::block_signals();
+  program::keep_freed_memory();
   const auto settings = feeder::read_settings(argc, argv);
   if (!settings.ok()) return program::exit_status("feeder", settings.error(), program::kWrongUsage);
   return program::exit_status("feeder", feeder::run(*settings, signals), program::kFailed);
