@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <sstream>
+#include <vector>
 
 #include "src/base/logging.h"
 #include "src/executor/cgroup.h"
@@ -26,7 +28,7 @@ namespace {
 std::vector<Flag> known_flags() {
   return program::with_shared_flags({
       {"socket", "PATH", "/run/sluice/feeder.sock", "Unix socket that clients connect to"},
-      {"workers", "HOST:PORT", "", "name of the remote workers' headless Service; empty: none"},
+      {"workers", "HOST:PORT", "", "name of the remote workers' headless Service, or several by commas; empty: none"},
       {"arena-bytes", "N", "536870912", "shared memory for batches"},
       {"exit-with", "PID", "0", "end when this process, which started us, ends"},
       {"detach", "FD", "0", "be no child of the process that started us, and write our process id there"},
@@ -98,7 +100,6 @@ void wait_for_end(int signals, const Starter& starter, EndWithoutClients* client
 
 // Null where there are no remote workers.
 struct Remote {
-  std::unique_ptr<program::Discovery> discovery;
   std::unique_ptr<RemotePool> pool;
   std::unique_ptr<program::CertificateEnd> certificate_end;
 
@@ -107,16 +108,31 @@ struct Remote {
   }
 };
 
+// What all the names of --workers stand for.
+Result<std::function<program::Addresses()>> look_up_workers(const std::string& names) {
+  std::vector<std::shared_ptr<const program::Discovery>> discoveries;
+  std::istringstream rest(names);
+  for (std::string text; std::getline(rest, text, ',');) {
+    const auto name = parse_host_port(text);
+    if (!name.ok()) return name.error().with_context("--workers");
+    discoveries.push_back(
+        std::make_shared<const program::Discovery>(*name, kLookUpInterval, program::resolve_addresses));
+  }
+  return std::function([discoveries = std::move(discoveries)] {
+    program::Addresses addresses;
+    for (const auto& discovery : discoveries) addresses.merge(discovery->addresses());
+    return addresses;
+  });
+}
+
 Result<Remote> connect_workers(const Flags& flags, const std::shared_ptr<transport::Arena>& arena, Feeder& feeder,
                                prometheus::Registry& registry, const Clock& clock) {
   Remote remote;
   if (flags.text("workers").empty()) return remote;
-  const auto name = parse_host_port(flags.text("workers"));
-  if (!name.ok()) return name.error().with_context("--workers");
+  SLUICE_TRY(auto addresses, look_up_workers(flags.text("workers")));
   SLUICE_TRY(const auto credentials, transport::read_credentials(flags.text("tls-dir"), flags.given("insecure")));
-  remote.discovery = std::make_unique<program::Discovery>(*name, kLookUpInterval, program::resolve_addresses);
-  remote.pool = std::make_unique<RemotePool>([discovery = remote.discovery.get()] { return discovery->addresses(); },
-                                             transport::RemoteClient::with(credentials), arena, feeder, clock);
+  remote.pool = std::make_unique<RemotePool>(std::move(addresses), transport::RemoteClient::with(credentials), arena,
+                                             feeder, clock);
   remote.certificate_end =
       std::make_unique<program::CertificateEnd>(registry, program::job_labels(flags), credentials, clock);
   feeder.set_remote(*remote.pool);

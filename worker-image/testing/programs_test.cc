@@ -184,6 +184,17 @@ TEST_CASE("connections that say nothing, and requests that never end, do not kee
   }
 }
 
+TEST_CASE("a feeder finds the workers of every name that it was given") {
+  const TemporaryDirectory directory;
+  const Program first(worker_command(kFirst)), second(worker_command(kSecond));
+  const Program feeder({SLUICE_FEEDER_PROGRAM, "--threads", "1", "--insecure", "--workers", kFirst + "," + kSecond,
+                        "--socket", (directory.path / "feeder.sock").string(), "--metrics-address", address_of(1)});
+  CHECK(eventually([] {
+    return http::testing::ask(port_of(1), "GET /metrics")
+               .find("remote_workers{job_namespace=\"\",training_job=\"\"} 2") != std::string::npos;
+  }));
+}
+
 TEST_CASE("the environment asks for a cache of source files; one that cannot be asked for so stops no program") {
   const TemporaryDirectory directory;
   const std::string place = "SLUICE_CACHE_DIR=" + (directory.path / "cache").string();
