@@ -17,6 +17,9 @@ namespace {
 constexpr int kClientKeepaliveTimeMs = 2000;
 constexpr int kClientKeepaliveTimeoutMs = 2500;
 constexpr int kReconnectBackoffMs = 500;
+// What a worker may send ahead of what was read. gRPC's own estimate grows to the bandwidth of the memory where worker
+// and feeder are on one machine: 100 MiB of buffers, most of them not in the processor's cache any more.
+constexpr int kWindowBytes = 4 << 20;
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Credentials& credentials) {
   grpc::ChannelArguments arguments;
@@ -30,6 +33,8 @@ std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Cr
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kFeederMessageBytesMax);
   arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   const std::string target = (address.starts_with('[') ? "ipv6:" : "ipv4:") + address;
   if (!credentials.encrypted()) return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
   arguments.SetSslTargetNameOverride(kWorkerServerName);

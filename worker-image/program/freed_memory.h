@@ -1,7 +1,8 @@
-// How the C library keeps memory in a process that receives batches.
+// How the C library keeps memory in a process that sends or receives batches.
 //
-// gRPC allocates the buffers of every read anew. glibc gives a large block back to the kernel once it is free, by rules
-// that depend on which block was freed last; then the kernel clears and maps each page again for the next read.
+// gRPC allocates the buffers of every read anew, and with TLS those of every write. glibc gives a large block back to
+// the kernel once it is free, by rules that depend on which block was freed last; then the kernel clears and maps each
+// page again for the next read.
 #pragma once
 
 namespace sluice::program {

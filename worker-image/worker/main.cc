@@ -7,6 +7,7 @@
 #include "src/base/logging.h"
 #include "src/executor/cgroup.h"
 #include "worker-image/program/certificate_end.h"
+#include "worker-image/program/freed_memory.h"
 #include "worker-image/program/program.h"
 #include "worker-image/program/source_files.h"
 #include "worker-image/worker/install.h"
@@ -148,6 +149,7 @@ int main(int argc, char** argv) {
   if (!flags.ok()) return program::exit_status("worker", flags.error(), program::kWrongUsage);
   if (flags->positional().size() == 2 && flags->positional()[0] == "install") return worker::install(*flags, argv[0]);
   const int signals = program::block_signals();
+  program::keep_freed_memory();
   auto settings = worker::read_settings(*flags);
   if (settings.ok() && !flags->positional().empty())
     settings = invalid_argument("unexpected word '" + flags->positional().front() + "'");
