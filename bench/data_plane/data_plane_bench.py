@@ -14,8 +14,10 @@ beside the feeder shows what gRPC costs on both ends together. Executors start a
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
 smallest of its repetitions. A loader's figure is the CPU time of the whole process tree between two batches in the middle
 of an epoch: start and end of the workers are not counted.
-Prints a table and writes it as JSON. Each row is beside its peer in the same run: torch's loader, or libjpeg-turbo's decoding of the whole
-files on one thread. The ratio says how often Sluice does the work while the peer does it once. Goals: bench/data_plane/goals.json.
+Prints a table and writes it as JSON. Most rows are beside a peer in the same run: torch's loader, or libjpeg-turbo's decoding of the whole
+files on one thread. The ratio says how often Sluice does the work while the peer does it once. Some rows are other figures than CPU-seconds per 1,000 images, as
+their names say: how two data workers serve beside one (worker_scaling.py), and what a GB of tensors costs on the way from a worker to the feeder
+(link_costs.py) and into the training loop's hands (hand_over.py). Goals, the least ratio or the largest value: bench/data_plane/goals.json.
 """
 
 import argparse
@@ -23,18 +25,22 @@ import json
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 import torch
+from hand_over import hand_over_seconds_per_gb
+from link_costs import link_seconds_per_gb, link_seconds_per_gb_with_tls
 from loader_costs import loader_seconds_per_1000
 from PIL import Image
 from process_trees import adopt_orphans
 from remote_batches import remote_seconds_per_1000
 from speech_data import SOUNDFILE, TORCHAUDIO, Speech, clips, padded
 from training_data import RECIPES, OwnDataset, TextLines, copies_of, photographs, shards_of, training_recipe
+from worker_scaling import wall_seconds_per_1000
 
 import sluice.torch
 from sluice import native_audio
@@ -147,24 +153,30 @@ def measure(options, folder, directory):
         # The feeder's own costs just before it, as the speed of a shared machine changes within a repetition.
         figures["beside_remote"] = costs(sluice.torch.DataLoader, dataset)
         figures["remote"] = remote_seconds_per_1000(options.build, dataset, BATCH, figures["beside_remote"])
+        figures["hand_over"] = hand_over_seconds_per_gb(dataset, BATCH)
+        figures["link"], figures["link_tls"] = link_seconds_per_gb(options.build), link_seconds_per_gb_with_tls(options.build)
+        for workers, name in enumerate(("one_worker", "two_workers"), 1):
+            figures[name] = wall_seconds_per_1000(options.build, dataset, BATCH, workers)
         repetitions.append(figures)
         print(f"repetition {number}: " + ", ".join(f"{name} {value:.3f}" for name, value in figures.items()), file=sys.stderr)
     return repetitions
 
 
-def table(repetitions):
-    goals = json.loads((HERE / "goals.json").read_text())
-    smallest = {name: min(repetition[name] for repetition in repetitions) for name in repetitions[0]}
-    rows = []
-    for goal in goals:
-        value, peer = smallest[goal["measure"]], smallest[goal["peer"]]
-        # Within one repetition both sides met the same load; the median of the ratios is the fair one.
-        ratios = sorted(repetition[goal["peer"]] / repetition[goal["measure"]] for repetition in repetitions)
-        row = {"name": goal["name"], "value": round(value, 3), "peer": round(peer, 3), "ratio": round(ratios[len(ratios) // 2], 2)}
-        row["goal"] = goal["least_ratio"]
-        row["verdict"] = "ok" if row["ratio"] >= row["goal"] else "falls short"
-        rows.append(row)
-    return rows
+def row_of(goal, repetitions):
+    values = [repetition[goal["measure"]] for repetition in repetitions]
+    row = {"name": goal["name"], "value": round(min(values), 3), "peer": None, "ratio": None}
+    if "at_most" in goal:
+        return {**row, "goal": goal["at_most"], "verdict": "ok" if row["value"] <= goal["at_most"] else "falls short"}
+    peers = [repetition[goal["peer"]] for repetition in repetitions]
+    # Within one repetition both sides met the same load; the median of the ratios is the fair one.
+    ratio = round(statistics.median_high(peer / value for peer, value in zip(peers, values, strict=True)), 2)
+    row |= {"peer": round(min(peers), 3), "ratio": ratio, "goal": goal["least_ratio"]}
+    return {**row, "verdict": "ok" if ratio >= row["goal"] else "falls short"}
+
+
+def line_of(row):
+    peer, ratio = ("" if row[name] is None else f"{row[name]:.{digits}f}" for name, digits in (("peer", 3), ("ratio", 2)))
+    return f"{row['name']:62} {row['value']:7.3f} {peer:>7} {ratio:>6} {row['goal']:6.2f}  {row['verdict']}"
 
 
 def main():
@@ -181,11 +193,11 @@ def main():
     adopt_orphans()  # The feeder's time counts.
     with tempfile.TemporaryDirectory() as directory:
         repetitions = measure(options, options.folder, pathlib.Path(directory))
-    rows = table(repetitions)
+    rows = [row_of(goal, repetitions) for goal in json.loads((HERE / "goals.json").read_text())]
 
-    print(f"{'CPU-seconds per 1,000 images':62} {'value':>7} {'peer':>7} {'ratio':>6} {'goal':>6}")
+    print(f"{'CPU-seconds per 1,000 images, or what the name says':62} {'value':>7} {'peer':>7} {'ratio':>6} {'goal':>6}")
     for row in rows:
-        print("{name:62} {value:7.3f} {peer:7.3f} {ratio:6.2f} {goal:6.2f}  {verdict}".format(**row))
+        print(line_of(row))
     result = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},

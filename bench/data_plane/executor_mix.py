@@ -14,10 +14,9 @@ import statistics
 import sys
 import threading
 import time
-import urllib.request
 
 import torch
-from remote_batches import batches_by_placement, feeder_for_workers, free_address, worker_at
+from remote_batches import batches_by_placement, feeder_for_workers, free_address, wait_for_workers, worker_at
 from torch.utils.data import Dataset
 
 import sluice.torch
@@ -26,7 +25,6 @@ SLOWNESS = "SLUICE_BENCH_SLOWNESS"  # Variables that begin so are a process's ow
 BATCH_SIZE = 16
 BATCHES = 100
 SAMPLE_SECONDS = 0.002
-START_SECONDS = 60
 EPOCHS = 5  # That are timed.
 LAST = 19
 
@@ -52,17 +50,6 @@ def epoch_seconds(loader, epochs=1):
     return statistics.median(seconds)
 
 
-def wait_for_worker(metrics_address):
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        with urllib.request.urlopen(f"http://{metrics_address}/metrics", timeout=10) as answer:
-            page = answer.read().decode()
-        if any(line.startswith("sluice_feeder_remote_workers") and line.endswith(" 1") for line in page.splitlines()):
-            return
-        time.sleep(0.1)
-    raise RuntimeError(f"no worker has joined within {START_SECONDS} s")
-
-
 def stop_and_go(worker, ended):
     """Half of the time the worker stands still, as on a machine that has no CPU for it."""
     while not ended.wait(0.5):
@@ -86,14 +73,14 @@ def in_background(work, *arguments):
 @contextlib.contextmanager
 def steady_worker(build, address, metrics_address, slowness):
     with worker_at(build, address, **{SLOWNESS: str(slowness)}):
-        wait_for_worker(metrics_address)
+        wait_for_workers(metrics_address)
         yield
 
 
 @contextlib.contextmanager
 def stopping_worker(build, address, metrics_address):
     with worker_at(build, address) as worker:
-        wait_for_worker(metrics_address)
+        wait_for_workers(metrics_address)
         with in_background(stop_and_go, worker):
             yield
 

@@ -60,6 +60,12 @@ def cpu_ticks(process):
     return sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
 
 
+def own_cpu_seconds(pid):
+    """Of this process alone."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")  # utime, stime
+
+
 def tree_cpu_seconds():
     """Of this process and its descendants, with those that have ended: the executors of the loader before may end in this one's epoch."""
     return of_tree(cpu_ticks) / os.sysconf("SC_CLK_TCK")

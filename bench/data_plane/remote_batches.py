@@ -15,7 +15,8 @@ from process_trees import tree_cpu_seconds
 import sluice.torch
 from sluice.feeder import disconnect_all
 
-_START_SECONDS = 30
+_START_SECONDS = 60
+IN_THE_CLEAR = ("--insecure",)
 _EPOCHS = 4  # Their time counts; the feeder makes some of their batches, and the more there are the less its share varies.
 
 
@@ -35,12 +36,30 @@ def program(command, environment=None):
         process.wait(30)
 
 
+def _page_of(metrics_address):
+    with urllib.request.urlopen(f"http://{metrics_address}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
 def batches_by_placement(metrics_address):
     """Of the feeder, so far."""
-    with urllib.request.urlopen(f"http://{metrics_address}/metrics", timeout=10) as answer:
-        page = answer.read().decode()
-    found = re.findall(r'^sluice_feeder_batches_total\{[^}]*placement="(\w+)"[^}]*\} (\S+)$', page, re.MULTILINE)
+    found = re.findall(r'^sluice_feeder_batches_total\{[^}]*placement="(\w+)"[^}]*\} (\S+)$', _page_of(metrics_address), re.MULTILINE)
     return {placement: float(count) for placement, count in found}
+
+
+def remote_share(before, after):
+    """Of the batches between two counts of batches_by_placement()."""
+    made = {placement: after[placement] - before.get(placement, 0) for placement in after}
+    return made["remote"] / sum(made.values())
+
+
+def wait_for_workers(metrics_address, workers=1):
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if any(re.match(rf"sluice_feeder_remote_workers.* {workers}$", line) for line in _page_of(metrics_address).splitlines()):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"{workers} workers have not joined within {_START_SECONDS} s")
 
 
 def wait_for_remote_batches(loader, metrics_address):
@@ -54,24 +73,24 @@ def wait_for_remote_batches(loader, metrics_address):
     raise RuntimeError(f"no batch came from the worker within {_START_SECONDS} s")
 
 
-def _program_of(build, name):
+def _program_of(build, name, security):
     python_path = pathlib.Path(sluice.torch.__file__).resolve().parent.parent
-    return [pathlib.Path(build, "worker-image").resolve() / name, "--threads", "1", "--insecure", "--python-path", python_path]
+    return [pathlib.Path(build, "worker-image").resolve() / name, "--threads", "1", *security, "--python-path", python_path]
 
 
-def worker_at(build, address, nice=0, **environment):
-    """A worker with one thread on this machine, without TLS. `nice`: how much others come before it where CPUs are scarce. `environment`: variables
-    that it has beside this process's."""
-    command = ["nice", "-n", str(nice), *_program_of(build, "sluice-worker"), "--listen", address, "--drain-seconds", "1", "--metrics-address", "none"]
+def worker_at(build, address, nice=0, security=IN_THE_CLEAR, **environment):
+    """A worker with one thread on this machine. `nice`: how much others come before it where CPUs are scarce. `security`: its flags. `environment`:
+    variables that it has beside this process's."""
+    command = ["nice", "-n", str(nice), *_program_of(build, "sluice-worker", security), "--listen", address, "--drain-seconds", "1", "--metrics-address", "none"]
     return program(command, {**os.environ, **environment})
 
 
 @contextlib.contextmanager
-def feeder_for_workers(build, worker_address, metrics_address="none"):
-    """The feeder with one thread beside such a worker, which this process's loaders meanwhile use."""
+def feeder_for_workers(build, worker_addresses, metrics_address="none", security=IN_THE_CLEAR):
+    """The feeder with one thread beside such workers (addresses by commas), which this process's loaders meanwhile use."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         endpoint = f"{folder}/feeder.sock"
-        command = [*_program_of(build, "sluice-feeder"), "--socket", endpoint, "--workers", worker_address]
+        command = [*_program_of(build, "sluice-feeder", security), "--socket", endpoint, "--workers", worker_addresses]
         with program([*command, "--metrics-address", metrics_address]) as process:
             os.environ["SLUICE_FEEDER_SOCKET"] = endpoint
             try:
@@ -100,7 +119,6 @@ def remote_seconds_per_1000(build, dataset, batch_size, local_seconds_per_1000):
             for _ in loader:
                 pass
         used, after = tree_cpu_seconds() - cpu_before, batches_by_placement(metrics_address)
-    made = {placement: after[placement] - before.get(placement, 0) for placement in after}
-    remote_share = made["remote"] / sum(made.values())
+    share = remote_share(before, after)
     samples = _EPOCHS * len(dataset)
-    return (used - (1 - remote_share) * samples * local_seconds_per_1000 / 1000) * 1000 / (remote_share * samples)
+    return (used - (1 - share) * samples * local_seconds_per_1000 / 1000) * 1000 / (share * samples)
