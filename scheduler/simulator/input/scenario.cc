@@ -70,6 +70,7 @@ void read_weather(YamlMap& map, Physics& p) {
   map.number("checkpoint_seconds", p.checkpoint_seconds, 1, kMany);
   map.number("gpu_price_per_hour", p.gpu_price_per_hour, 0, kMany);
   map.number("core_price_per_hour", p.core_price_per_hour, 0, kMany);
+  map.boolean("gpu_price_includes_host", p.gpu_price_includes_host);
 }
 
 void read_storage(YamlMap& map, Cluster& cluster) {

@@ -16,7 +16,7 @@ cluster:
   nodes:
     - {name: gpu, count: 2, gpus: 8, cores: 24, network_gbps: 100}
     - {name: cpu, cores: 64, spot: true}
-  physics: {metrics_noise: 0.1, worker_startup_seconds: 30}
+  physics: {metrics_noise: 0.1, worker_startup_seconds: 30, gpu_price_includes_host: true}
 generate:
   jobs: 3000
   load: 0.5
@@ -38,6 +38,7 @@ TEST_CASE("A scenario names cluster, physics, jobs, incidents and goals") {
   CHECK(scenario->cluster.cores() == 112);
   CHECK(scenario->cluster.groups[1].spot);
   CHECK(scenario->cluster.physics.metrics_noise == 0.1);
+  CHECK(scenario->cluster.physics.gpu_price_includes_host);
   CHECK(scenario->incidents[0].kind == IncidentKind::kCordon);
   CHECK(scenario->goals[0].at_least == 2);
   CHECK_FALSE(scenario->goals[0].at_most);

@@ -14,6 +14,7 @@ constexpr const char* kTrueRates = "true-rates";
 constexpr const char* kNoFeedback = "no-feedback";
 constexpr const char* kLittleNoise = "little-noise";
 constexpr const char* kUnannounced = "unannounced";
+constexpr const char* kSluiceCost = "sluice-cost";
 
 // Sluice with nothing to learn: a measurement is the truth, so it counts in full, at any distance from the present
 // state.
@@ -70,13 +71,20 @@ Result<RunRecord> run_without_feedback(const Cluster& cluster, const Workload& w
   return simulate(cluster, workload, *policy, options);
 }
 
+Result<RunRecord> run_for_money(const Cluster& cluster, const Workload& workload, const RunOptions& options) {
+  scheduler::Config config;
+  config.objective = scheduler::Objective::kCost;
+  SLUICE_TRY(const auto policy, scheduler::make_policy("sluice", config));
+  return simulate(cluster, workload, *policy, options);
+}
+
 // The part of a policy's name before "+".
 std::string scheduler_of(const std::string& policy) { return policy.substr(0, policy.find('+')); }
 
 // The cache that a policy runs with; errors: InvalidArgument.
 Result<CacheRule> cache_of(const std::string& policy, CacheRule of_scenario) {
   if (const auto plus = policy.find('+'); plus != std::string::npos) return cache_rule(policy.substr(plus + 1));
-  for (const char* with_ours : {"sluice", kPerfect, kTrueRates, kNoFeedback, kLittleNoise, kUnannounced})
+  for (const char* with_ours : {"sluice", kPerfect, kTrueRates, kNoFeedback, kLittleNoise, kUnannounced, kSluiceCost})
     if (policy == with_ours) return CacheRule::kReuseDistance;
   return policy.starts_with("cachew") ? CacheRule::kKeep : of_scenario;
 }
@@ -84,7 +92,8 @@ Result<CacheRule> cache_of(const std::string& policy, CacheRule of_scenario) {
 Result<void> check_policy(const std::string& policy) {
   SLUICE_TRY_VOID(cache_of(policy, CacheRule::kNone));
   const std::string name = scheduler_of(policy);
-  for (const char* name_of_limit : {kNoStall, kPerfect, kTrueRates, kNoFeedback, kLittleNoise, kUnannounced})
+  for (const char* name_of_limit :
+       {kNoStall, kPerfect, kTrueRates, kNoFeedback, kLittleNoise, kUnannounced, kSluiceCost})
     if (name == name_of_limit) return {};
   auto made = scheduler::make_policy(name, {});
   if (!made.ok()) return made.error();
@@ -123,6 +132,7 @@ Result<RunRecord> run_policy(const std::string& name, const Cluster& given, cons
     if (policy == kTrueRates) return run_with_true_rates(cluster, workload, options);
     if (policy == kLittleNoise) return run_with_little_noise(cluster, workload, options);
     if (policy == kUnannounced) return run_unannounced(cluster, workload, options);
+    if (policy == kSluiceCost) return run_for_money(cluster, workload, options);
     if (policy == kNoFeedback) return run_without_feedback(cluster, workload, options);
     SLUICE_TRY(const auto made, scheduler::make_policy(policy, {}));
     return simulate(cluster, workload, *made, options);

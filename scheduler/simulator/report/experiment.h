@@ -10,6 +10,8 @@
 //   little-noise  Sluice, where the metrics are as noisy as they are by default
 // and one that shows the cost of silent trainers:
 //   unannounced  Sluice, where no trainer says how long it will train
+// and one that buys CPU by the hour:
+//   sluice-cost  Sluice with the objective cost
 //
 // A name may say the cache, too, as "sluice+lru" (data_set.h): the scheduler of the one with the cache of the other.
 // Else Sluice, with its limits, has its own cache, and Cachew its: never evicting, as one version that stays. All

@@ -165,6 +165,23 @@ TEST_CASE("With the default noise of metrics, little-noise is the same as sluice
   }
 }
 
+TEST_CASE("Where cores are dear, sluice-cost spends less than sluice, and at the default prices it spends something") {
+  Scenario scenario = small_scenario();
+  const std::vector<std::string> policies = {"static", "sluice", "sluice-cost"};
+  const auto workers_of = [&](double core_price) {
+    scenario.cluster.physics.core_price_per_hour = core_price;
+    const Grid grid = grid_of_run(scenario, policies, 1);
+    return std::pair(grid.values(grid.column("sluice"), Figure::kWorkersStarted)[0],
+                     grid.values(grid.column("sluice-cost"), Figure::kWorkersStarted)[0]);
+  };
+  const auto [usual, bought] = workers_of(0.05);
+  const auto [all_the_same, bought_dear] = workers_of(5);
+  CHECK(all_the_same == usual);
+  CHECK(bought > 0);
+  CHECK(bought_dear < bought);
+  CHECK(bought_dear < usual);
+}
+
 TEST_CASE("The policies of a report are the registered ones and the limits, each once") {
   const auto names = all_policies();
   CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());

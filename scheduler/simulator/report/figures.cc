@@ -32,7 +32,9 @@ double completion_seconds(const RunRecord& run, const Workload& workload, std::s
 
 Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Workload& workload, const Cluster& cluster) {
   double first_arrival = workload[0].arrival_seconds, last_arrival = 0, busy_while_arriving = 0;
-  double busy = 0, allocated = 0, core_seconds = 0, workers = 0, changes = 0, job_hours = 0, harmed = 0, worst = 0;
+  const Physics& physics = cluster.physics;
+  double busy = 0, allocated = 0, core_seconds = 0, paid_core_seconds = 0, workers = 0, changes = 0, job_hours = 0;
+  double harmed = 0, worst = 0;
   std::vector<double> completion, slowdown;
   for (std::size_t i = 0; i < workload.size(); ++i) {
     const JobRecord& job = run.jobs[i];
@@ -42,6 +44,7 @@ Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Worklo
     busy_while_arriving += job.busy_gpu_seconds_while_arriving;
     allocated += job.allocated_gpu_seconds;
     core_seconds += job.core_seconds;
+    paid_core_seconds += physics.gpu_price_includes_host ? job.worker_core_seconds : job.core_seconds;
     workers += job.workers_started;
     changes += job.allocation_changes;
     job_hours += job.allocated_gpu_seconds / workload[i].gpus / 3600;
@@ -51,7 +54,6 @@ Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Worklo
     worst = std::max(worst, running / before);
     if (running > 1.05 * before + 60) ++harmed;
   }
-  const Physics& physics = cluster.physics;
   Figures figures{};
   at(figures, Figure::kAllocatedUtilisation) = busy / allocated;
   at(figures, Figure::kWallUtilisation) = last_arrival > first_arrival
@@ -63,7 +65,7 @@ Figures figures_of(const RunRecord& run, const RunRecord& baseline, const Worklo
   at(figures, Figure::kMakespan) = run.makespan_seconds;
   at(figures, Figure::kCoreHours) = core_seconds / 3600;
   at(figures, Figure::kCost) =
-      (allocated * physics.gpu_price_per_hour + core_seconds * physics.core_price_per_hour) / 3600;
+      (allocated * physics.gpu_price_per_hour + paid_core_seconds * physics.core_price_per_hour) / 3600;
   at(figures, Figure::kP99Slowdown) = percentile(slowdown, 0.99);
   at(figures, Figure::kWorstAgainstStatic) = worst;
   at(figures, Figure::kHarmed) = harmed / static_cast<double>(workload.size());

@@ -25,7 +25,8 @@ struct Written {
                    .finish_seconds = 7200,
                    .busy_gpu_seconds = 8 * 3600,
                    .allocated_gpu_seconds = 8 * 7200,
-                   .core_seconds = 7200};
+                   .core_seconds = 7200,
+                   .worker_core_seconds = 1800};
     run.jobs[1] = {.start_seconds = 0,
                    .finish_seconds = 3600,
                    .busy_gpu_seconds = 8 * 3600,
@@ -64,6 +65,13 @@ TEST_CASE("Figures are what they say") {
     CAPTURE(text_of(row.figure).title);
     CHECK(written.figure(row.figure) == Approx(row.want));
   }
+}
+
+TEST_CASE("Where a GPU's price includes its host, only the CPU of data workers costs more") {
+  Written written;
+  written.cluster.physics.gpu_price_includes_host = true;
+  CHECK(written.figure(Figure::kCost) == Approx(24 * 2.48 + 0.5 * 0.05));
+  CHECK(written.figure(Figure::kCoreHours) == Approx(2));
 }
 
 TEST_CASE("Harm is more than 5 % and a minute beyond the static share, and less is forgiven") {

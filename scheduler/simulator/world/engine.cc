@@ -338,6 +338,7 @@ RunRecord Run::record() const {
     entry.busy_gpu_seconds_while_arriving = job.busy_gpu_seconds_while_arriving;
     entry.allocated_gpu_seconds = job.allocated_gpu_seconds;
     entry.core_seconds = job.core_seconds;
+    entry.worker_core_seconds = job.worker_core_seconds;
     entry.workers_started = job.workers_started;
     entry.allocation_changes = job.allocation_changes;
     entry.restarts = job.restarts;

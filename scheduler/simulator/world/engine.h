@@ -61,6 +61,7 @@ struct JobRecord {
   double busy_gpu_seconds_while_arriving = 0;  // until the last job of the workload arrived
   double allocated_gpu_seconds = 0;
   double core_seconds = 0;
+  double worker_core_seconds = 0;  // of these, of its data workers
   int workers_started = 0;
   int allocation_changes = 0;
   int restarts = 0;

@@ -232,8 +232,10 @@ const scheduler::ClusterSnapshot& Snapshots::take(const View& view) {
     node.schedulable = state.up && !state.cordoned;
     node.gpus = state.gpus;
     if (state.network_gbps > 0) node.network_bytes_per_second = state.network_gbps * 1e9 / 8;
-    node.price_per_hour = physics_.gpu_price_per_hour * state.gpus +
-                          physics_.core_price_per_hour * static_cast<double>(state.capacity_millicores) / 1000;
+    const bool cores_are_paid = physics_.gpu_price_includes_host && state.gpus > 0;
+    node.price_per_hour =
+        physics_.gpu_price_per_hour * state.gpus +
+        (cores_are_paid ? 0 : physics_.core_price_per_hour * static_cast<double>(state.capacity_millicores) / 1000);
     node.spot = state.spot;
   }
   if (slots_ != view.active) {

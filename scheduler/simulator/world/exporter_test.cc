@@ -198,6 +198,12 @@ TEST_CASE("A snapshot holds what an exporter and the API show, and nothing of th
   CHECK(snapshot.nodes[0].gpus == 8);
   CHECK(snapshot.nodes[2].allocatable_millicores == 64000);
   CHECK(snapshot.nodes[0].requested_by_others_millicores == 0);
+  CHECK(snapshot.nodes[0].price_per_hour == Approx(8 * 2.48 + 24 * 0.05));
+  Cluster paid = testing::small_cluster();
+  paid.physics.gpu_price_includes_host = true;
+  REQUIRE(simulate(paid, {testing::job(0, 4, 30, 9, 2)}, first, {}).ok());
+  CHECK(first.last.nodes[0].price_per_hour == Approx(8 * 2.48));
+  CHECK(first.last.nodes[2].price_per_hour == Approx(64 * 0.05));
 }
 
 TEST_CASE(

@@ -77,6 +77,8 @@ struct Physics {
   // --- prices ---
   double gpu_price_per_hour = 2.48;   // while allocated (V100 on demand, us-central1)
   double core_price_per_hour = 0.05;  // while given to a job
+  // The cores of a GPU's host are part of the GPU's price: feeders cost nothing more, only data workers elsewhere do.
+  bool gpu_price_includes_host = false;
 };
 
 // Share of full speed at a ratio x >= 0 of supply to demand.

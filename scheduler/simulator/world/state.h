@@ -150,6 +150,7 @@ struct JobState {
   double busy_gpu_seconds_while_arriving = 0;  // until then
   double allocated_gpu_seconds = 0;
   double core_seconds = 0;
+  double worker_core_seconds = 0;  // of these, of its data workers
   int workers_started = 0;
   int allocation_changes = 0;
   int restarts = 0;

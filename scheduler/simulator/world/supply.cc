@@ -331,6 +331,7 @@ void advance(JobState& job, double now_seconds) {
   job.busy_gpu_seconds_while_arriving += while_arriving * job.rates.speed * job.spec->gpus;
   job.allocated_gpu_seconds += seconds * job.spec->gpus;
   job.core_seconds += seconds * (job.rates.local_cores + job.rates.remote_cores);
+  job.worker_core_seconds += seconds * job.rates.remote_cores;
 }
 
 }  // namespace sluice::simulator

@@ -350,6 +350,7 @@ TEST_CASE("What is counted while time passes is the rates times the time, up to 
   CHECK(job.busy_gpu_seconds_while_arriving == Approx(4 * 30 * job.rates.speed));
   CHECK(job.allocated_gpu_seconds == Approx(200));
   CHECK(job.core_seconds == Approx(50 * (12 + 5)));
+  CHECK(job.worker_core_seconds == Approx(50 * 5));
   CHECK(job.counters.samples == Approx(50 * job.rates.per_second.samples));
   job.phase = Phase::kWaiting;
   advance(job, 80);
