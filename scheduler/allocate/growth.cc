@@ -37,6 +37,7 @@ Growth::Growth(std::vector<JobAllocation>& allocations, NodeTable& nodes, const 
       budgets_(snapshot),
       host_network_(nodes),
       storage_reads_(snapshot.storages, config),
+      worker_price_(nodes, config),
       local_bidders_(nodes.size()),
       local_closed_(allocations.size()),
       pool_(nodes),
@@ -47,12 +48,8 @@ Growth::Growth(std::vector<JobAllocation>& allocations, NodeTable& nodes, const 
   for (const Quota& quota : snapshot.quotas)
     quota_left_.push_back(quota.worker_millicores.value_or(std::numeric_limits<std::int64_t>::max()));
   cheapest_price_ = kInfinitePrice;
-  for (int node = 0; node < nodes.size(); ++node) {
-    const NodeState& state = nodes[node];
-    const bool takes_new = state.schedulable && state.free_for_workers() > 0;
-    if (takes_new || state.standing_millicores > 0)
-      cheapest_price_ = std::min(cheapest_price_, state.price_per_core_hour);
-  }
+  for (const NodeState& state : std::as_const(nodes).states())
+    if (state.serves_workers()) cheapest_price_ = std::min(cheapest_price_, state.price_per_core_hour);
   if (cheapest_price_ == kInfinitePrice) cheapest_price_ = 0;  // nothing is for sale, and none of it is no number
   // Where all workers may use all nodes, a job that finds no CPU leaves none for an exchange either.
   if (std::popcount(nodes.usable_groups()) < 2) return;
@@ -219,16 +216,13 @@ std::optional<Growth::Bid> Growth::remote_bid(int index, double x) {
   const double fair = static_cast<double>(pool_.spare(allocation.groups)) / 1000 / (4.0 * active_);
   const double most = is_new ? allocation.limit : std::min(allocation.limit, allocation.held_workers);
   bid.workers = static_cast<int>(std::clamp(std::min(piece, fair) / cores, 1.0, most - allocation.workers));
+  if (config_.objective == Objective::kCost) bid.workers = worker_price_.paying(allocation, x, bid.workers);
+  if (bid.workers == 0) {
+    allocation.blocked = Reason::kFlat;
+    return std::nullopt;
+  }
   bid.value =
       value_of(allocation, x, allocation.supply_per_remote_core * bid.workers * cores, bid.workers * cores, !is_new);
-  if (config_.objective == Objective::kCost && is_new) {
-    const double gain = std::max(allocation.job->gpus, 1) * allocation.supply_per_remote_core *
-                        progress_slope(x, config_.softmin_exponent);  // GPU-hours saved per core-hour
-    if (gain * config_.core_hours_per_gpu_hour < 1) {
-      allocation.blocked = Reason::kFlat;
-      return std::nullopt;
-    }
-  }
   return bid;
 }
 

@@ -31,6 +31,7 @@
 #include "scheduler/allocate/node_table.h"
 #include "scheduler/allocate/storage_reads.h"
 #include "scheduler/allocate/worker_pool.h"
+#include "scheduler/allocate/worker_price.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/progress.h"
 
@@ -120,6 +121,7 @@ class Growth {
   double cheapest_price_ = 0;                // of a core, where workers are or may go; placement finds which of these
   std::optional<HostNetwork> host_network_;  // none once placement has begun
   StorageReads storage_reads_;
+  WorkerPrice worker_price_;
   std::vector<int> local_bidders_;  // per node: jobs whose feeders may get more of it
   std::vector<char> local_closed_;  // per allocation: its hosts have nothing left for it
   WorkerPool pool_;

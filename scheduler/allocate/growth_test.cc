@@ -221,34 +221,6 @@ TEST_CASE("objectives, where they disagree most") {
   CHECK(plan_of(at.plan(), "large").workers >= 5);  // it is ten times as far behind
 }
 
-TEST_CASE("objective cost: a core is worth its price to eight GPUs, not to one, and no job has to give back") {
-  struct Row {
-    const char* situation;
-    MakeJob job;
-    double core_hours_per_gpu_hour;
-    bool want_new;
-    Reason want_reason;
-  };
-  // A core-hour is worth up to 0.096 GPU-hours to one GPU, and eight times as much to eight.
-  const Row rows[] = {
-      {"one GPU", MakeJob("a").gpus(1), 5, false, Reason::kFlat},
-      {"eight GPUs", MakeJob("a").gpus(8), 5, true, Reason::kFlat},
-      {"one GPU whose hour is dear", MakeJob("a").gpus(1), 40, true, Reason::kFlat},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.situation);
-    Situation at{{node("n", 64'000)}, {MakeJob(row.job).measures(kHungry).obj()}, {}, {}, {}};
-    at.config.objective = Objective::kCost;
-    at.config.core_hours_per_gpu_hour = row.core_hours_per_gpu_hour;
-    const JobPlan plan = at.plan().jobs[0];
-    CHECK((plan.workers > 0) == row.want_new);
-  }
-  Situation at{{node("n", 64'000)}, {MakeJob("a").holds(5, "n").measures(kHungry).obj()}, {}, {}, {}};
-  at.config.objective = Objective::kCost;
-  at.config.core_hours_per_gpu_hour = 0.1;
-  check(at.plan(), "a", {5, Reason::kFlat});
-}
-
 // A trainer of eight GPUs on a host of its own, whose feeders' CPU the plan sets.
 Job on_host(double knee, std::int64_t request_millicores) {
   Job job = MakeJob("a").gpus(8).obj();

@@ -53,6 +53,8 @@ struct NodeState {
   }
   // For workers that are there already; new ones need a schedulable node, too.
   std::int64_t free_for_workers() const { return room_millicores - local_millicores - worker_millicores; }
+  // Whether any worker is here, or could be.
+  bool serves_workers() const { return (schedulable && free_for_workers() > 0) || standing_millicores > 0; }
 };
 
 class NodeTable {

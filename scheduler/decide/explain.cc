@@ -77,7 +77,7 @@ void say_reason(const JobAllocation& allocation, const NodeTable& nodes, const J
       break;
     case Reason::kNetwork: text << "The network limits it to " << workers; break;
     case Reason::kSpread: text << "Anti-affinity or topology spread of its workers limits it to " << workers; break;
-    case Reason::kFlat: text << "More than " << workers << " would not be worth their price"; break;
+    case Reason::kFlat: text << "More than " << workers << " would not be worth the price"; break;
   }
 }
 

@@ -143,10 +143,10 @@ TEST_CASE("the whole sentence where the plan sets feeders and workers, for every
       {"its price",
        [](ClusterSnapshot&, Job&, Config& config) {
          config.objective = Objective::kCost;
-         config.core_hours_per_gpu_hour = 1;
+         config.core_hours_per_gpu_hour = 0.1;
        },
-       "More than 0 workers would not be worth their price" + wants +
-           "8 cores beside it bring supply to 40 % of that, one more would bring 10 %."},
+       "More than 1 worker would not be worth the price" + wants +
+           "8 cores beside it and 1 worker of 1000m bring supply to 44 % of that, one more would bring 9 %."},
   };
   for (const Row& row : rows) {
     CAPTURE(row.situation);
