@@ -101,7 +101,7 @@ bench-data-plane: build ## CPU-seconds per 1,000 images: native pipeline and who
 .PHONY: bench-order
 bench-order: build ## CPU-seconds per 1,000 images of transforms before the crop: torchvision, the program's order, the exact and the relaxed one; two minutes
 	@folder=$$("$(SLUICE_CACHE)/venv/bin/python" e2e/datasets/photographs.py --count 60) && \
-	  OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/order_bench.py $(BUILD) "$$folder"
+	  OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/order_bench.py $(BUILD) "$$folder" bench/results/order.json
 
 .PHONY: bench-loaders
 bench-loaders: configure ## Sluice head to head with a dozen other loaders, a table and a plot; 45 minutes on a quiet machine, 5 GiB of packages once (ARGUMENTS="--rounds 1 --workloads photographs")

@@ -1,24 +1,31 @@
-"""order_bench.py BUILD FOLDER: CPU-seconds per 1,000 photographs of FOLDER, of pipelines in the program's order, the exact and the relaxed one, and of torchvision.
+"""order_bench.py BUILD FOLDER [RESULTS]: CPU-seconds per 1,000 photographs of FOLDER, of pipelines in the program's order, the exact and the relaxed one, in Pecan's, and of torchvision.
 
 BUILD is a build folder with sluice-order-bench. The pipelines are those of Pecan that are made of images, as far as their operations are native, and others with operations before
-the crop. torchvision runs in this process, on the same files. A row for each, as in docs/designs/ordering.md. ROUNDS of the environment: 12.
+the crop. torchvision runs in this process, on the same files. A row for each, as in docs/designs/ordering.md, also as JSON in RESULTS. ROUNDS of the environment: 12.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
+import torchvision
 from PIL import Image
 from torchvision import transforms as t
 
 from sluice.transforms import lower_transform
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "loaders"))
+import machine  # noqa: E402
 
 ROUNDS = os.environ.get("ROUNDS", "12")
 FLIP, CROP = t.RandomHorizontalFlip(), t.RandomResizedCrop(224)
@@ -36,31 +43,68 @@ PIPELINES = {
 }
 
 
-def torch_seconds_per_1000(transform: t.Compose, files: list[str]) -> float:
-    torch.set_num_threads(1)
+Steps = Sequence[Callable[[Any], Any]]
+
+
+def pecan_order(steps: Steps, images: Sequence[Image.Image]) -> Steps:
+    """What makes these images smaller first, what enlarges them last: Pecan's AutoOrder (USENIX ATC'24, section 5.2). Ties keep the program's order."""
+
+    def pixels() -> int:
+        return sum(image.width * image.height for image in images)
+
+    growth = []
+    for step in steps:
+        before = pixels()
+        images = [step(image) for image in images]
+        growth.append((pixels() > before) - (pixels() < before))
+    return [steps[i] for i in sorted(range(len(steps)), key=growth.__getitem__)]
+
+
+def torch_seconds_per_1000(steps: Steps, files: list[str]) -> float:
     torch.manual_seed(0)
+    transform = t.Compose([*steps, t.PILToTensor()])
     started = time.process_time()
     for file in files:
         transform(Image.open(file).convert("RGB"))
     return (time.process_time() - started) * 1000 / len(files)
 
 
-def main(build: str, folder: str) -> None:
+def native_seconds_per_1000(steps: Steps, bench: Path, listed: str) -> dict[str, Any]:
+    lowered = lower_transform(t.Compose([*steps, t.PILToTensor()]), obstacles := [])
+    assert not obstacles, obstacles
+    made = subprocess.run([bench, listed, ROUNDS], input=f"pipeline {json.dumps(lowered.ops)}\n", capture_output=True, text=True, check=True)
+    return json.loads(made.stdout)
+
+
+def row_of(steps: Steps, bench: Path, files: list[str], listed: str) -> dict[str, Any]:
+    """CPU-seconds per 1,000 samples. Pecan's order is the program's where it moves nothing."""
+    moved = pecan_order(steps, [Image.open(file).convert("RGB") for file in files])
+    orders = {"torchvision": steps} | ({"torchvision_pecan": moved} if moved != steps else {})
+    torch_rounds = [{name: torch_seconds_per_1000(order, files) for name, order in orders.items()} for _ in range(3)]
+    row = {name: min(each[name] for each in torch_rounds) for name in orders}
+    row |= native_seconds_per_1000(steps, bench, listed)
+    row["pecan"] = native_seconds_per_1000(moved, bench, listed)["program"] if moved != steps else row["program"]
+    row.setdefault("torchvision_pecan", row["torchvision"])
+    return row
+
+
+def main(build: str, folder: str, results: str | None = None) -> None:
+    torch.set_num_threads(1)
     files = sorted(str(path) for path in Path(folder).resolve().rglob("*.jp*g"))
+    described = {"date": datetime.date.today().isoformat(), "machine": {**machine.described(), "load": round(os.getloadavg()[0], 1)},
+                 "versions": {"torch": torch.__version__, "torchvision": torchvision.__version__}, "photographs": len(files), "rounds": int(ROUNDS)}  # fmt: skip
+    rows = []
     with tempfile.NamedTemporaryFile("w") as listed:
         listed.write("\n".join(files) + "\n")
         listed.flush()
-        print(f"{'CPU-seconds per 1,000':42}{'torch':>8}{'program':>9}{'exact':>8}{'relaxed':>9}{'program/exact':>15}  same bytes")
+        columns = ["torchvision", "torchvision_pecan", "program", "pecan", "exact", "relaxed"]
+        print(f"{'CPU-seconds per 1,000':43}" + "".join(f"{name:>18}" for name in columns) + "  same bytes")
         for name, steps in PIPELINES.items():
-            transform = t.Compose([*steps, t.PILToTensor()])
-            lowered = lower_transform(transform, obstacles := [])
-            assert not obstacles, obstacles
-            made = subprocess.run([Path(build, "bench/data_plane/sluice-order-bench"), listed.name, ROUNDS], input=f"pipeline {json.dumps(lowered.ops)}\n",
-                                  capture_output=True, text=True, check=True)  # fmt: skip
-            row = json.loads(made.stdout)
-            torch_seconds = torch_seconds_per_1000(transform, files)
-            print(f"{name:42}{torch_seconds:8.2f}{row['program']:9.3f}{row['exact']:8.3f}{row['relaxed']:9.3f}{row['program'] / row['exact']:14.2f}x  {row['exact_is_same']}",
-                  flush=True)  # fmt: skip
+            row = row_of(steps, Path(build, "bench/data_plane/sluice-order-bench"), files, listed.name)
+            print(f"{name:43}" + "".join(f"{row[column]:18.3f}" for column in columns) + f"  {row['exact_is_same']}", flush=True)
+            rows.append({"pipeline": name, **{column: round(row[column], 4) for column in columns}, "exact_is_same": row["exact_is_same"]})
+    if results:
+        Path(results).write_text(json.dumps({**described, "unit": "CPU-seconds per 1,000 samples", "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
