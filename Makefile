@@ -103,6 +103,10 @@ bench-order: build ## CPU-seconds per 1,000 images of transforms before the crop
 	@folder=$$("$(SLUICE_CACHE)/venv/bin/python" e2e/datasets/photographs.py --count 60) && \
 	  OMP_NUM_THREADS=1 PYTHONPATH=python "$(SLUICE_CACHE)/venv/bin/python" bench/data_plane/order_bench.py $(BUILD) "$$folder" bench/results/order.json
 
+.PHONY: bench-epoch-cost
+bench-epoch-cost: build ## What an epoch costs in money under Cachew's, Pecan's and Sluice's rules, of the figures of bench-order: simulated, a minute
+	@$(PYTHON) bench/scheduler/epoch_cost.py $(BUILD) bench/results/epoch-cost.json
+
 .PHONY: bench-loaders
 bench-loaders: configure ## Sluice head to head with a dozen other loaders, a table and a plot; 45 minutes on a quiet machine, 5 GiB of packages once (ARGUMENTS="--rounds 1 --workloads photographs")
 	@toolchain/install.sh loaders
