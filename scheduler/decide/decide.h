@@ -21,7 +21,7 @@
 //   4. A running job without usable metrics keeps its workers, and no other job's growth takes them.
 //   5. A job that hardly waits never gets additional workers. (Where the plan sets the feeders' CPU: one that never
 //      waits gets no higher supply; one may be replaced by the other.)
-//   6. Raising a job's priority never lowers its workers.                                        (workers of one size)
+//   6. Raising a job's priority never lowers its workers.              (workers of one size; not under objective cost)
 //   7. Stable: applying a plan and deciding again on the same measurements changes nothing.       (workers of one size;
 //      of mixed sizes, whose packing may leave gaps for each other, it settles after a few decisions)
 //   8. Work-conserving: no job is told that there is no room while there is.                     (workers of one size)

@@ -29,9 +29,9 @@ inline Config some_config(unsigned seed) {
 }
 
 // The cluster once the next plan stops no worker: one that makes way leaves its CPU and its money to a later plan.
-// None: plans still stop workers after five rounds.
+// None: plans still stop workers after ten rounds.
 inline std::optional<ClusterSnapshot> settled(ClusterSnapshot snapshot, const Config& config) {
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 10; ++round) {
     const Plan plan = decide(snapshot, config);
     if (std::all_of(plan.jobs.begin(), plan.jobs.end(), [](const JobPlan& job) { return job.victims.empty(); }))
       return snapshot;
