@@ -19,7 +19,7 @@ constexpr int kClientKeepaliveTimeoutMs = 2500;
 constexpr int kReconnectBackoffMs = 500;
 // What a worker may send ahead of what was read. gRPC's own estimate grows to the bandwidth of the memory where worker
 // and feeder are on one machine: 100 MiB of buffers, most of them not in the processor's cache any more.
-constexpr int kWindowBytes = 4 << 20;
+constexpr int kWindowBytes = 8 << 20;
 
 std::shared_ptr<grpc::Channel> make_channel(const std::string& address, const Credentials& credentials) {
   grpc::ChannelArguments arguments;
