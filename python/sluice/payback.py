@@ -70,10 +70,13 @@ class Payback:
         if len(self._recent) >= 2 or wait_seconds >= _LONG_WAIT_SECONDS:
             typical_seconds = _median(self._recent)
             expected_seconds = self._excess_seconds + max(0.0, typical_seconds) * batches_left
-            if may_fork and not self.forks_pay and typical_seconds * max(batches_left, self._batches) >= FORK_SECONDS:
+            wait_alone_seconds = _median(self._recent_waits)
+            is_cheap = wait_alone_seconds < _CHEAP_BATCH_SECONDS
+            # Cheap batches become cheaper at first: what a process does for the first time takes longer.
+            is_known = not is_cheap or len(self._recent) == _RECENT_BATCHES
+            if may_fork and not self.forks_pay and is_known and typical_seconds * max(batches_left, self._batches) >= FORK_SECONDS:
                 self.forks_pay = True
-                wait_alone_seconds = _median(self._recent_waits)
-                self._cheap_seconds = wait_alone_seconds if wait_alone_seconds < _CHEAP_BATCH_SECONDS else None
+                self._cheap_seconds = wait_alone_seconds if is_cheap else None
                 self._beside_forks = []
                 self._forget()  # What executors would bring shows beside the forks.
                 return
