@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from sluice.accounting import Totals
+from sluice.cpu_quota import Throttling
 from sluice.notices import log
 
 WAIT_SHARE = 0.03
@@ -52,14 +53,16 @@ class Payback:
         self._wait_seconds = 0.0
         self._loop_seconds = 0.0
 
-    def note(self, wait_seconds: float, compute_seconds: float, batches_left: int, start_seconds: float, may_fork: bool = False) -> None:
+    def note(self, wait_seconds: float, compute_seconds: float, batches_left: int, start_seconds: float, may_fork: bool = False,
+             held_back_seconds: float = 0.0) -> None:
         """The loop has waited so long for a batch that its process or a fork made, and then computed so long. `batches_left`: of
-        this epoch, 0 if unknown. `start_seconds`: what an executor's start takes now. `may_fork`: forks are tried first."""
+        this epoch, 0 if unknown. `start_seconds`: what an executor's start takes now. `may_fork`: forks are tried first. `held_back_seconds`: of
+        `compute_seconds`, as forks have used up the quota that the loop has with them."""
         self._batches += 1
         self._epoch_batches = max(self._epoch_batches, batches_left)
         self._wait_seconds += wait_seconds
         self._loop_seconds += wait_seconds + compute_seconds
-        excess_seconds = wait_seconds - max(WAIT_SHARE * (wait_seconds + compute_seconds), self._handing_over_seconds)
+        excess_seconds = wait_seconds + held_back_seconds - max(WAIT_SHARE * (wait_seconds + compute_seconds), self._handing_over_seconds)
         self._excess_seconds = max(0.0, self._excess_seconds + excess_seconds)
         self._recent.append(excess_seconds)
         self._recent_waits.append(wait_seconds)
@@ -161,9 +164,12 @@ class FirstBatch:
 class Scales:
     """What each batch of one pass costs the loop. `here_seconds`: what the last batch took, if this process or a fork of it has made it."""
 
-    def __init__(self) -> None:
+    def __init__(self, num_workers: int = 1) -> None:
         self.here_seconds: float | None = None
         self._before_last = Totals()  # Of the loop's time.
+        self._threads = 1 + num_workers  # Of the loop and the forks.
+        self._throttling: Throttling | None = None  # Since there are forks.
+        self._held_back_seconds = 0.0  # That no batch's time has had room for.
 
     def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool) -> None:
         """`totals`: of the loop, now that it has computed with the last batch. The wait is that of the whole call, so it includes what handing
@@ -172,8 +178,17 @@ class Scales:
         if self.here_seconds is not None:
             wait_seconds = max(self.here_seconds, last.wait_seconds)
             start_seconds = WARM_START_SECONDS if has_warm_feeder else START_SECONDS
-            payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, can_fork and not payback.forks_pay)
+            held_back_seconds = self._held_back(last.compute_seconds) if payback.forks_pay and not payback.forks_suffice else 0.0
+            payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, can_fork and not payback.forks_pay, held_back_seconds)
         self.here_seconds, self._before_last = None, totals
+
+    def _held_back(self, compute_seconds: float) -> float:
+        """Of the time in which the loop has computed with the last batch. The kernel counts it by tenths of a second."""
+        self._throttling = self._throttling or Throttling(self._threads)
+        self._held_back_seconds += self._throttling.seconds_since_last()
+        taken = min(self._held_back_seconds, compute_seconds)
+        self._held_back_seconds -= taken
+        return taken
 
 
 def _median(values: deque[float]) -> float:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from sluice.payback import FORK_SECONDS, START_SECONDS, Payback
+from sluice.accounting import Totals
+from sluice.cpu_quota import Throttling
+from sluice.payback import FORK_SECONDS, START_SECONDS, Payback, Scales
 
 EXECUTOR_CASES = {
     # notes: (wait, compute, batches left) of each batch; pays_at: after how many an executor pays.
@@ -87,6 +91,30 @@ def test_executors_pay_where_the_loop_waits_beside_forks(case):
         if payback.pays and seen is None:
             seen = number
     assert seen == pays_at
+
+
+def test_executors_pay_where_forks_use_up_the_quota_of_the_loop():
+    """Batches are there when the loop asks for them, but it computes twice as long as without forks."""
+    paid_after = {}
+    for held_back_seconds in (0.0, 0.05):
+        payback = Payback()
+        for number in range(200):
+            payback.note(0.5 if number < 2 else 0.001, 0.1, 1000, START_SECONDS, not payback.forks_pay, 0.0 if number < 2 else held_back_seconds)
+            if payback.pays:
+                paid_after.setdefault(held_back_seconds, number)
+    assert paid_after.keys() == {0.05} and paid_after[0.05] < 10
+
+
+def test_what_the_kernel_has_held_back_is_told_batch_by_batch(monkeypatch):
+    told = []
+    monkeypatch.setattr(Throttling, "seconds_since_last", lambda _: [0.0, 0.25, 0.0, 0.0, 0.0][len(told)])
+    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(round(arguments[-1], 3)))
+    payback, scales, totals = Payback(forks_at_once=True), Scales(2), Totals()
+    for _ in range(5):
+        totals = replace(totals, wait_seconds=totals.wait_seconds + 0.01, compute_seconds=totals.compute_seconds + 0.1)
+        scales.here_seconds = 0.01
+        scales.weigh(payback, totals, 100, False, True)
+    assert told == [0.0, 0.1, 0.1, 0.05, 0.0]
 
 
 def test_no_executor_pays_where_it_would_add_no_cpu():
