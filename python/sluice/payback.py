@@ -13,6 +13,7 @@ from sluice.cpu_quota import Throttling
 from sluice.notices import log
 
 WAIT_SHARE = 0.03
+HELD_BACK_SHARE = 0.1  # Of the loop's time, by the quota that it has with its forks.
 START_SECONDS = 5.0
 FORK_SECONDS = 0.2  # of num_workers processes, with their queues
 WARM_START_SECONDS = 0.5
@@ -169,7 +170,7 @@ class Scales:
         self._before_last = Totals()  # Of the loop's time.
         self._threads = 1 + num_workers  # Of the loop and the forks.
         self._throttling: Throttling | None = None  # Since there are forks.
-        self._held_back_seconds = 0.0  # That no batch's time has had room for.
+        self._held_back_seconds, self._seconds = 0.0, 0.0  # Since then: as the kernel says, and of the loop.
 
     def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool) -> None:
         """`totals`: of the loop, now that it has computed with the last batch. The wait is that of the whole call, so it includes what handing
@@ -178,17 +179,21 @@ class Scales:
         if self.here_seconds is not None:
             wait_seconds = max(self.here_seconds, last.wait_seconds)
             start_seconds = WARM_START_SECONDS if has_warm_feeder else START_SECONDS
-            held_back_seconds = self._held_back(last.compute_seconds) if payback.forks_pay and not payback.forks_suffice else 0.0
+            beside_forks = payback.forks_pay and not payback.forks_suffice
+            held_back_seconds = self._held_back(wait_seconds, last.compute_seconds) if beside_forks else 0.0
             payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, can_fork and not payback.forks_pay, held_back_seconds)
         self.here_seconds, self._before_last = None, totals
 
-    def _held_back(self, compute_seconds: float) -> float:
-        """Of the time in which the loop has computed with the last batch. The kernel counts it by tenths of a second."""
-        self._throttling = self._throttling or Throttling(self._threads)
+    def _held_back(self, wait_seconds: float, compute_seconds: float) -> float:
+        """Of the time in which the loop has computed with the last batch, what exceeds HELD_BACK_SHARE. The kernel counts by tenths of a second, so the
+        share is that of all the time since there are forks."""
+        if self._throttling is None:
+            self._throttling = Throttling(self._threads)
+            return 0.0
         self._held_back_seconds += self._throttling.seconds_since_last()
-        taken = min(self._held_back_seconds, compute_seconds)
-        self._held_back_seconds -= taken
-        return taken
+        self._seconds += wait_seconds + compute_seconds
+        share = min(1.0, self._held_back_seconds / self._seconds) if self._seconds > 0 else 0.0
+        return max(0.0, share - HELD_BACK_SHARE) * compute_seconds
 
 
 def _median(values: deque[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -105,16 +106,18 @@ def test_executors_pay_where_forks_use_up_the_quota_of_the_loop():
     assert paid_after.keys() == {0.05} and paid_after[0.05] < 10
 
 
-def test_what_the_kernel_has_held_back_is_told_batch_by_batch(monkeypatch):
-    told = []
-    monkeypatch.setattr(Throttling, "seconds_since_last", lambda _: [0.0, 0.25, 0.0, 0.0, 0.0][len(told)])
-    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(round(arguments[-1], 3)))
+@pytest.mark.parametrize("of_a_second, share", [(0.0, 0.0), (0.05, 0.0), (0.4, 0.3), (1.5, 0.9)])
+def test_what_the_kernel_holds_back_counts_beyond_a_tenth(monkeypatch, of_a_second, share):
+    """It tells once a second, and a batch takes a tenth."""
+    told, asked = [], itertools.count(1)
+    monkeypatch.setattr(Throttling, "seconds_since_last", lambda _: of_a_second if next(asked) % 10 == 0 else 0.0)
+    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[-1]))
     payback, scales, totals = Payback(forks_at_once=True), Scales(2), Totals()
-    for _ in range(5):
-        totals = replace(totals, wait_seconds=totals.wait_seconds + 0.01, compute_seconds=totals.compute_seconds + 0.1)
+    for _ in range(401):
+        totals = replace(totals, wait_seconds=totals.wait_seconds + 0.01, compute_seconds=totals.compute_seconds + 0.09)
         scales.here_seconds = 0.01
         scales.weigh(payback, totals, 100, False, True)
-    assert told == [0.0, 0.1, 0.1, 0.05, 0.0]
+    assert told[-1] == pytest.approx(share * 0.09, abs=0.001)
 
 
 def test_no_executor_pays_where_it_would_add_no_cpu():
