@@ -77,7 +77,7 @@ class Payback:
             wait_alone_seconds = _median(self._recent_waits)
             is_cheap = wait_alone_seconds < _CHEAP_BATCH_SECONDS
             # Cheap batches become cheaper at first: what a process does for the first time takes longer.
-            is_known = not is_cheap or len(self._recent) == _RECENT_BATCHES
+            is_known = not is_cheap or self._batches >= _COMPARED_BATCHES
             if may_fork and not self.forks_pay and is_known and typical_seconds * max(batches_left, self._batches) >= FORK_SECONDS:
                 self.forks_pay = True
                 self._cheap_seconds = wait_alone_seconds if is_cheap else None

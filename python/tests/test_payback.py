@@ -52,7 +52,7 @@ FORK_CASES = {
     "a slow first batch": ([(1.0, 1.0, 1000)] + [(0.010, 1.0, 1000)] * 100, None),
     "a starved loop": ([(0.5, 0.1, 100)] * 5, 2),
     "a starved loop that ends soon": ([(0.05, 0.01, left) for left in (3, 2, 1, 0)], None),
-    "quick batches, and many": ([(0.001, 0.0, 1000)] * 10, 8),
+    "quick batches, and many": ([(0.001, 0.0, 1000)] * 30, 24),
     "quick batches, the first two of which are slow": ([(0.009, 0.0, 1000)] * 2 + [(0.0001, 0.0, 1000)] * 20, None),
     "no computing at all, but few batches": ([(0.001, 0.0, 100 - n) for n in range(100)], None),
     "an epoch of no known length": ([(0.05, 0.01, 0)] * 20, 5),
@@ -149,7 +149,7 @@ CHEAP_BESIDE_FORKS = {
 
 def beside_forks_of_cheap_batches(waits, epoch_batches=10_000) -> Payback:
     payback = Payback()
-    for wait_seconds in [0.0004] * 8 + waits:
+    for wait_seconds in [0.0004] * 24 + waits:
         payback.note(wait_seconds, 0.001, epoch_batches, START_SECONDS, may_fork=not payback.forks_pay)
     return payback
 
