@@ -15,31 +15,6 @@ def usable_cores(root: Path = Path("/")) -> float:
     return min([cpus, *quotas])
 
 
-class Throttling:
-    """The time for which the kernel has held back the process's cgroup, and what runs in it, as it had used up its quota. Not thread-safe."""
-
-    def __init__(self, threads: int, root: Path = Path("/")) -> None:
-        """`threads`: at most as many run in the cgroup, each of which the kernel counts by itself. Reads below `root`."""
-        self._threads = max(1, min(threads, len(os.sched_getaffinity(0))))
-        v2, v1 = cgroup_folders(root, "")[0], cgroup_folders(root, "cpu")[0]
-        self._folder = v2 if _quota_v2(v2) is not None else v1 if _quota_v1(v1) is not None else None
-        self._field, self._per_second = ("throttled_usec", 1e6) if self._folder == v2 else ("throttled_time", 1e9)
-        self._last_seconds = self._total_seconds()
-
-    def seconds_since_last(self) -> float:
-        """Since the last call, or since this object was made; for one thread. 0 where there is no quota."""
-        total = self._total_seconds()
-        since, self._last_seconds = total - self._last_seconds, total
-        return since / self._threads
-
-    def _total_seconds(self) -> float:
-        words = _words(self._folder / "cpu.stat") if self._folder is not None else []
-        try:
-            return int(words[words.index(self._field) + 1]) / self._per_second
-        except (IndexError, ValueError):
-            return 0.0
-
-
 def threads_for(cores: float) -> int:
     """At least 1: a quarter of a core runs one thread, 1.5 cores run two."""
     return max(1, math.ceil(cores - 0.01))

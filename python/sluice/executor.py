@@ -33,6 +33,7 @@ from sluice.kept import enter
 from sluice.kept_calls import KeptCalls
 from sluice.laps import COLLATE
 from sluice.memory_only import MemoryOnly, listen
+from sluice.queued import queued_seconds
 from sluice.sealed_memory import SealedMemory
 from sluice.shipment import enter_origin
 from sluice.skipping import Reduced
@@ -232,13 +233,8 @@ class BlockedTime:
 
     @staticmethod
     def _clocks() -> tuple[float, float, float] | None:
-        try:
-            with open("/proc/self/schedstat") as file:
-                _, queued_nanoseconds, turns = map(int, file.read().split())
-        except (OSError, ValueError):
-            return None
-        # A process that runs has had a turn, unless the kernel does not count.
-        return (time.monotonic(), time.process_time(), queued_nanoseconds / 1e9) if turns > 0 else None
+        queued = queued_seconds()
+        return None if queued is None else (time.monotonic(), time.process_time(), queued)
 
 
 def _request(message: dict) -> BatchRequest:

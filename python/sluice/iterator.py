@@ -92,7 +92,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             self._stays_here: bool | None = None  # Whether virtual workers are here to the end of the pass; None: not decided, or none.
             self._first_drawn: list[BatchRequest] = []  # The batches that try executors, if forks make those that the loop gets.
             self._unasked: deque[int] = deque()  # The last of them: drawn, but beyond the feeder's window.
-            self._exhausted, self._scales = False, Scales(self._num_workers)
+            self._exhausted, self._scales = False, Scales()
             if resumed is not None:
                 self._skip(resumed)
         self._announcement = loader._sluice_announcement

@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 
 from sluice.accounting import Totals
-from sluice.cpu_quota import Throttling
 from sluice.notices import log
+from sluice.queued import queued_seconds
 
 WAIT_SHARE = 0.03
-HELD_BACK_SHARE = 0.1  # Of the loop's time, by the quota that it has with its forks.
+HELD_BACK_SHARE = 0.1  # Of the loop's time, without a CPU beside its forks.
 START_SECONDS = 5.0
 FORK_SECONDS = 0.2  # of num_workers processes, with their queues
 WARM_START_SECONDS = 0.5
@@ -58,7 +58,7 @@ class Payback:
              held_back_seconds: float = 0.0) -> None:
         """The loop has waited so long for a batch that its process or a fork made, and then computed so long. `batches_left`: of
         this epoch, 0 if unknown. `start_seconds`: what an executor's start takes now. `may_fork`: forks are tried first. `held_back_seconds`: of
-        `compute_seconds`, as forks have used up the quota that the loop has with them."""
+        `compute_seconds`, as the loop had no CPU beside its forks."""
         self._batches += 1
         self._epoch_batches = max(self._epoch_batches, batches_left)
         self._wait_seconds += wait_seconds
@@ -165,12 +165,11 @@ class FirstBatch:
 class Scales:
     """What each batch of one pass costs the loop. `here_seconds`: what the last batch took, if this process or a fork of it has made it."""
 
-    def __init__(self, num_workers: int = 1) -> None:
+    def __init__(self) -> None:
         self.here_seconds: float | None = None
         self._before_last = Totals()  # Of the loop's time.
-        self._threads = 1 + num_workers  # Of the loop and the forks.
-        self._throttling: Throttling | None = None  # Since there are forks.
-        self._held_back_seconds, self._seconds = 0.0, 0.0  # Since then: as the kernel says, and of the loop.
+        self._queued_before_seconds: float | None = None  # Of the loop's thread, when there were forks first.
+        self._beside_forks_seconds = 0.0  # Of the loop, since then.
 
     def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool) -> None:
         """`totals`: of the loop, now that it has computed with the last batch. The wait is that of the whole call, so it includes what handing
@@ -185,14 +184,14 @@ class Scales:
         self.here_seconds, self._before_last = None, totals
 
     def _held_back(self, wait_seconds: float, compute_seconds: float) -> float:
-        """Of the time in which the loop has computed with the last batch, what exceeds HELD_BACK_SHARE. The kernel counts by tenths of a second, so the
+        """Of the time in which the loop has computed with the last batch, what exceeds HELD_BACK_SHARE. A quota is given by tenths of a second, so the
         share is that of all the time since there are forks."""
-        if self._throttling is None:
-            self._throttling = Throttling(self._threads)
+        queued = queued_seconds()
+        if queued is None or self._queued_before_seconds is None:
+            self._queued_before_seconds = queued
             return 0.0
-        self._held_back_seconds += self._throttling.seconds_since_last()
-        self._seconds += wait_seconds + compute_seconds
-        share = min(1.0, self._held_back_seconds / self._seconds) if self._seconds > 0 else 0.0
+        self._beside_forks_seconds += wait_seconds + compute_seconds
+        share = min(1.0, (queued - self._queued_before_seconds) / max(self._beside_forks_seconds, 1e-9))
         return max(0.0, share - HELD_BACK_SHARE) * compute_seconds
 
 

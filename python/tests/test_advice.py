@@ -8,7 +8,7 @@ import pytest
 
 from sluice.accounting import Account, Totals
 from sluice.advice import MIN_BATCHES, Site, advice
-from sluice.cpu_quota import Throttling, threads_for, usable_cores
+from sluice.cpu_quota import threads_for, usable_cores
 from sluice.measured import FORKS, HERE, LOCAL, REMOTE, WARM_UP_BATCHES, Measured, Pace
 
 CLUSTER = Site(num_workers=4, workers_are_free=True, cores=None)
@@ -124,38 +124,6 @@ def test_the_quota_is_that_of_the_cgroup_or_of_one_above_it(files, quota, tmp_pa
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert usable_cores(tmp_path) == (quota or usable_cores(tmp_path / "nothing"))
-
-
-@pytest.mark.parametrize("version, field, unit", [(2, "throttled_usec", 1), (1, "throttled_time", 1000)])
-def test_the_time_for_which_the_kernel_holds_a_cgroup_back_is_that_of_one_thread(tmp_path, monkeypatch, version, field, unit):
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(4))
-    folder = tmp_path / "sys/fs/cgroup" / ("pod" if version == 2 else "cpu/pod")
-    folder.mkdir(parents=True)
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("0::/pod\n" if version == 2 else "4:memory:/other\n3:cpuacct,cpu:/pod\n")
-    for name, value in [("max", "30000 100000")] if version == 2 else [("cfs_quota_us", "30000"), ("cfs_period_us", "100000")]:
-        (folder / f"cpu.{name}").write_text(value)
-    stat = f"usage_usec 5\nnr_periods 7\nnr_throttled 3\n{field} %s\n"
-    (folder / "cpu.stat").write_text(stat % (1_000_000 * unit))
-    three, many = Throttling(3, tmp_path), Throttling(9, tmp_path)
-    (folder / "cpu.stat").write_text(stat % (1_600_000 * unit))
-    assert three.seconds_since_last() == pytest.approx(0.2) and many.seconds_since_last() == pytest.approx(0.15)
-    assert three.seconds_since_last() == 0
-
-
-@pytest.mark.parametrize("quota, stat", [("max 100000", "throttled_usec 9"), ("30000 100000", "usage_usec 5"), ("30000 100000", "throttled_usec"), (None, "")])
-def test_where_the_kernel_does_not_tell_nothing_is_held_back(tmp_path, quota, stat):
-    folder = tmp_path / "sys/fs/cgroup"
-    folder.mkdir(parents=True)
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("0::/\n")
-    if quota is not None:
-        (folder / "cpu.max").write_text(quota)
-        (folder / "cpu.stat").write_text("")
-    throttling = Throttling(2, tmp_path)
-    if quota is not None:
-        (folder / "cpu.stat").write_text(stat)
-    assert throttling.seconds_since_last() == 0
 
 
 @pytest.mark.parametrize("cores, threads", [(0.25, 1), (1, 1), (1.005, 1), (1.5, 2), (4, 4)])

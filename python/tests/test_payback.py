@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from sluice.accounting import Totals
-from sluice.cpu_quota import Throttling
 from sluice.payback import FORK_SECONDS, START_SECONDS, Payback, Scales
 
 EXECUTOR_CASES = {
@@ -94,7 +93,7 @@ def test_executors_pay_where_the_loop_waits_beside_forks(case):
     assert seen == pays_at
 
 
-def test_executors_pay_where_forks_use_up_the_quota_of_the_loop():
+def test_executors_pay_where_forks_leave_the_loop_no_cpu():
     """Batches are there when the loop asks for them, but it computes twice as long as without forks."""
     paid_after = {}
     for held_back_seconds in (0.0, 0.05):
@@ -107,17 +106,28 @@ def test_executors_pay_where_forks_use_up_the_quota_of_the_loop():
 
 
 @pytest.mark.parametrize("of_a_second, share", [(0.0, 0.0), (0.05, 0.0), (0.4, 0.3), (1.5, 0.9)])
-def test_what_the_kernel_holds_back_counts_beyond_a_tenth(monkeypatch, of_a_second, share):
-    """It tells once a second, and a batch takes a tenth."""
+def test_time_without_a_cpu_counts_beyond_a_tenth(monkeypatch, of_a_second, share):
+    """A quota is given once a second, and a batch takes a tenth."""
     told, asked = [], itertools.count(1)
-    monkeypatch.setattr(Throttling, "seconds_since_last", lambda _: of_a_second if next(asked) % 10 == 0 else 0.0)
+    monkeypatch.setattr("sluice.payback.queued_seconds", lambda: of_a_second * (next(asked) // 10))
     monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[-1]))
-    payback, scales, totals = Payback(forks_at_once=True), Scales(2), Totals()
+    payback, scales, totals = Payback(forks_at_once=True), Scales(), Totals()
     for _ in range(401):
         totals = replace(totals, wait_seconds=totals.wait_seconds + 0.01, compute_seconds=totals.compute_seconds + 0.09)
         scales.here_seconds = 0.01
         scales.weigh(payback, totals, 100, False, True)
     assert told[-1] == pytest.approx(share * 0.09, abs=0.001)
+
+
+def test_where_the_kernel_does_not_count_no_time_was_without_a_cpu(monkeypatch):
+    told = []
+    monkeypatch.setattr("sluice.payback.queued_seconds", lambda: None)
+    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[-1]))
+    scales, totals = Scales(), Totals()
+    for _ in range(3):
+        scales.here_seconds, totals = 0.01, replace(totals, compute_seconds=totals.compute_seconds + 1.0)
+        scales.weigh(Payback(forks_at_once=True), totals, 100, False, True)
+    assert told == [0.0] * 3
 
 
 def test_no_executor_pays_where_it_would_add_no_cpu():
