@@ -14,7 +14,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,13 +44,17 @@ _FOR_FORKS_ALONE = frozenset(_HAVE_THREADS | _OPEN_ONCE)
 
 def must_fork_first() -> bool:
     """Whether this process may make no batch itself, as its forks, or other loaders, could make none afterwards: it has imported such a library."""
-    return any(library in sys.modules for library in _FOR_FORKS_ALONE)
+    return _has_imported_any(_FOR_FORKS_ALONE)
 
 
 def closes_what_it_reads() -> bool:
     """Whether this process must not keep what a batch has opened, and has forks make the next ones: a sample has imported a library whose data
     bases it would open once."""
-    return any(library in sys.modules for library in _OPEN_ONCE) and can_fork()  # Not isdisjoint: that looks at thousands of modules.
+    return _has_imported_any(_OPEN_ONCE) and can_fork()
+
+
+def _has_imported_any(libraries: Iterable[str]) -> bool:
+    return any(library in sys.modules for library in libraries)  # Not isdisjoint: that looks at thousands of modules.
 
 
 def can_fork() -> bool:
