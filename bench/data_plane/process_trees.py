@@ -55,15 +55,18 @@ def of_tree(read):
     return total
 
 
+def _times(process):
+    """utime, stime, cutime, cstime: in ticks."""
+    return [int(field) for field in (process / "stat").read_text().rpartition(")")[2].split()[11:15]]
+
+
 def cpu_ticks(process):
-    fields = (process / "stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
+    return sum(_times(process))
 
 
 def own_cpu_seconds(pid):
     """Of this process alone."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")  # utime, stime
+    return sum(_times(pathlib.Path(f"/proc/{pid}"))[:2]) / os.sysconf("SC_CLK_TCK")
 
 
 def tree_cpu_seconds():

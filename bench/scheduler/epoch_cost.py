@@ -51,6 +51,17 @@ class Table:
     rules: tuple[Rule, ...]
 
 
+def placements(order, pecans_order):
+    """Of samples in the user's order, beside Pecan with its own."""
+    return (
+        Rule("Cachew", "cachew", order),
+        Rule("Pecan", "pecan", pecans_order),
+        Rule("Pecan's placement", "pecan", order),
+        Rule("Sluice's placement", "sluice-cost", order),
+        Rule("balanced placement", "sluice", order),
+    )
+
+
 TABLES = {
     "native": Table(NARROW_HOST, (
         Rule("Cachew", "cachew", "program"),
@@ -59,22 +70,8 @@ TABLES = {
         Rule("Sluice, relaxed", "sluice-cost", "relaxed"),
         Rule("balanced, exact", "sluice", "exact"),
     )),
-    "torchvision": Table(NARROW_HOST, (
-        Rule("Cachew", "cachew", "torchvision"),
-        Rule("Pecan", "pecan", "torchvision_pecan"),
-        Rule("Pecan's placement", "pecan", "torchvision"),
-        Rule("Sluice's placement", "sluice-cost", "torchvision"),
-        Rule("balanced placement", "sluice", "torchvision"),
-        Rule("Sluice, exact", "sluice-cost", "exact"),
-    )),
-    "published": Table(PECANS_HOST, (
-        Rule("Cachew", "cachew", "user"),
-        Rule("Pecan", "pecan", "pecan"),
-        Rule("Pecan's placement", "pecan", "user"),
-        Rule("Sluice's placement", "sluice-cost", "user"),
-        Rule("balanced placement", "sluice", "user"),
-        Rule("Sluice, that order", "sluice-cost", "pecan"),
-    )),
+    "torchvision": Table(NARROW_HOST, (*placements("torchvision", "torchvision_pecan"), Rule("Sluice, exact", "sluice-cost", "exact"))),
+    "published": Table(PECANS_HOST, (*placements("user", "pecan"), Rule("Sluice, that order", "sluice-cost", "pecan"))),
 }  # fmt: skip
 
 
