@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from sluice.checkpoint import Progress
@@ -45,6 +46,7 @@ class OwnBatches:
     _num_workers: int
     _timeout: float
     _index_sampler: Any
+    _loader: Callable[[], Any]
 
     def _can_travel(self, request: BatchRequest) -> bool:
         raise NotImplementedError
@@ -104,9 +106,7 @@ class OwnBatches:
         would be slower than `num_workers` of them. Objects that can be pickled and not unpickled are in them as in torch's."""
         self._only_forks = True
         self._payback = Payback(forks_at_once=True, forks_suffice=True)
-        for seq in self._outstanding:
-            self._stream.forget(seq)
-        self._unasked = deque(seq for seq in self._outstanding if self._forks is None or seq not in self._forks)
+        self._forget_executors()
         self._give_to_forks(self._payback)
         assert self._forks is not None
         forked = self._forks.take()
@@ -118,11 +118,34 @@ class OwnBatches:
             forks.close()
 
     def _weigh(self) -> None:
-        """Notes what the last batch has cost the loop, if this process or a fork of it has made it."""
-        if self._payback is None or self._payback.pays:
+        """Notes what the last batch has cost the loop, and goes back from executors that are slower than forks."""
+        payback = self._payback
+        if payback is None:
+            return
+        totals = self._stream.account.totals()
+        if payback.pays:
+            if self._stream.is_proven and self._scales.weigh_executors(payback, totals):
+                self._go_back(payback)
             return
         left = batches_left(self._index_sampler, self._progress.handed_over)
-        self._scales.weigh(self._payback, self._stream.account.totals(), left, self._stream.has_warm_feeder, can_fork())
+        window_batches = self._stream.limit_batches if payback.way_back.rests else 0
+        self._scales.weigh(payback, totals, left, self._stream.has_warm_feeder, can_fork(), window_batches)
+
+    def _go_back(self, payback: Payback) -> None:
+        """This process and forks of it make the next batches, and those that executors have not made yet. Virtual workers begin their next pass
+        here."""
+        payback.go_back()
+        loader = self._loader()
+        if loader is not None and loader._sluice_foresight is not None:
+            loader._sluice_foresight.give_up()
+        if self._history is None:
+            self._forget_executors()
+
+    def _forget_executors(self) -> None:
+        """Asks for nothing that the loop has not got; forks keep what they have been given."""
+        for seq in self._outstanding:
+            self._stream.forget(seq)
+        self._unasked = deque(seq for seq in self._outstanding if self._forks is None or seq not in self._forks)
 
     def _watch(self, request: BatchRequest) -> FirstBatch | None:
         """Of a batch that forks may take over while this process makes it: the first one of a loader."""

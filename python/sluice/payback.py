@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sluice.accounting import Totals
 from sluice.notices import log
 from sluice.queued import queued_seconds
+from sluice.way_back import WayBack
 
 WAIT_SHARE = 0.03
 HELD_BACK_SHARE = 0.1  # Of the loop's time, without a CPU beside its forks.
@@ -27,7 +28,7 @@ _FORKS_HELP_SHARE = 0.9
 
 
 class Payback:
-    """Of one loader, over all its epochs. `pays` turns true once, and stays: what has been paid for is kept.
+    """Of one loader, over all its epochs. What `pays` is kept, unless executors prove slower than what the loop had before (WayBack).
 
     A wait counts as far as it exceeds WAIT_SHARE of the loop's time. An executor pays once those excesses, and what the rest
     of the epoch is expected to add, come to the seconds that its start takes. Forks of the process pay as soon
@@ -43,6 +44,7 @@ class Payback:
         self.forks_at_once = forks_at_once
         self.forks_suffice = forks_suffice
         self.forks_pay = forks_at_once
+        self.way_back = WayBack()
         self._cheap_seconds: float | None = None  # A batch's wait before the forks with which waits are compared.
         self._beside_forks: list[float] = []  # Waits since then.
         self._epoch_batches = 0  # The most that have been left of one.
@@ -84,7 +86,7 @@ class Payback:
                 self._beside_forks = []
                 self._forget()  # What executors would bring shows beside the forks.
                 return
-            self.pays = self.pays or (expected_seconds >= start_seconds and not self.forks_suffice)
+            self.pays = self.pays or (expected_seconds >= start_seconds and not (self.forks_suffice or self.way_back.rests))
         if self.pays or self._batches == _RECENT_BATCHES:
             log.info("a loader's batches: %s", self.in_words())
 
@@ -101,6 +103,11 @@ class Payback:
         if beside_seconds > _FORKS_HELP_SHARE * wait_alone_seconds or spared_seconds < start_seconds:
             self.forks_pay = False
             self._handing_over_seconds = max(self._handing_over_seconds, beside_seconds, wait_alone_seconds)
+        self._forget()
+
+    def go_back(self) -> None:
+        """Executors have proven slower. What they would bring has to show anew."""
+        self.pays = False
         self._forget()
 
     def _forget(self) -> None:
@@ -124,7 +131,8 @@ class Payback:
         if self.pays:
             return f"executors of the feeder make them, and until these are there {self._until_then()}: {waits}"
         if self.forks_pay:
-            return f"forks of this process make them, as torch's own workers would, and no executor is started: {waits}"
+            slower = "executors were slower" if self.way_back.rests else "no executor is started"
+            return f"forks of this process make them, as torch's own workers would, and {slower}: {waits}"
         unhelpful = " (its forks take longer to hand them over)" if self._handing_over_seconds > 0 else ""
         return f"this process makes them{unhelpful}, and no executor is started: {waits}"
 
@@ -171,17 +179,24 @@ class Scales:
         self._queued_before_seconds: float | None = None  # Of the loop's thread, when there were forks first.
         self._beside_forks_seconds = 0.0  # Of the loop, since then.
 
-    def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool) -> None:
+    def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool, window_batches: int = 0) -> None:
         """`totals`: of the loop, now that it has computed with the last batch. The wait is that of the whole call, so it includes what handing
-        over takes in this thread; for the first batch, which the account leaves out, it is `here_seconds`."""
+        over takes in this thread; for the first batch, which the account leaves out, it is `here_seconds`. `window_batches`: as WayBack needs it."""
         last = totals.since(self._before_last)
         if self.here_seconds is not None:
             wait_seconds = max(self.here_seconds, last.wait_seconds)
             start_seconds = WARM_START_SECONDS if has_warm_feeder else START_SECONDS
             beside_forks = payback.forks_pay and not payback.forks_suffice
             held_back_seconds = self._held_back(wait_seconds, last.compute_seconds) if beside_forks else 0.0
+            payback.way_back.note_without(wait_seconds, last.compute_seconds, window_batches)
             payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, can_fork and not payback.forks_pay, held_back_seconds)
         self.here_seconds, self._before_last = None, totals
+
+    def weigh_executors(self, payback: Payback, totals: Totals) -> bool:
+        """The same where executors make the batches. Whether the loop goes back from these."""
+        last, is_theirs = totals.since(self._before_last), self.here_seconds is None
+        self.here_seconds, self._before_last = None, totals
+        return is_theirs and payback.way_back.note_beside(last.wait_seconds, last.compute_seconds)
 
     def _held_back(self, wait_seconds: float, compute_seconds: float) -> float:
         """Of the time in which the loop has computed with the last batch, what exceeds HELD_BACK_SHARE. A quota is given by tenths of a second, so the

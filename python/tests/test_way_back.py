@@ -1,0 +1,141 @@
+"""When a loop goes back from executors to its own forks, and when it tries executors anew."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+
+from conftest import eventually
+from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
+from sluice.payback import Payback
+from sluice.torch import DataLoader
+from sluice.way_back import WayBack
+from test_loader import equal
+
+WITHOUT = (0.1, 0.1)  # The loop waits, and computes, for a batch.
+LOOKS = {
+    # Of a batch beside executors: (wait, compute), and whether the loop goes back.
+    "much slower": ([(1.0, 0.1)] * 100, True),
+    "a little slower": ([(0.13, 0.1)] * 200, True),
+    "as fast": ([(0.1, 0.1)] * 200, False),
+    "not slower by a tenth": ([(0.115, 0.1)] * 200, False),
+    "faster": ([(0.0, 0.1)] * 200, False),
+    "more computing in each batch, and no more waiting": ([(0.05, 1.0)] * 100, False),
+    "slow for ten seconds, as one executor is lost": ([(1.0, 0.1)] * 10 + [(0.0, 0.1)] * 200, False),
+    "slow at last, as data workers are taken away": ([(0.0, 0.1)] * 500 + [(1.0, 0.1)] * 100, True),
+    "few batches, but very slow": ([(12.0, 0.1)] * 2, True),
+    "ten seconds alone": ([(1.0, 0.1)] * 10, False),
+}
+
+
+def used_to(batch: tuple[float, float] = WITHOUT) -> WayBack:
+    way_back = WayBack()
+    for _ in range(30):
+        way_back.note_without(*batch, 8)
+    return way_back
+
+
+def batches_until_back(way_back: WayBack, beside: list) -> int | None:
+    return next((number for number, batch in enumerate(beside, 1) if way_back.note_beside(*batch)), None)
+
+
+def rest_batches(way_back: WayBack, windows=lambda number: 8) -> int:
+    """How many batches of .2 s the loop has from forks until executors may be tried again."""
+    number = 0
+    while way_back.rests:
+        way_back.note_without(*WITHOUT, windows(number))
+        number += 1
+    return number
+
+
+@pytest.mark.parametrize("case", LOOKS)
+def test_a_loop_goes_back_where_executors_are_slower_than_its_forks(case):
+    beside, goes_back = LOOKS[case]
+    assert (batches_until_back(used_to(), beside) is not None) == goes_back
+
+
+def test_a_loop_that_never_had_forks_stays_with_executors():
+    assert batches_until_back(WayBack(), [(1.0, 0.1)] * 100) is None
+
+
+def test_rests_grow_and_one_slow_look_ends_a_further_try():
+    way_back, slow = used_to(), [(0.9, 0.1)] * 100
+    looks, rests = [], []
+    for _ in range(6):
+        looks.append(batches_until_back(way_back, slow))
+        rests.append(rest_batches(way_back))
+    assert looks == pytest.approx([20, 10, 10, 10, 10, 10], abs=1)
+    assert rests == pytest.approx([300, 600, 1200, 2400, 4800, 4800], abs=1)  # Of .2 s: 60 s to 960 s.
+
+
+def test_good_looks_make_rests_short_again():
+    way_back, slow, good = used_to(), [(0.9, 0.1)] * 100, [(0.0, 0.1)] * 1000
+    for _ in range(3):
+        batches_until_back(way_back, slow)
+        rest_batches(way_back)
+    assert batches_until_back(way_back, good + slow) is not None
+    assert rest_batches(way_back) == pytest.approx(300, abs=1)
+
+
+WINDOWS = {
+    # The feeder's window after so many batches of a rest, and how many batches the rest has.
+    "the same": (lambda number: 8, 300),
+    "smaller": (lambda number: 8 if number < 150 else 4, 300),
+    "larger, as data workers came": (lambda number: 8 if number < 150 else 11, 151),
+    "smaller and then as before": (lambda number: 4 if 10 < number < 200 else 8, 201),
+    "larger soon after": (lambda number: 8 if number < 10 else 11, 100),
+}
+
+
+@pytest.mark.parametrize("case", WINDOWS)
+def test_a_window_that_grows_ends_a_rest_after_twenty_seconds(case):
+    windows, batches = WINDOWS[case]
+    way_back = used_to()
+    batches_until_back(way_back, [(0.9, 0.1)] * 100)
+    assert rest_batches(way_back, windows) == pytest.approx(batches, abs=1)
+
+
+def test_no_executor_pays_in_a_rest():
+    payback = Payback()
+    for _ in range(30):
+        payback.way_back.note_without(*WITHOUT, 8)
+    batches_until_back(payback.way_back, [(0.9, 0.1)] * 100)
+    payback.go_back()
+    for _ in range(100):
+        payback.note(0.9, 0.1, 1000, 0.5)
+    assert not payback.pays
+    rest_batches(payback.way_back)
+    payback.note(0.9, 0.1, 1000, 0.5)
+    assert payback.pays
+
+
+@pytest.mark.parametrize("arguments", [{}, {"shuffle": True}, {"persistent_workers": True}, {"in_order": False}], ids=str)
+def test_no_batch_depends_on_when_a_loop_goes_back(make_fake, monkeypatch, arguments):
+    if "in_order" in arguments and not TORCH_HAS_IN_ORDER:
+        pytest.skip("this torch has no in_order")
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    monkeypatch.setenv("SLUICE_AHEAD", "off")
+    fake = make_fake()
+    in_order = arguments.get("in_order", True)
+
+    def epoch(goes_back_at: int | None) -> list:
+        torch.manual_seed(21)
+        loader = DataLoader(Numbers(), batch_size=2, num_workers=2, **arguments)
+        loader._sluice_payback = payback = Payback(forks_at_once=not in_order)
+        payback.pays = payback.forks_pay = True
+        beside_executors = itertools.count(1)
+        payback.way_back.note_beside = lambda *_: next(beside_executors) == goes_back_at
+        batches, seen = iter(loader), []
+        for batch in batches:
+            seen.append([part.clone() for part in batch])
+            if len(seen) == 4:
+                eventually(lambda: batches._stream.is_proven)
+        assert payback.pays == (goes_back_at is None)
+        return seen if in_order else sorted(seen, key=str)
+
+    expected = epoch(None)
+    assert len(fake.ask()["requests"]) > 4
+    for goes_back_at in (1, 3, 6):
+        assert equal(expected, epoch(goes_back_at))
