@@ -255,7 +255,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             try:
                 history = self._history.before(request) if self._history is not None else b""
                 batch = self._pipeline.make_here(request, history, self._watch(request))
-                if self._payback is not None and not self._pipeline.is_sticky:
+                if self._payback is not None and not (self._payback.executors_at_once or self._pipeline.is_sticky):
                     self._first_batches.follow(self._pipeline.computation().dataset)
                 return batch
             except (Exception, SystemExit) as error:  # The last would end a worker of torch's, not the trainer.
@@ -305,7 +305,9 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         passes only: within one, their state would have to be made again."""
         if self._only_forks or self._payback is None or not serve_this_thread(self._payback, self._forks):
             return self._only_forks
-        return self._stays_here if self._stays_here is not None else not (self._payback.pays and self._stream.is_proven)
+        if self._stays_here is not None:
+            return self._stays_here
+        return not (self._payback.pays and (self._payback.executors_at_once or self._stream.is_proven))
 
     def _may_draw(self, window: int) -> bool:
         due = self._next_seq < self._prefetch_batches + self._progress.handed_over

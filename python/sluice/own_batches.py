@@ -9,10 +9,12 @@ from typing import Any
 from sluice.checkpoint import Progress
 from sluice.computation import BatchRequest, Computation, ForkComputation, as_inherited
 from sluice.connection import Connection
+from sluice.cpu_quota import usable_cores
 from sluice.forks import Forked, Forks, can_fork, is_main_thread
 from sluice.history import History
 from sluice.inherited import Inherited
 from sluice.iterable import Streams
+from sluice.measured import Measured
 from sluice.pace import batches_left
 from sluice.payback import FirstBatch, Payback, Scales
 from sluice.pipeline import Pipeline
@@ -21,6 +23,8 @@ from sluice.stream import Stream
 
 # One for the feeder's own executor, and one for a data worker that is ready before it.
 TRIAL_BATCHES = 2
+NATIVE = "native"  # As sluice.measured calls such executors.
+_TIMES_NATIVE = 2.0  # The CPU that a native pipeline takes in Python, where its images are decoded natively.
 
 
 class OwnBatches:
@@ -47,6 +51,7 @@ class OwnBatches:
     _timeout: float
     _index_sampler: Any
     _loader: Callable[[], Any]
+    _measured: Measured
 
     def _can_travel(self, request: BatchRequest) -> bool:
         raise NotImplementedError
@@ -82,7 +87,7 @@ class OwnBatches:
             self._forks.give(self._outstanding[self._unasked.popleft()])
 
     def _make_forks(self, payback: Payback) -> Forks:
-        inherits = payback.forks_at_once and (self._as_described or self._pipeline.stays)
+        inherits = payback.executors_at_once or (payback.forks_at_once and (self._as_described or self._pipeline.stays))
         computation = self._pipeline.fork_computation() if inherits else self._new_computation()
         with as_inherited(self._inherited):
             return Forks(computation, self._num_workers, self._prefetch_factor, self._in_order, self._timeout, self._history)
@@ -124,12 +129,20 @@ class OwnBatches:
             return
         totals = self._stream.account.totals()
         if payback.pays:
-            if self._stream.is_proven and self._scales.weigh_executors(payback, totals):
+            are_there = payback.executors_at_once or self._stream.is_proven
+            if are_there and self._scales.weigh_executors(payback, totals, self._forks_seconds):
                 self._go_back(payback)
             return
         left = batches_left(self._index_sampler, self._progress.handed_over)
         window_batches = self._stream.limit_batches if payback.way_back.rests else 0
         self._scales.weigh(payback, totals, left, self._stream.has_warm_feeder, can_fork(), window_batches)
+
+    def _forks_seconds(self) -> float | None:
+        """About what forks would take for each batch of a native pipeline, from what it has cost executors."""
+        native = self._measured.so_far()[1].get(NATIVE) if can_fork() else None
+        if native is None or native.batches == 0:
+            return None
+        return _TIMES_NATIVE * native.seconds / native.batches / min(self._num_workers, usable_cores())
 
     def _go_back(self, payback: Payback) -> None:
         """This process and forks of it make the next batches, and those that executors have not made yet. Virtual workers begin their next pass
@@ -142,10 +155,12 @@ class OwnBatches:
             self._forget_executors()
 
     def _forget_executors(self) -> None:
-        """Asks for nothing that the loop has not got; forks keep what they have been given."""
+        """Asks for nothing that the loop has not got. Forks that hold some of it are not those that make it: they would hand over what they hold before
+        what they get now, and that may come before it."""
         for seq in self._outstanding:
             self._stream.forget(seq)
-        self._unasked = deque(seq for seq in self._outstanding if self._forks is None or seq not in self._forks)
+        self._end_forks()
+        self._unasked = deque(self._outstanding)
 
     def _watch(self, request: BatchRequest) -> FirstBatch | None:
         """Of a batch that forks may take over while this process makes it: the first one of a loader."""

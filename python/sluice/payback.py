@@ -37,13 +37,14 @@ class Payback:
     A cheap batch may take longer to hand over than to make. So waits beside forks are compared with those before. Forks are given up that spare no
     tenth of a wait, or less in an epoch than their start has taken. From then on only waits count that exceed what handing over takes."""
 
-    def __init__(self, forks_at_once: bool = False, forks_suffice: bool = False) -> None:
+    def __init__(self, forks_at_once: bool = False, forks_suffice: bool = False, executors_at_once: bool = False) -> None:
         """`forks_at_once`: this process makes no batch, forks of it make the first one. `forks_suffice`: executors would add no CPU, so none
-        ever pays."""
-        self.pays = False
+        ever pays. `executors_at_once`: they need no start, as those of native pipelines."""
+        self.pays = executors_at_once
         self.forks_at_once = forks_at_once
         self.forks_suffice = forks_suffice
-        self.forks_pay = forks_at_once
+        self.executors_at_once = executors_at_once
+        self.forks_pay = forks_at_once or executors_at_once
         self.way_back = WayBack()
         self._cheap_seconds: float | None = None  # A batch's wait before the forks with which waits are compared.
         self._beside_forks: list[float] = []  # Waits since then.
@@ -131,7 +132,7 @@ class Payback:
         if self.pays:
             return f"executors of the feeder make them, and until these are there {self._until_then()}: {waits}"
         if self.forks_pay:
-            slower = "executors were slower" if self.way_back.rests else "no executor is started"
+            slower = "they are faster than executors" if self.way_back.rests else "no executor is started"
             return f"forks of this process make them, as torch's own workers would, and {slower}: {waits}"
         unhelpful = " (its forks take longer to hand them over)" if self._handing_over_seconds > 0 else ""
         return f"this process makes them{unhelpful}, and no executor is started: {waits}"
@@ -188,15 +189,16 @@ class Scales:
             start_seconds = WARM_START_SECONDS if has_warm_feeder else START_SECONDS
             beside_forks = payback.forks_pay and not payback.forks_suffice
             held_back_seconds = self._held_back(wait_seconds, last.compute_seconds) if beside_forks else 0.0
-            payback.way_back.note_without(wait_seconds, last.compute_seconds, window_batches)
+            returns = payback.way_back.note_without(wait_seconds, last.compute_seconds, window_batches)
+            payback.pays = payback.pays or returns
             payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, can_fork and not payback.forks_pay, held_back_seconds)
         self.here_seconds, self._before_last = None, totals
 
-    def weigh_executors(self, payback: Payback, totals: Totals) -> bool:
-        """The same where executors make the batches. Whether the loop goes back from these."""
+    def weigh_executors(self, payback: Payback, totals: Totals, forks_seconds: Callable[[], float | None]) -> bool:
+        """The same where executors make the batches. `forks_seconds`: as WayBack needs it. Whether the loop goes back from these."""
         last, is_theirs = totals.since(self._before_last), self.here_seconds is None
         self.here_seconds, self._before_last = None, totals
-        return is_theirs and payback.way_back.note_beside(last.wait_seconds, last.compute_seconds)
+        return is_theirs and payback.way_back.note_beside(last.wait_seconds, last.compute_seconds, forks_seconds)
 
     def _held_back(self, wait_seconds: float, compute_seconds: float) -> float:
         """Of the time in which the loop has computed with the last batch, what exceeds HELD_BACK_SHARE. A quota is given by tenths of a second, so the

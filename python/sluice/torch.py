@@ -29,6 +29,7 @@ from sluice.image_library import image_library_paths
 from sluice.iterable_iterator import IterableIterator
 from sluice.iterator import FeederIterator
 from sluice.kept import wants_executors
+from sluice.lowering import NativePipeline
 from sluice.persistent_iterator import PersistentIterator
 from sluice.measured import Measured
 from sluice.notices import say_once
@@ -36,7 +37,7 @@ from sluice.offered import TorchInstead, check_offered, reasons_for_torch, state
 from sluice.payback import Payback
 from sluice.pipeline import Pipeline, Sent, describe_loader, native_obstacles
 from sluice.remaining import Announcement
-from sluice.settings import POLICIES, SKIP, Settings
+from sluice.settings import EXACT, POLICIES, SKIP, Settings
 from sluice.shipment import LIGHT_BYTES, Description
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.skipping import Skipped, SkippedSamples
@@ -147,7 +148,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             self._sluice_measured = Measured.of(self._sluice_measured, pipeline.in_words())
             self._sluice_foresight = (self._sluice_foresight or Foresight()) if settings.ahead and not pipeline.is_sticky else None
             payback = self._payback(settings, pipeline)
-            if payback is not None and not payback.pays and not payback.forks_at_once:
+            if payback is not None and not (payback.pays or payback.forks_at_once or payback.executors_at_once):
                 _load(pipeline)
             batches = self._iterator_class(pipeline)(self, connection, pipeline, payback)
             self._sluice_kept = pipeline.kept
@@ -218,8 +219,10 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
         this process must not: for a loop outside of the main thread, batches that have to end within a time, that may overtake one another,
         that keep state, of much data, of which this process would hold a further copy, or of libraries that no fork can use after that. Raises
         NotSendable."""
-        if not settings.step_aside or pipeline.native is not None or wants_executors():
+        if not settings.step_aside or wants_executors():
             return None
+        if pipeline.native is not None:
+            return self._native_payback(settings, pipeline.native)
         any_order = not getattr(self, "in_order", True)  # torch has it since 2.6.
         of_its_own = not is_main_thread() or pipeline.is_sticky or self.timeout > 0 or any_order or must_fork_first()
         forks_at_once = of_its_own or (not pipeline.is_described if pipeline.stays else pipeline.copy_bytes() > LIGHT_BYTES)
@@ -227,8 +230,16 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             return None
         forks_suffice = _forks_suffice(self, settings)
         known = self._sluice_payback
-        if known is None or (known.forks_at_once, known.forks_suffice) != (forks_at_once, forks_suffice):
+        if known is None or (known.forks_at_once, known.forks_suffice, known.executors_at_once) != (forks_at_once, forks_suffice, False):
             self._sluice_payback = Payback(forks_at_once, forks_suffice)
+        return self._sluice_payback
+
+    def _native_payback(self, settings: Settings, native: NativePipeline) -> Payback | None:
+        """None where executors make all batches: forks would add no CPU, or make other pixels."""
+        if native.order != EXACT or not can_fork() or adds_no_cpu(settings, self.num_workers):
+            return None
+        if self._sluice_payback is None or not self._sluice_payback.executors_at_once:
+            self._sluice_payback = Payback(executors_at_once=True)
         return self._sluice_payback
 
     def _take_resume(self) -> Progress | None:
@@ -305,7 +316,10 @@ def _forks_suffice(loader: Any, settings: Settings) -> bool:
 
 def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
     head = _executor_in_words(loader, settings, pipeline)
-    if pipeline.native is None and _forks_suffice(loader, settings):
+    payback = getattr(loader, "_sluice_payback", None)
+    if payback is not None and payback.way_back.rests:
+        head += "  made by forks of this process for now: beside executors the loop took longer\n"
+    elif pipeline.native is None and _forks_suffice(loader, settings):
         head += "  made by this process and forks of it, as by torch's own workers: executors of its own feeder would add no CPU\n"
     return head
 

@@ -7,12 +7,17 @@ import itertools
 import pytest
 import torch
 
+from torchvision import transforms
+from torchvision.datasets import ImageFolder
+
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
+from sluice.measured import FORKS
 from sluice.payback import Payback
 from sluice.torch import DataLoader
 from sluice.way_back import WayBack
 from test_loader import equal
+from test_lowering import NATIVE
 
 WITHOUT = (0.1, 0.1)  # The loop waits, and computes, for a batch.
 LOOKS = {
@@ -38,7 +43,7 @@ def used_to(batch: tuple[float, float] = WITHOUT) -> WayBack:
 
 
 def batches_until_back(way_back: WayBack, beside: list) -> int | None:
-    return next((number for number, batch in enumerate(beside, 1) if way_back.note_beside(*batch)), None)
+    return next((number for number, batch in enumerate(beside, 1) if way_back.note_beside(*batch, lambda: None)), None)
 
 
 def rest_batches(way_back: WayBack, windows=lambda number: 8) -> int:
@@ -97,6 +102,35 @@ def test_a_window_that_grows_ends_a_rest_after_twenty_seconds(case):
     assert rest_batches(way_back, windows) == pytest.approx(batches, abs=1)
 
 
+STARVED, FED = (0.9, 0.1), (0.2, 0.8)
+TRIES = {
+    # Of a loop that has had executors only: what it has had of each batch beside them, what forks promise to take, and when they are tried.
+    "starved, and forks promise more": ([STARVED] * 100, 0.3, 30),
+    "starved, and forks promise the same": ([STARVED] * 200, 0.9, None),
+    "starved, and nothing is known of forks": ([STARVED] * 200, None, None),
+    "starved until data workers come": ([STARVED] * 22 + [FED] * 200, 0.3, None),
+    "starved again and again": (([STARVED] * 20 + [FED] * 10) * 10, 0.3, None),
+    "fed": ([FED] * 200, 0.3, None),
+}
+
+
+@pytest.mark.parametrize("case", TRIES)
+def test_forks_are_tried_where_a_loop_starves_beside_executors(case):
+    beside, promised_seconds, tried_at = TRIES[case]
+    way_back = WayBack()
+    assert next((number for number, batch in enumerate(beside, 1) if way_back.note_beside(*batch, lambda: promised_seconds)), None) == tried_at
+
+
+@pytest.mark.parametrize("wait_seconds, returns_at", [(0.1, None), (0.9, None), (2.0, 5)])
+def test_a_loop_returns_at_once_from_forks_that_are_slower_than_executors(wait_seconds, returns_at):
+    way_back = WayBack()
+    assert any(way_back.note_beside(*STARVED, lambda: 0.3) for _ in range(30))
+    returned = next((number for number in range(1, 25) if way_back.note_without(wait_seconds, 0.1, 8)), None)
+    assert returned == returns_at and way_back.rests == (returns_at is None)
+    if returned:  # The forks are known now, so none is tried again.
+        assert batches_until_back(way_back, [STARVED] * 200) is None
+
+
 def test_no_executor_pays_in_a_rest():
     payback = Payback()
     for _ in range(30):
@@ -132,10 +166,57 @@ def test_no_batch_depends_on_when_a_loop_goes_back(make_fake, monkeypatch, argum
             seen.append([part.clone() for part in batch])
             if len(seen) == 4:
                 eventually(lambda: batches._stream.is_proven)
-        assert payback.pays == (goes_back_at is None)
+        assert payback.pays == (next(beside_executors) <= (goes_back_at or 1000))
         return seen if in_order else sorted(seen, key=str)
 
     expected = epoch(None)
     assert len(fake.ask()["requests"]) > 4
-    for goes_back_at in (1, 3, 6):
+    for goes_back_at in (1, 2, 3, 6):
         assert equal(expected, epoch(goes_back_at))
+
+
+def test_a_loop_goes_back_while_forks_hold_later_batches_than_executors(make_fake, monkeypatch):
+    """The first batch that an executor makes is one of a trial, and forks have got those behind it by then."""
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    fake = make_fake(silent=True)
+    loader = DataLoader(Numbers(), batch_size=1, num_workers=3)
+    loader._sluice_payback = payback = Payback()
+    payback.pays = payback.forks_pay = True
+    payback.way_back.note_beside = lambda *_: True
+    batches = iter(loader)
+    eventually(lambda: fake.ask()["opens"])
+    seen = [next(batches)[0].item()]
+    eventually(lambda: len(fake.ask()["requests"]) == 2)
+    tried = [request[0] for request in fake.ask()["requests"]]
+    while seen[-1] < tried[0] - 1:
+        seen.append(next(batches)[0].item())
+    assert any(seq > tried[1] for seq in batches._outstanding if seq in batches._forks)
+    fake.set(silent=False)
+    eventually(lambda: batches._stream.is_proven)
+    assert seen + [batch[0].item() for batch in batches] == list(range(37)) and not payback.pays
+
+
+@pytest.mark.parametrize("arguments", [{}, {"persistent_workers": True}, {"in_order": False}], ids=str)
+def test_no_native_batch_depends_on_when_forks_are_tried(real_feeder, image_root, monkeypatch, arguments):
+    if "in_order" in arguments and not TORCH_HAS_IN_ORDER:
+        pytest.skip("this torch has no in_order")
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    in_order = arguments.get("in_order", True)
+    folder = ImageFolder(image_root, transforms.Compose(NATIVE["training on ImageNet"][0]))
+
+    def epochs(goes_back_at: int | None, returns_at: int | None = None) -> list:
+        torch.manual_seed(21)
+        loader = DataLoader(folder, batch_size=2, shuffle=True, num_workers=2, **arguments)
+        loader._sluice_payback = payback = Payback(executors_at_once=True)
+        beside, without = itertools.count(1), itertools.count(1)
+        payback.way_back.note_beside = lambda *_: next(beside) == goes_back_at
+        payback.way_back.note_without = lambda *_: next(without) == returns_at
+        seen = [[part.clone() for part in batch] for _ in range(2) for batch in loader]
+        assert loader.explain().startswith("executor: native") and loader._sluice_payback is payback
+        by_forks = loader._sluice_measured.so_far()[0].get(FORKS, 0)
+        assert (by_forks > 0) == (goes_back_at is not None) and payback.pays == (goes_back_at is None or returns_at is not None)
+        return seen if in_order else sorted(seen, key=str)
+
+    expected = epochs(None)
+    for goes_back_at, returns_at in [(1, None), (4, None), (14, None), (2, 3), (5, 12)]:
+        assert equal(expected, epochs(goes_back_at, returns_at))
