@@ -242,6 +242,9 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             self._stream.forget(first)
             if self._stream.is_given_up and can_fork() and self._may_leave_to_forks(self._outstanding[first]):
                 return self._leave_to_forks()
+            if taken is Outcome.COMPUTE_HERE and self._payback is not None and self._payback.executors_at_once:
+                self._wait_beside_forks(self._payback)
+                return self._obtain()
             return self._outstanding[first], None
         seq, answer = taken
         return self._outstanding[seq], answer

@@ -154,6 +154,12 @@ class OwnBatches:
         if self._history is None:
             self._forget_executors()
 
+    def _wait_beside_forks(self, payback: Payback) -> None:
+        """No feeder has answered for too long, and this process alone would be slower than torch's workers."""
+        payback.way_back.rest()
+        self._go_back(payback)
+        self._give_to_forks(payback)
+
     def _forget_executors(self) -> None:
         """Asks for nothing that the loop has not got. Forks that hold some of it are not those that make it: they would hand over what they hold before
         what they get now, and that may come before it."""

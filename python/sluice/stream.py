@@ -396,5 +396,5 @@ class Stream:
     def _notice_fallback(self) -> None:
         if not self._noticed_fallback:
             self._noticed_fallback = True
-            log.log(logging.WARNING, "no feeder answers at %s (%s); computing batches in this process, and still trying",
+            log.log(logging.WARNING, "no feeder answers at %s (%s); computing batches in this process or in forks of it, and still trying",
                     self._connection.where, self._connection.trouble or "no connection")

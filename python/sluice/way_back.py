@@ -97,9 +97,13 @@ class WayBack:
             return False
         log.info("beside executors the loop takes %.3g s for a batch: its own process and forks make them for the next %.0f s", look.seconds_each, self._next_rest_seconds)
         self._beside = look
+        self.rest()
+        return True
+
+    def rest(self) -> None:
+        """A rest from executors begins."""
         self._slow_looks_left, self._rested_seconds, self._least_window_batches = _SLOW_LOOKS_AFTER_REST, 0.0, None
         self._rest_seconds, self._next_rest_seconds = self._next_rest_seconds, min(_LONGEST_REST_SECONDS, 2 * self._next_rest_seconds)
-        return True
 
     def _looked(self, wait_seconds: float, compute_seconds: float) -> _Batches | None:
         """The look that this batch ends, if it does."""

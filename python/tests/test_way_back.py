@@ -12,6 +12,7 @@ from torchvision.datasets import ImageFolder
 
 from conftest import eventually
 from sample_datasets import TORCH_HAS_IN_ORDER, Numbers
+from sluice.feeder import disconnect_all
 from sluice.measured import FORKS
 from sluice.payback import Payback
 from sluice.torch import DataLoader
@@ -145,6 +146,20 @@ def test_no_executor_pays_in_a_rest():
     assert payback.pays
 
 
+def going_back(payback: Payback, at: int | None) -> itertools.count:
+    """The loop goes back with batch `at` from executors. Returns what counts these, from 1 on."""
+    beside_executors = itertools.count(1)
+
+    def note_beside(*_) -> bool:
+        if next(beside_executors) != at:
+            return False
+        payback.way_back.rest()
+        return True
+
+    payback.way_back.note_beside = note_beside
+    return beside_executors
+
+
 @pytest.mark.parametrize("arguments", [{}, {"shuffle": True}, {"persistent_workers": True}, {"in_order": False}], ids=str)
 def test_no_batch_depends_on_when_a_loop_goes_back(make_fake, monkeypatch, arguments):
     if "in_order" in arguments and not TORCH_HAS_IN_ORDER:
@@ -159,8 +174,7 @@ def test_no_batch_depends_on_when_a_loop_goes_back(make_fake, monkeypatch, argum
         loader = DataLoader(Numbers(), batch_size=2, num_workers=2, **arguments)
         loader._sluice_payback = payback = Payback(forks_at_once=not in_order)
         payback.pays = payback.forks_pay = True
-        beside_executors = itertools.count(1)
-        payback.way_back.note_beside = lambda *_: next(beside_executors) == goes_back_at
+        beside_executors = going_back(payback, goes_back_at)
         batches, seen = iter(loader), []
         for batch in batches:
             seen.append([part.clone() for part in batch])
@@ -182,7 +196,7 @@ def test_a_loop_goes_back_while_forks_hold_later_batches_than_executors(make_fak
     loader = DataLoader(Numbers(), batch_size=1, num_workers=3)
     loader._sluice_payback = payback = Payback()
     payback.pays = payback.forks_pay = True
-    payback.way_back.note_beside = lambda *_: True
+    going_back(payback, 1)
     batches = iter(loader)
     eventually(lambda: fake.ask()["opens"])
     seen = [next(batches)[0].item()]
@@ -208,8 +222,8 @@ def test_no_native_batch_depends_on_when_forks_are_tried(real_feeder, image_root
         torch.manual_seed(21)
         loader = DataLoader(folder, batch_size=2, shuffle=True, num_workers=2, **arguments)
         loader._sluice_payback = payback = Payback(executors_at_once=True)
-        beside, without = itertools.count(1), itertools.count(1)
-        payback.way_back.note_beside = lambda *_: next(beside) == goes_back_at
+        going_back(payback, goes_back_at)
+        without = itertools.count(1)
         payback.way_back.note_without = lambda *_: next(without) == returns_at
         seen = [[part.clone() for part in batch] for _ in range(2) for batch in loader]
         assert loader.explain().startswith("executor: native") and loader._sluice_payback is payback
@@ -220,3 +234,28 @@ def test_no_native_batch_depends_on_when_forks_are_tried(real_feeder, image_root
     expected = epochs(None)
     for goes_back_at, returns_at in [(1, None), (4, None), (14, None), (2, 3), (5, 12)]:
         assert equal(expected, epochs(goes_back_at, returns_at))
+
+
+@pytest.mark.parametrize("patience", ["SLUICE_START_PATIENCE_SECONDS", "SLUICE_LOSS_PATIENCE_SECONDS"])
+def test_forks_make_native_batches_where_no_feeder_answers(make_fake, image_root, monkeypatch, patience):
+    """One process alone would be slower than torch's workers."""
+    folder = ImageFolder(image_root, transforms.Compose(NATIVE["training on ImageNet"][0]))
+
+    def epoch(loses_feeder: bool) -> list:
+        torch.manual_seed(21)
+        loader = DataLoader(folder, batch_size=2, num_workers=2)
+        batches = iter(loader)
+        seen = [next(batches)] if patience.startswith("SLUICE_LOSS") else []
+        if loses_feeder:
+            fake.stop()
+        seen += list(batches)
+        assert (loader._sluice_measured.so_far()[0].get(FORKS, 0) > 0) == loses_feeder
+        return [[part.clone() for part in batch] for batch in seen]
+
+    fake = make_fake()
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    expected = epoch(loses_feeder=False)
+    if patience.startswith("SLUICE_START"):
+        disconnect_all()
+    monkeypatch.setenv(patience, "0.05")
+    assert equal(expected, epoch(loses_feeder=True))
