@@ -20,16 +20,26 @@ double seconds_since(SteadyClock::time_point start) {
 }
 
 FilePart part_of(const ImageFilesSource& source, std::size_t index) {
-  std::string path = source.files.path(index);
+  std::string path = source.table.path(index);
   if (source.root.empty() || path.starts_with('/')) return path;
   return source.root + '/' + path;
 }
 
-FilePart part_of(const FileRangesSource& source, std::size_t index) { return source.files.part(index); }
+FilePart part_of(const FileRangesSource& source, std::size_t index) { return source.table.part(index); }
 
-BatchSchema schema_of(const TensorConversion& conversion, ImageSize size) {
+// REQUIRES: the samples are read from files
+FilePart part_of(const PipelineSpec& spec, std::size_t index) {
+  if (const auto* files = std::get_if<ImageFilesSource>(&spec.source)) return part_of(*files, index);
+  return part_of(std::get<FileRangesSource>(spec.source), index);
+}
+
+bool has_files(const PipelineSpec& spec) { return !std::holds_alternative<PixelsSource>(spec.source); }
+
+BatchSchema schema_of(const TensorConversion& conversion, const PipelineSpec& spec) {
+  const auto [height, width] = spec.output_size;
+  const std::size_t elements = bytes_of(spec.output_size) / 3 * static_cast<std::size_t>(spec.channels);
   return BatchSchema(
-      {{"images", conversion.dtype(), {3, size.height, size.width}, bytes_of(size) * conversion.element_bytes()},
+      {{"images", conversion.dtype(), {spec.channels, height, width}, elements * conversion.element_bytes()},
        {"labels", "int64", {}, sizeof(std::int64_t)}});
 }
 
@@ -64,11 +74,11 @@ OpCosts Workspace::take_costs() { return std::exchange(state_->buffers.costs, {}
 NativePipeline::State::State(PipelineSpec parsed, std::shared_ptr<const FileReader> reader)
     : spec(std::move(parsed)),
       shared_files(std::move(reader)),
-      conversion(tensor_ops(spec), spec.output_size),
-      schema(schema_of(conversion, spec.output_size)),
-      samples(std::visit([](const auto& source) { return source.files.size(); }, spec.source)),
+      conversion(tensor_ops(spec), spec.output_size, spec.channels),
+      schema(schema_of(conversion, spec)),
+      samples(std::visit([](const auto& source) { return source.table.size(); }, spec.source)),
       image_ops(spec.ops.size() - tensor_ops(spec).size()),
-      own_files(samples == 0 ? nullptr : shared_files->for_pipeline(samples)) {}
+      own_files(samples == 0 || !has_files(spec) ? nullptr : shared_files->for_pipeline(samples)) {}
 
 NativePipeline::NativePipeline(std::unique_ptr<const State> state) : state_(std::move(state)) {}
 NativePipeline::~NativePipeline() = default;
@@ -92,27 +102,25 @@ const BatchSchema& NativePipeline::schema() const { return state_->schema; }
 
 std::int64_t NativePipeline::label(std::int64_t index) const {
   assert(index >= 0 && static_cast<std::size_t>(index) < sample_count());
-  return std::visit([&](const auto& source) { return source.files.label(static_cast<std::size_t>(index)); },
+  return std::visit([&](const auto& source) { return source.table.label(static_cast<std::size_t>(index)); },
                     state_->spec.source);
 }
 
 void NativePipeline::announce(const EpochOrder& order) const {
-  if (order.length != sample_count() || order.length == 0) return;
-  const auto part = [&](std::size_t index) {
-    return std::visit([&](const auto& source) { return part_of(source, index); }, state_->spec.source);
-  };
+  if (order.length != sample_count() || order.length == 0 || !has_files(state_->spec)) return;
+  const auto part = [&](std::size_t index) { return part_of(state_->spec, index); };
   state_->files().announce(part, state_->spec.prefix, order);
 }
 
 std::shared_ptr<ReadAhead> NativePipeline::read_ahead(std::span<const std::int64_t> indices) const {
   const auto* source = std::get_if<FileRangesSource>(&state_->spec.source);
-  if (source == nullptr || !source->files.has_objects()) return nullptr;
+  if (source == nullptr || !source->table.has_objects()) return nullptr;
   const auto exists = [&](std::int64_t index) {
     return index >= 0 && static_cast<std::size_t>(index) < sample_count();
   };
   std::vector<std::int64_t> samples;
   std::copy_if(indices.begin(), indices.end(), std::back_inserter(samples), exists);
-  const auto part = [&](std::size_t i) { return source->files.part(static_cast<std::size_t>(samples[i])); };
+  const auto part = [&](std::size_t i) { return source->table.part(static_cast<std::size_t>(samples[i])); };
   return state_->files().read_ahead(part, samples.size(), state_->spec.prefix);
 }
 
@@ -123,8 +131,21 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
                             std::to_string(sample_count()));
   }
   assert(wire.size() == wire_sample_bytes());
-  const FilePart part = std::visit([&](const auto& source) { return part_of(source, static_cast<std::size_t>(index)); },
-                                   state_->spec.source);
+  const auto sample = static_cast<std::size_t>(index);
+  const auto* pixels = std::get_if<PixelsSource>(&state_->spec.source);
+  if (pixels == nullptr) return produce_from_file(sample, seed, wire, workspace);
+  try {
+    const auto made = produce_from_pixels(pixels->table, sample, seed, wire, workspace);
+    if (!made) return made.error().with_context("image " + std::to_string(index));
+    return {};
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorCode::kResourceExhausted, "image " + std::to_string(index) + ": not enough memory for it");
+  }
+}
+
+Result<void> NativePipeline::produce_from_file(std::size_t index, std::uint32_t seed, std::span<std::uint8_t> wire,
+                                               Workspace& workspace) const {
+  const FilePart part = part_of(state_->spec, index);
   try {
     const auto started = SteadyClock::now();
     SLUICE_TRY(ImageContent content, read_part(part, workspace));
@@ -146,6 +167,22 @@ Result<void> NativePipeline::produce(std::int64_t index, std::uint32_t seed, std
   } catch (const std::bad_alloc&) {
     return Error(ErrorCode::kResourceExhausted, part.name() + ": not enough memory to decode it");
   }
+}
+
+Result<void> NativePipeline::produce_from_pixels(const PixelTable& table, std::size_t index, std::uint32_t seed,
+                                                 std::span<std::uint8_t> wire, Workspace& workspace) const {
+  auto& buffers = workspace.state_->buffers;
+  const ImageSize size = table.image_size();
+  const std::size_t bytes = bytes_of(size);
+  buffers.stopwatch = Stopwatch();
+  buffers.pixels.resize(std::max(buffers.pixels.size(), bytes + kReadableBytesBehindPixels));
+  table.copy_rgb(index, std::span(buffers.pixels).first(bytes));
+  buffers.stopwatch.lap(buffers.costs.read, bytes);
+  PlannedImage image = PlannedImage::of_pixels(size, state_->spec.pass_order, buffers, state_->spec.op_order);
+  TorchRandom random(seed);
+  for (const NamedOp& op : std::span(state_->spec.ops).first(state_->image_ops))
+    SLUICE_TRY_VOID(change(image, op, random));
+  return write_wire(image, random, wire, workspace);
 }
 
 Result<ImageContent> NativePipeline::read_part(const FilePart& part, Workspace& workspace) const {
@@ -193,9 +230,20 @@ Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& c
     SLUICE_TRY_VOID(change(image, ops[i], random));
   }
   if (prefix_ops == ops.size()) SLUICE_TRY_VOID(keep_output(part, content, image, workspace, files));
+  return write_wire(image, random, wire, workspace);
+}
+
+Result<void> NativePipeline::write_wire(PlannedImage& image, TorchRandom& random, std::span<std::uint8_t> wire,
+                                        Workspace& workspace) const {
   if (!(image.size() == state_->spec.output_size)) return Error(ErrorCode::kDataLoss, "has another size than it had");
-  state_->conversion.draw(random, wire.subspan(state_->pixel_bytes()));
-  return image.write_to(wire.first(state_->pixel_bytes()));
+  const std::span<std::uint8_t> pixels = wire.first(state_->pixel_bytes());
+  state_->conversion.draw(random, wire.subspan(pixels.size()));
+  if (state_->spec.channels == 3) return image.write_to(pixels);
+  auto& three = workspace.state_->buffers.three_channels;  // which are equal
+  three.resize(3 * pixels.size());
+  SLUICE_TRY_VOID(image.write_to(three));
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = three[3 * i];
+  return {};
 }
 
 Result<void> NativePipeline::keep_output(const FilePart& part, const ImageContent& content, PlannedImage& image,

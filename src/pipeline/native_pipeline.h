@@ -1,9 +1,11 @@
-// A pipeline that runs without Python: image files, or ranges of files that hold images, in; pixels out.
+// A pipeline that runs without Python: image files, ranges of files that hold images, or images in memory, in; pixels
+// out.
 //
 // The specification: docs/designs/protocols.md, section 5; the design: docs/designs/op-graph.md. The operations give
 // what torchvision's transforms give on PIL images after torch.manual_seed(seed), byte for byte where the JPEG decoders
 // agree. A sample is made in two steps, so that a worker can ship a quarter of the bytes:
-//   produce()  file -> its wire form: uint8 [height][width][3], then the draws of the operations on tensors   (worker)
+//   produce()  file -> its wire form: uint8 [height][width][channels], then the draws of the operations on tensors
+//                                                                                   (worker)
 //   finish()   wire form -> the tensor's own layout and type                        (feeder, while filling the batch)
 // A pipeline that the specification cannot express stays in Python: parse() refuses it and names the field.
 #pragma once
@@ -27,9 +29,11 @@ namespace sluice::pipeline {
 class FileReader;
 struct FilePart;
 struct ImageContent;
+class PixelTable;
 class PlannedImage;
 class ReadAhead;
 struct SampleTrial;
+class TorchRandom;
 
 // The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 11 bytes per decoded pixel.
 // Thread safety: none; one per thread, usable with any pipeline.
@@ -64,15 +68,17 @@ class NativePipeline {
   // Size of the wire form of one sample.
   std::size_t wire_sample_bytes() const;
 
-  // The tensors of a batch: "images" [3, height, width], then "labels", int64 scalars.
+  // The tensors of a batch: "images" [3, height, width], or [1, height, width] of grey ones, then "labels", int64
+  // scalars.
   const BatchSchema& schema() const;
 
   // Computes sample `index` with the random draws of `seed` into `wire`.
   // REQUIRES: wire.size() == wire_sample_bytes()
-  // Errors name the file, and the place of a range in it: NotFound and PermissionDenied as the system says; DataLoss
-  // for a truncated or damaged file; InvalidArgument for an index outside the data set, or an image that is no JPEG.
-  // The same for an image that this pipeline cannot treat as torchvision would (the message says the way out). No input
-  // makes it crash. After an error the workspace is usable, the wire form is unspecified.
+  // Errors name the file, and the place of a range in it, or the number of an image in memory: NotFound and
+  // PermissionDenied as the system says; DataLoss for a truncated or damaged file; InvalidArgument for an index outside
+  // the data set, or an image that is no JPEG. The same for an image that this pipeline cannot treat as torchvision
+  // would (the message says the way out). No input makes it crash. After an error the workspace is usable, the wire
+  // form is unspecified.
   Result<void> produce(std::int64_t index, std::uint32_t seed, std::span<std::uint8_t> wire,
                        Workspace& workspace) const;
 
@@ -95,6 +101,12 @@ class NativePipeline {
  private:
   struct State;
   explicit NativePipeline(std::unique_ptr<const State> state);
+  Result<void> produce_from_file(std::size_t index, std::uint32_t seed, std::span<std::uint8_t> wire,
+                                 Workspace& workspace) const;
+  Result<void> produce_from_pixels(const PixelTable& table, std::size_t index, std::uint32_t seed,
+                                   std::span<std::uint8_t> wire, Workspace& workspace) const;
+  Result<void> write_wire(PlannedImage& image, TorchRandom& random, std::span<std::uint8_t> wire,
+                          Workspace& workspace) const;
   Result<ImageContent> read_part(const FilePart& part, Workspace& workspace) const;
   Result<PlannedImage> open(const ImageContent& content, Workspace& workspace) const;
   // `files` is asked to keep the prefix's output.

@@ -21,7 +21,7 @@ struct NativePipeline::State {
   State(PipelineSpec parsed, std::shared_ptr<const FileReader> reader);
 
   const FileReader& files() const { return own_files != nullptr ? *own_files : *shared_files; }
-  std::size_t pixel_bytes() const { return bytes_of(spec.output_size); }
+  std::size_t pixel_bytes() const { return bytes_of(spec.output_size) / 3 * static_cast<std::size_t>(spec.channels); }
 
   PipelineSpec spec;
   std::shared_ptr<const FileReader> shared_files;

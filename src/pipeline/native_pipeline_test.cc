@@ -328,6 +328,49 @@ TEST_CASE("a relaxed order is another one, but for operations that keep their po
   CHECK(made("exact", "false") == made("program", "false"));
 }
 
+// Two grey images of 2x3 in memory.
+std::shared_ptr<const NativePipeline> pipeline_of_pixels(const char* ops) {
+  const auto spec = nlohmann::json{
+      {"version", 2},
+      {"max_image_pixels", 5},  // Pillow's limit is one of files
+      {"source", {{"kind", "pixels"}, {"samples", 2}, {"height", 2}, {"width", 3}, {"channels", 1}, {"axes", "hwc"}}},
+      {"ops", nlohmann::json::parse(ops)}};
+  const auto parsed = NativePipeline::parse(
+      spec.dump() + '\n' + testing::pixel_table({5, -6}, {0, 1, 2, 3, 4, 5, 60, 51, 102, 153, 204, 255}));
+  REQUIRE(parsed.ok());
+  return *parsed;
+}
+
+TEST_CASE("an image in memory is made without a file, and a grey one travels as one channel") {
+  const auto pipeline = pipeline_of_pixels(R"([{"op": "random_horizontal_flip", "p": 1}, {"op": "to_tensor"}])");
+  CHECK(pipeline->sample_count() == 2);
+  CHECK(pipeline->label(1) == -6);
+  REQUIRE(pipeline->wire_sample_bytes() == 6);
+  const auto layout = pipeline->schema().layout(2);
+  CHECK(layout[0].shape == std::vector<std::int64_t>{2, 1, 2, 3});
+  CHECK(layout[0].nbytes == 2 * 6 * sizeof(float));
+  Workspace workspace;
+  std::vector<std::uint8_t> wire(6);
+  REQUIRE(pipeline->produce(1, 1, wire, workspace).ok());
+  CHECK(wire == std::vector<std::uint8_t>{102, 51, 60, 255, 204, 153});
+  std::vector<float> tensor(6);
+  pipeline->finish(wire, std::as_writable_bytes(std::span(tensor)));
+  CHECK(tensor == std::vector<float>{0.4F, 0.2F, 60 / 255.0F, 1.0F, 0.8F, 0.6F});
+  const OpCosts costs = workspace.take_costs();
+  CHECK(costs.read.bytes == 2 * 3 * 3);
+  CHECK(costs.decode.bytes == 0);
+  CHECK(pipeline->read_ahead(std::vector<std::int64_t>{0, 1}) == nullptr);
+}
+
+TEST_CASE("an image in memory that fails is named by its number") {
+  const auto pipeline = pipeline_of_pixels(R"([{"op": "random_crop", "size": [3, 3]}])");
+  Workspace workspace;
+  std::vector<std::uint8_t> wire(pipeline->wire_sample_bytes());
+  CHECK(pipeline->produce(1, 1, wire, workspace).error().to_string() ==
+        "InvalidArgument: image 1: random_crop is larger than an image of 2x3");
+  CHECK_FALSE(pipeline->produce(2, 1, wire, workspace).ok());
+}
+
 TEST_CASE("a specification that cannot be parsed makes no pipeline") {
   const auto parsed = NativePipeline::parse("{}");
   REQUIRE_FALSE(parsed.ok());

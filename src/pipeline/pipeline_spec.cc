@@ -27,7 +27,7 @@ Result<void> read_image_files(JsonReader& reader, const Table& table, ImageFiles
   reader.refuse_unknown_fields(kUnknownField);
   if (reader.error()) return *reader.error();
   const auto count = static_cast<std::uint64_t>(files);
-  SLUICE_TRY(source.files, table.owner ? FileTable::parse(table.bytes, count, table.owner)
+  SLUICE_TRY(source.table, table.owner ? FileTable::parse(table.bytes, count, table.owner)
                                        : FileTable::parse(std::string(table.bytes), count));
   return {};
 }
@@ -38,8 +38,25 @@ Result<void> read_file_ranges(JsonReader& reader, std::string_view table, FileRa
   reader.required("samples", samples, std::int64_t{0}, kMaxFiles);
   reader.refuse_unknown_fields(kUnknownField);
   if (reader.error()) return *reader.error();
-  SLUICE_TRY(source.files, RangeTable::parse(std::string(table), static_cast<std::uint64_t>(samples),
+  SLUICE_TRY(source.table, RangeTable::parse(std::string(table), static_cast<std::uint64_t>(samples),
                                              static_cast<std::uint64_t>(files)));
+  return {};
+}
+
+Result<void> read_pixels(JsonReader& reader, const Table& table, PixelsSource& source) {
+  std::int64_t samples = 0;
+  PixelShape shape;
+  reader.required("samples", samples, std::int64_t{0}, kMaxFiles);
+  reader.required("height", shape.size.height, 1, kMaxSidePixels);
+  reader.required("width", shape.size.width, 1, kMaxSidePixels);
+  reader.required("channels", shape.channels, 1, 3);
+  reader.required("axes", shape.axes);
+  if (shape.channels == 2) reader.fail("channels", "must be 1 or 3");
+  reader.refuse_unknown_fields(kUnknownField);
+  if (reader.error()) return *reader.error();
+  shape.samples = static_cast<std::uint64_t>(samples);
+  SLUICE_TRY(source.table, table.owner ? PixelTable::parse(table.bytes, shape, table.owner)
+                                       : PixelTable::parse(std::string(table.bytes), shape));
   return {};
 }
 
@@ -65,7 +82,7 @@ Result<void> read_object_ranges(JsonReader& reader, std::string_view table, File
   SLUICE_TRY_VOID(read_environment(reader, *environment));
   reader.refuse_unknown_fields(kUnknownField);
   if (reader.error()) return *reader.error();
-  SLUICE_TRY(source.files, RangeTable::parse_with_objects(std::string(table), static_cast<std::uint64_t>(samples),
+  SLUICE_TRY(source.table, RangeTable::parse_with_objects(std::string(table), static_cast<std::uint64_t>(samples),
                                                           static_cast<std::uint64_t>(files), environment));
   return {};
 }
@@ -77,13 +94,22 @@ Result<void> read_source(const json& object, const Table& table, PipelineSpec& s
   if (kind == "image_files") return read_image_files(reader, table, spec.source.emplace<ImageFilesSource>());
   if (kind == "file_ranges") return read_file_ranges(reader, table.bytes, spec.source.emplace<FileRangesSource>());
   if (kind == "object_ranges") return read_object_ranges(reader, table.bytes, spec.source.emplace<FileRangesSource>());
-  reader.fail("kind", "must be \"image_files\", \"file_ranges\" or \"object_ranges\", not \"" + kind + "\"");
+  if (kind == "pixels") return read_pixels(reader, table, spec.source.emplace<PixelsSource>());
+  reader.fail("kind",
+              "must be \"image_files\", \"file_ranges\", \"object_ranges\" or \"pixels\", not \"" + kind + "\"");
   return *reader.error();
+}
+
+// What the first operation gets.
+ValueType type_of(const PipelineSpec& spec) {
+  const auto* pixels = std::get_if<PixelsSource>(&spec.source);
+  if (pixels == nullptr) return {};
+  return {ValueKind::kImage, pixels->table.image_size(), pixels->table.channels()};
 }
 
 Result<void> read_ops(const json& list, PipelineSpec& spec) {
   if (list.size() > kMaxOps) return invalid_argument("ops: there are more than " + std::to_string(kMaxOps));
-  ValueType value;
+  ValueType value = type_of(spec);
   for (std::size_t i = 0; i < list.size(); ++i) {
     SLUICE_TRY(spec.ops.emplace_back(), read_op(list[i], "ops[" + std::to_string(i) + "]", value));
   }
@@ -97,6 +123,7 @@ Result<void> read_ops(const json& list, PipelineSpec& spec) {
     return invalid_argument("ops: the images would have sides above " + std::to_string(kMaxSidePixels));
   spec.result = value.kind;
   spec.output_size = *value.size;
+  spec.channels = value.channels;
   return {};
 }
 
@@ -105,6 +132,7 @@ constexpr int kOutputVersion = 1;
 
 // Decoding alone is not worth keeping: pixels have five to seven times the bytes of a photograph.
 Prefix prefix_of(const json& list, const PipelineSpec& spec) {
+  if (std::holds_alternative<PixelsSource>(spec.source)) return {};  // nothing is read, so that nothing is kept
   Prefix prefix;
   ValueType value;
   for (const auto& [name, op, keeps_position] : spec.ops) {
@@ -162,10 +190,10 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text, std::shared_ptr<
   reader.refuse_unknown_fields(kUnknownField);
   if (reader.error()) return *reader.error();
 
-  SLUICE_TRY_VOID(read_ops(*ops, spec));
-  spec.prefix = prefix_of(*ops, spec);
   const Table table{text.substr(std::min(line_end + 1, text.size())), std::move(owner)};
   SLUICE_TRY_VOID(read_source(*source, table, spec));
+  SLUICE_TRY_VOID(read_ops(*ops, spec));
+  spec.prefix = prefix_of(*ops, spec);
   return spec;
 }
 

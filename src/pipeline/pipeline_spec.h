@@ -32,33 +32,40 @@
 #include "src/pipeline/file_table.h"
 #include "src/pipeline/ops/op.h"
 #include "src/pipeline/ops/registry.h"
+#include "src/pipeline/pixel_table.h"
 #include "src/pipeline/range_table.h"
 
 namespace sluice::pipeline {
 
 struct ImageFilesSource {
   std::string root;  // put before relative paths; may be empty
-  FileTable files;
+  FileTable table;
 };
 
 // Many samples in each file or object: tar shards, where the client has found the members.
 struct FileRangesSource {
-  RangeTable files;
+  RangeTable table;
+};
+
+// Images that the data set has in memory, decoded: there are no files.
+struct PixelsSource {
+  PixelTable table;
 };
 
 struct PipelineSpec {
-  std::variant<ImageFilesSource, FileRangesSource> source;
-  std::vector<NamedOp> ops;  // bytes to image, then images, then perhaps tensors
+  std::variant<ImageFilesSource, FileRangesSource, PixelsSource> source;
+  std::vector<NamedOp> ops;  // bytes to image where there are files, then images, then perhaps tensors
   PassOrder pass_order = PassOrder::kHeightFirstIfShrunkMore;
   OpOrder op_order = OpOrder::kExact;
   std::optional<std::int64_t> max_image_pixels;
   ValueKind result = ValueKind::kImage;  // or a tensor
   ImageSize output_size;                 // every sample has it
+  int channels = 3;                      // of every sample; or 1: grey
   Prefix prefix;
 };
 
 // InvalidArgument names the field and its form: "ops[1].scale: must be two numbers from 0 to 1".
-// Where `text` stays as long as `owner` is there, a file table is not copied.
+// Where `text` stays as long as `owner` is there, a table of files or of pixels is not copied.
 Result<PipelineSpec> parse_pipeline_spec(std::string_view text, std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace sluice::pipeline

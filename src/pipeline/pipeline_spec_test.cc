@@ -33,9 +33,9 @@ TEST_CASE("a training pipeline is read completely") {
   REQUIRE(spec.ok());
   const auto& source = std::get<ImageFilesSource>(spec->source);
   CHECK(source.root == "/data");
-  REQUIRE(source.files.size() == 2);
-  CHECK(source.files.path(1) == "b/c.jpg");
-  CHECK(source.files.label(1) == -7);
+  REQUIRE(source.table.size() == 2);
+  CHECK(source.table.path(1) == "b/c.jpg");
+  CHECK(source.table.label(1) == -7);
   CHECK(spec->output_size == ImageSize{224, 192});
   CHECK(spec->ops.size() == 5);
   CHECK(spec->result == ValueKind::kTensor);
@@ -47,9 +47,9 @@ TEST_CASE("samples may be ranges of files") {
                                                                {{"/data/a.tar", 2048, 11}, {"/data/b.tar", 4096, 22}}));
   REQUIRE(spec.ok());
   const auto& source = std::get<FileRangesSource>(spec->source);
-  REQUIRE(source.files.size() == 2);
-  CHECK(source.files.part(0).path == "/data/b.tar");
-  CHECK(source.files.label(0) == -7);
+  REQUIRE(source.table.size() == 2);
+  CHECK(source.table.part(0).path == "/data/b.tar");
+  CHECK(source.table.label(0) == -7);
 }
 
 TEST_CASE("a source of ranges is checked as strictly as one of files") {
@@ -68,6 +68,74 @@ TEST_CASE("a source of ranges is checked as strictly as one of files") {
   CHECK_THAT(refusal(R"({"source": {"samples": 1}})"), Catch::Contains("table of ranges"));
 }
 
+json spec_of_pixels() {
+  return json::parse(R"({
+    "version": 2,
+    "source": {"kind": "pixels", "samples": 2, "height": 2, "width": 3, "channels": 1, "axes": "hwc"},
+    "ops": [{"op": "random_horizontal_flip", "p": 0.5}, {"op": "to_tensor"}]})");
+}
+
+Result<PipelineSpec> parse_of_pixels(const json& spec, std::vector<std::int64_t> labels = {7, -7}) {
+  return parse_pipeline_spec(spec.dump() + '\n' + testing::pixel_table(labels, std::vector<std::uint8_t>(12)));
+}
+
+TEST_CASE("samples may be images in memory, whose size is known from the beginning") {
+  const auto spec = parse_of_pixels(spec_of_pixels());
+  REQUIRE(spec.ok());
+  CHECK(std::get<PixelsSource>(spec->source).table.label(1) == -7);
+  CHECK(spec->output_size == ImageSize{2, 3});
+  CHECK(spec->channels == 1);
+  CHECK(spec->prefix.fingerprint.empty());
+  json no_operation = spec_of_pixels();
+  no_operation["ops"] = json::array();
+  REQUIRE(parse_of_pixels(no_operation).ok());
+  CHECK(parse_of_pixels(no_operation)->result == ValueKind::kImage);
+}
+
+TEST_CASE("the number of channels is the source's, or what grayscale makes of it") {
+  json spec = spec_of_pixels();
+  spec["ops"] = json::parse(R"([{"op": "grayscale"}, {"op": "resize", "size": [4]}, {"op": "to_tensor"}])");
+  CHECK(parse_of_pixels(spec)->channels == 3);
+  spec["ops"][0]["channels"] = 1;
+  CHECK(parse_of_pixels(spec)->channels == 1);
+  json files = training_spec();
+  CHECK(parse(files)->channels == 3);
+  files["ops"][2] = {{"op", "grayscale"}, {"channels", 1}};
+  CHECK(parse(files)->channels == 1);
+  files["ops"][2]["channels"] = 2;
+  CHECK(parse(files).error().message() == "ops[2].channels: must be 1 or 3");
+  files["ops"][2] = json::parse(R"({"op": "random_apply", "p": 0.5, "ops": [{"op": "grayscale", "channels": 1}]})");
+  CHECK_FALSE(parse(files).ok());
+}
+
+TEST_CASE("a source of pixels is checked as strictly as one of files") {
+  const auto refusal = [](const char* change) {
+    json spec = spec_of_pixels();
+    spec.merge_patch(json::parse(change));
+    const auto parsed = parse_of_pixels(spec);
+    return parsed.ok() ? std::string() : parsed.error().message();
+  };
+  CHECK(refusal("{}").empty());
+  const std::pair<const char*, const char*> kWrong[] = {
+      {R"({"source": {"samples": null}})", "source.samples: is missing"},
+      {R"({"source": {"samples": 4294967296}})", "source.samples: must be a whole number"},
+      {R"({"source": {"height": 0}})", "source.height: must be a whole number from 1 to 16384"},
+      {R"({"source": {"width": 16385}})", "source.width: must be a whole number from 1 to 16384"},
+      {R"({"source": {"channels": 4}})", "source.channels: must be a whole number from 1 to 3"},
+      {R"({"source": {"channels": 2}})", "source.channels: must be 1 or 3"},
+      {R"({"source": {"axes": "hwd"}})", "the axes \"hwd\" are not h, w and c"},
+      {R"({"source": {"root": "/data"}})", "source.root"},
+      {R"({"source": {"samples": 3}})", "the table of pixels has 28 bytes"},
+      {R"({"ops": [{"op": "decode_rgb"}]})", "decode_rgb takes a file's bytes, and here is an image"},
+      {R"({"ops": [{"op": "random_crop", "size": [4, 4]}, {"op": "normalize", "mean": [0, 0, 0], "std": [1, 1, 1]}]})",
+       "normalize takes a tensor, and here is an image"},
+  };
+  for (const auto& [change, want] : kWrong) {
+    CAPTURE(change);
+    CHECK_THAT(refusal(change), Catch::Contains(want));
+  }
+}
+
 TEST_CASE("a source of objects says what to ask their store with") {
   const auto parsed = [](const char* environment) {
     json spec = training_spec();
@@ -78,7 +146,7 @@ TEST_CASE("a source of objects says what to ask their store with") {
   };
   const auto spec = parsed(R"({"AWS_REGION": "eu-1"})");
   REQUIRE(spec.ok());
-  CHECK(std::get<FileRangesSource>(spec->source).files.part(0).object->variable("AWS_REGION") == "eu-1");
+  CHECK(std::get<FileRangesSource>(spec->source).table.part(0).object->variable("AWS_REGION") == "eu-1");
   for (const char* wrong : {"null", "[]", R"({"AWS_SECRET_ACCESS_KEY": 17})"}) {
     CAPTURE(wrong);
     CHECK(parsed(wrong).error().message() == "source.environment: must be an object of strings, 64 at most");
@@ -144,7 +212,7 @@ const Refusal kRefusals[] = {
     {R"([{"op": "add", "path": "/ops/1/keep_position", "value": 1}])", "ops[1].keep_position: must be true or false"},
     {R"([{"op": "replace", "path": "/source", "value": 3}])", "source: must be an object"},
     {R"([{"op": "replace", "path": "/source/kind", "value": "s3"}])",
-     "source.kind: must be \"image_files\", \"file_ranges\" or \"object_ranges\", not \"s3\""},
+     "source.kind: must be \"image_files\", \"file_ranges\", \"object_ranges\" or \"pixels\", not \"s3\""},
     {R"([{"op": "replace", "path": "/source/root", "value": 1}])", "source.root: must be a string"},
     {R"([{"op": "remove", "path": "/source/files"}])", "source.files: is missing"},
     {R"([{"op": "replace", "path": "/source/files", "value": -1}])", "source.files: must be a whole number from 0"},

@@ -34,7 +34,8 @@ struct ImageBuffers {
   Resampler resampler;
   std::vector<std::uint8_t> pixels;  // of the image, once computed; readable for kReadableBytesBehindPixels more
   std::vector<std::uint8_t> spare;
-  std::vector<std::uint8_t> made;  // a part of an image
+  std::vector<std::uint8_t> made;            // a part of an image
+  std::vector<std::uint8_t> three_channels;  // of a sample whose wire form has one
   OpCosts costs;
   Stopwatch stopwatch;  // of the sample; started when its file has been read
 };

@@ -8,7 +8,11 @@ namespace {
 
 // One pass over the pixels, three streams of output.
 template <typename Element, typename Convert>
-void to_planes(std::span<const std::uint8_t> pixels, Element* tensor, Convert convert) {
+void to_planes(std::span<const std::uint8_t> pixels, int channels, Element* tensor, Convert convert) {
+  if (channels == 1) {
+    std::transform(pixels.begin(), pixels.end(), tensor, [&](std::uint8_t byte) { return convert(0, byte); });
+    return;
+  }
   const std::size_t plane = pixels.size() / 3;
   Element* const red = tensor;
   Element* const green = tensor + plane;
@@ -23,8 +27,8 @@ void to_planes(std::span<const std::uint8_t> pixels, Element* tensor, Convert co
 
 }  // namespace
 
-TensorConversion::TensorConversion(std::span<const Op* const> ops, ImageSize size)
-    : size_(size), makes_floats_(!ops.empty()) {
+TensorConversion::TensorConversion(std::span<const Op* const> ops, ImageSize size, int channels)
+    : size_(size), channels_(channels), makes_floats_(!ops.empty()) {
   std::array<float, 3 * 256> every_byte{};
   for (std::size_t i = 0; i < every_byte.size(); ++i) every_byte[i] = static_cast<float>(i % 256);
   std::size_t fused = 0;
@@ -51,12 +55,13 @@ void TensorConversion::apply(std::span<const std::uint8_t> pixels, std::span<con
                              std::span<std::byte> tensor) const {
   assert(tensor.size() == pixels.size() * element_bytes());
   if (!makes_floats_) {
-    to_planes(pixels, reinterpret_cast<std::uint8_t*>(tensor.data()),
+    to_planes(pixels, channels_, reinterpret_cast<std::uint8_t*>(tensor.data()),
               [](std::size_t, std::uint8_t byte) { return byte; });
     return;
   }
   const std::span floats(reinterpret_cast<float*>(tensor.data()), pixels.size());
-  to_planes(pixels, floats.data(), [this](std::size_t channel, std::uint8_t byte) { return table_[channel][byte]; });
+  to_planes(pixels, channels_, floats.data(),
+            [this](std::size_t channel, std::uint8_t byte) { return table_[channel][byte]; });
   for (const Op* op : behind_table_) {
     op->change(floats, size_, drawn.first(op->drawn_bytes()));
     drawn = drawn.subspan(op->drawn_bytes());

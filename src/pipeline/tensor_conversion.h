@@ -1,5 +1,5 @@
-// From the pixels of a sample to its tensor: uint8 [height][width][3] to [3][height][width], with the pipeline's
-// operations on tensors.
+// From the pixels of a sample to its tensor: uint8 [height][width][channels] to [channels][height][width], with the
+// pipeline's operations on tensors. There are 3 channels, or 1.
 //
 // Operations that change each element by its value and channel alone fuse into a table, if they come first: there are
 // only 256 bytes, so each has one answer per channel. The table is made by running the operations on all of them.
@@ -22,7 +22,7 @@ namespace sluice::pipeline {
 class TensorConversion {
  public:
   // `ops` begin with the one that makes a tensor of an image. Without any, bytes stay bytes.
-  TensorConversion(std::span<const Op* const> ops, ImageSize size);
+  TensorConversion(std::span<const Op* const> ops, ImageSize size, int channels = 3);
 
   std::string_view dtype() const { return makes_floats_ ? "float32" : "uint8"; }
   std::size_t element_bytes() const { return makes_floats_ ? sizeof(float) : 1; }
@@ -39,6 +39,7 @@ class TensorConversion {
 
  private:
   ImageSize size_;
+  int channels_;
   bool makes_floats_;
   std::vector<const Op*> behind_table_;
   std::array<std::array<float, 256>, 3> table_{};

@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t kCoefficientPixelsMax = 1 << 18;
 
 // Empty if the bytes are refused, or the image is too large.
-std::vector<std::uint8_t> pixels_of(std::span<const std::uint8_t> coded, bool middle_only, const JpegKernels& kernels) {
+std::vector<std::uint8_t> decoded_pixels_of(std::span<const std::uint8_t> coded, bool middle_only,
+                                            const JpegKernels& kernels) {
   JpegCoefficientDecoder decoder(kernels);
   const auto size = decoder.open(coded);
   if (!size) return {};
@@ -35,7 +36,7 @@ void jpeg_coefficients(std::string_view input) {
   for (const bool middle_only : {false, true}) {
     std::optional<std::vector<std::uint8_t>> wanted;
     for (const JpegKernels* kernels : available_jpeg_kernels()) {
-      const auto found = pixels_of(coded, middle_only, *kernels);
+      const auto found = decoded_pixels_of(coded, middle_only, *kernels);
       if (!wanted) wanted = found;
       FUZZ_CHECK(found == *wanted);
     }

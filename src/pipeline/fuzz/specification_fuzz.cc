@@ -9,9 +9,17 @@ namespace {
 constexpr int kMaxSide = 16384;
 constexpr std::size_t kMaxDrawnBytes = 64 * 8;
 
-std::size_t path_bytes_of(const std::variant<ImageFilesSource, FileRangesSource>& source, std::size_t index) {
-  if (const auto* files = std::get_if<ImageFilesSource>(&source)) return files->files.path(index).size();
-  const FilePart part = std::get<FileRangesSource>(source).files.part(index);
+using Source = decltype(PipelineSpec::source);
+
+// How much a sample has been read for: every byte that it is made of must be there.
+std::size_t bytes_read_of(const Source& source, std::size_t index) {
+  if (const auto* pixels = std::get_if<PixelsSource>(&source)) {
+    std::vector<std::uint8_t> rgb(bytes_of(pixels->table.image_size()));
+    pixels->table.copy_rgb(index, rgb);
+    return static_cast<std::size_t>(rgb.back());
+  }
+  if (const auto* files = std::get_if<ImageFilesSource>(&source)) return files->table.path(index).size();
+  const FilePart part = std::get<FileRangesSource>(source).table.part(index);
   FUZZ_CHECK(part.range->bytes <= part.range->file_bytes &&
              part.range->offset <= part.range->file_bytes - part.range->bytes);
   return part.path.size();
@@ -29,16 +37,17 @@ void specification(std::string_view input) {
   }
   const ImageSize size = spec->output_size;
   FUZZ_CHECK(size.height > 0 && size.height <= kMaxSide && size.width > 0 && size.width <= kMaxSide);
-  const std::size_t pixel_bytes = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) * 3;
+  const std::size_t pixel_bytes = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) *
+                                  static_cast<std::size_t>(spec->channels);
   const std::size_t wire_bytes = (*pipeline)->wire_sample_bytes();
   FUZZ_CHECK(wire_bytes >= pixel_bytes && wire_bytes <= pixel_bytes + kMaxDrawnBytes);
   FUZZ_CHECK((*pipeline)->schema().batch_bytes(2) >= 2 * pixel_bytes + 2 * sizeof(std::int64_t));
-  std::size_t path_bytes = 0;
+  std::size_t bytes_read = 0;
   for (std::size_t i = 0; i < (*pipeline)->sample_count(); ++i) {
-    path_bytes += path_bytes_of(spec->source, i);
+    bytes_read += bytes_read_of(spec->source, i);
     static_cast<void>((*pipeline)->label(static_cast<std::int64_t>(i)));
   }
-  static_cast<void>(path_bytes);
+  static_cast<void>(bytes_read);
 }
 
 }  // namespace sluice::pipeline::fuzz

@@ -11,7 +11,7 @@ class Crop : public Op {
  public:
   explicit Crop(ImageSize size) : size_(size) {}
   ValueKind takes() const override { return ValueKind::kImage; }
-  ValueType result_of(const ValueType& input) const override { return {input.kind, size_}; }
+  ValueType result_of(const ValueType& input) const override { return {input.kind, size_, input.channels}; }
 
  protected:
   ImageSize size_;

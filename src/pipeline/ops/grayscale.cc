@@ -1,4 +1,4 @@
-// torchvision's Grayscale(3) and RandomGrayscale, v1 and v2: the luminance in all three channels.
+// torchvision's Grayscale and RandomGrayscale, v1 and v2: the luminance in all three channels, or in one.
 #include "src/pipeline/ops/all_ops.h"
 #include "src/pipeline/ops/blend.h"
 
@@ -7,11 +7,14 @@ namespace {
 
 class Grayscale final : public Op {
  public:
-  explicit Grayscale(std::optional<double> probability) : probability_(probability) {}
+  Grayscale(std::optional<double> probability, std::optional<int> channels)
+      : probability_(probability), channels_(channels) {}
 
   bool draws() const override { return probability_.has_value(); }
   ValueKind takes() const override { return ValueKind::kImage; }
-  ValueType result_of(const ValueType& input) const override { return input; }
+  ValueType result_of(const ValueType& input) const override {
+    return {input.kind, input.size, channels_.value_or(input.channels)};
+  }
 
   Result<void> change(PlannedImage& image, TorchRandom& random) const override {
     if (probability_ && !random.chance(*probability_)) return {};
@@ -21,16 +24,22 @@ class Grayscale final : public Op {
 
  private:
   std::optional<double> probability_;  // none: always, without a draw
+  std::optional<int> channels_;        // that it makes; none: as many as there are
 };
 
 }  // namespace
 
-OpPointer parse_grayscale(JsonReader& /*reader*/) { return std::make_unique<Grayscale>(std::nullopt); }
+OpPointer parse_grayscale(JsonReader& reader) {
+  int channels = 3;
+  if (reader.find("channels") != nullptr) reader.required("channels", channels, 1, 3);
+  if (channels == 2) reader.fail("channels", "must be 1 or 3");
+  return std::make_unique<Grayscale>(std::nullopt, channels);
+}
 
 OpPointer parse_random_grayscale(JsonReader& reader) {
   double probability = 0;
   reader.required("p", probability, 0.0, 1.0);
-  return std::make_unique<Grayscale>(probability);
+  return std::make_unique<Grayscale>(probability, std::nullopt);
 }
 
 }  // namespace sluice::pipeline

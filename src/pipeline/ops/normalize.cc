@@ -17,9 +17,9 @@ class Normalize final : public Op {
   bool is_pointwise() const override { return true; }
 
   using Op::change;
-  void change(std::span<float> planes, ImageSize /*size*/, std::span<const std::uint8_t> /*drawn*/) const override {
-    const std::size_t plane = planes.size() / 3;
-    for (std::size_t channel = 0; channel < 3; ++channel) {
+  void change(std::span<float> planes, ImageSize size, std::span<const std::uint8_t> /*drawn*/) const override {
+    const std::size_t plane = bytes_of(size) / 3;
+    for (std::size_t channel = 0; channel * plane < planes.size(); ++channel) {
       for (float& value : planes.subspan(channel * plane, plane)) {
         value -= static_cast<float>(mean_[channel]);
         value /= static_cast<float>(deviation_[channel]);

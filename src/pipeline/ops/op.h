@@ -23,10 +23,12 @@ namespace sluice::pipeline {
 enum class ValueKind { kBytes, kImage, kTensor };
 
 // What flows from one operation to the next: the bytes of a file, an image (uint8 [height][width][3]), or a tensor
-// (float32 [3, height, width]).
+// (float32 [channels, height, width]). A grey image has three equal channels, of which its tensor gets one: whatever
+// operations do to Pillow's grey images, they do to each channel of those.
 struct ValueType {
   ValueKind kind = ValueKind::kBytes;
-  std::optional<ImageSize> size;  // where it is the same for every sample
+  std::optional<ImageSize> size = {};  // where it is the same for every sample
+  int channels = 3;                    // or 1: grey
 };
 
 class Op {
@@ -59,7 +61,7 @@ class Op {
   // 256 answers (tensor_conversion.h).
   virtual bool is_pointwise() const { return false; }
 
-  // Changes a tensor of 3 planes of `size` in place.
+  // Changes a tensor of 3 planes of `size`, or of 1, in place.
   virtual void change(std::span<float> planes, ImageSize size, std::span<const std::uint8_t> drawn) const;
 };
 

@@ -15,8 +15,10 @@ class Pad final : public Op {
   ValueKind takes() const override { return ValueKind::kImage; }
   ValueType result_of(const ValueType& input) const override {
     if (!input.size) return input;
-    return {input.kind, ImageSize{input.size->height + padding_.top + padding_.bottom,
-                                  input.size->width + padding_.left + padding_.right}};
+    return {input.kind,
+            ImageSize{input.size->height + padding_.top + padding_.bottom,
+                      input.size->width + padding_.left + padding_.right},
+            input.channels};
   }
 
   Result<void> change(PlannedImage& image, TorchRandom& /*random*/) const override { return image.pad(padding_); }

@@ -38,8 +38,8 @@ class RandomErasing final : public Op {
     std::memcpy(&box, drawn.data(), sizeof(box));
     if (box.top + box.height > size.height || box.left + box.width > size.width) return;  // bytes of a broken worker
     const auto width = static_cast<std::size_t>(size.width);
-    const std::size_t plane = planes.size() / 3;
-    for (std::size_t channel = 0; channel < 3; ++channel) {
+    const std::size_t plane = bytes_of(size) / 3;
+    for (std::size_t channel = 0; channel * plane < planes.size(); ++channel) {
       float* row = &planes[channel * plane] + box.top * width + box.left;
       for (int y = 0; y < box.height; ++y, row += width)
         std::fill_n(row, box.width, static_cast<float>(value_[channel]));

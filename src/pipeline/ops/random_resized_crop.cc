@@ -10,7 +10,7 @@ class RandomResizedCropOp final : public Op {
   explicit RandomResizedCropOp(const RandomResizedCrop& crop) : crop_(crop) {}
 
   ValueKind takes() const override { return ValueKind::kImage; }
-  ValueType result_of(const ValueType& input) const override { return {input.kind, crop_.size}; }
+  ValueType result_of(const ValueType& input) const override { return {input.kind, crop_.size, input.channels}; }
 
   Result<void> change(PlannedImage& image, TorchRandom& random) const override {
     const ImageSize size = image.size();

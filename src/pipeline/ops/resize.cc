@@ -13,8 +13,8 @@ class Resize final : public Op {
   bool draws() const override { return false; }
   ValueKind takes() const override { return ValueKind::kImage; }
   ValueType result_of(const ValueType& input) const override {
-    if (sides_.size() == 1 && !input.size) return {input.kind, {}};
-    return {input.kind, resized(input.size.value_or(ImageSize{}))};
+    if (sides_.size() == 1 && !input.size) return {input.kind, {}, input.channels};
+    return {input.kind, resized(input.size.value_or(ImageSize{})), input.channels};
   }
 
   Result<void> change(PlannedImage& image, TorchRandom& /*random*/) const override {

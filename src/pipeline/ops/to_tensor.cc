@@ -8,7 +8,9 @@ namespace {
 class Conversion : public Op {
  public:
   ValueKind takes() const override { return ValueKind::kImage; }
-  ValueType result_of(const ValueType& input) const override { return {ValueKind::kTensor, input.size}; }
+  ValueType result_of(const ValueType& input) const override {
+    return {ValueKind::kTensor, input.size, input.channels};
+  }
   bool is_pointwise() const override { return true; }
 };
 

@@ -78,6 +78,12 @@ inline std::string object_table(const std::vector<Member>& members, const std::v
   return table;
 }
 
+// `pixels`: of all samples, in the order of memory.
+inline std::string pixel_table(const std::vector<std::int64_t>& labels, const std::vector<std::uint8_t>& pixels) {
+  std::string table(reinterpret_cast<const char*>(labels.data()), labels.size() * sizeof(std::int64_t));
+  return table.append(pixels.begin(), pixels.end());
+}
+
 // `spec` lacks only the source.
 inline std::string specification(nlohmann::json spec, const std::vector<Member>& members,
                                  const std::vector<Shard>& shards) {
