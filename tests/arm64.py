@@ -16,7 +16,7 @@ BUILD = "build/arm64"
 # Of what depends on the processor: numbers and kernels, bytes on disk and in messages.
 TESTS = ["sluice_base_test", "sluice_cache_test", "sluice_pipeline_test", "sluice_transport_test"]
 PROGRAMS = ["src/pipeline/sluice-pipeline-probe", "worker-image/sluice-feeder", "worker-image/sluice-worker", "worker-image/sluice-cache"]
-CONFORMANCE = ["src/pipeline/torch_conformance_test.py", "src/pipeline/png_conformance_test.py", "src/pipeline/webp_conformance_test.py"]
+CONFORMANCE = ["src/pipeline/torch_conformance_test.py", "src/pipeline/png_conformance_test.py", "src/pipeline/webp_conformance_test.py", "src/pipeline/memory_conformance_test.py"]
 CLIENT = ["python/tests/test_native.py"]
 
 

@@ -24,7 +24,7 @@ def test_python(version):
              and run.run(f"python-{version}-packages", ["toolchain/python.sh", str(environment), str(interpreter), str(requirements)],
                          run.BUILD_CPU_SECONDS))  # fmt: skip
     # Native pixels are those of the Pillow and torchvision at hand.
-    tests = ["python/tests", "src/pipeline/torch_conformance_test.py", "src/pipeline/png_conformance_test.py", "src/pipeline/webp_conformance_test.py"]
+    tests = ["python/tests", "src/pipeline/torch_conformance_test.py", "src/pipeline/png_conformance_test.py", "src/pipeline/webp_conformance_test.py", "src/pipeline/memory_conformance_test.py"]
     return run.pytest(f"client-{version}", tests, run.client_environment(), str(environment / "bin/python")) if ready else Tally(failed=1)
 
 

@@ -120,4 +120,4 @@ def _affine_style(step: Any, lowered: Lowered) -> dict[str, Any]:
     name = getattr(step.interpolation, "value", step.interpolation)
     if name not in ("nearest", "bilinear"):
         raise NotNative(f"has the interpolation {name}, not nearest or bilinear")
-    return {"interpolation": name, **fill_colour(step.fill)}
+    return {"interpolation": name, **fill_colour(step.fill, lowered.channels)}

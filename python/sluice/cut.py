@@ -28,7 +28,7 @@ class Cut:
 
 def cuts(work: Work, native: NativePipeline) -> list[Cut]:
     """In the order of the pipeline. REQUIRES: `work` has samples"""
-    pixels = 3 * native.height * native.width
+    pixels = native.channels * native.height * native.width
     drawn = sum(_DRAWN_BYTES.get(op["op"], 0) for op in json.loads(native.header)["ops"])
     finish_seconds = work.ops["finish"].seconds if "finish" in work.ops else 0.0
     return [Cut("its file", work.ops["read"].bytes / work.samples if "read" in work.ops else 0.0, work.seconds / work.samples),

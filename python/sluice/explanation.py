@@ -109,9 +109,9 @@ class Explanation:
         def made(op: str) -> float | None:
             return work.ops[op].bytes if op in work.ops else None
 
-        pixels = work.samples * 3 * self.native.height * self.native.width if self.native is not None else None
+        pixels = work.samples * self.native.channels * self.native.height * self.native.width if self.native is not None else None
         return {
-            "read": ("read the file", None, False),
+            "read": ("read the file" if self.native is None or self.native.reads_files else "copy the pixels", None, False),
             "decode": step("decode", [op for op in ops if op["op"] == "decode_rgb"], made("read")),
             "resample": step("resample", fused, None if own else made("decode")),
             **{op["op"]: (op["op"], None, draws(op)) for op in own},
@@ -125,11 +125,11 @@ class Explanation:
         return order_in_words(self.native.order, work.get("native")) if self.native is not None else []
 
     def _cut(self, made: dict[str, int], work: dict[str, Work]) -> list[str]:
-        return cut_in_words(work["native"], self.native) if self.native is not None and REMOTE in made and "native" in work else []
+        return cut_in_words(work["native"], self.native) if self.native is not None and self.native.reads_files and REMOTE in made and "native" in work else []
 
     def _cache(self, work: dict[str, Work]) -> list[str]:
         """What was measured through a cache does not say what there would be without."""
-        return should_i_cache(work["native"], self.native) if self.native is not None and "native" in work and not self.is_cached else []
+        return should_i_cache(work["native"], self.native) if self.native is not None and self.native.reads_files and "native" in work and not self.is_cached else []
 
     def _gain(self, work: dict[str, Work]) -> list[str]:
         """What lowering would bring at most: its own cost cannot be measured before."""

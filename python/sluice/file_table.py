@@ -13,11 +13,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from sluice.failures import NotNative
-from sluice.image_formats import KNOWN, NAMES, by_format
+from sluice.image_formats import KNOWN, NAMES, by_format, in_words
 
 
 class FileTable:
     """Paths and labels. Immutable."""
+
+    reads_files = True
 
     def __init__(self, folder: Any, selection: list[int] | None) -> None:
         """Of an ImageFolder's samples, or of those that `selection` lists. Raises NotNative for files that native executors
@@ -40,6 +42,9 @@ class FileTable:
         """How many files have each format, by their names."""
         names = self.blob[len(self.blob) - self._names_bytes :].lower()
         return by_format(lambda extension: names.count(f".{extension}\0".encode()))
+
+    def in_words(self) -> str:
+        return in_words(self.formats())
 
     def is_of(self, folder: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. Cheap where the folder holds the same tuples as before: milliseconds for a

@@ -16,11 +16,12 @@ MAX_OPS = 64
 @dataclass
 class Lowered:
     """The operations so far, and what they make: an image, a tensor of its bytes, or one of floats. `size` is (height, width)
-    once all samples have the same."""
+    once all samples have the same. `channels`: 3, or 1 of grey images."""
 
     ops: list[dict] = field(default_factory=lambda: [{"op": "decode_rgb"}])
     kind: str = "image"
     size: tuple[int, int] | None = None
+    channels: int = 3
     v2: bool = False  # whether the transform at hand is of the second generation
 
     @property
@@ -41,7 +42,9 @@ def probability(step: Any) -> float:
     return float(step.p)
 
 
-def fill_colour(fill: Any) -> dict[str, list[int]]:
+def fill_colour(fill: Any, channels: int = 3) -> dict[str, list[int]]:
+    if channels == 1 and not isinstance(fill, (int, float, type(None))):
+        raise NotNative(f"has the fill {fill!r}, not a number, for grey images")
     fills = [0] * 3 if fill is None else [fill] * 3 if isinstance(fill, (int, float)) else list(fill) if isinstance(fill, (list, tuple)) else []
     fills = fills * 3 if len(fills) == 1 else fills
     if len(fills) != 3 or not all(isinstance(value, (int, float)) and 0 <= value < 256 for value in fills):

@@ -18,26 +18,30 @@ from torch.utils.data._utils.collate import default_collate
 
 from sluice.failures import NotNative
 from sluice.file_table import FileTable
-from sluice.image_formats import in_words
 from sluice.lowered import Lowered, name_of
 from sluice.settings import EXACT, RELAXED
 from sluice.transforms import lower_transform
 
 if TYPE_CHECKING:
+    from sluice.pixel_table import PixelTable
     from sluice.range_table import RangeTable
+
+    Table = FileTable | RangeTable | PixelTable
 
 
 @dataclass(frozen=True)
 class NativePipeline:
     """`header`: a line of JSON for the feeder, which the table of the files follows; it may hold secrets. `height` and `width` of the images in
-    pixels; `image_dtype` float32 or uint8; `order`: of what its operations do to pixels, one of settings.ORDERS. A batch is [images [n, 3, height, width], labels [n] int64]."""
+    pixels; `image_dtype` float32 or uint8; `order`: of what its operations do to pixels, one of settings.ORDERS; `channels`: 3, or 1 of grey images. A batch is
+    [images [n, channels, height, width], labels [n] int64]."""
 
     header: bytes = field(repr=False)
-    files: FileTable | RangeTable
+    files: Table
     height: int
     width: int
     image_dtype: torch.dtype
     order: str = EXACT
+    channels: int = 3
 
     @property
     def samples(self) -> int:
@@ -48,15 +52,17 @@ class NativePipeline:
         """Whether its batches depend on random numbers."""
         return any(draws(op) for op in json.loads(self.header)["ops"])
 
-    def files_in_words(self) -> str:
-        return in_words(self.files.formats())
+    @property
+    def reads_files(self) -> bool:
+        """Else its images are in memory."""
+        return self.files.reads_files
 
     def operations_in_words(self) -> list[str]:
         """A line for each operation, in their order: its name, and whether it is random."""
         return [f"{op['op']}{', random' if draws(op) else ''}{_inner_in_words(op)}" for op in json.loads(self.header)["ops"]]
 
     def sample_bytes(self) -> int:
-        return 3 * self.height * self.width * self.image_dtype.itemsize + 8
+        return self.channels * self.height * self.width * self.image_dtype.itemsize + 8
 
 
 def draws(op: dict) -> bool:
@@ -68,7 +74,7 @@ def _inner_in_words(op: dict) -> str:
     return f": {', '.join(inner.get('name', inner['op']) for inner in op['ops'])}" if "ops" in op else ""
 
 
-def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable | RangeTable | None = None,
+def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | None = None,
           looks_at_files: bool = False, order: str = EXACT) -> NativePipeline:
     """The native form of a loader's pipeline, with the table `known` if it still is the right one. Raises NotNative, which
     names every obstacle; `looks_at_files`: the first one among the files, too, where there are others."""
@@ -79,7 +85,7 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable 
         obstacles.append(f"collate_fn is {name_of(collate_fn)}, not torch's default")
     innermost, selection = _unwrap_subsets(dataset, obstacles)
     lowered = _lower_dataset(innermost, obstacles)
-    libraries = _libraries(obstacles) if lowered is not None else {}
+    libraries = _libraries(obstacles, reads_files=not _is_in_memory(innermost)) if lowered is not None else {}
     files = known if known is not None and type(known) is _kind_of_table(innermost) and known.is_of(innermost, selection) else None
     if files is None and lowered is not None and (looks_at_files or not obstacles):
         files = _table_of(innermost, selection, obstacles)
@@ -90,12 +96,12 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: FileTable 
             op.pop("keep_position", None)
     chosen = {} if order == EXACT else {"order": order}  # An executor of an older version knows none.
     header = json.dumps({"version": 2, **libraries, **chosen, "source": files.source, "ops": lowered.ops}, separators=(",", ":"))
-    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype, order)
+    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype, order, lowered.channels)
 
 
-def _libraries(obstacles: list[str]) -> dict[str, int]:
+def _libraries(obstacles: list[str], reads_files: bool) -> dict[str, int]:
     """What has to be known of Pillow: its major version, as 13 changed which axis a resize does first, and the number of pixels beyond
-    which it warns of an image or refuses it, so that a native executor leaves it to Pillow."""
+    which it warns of a file's image or refuses it, so that a native executor leaves it to Pillow."""
     from PIL import Image
 
     found = {}
@@ -103,7 +109,7 @@ def _libraries(obstacles: list[str]) -> dict[str, int]:
         found["pillow"] = int(importlib.metadata.version("pillow").split(".")[0])
     except (importlib.metadata.PackageNotFoundError, ValueError):
         obstacles.append("PIL is not a released Pillow but another build of it")
-    limit = Image.MAX_IMAGE_PIXELS
+    limit = Image.MAX_IMAGE_PIXELS if reads_files else None
     if limit is not None and (type(limit) is not int or not 0 < limit <= 2**53):
         obstacles.append(f"PIL.Image.MAX_IMAGE_PIXELS is {limit!r}")
     elif limit is not None:
@@ -127,7 +133,7 @@ def _unwrap_subsets(dataset: Any, obstacles: list[str]) -> tuple[Any, list[int] 
     return dataset, None if bad else selection
 
 
-def _table_of(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> FileTable | RangeTable | None:
+def _table_of(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> Table | None:
     try:
         return _kind_of_table(dataset)(dataset, selection)
     except NotNative as obstacle:
@@ -138,14 +144,25 @@ def _table_of(dataset: Any, selection: list[int] | None, obstacles: list[str]) -
 def _lower_dataset(dataset: Any, obstacles: list[str]) -> Lowered | None:
     """What the dataset's transforms become; adds to `obstacles`."""
     module = sys.modules.get("torchvision.datasets.folder")
+    first = Lowered()
     if module is not None and type(dataset) is module.ImageFolder:
         _check_folder(dataset, module, obstacles)
+        _check_code(dataset, module, obstacles)
+    elif _is_in_memory(dataset):
+        from sluice.pixel_table import lowered_images, module_of
+
+        _check_code(dataset, module_of(dataset), obstacles)
+        try:
+            first = lowered_images(dataset)
+        except NotNative as obstacle:
+            obstacles.append(str(obstacle))
+            return None
     elif not _is_shards(dataset):
-        obstacles.append(f"the dataset is a {name_of(type(dataset))}, not torchvision's ImageFolder or sluice's TarShards itself")
+        obstacles.append(f"the dataset is a {name_of(type(dataset))}, not torchvision's ImageFolder, one of its data sets in memory, or sluice's TarShards itself")
         return None
     if dataset.target_transform is not None:
         obstacles.append(f"target_transform {name_of(dataset.target_transform)} has no native form")
-    return lower_transform(dataset.transform, obstacles)
+    return lower_transform(dataset.transform, obstacles, first)
 
 
 def _is_shards(dataset: Any) -> bool:
@@ -153,12 +170,33 @@ def _is_shards(dataset: Any) -> bool:
     return module is not None and type(dataset) is module.TarShards
 
 
+def _is_in_memory(dataset: Any) -> bool:
+    """Whether it is a data set of torchvision's that has its images in memory."""
+    if not type(dataset).__module__.startswith("torchvision.datasets."):
+        return False
+    from sluice.pixel_table import module_of  # Needs numpy, as such a data set does.
+
+    return module_of(dataset) is not None
+
+
 def _kind_of_table(dataset: Any) -> type:
+    if _is_in_memory(dataset):
+        from sluice.pixel_table import PixelTable
+
+        return PixelTable
     if not _is_shards(dataset):
         return FileTable
     from sluice.range_table import RangeTable  # Needs numpy, which a trainer of files need not have.
 
     return RangeTable
+
+
+def _check_code(dataset: Any, module: Any, obstacles: list[str]) -> None:
+    """A program may have put a method of its own in the place of torchvision's."""
+    if getattr(type(dataset).__getitem__, "__globals__", None) is not vars(module):
+        obstacles.append(f"{type(dataset).__name__}.__getitem__ is {name_of(type(dataset).__getitem__)}, not torchvision's")
+    if hasattr(dataset, "__getitems__"):
+        obstacles.append(f"the {type(dataset).__name__} has a __getitems__, which torchvision's has not")
 
 
 def _check_folder(folder: Any, module: Any, obstacles: list[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from sluice.failures import NotNative
-from sluice.image_formats import FORMATS, KNOWN, by_format
+from sluice.image_formats import FORMATS, KNOWN, by_format, in_words
 from sluice.object_urls import access, is_url
 from sluice.sample_fields import Column
 
@@ -17,6 +17,8 @@ _MOST_BYTES = 2**32 - 1
 
 class RangeTable:
     """Places and labels. Immutable."""
+
+    reads_files = True
 
     def __init__(self, dataset: Any, selection: list[int] | None) -> None:
         """Of the samples of a TarShards, or of those that `selection` lists. Raises NotNative for samples that native executors would treat
@@ -57,6 +59,9 @@ class RangeTable:
     def formats(self) -> dict[str, int]:
         """How many samples have each format, by their names."""
         return by_format(lambda extension: self._extensions.get(extension, 0))
+
+    def in_words(self) -> str:
+        return in_words(self.formats())
 
     def is_of(self, dataset: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. The columns of a data set never change."""

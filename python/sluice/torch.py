@@ -331,9 +331,10 @@ def _executor_in_words(loader: Any, settings: Settings, pipeline: Pipeline) -> s
     if pipeline.native is not None:
         n = pipeline.native
         dtype = str(n.image_dtype).removeprefix("torch.")
-        batch = f"[n, 3, {n.height}, {n.width}] {dtype}, labels [n] int64"
+        batch = f"[n, {n.channels}, {n.height}, {n.width}] {dtype}, labels [n] int64"
+        cached = cache_in_words(settings) if n.reads_files else ""
         operations = "".join(f"    {line}\n" for line in n.operations_in_words())
-        return f"executor: native\n  {n.files_in_words()} -> images {batch}\n  by the native operations\n{operations}{skips}{cache_in_words(settings)}"
+        return f"executor: native\n  {n.files.in_words()} -> images {batch}\n  by the native operations\n{operations}{skips}{cached}"
     obstacles = native_obstacles(loader)
     if pipeline.is_sticky:
         either = _because("not native either because", obstacles) if obstacles else ""

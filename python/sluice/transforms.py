@@ -17,14 +17,18 @@ from sluice.late_changes import keeps_position
 from sluice.lowered import MAX_OPS, MAX_SIDE_PIXELS, Lowered, fill_colour, name_of, probability
 
 
-def lower_transform(transform: Any, obstacles: list[str]) -> Lowered:
-    """Adds to `obstacles` what keeps the transform in Python."""
-    lowered = Lowered()
-    if not any(type(transform) is module.Compose for module in _generations()) or _has_hook(transform):
+def lower_transform(transform: Any, obstacles: list[str], lowered: Lowered | None = None) -> Lowered:
+    """Adds to `obstacles` what keeps the transform in Python. `lowered`: what it gets; images of files if None."""
+    lowered = Lowered() if lowered is None else lowered
+    if _module_of(transform) is not None:
+        steps = [transform]
+    elif any(type(transform) is module.Compose for module in _generations()) and not _has_hook(transform):
+        steps = transform.transforms
+    else:
         obstacles.append(f"the transform is {name_of(type(transform))}, not torchvision.transforms.Compose")
         return lowered
     before = len(obstacles)
-    for number, step in enumerate(transform.transforms, 1):
+    for number, step in enumerate(steps, 1):
         try:
             _lower_step(step, lowered)
         except NotNative as reason:
@@ -51,11 +55,15 @@ def _generations() -> list:
     return [module for name in ("torchvision.transforms", "torchvision.transforms.v2") if (module := sys.modules.get(name))]
 
 
-def _lower_step(step: Any, lowered: Lowered) -> None:
+def _module_of(step: Any) -> Any:
+    """torchvision's module that has it; None of a transform without a line in the table."""
     name = type(step).__name__
-    generations = _generations()
-    module = next((module for module in generations if type(step) is getattr(module, name, None)), None)
-    if module is None or name not in _TRANSFORMS:
+    return next((module for module in _generations() if name in _TRANSFORMS and type(step) is getattr(module, name, None)), None)
+
+
+def _lower_step(step: Any, lowered: Lowered) -> None:
+    name, module = type(step).__name__, _module_of(step)
+    if module is None:
         raise NotNative("has no native form" + _REASONS.get(name, ""))
     if _has_hook(step):
         raise NotNative("has a hook")
@@ -117,7 +125,7 @@ def _center_crop(step: Any, lowered: Lowered) -> None:
 
 
 def _random_crop(step: Any, lowered: Lowered) -> None:
-    border = {} if step.padding is None and not step.pad_if_needed else _border(step)
+    border = {} if step.padding is None and not step.pad_if_needed else _border(step, lowered)
     if step.padding is not None:
         padding = step.padding
         if lowered.v2:  # keeps it as left, right, top, bottom
@@ -134,7 +142,7 @@ def _pad(step: Any, lowered: Lowered) -> None:
     left, top, right, bottom = padding = _padding(step.padding)
     if lowered.size is not None:
         lowered.size = (lowered.size[0] + top + bottom, lowered.size[1] + left + right)
-    lowered.add("pad", padding=padding, **_border(step))
+    lowered.add("pad", padding=padding, **_border(step, lowered))
 
 
 def _with_probability(op: str) -> Callable[[Any, Lowered], None]:
@@ -142,9 +150,11 @@ def _with_probability(op: str) -> Callable[[Any, Lowered], None]:
 
 
 def _grayscale(step: Any, lowered: Lowered) -> None:
-    if step.num_output_channels != 3:
-        raise NotNative(f"makes {step.num_output_channels} channel, not 3")
-    lowered.add("grayscale")
+    before, lowered.channels = lowered.channels, step.num_output_channels
+    if lowered.channels not in (1, 3):
+        raise NotNative(f"makes {lowered.channels} channels, not 1 or 3")
+    if (before, lowered.channels) != (1, 1):
+        lowered.add("grayscale", **({"channels": 1} if lowered.channels == 1 else {}))
 
 
 def _color_jitter(step: Any, lowered: Lowered) -> None:
@@ -158,14 +168,14 @@ def _color_jitter(step: Any, lowered: Lowered) -> None:
 def _random_apply(step: Any, lowered: Lowered) -> None:
     if type(step.transforms) not in (list, tuple, torch.nn.ModuleList) or not step.transforms:
         raise NotNative("has no list of transforms")
-    inner = Lowered(ops=[], kind=lowered.kind, size=lowered.size)
+    inner = Lowered(ops=[], kind=lowered.kind, size=lowered.size, channels=lowered.channels)
     for transform in step.transforms:
         try:
             _lower_step(transform, inner)
         except NotNative as reason:
             raise NotNative(f"applies {name_of(type(transform))}, which {reason}") from None
-    if inner.kind != lowered.kind or any(op["op"] in _CHANGE_SIZE | {"random_apply"} for op in inner.ops):
-        raise NotNative("applies transforms of the size, to tensors, or applied at random themselves")
+    if (inner.kind, inner.channels) != (lowered.kind, lowered.channels) or any(op["op"] in _CHANGE_SIZE | {"random_apply"} for op in inner.ops):
+        raise NotNative("applies transforms of the size, of the number of channels, to tensors, or applied at random themselves")
     kept = [op.pop("keep_position", False) for op in inner.ops]
     below = probability(step) if lowered.v2 else below_or_equal(probability(step))
     if inner.ops:
@@ -194,7 +204,7 @@ def _to_dtype(step: Any, lowered: Lowered) -> None:
 
 
 def _normalize(step: Any, lowered: Lowered) -> None:
-    mean, std = _channels(step.mean), _channels(step.std)
+    mean, std = _channels(step.mean, lowered), _channels(step.std, lowered)
     if not all(torch.tensor(std)):
         raise NotNative("has a standard deviation of zero")
     lowered.add("normalize", mean=mean, std=std)
@@ -206,7 +216,7 @@ def _random_erasing(step: Any, lowered: Lowered) -> None:
     scale = [float(x) for x in step.scale]
     if not 0 <= scale[0] <= scale[1] <= 1:
         raise NotNative("has a scale that is no ordered range within 0 and 1")
-    lowered.add("random_erasing", p=probability(step), scale=scale, **_ratio(step), value=_channels(step.value))
+    lowered.add("random_erasing", p=probability(step), scale=scale, **_ratio(step), value=_channels(step.value, lowered))
 
 
 # A line for each transform: what it takes, and the function that lowers it. Crops and flips of a tensor of bytes only move
@@ -279,18 +289,18 @@ def _padding(padding: Any) -> list[int]:
     return values
 
 
-def _border(step: Any) -> dict[str, Any]:
+def _border(step: Any, lowered: Lowered) -> dict[str, Any]:
     if step.padding_mode != "constant":
         return {"mode": step.padding_mode}
-    return fill_colour(step.fill)
+    return fill_colour(step.fill, lowered.channels)
 
 
-def _channels(values: Any) -> list[float]:
+def _channels(values: Any, lowered: Lowered) -> list[float]:
+    """A number for each channel of an executor's images; grey ones have three equal channels there."""
     try:
         channels = [float(value) for value in values]
     except TypeError:
         channels = [float(values)]
-    channels = channels * 3 if len(channels) == 1 else channels
-    if len(channels) != 3:
-        raise NotNative(f"has {len(channels)} channels, not 3")
-    return channels
+    if len(channels) not in (1, lowered.channels):
+        raise NotNative(f"has {len(channels)} channels, not {lowered.channels}")
+    return channels * 3 if len(channels) == 1 else channels

@@ -8,6 +8,7 @@ import mmap
 import os
 import struct
 
+import numpy
 import torch
 
 from sluice import structure
@@ -44,6 +45,8 @@ def read_specification(blob: bytes) -> tuple[dict, list[tuple[str, int]]]:
     """Of a native pipeline: its JSON, and its files as (path, label)."""
     header, _, table = blob.partition(b"\n")
     spec = json.loads(header)
+    if spec["source"]["kind"] == "pixels":
+        return spec, read_pixels(spec["source"], table)
     if spec["source"]["kind"] in ("file_ranges", "object_ranges"):
         return spec, read_ranges(spec["source"], table)
     count = spec["source"]["files"]
@@ -78,6 +81,16 @@ def read_ranges(source: dict, table: bytes) -> list[tuple[tuple, int]]:
             for sample, file in enumerate(file_numbers)]
 
 
+def read_pixels(source: dict, table: bytes) -> list[tuple[numpy.ndarray, int]]:
+    """Of a native pipeline over images in memory: (pixels [height][width][3], label) of each sample."""
+    samples = source["samples"]
+    sides = {"h": source["height"], "w": source["width"], "c": source["channels"]}
+    labels = struct.unpack_from(f"<{samples}q", table)
+    images = numpy.frombuffer(table, numpy.uint8, offset=8 * samples).reshape(samples, *(sides[axis] for axis in source["axes"]))
+    images = images.transpose(0, *(1 + source["axes"].index(axis) for axis in "hwc"))
+    return [(numpy.repeat(image, 3 // sides["c"], 2), label) for image, label in zip(images, labels, strict=True)]
+
+
 class _NativeFolder(torch.utils.data.Dataset):
     """A native spec run by torchvision."""
 
@@ -89,7 +102,7 @@ class _NativeFolder(torch.utils.data.Dataset):
 
         spec, files = read_specification(specification)
 
-        self._load, self._open = pil_loader, Image.open
+        self._load, self._open, self._of_pixels = pil_loader, Image.open, Image.fromarray
         self._root, self._files = spec["source"].get("root"), files
         makers = {
             "decode_rgb": lambda op: [],
@@ -121,10 +134,15 @@ class _NativeFolder(torch.utils.data.Dataset):
         steps = [step for op in spec["ops"] for step in makers[op["op"]](op)]
         if not any(op["op"] in ("to_tensor", "to_float") for op in spec["ops"]):
             steps.append(transforms.PILToTensor())
+        channels = [op.get("channels", 3) for op in spec["ops"] if op["op"] == "grayscale"] or [spec["source"].get("channels", 3)]
+        if channels[-1] == 1:
+            steps.append(lambda tensor: tensor[:1])
         self._transform = transforms.Compose(steps)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         place, label = self._files[index]
+        if isinstance(place, numpy.ndarray):
+            return self._transform(self._of_pixels(place)), label
         if self._root is not None:
             return self._transform(self._load(os.path.join(self._root, place))), label
         path, offset, length, file_bytes, modified = place

@@ -16,7 +16,7 @@ KIB = 1024
 
 
 def pipeline(*ops: str, dtype=torch.float32) -> NativePipeline:
-    return NativePipeline(json.dumps({"ops": [{"op": op} for op in ops]}).encode(), SimpleNamespace(count=4), 224, 224, dtype)
+    return NativePipeline(json.dumps({"ops": [{"op": op} for op in ops]}).encode(), SimpleNamespace(count=4, reads_files=True), 224, 224, dtype)
 
 
 TRAINING = pipeline("decode_rgb", "random_resized_crop", "to_tensor", "normalize")

@@ -98,6 +98,8 @@ NATIVE = {
         [transforms.Resize(32, max_size=40), transforms.CenterCrop(32), TO_TENSOR],
         [DECODE, {"op": "resize", "size": [32], "max_size": 40, "interpolation": "bilinear"}, {"op": "center_crop", "size": [32, 32]}, TENSOR],
     ),
+    "one channel": ([CROP, transforms.Grayscale(), TO_TENSOR, transforms.Normalize(0.5, 0.25)],
+                    [DECODE, CROP_OP, {"op": "grayscale", "channels": 1}, TENSOR, {"op": "normalize", "mean": [0.5] * 3, "std": [0.25] * 3}]),
     "applied at random": (
         [CROP, transforms.RandomApply([transforms.ColorJitter(0.4), transforms.RandomGrayscale(0.25)], 0.5), v2.RandomApply([v2.RandomVerticalFlip()], 0.5),
          TO_TENSOR],
@@ -133,7 +135,7 @@ PYTHON = {
     "no antialias": ([transforms.RandomResizedCrop(32, antialias=False), TO_TENSOR], "antialias=False"),
     "deviation of zero": ([CROP, TO_TENSOR, transforms.Normalize([0.5] * 3, [0.0] * 3)], "standard deviation of zero"),
     "two channels": ([CROP, TO_TENSOR, transforms.Normalize([0.5] * 2, [0.5] * 2)], "2 channels"),
-    "one channel": ([CROP, transforms.Grayscale(), TO_TENSOR], "makes 1 channel"),
+    "one channel, and three means": ([CROP, transforms.Grayscale(), TO_TENSOR, NORMALIZE], "has 3 channels, not 1"),
     "random values": ([CROP, TO_TENSOR, transforms.RandomErasing(value="random")], "random values"),
     "jitter of a tensor": ([v2.ToImage(), v2.ColorJitter(0.4), CROP], "ColorJitter, has no native form on a tensor of bytes"),
     "erasing of bytes": ([CROP, v2.ToImage(), v2.RandomErasing()], "RandomErasing, has no native form on a tensor of bytes"),
@@ -211,7 +213,7 @@ def test_recognised(image_root, case):
     assert spec["source"]["root"] == str(image_root) and spec["source"]["kind"] == "image_files"
     assert [path for path, _ in files][:2] == ["cat/01.jpg", "cat/03.JPG"]
     assert [label for _, label in files] == [0] * 11 + [1] * 12
-    assert loader.explain().startswith("executor: native\n  23 JPEG files -> images [n, 3, ")
+    assert loader.explain().startswith(f"executor: native\n  23 JPEG files -> images [n, {1 if case == 'one channel' else 3}, ")
     assert loader.explain().endswith("feeder: at /run/sluice/feeder.sock")
     assert [line.strip().split(":")[0].split(",")[0] for line in loader.explain().splitlines()[3:-1]] == [op["op"] for op in ops]
 
@@ -238,7 +240,8 @@ AROUND = {
     "own image loader": (lambda root: loader_for(ImageFolder(root, GOOD, loader=first_only)), "loader is sample_datasets.first_only"),
     "target transform": (lambda root: loader_for(ImageFolder(root, GOOD, target_transform=float)), "target_transform float"),
     "another dataset": (lambda root: loader_for(FakeData(transform=GOOD)), "FakeData"),
-    "no Compose": (lambda root: loader_for(ImageFolder(root, TO_TENSOR)), "not torchvision.transforms.Compose"),
+    "no Compose": (lambda root: loader_for(ImageFolder(root, first_only)), "not torchvision.transforms.Compose"),
+    "one transform": (lambda root: loader_for(ImageFolder(root, TO_TENSOR)), "nothing brings the images to one size"),
     "own collate_fn": (lambda root: loader_for(ImageFolder(root, GOOD), collate_fn=first_only), "sample_datasets.first_only"),
     "no batching": (lambda root: loader_for(ImageFolder(root, GOOD), batch_size=None), "single samples"),
     "subset out of range": (lambda root: loader_for(Subset(ImageFolder(root, GOOD), [0, 99])), "indices"),
