@@ -43,7 +43,7 @@ std::vector<transport::OpCost> costs_by_op(const pipeline::OpCosts& costs) {
 }
 
 std::optional<double> blocked_seconds(const pipeline::OpCosts& costs) {
-  if (costs.read.seconds <= 0) return std::nullopt;
+  if (costs.read.seconds <= 0 && costs.read.bytes == 0) return std::nullopt;
   return costs.blocked_seconds;
 }
 
@@ -91,7 +91,7 @@ Result<void> make_native_sample(const BatchRequest& request, std::size_t i, std:
   const pipeline::NativePipeline& native = *request.pipeline->native;
   scratch.pixels.resize(native.wire_sample_bytes());
   SLUICE_TRY_VOID(produce(request, i, scratch.pixels, scratch));
-  pipeline::Stopwatch stopwatch;
+  pipeline::Stopwatch stopwatch = native.has_files() ? pipeline::Stopwatch() : scratch.stopwatches_in_memory.next();
   const std::span<std::byte> image = image_in_slot(*request.pipeline, i, slot);
   native.finish(scratch.pixels, image);
   stopwatch.lap(scratch.costs.finish, image.size());

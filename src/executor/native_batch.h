@@ -20,7 +20,8 @@ inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 struct NativeScratch {
   pipeline::Workspace workspace;
   std::vector<std::uint8_t> pixels;
-  pipeline::OpCosts costs;  // without those that the workspace still holds
+  pipeline::OpCosts costs;                           // without those that the workspace still holds
+  pipeline::SampledStopwatch stopwatches_in_memory;  // of samples without a file
 
   // Totals since the last call, of samples that failed, too.
   pipeline::OpCosts take_costs();

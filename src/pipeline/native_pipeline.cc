@@ -33,7 +33,7 @@ FilePart part_of(const PipelineSpec& spec, std::size_t index) {
   return part_of(std::get<FileRangesSource>(spec.source), index);
 }
 
-bool has_files(const PipelineSpec& spec) { return !std::holds_alternative<PixelsSource>(spec.source); }
+bool is_of_files(const PipelineSpec& spec) { return !std::holds_alternative<PixelsSource>(spec.source); }
 
 BatchSchema schema_of(const TensorConversion& conversion, const PipelineSpec& spec) {
   const auto [height, width] = spec.output_size;
@@ -78,7 +78,7 @@ NativePipeline::State::State(PipelineSpec parsed, std::shared_ptr<const FileRead
       schema(schema_of(conversion, spec)),
       samples(std::visit([](const auto& source) { return source.table.size(); }, spec.source)),
       image_ops(spec.ops.size() - tensor_ops(spec).size()),
-      own_files(samples == 0 || !has_files(spec) ? nullptr : shared_files->for_pipeline(samples)) {}
+      own_files(samples == 0 || !is_of_files(spec) ? nullptr : shared_files->for_pipeline(samples)) {}
 
 NativePipeline::NativePipeline(std::unique_ptr<const State> state) : state_(std::move(state)) {}
 NativePipeline::~NativePipeline() = default;
@@ -94,6 +94,8 @@ Result<std::shared_ptr<const NativePipeline>> NativePipeline::parse(std::string_
 
 std::size_t NativePipeline::sample_count() const { return state_->samples; }
 
+bool NativePipeline::has_files() const { return is_of_files(state_->spec); }
+
 std::size_t NativePipeline::wire_sample_bytes() const {
   return state_->pixel_bytes() + state_->conversion.drawn_bytes();
 }
@@ -107,7 +109,7 @@ std::int64_t NativePipeline::label(std::int64_t index) const {
 }
 
 void NativePipeline::announce(const EpochOrder& order) const {
-  if (order.length != sample_count() || order.length == 0 || !has_files(state_->spec)) return;
+  if (order.length != sample_count() || order.length == 0 || !is_of_files(state_->spec)) return;
   const auto part = [&](std::size_t index) { return part_of(state_->spec, index); };
   state_->files().announce(part, state_->spec.prefix, order);
 }
@@ -174,7 +176,7 @@ Result<void> NativePipeline::produce_from_pixels(const PixelTable& table, std::s
   auto& buffers = workspace.state_->buffers;
   const ImageSize size = table.image_size();
   const std::size_t bytes = bytes_of(size);
-  buffers.stopwatch = Stopwatch();
+  buffers.stopwatch = buffers.stopwatches_in_memory.next();
   buffers.pixels.resize(std::max(buffers.pixels.size(), bytes + kReadableBytesBehindPixels));
   table.copy_rgb(index, std::span(buffers.pixels).first(bytes));
   buffers.stopwatch.lap(buffers.costs.read, bytes);

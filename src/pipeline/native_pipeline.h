@@ -64,6 +64,8 @@ class NativePipeline {
   ~NativePipeline();
 
   std::size_t sample_count() const;
+  // Whether samples are read from files; else they are in memory, and made within microseconds.
+  bool has_files() const;
 
   // Size of the wire form of one sample.
   std::size_t wire_sample_bytes() const;

@@ -36,11 +36,18 @@ std::span<std::uint8_t> room_in(std::vector<std::uint8_t>& buffer, ImageSize siz
   return std::span(buffer).first(bytes_of(size));
 }
 
-// What a resampler would make of a plan that crops, and no more, in two passes.
-void copy_rows(const RgbView& view, std::span<std::uint8_t> output) {
+// What a resampler would make of a plan that crops and flips, and no more, in two passes.
+void copy_rows(const RgbView& view, bool flip, bool flip_vertical, std::span<std::uint8_t> output) {
   const std::size_t row_bytes = bytes_of({1, view.size.width});
-  for (int y = 0; y < view.size.height; ++y)
-    std::memcpy(&output[static_cast<std::size_t>(y) * row_bytes], view.row(y), row_bytes);
+  std::uint8_t* out = output.data();
+  for (int y = 0; y < view.size.height; ++y, out += row_bytes) {
+    const std::uint8_t* row = view.row(flip_vertical ? view.size.height - 1 - y : y);
+    if (!flip) {
+      std::memcpy(out, row, row_bytes);
+      continue;
+    }
+    for (std::size_t at = 0; at < row_bytes; at += 3) std::memcpy(out + at, row + row_bytes - 3 - at, 3);
+  }
 }
 
 }  // namespace
@@ -173,9 +180,9 @@ Result<void> PlannedImage::compute() {
 }
 
 Result<void> PlannedImage::run_plan(std::span<std::uint8_t> output) {
-  const bool only_crops = plan_.only_crops();
-  const Box needed = only_crops ? plan().source : buffers_->resampler.prepare(plan(), passes_);
-  if (making_ && only_crops) {
+  const bool is_copied = !plan_.is_resized();
+  const Box needed = is_copied ? plan().source : buffers_->resampler.prepare(plan(), passes_);
+  if (making_ && plan_.only_crops()) {
     run_making(needed, output);
     return {};
   }
@@ -193,8 +200,8 @@ Result<void> PlannedImage::run_plan(std::span<std::uint8_t> output) {
     SLUICE_TRY(view, buffers_->decoder.decode(needed));
     buffers_->stopwatch.lap(buffers_->costs.decode, bytes_of(view.size));
   }
-  if (only_crops) {
-    copy_rows(view, output);
+  if (is_copied) {
+    copy_rows(view, plan().flip, plan().flip_vertical, output);
   } else {
     buffers_->resampler.resample(view, output);
   }

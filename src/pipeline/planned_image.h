@@ -37,7 +37,8 @@ struct ImageBuffers {
   std::vector<std::uint8_t> made;            // a part of an image
   std::vector<std::uint8_t> three_channels;  // of a sample whose wire form has one
   OpCosts costs;
-  Stopwatch stopwatch;  // of the sample; started when its file has been read
+  Stopwatch stopwatch;                     // of the sample; started when its file has been read
+  SampledStopwatch stopwatches_in_memory;  // of samples without a file
 };
 
 // Where the pixels of a border come from: numpy.pad's modes, which torchvision uses.

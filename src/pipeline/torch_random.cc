@@ -15,13 +15,12 @@ float TorchRandom::uniform(float from, float to) {
 std::int64_t TorchRandom::randint(std::int64_t low, std::int64_t high) {
   assert(low < high && high - low < (std::int64_t{1} << 28));
   const auto range = static_cast<std::uint32_t>(high - low);
-  return low + static_cast<std::int64_t>(static_cast<std::uint32_t>(engine_()) % range);
+  return low + static_cast<std::int64_t>(engine_() % range);
 }
 
 std::array<int, 4> TorchRandom::permutation_of_four() {
   std::array<int, 4> numbers{0, 1, 2, 3};
-  for (std::uint32_t i = 0; i < 3; ++i)
-    std::swap(numbers[i], numbers[i + static_cast<std::uint32_t>(engine_()) % (4 - i)]);
+  for (std::uint32_t i = 0; i < 3; ++i) std::swap(numbers[i], numbers[i + engine_() % (4 - i)]);
   return numbers;
 }
 

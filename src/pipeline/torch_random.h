@@ -1,15 +1,16 @@
 // torch's CPU random number generator, draw for draw.
 //
 // Native operations must see the same random numbers as torchvision's Python code under torch.manual_seed. torch's
-// generator is the standard MT19937 (Matsumoto and Nishimura, ACM TOMACS 8(1), 1998), which std::mt19937 is by
-// definition. This class adds torch's way of making floats and bounded integers out of its 32-bit outputs.
+// generator is the standard MT19937 (mersenne_twister.h). This class adds torch's way of making floats and bounded
+// integers out of its 32-bit outputs.
 //
 // Thread safety: none; one generator per sample.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <random>
+
+#include "src/pipeline/mersenne_twister.h"
 
 namespace sluice::pipeline {
 
@@ -37,7 +38,7 @@ class TorchRandom {
   std::int64_t randint(std::int64_t low, std::int64_t high);
 
  private:
-  std::mt19937 engine_;
+  MersenneTwister engine_;
 };
 
 }  // namespace sluice::pipeline
