@@ -46,6 +46,14 @@ class FileTable:
     def in_words(self) -> str:
         return in_words(self.formats())
 
+    @property
+    def parts(self) -> list[bytes | memoryview]:
+        """Its bytes."""
+        return [self.blob]
+
+    def was_sent(self, table: memoryview) -> None:
+        """Its bytes lie there, too. They are few, and stay where they are."""
+
     def is_of(self, folder: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. Cheap where the folder holds the same tuples as before: milliseconds for a
         million."""

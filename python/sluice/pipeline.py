@@ -187,7 +187,8 @@ class Pipeline:
     def _natively_sent(self, native: NativePipeline) -> Sent:
         with self._lock:
             if self._sent is None:
-                self._sent = Sent(native, Shipment.of([native.header, native.files.blob]))
+                self._sent = Sent(native, Shipment.of([native.header, *native.files.parts]))
+                native.files.was_sent(self._sent.shipment.memory.view()[len(native.header) :])
             return self._sent
 
     def copy_bytes(self) -> int:

@@ -52,7 +52,7 @@ def lowered_images(dataset: Any) -> Lowered:
 
 
 class PixelTable:
-    """Pixels and labels. Immutable."""
+    """Pixels and labels. Once they have been sent they are what they were then, whatever becomes of the data set."""
 
     reads_files = False
 
@@ -68,14 +68,25 @@ class PixelTable:
             raise NotNative(f"the images have {pixel_bytes / 1e6:.0f} MB in memory, more than a native pipeline may have ({MOST_BLOB_BYTES >> 20} MiB)")
         self._axes = _axes(images)
         self._selection = selection
-        table = numpy.empty(8 * self.count + pixel_bytes, numpy.uint8)
-        self._labels = table[: 8 * self.count].view("<i8")
-        self._labels[:] = _chosen(labels, chosen)
-        self._pixels = table[8 * self.count :].reshape(self.count, *_in_memory(images, self._axes).shape[1:])
+        self._labels = _chosen(labels, chosen).astype("<i8")
+        own = _in_memory(images, self._axes)
+        self._pixels = own if chosen is None and own.flags.c_contiguous else self._copied(own.shape[1:], images, chosen)
+
+    def _copied(self, shape: tuple[int, ...], images: numpy.ndarray, chosen: numpy.ndarray | None) -> numpy.ndarray:
+        pixels = numpy.empty((self.count, *shape), numpy.uint8)
         for at, piece in self._pieces(images, chosen):
-            self._pixels[at : at + len(piece)] = piece
-        table.flags.writeable = False
-        self.blob = table.data
+            pixels[at : at + len(piece)] = piece
+        return pixels
+
+    @property
+    def parts(self) -> list[bytes | memoryview]:
+        """Its bytes. Until they have been sent, the pixels may be the data set's own memory: a copy of their own would take as long as sending them."""
+        return [self._labels.tobytes(), self._pixels.reshape(-1).data]
+
+    def was_sent(self, table: memoryview) -> None:
+        """The bytes of the parts lie there from now on, in memory that executors share."""
+        pixels = numpy.frombuffer(table, numpy.uint8)[8 * self.count :]
+        self._pixels = pixels.reshape(self._pixels.shape)
 
     @property
     def source(self) -> dict[str, Any]:

@@ -63,6 +63,14 @@ class RangeTable:
     def in_words(self) -> str:
         return in_words(self.formats())
 
+    @property
+    def parts(self) -> list[bytes | memoryview]:
+        """Its bytes."""
+        return [self.blob]
+
+    def was_sent(self, table: memoryview) -> None:
+        """Its bytes lie there, too. They are few, and stay where they are."""
+
     def is_of(self, dataset: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. The columns of a data set never change."""
         columns, states, shards, known_selection = self._origin

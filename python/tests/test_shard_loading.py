@@ -183,7 +183,7 @@ class OwnShards(TarShards):
 def test_a_class_of_ones_own_stays_python(folder, monkeypatch):
     monkeypatch.setenv("SLUICE_FEEDER_SOCKET", "/run/sluice/feeder.sock")
     loader = DataLoader(OwnShards(folder, transform=EVALUATION), num_workers=1)
-    assert "OwnShards, not torchvision's ImageFolder or sluice's TarShards itself" in loader.explain()
+    assert "OwnShards, not torchvision's ImageFolder, one of its data sets in memory, or sluice's TarShards itself" in loader.explain()
 
 
 def test_the_table_says_where_each_image_lies(folder):
