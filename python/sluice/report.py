@@ -76,9 +76,14 @@ def _tell() -> None:
     for line, alike in list(_loaders.items()):
         log.info("%s", _line(line, alike))
         if reports or explains:
-            print(f"sluice: {_line(line, alike)}", file=sys.stderr)
+            _print(f"sluice: {_line(line, alike)}")
         for explained in alike.explained().splitlines() if explains else ():
-            print(f"  {explained}", file=sys.stderr)
+            _print(f"  {explained}")
+
+
+def _print(line: str) -> None:
+    """In one go: ranks that end together share their standard error, and print() writes a line and its end by themselves."""
+    sys.stderr.write(line + "\n")
 
 
 atexit.register(_tell)
