@@ -16,6 +16,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import huge_pages  # noqa: E402
 from fake_feeder import FakeFeeder  # noqa: E402
 from sluice import notices, object_reader, programs  # noqa: E402
 from sluice import feeder as feeder_module  # noqa: E402
@@ -29,6 +30,12 @@ def pytest_collection_finish() -> None:
     """What is imported by now stays. A collection in a fork, of which most tests have several, would write to all of it, and so copy the memory."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cheap_forks():
+    """Anew for each module: what this process writes to beside a fork goes back to small pages."""
+    huge_pages.gather()
 
 
 def pytest_sessionfinish() -> None:
