@@ -7,7 +7,6 @@ import gc
 
 import pytest
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY
 from sample_datasets import Numbers
 from sluice import stream
 from sluice.torch import DataLoader
@@ -50,10 +49,7 @@ def in_process(clean_slate, make_fake, monkeypatch):
 
 
 @pytest.fixture
-def executors(clean_slate, monkeypatch):
-    if REAL_BINARY is None:
-        pytest.skip(NO_REAL_FEEDER)
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(REAL_BINARY))
+def executors(real_feeder, monkeypatch):
     monkeypatch.setattr(stream, "_LONGEST_END_SECONDS", 60.0)  # Processes end slowly where many others run.
 
 

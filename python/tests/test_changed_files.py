@@ -12,7 +12,6 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader as TorchLoader, Dataset
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY
 from sluice.torch import DataLoader
 
 SAMPLES, EPOCHS = 24, 4
@@ -115,24 +114,17 @@ def assert_equal_epochs(kind: type[Changing], place: Path, **arguments: object) 
     assert seen[0] == seen[1]
 
 
-@pytest.fixture
-def executors(clean_slate, monkeypatch):
-    if REAL_BINARY is None:
-        pytest.skip(NO_REAL_FEEDER)
-    monkeypatch.setenv("SLUICE_FEEDER_BINARY", str(REAL_BINARY))
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_each_epoch_has_what_was_written_before_it(executors, tmp_path, kind):
+def test_each_epoch_has_what_was_written_before_it(real_feeder, tmp_path, kind):
     assert_equal_epochs(kind, tmp_path)
 
 
 @pytest.mark.parametrize("kind", [RewrittenFiles, GrowingTableReadAnew, DataBase], ids=lambda kind: kind.__name__)
-def test_workers_that_persist_read_what_was_written_before_the_epoch(executors, tmp_path, kind):
+def test_workers_that_persist_read_what_was_written_before_the_epoch(real_feeder, tmp_path, kind):
     assert_equal_epochs(kind, tmp_path, persistent_workers=True)
 
 
-def test_images_that_are_decoded_natively_are_those_of_their_epoch(executors, tmp_path):
+def test_images_that_are_decoded_natively_are_those_of_their_epoch(real_feeder, tmp_path):
     datasets = pytest.importorskip("torchvision.datasets")
     transforms = pytest.importorskip("torchvision.transforms")
     (tmp_path / "class").mkdir()

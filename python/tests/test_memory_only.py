@@ -6,7 +6,6 @@ import mmap
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy
@@ -78,9 +77,9 @@ def connects(folder: str) -> None:
     (a_library_maps_a_file, [False, False]),
     (connects, [False, False]),
 ], ids=lambda value: value.__name__ if callable(value) else "")  # fmt: skip
-def test_what_a_process_reads_is_found(tmp_path, case, expected):
+def test_what_a_process_reads_is_found(warm_python, tmp_path, case, expected):
     (tmp_path / "file").write_bytes(bytes([1] * 4096))
+    (tmp_path / "program.py").write_text(PROGRAM)
     path = os.pathsep.join([str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)])
-    told = subprocess.run([sys.executable, "-c", PROGRAM, case.__name__, str(tmp_path)], env={**os.environ, "PYTHONPATH": path},
-                          stdout=subprocess.PIPE, text=True, check=True)
-    assert told.stdout.split() == [str(value) for value in expected]
+    status, told, errors = warm_python.run([tmp_path / "program.py", case.__name__, tmp_path], cwd=tmp_path, imports=("pytest",), PYTHONPATH=path)
+    assert status == 0 and told.split() == [str(value) for value in expected], errors
