@@ -1,4 +1,4 @@
-"""A process that makes very many iterators, and leaves them in all ways, holds no more than one that has left each way a few times."""
+"""A process that makes many iterators, and leaves them in all ways, holds no more than one that has left each way a few times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sample_datasets import Failing, Numbers
 from sluice.torch import DataLoader
 from test_memory import process_tree
 
-ITERATORS = {"left early": 600, "finished": 250, "failed": 100, "interrupted": 45, "forked": 5}
+# A leak at one iterator of fifty shows. `make soak-client` makes very many.
+ITERATORS = {"left early": 150, "finished": 100, "failed": 60, "interrupted": 45, "forked": 5}
 WARM_UP = 3
 
 
