@@ -9,7 +9,7 @@ memory, batches in the training loop's hands. torch's loader runs PIL and torchv
 The work is the usual training recipe: decode, RandomResizedCrop(224), horizontal flip, float32, normalise. An own
 Dataset class says the same in a `__getitem__`, which runs in Python on both sides (lazily and eagerly on Sluice's,
 which must give the same bytes). SPEECH holds spoken clips, read as FLAC files by a class that uses soundfile and torchaudio, natively on one side (speech_data.py). Tar shards hold the same files as the folder, and PNG and WebP files some of its photographs. Two more recipes are those of torchvision's own
-training scripts and of SimCLR; cheap text is lines of bytes, beside torch's loader without workers and with them (training_data.py). A data worker
+training scripts and of SimCLR; CIFAR10 and MNIST have noise for pictures (memory_bench.py); cheap text is lines of bytes, beside torch's loader without workers and with them (training_data.py). A data worker
 beside the feeder shows what gRPC costs on both ends together. Executors start at once, but for the text. Both sides
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
 smallest of its repetitions. A loader's figure is the CPU time of the whole process tree between two batches in the middle
@@ -35,6 +35,7 @@ import torch
 from hand_over import hand_over_seconds_per_gb
 from link_costs import link_seconds_per_gb, link_seconds_per_gb_with_tls
 from loader_costs import loader_seconds_per_1000
+from memory_bench import cifar, mnist
 from PIL import Image
 from process_trees import adopt_orphans
 from remote_batches import remote_seconds_per_1000
@@ -124,6 +125,7 @@ def measure(options, folder, directory):
     dataset, files = photographs(folder, options.images, training_recipe())
     speech = Speech(clips(options.speech, options.images, directory))
     own, lines, shards = OwnDataset(files), TextLines(50_000), shards_of(files, directory)
+    in_memory = {"cifar": cifar(), "mnist": mnist()}
     copies = {extension: copies_of(files, extension, directory, len(files)) for extension in ("png", "webp")}
     for paths in (files, *(paths for _, paths in copies.values())):
         check_bytes(paths)
@@ -147,6 +149,9 @@ def measure(options, folder, directory):
             figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, augmented)
         figures["speech"] = with_native_audio(lambda: costs_of_speech(sluice.torch.DataLoader, speech))
         figures["speech_torch"] = costs_of_speech(torch.utils.data.DataLoader, speech)
+        for name, data in in_memory.items():
+            figures[name] = costs(sluice.torch.DataLoader, data)
+            figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, data)
         figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: costs(sluice.torch.DataLoader, lines))
         figures["text_torch"] = costs(torch.utils.data.DataLoader, lines, workers=0)
         figures["text_workers"] = costs(torch.utils.data.DataLoader, lines)
