@@ -34,6 +34,7 @@ from sluice.settings import RAISE, SKIP
 from sluice.shipment import Received
 from sluice.signal_handlers import handlers_stay
 from sluice.skipping import leave_out_failures
+from sluice.tensor_rows import batch_of_rows
 from sluice.virtual_worker import VirtualWorker
 
 _MOST_RANKS = 16  # Whose copies of a data set that learns are kept.
@@ -263,6 +264,9 @@ def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, draws:
     if pipeline.on_error == SKIP:
         return leave_out_failures(dataset, request.seq, keys, pipeline.auto_collation, at_once, seed, finish)
     if pipeline.auto_collation and not at_once:
+        if (rows := batch_of_rows(dataset, keys, pipeline.collate_fn)) is not None:
+            laps.lap(DATASET)
+            return rows
         return finish(draws.samples(len(keys), seed_of, watched if watch is not None else lambda offset: dataset[keys[offset]]))
     seed(0)
     return finish(dataset.__getitems__(keys) if at_once else dataset[keys[0]])
