@@ -23,8 +23,8 @@ from sluice.stream import Stream
 
 # One for the feeder's own executor, and one for a data worker that is ready before it.
 TRIAL_BATCHES = 2
-NATIVE = "native"  # As sluice.measured calls such executors.
-_TIMES_NATIVE = 2.0  # The CPU that a native pipeline takes in Python, where its images are decoded natively.
+# The CPU that a native pipeline takes in Python: images of files are decoded natively there, too. Those in memory are cheap but for Python.
+_TIMES_NATIVE, _TIMES_NATIVE_IN_MEMORY = 2.0, 20.0
 
 
 class OwnBatches:
@@ -139,10 +139,11 @@ class OwnBatches:
 
     def _forks_seconds(self) -> float | None:
         """About what forks would take for each batch of a native pipeline, from what it has cost executors."""
-        native = self._measured.so_far()[1].get(NATIVE) if can_fork() else None
-        if native is None or native.batches == 0:
+        native, work = self._pipeline.native, self._measured.so_far()[1].get("native")
+        if native is None or work is None or work.batches == 0:
             return None
-        return _TIMES_NATIVE * native.seconds / native.batches / min(self._num_workers, usable_cores())
+        times = _TIMES_NATIVE if native.reads_files else _TIMES_NATIVE_IN_MEMORY
+        return times * work.seconds / work.batches / min(self._num_workers, usable_cores())
 
     def _go_back(self, payback: Payback) -> None:
         """This process and forks of it make the next batches, and those that executors have not made yet. Virtual workers begin their next pass

@@ -318,7 +318,7 @@ def _head(loader: Any, settings: Settings, pipeline: Pipeline) -> str:
     head = _executor_in_words(loader, settings, pipeline)
     payback = getattr(loader, "_sluice_payback", None)
     if payback is not None and payback.way_back.rests:
-        head += "  made by forks of this process for now: beside executors the loop took longer\n"
+        head += "  made by forks of this process for now: executors were slower, or did not answer\n"
     elif pipeline.native is None and _forks_suffice(loader, settings):
         head += "  made by this process and forks of it, as by torch's own workers: executors of its own feeder would add no CPU\n"
     return head

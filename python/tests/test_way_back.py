@@ -259,3 +259,22 @@ def test_forks_make_native_batches_where_no_feeder_answers(make_fake, image_root
         disconnect_all()
     monkeypatch.setenv(patience, "0.05")
     assert equal(expected, epoch(loses_feeder=True))
+
+
+@pytest.mark.parametrize("lowering", ["on", "off"])
+def test_forks_promise_something_for_a_native_pipeline_alone(real_feeder, image_root, monkeypatch, lowering):
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    monkeypatch.setenv("SLUICE_LOWERING", lowering)
+    loader = DataLoader(ImageFolder(image_root, transforms.Compose(NATIVE["training on ImageNet"][0])), batch_size=2, num_workers=2)
+    loader._sluice_payback = payback = Payback(executors_at_once=lowering == "on")
+    payback.pays = True
+    promised = []
+    payback.way_back.note_beside = lambda _wait, _compute, forks_seconds: bool(promised.append(forks_seconds()))
+    for _ in range(4):
+        list(loader)
+    if lowering == "off":
+        assert set(promised) <= {None}
+        return
+    work = loader._sluice_measured.so_far()[1]["native"]
+    each_seconds = work.seconds / work.batches
+    assert each_seconds / 2 < promised[-1] < 5 * each_seconds
