@@ -34,7 +34,7 @@ import time
 import torch
 from hand_over import hand_over_seconds_per_gb
 from link_costs import link_seconds_per_gb, link_seconds_per_gb_with_tls
-from loader_costs import loader_seconds_per_1000
+from loader_costs import cpu_and_wall_seconds_per_1000, loader_seconds_per_1000
 from memory_bench import cifar, mnist
 from PIL import Image
 from process_trees import adopt_orphans
@@ -51,8 +51,8 @@ BATCH = 64
 WORKERS = 2
 
 
-def costs(loader_class, dataset, workers=WORKERS):
-    return loader_seconds_per_1000(loader_class, dataset, workers, BATCH)
+def costs(loader_class, dataset):
+    return loader_seconds_per_1000(loader_class, dataset, WORKERS, BATCH)
 
 
 def costs_of_speech(loader_class, speech):
@@ -152,9 +152,10 @@ def measure(options, folder, directory):
         for name, data in in_memory.items():
             figures[name] = costs(sluice.torch.DataLoader, data)
             figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, data)
-        figures["text"] = with_setting("SLUICE_STEP_ASIDE", "on", lambda: costs(sluice.torch.DataLoader, lines))
-        figures["text_torch"] = costs(torch.utils.data.DataLoader, lines, workers=0)
-        figures["text_workers"] = costs(torch.utils.data.DataLoader, lines)
+        for name, loader, workers in [("text", sluice.torch.DataLoader, WORKERS), ("text_torch", torch.utils.data.DataLoader, 0),
+                                      ("text_workers", torch.utils.data.DataLoader, WORKERS)]:  # fmt: skip
+            made = with_setting("SLUICE_STEP_ASIDE", "on", lambda loader=loader, workers=workers: cpu_and_wall_seconds_per_1000(loader, lines, workers, BATCH))
+            figures[name], figures[f"{name}_wall"] = made
         # The feeder's own costs just before it, as the speed of a shared machine changes within a repetition.
         figures["beside_remote"] = costs(sluice.torch.DataLoader, dataset)
         figures["remote"] = remote_seconds_per_1000(options.build, dataset, BATCH, figures["beside_remote"])
