@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch.utils.data import Subset
 from torch.utils.data._utils import worker as torch_worker
 
 from sluice.collation import collate
@@ -34,6 +33,7 @@ from sluice.settings import RAISE, SKIP
 from sluice.shipment import Received
 from sluice.signal_handlers import handlers_stay
 from sluice.skipping import leave_out_failures
+from sluice.subsets import innermost
 from sluice.tensor_rows import batch_of_rows
 from sluice.virtual_worker import VirtualWorker
 
@@ -285,6 +285,4 @@ def _enter_worker(request: BatchRequest, dataset: Any) -> None:
 def _fetches_batches(dataset: Any) -> bool:
     """Whether torch would ask this dataset for whole batches and that makes a difference. torch's Subset offers it for the sake of the dataset it
     wraps. Where that one has no such method, its samples get their own seeds like all others."""
-    while type(dataset) is Subset:
-        dataset = dataset.dataset
-    return bool(getattr(dataset, "__getitems__", None))
+    return bool(getattr(innermost(dataset), "__getitems__", None))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from numbers import Integral
 from typing import Any
 
-from torch.utils.data import Subset
+from sluice.subsets import innermost, innermost_keys
 
 
 def read_ahead(dataset: Any, keys: list) -> None:
@@ -14,9 +13,6 @@ def read_ahead(dataset: Any, keys: list) -> None:
     shards = sys.modules.get("sluice.shards")
     if shards is None:
         return
-    while type(dataset) is Subset:
-        if not all(isinstance(key, Integral) and -len(dataset.indices) <= int(key) < len(dataset.indices) for key in keys):
-            return
-        dataset, keys = dataset.dataset, [dataset.indices[key] for key in keys]
-    if isinstance(dataset, shards.TarShards):
-        dataset.read_ahead(keys)
+    read_from = innermost(dataset)
+    if isinstance(read_from, shards.TarShards) and (read_keys := innermost_keys(dataset, keys)) is not None:
+        read_from.read_ahead(read_keys)

@@ -6,13 +6,13 @@ The batch is the same: a data set of torch's own class runs no code of the user'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import torch
 from torch.utils.data import Subset, TensorDataset
 
 from sluice.collation import makes_all_anew
+from sluice.subsets import are_numbers, innermost, innermost_keys
 
 _OWN = (TensorDataset.__getitem__, Subset.__getitem__, Subset.__getitems__)
 
@@ -20,27 +20,18 @@ _OWN = (TensorDataset.__getitem__, Subset.__getitem__, Subset.__getitems__)
 def batch_of_rows(dataset: Any, keys: Sequence[Any], collate_fn: Any) -> list[torch.Tensor] | None:
     """What torch's default collation makes of these samples; None where that is to be seen by taking each of them: other data sets and keys,
     tensors that are no plain ones of the CPU, a key that is none of the data set's. `collate_fn` None stands for torch's default."""
-    while type(dataset) is Subset:
-        if not _are_numbers(keys):
-            return None
-        try:
-            keys = [dataset.indices[key] for key in keys]
-        except (IndexError, KeyError, TypeError):
-            return None
-        dataset = dataset.dataset
-    is_torchs = type(dataset) is TensorDataset and (TensorDataset.__getitem__, Subset.__getitem__, Subset.__getitems__) == _OWN
-    if not is_torchs or not makes_all_anew(collate_fn, True) or not _are_numbers(keys) or not all(map(_is_plain, dataset.tensors)):
+    rows_of = innermost(dataset)
+    is_torchs = type(rows_of) is TensorDataset and (TensorDataset.__getitem__, Subset.__getitem__, Subset.__getitems__) == _OWN
+    if not is_torchs or not makes_all_anew(collate_fn, True) or not all(map(_is_plain, rows_of.tensors)):
+        return None
+    numbers = innermost_keys(dataset, keys)
+    if numbers is None or not are_numbers(numbers):
         return None
     try:
-        rows = torch.tensor(list(map(int, keys)))
-        return [torch.index_select(tensor, 0, rows, out=tensor.new_empty((len(keys), *tensor.shape[1:]))) for tensor in dataset.tensors]
+        rows = torch.tensor(list(map(int, numbers)))
+        return [torch.index_select(tensor, 0, rows, out=tensor.new_empty((len(rows), *tensor.shape[1:]))) for tensor in rows_of.tensors]
     except (IndexError, RuntimeError, ValueError):  # A negative one, or one beyond the end or 64 bits.
         return None
-
-
-def _are_numbers(keys: Sequence[Any]) -> bool:
-    """Not tensors: one of bytes is a mask. Not truth values, which are masks as well."""
-    return len(keys) > 0 and all(issubclass(kind, Integral) and kind is not bool for kind in set(map(type, keys)))
 
 
 def _is_plain(tensor: Any) -> bool:
