@@ -16,10 +16,30 @@ from sluice.failures import NotNative
 from sluice.image_formats import KNOWN, NAMES, by_format, in_words
 
 
-class FileTable:
-    """Paths and labels. Immutable."""
+class TableOfFiles:
+    """What tables of files and of ranges of files have in common: few bytes, `blob`, and samples that executors read."""
 
     reads_files = True
+    blob: bytes
+
+    def formats(self) -> dict[str, int]:
+        """How many samples have each format, by their names."""
+        raise NotImplementedError
+
+    def in_words(self) -> str:
+        return in_words(self.formats())
+
+    @property
+    def parts(self) -> list[bytes | memoryview]:
+        """Its bytes."""
+        return [self.blob]
+
+    def was_sent(self, table: memoryview) -> None:
+        """Its bytes lie there, too. They are few, and stay where they are."""
+
+
+class FileTable(TableOfFiles):
+    """Paths and labels. Immutable."""
 
     def __init__(self, folder: Any, selection: list[int] | None) -> None:
         """Of an ImageFolder's samples, or of those that `selection` lists. Raises NotNative for files that native executors
@@ -39,20 +59,8 @@ class FileTable:
         return [os.path.abspath(self._chosen[key][0]) for key in keys]
 
     def formats(self) -> dict[str, int]:
-        """How many files have each format, by their names."""
         names = self.blob[len(self.blob) - self._names_bytes :].lower()
         return by_format(lambda extension: names.count(f".{extension}\0".encode()))
-
-    def in_words(self) -> str:
-        return in_words(self.formats())
-
-    @property
-    def parts(self) -> list[bytes | memoryview]:
-        """Its bytes."""
-        return [self.blob]
-
-    def was_sent(self, table: memoryview) -> None:
-        """Its bytes lie there, too. They are few, and stay where they are."""
 
     def is_of(self, folder: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. Cheap where the folder holds the same tuples as before: milliseconds for a

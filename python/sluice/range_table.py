@@ -8,17 +8,16 @@ from typing import Any
 import numpy
 
 from sluice.failures import NotNative
-from sluice.image_formats import FORMATS, KNOWN, by_format, in_words
+from sluice.file_table import TableOfFiles
+from sluice.image_formats import FORMATS, KNOWN, by_format
 from sluice.object_urls import access, is_url
 from sluice.sample_fields import Column
 
 _MOST_BYTES = 2**32 - 1
 
 
-class RangeTable:
+class RangeTable(TableOfFiles):
     """Places and labels. Immutable."""
-
-    reads_files = True
 
     def __init__(self, dataset: Any, selection: list[int] | None) -> None:
         """Of the samples of a TarShards, or of those that `selection` lists. Raises NotNative for samples that native executors would treat
@@ -57,19 +56,7 @@ class RangeTable:
         return []
 
     def formats(self) -> dict[str, int]:
-        """How many samples have each format, by their names."""
         return by_format(lambda extension: self._extensions.get(extension, 0))
-
-    def in_words(self) -> str:
-        return in_words(self.formats())
-
-    @property
-    def parts(self) -> list[bytes | memoryview]:
-        """Its bytes."""
-        return [self.blob]
-
-    def was_sent(self, table: memoryview) -> None:
-        """Its bytes lie there, too. They are few, and stay where they are."""
 
     def is_of(self, dataset: Any, selection: list[int] | None) -> bool:
         """Whether a new table would be equal. The columns of a data set never change."""
