@@ -125,11 +125,17 @@ class Explanation:
         return order_in_words(self.native.order, work.get("native")) if self.native is not None else []
 
     def _cut(self, made: dict[str, int], work: dict[str, Work]) -> list[str]:
-        return cut_in_words(work["native"], self.native) if self.native is not None and self.native.reads_files and REMOTE in made and "native" in work else []
+        native = self._native_of_files()
+        return cut_in_words(work["native"], native) if native is not None and REMOTE in made and "native" in work else []
 
     def _cache(self, work: dict[str, Work]) -> list[str]:
         """What was measured through a cache does not say what there would be without."""
-        return should_i_cache(work["native"], self.native) if self.native is not None and self.native.reads_files and "native" in work and not self.is_cached else []
+        native = self._native_of_files()
+        return should_i_cache(work["native"], native) if native is not None and "native" in work and not self.is_cached else []
+
+    def _native_of_files(self) -> NativePipeline | None:
+        """Images in memory are read from nowhere, and were sent at the beginning: there is nothing to cut or to cache."""
+        return self.native if self.native is not None and self.native.reads_files else None
 
     def _gain(self, work: dict[str, Work]) -> list[str]:
         """What lowering would bring at most: its own cost cannot be measured before."""

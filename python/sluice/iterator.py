@@ -310,7 +310,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             return self._only_forks
         if self._stays_here is not None:
             return self._stays_here
-        return not (self._payback.pays and (self._payback.executors_at_once or self._stream.is_proven))
+        return not (self._payback.pays and self._has_executors(self._payback))
 
     def _may_draw(self, window: int) -> bool:
         due = self._next_seq < self._prefetch_batches + self._progress.handed_over

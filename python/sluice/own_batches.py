@@ -129,13 +129,16 @@ class OwnBatches:
             return
         totals = self._stream.account.totals()
         if payback.pays:
-            are_there = payback.executors_at_once or self._stream.is_proven
-            if are_there and self._scales.weigh_executors(payback, totals, self._forks_seconds):
+            if self._has_executors(payback) and self._scales.weigh_executors(payback, totals, self._forks_seconds):
                 self._go_back(payback)
             return
         left = batches_left(self._index_sampler, self._progress.handed_over)
         window_batches = self._stream.limit_batches if payback.way_back.rests else 0
         self._scales.weigh(payback, totals, left, self._stream.has_warm_feeder, can_fork(), window_batches)
+
+    def _has_executors(self, payback: Payback) -> bool:
+        """Whether there are some that can make this pipeline's batches."""
+        return payback.executors_at_once or self._stream.is_proven
 
     def _forks_seconds(self) -> float | None:
         """About what forks would take for each batch of a native pipeline, from what it has cost executors."""
