@@ -180,6 +180,20 @@ def real_feeder(shared_real_feeder, monkeypatch):
     return shared_real_feeder
 
 
+@pytest.fixture
+def data_worker(tmp_path, monkeypatch):
+    """A data worker, the only one of a feeder with one thread, to which the environment points."""
+    if REAL_BINARY is None:
+        pytest.skip(NO_REAL_FEEDER)
+    worker = RealWorker()
+    feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+    yield worker
+    feeder_module.disconnect_all()
+    feeder.stop()
+    worker.stop()
+
+
 @pytest.fixture(scope="session")
 def warm_python():
     """Runs programs whose subject is not how a process starts."""

@@ -10,10 +10,9 @@ from torch.utils.data import Subset
 from torchvision import datasets, transforms
 from torchvision.transforms import v2
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
+from conftest import eventually
 from memory_datasets import ALL, COLOURED, COUNT, GREY
 from sample_datasets import first_only
-from sluice import feeder as feeder_module
 from sluice import pixel_table
 from sluice.pipeline import describe_loader
 from sluice.pixel_table import PixelTable
@@ -251,28 +250,19 @@ def test_explain_speaks_of_memory(real_feeder, tmp_path, monkeypatch):
     assert "  23 images of 32x32 in memory -> images [n, 3, 16, 16]" in explained(COLOURED["CIFAR10"](tmp_path, TRAINING))
 
 
-@pytest.mark.skipif(REAL_BINARY is None, reason=NO_REAL_FEEDER)
 @pytest.mark.parametrize("name", ["CIFAR10", "STL10", "MNIST"])
-def test_data_workers_get_the_images_from_the_feeder(tmp_path, monkeypatch, name):
+def test_data_workers_get_the_images_from_the_feeder(data_worker, tmp_path, monkeypatch, name):
     dataset = ALL[name](tmp_path, TRAINING)
-    worker = RealWorker()
-    feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
-    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
-    try:
-        expected = in_python(dataset, monkeypatch)
-        loader = DataLoader(dataset, batch_size=5, num_workers=2)
+    expected = in_python(dataset, monkeypatch)
+    loader = DataLoader(dataset, batch_size=5, num_workers=2)
 
-        def made_by_the_worker() -> bool:
-            torch.manual_seed(17)
-            loader._next_epoch = 0
-            assert equal([[tensor.clone() for tensor in batch] for batch in loader], expected)
-            return "by data workers" in str(loader.explain())
+    def made_by_the_worker() -> bool:
+        torch.manual_seed(17)
+        loader._next_epoch = 0
+        assert equal([[tensor.clone() for tensor in batch] for batch in loader], expected)
+        return "by data workers" in str(loader.explain())
 
-        eventually(made_by_the_worker, 60)
-    finally:
-        feeder_module.disconnect_all()
-        feeder.stop()
-        worker.stop()
+    eventually(made_by_the_worker, 60)
 
 
 def test_a_sample_that_fails_raises_what_the_original_raises(real_feeder, tmp_path):

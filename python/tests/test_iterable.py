@@ -19,7 +19,7 @@ import torch
 from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import IterableDataset
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
+from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, eventually
 from iterable_datasets import Breaks, Endless, Epochs, GoesOn, NotReadable, Shards, Split, Undivided, Uneven, WhoMakes, split, total
 from sample_datasets import TORCH_HAS_IN_ORDER, OwnError, fail_at_start
 from sluice import feeder as feeder_module
@@ -163,34 +163,24 @@ def a_pass(loader, after_two: Callable[[set[int]], None] = id) -> list:
     return seen
 
 
-def test_streams_have_homes_on_data_workers_and_outlive_them(tmp_path, monkeypatch):
-    if REAL_BINARY is None:
-        pytest.skip(NO_REAL_FEEDER)
-    worker = RealWorker()
-    feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
-    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+def test_streams_have_homes_on_data_workers_and_outlive_them(data_worker):
     expected = a_pass(TorchLoader(WhoMakes(), batch_size=3, num_workers=2))
     loader, both = DataLoader(WhoMakes(), batch_size=3, num_workers=2), []
 
     def kill_if_it_serves(pids: set[int]) -> None:
-        theirs = pids & set(descendants(worker.pid))
+        theirs = pids & set(descendants(data_worker.pid))
         if theirs:
             both.append(pids - theirs)
-            worker.kill()
+            data_worker.kill()
 
     def a_pass_that_loses_it() -> bool:
         """Whether the data worker was ready when the pass began."""
         assert a_pass(loader, kill_if_it_serves) == expected
         return bool(both)
 
-    try:
-        eventually(a_pass_that_loses_it, 300)
-        assert len(both[0]) == 1  # The other stream has its home beside the trainer.
-        assert a_pass(loader) == expected
-    finally:
-        feeder_module.disconnect_all()
-        feeder.stop()
-        worker.stop()
+    eventually(a_pass_that_loses_it, 300)
+    assert len(both[0]) == 1  # The other stream has its home beside the trainer.
+    assert a_pass(loader) == expected
 
 
 def test_an_endless_stream_can_be_left(served):

@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch.utils.data import Subset
 
-from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, RealWorker, eventually
+from conftest import NO_REAL_FEEDER, REAL_BINARY, eventually
 from object_server import FAULTS, store_of, urls_of
 from shard_files import shards_of_images
-from sluice import feeder as feeder_module
 from sluice.failures import NotNative
 from sluice.lowering import lower
 from sluice.object_reader import ObjectError
@@ -151,23 +150,15 @@ def test_objects_with_other_obstacles_stay_python(folder):
             lower(dataset, DataLoader(dataset).collate_fn, True)
 
 
-def test_a_data_worker_asks_the_store_itself(folder, tmp_path, monkeypatch):
-    worker = RealWorker()
-    feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
-    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+def test_a_data_worker_asks_the_store_itself(folder, data_worker):
     store = store_of(folder, fault=some_faults)
-    try:
-        with store.serving() as address:
-            expected = batches_of(TarShards(folder, transform=RECIPES["training"]), epochs=1)
-            loader = DataLoader(TarShards(urls_of(folder, address), transform=RECIPES["training"]), batch_size=5, shuffle=True, num_workers=2)
+    with store.serving() as address:
+        expected = batches_of(TarShards(folder, transform=RECIPES["training"]), epochs=1)
+        loader = DataLoader(TarShards(urls_of(folder, address), transform=RECIPES["training"]), batch_size=5, shuffle=True, num_workers=2)
 
-            def made_by_the_worker() -> bool:
-                torch.manual_seed(17)
-                assert equal([[tensor.clone() for tensor in batch] for batch in loader], expected)
-                return "by data workers" in str(loader.explain())
+        def made_by_the_worker() -> bool:
+            torch.manual_seed(17)
+            assert equal([[tensor.clone() for tensor in batch] for batch in loader], expected)
+            return "by data workers" in str(loader.explain())
 
-            eventually(made_by_the_worker, 60)
-    finally:
-        feeder_module.disconnect_all()
-        feeder.stop()
-        worker.stop()
+        eventually(made_by_the_worker, 60)

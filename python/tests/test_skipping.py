@@ -153,27 +153,17 @@ class Slow(Damaged):
         return (*super().__getitem__(index), os.getpid())
 
 
-def test_data_workers_leave_out_the_same(tmp_path, monkeypatch):
-    if REAL_BINARY is None:
-        pytest.skip(NO_REAL_FEEDER)
-    worker = RealWorker()
-    feeder = RealFeeder(tmp_path, threads=1, workers=worker.address)
-    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", feeder.path)
+def test_data_workers_leave_out_the_same(data_worker):
     loader, bad = DataLoader(Slow(range(0, 37, 3)), batch_size=2, num_workers=2, on_error="skip"), set(range(0, 37, 3))
 
     def made_by_both() -> bool:
         batches = list(loader)
         assert keys_of(batches) == without(list(range(37)), bad, 2)
         assert [sample.index for sample in loader.skipped] == sorted(bad)
-        theirs = set(descendants(worker.pid))
+        theirs = set(descendants(data_worker.pid))
         return {pid in theirs for batch in batches for pid in batch[2].tolist()} == {True, False}
 
-    try:
-        eventually(made_by_both, 300)
-    finally:
-        feeder_module.disconnect_all()
-        feeder.stop()
-        worker.stop()
+    eventually(made_by_both, 300)
 
 
 class NotOnWorkers(Slow):
