@@ -7,22 +7,20 @@ The loaders take turns in one process. A long row is of epochs behind the first 
 a feeder or workers. Each ratio is torch's by ours within a turn; medians of the turns, with the range of the ratios.
 """
 
-import argparse
 import os
 import statistics
 import time
-import warnings
 
 import numpy
 import torch
-from process_trees import adopt_orphans, tree_cpu_seconds
+from loader_costs import epoch_seconds, repetitions_beside_torch
+from process_trees import adopt_orphans
 from torch.utils.data import DataLoader, Subset
 from torchvision import datasets, transforms
 
 import sluice.torch
-from sluice.feeder import disconnect_all, feeder_in_words
+from sluice.feeder import disconnect_all
 from sluice.pixel_table import PixelTable
-from sluice.settings import Settings
 
 TRAINING = transforms.Compose([transforms.RandomCrop(32, padding=4), transforms.RandomHorizontalFlip(), transforms.ToTensor(),
                                transforms.Normalize((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))])  # fmt: skip
@@ -46,23 +44,15 @@ def mnist(samples=60_000):
     return in_memory(datasets.MNIST, DIGITS, torch.randint(0, 256, (samples, 28, 28), dtype=torch.uint8), torch.randint(0, 10, (samples,)))
 
 
-def epoch(loader):
-    """Wall seconds, and CPU-seconds of the tree."""
-    began, used = time.perf_counter(), tree_cpu_seconds()
-    for _ in loader:
-        pass
-    return time.perf_counter() - began, tree_cpu_seconds() - used
-
-
 def long_epochs(kind, dataset, workers):
     loader = kind(dataset, batch_size=128, shuffle=True, num_workers=workers, persistent_workers=workers > 0)
-    epoch(loader)
-    return epoch(loader)
+    epoch_seconds(loader)
+    return epoch_seconds(loader)
 
 
 def first_epoch(kind, dataset, workers):
     disconnect_all()
-    return epoch(kind(dataset, batch_size=64, shuffle=True, num_workers=workers))
+    return epoch_seconds(kind(dataset, batch_size=64, shuffle=True, num_workers=workers))
 
 
 def comparison_seconds(dataset, selection=None):
@@ -88,12 +78,7 @@ CASES = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=5)
-    repetitions = parser.parse_args().repetitions
-    if feeder_in_words(Settings.from_environment()) is None:
-        raise SystemExit("SLUICE_FEEDER_BINARY names no feeder: torch would be compared with itself")
-    warnings.simplefilter("ignore")
+    repetitions = repetitions_beside_torch(__doc__, 5)
     adopt_orphans()  # The feeder's time counts.
     print(f"load {os.getloadavg()[0]:.1f}\n{'':64}{'CPU-s per 1,000: torch':>24}{'ours':>8}{'ratio':>7}{'range':>15}{'wall, s: torch':>16}{'ours':>8}{'ratio':>7}")
     for name, (make, workers, measure) in CASES.items():

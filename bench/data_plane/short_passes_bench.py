@@ -7,19 +7,17 @@ The two loaders take turns in one process. Each ratio is the median over the tur
 forks. A line with a star had executors of the feeder, whose seconds are not counted.
 """
 
-import argparse
 import functools
 import resource
 import statistics
 import time
-import warnings
 
 import torch
+from loader_costs import repetitions_beside_torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 import sluice.torch
-from sluice.feeder import disconnect_all, feeder_in_words
-from sluice.settings import Settings
+from sluice.feeder import disconnect_all
 
 
 class Cheap(IterableDataset):
@@ -59,12 +57,7 @@ def pass_seconds(loader: DataLoader) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=9)
-    repetitions = parser.parse_args().repetitions
-    if feeder_in_words(Settings.from_environment()) is None:
-        raise SystemExit("SLUICE_FEEDER_BINARY names no feeder: torch would be compared with itself")
-    warnings.simplefilter("ignore")
+    repetitions = repetitions_beside_torch(__doc__, 9)
     print(f"{'':42}{'wall: torch':>13}{'ours':>9}{'ratio':>7}{'CPU: torch':>13}{'ours':>9}{'ratio':>7}")
     for name, (make, arguments) in CASES.items():
         loaders = {kind: kind(make(), **arguments) for kind in (DataLoader, sluice.torch.DataLoader)}
