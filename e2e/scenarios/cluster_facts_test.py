@@ -290,7 +290,8 @@ def test_the_figures_of_the_decision_are_those_that_prometheus_is_told(seen):
     assert is_between(published(seen.job("vision"), "Job::memory")["demandSamplesPerSecond"], seen.answers(ESTIMATE % "demand_samples_per_second", -6, 1))
     assert is_between(published(plan, "JobPlan::supply_ratio"), seen.answers(ESTIMATE % "supply_ratio", 0, 4))
     gains = seen.answers('100 * sluice_job_gain_ratio{training_job="vision", more_workers="1"}', 0, 4)
-    assert is_between(published(plan, "JobPlan::next_worker_gain_percent"), gains)
+    # Beyond the knee a gain goes with the sixth power of supply: 2 % of supply are 13 % of it.
+    assert is_between(published(plan, "JobPlan::next_worker_gain_percent"), gains, change=0.13)
     assert published(plan, "JobPlan::planned_supply_ratio") > 0
     # The only job that is measured: its speed is what the plan makes of all accelerators.
     speed = (1 + published(plan, "JobPlan::planned_supply_ratio") ** -6) ** (-1 / 6)

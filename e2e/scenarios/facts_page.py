@@ -96,9 +96,9 @@ def millicores(quantity):
     return int(quantity[:-1]) if quantity.endswith("m") else round(1000 * float(quantity))
 
 
-def is_between(value, answers):
-    """Whether it is among Prometheus' own answers around that time; they change by little from one to the next."""
-    return bool(answers) and 0.98 * min(answers) - 1e-9 <= value <= 1.02 * max(answers) + 1e-9
+def is_between(value, answers, change=0.02):
+    """Whether it is among Prometheus' own answers around that time; they change by little, as a ratio, from one to the next."""
+    return bool(answers) and (1 - change) * min(answers) - 1e-9 <= value <= (1 + change) * max(answers) + 1e-9
 
 
 def window_of(seen):
