@@ -72,9 +72,9 @@ def is_main_thread() -> bool:
 def serve_this_thread(payback: Payback, forks: Forks | None) -> bool:
     """Whether this process or forks of it may make what this thread asks for. Another thread than the main one has forks make all of it."""
     payback.forks_pay = payback.forks_pay or closes_what_it_reads()
-    if is_main_thread() or payback.forks_at_once or forks is not None:
+    if is_main_thread() or payback.forks_at_once:
         return True
-    payback.forks_pay = can_fork()
+    payback.forks_pay = forks is not None or can_fork()
     return payback.forks_pay
 
 

@@ -226,7 +226,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         if self._forks is not None and first in self._forks:
             started_seconds = self._connection.clock()
             forked = self._forks.take()
-            self._scales.here_seconds = self._connection.clock() - started_seconds
+            self._scales.here_seconds, self._scales.by_fork = self._connection.clock() - started_seconds, True
             return self._outstanding[forked.seq], forked
         if first in self._unasked:
             self._unasked.remove(first)
@@ -267,7 +267,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
                 if native_failure:
                     log.warning("a sample fails: %s", native_failure)
             finally:
-                self._scales.here_seconds = self._connection.clock() - started_seconds
+                self._scales.here_seconds, self._scales.by_fork = self._connection.clock() - started_seconds, False
         reraise(*failure, request.worker_id)
 
     def _fill(self) -> None:

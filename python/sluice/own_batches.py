@@ -77,7 +77,7 @@ class OwnBatches:
     def _give_to_forks(self, payback: Payback) -> None:
         """Gives them what is drawn, once waiting costs more than they do. A trial of executors comes first."""
         if not payback.forks_pay:
-            if self._forks is not None and self._forks.is_idle:
+            if self._forks is not None and self._forks.is_idle and not payback.forks_rest:
                 self._end_forks()
             return
         kept = TRIAL_BATCHES if payback.pays and not self._stream.is_tried and not self._exhausted and not payback.forks_at_once else 0
@@ -134,7 +134,7 @@ class OwnBatches:
             return
         left = batches_left(self._index_sampler, self._progress.handed_over)
         window_batches = self._stream.limit_batches if payback.way_back.rests else 0
-        self._scales.weigh(payback, totals, left, self._stream.has_warm_feeder, can_fork(), window_batches)
+        self._scales.weigh(payback, totals, left, self._stream.has_warm_feeder, can_fork(), window_batches, is_main_thread())
 
     def _has_executors(self, payback: Payback) -> bool:
         """Whether there are some that can make this pipeline's batches."""
@@ -188,6 +188,6 @@ class OwnBatches:
         self._forks.give(request)
         self._give_to_forks(self._payback)
         forked = self._forks.take()
-        self._scales.here_seconds = begun_seconds + self._connection.clock() - started_seconds
+        self._scales.here_seconds, self._scales.by_fork = begun_seconds + self._connection.clock() - started_seconds, True
         self._note_taken(request)
         return forked

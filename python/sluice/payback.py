@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from sluice.accounting import Totals
+from sluice.fork_comparison import ForkComparison, Verdict
 from sluice.notices import log
 from sluice.queued import queued_seconds
 from sluice.way_back import WayBack
@@ -23,8 +24,7 @@ _RECENT_BATCHES = 8
 _LONG_WAIT_SECONDS = 3.0
 # A batch that takes this process longer is worth a fork's handing over, which takes 0.1 to 3 ms.
 _CHEAP_BATCH_SECONDS = 0.01
-_COMPARED_BATCHES = 24
-_FORKS_HELP_SHARE = 0.9
+_WARMING_BATCHES = 24
 
 
 class Payback:
@@ -34,8 +34,7 @@ class Payback:
     of the epoch is expected to add, come to the seconds that its start takes. Forks of the process pay as soon
     as the rest, or as much again as has been, is expected to add what their start takes: one slow batch starts none.
 
-    A cheap batch may take longer to hand over than to make. So waits beside forks are compared with those before. Forks are given up that spare no
-    tenth of a wait, or less in an epoch than their start has taken. From then on only waits count that exceed what handing over takes."""
+    Forks of cheap batches are given up that do not help (ForkComparison). From then on only waits count that exceed what handing over takes."""
 
     def __init__(self, forks_at_once: bool = False, forks_suffice: bool = False, executors_at_once: bool = False) -> None:
         """`forks_at_once`: this process makes no batch, forks of it make the first one. `forks_suffice`: executors would add no CPU, so none
@@ -46,8 +45,7 @@ class Payback:
         self.executors_at_once = executors_at_once
         self.forks_pay = forks_at_once or executors_at_once
         self.way_back = WayBack()
-        self._cheap_seconds: float | None = None  # A batch's wait before the forks with which waits are compared.
-        self._beside_forks: list[float] = []  # Waits since then.
+        self._comparison: ForkComparison | None = None  # Of cheap batches, until it has decided.
         self._epoch_batches = 0  # The most that have been left of one.
         self._handing_over_seconds = 0.0
         self._excess_seconds = 0.0
@@ -58,10 +56,10 @@ class Payback:
         self._loop_seconds = 0.0
 
     def note(self, wait_seconds: float, compute_seconds: float, batches_left: int, start_seconds: float, may_fork: bool = False,
-             held_back_seconds: float = 0.0) -> None:
+             held_back_seconds: float = 0.0, by_fork: bool = False, may_rest: bool = False) -> None:
         """The loop has waited so long for a batch that its process or a fork made, and then computed so long. `batches_left`: of
         this epoch, 0 if unknown. `start_seconds`: what an executor's start takes now. `may_fork`: forks are tried first. `held_back_seconds`: of
-        `compute_seconds`, as the loop had no CPU beside its forks."""
+        `compute_seconds`, as the loop had no CPU beside its forks. `by_fork` and `may_rest`: as ForkComparison needs them."""
         self._batches += 1
         self._epoch_batches = max(self._epoch_batches, batches_left)
         self._wait_seconds += wait_seconds
@@ -70,8 +68,7 @@ class Payback:
         self._excess_seconds = max(0.0, self._excess_seconds + excess_seconds)
         self._recent.append(excess_seconds)
         self._recent_waits.append(wait_seconds)
-        if self._cheap_seconds is not None:
-            self._compare(self._cheap_seconds, wait_seconds)
+        if self._comparison is not None and self._compare(self._comparison, wait_seconds, by_fork, may_rest):
             return
         # One slow batch, the first most often, says little of the next ones.
         if len(self._recent) >= 2 or wait_seconds >= _LONG_WAIT_SECONDS:
@@ -80,31 +77,33 @@ class Payback:
             wait_alone_seconds = _median(self._recent_waits)
             is_cheap = wait_alone_seconds < _CHEAP_BATCH_SECONDS
             # Cheap batches become cheaper at first: what a process does for the first time takes longer.
-            is_known = not is_cheap or self._batches >= _COMPARED_BATCHES
+            is_known = not is_cheap or self._batches >= _WARMING_BATCHES
             if may_fork and not self.forks_pay and is_known and typical_seconds * max(batches_left, self._batches) >= FORK_SECONDS:
                 self.forks_pay = True
-                self._cheap_seconds = wait_alone_seconds if is_cheap else None
-                self._beside_forks = []
+                self._comparison = ForkComparison(wait_alone_seconds) if is_cheap else None
                 self._forget()  # What executors would bring shows beside the forks.
                 return
             self.pays = self.pays or (expected_seconds >= start_seconds and not (self.forks_suffice or self.way_back.rests))
         if self.pays or self._batches == _RECENT_BATCHES:
             log.info("a loader's batches: %s", self.in_words())
 
-    def _compare(self, wait_alone_seconds: float, wait_seconds: float) -> None:
-        """A batch has come from the forks of a loader whose batches are cheap. `wait_alone_seconds`: a batch's wait before the forks."""
-        self._beside_forks.append(wait_seconds)
-        if len(self._beside_forks) < _COMPARED_BATCHES:
-            return
-        self._cheap_seconds = None
-        # The longest wait is that for their start. Not the median of the others: several batches come at once, and then none for a while.
-        *others, start_seconds = sorted(self._beside_forks)
-        beside_seconds = sum(others) / len(others)
-        spared_seconds = (wait_alone_seconds - beside_seconds) * (self._epoch_batches or self._batches)
-        if beside_seconds > _FORKS_HELP_SHARE * wait_alone_seconds or spared_seconds < start_seconds:
-            self.forks_pay = False
-            self._handing_over_seconds = max(self._handing_over_seconds, beside_seconds, wait_alone_seconds)
+    def _compare(self, comparison: ForkComparison, wait_seconds: float, by_fork: bool, may_rest: bool) -> bool:
+        """The loop has waited for a cheap batch. Whether the wait says nothing about executors yet, as forks have just begun, or rest, or are given up."""
+        verdict = comparison.note(wait_seconds, by_fork, self._epoch_batches or self._batches, may_rest)
+        if verdict is None:
+            return comparison.forks_rest or comparison.is_first
+        self.forks_pay = verdict is Verdict.FORKS
+        if verdict is not Verdict.FORKS_REST:
+            self._comparison = None
+        if verdict is Verdict.NO_FORKS:
+            self._handing_over_seconds = max(self._handing_over_seconds, comparison.handing_over_seconds)
         self._forget()
+        return True
+
+    @property
+    def forks_rest(self) -> bool:
+        """Whether forks are kept that get nothing to do for a while."""
+        return self._comparison is not None and self._comparison.forks_rest
 
     def go_back(self) -> None:
         """Executors have proven slower. What they would bring has to show anew."""
@@ -172,17 +171,21 @@ class FirstBatch:
 
 
 class Scales:
-    """What each batch of one pass costs the loop. `here_seconds`: what the last batch took, if this process or a fork of it has made it."""
+    """What each batch of one pass costs the loop. `here_seconds`: what the last batch took, if this process or a fork of it has made it; `by_fork`: a
+    fork."""
 
     def __init__(self) -> None:
         self.here_seconds: float | None = None
+        self.by_fork = False
         self._before_last = Totals()  # Of the loop's time.
         self._queued_before_seconds: float | None = None  # Of the loop's thread, when there were forks first.
         self._beside_forks_seconds = 0.0  # Of the loop, since then.
 
-    def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool, window_batches: int = 0) -> None:
+    def weigh(self, payback: Payback, totals: Totals, batches_left: int, has_warm_feeder: bool, can_fork: bool, window_batches: int = 0,
+              may_rest: bool = False) -> None:
         """`totals`: of the loop, now that it has computed with the last batch. The wait is that of the whole call, so it includes what handing
-        over takes in this thread; for the first batch, which the account leaves out, it is `here_seconds`. `window_batches`: as WayBack needs it."""
+        over takes in this thread; for the first batch, which the account leaves out, it is `here_seconds`. `window_batches`: as WayBack needs
+        it. `may_rest`: as ForkComparison does."""
         last = totals.since(self._before_last)
         if self.here_seconds is not None:
             wait_seconds = max(self.here_seconds, last.wait_seconds)
@@ -191,7 +194,8 @@ class Scales:
             held_back_seconds = self._held_back(wait_seconds, last.compute_seconds) if beside_forks else 0.0
             returns = payback.way_back.note_without(wait_seconds, last.compute_seconds, window_batches)
             payback.pays = payback.pays or returns
-            payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, can_fork and not payback.forks_pay, held_back_seconds)
+            may_fork = can_fork and not payback.forks_pay
+            payback.note(wait_seconds, last.compute_seconds, batches_left, start_seconds, may_fork, held_back_seconds, self.by_fork, may_rest)
         self.here_seconds, self._before_last = None, totals
 
     def weigh_executors(self, payback: Payback, totals: Totals, forks_seconds: Callable[[], float | None]) -> bool:

@@ -105,12 +105,15 @@ def test_executors_pay_where_forks_leave_the_loop_no_cpu():
     assert paid_after.keys() == {0.05} and paid_after[0.05] < 10
 
 
+HELD_BACK = 5  # The argument of Payback.note.
+
+
 @pytest.mark.parametrize("of_a_second, share", [(0.0, 0.0), (0.05, 0.0), (0.4, 0.3), (1.5, 0.9)])
 def test_time_without_a_cpu_counts_beyond_a_tenth(monkeypatch, of_a_second, share):
     """A quota is given once a second, and a batch takes a tenth."""
     told, asked = [], itertools.count(1)
     monkeypatch.setattr("sluice.payback.queued_seconds", lambda: of_a_second * (next(asked) // 10))
-    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[-1]))
+    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[HELD_BACK]))
     payback, scales, totals = Payback(forks_at_once=True), Scales(), Totals()
     for _ in range(401):
         totals = replace(totals, wait_seconds=totals.wait_seconds + 0.01, compute_seconds=totals.compute_seconds + 0.09)
@@ -122,7 +125,7 @@ def test_time_without_a_cpu_counts_beyond_a_tenth(monkeypatch, of_a_second, shar
 def test_where_the_kernel_does_not_count_no_time_was_without_a_cpu(monkeypatch):
     told = []
     monkeypatch.setattr("sluice.payback.queued_seconds", lambda: None)
-    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[-1]))
+    monkeypatch.setattr(Payback, "note", lambda self, *arguments: told.append(arguments[HELD_BACK]))
     scales, totals = Scales(), Totals()
     for _ in range(3):
         scales.here_seconds, totals = 0.01, replace(totals, compute_seconds=totals.compute_seconds + 1.0)
@@ -145,37 +148,38 @@ def test_executors_pay_at_once_where_nothing_can_be_forked():
     assert payback.pays and not payback.forks_pay
 
 
-CHEAP_BESIDE_FORKS = {
-    # The waits beside forks of a loader whose batches take 0.4 ms in its own process, and the batches of an epoch: whether the forks are kept.
-    "handing over takes longer than making": ([0.0015] * 24, 10_000, False),
-    "handing over takes as long": ([0.0004] * 24, 10_000, False),
-    "handing over takes half of it": ([0.0002] * 24, 10_000, True),
-    "batches come by threes, in as much time": ([0.0012, 0.0, 0.0] * 8, 10_000, False),
-    "the start is slow": ([0.1] + [0.0002] * 23, 10_000, True),
-    "an epoch spares less than the start takes": ([0.3] + [0.0002] * 23, 1_000, False),
-    "it is not known yet": ([0.1] * 23, 10_000, True),
-}
-
-
-def beside_forks_of_cheap_batches(waits, epoch_batches=10_000) -> Payback:
-    payback = Payback()
-    for wait_seconds in [0.0004] * 24 + waits:
-        payback.note(wait_seconds, 0.001, epoch_batches, START_SECONDS, may_fork=not payback.forks_pay)
+def loop_over(payback, waits, by_fork) -> Payback:
+    for wait_seconds in waits:
+        payback.note(wait_seconds, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay, by_fork=by_fork, may_rest=True)
     return payback
 
 
-@pytest.mark.parametrize("case", CHEAP_BESIDE_FORKS)
-def test_forks_are_given_up_that_take_longer_than_the_batches(case):
-    *given, kept = CHEAP_BESIDE_FORKS[case]
-    payback = beside_forks_of_cheap_batches(*given)
-    assert payback.forks_pay == kept and not payback.pays
+def beside_forks_of_cheap_batches(waits) -> Payback:
+    return loop_over(loop_over(Payback(), [0.0004] * 24, by_fork=False), waits, by_fork=True)
+
+
+def test_forks_are_given_up_that_take_longer_than_cheap_batches():
+    payback = beside_forks_of_cheap_batches([0.0015] * 24)
+    assert not payback.forks_pay and not payback.pays and not payback.forks_rest
+
+
+@pytest.mark.parametrize("alone_seconds, kept", [(0.0002, False), (0.0004, True)])
+def test_forks_rest_for_a_second_comparison(alone_seconds, kept):
+    """The first batches took the process longer than those of now."""
+    payback = beside_forks_of_cheap_batches([0.0002] * 224)
+    assert payback.forks_rest and not payback.forks_pay
+    loop_over(payback, [alone_seconds] * 24, by_fork=False)
+    assert not payback.forks_rest and payback.forks_pay == kept
+    assert ("forks take longer" in payback.in_words()) == (not kept)
+
+
+def test_executors_pay_beside_forks_of_cheap_batches():
+    """While it is compared whether these help, too."""
+    payback = beside_forks_of_cheap_batches([0.0002] * 24 + [1.0] * 60)
+    assert payback.pays
 
 
 def test_forks_that_were_given_up_are_tried_again_once_batches_become_dear():
-    payback = beside_forks_of_cheap_batches([0.0015] * 24)
-    for _ in range(20_000):
-        payback.note(0.0015, 0.001, 10_000, START_SECONDS, may_fork=True)
+    payback = loop_over(beside_forks_of_cheap_batches([0.0015] * 24), [0.0015] * 20_000, by_fork=False)
     assert not payback.forks_pay and not payback.pays and "forks take longer" in payback.in_words()
-    for _ in range(8):
-        payback.note(0.02, 0.001, 10_000, START_SECONDS, may_fork=not payback.forks_pay)
-    assert payback.forks_pay
+    assert loop_over(payback, [0.02] * 8, by_fork=False).forks_pay
