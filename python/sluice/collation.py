@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -35,6 +36,11 @@ def makes_all_anew(collate_fn: Any, auto_collation: bool) -> bool:
     return collate_fn is None and auto_collation and registered.keys() == _TORCH_TYPES and registered.get(torch.Tensor) is torch_collate.collate_tensor_fn
 
 
+def runs_no_code_of_the_user(collate_fn: Any, auto_collation: bool, data: Any) -> bool:
+    """Whether torch alone puts these samples together. Then nothing is drawn."""
+    return type(data) is list and bool(data) and makes_all_anew(collate_fn, auto_collation) and _is_plain(data[0])
+
+
 class Collation:
     """`collate` with its arguments, that counts. Not thread-safe."""
 
@@ -62,11 +68,11 @@ def _is_plain(sample: Any) -> bool:
 def _stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor:
     """torch's collation of tensors without its detour, which is of no use here: the arena is the shared memory."""
     first = batch[0]
-    refused_by_torch = any(getattr(t, "requires_grad", False) for t in batch)  # In a worker, which has a place for the result.
-    if first.is_nested or first.layout is not torch.strided or refused_by_torch:
-        return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
-    # As torch's workers have it: contiguous, and of the first one's type.
-    return torch.stack(batch, 0, out=first.new_empty((len(batch), *first.shape)))
+    if not first.is_nested and first.layout is torch.strided:
+        with contextlib.suppress(RuntimeError):  # A tensor has a gradient, or another shape.
+            # As torch's workers have it: contiguous, and of the first one's type.
+            return torch.stack(batch, 0, out=first.new_empty((len(batch), *first.shape)))
+    return torch_collate.default_collate_fn_map[torch.Tensor](batch, collate_fn_map=collate_fn_map)
 
 
 def _postponed_stack(batch: list[torch.Tensor], *, collate_fn_map: Any = None) -> torch.Tensor | Stack:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils.data._utils import worker as torch_worker
 
-from sluice.collation import collate
+from sluice.collation import collate, runs_no_code_of_the_user
 from sluice.draws import Draws
 from sluice.generators import untouched_generators
 from sluice.inherited import Inherited
@@ -246,7 +246,8 @@ def _compute(pipeline: PythonPipeline, request: BatchRequest, laps: Laps, draws:
 
     def finish(data: Any) -> Any:
         laps.lap(DATASET)
-        seed_everything(collate_seed(request.base_seed, request.epoch, request.position))
+        if not runs_no_code_of_the_user(pipeline.collate_fn, pipeline.auto_collation, data):
+            seed_everything(collate_seed(request.base_seed, request.epoch, request.position))
         made = collate(pipeline.collate_fn, pipeline.auto_collation, data, stacks)
         laps.lap(COLLATE)
         return made
