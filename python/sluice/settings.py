@@ -58,7 +58,7 @@ class Settings:
     threads: int = 0
     arena_bytes: int | None = None
     start_patience_seconds: float = 10.0
-    loss_patience_seconds: float = 30.0
+    loss_patience_seconds: float = 10.0
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
@@ -83,7 +83,7 @@ class Settings:
             threads=_number(env, "SLUICE_THREADS", 0, int),
             arena_bytes=arena,
             start_patience_seconds=_number(env, "SLUICE_START_PATIENCE_SECONDS", 10.0, float),
-            loss_patience_seconds=_number(env, "SLUICE_LOSS_PATIENCE_SECONDS", 30.0, float),
+            loss_patience_seconds=_number(env, "SLUICE_LOSS_PATIENCE_SECONDS", 10.0, float),
         )
 
 
