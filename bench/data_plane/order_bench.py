@@ -22,7 +22,7 @@ import torchvision
 from PIL import Image
 from torchvision import transforms as t
 
-from sluice.transforms import lower_transform
+from sluice.transforms import lower_transforms
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "loaders"))
 import machine  # noqa: E402
@@ -70,7 +70,7 @@ def torch_seconds_per_1000(steps: Steps, files: list[str]) -> float:
 
 
 def native_seconds_per_1000(steps: Steps, bench: Path, listed: str) -> dict[str, Any]:
-    lowered = lower_transform(t.Compose([*steps, t.PILToTensor()]), obstacles := [])
+    lowered = lower_transforms([t.Compose([*steps, t.PILToTensor()])], obstacles := [])
     assert not obstacles, obstacles
     made = subprocess.run([bench, listed, ROUNDS], input=f"pipeline {json.dumps(lowered.ops)}\n", capture_output=True, text=True, check=True)
     return json.loads(made.stdout)

@@ -16,11 +16,13 @@ import torch
 from torch.utils.data import Subset
 from torch.utils.data._utils.collate import default_collate
 
+from sluice.arrangement import Arrangement
 from sluice.failures import NotNative
 from sluice.file_table import FileTable
 from sluice.lowered import Lowered, name_of
 from sluice.settings import EXACT, RELAXED
-from sluice.transforms import lower_transform
+from sluice.own_files import OwnFiles
+from sluice.transforms import lower_transforms
 
 if TYPE_CHECKING:
     from sluice.pixel_table import PixelTable
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 class NativePipeline:
     """`header`: a line of JSON for the feeder, which the table of the files follows; it may hold secrets. `height` and `width` of the images in
     pixels; `image_dtype` float32 or uint8; `order`: of what its operations do to pixels, one of settings.ORDERS; `channels`: 3, or 1 of grey images. A batch is
-    [images [n, channels, height, width], labels [n] int64]."""
+    [images [n, channels, height, width], labels [n] int64]. `arrangement`: what the client makes of its images where samples are no such pairs."""
 
     header: bytes = field(repr=False)
     files: Table
@@ -42,10 +44,15 @@ class NativePipeline:
     image_dtype: torch.dtype
     order: str = EXACT
     channels: int = 3
+    arrangement: Arrangement | None = field(default=None, repr=False)
 
     @property
     def samples(self) -> int:
         return self.files.count
+
+    def takes(self, keys: type) -> bool:
+        """Whether keys of this type give the same as plain numbers: a data set's own code may put them into its samples."""
+        return self.arrangement is None or name_of(keys) in ("int", "numpy.int64")
 
     @property
     def draws(self) -> bool:
@@ -84,11 +91,11 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | No
     if collate_fn is not default_collate:
         obstacles.append(f"collate_fn is {name_of(collate_fn)}, not torch's default")
     innermost, selection = _unwrap_subsets(dataset, obstacles)
-    lowered = _lower_dataset(innermost, obstacles)
-    libraries = _libraries(obstacles, reads_files=not _is_in_memory(innermost)) if lowered is not None else {}
-    files = known if known is not None and type(known) is _kind_of_table(innermost) and known.is_of(innermost, selection) else None
+    source, lowered = _lower_dataset(innermost, selection, obstacles)
+    libraries = _libraries(obstacles, reads_files=not _is_in_memory(source)) if lowered is not None else {}
+    files = known if known is not None and type(known) is _kind_of_table(source) and _is_still(known, source, selection) else None
     if files is None and lowered is not None and (looks_at_files or not obstacles):
-        files = _table_of(innermost, selection, obstacles)
+        files = _table_of(source, selection, obstacles)
     if lowered is None or lowered.size is None or files is None or obstacles:
         raise NotNative(obstacles)
     if order != RELAXED:  # Only there it matters where an operation stands.
@@ -96,7 +103,8 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | No
             op.pop("keep_position", None)
     chosen = {} if order == EXACT else {"order": order}  # An executor of an older version knows none.
     header = json.dumps({"version": 2, **libraries, **chosen, "source": files.source, "ops": lowered.ops}, separators=(",", ":"))
-    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype, order, lowered.channels)
+    arrangement = source.arrangement(selection) if isinstance(source, OwnFiles) else None
+    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype, order, lowered.channels, arrangement)
 
 
 def _libraries(obstacles: list[str], reads_files: bool) -> dict[str, int]:
@@ -141,8 +149,15 @@ def _table_of(dataset: Any, selection: list[int] | None, obstacles: list[str]) -
         return None
 
 
-def _lower_dataset(dataset: Any, obstacles: list[str]) -> Lowered | None:
-    """What the dataset's transforms become; adds to `obstacles`."""
+def _is_still(known: Table, source: Any, selection: list[int] | None) -> bool:
+    try:
+        return known.is_of(source, selection)
+    except NotNative:
+        return False
+
+
+def _lower_dataset(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> tuple[Any, Lowered | None]:
+    """What has its samples, and what its transforms become; adds to `obstacles`."""
     module = sys.modules.get("torchvision.datasets.folder")
     first = Lowered()
     if module is not None and type(dataset) is module.ImageFolder:
@@ -156,13 +171,20 @@ def _lower_dataset(dataset: Any, obstacles: list[str]) -> Lowered | None:
             first = lowered_images(dataset)
         except NotNative as obstacle:
             obstacles.append(str(obstacle))
-            return None
+            return dataset, None
     elif not _is_shards(dataset):
-        obstacles.append(f"the dataset is a {name_of(type(dataset))}, not torchvision's ImageFolder, one of its data sets in memory, or sluice's TarShards itself")
-        return None
+        try:
+            files = OwnFiles(dataset)
+        except NotNative as reason:
+            known = "torchvision's ImageFolder, one of its data sets in memory, or sluice's TarShards itself"
+            obstacles.append(f"the dataset is a {name_of(type(dataset))}, not {known} (its own code: {reason})")
+            return dataset, None
+        if selection is not None and min(selection, default=0) < 0:  # The code of a class may make of -1 another sample than the last.
+            obstacles.append("a Subset has negative indices")
+        return files, lower_transforms(files.transforms, obstacles)
     if dataset.target_transform is not None:
         obstacles.append(f"target_transform {name_of(dataset.target_transform)} has no native form")
-    return lower_transform(dataset.transform, obstacles, first)
+    return dataset, lower_transforms([dataset.transform], obstacles, first)
 
 
 def _is_shards(dataset: Any) -> bool:

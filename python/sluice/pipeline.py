@@ -131,7 +131,7 @@ class Pipeline:
         if not keys:
             return True
         kind = key_type(keys)
-        if kind is None or len(keys) > MOST_KEYS or not (self.native is not None or kind is self._python.key_type):
+        if kind is None or len(keys) > MOST_KEYS or not (self.native.takes(kind) if self.native is not None else kind is self._python.key_type):
             return False
         numbers = plain(keys)
         least, end = (0, self.native.samples) if self.native is not None else INTEGERS

@@ -6,7 +6,7 @@ A transform that is not in the table, a subclass, a hook or an unusual argument 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -17,17 +17,19 @@ from sluice.late_changes import keeps_position
 from sluice.lowered import MAX_OPS, MAX_SIDE_PIXELS, Lowered, fill_colour, name_of, probability
 
 
-def lower_transform(transform: Any, obstacles: list[str], lowered: Lowered | None = None) -> Lowered:
-    """Adds to `obstacles` what keeps the transform in Python. `lowered`: what it gets; images of files if None."""
+def lower_transforms(transforms: Sequence[Any], obstacles: list[str], lowered: Lowered | None = None) -> Lowered:
+    """Of one after the other. Adds to `obstacles` what keeps them in Python. `lowered`: what the first gets; images of files if None."""
     lowered = Lowered() if lowered is None else lowered
-    if _module_of(transform) is not None:
-        steps = [transform]
-    elif any(type(transform) is module.Compose for module in _generations()) and not _has_hook(transform):
-        steps = transform.transforms
-    else:
-        obstacles.append(f"the transform is {name_of(type(transform))}, not torchvision.transforms.Compose")
-        return lowered
     before = len(obstacles)
+    steps: list[Any] = []
+    for transform in transforms:
+        if _module_of(transform) is not None:
+            steps.append(transform)
+        elif any(type(transform) is module.Compose for module in _generations()) and not _has_hook(transform):
+            steps += transform.transforms
+        else:
+            obstacles.append(f"the transform is {name_of(type(transform))}, not torchvision.transforms.Compose")
+            return lowered
     for number, step in enumerate(steps, 1):
         try:
             _lower_step(step, lowered)

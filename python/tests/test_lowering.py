@@ -39,10 +39,6 @@ class OwnCrop(transforms.RandomResizedCrop):
     pass
 
 
-class OwnFolder(ImageFolder):
-    pass
-
-
 NATIVE = {
     "training on ImageNet": (
         [CROP, transforms.RandomHorizontalFlip(), TO_TENSOR, NORMALIZE],
@@ -236,7 +232,6 @@ def test_left_in_python_with_the_reason(image_root, case):
 GOOD = transforms.Compose(NATIVE["training on ImageNet"][0])
 
 AROUND = {
-    "subclass of ImageFolder": (lambda root: loader_for(OwnFolder(root, GOOD)), "OwnFolder"),
     "own image loader": (lambda root: loader_for(ImageFolder(root, GOOD, loader=first_only)), "loader is sample_datasets.first_only"),
     "target transform": (lambda root: loader_for(ImageFolder(root, GOOD, target_transform=float)), "target_transform float"),
     "another dataset": (lambda root: loader_for(FakeData(transform=GOOD)), "FakeData"),

@@ -15,7 +15,7 @@ from torchvision.transforms import v2
 
 from torch_conformance_test import AUGMENTATIONS, BILINEAR, MEAN, OPERATIONS, STD, TO_SQUARE, picture, probe  # puts python/ on the path
 from sluice.lowered import Lowered
-from sluice.transforms import lower_transform
+from sluice.transforms import lower_transforms
 
 SIZES = {"MNIST": (28, 28), "wide": (131, 97), "tall": (16, 45), "one row": (60, 1), "one pixel": (1, 1)}
 PER_SIZE = 40
@@ -54,7 +54,7 @@ def compare(tmp_path, mode, size, steps, axes):
         steps = [*steps, transforms.PILToTensor()]
     images, transform, obstacles = images_of(mode, size), transforms.Compose(steps), []
     channels = 3 if mode == "RGB" else 1
-    lowered = lower_transform(transform, obstacles, Lowered(ops=[], size=(size[1], size[0]), channels=channels))
+    lowered = lower_transforms([transform], obstacles, Lowered(ops=[], size=(size[1], size[0]), channels=channels))
     if obstacles:
         return False
     pixels = numpy.stack([numpy.array(image).reshape(size[1], size[0], channels) for image in images])

@@ -27,7 +27,7 @@ from torchvision.transforms.functional import pil_to_tensor
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 from sluice.file_table import FileTable  # noqa: E402
-from sluice.transforms import lower_transform  # noqa: E402
+from sluice.transforms import lower_transforms  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build"))
 PROBE = str(BUILD / "src/pipeline/sluice-pipeline-probe")
@@ -299,7 +299,7 @@ AUGMENTATIONS = {
 def test_augmentations_are_the_same_bytes(tmp_path, image_folder, name):
     folder, names = image_folder
     transform, obstacles = transforms.Compose([*AUGMENTATIONS[name], transforms.PILToTensor()]), []
-    lowered = lower_transform(transform, obstacles)
+    lowered = lower_transforms([transform], obstacles)
     assert not obstacles
     compare(tmp_path, folder, names * int(os.environ.get("SLUICE_AUGMENTATION_ROUNDS", "3")), lowered.ops, transform)
 
@@ -311,7 +311,7 @@ def test_operations_are_the_same_bytes(tmp_path, image_folder, name):
     if not any(type(step).__name__ in ("ToTensor", "ToImage", "PILToTensor") for step in steps):
         steps = [*steps, transforms.PILToTensor()]
     transform, obstacles = transforms.Compose(steps), []
-    lowered = lower_transform(transform, obstacles)
+    lowered = lower_transforms([transform], obstacles)
     assert not obstacles
     compare(tmp_path, folder, names, lowered.ops, transform)
 

@@ -1,0 +1,341 @@
+"""Reads what the `__getitem__` of a Dataset class does, if it does no more than many do: look up a file and a label, open the image, transform it.
+
+The code is not run. Its syntax tree is followed once with a column of all keys in the place of the index. Of what it calls, only pure functions of
+plain values are called. Everything that is not known to change nothing and to draw nothing ends the reading: loops, other libraries, changes of
+attributes, decisions that differ from sample to sample.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+import os
+import pathlib
+import sys
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset, Subset
+
+from sluice.code_tree import tree_of
+from sluice.failures import NotNative
+from sluice.lowered import name_of
+from sluice.sample_attributes import PURE_METHODS, Unreadable, attribute_of
+from sluice.sample_values import Column, Known, Named, OpenFile, Picture, Rows, Several, Value, computed, in_words, item, paths_of, unpacked
+from sluice.signal_handlers import pass_on_of_a_handler
+
+_MOST_CALLS = 8  # One within the other.
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv
+}  # fmt: skip
+_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.In: lambda a, b: a in b
+}  # fmt: skip
+
+
+def sample_of(dataset: Any, count: int) -> Value:
+    """What dataset[0] to dataset[count - 1] are. Raises NotNative, with the line that does something else."""
+    function = type(dataset).__getitem__
+    if not isinstance(function, FunctionType):
+        raise NotNative(f"its __getitem__ is a {name_of(type(function))}")
+    if hasattr(dataset, "__getitems__"):
+        raise NotNative("it has a __getitems__")
+    try:
+        return _Call(function, [Known(dataset), Column(list(range(count)))], {}, 0).result()
+    except NotNative:
+        raise
+    except Exception as error:  # Of the objects that it meets.
+        pass_on_of_a_handler(error)
+        raise NotNative(f"reading it raises {type(error).__name__}: {error}") from None
+
+
+class _Refused(NotNative):
+    """With the place in the code."""
+
+
+class _Call:
+    """Of one function, with its variables."""
+
+    def __init__(self, function: FunctionType, arguments: list[Value], named: dict[str, Value], depth: int) -> None:
+        """`depth`: of the calls around it. Raises NotNative for arguments that do not fit."""
+        if depth > _MOST_CALLS:
+            raise NotNative(f"{function.__qualname__} calls functions in functions")
+        self._function, self._depth = function, depth
+        self._parameters, self._statements = tree_of(function.__code__, function.__qualname__)
+        self._variables = self._bound(arguments, named)
+
+    def _bound(self, arguments: list[Value], named: dict[str, Value]) -> dict[str, Value]:
+        names, code = self._parameters, self._function.__code__
+        positional = [argument.arg for argument in (*names.posonlyargs, *names.args)]
+        if names.vararg or names.kwarg or len(arguments) > len(positional):
+            raise NotNative(f"{self._function.__qualname__} takes any arguments")
+        defaults = self._function.__defaults__ or ()
+        bound: dict[str, Value] = dict(zip(positional[len(positional) - len(defaults) :], map(Known, defaults), strict=True))
+        bound |= {name: Known(value) for name, value in (self._function.__kwdefaults__ or {}).items()}
+        bound |= dict(zip(positional, arguments, strict=False)) | named
+        if bound.keys() != {*positional, *(argument.arg for argument in names.kwonlyargs)} or code.co_flags & 0x2A0:  # A generator or coroutine.
+            raise NotNative(f"{self._function.__qualname__} takes other arguments")
+        return bound
+
+    def result(self) -> Value:
+        returned = self._block(self._statements)
+        if returned is None:
+            raise NotNative(f"{self._function.__qualname__} returns nothing")
+        return returned
+
+    def _block(self, statements: list[ast.stmt]) -> Value | None:
+        """What it returns; None if it goes on behind it."""
+        for statement in statements:
+            if (returned := self._statement(statement)) is not None:
+                return returned
+        return None
+
+    def _statement(self, node: ast.stmt) -> Value | None:
+        match node:
+            case ast.Return(value=ast.expr() as value):
+                return self._value(value)
+            case ast.Assign(targets=[target], value=given) | ast.AnnAssign(target=target, value=ast.expr() as given):
+                self._assign(target, self._value(given), node)
+            case ast.If(test=test, body=body, orelse=others):
+                return self._block(body if self._truth(test) else others)
+            case ast.With(items=items, body=body):
+                for entered in items:
+                    opened = self._value(entered.context_expr)
+                    if not isinstance(opened, (OpenFile, Picture)):
+                        self._refuse(node)
+                    if entered.optional_vars is not None:
+                        self._assign(entered.optional_vars, opened, node)
+                return self._block(body)
+            case ast.Assert(test=test) if self._truth(test):
+                pass
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                pass
+            case _:
+                self._refuse(node)
+        return None
+
+    def _assign(self, target: ast.expr, value: Value, statement: ast.stmt) -> None:
+        match target:
+            case ast.Name(id=name):
+                if name not in self._function.__code__.co_varnames:
+                    self._refuse(statement)  # A global, or a variable of another function.
+                self._variables[name] = value
+            case ast.Tuple(elts=targets):
+                for part, each in zip(targets, unpacked(value, len(targets)), strict=True):
+                    self._assign(part, each, statement)
+            case _:
+                self._refuse(statement)
+
+    def _refuse(self, node: ast.AST, reason: str = "") -> Any:
+        where = f"{os.path.basename(self._function.__code__.co_filename)}:{getattr(node, 'lineno', 0)}"
+        raise _Refused(f"{where} has `{ast.unparse(node).splitlines()[0][:60]}`{f', which {reason}' if reason else ''}")
+
+    def _value(self, node: ast.expr) -> Value:
+        try:
+            return self._value_of(node)
+        except _Refused:
+            raise
+        except NotNative as reason:
+            return self._refuse(node, str(reason))
+
+    def _value_of(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Constant(value=value):
+                return Known(value)
+            case ast.Name(id=name):
+                return self._variable(name, node)
+            case ast.Attribute(value=base, attr=name):
+                return self._attribute(self._value(base), name, node)
+            case ast.Subscript(value=base, slice=key):
+                return self._item(self._value(base), self._value(key), node)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) if not any(isinstance(part, ast.Starred) for part in parts):
+                return Several(tuple(map(self._value, parts)))
+            case ast.Dict(keys=keys, values=parts) if all(isinstance(key, ast.Constant) and type(key.value) is str for key in keys):
+                return Named({str(getattr(key, "value", "")): self._value(part) for key, part in zip(keys, parts, strict=True)})
+            case ast.Call(func=function, args=arguments, keywords=named):
+                return self._call(function, arguments, named, node)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return computed(_OPERATORS[type(op)], self._value(left), self._value(right))
+            case ast.JoinedStr(values=parts):
+                return computed(lambda *texts: "".join(texts), *map(self._text, parts))
+            case ast.IfExp(test=test, body=body, orelse=other):
+                return self._value(body if self._truth(test) else other)
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                return Known(self._truth(node))
+        return self._refuse(node)
+
+    def _item(self, base: Value, key: Value, node: ast.expr) -> Value:
+        if not isinstance(base, Known) or not isinstance(base.value, Dataset):
+            return item(base, key)
+        if type(base.value) is Subset:
+            return self._item(Known(base.value.dataset), item(Known(base.value.indices), key), node)
+        function = type(base.value).__getitem__
+        return self._within(function, [base, key], {}, node) if isinstance(function, FunctionType) else self._refuse(node)
+
+    def _text(self, part: ast.expr) -> Value:
+        """Of an f-string."""
+        match part:
+            case ast.Constant():
+                return self._value(part)
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                return computed(format, self._value(value))
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=ast.JoinedStr(values=[ast.Constant(value=str() as form)])):
+                return computed(lambda value: format(value, form), self._value(value))
+        return self._refuse(part)
+
+    def _truth(self, node: ast.expr) -> bool:
+        match node:
+            case ast.BoolOp(op=ast.And(), values=tests):
+                return all(map(self._truth, tests))
+            case ast.BoolOp(op=ast.Or(), values=tests):
+                return any(map(self._truth, tests))
+            case ast.UnaryOp(op=ast.Not(), operand=test):
+                return not self._truth(test)
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+                a, b = self._value(left), self._value(right)
+                if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(b, Known) and b.value is None and not isinstance(a, Column):
+                    return (isinstance(a, Known) and a.value is None) == isinstance(op, ast.Is)
+                return self._is_so(computed(_COMPARISONS[type(op)], a, b), node)
+            case ast.Compare():
+                return bool(self._refuse(node))
+        value = self._value(node)
+        if isinstance(value, Known) and value.value is not None and not hasattr(type(value.value), "__len__") and not hasattr(type(value.value), "__bool__"):
+            return True
+        return self._is_so(value if isinstance(value, Known) else computed(bool, value), node)
+
+    def _is_so(self, value: Value, node: ast.expr) -> bool:
+        """For all samples, or for none."""
+        if isinstance(value, Known):
+            return bool(value.value)
+        if isinstance(value, Column) and len(set(value.values)) == 1:
+            return bool(value.values[0])
+        return bool(self._refuse(node, "differs from sample to sample"))
+
+    def _variable(self, name: str, node: ast.expr) -> Value:
+        code = self._function.__code__
+        if name in self._variables:
+            return self._variables[name]
+        if name in code.co_freevars:
+            return Known(dict(zip(code.co_freevars, self._function.__closure__ or (), strict=True))[name].cell_contents)
+        if name in self._function.__globals__:
+            return Known(self._function.__globals__[name])
+        if name in code.co_varnames or not hasattr(builtins, name):
+            return self._refuse(node)
+        return Known(getattr(builtins, name))
+
+    def _attribute(self, base: Value, name: str, node: ast.expr) -> Value:
+        if not isinstance(base, Known):
+            return self._refuse(node)
+        if name.startswith("__") and not name.endswith("__") and "." in self._function.__qualname__:
+            name = f"_{self._function.__qualname__.split('.')[-2].lstrip('_')}{name}"
+        try:
+            found = attribute_of(base.value, name)
+        except Unreadable as reason:
+            return self._refuse(node, str(reason))
+        if not isinstance(found, property):
+            return Known(found)
+        return self._within(found.fget, [base], {}, node) if isinstance(found.fget, FunctionType) else self._refuse(node)
+
+    def _call(self, callee: ast.expr, nodes: list[ast.expr], named_nodes: list[ast.keyword], node: ast.expr) -> Value:
+        if any(isinstance(argument, ast.Starred) for argument in nodes) or any(keyword.arg is None for keyword in named_nodes):
+            return self._refuse(node)
+        arguments = [self._value(argument) for argument in nodes]
+        named = {str(keyword.arg): self._value(keyword.value) for keyword in named_nodes}
+        if isinstance(callee, ast.Attribute):
+            base = self._value(callee.value)
+            if not isinstance(base, Known):
+                return self._method(base, callee.attr, [*arguments, *named.values()], node)
+            function = self._attribute(base, callee.attr, callee)
+        else:
+            function = self._value(callee)
+        return self._applied(function.value, arguments, named, node) if isinstance(function, Known) else self._refuse(node)
+
+    def _method(self, base: Value, name: str, arguments: list[Value], node: ast.expr) -> Value:
+        match base:
+            case Picture(paths=paths, transforms=()) if name == "convert" and _are(arguments, "RGB"):
+                return Picture(paths, True)
+            case Rows(are_numbers=True, tensor=tensor) if name in ("item", "tolist") and not arguments:
+                return Column(tensor.tolist())
+            case Column(values=[first, *_]) if name in PURE_METHODS.get(str if isinstance(first, str) else type(first), ()):
+                return computed(lambda value, *others: getattr(value, name)(*others), base, *arguments)
+        return self._refuse(node)
+
+    def _applied(self, function: Any, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
+        if _is_one_of(function, _PURE) and not named:
+            return computed(function, *(Column(each.tensor.tolist()) if isinstance(each, Rows) and each.are_numbers and function is int else each for each in arguments))
+        if function is torch.is_tensor:
+            return Known(False) if len(arguments) == 1 and isinstance(arguments[0], Column) else self._refuse(node)
+        if _is_one_of(function, (torch.tensor, torch.as_tensor)):
+            return self._tensor(arguments, named, node)
+        pillow, folder = sys.modules.get("PIL.Image"), sys.modules.get("torchvision.datasets.folder")
+        if pillow is not None and function is pillow.open and _is_of(function, pillow) and len(arguments) == 1 and not named:
+            return Picture(paths_of(arguments[0]))
+        if function is super:
+            return self._super(arguments, node)
+        if function is dict and not arguments:
+            return Named(named)
+        if function is len and len(arguments) == 1 and isinstance(arguments[0], Known) and type(arguments[0].value) in (list, tuple, dict):
+            return Known(len(arguments[0].value))
+        if function is open and _are(arguments[1:], "rb") and not named:
+            return OpenFile(paths_of(arguments[0]))
+        if folder is not None and _is_one_of(function, (folder.default_loader, folder.pil_loader)) and _is_of(function, folder) and len(arguments) == 1 and not named:
+            if function is folder.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
+                return self._refuse(node, "asks another image backend than PIL")
+            return Picture(paths_of(arguments[0]), True)
+        if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
+            return self._within(function.__func__, [Known(function.__self__), *arguments], named, node)
+        if isinstance(function, FunctionType):
+            return self._within(function, arguments, named, node)
+        if [type(argument) for argument in arguments] == [Picture] and not named and callable(function):
+            picture = arguments[0]
+            assert isinstance(picture, Picture)
+            return Picture(picture.paths, picture.is_rgb, (*picture.transforms, function))
+        if getattr(function, "__name__", "") in PURE_METHODS.get(type(getattr(function, "__self__", None)), ()) and not named:
+            return computed(function, *arguments)
+        return self._refuse(node)
+
+    def _super(self, arguments: list[Value], node: ast.expr) -> Value:
+        closure = dict(zip(self._function.__code__.co_freevars, self._function.__closure__ or (), strict=True))
+        if not arguments and "__class__" in closure and (first := self._parameters.args[:1]):
+            arguments = [Known(closure["__class__"].cell_contents), self._variables[first[0].arg]]
+        match arguments:
+            case [Known(value=type() as kind), Known(value=thing)] if isinstance(thing, kind):
+                return Known(super(kind, thing))
+        return self._refuse(node)
+
+    def _within(self, function: FunctionType, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
+        try:
+            return _Call(function, arguments, named, self._depth + 1).result()
+        except NotNative:
+            if function.__code__.co_filename == self._function.__code__.co_filename:
+                raise
+            return self._refuse(node)  # Else a line of some library would be told.
+
+    def _tensor(self, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
+        """Of a number."""
+        dtype = named.get("dtype", Known(None))
+        if named.keys() <= {"dtype"} and isinstance(dtype, Known) and len(arguments) == 1 and isinstance(arguments[0], Column):
+            kinds = set(map(type, arguments[0].values))
+            if kinds in ({int}, {float}) and (dtype.value is None or isinstance(dtype.value, torch.dtype)):
+                return Rows(torch.tensor(arguments[0].values, dtype=dtype.value))
+        return self._refuse(node, f"makes a tensor of {in_words(arguments[0])}" if arguments else "")
+
+
+_PURE = (os.path.join, os.path.basename, os.path.splitext, os.fspath, str, int, pathlib.Path)
+
+
+def _is_one_of(function: Any, functions: tuple) -> bool:
+    return any(function is each for each in functions)
+
+
+def _is_of(function: Any, module: Any) -> bool:
+    """Whether it is the module's own, and not what a program has put in its place."""
+    return isinstance(function, FunctionType) and function.__globals__ is vars(module)
+
+
+def _are(arguments: list[Value], text: str) -> bool:
+    """Whether they are one text."""
+    return len(arguments) == 1 and isinstance(arguments[0], Known) and type(arguments[0].value) is str and arguments[0].value == text

@@ -1,0 +1,163 @@
+"""Dataset classes over image files that do more than native executors can: each stays Python."""
+
+import random
+
+import torch
+from PIL import Image
+
+from own_image_classes import TENSOR, Base, Framed, FramedColumns, FramedRows, Plain, frame_of
+
+DEBUG = False
+
+
+class Grey(Base):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("L")), self.labels[index]
+
+
+class AnyMode(Base):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index])), self.labels[index]
+
+
+class Draws(Base):
+    def __getitem__(self, index):
+        other = random.randrange(len(self.paths))
+        return self.transform(Image.open(self.paths[other]).convert("RGB")), self.labels[index]
+
+
+class Counts(Base):
+    count = 0
+
+    def __getitem__(self, index):
+        self.count = self.count + 1
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class Prints(Base):
+    def __getitem__(self, index):
+        print(index)
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class Skips(Base):
+    def __getitem__(self, index):
+        try:
+            return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+        except OSError:
+            return self[index + 1]
+
+
+class TwoViews(Base):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        return self.transform(image), self.transform(image)
+
+
+class Decides(Base):
+    def __getitem__(self, index):
+        transform = self.transform if self.labels[index] > 3 else TENSOR
+        return transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class DecidesByEquality(Base):
+    def __getitem__(self, index):
+        if self.labels[index] == 5:
+            return TENSOR(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class Crops(Base):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        image = image.crop((0, 0, 8, 8))
+        return self.transform(image), self.labels[index]
+
+
+class OwnList(list):
+    def __getitem__(self, index):
+        return super().__getitem__(0)
+
+
+class Lists(Plain):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.paths = OwnList(self.paths)
+
+
+class Hidden(Plain):
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+
+class Masks(Base):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), None
+
+
+class Boxes(Base):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), [(1, 2), (3, 4)][0 : index + 1]
+
+
+class Batches(Plain):
+    def __getitems__(self, indices):
+        return [self[index] for index in indices]
+
+
+class SomeNones(Base):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.boxes = [*self.labels[1:], None]
+
+    def __getitem__(self, index):
+        transform = TENSOR if self.boxes[index] is None else self.transform
+        return transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class Global(Base):
+    def __getitem__(self, index):
+        global DEBUG
+        DEBUG = False
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
+
+
+class FramedByNames(Framed):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.df = frame_of(paths, index=range(5, 5 + len(paths)))
+
+
+class FramedNumbers(Framed):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.numbers = self.df[["label", "score"]]
+
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.numbers.iloc[index]["label"]
+
+
+class FramedTensors(Framed):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), torch.tensor(self.df["score"][index])
+
+
+class Short(Plain):
+    """Fewer labels than samples."""
+
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.labels = self.labels[:-1]
+
+
+NEED_PANDAS = {Framed, FramedRows, FramedColumns, FramedByNames, FramedNumbers, FramedTensors}
+
+# What each does beside, as it is told.
+OTHERS = {
+    Grey: "convert('L')", AnyMode: "convert the image to RGB", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Skips: "try:",
+    TwoViews: "have 2 images", Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",
+    Hidden: "its own way of attributes", Masks: "NoneType", Boxes: "has `", Batches: "__getitems__", SomeNones: "differs from sample to sample", Global: "global DEBUG", Short: "IndexError",
+    FramedByNames: "by their names", FramedNumbers: "frame of numbers", FramedTensors: "makes a tensor of a numpy.float64",
+}  # fmt: skip
+
+
