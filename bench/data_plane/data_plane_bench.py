@@ -7,8 +7,8 @@ The pipeline runs on one thread and drops its samples; the loader is what a user
 memory, batches in the training loop's hands. torch's loader runs PIL and torchvision in two worker processes.
 
 The work is the usual training recipe: decode, RandomResizedCrop(224), horizontal flip, float32, normalise. An own
-Dataset class says the same in a `__getitem__`, which runs in Python on both sides (lazily and eagerly on Sluice's,
-which must give the same bytes). SPEECH holds spoken clips, read as FLAC files by a class that uses soundfile and torchaudio, natively on one side (speech_data.py). Tar shards hold the same files as the folder, and PNG and WebP files some of its photographs. Two more recipes are those of torchvision's own
+Dataset class says the same in a `__getitem__`. On Sluice's side its code is read and runs natively, and it runs in Python, lazily and eagerly: all must give
+the same bytes. SPEECH holds spoken clips, read as FLAC files by a class that uses soundfile and torchaudio, natively on one side (speech_data.py). Tar shards hold the same files as the folder, and PNG and WebP files some of its photographs. Two more recipes are those of torchvision's own
 training scripts and of SimCLR; CIFAR10 and MNIST have noise for pictures (memory_bench.py); cheap text is lines of bytes, beside torch's loader without workers and with them (training_data.py). A data worker
 beside the feeder shows what gRPC costs on both ends together. Executors start at once, but for the text. Both sides
 run over the same files in the same run, in turns, so that other load on the machine falls on both; each figure is the
@@ -109,15 +109,17 @@ def with_native_audio(work):
 
 
 def check_bytes(files):
-    """Lazy images change no byte of an epoch. Raises AssertionError."""
+    """Neither lazy images nor native executors change a byte of an epoch of an own class. Raises AssertionError."""
 
     def batches():
         torch.manual_seed(0)
         return list(sluice.torch.DataLoader(OwnDataset(files[: 8 * BATCH]), batch_size=BATCH, num_workers=WORKERS))
 
-    lazy, eager = (with_setting("SLUICE_LAZY_IMAGES", switch, batches) for switch in ("on", "off"))
-    for (found, _), (expected, _) in zip(lazy, eager, strict=True):
+    read = batches()
+    lazy, eager = (with_setting("SLUICE_LOWERING", "off", lambda switch=switch: with_setting("SLUICE_LAZY_IMAGES", switch, batches)) for switch in ("on", "off"))
+    for (native, _), (found, _), (expected, _) in zip(read, lazy, eager, strict=True):
         assert found.numpy().tobytes() == expected.numpy().tobytes(), "lazy images change bytes"
+        assert native.numpy().tobytes() == expected.numpy().tobytes(), "native executors change bytes"
 
 
 def measure(options, folder, directory):
@@ -137,11 +139,13 @@ def measure(options, folder, directory):
         figures["shards"] = costs(sluice.torch.DataLoader, shards)
         figures["torch"] = costs(torch.utils.data.DataLoader, dataset)
         for extension, (copied, paths) in copies.items():
-            for name, data in [(extension, copied), (f"own_{extension}", OwnDataset(paths))]:
-                figures[name] = costs(sluice.torch.DataLoader, data)
+            for name, data, lowering in [(extension, copied, "on"), (f"own_{extension}", OwnDataset(paths), "off")]:
+                figures[name] = with_setting("SLUICE_LOWERING", lowering, lambda data=data: costs(sluice.torch.DataLoader, data))
                 figures[f"{name}_torch"] = costs(torch.utils.data.DataLoader, data)
+        figures["own_read"] = costs(sluice.torch.DataLoader, own)
         for name, switch in [("own", "on"), ("own_eager", "off")]:
-            figures[name] = with_setting("SLUICE_LAZY_IMAGES", switch, lambda: costs(sluice.torch.DataLoader, own))
+            lazy = lambda switch=switch: with_setting("SLUICE_LAZY_IMAGES", switch, lambda: costs(sluice.torch.DataLoader, own))  # noqa: E731
+            figures[name] = with_setting("SLUICE_LOWERING", "off", lazy)
         figures["own_torch"] = costs(torch.utils.data.DataLoader, own)
         for name, recipe in RECIPES.items():
             augmented, _ = photographs(folder, options.images, recipe())
