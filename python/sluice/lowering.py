@@ -159,10 +159,13 @@ def _is_still(known: Table, source: Any, selection: list[int] | None) -> bool:
 def _lower_dataset(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> tuple[Any, Lowered | None]:
     """What has its samples, and what its transforms become; adds to `obstacles`."""
     module = sys.modules.get("torchvision.datasets.folder")
-    first = Lowered()
-    if module is not None and type(dataset) is module.ImageFolder:
-        _check_folder(dataset, module, obstacles)
-        _check_code(dataset, module, obstacles)
+    is_folder = module is not None and type(dataset) is module.ImageFolder
+    if not (is_folder or _is_in_memory(dataset) or _is_shards(dataset)):
+        return _lower_class(dataset, selection, obstacles)
+    first, found = Lowered(), list[str]()
+    if is_folder:
+        _check_folder(dataset, module, found)
+        _check_code(dataset, module, found)
     elif _is_in_memory(dataset):
         from sluice.pixel_table import lowered_images, module_of
 
@@ -172,19 +175,29 @@ def _lower_dataset(dataset: Any, selection: list[int] | None, obstacles: list[st
         except NotNative as obstacle:
             obstacles.append(str(obstacle))
             return dataset, None
-    elif not _is_shards(dataset):
-        try:
-            files = OwnFiles(dataset)
-        except NotNative as reason:
-            known = "torchvision's ImageFolder, one of its data sets in memory, or sluice's TarShards itself"
-            obstacles.append(f"the dataset is a {name_of(type(dataset))}, not {known} (its own code: {reason})")
-            return dataset, None
-        if selection is not None and min(selection, default=0) < 0:  # The code of a class may make of -1 another sample than the last.
-            obstacles.append("a Subset has negative indices")
-        return files, lower_transforms(files.transforms, obstacles)
     if dataset.target_transform is not None:
-        obstacles.append(f"target_transform {name_of(dataset.target_transform)} has no native form")
+        found.append(f"target_transform {name_of(dataset.target_transform)} has no native form")
+    if is_folder and found:
+        others: list[str] = []
+        files, lowered = _lower_class(dataset, selection, others)
+        if lowered is not None:
+            obstacles += others
+            return files, lowered
+    obstacles += found
     return dataset, lower_transforms([dataset.transform], obstacles, first)
+
+
+def _lower_class(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> tuple[Any, Lowered | None]:
+    """The same of a class that is known by its code alone."""
+    try:
+        files = OwnFiles(dataset)
+    except NotNative as reason:
+        known = "torchvision's ImageFolder, one of its data sets in memory, or sluice's TarShards itself"
+        obstacles.append(f"the dataset is a {name_of(type(dataset))}, not {known} (its own code: {reason})")
+        return dataset, None
+    if selection is not None and min(selection, default=0) < 0:  # The code of a class may make of -1 another sample than the last.
+        obstacles.append("a Subset has negative indices")
+    return files, lower_transforms(files.transforms, obstacles)
 
 
 def _is_shards(dataset: Any) -> bool:

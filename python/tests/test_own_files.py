@@ -138,6 +138,10 @@ def rgb(path):
     return Image.open(path).convert("RGB")
 
 
+def other_label(label):
+    return 5 - label
+
+
 def folder_of(kind, paths, **arguments):
     return kind(str(pathlib.Path(paths[0]).parent.parent), transform=TRAINING, **arguments)
 
@@ -146,6 +150,8 @@ def folder_of(kind, paths, **arguments):
     lambda paths: folder_of(Folder, paths),
     lambda paths: folder_of(datasets.DatasetFolder, paths, loader=datasets.folder.default_loader, extensions=(".jpg",)),
     lambda paths: folder_of(datasets.DatasetFolder, paths, loader=rgb, extensions=(".jpg",)),
+    lambda paths: folder_of(datasets.ImageFolder, paths, loader=rgb),
+    lambda paths: folder_of(datasets.ImageFolder, paths, target_transform=other_label),
 ])  # fmt: skip
 def test_folders_of_torchvision_under_other_names(any_feeder, monkeypatch, paths, make):
     dataset = make(paths)
