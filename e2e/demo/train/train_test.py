@@ -41,17 +41,23 @@ def data(tmp_path_factory):
     return root
 
 
-def run(data, job, *arguments, **environment):
-    folder = {"vision": "photographs"}.get(job, job)
-    done = subprocess.run([sys.executable, HERE / "train.py", job, "--data", data / folder, "--workers", "0", *arguments],
-                          capture_output=True, text=True, env={"PATH": "", "OMP_NUM_THREADS": "1", **environment}, timeout=120)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+@pytest.fixture
+def run(data, warm_python):
+    """run(job, arguments...): the events that the script prints, on the data made here."""
+
+    def events(job, *arguments, **environment):
+        folder = {"vision": "photographs"}.get(job, job)
+        command = [HERE / "train.py", job, "--data", data / folder, "--workers", "0", *arguments]
+        status, out, errors = warm_python.run(command, cwd=data, imports=("torchvision",), **environment)
+        assert status == 0, errors
+        return [json.loads(line) for line in out.splitlines()]
+
+    return events
 
 
 @pytest.mark.parametrize("job, size, batch", [("vision", 40, 64), ("speech", 20, 16), ("text", 50, 48)])
-def test_every_job_sees_every_sample_of_every_epoch_once(data, job, size, batch):
-    events = run(data, job, "--epochs", "2", "--batch-size", str(batch))
+def test_every_job_sees_every_sample_of_every_epoch_once(run, job, size, batch):
+    events = run(job, "--epochs", "2", "--batch-size", str(batch))
     result = events[-1]
     assert [event["event"] for event in events if event["event"] != "progress"] == ["start", "epoch", "epoch", "result"]
     assert result["complete"] and result["samples"] == 2 * size
@@ -60,8 +66,8 @@ def test_every_job_sees_every_sample_of_every_epoch_once(data, job, size, batch)
     assert 0 < result["utilisation_percent"] <= 100
 
 
-def test_the_same_seed_gives_the_same_batches_and_another_seed_others(data):
-    digests = [[epoch["digest"] for epoch in run(data, "speech", "--seed", seed, DIGEST="full")[-1]["epochs"]] for seed in "112"]
+def test_the_same_seed_gives_the_same_batches_and_another_seed_others(run):
+    digests = [[epoch["digest"] for epoch in run("speech", "--seed", seed, DIGEST="full")[-1]["epochs"]] for seed in "112"]
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -71,10 +77,10 @@ def test_a_part_of_a_data_set_is_still_a_plain_image_folder(data):
     assert [label for _, label in dataset.samples] == dataset.targets
 
 
-def test_photographs_in_shards_are_counted_one_by_one(data, tmp_path):
+def test_photographs_in_shards_are_counted_one_by_one(run, data, tmp_path):
     files = sorted((data / "photographs").glob("*/*.jpg"))
     (tmp_path / "photographs.tar").write_bytes(store.shard(range(len(files)), files))
-    result = run(data, "shards", "--data", tmp_path / "photographs.tar", PYTHONPATH=str(HERE.parents[2] / "python"))[-1]
+    result = run("shards", "--data", tmp_path / "photographs.tar", PYTHONPATH=str(HERE.parents[2] / "python"))[-1]
     assert result["complete"] and result["samples"] == len(files)
 
 
@@ -157,8 +163,8 @@ def test_spec_augment_masks_a_stripe_of_bounded_width():
         assert silent <= 15 and bool((features.sum(1) % 200 == 0).all())
 
 
-def test_a_slower_accelerator_computes_longer(data):
-    usual, slower = (run(data, "vision", *arguments)[-1]["compute_seconds"] for arguments in ([], ["--step-factor", "20"]))
+def test_a_slower_accelerator_computes_longer(run):
+    usual, slower = (run("vision", *arguments)[-1]["compute_seconds"] for arguments in ([], ["--step-factor", "20"]))
     assert slower > 5 * usual
 
 
