@@ -18,7 +18,7 @@ from sluice.torch import DataLoader
 from stateful_datasets import set_random_states
 from test_loader import equal
 from test_node_cache import SETTLED_SECONDS, NodeCache
-from test_prefix_cache import damage, feeder_with_cache
+from test_prefix_cache import CachingFeeder, damage, feeder_with_cache
 
 FILES = 24
 HITS, RECORDS = 'sluice_cache_hits_total{.*form="result"', "sluice_cache_files{"
@@ -77,6 +77,21 @@ def clips(tmp_path_factory):
         generator.standard_normal(400).astype(numpy.float32).tofile(folder / f"{number:02}.f32")
     time.sleep(SETTLED_SECONDS)
     return folder
+
+
+@pytest.fixture(scope="module")
+def shared_caching_feeder(tmp_path_factory):
+    """For tests whose functions or files no other one has. Its executor imports torch, which takes seconds of CPU."""
+    folder = tmp_path_factory.mktemp("shared")
+    with pytest.MonkeyPatch.context() as its_settings:
+        feeder = CachingFeeder(folder / "feeder", folder / "cache", its_settings)
+    yield feeder
+    feeder.stop()
+
+
+@pytest.fixture
+def caching_feeder(shared_caching_feeder, monkeypatch):
+    monkeypatch.setenv("SLUICE_FEEDER_SOCKET", shared_caching_feeder.path)
 
 
 def batches_of(dataset, epochs=2, **options):
@@ -148,13 +163,12 @@ def epochs_until_found(loader, name, least):
     eventually(found, 60)
 
 
-def test_two_loaders_share_a_function_and_explain_says_what_it_has_saved(clips, tmp_path, monkeypatch):
-    with feeder_with_cache(tmp_path / "feeder", tmp_path / "cache", monkeypatch):
-        first, second = (DataLoader(Clips(clips), batch_size=4, num_workers=1) for _ in range(2))
-        epochs_until_found(first, "features", FILES)
-        epochs_until_found(second, "features", 1)
-        calls, hits = kept_of(second, "features")
-        assert hits <= calls and "s of them saved" in second.explain() and " MB read" in second.explain()
+def test_two_loaders_share_a_function_and_explain_says_what_it_has_saved(clips, caching_feeder):
+    first, second = (DataLoader(Clips(clips), batch_size=4, num_workers=1) for _ in range(2))
+    epochs_until_found(first, "features", FILES)
+    epochs_until_found(second, "features", 1)
+    calls, hits = kept_of(second, "features")
+    assert hits <= calls and "s of them saved" in second.explain() and " MB read" in second.explain()
 
 
 SOURCE = "import time\nfrom sluice import cached\n@cached(version={version!r})\ndef edited(path):\n    time.sleep(0.004)\n    return {value}\n"
@@ -167,27 +181,25 @@ def edited(value, version="1"):
 
 
 @pytest.mark.parametrize(("value", "version"), [(2, "1"), (1, "2")])
-def test_an_edited_function_and_another_version_find_nothing_of_before(clips, tmp_path, monkeypatch, value, version):
-    with feeder_with_cache(tmp_path / "feeder", tmp_path / "cache", monkeypatch):
-        epochs_until_found(DataLoader(Clips(clips, edited(1)), batch_size=4, num_workers=1), "edited", FILES)
-        loader = DataLoader(Clips(clips, edited(value, version)), batch_size=4, num_workers=1)
-        assert all(made.eq(value).all() for made, _, _ in loader)
-        assert kept_of(loader, "edited") == (FILES, 0)
+def test_an_edited_function_and_another_version_find_nothing_of_before(clips, caching_feeder, value, version):
+    epochs_until_found(DataLoader(Clips(clips, edited(1)), batch_size=4, num_workers=1), "edited", FILES)
+    loader = DataLoader(Clips(clips, edited(value, version)), batch_size=4, num_workers=1)
+    assert all(made.eq(value).all() for made, _, _ in loader)
+    assert kept_of(loader, "edited") == (FILES, 0)
 
 
-def test_a_file_that_changes_is_a_miss(clips, tmp_path, monkeypatch):
+def test_a_file_that_changes_is_a_miss(clips, caching_feeder, tmp_path):
     own = tmp_path / "own"
     shutil.copytree(clips, own, copy_function=os.link)
-    with feeder_with_cache(tmp_path / "feeder", tmp_path / "cache", monkeypatch):
-        time.sleep(SETTLED_SECONDS)  # A new link is a change of the inode.
-        loader = DataLoader(Clips(own), batch_size=4, num_workers=1)
-        epochs_until_found(loader, "features", FILES)
-        changed = own / "05.f32"
-        changed.unlink()
-        numpy.zeros(400, numpy.float32).tofile(changed)
-        for _ in range(2):
-            made = {index: values for batch, indices, _ in loader for index, values in zip(indices.tolist(), batch["spectrum"], strict=True)}
-            assert made[5].abs().sum() == 0 and made[4].abs().sum() > 0
+    time.sleep(SETTLED_SECONDS)  # A new link is a change of the inode.
+    loader = DataLoader(Clips(own), batch_size=4, num_workers=1)
+    epochs_until_found(loader, "features", FILES)
+    changed = own / "05.f32"
+    changed.unlink()
+    numpy.zeros(400, numpy.float32).tofile(changed)
+    for _ in range(2):
+        made = {index: values for batch, indices, _ in loader for index, values in zip(indices.tolist(), batch["spectrum"], strict=True)}
+        assert made[5].abs().sum() == 0 and made[4].abs().sum() > 0
 
 
 def test_what_draws_is_made_each_time(real_feeder, clips, tmp_path, monkeypatch):
