@@ -31,6 +31,8 @@ ADMIN_KUBECONFIG=$STATE/admin.kubeconfig
 PATH=$UNPACKED/containerd/usr/bin:$UNPACKED/runc/usr/sbin:$PATH:/usr/sbin:/sbin
 CNI_PLUGINS=$UNPACKED/containernetworking-plugins/usr/lib/cni
 
+# Garbage collection is 15 % of the API server's CPU time, and a quarter of kubectl's. A fourth as often, it costs 0.4 GiB of memory more.
+export GOGC=400
 COMPONENTS="etcd containerd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy pod-targets prometheus"
 
 kubectl_admin() { "$BIN/kubectl" --kubeconfig "$ADMIN_KUBECONFIG" "$@"; }
