@@ -37,6 +37,7 @@ from sluice.pipeline import Pipeline
 from sluice.prediction import Moment
 from sluice.profiling import recorded
 from sluice.self_change import FirstBatches
+from sluice.shown_warnings import begin
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.skipping import NOTHING_LEFT
 from sluice.stream import Outcome, Stream
@@ -135,7 +136,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         drew = resume is None or resume.pass_number == 0
         if first:
             with contextlib.nullcontext() if drew else untouched_generators(loader):
-                super().__init__(loader)
+                begin(self, loader)
         elif resume is not None and resume.base_seed is not None and drew:
             self._sampler_iter = iter(self._index_sampler)
             torch.empty((), dtype=torch.int64).random_(generator=loader.generator)

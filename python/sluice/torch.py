@@ -39,6 +39,7 @@ from sluice.pipeline import Pipeline, Sent, describe_loader, native_obstacles
 from sluice.remaining import Announcement
 from sluice.settings import EXACT, POLICIES, SKIP, Settings
 from sluice.shipment import LIGHT_BYTES, Description
+from sluice.shown_warnings import check_num_workers
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.skipping import Skipped, SkippedSamples
 from sluice.source_cache import asks_for_cache, cache_in_words
@@ -151,6 +152,7 @@ class DataLoader(torch.utils.data.DataLoader[_T_co]):
             if payback is not None and not (payback.pays or payback.forks_at_once or payback.executors_at_once):
                 _load(pipeline)
             batches = self._iterator_class(pipeline)(self, connection, pipeline, payback)
+            check_num_workers(self)
             self._sluice_kept = pipeline.kept
             self._sluice_left = ""
             explanation = _explanation(self, settings, pipeline, self._sluice_measured) if settings.explain else None

@@ -1,9 +1,13 @@
-"""What Python remembers of the warnings that it has shown is the script's."""
+"""Warnings show as beside torch's loader: how often, and in the name of which module."""
 
 from __future__ import annotations
 
 import warnings
 
+from torch.utils.data import DataLoader as TorchLoader
+
+from sample_datasets import Numbers
+from sluice.torch import DataLoader
 from test_forks import loader_with_forks
 
 
@@ -16,3 +20,19 @@ def test_a_warning_of_the_script_shows_once_beside_forks(make_fake, recwarn):
         warnings.warn_explicit("of the loop", UserWarning, "train.py", 5, registry=registry)
         assert len(list(loader_with_forks())) > 0
     assert [str(warning.message) for warning in recwarn.list if warning.filename == "train.py"] == ["of the loop"]
+
+
+def test_warnings_about_a_loader_are_torchs_and_hidden_as_those(make_fake, monkeypatch):
+    make_fake()
+    monkeypatch.setattr(TorchLoader, "check_worker_number_rationality", lambda loader: warnings.warn("so many workers", stacklevel=2))
+    shown = []
+    for loader_class in (TorchLoader, DataLoader):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            iter(loader_class(Numbers(8), batch_size=4, num_workers=1, pin_memory=True))
+            shown.append(sorted(str(warning.message) for warning in seen))
+            seen.clear()
+            warnings.filterwarnings("ignore", module=r"torch\.utils\.data")
+            iter(loader_class(Numbers(8), batch_size=4, num_workers=1, pin_memory=True))
+            assert seen == []
+    assert shown[0] == shown[1] and shown[0].count("so many workers") == 2
