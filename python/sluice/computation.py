@@ -154,6 +154,10 @@ class Computation:
         with pipeline.at_work():
             return _compute(pipeline, request, self.laps, self._draws, stacks, self.watch)
 
+    def end(self) -> None:
+        """No batch is asked for any more: virtual workers end, and what they have begun."""
+        self._virtual_workers.clear()
+
     def _virtual_worker(self, request: BatchRequest) -> VirtualWorker:
         worker = self._virtual_workers.get(request.worker_id)
         if worker is None:
@@ -182,6 +186,10 @@ class ForkComputation:
         if self._virtual_worker is None:
             self._virtual_worker = VirtualWorker(pipeline, request.base_seed, request.worker_id, request.num_workers, has_process=True)
         return self._virtual_worker.make(request, history, self.laps)
+
+    def end(self) -> None:
+        """As Computation.end."""
+        self._virtual_worker = None
 
 
 @contextlib.contextmanager

@@ -16,10 +16,11 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from multiprocessing.util import Finalize
 from typing import Any
 
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, get_worker_info
 from torch.utils.data._utils.signal_handling import _remove_worker_pids
 from torch.utils.data.dataloader import DataLoader as TorchLoader  # Bound now: programs replace the name by our class.
 
@@ -39,6 +40,7 @@ from sluice.surroundings import find_lazy_images, make_images_lazy, wants_lazy_i
 _HAVE_THREADS = {"decord", "duckdb", "jax", "lance", "numba", "polars", "tensorflow"}
 # These open a data base once in a process and in the forks that inherit it: a second copy of the data set could not.
 _OPEN_ONCE = {"lmdb", "plyvel", "rocksdb", "rocksdict"}
+_BEFORE_ALL_OTHERS = 1000  # multiprocessing's own have 10 at most.
 _FOR_FORKS_ALONE = frozenset(_HAVE_THREADS | _OPEN_ONCE)
 
 
@@ -115,6 +117,10 @@ class Batches(Dataset):
             return Forked(request.seq, batch, ops=self._computation.laps.costs())
         except (Exception, SystemExit) as error:
             return Forked(request.seq, failure=describe(error))
+
+    def end(self) -> None:
+        """The process ends. Generators that a stream has begun come to their `finally`, as those of torch's fetcher do, which dies with the worker's loop."""
+        self._computation.end()
 
 
 class _Loader(TorchLoader):
@@ -243,6 +249,9 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def _begin(has_lazy_images: bool, worker_id: int) -> None:
+    info = get_worker_info()
+    assert info is not None and isinstance(info.dataset, Batches)
+    Finalize(None, info.dataset.end, exitpriority=_BEFORE_ALL_OTHERS)  # Objects that the process has from its parent do not die with it.
     keep_freed_memory()
     if has_lazy_images:
         make_images_lazy()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy
 import torch
@@ -53,6 +55,20 @@ class Split(IterableDataset):
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.start, self.end))
+
+
+class Closing(IterableDataset):
+    """Endless, and writes a file when it is left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __iter__(self) -> Iterator[int]:
+        number, _ = worker()
+        try:
+            yield from itertools.count(number)
+        finally:
+            (self.folder / f"worker {number}").touch()
 
 
 def split(worker_id: int) -> None:

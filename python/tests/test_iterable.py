@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import IterableDataset
 
 from conftest import NO_REAL_FEEDER, REAL_BINARY, RealFeeder, eventually
-from iterable_datasets import Breaks, Endless, Epochs, GoesOn, NotReadable, Shards, Split, Undivided, Uneven, WhoMakes, split, total
+from iterable_datasets import Breaks, Closing, Endless, Epochs, GoesOn, NotReadable, Shards, Split, Undivided, Uneven, WhoMakes, split, total
 from sample_datasets import TORCH_HAS_IN_ORDER, OwnError, fail_at_start
 from sluice import feeder as feeder_module
 from sluice.computation import BatchRequest, PythonPipeline
@@ -190,6 +190,15 @@ def test_an_endless_stream_can_be_left(served):
         loader = loader_class(Endless(), batch_size=3, num_workers=2)
         seen.append([[batch for batch, _ in zip(loader, range(5), strict=False)] for _ in range(2)])
     assert equal(*seen)
+
+
+@pytest.mark.parametrize("loader_class", [TorchLoader, DataLoader])
+def test_a_stream_that_the_loop_leaves_comes_to_its_finally(make_fake, monkeypatch, tmp_path, loader_class):
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "on")
+    make_fake()
+    for _ in zip(loader_class(Closing(tmp_path), batch_size=4, num_workers=2), range(8), strict=False):
+        pass
+    assert sorted(file.name for file in tmp_path.glob("worker *")) == ["worker 0", "worker 1"]
 
 
 def told(loader_class, dataset) -> list:
