@@ -19,6 +19,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDat
 from sluice.checkpoint import Progress, drawing, has_state
 from sluice.generators import StateError, capture_generators, restore_generators
 from sluice.offered import state_kept
+from sluice.shown_warnings import check_num_workers
 from sluice.skipping import NOTHING_LEFT, leave_out_failures
 
 
@@ -37,7 +38,7 @@ def iterator(loader: Any, leaves_out_failures: bool = False) -> Any:
         _check(loader, resume)
     puts_back = resume is not None and resume.data is not None and _load_data(loader, resume)
     if loader.num_workers > 0:
-        loader.check_worker_number_rationality()
+        check_num_workers(loader)
         return _IterableInWorkers(loader, resume) if isinstance(loader.dataset, IterableDataset) else _MapStyleInWorkers(loader, resume)
     if isinstance(loader.dataset, IterableDataset):
         return _IterableHere(loader, resume)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import pytest
 from torch.utils.data import DataLoader as TorchLoader
 
 from sample_datasets import Numbers
@@ -22,8 +23,10 @@ def test_a_warning_of_the_script_shows_once_beside_forks(make_fake, recwarn):
     assert [str(warning.message) for warning in recwarn.list if warning.filename == "train.py"] == ["of the loop"]
 
 
-def test_warnings_about_a_loader_are_torchs_and_hidden_as_those(make_fake, monkeypatch):
+@pytest.mark.parametrize("switch", ["on", "off"])
+def test_warnings_about_a_loader_are_torchs_and_hidden_as_those(make_fake, monkeypatch, switch):
     make_fake()
+    monkeypatch.setenv("SLUICE", switch)
     monkeypatch.setattr(TorchLoader, "check_worker_number_rationality", lambda loader: warnings.warn("so many workers", stacklevel=2))
     shown = []
     for loader_class in (TorchLoader, DataLoader):
