@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import linecache
 import pathlib
 
 import numpy
@@ -172,6 +173,11 @@ def test_data_sets_of_torchvision_over_files(paths, name, attributes):
     assert [(str(path), label) for path, label in found.samples] == made[tuple] and found.transforms == (TRAINING,)
 
 
+def forget_sources():
+    code_tree.tree_of.cache_clear()
+    linecache.clearcache()
+
+
 def test_a_file_that_has_changed_since_it_was_imported_tells_nothing(tmp_path, paths):
     file = tmp_path / "changing.py"
     file.write_text("from own_image_classes import *\nclass Changing(Base):\n    def __getitem__(self, index):\n"
@@ -180,11 +186,11 @@ def test_a_file_that_has_changed_since_it_was_imported_tells_nothing(tmp_path, p
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert OwnFiles(module.Changing(paths)).samples[3] == (paths[3], 3)
-    code_tree.tree_of.cache_clear()
+    forget_sources()
     file.write_text(file.read_text().replace("self.labels[index]", "0"))
     with pytest.raises(NotNative, match="not that of its code"):
         OwnFiles(module.Changing(paths))
-    code_tree.tree_of.cache_clear()
+    forget_sources()
     file.unlink()
     with pytest.raises(NotNative, match="not to be had"):
         OwnFiles(module.Changing(paths))
