@@ -34,8 +34,6 @@ class OwnFiles:
     def samples(self) -> list[tuple[str, int]]:
         """Paths, and labels where a sample is (image, label). Raises NotNative."""
         picture = _picture_of(self.sample)
-        if picture.transforms != self.transforms:
-            raise NotNative("its samples have different transforms")
         labels = _labels_of(self.sample, len(picture.paths))
         return list(zip(picture.paths, labels if labels is not None else [0] * len(picture.paths), strict=True))
 

@@ -120,8 +120,6 @@ class _Call:
     def _assign(self, target: ast.expr, value: Value, statement: ast.stmt) -> None:
         match target:
             case ast.Name(id=name):
-                if name not in self._function.__code__.co_varnames:
-                    self._refuse(statement)  # A global, or a variable of another function.
                 self._variables[name] = value
             case ast.Tuple(elts=targets):
                 for part, each in zip(targets, unpacked(value, len(targets)), strict=True):

@@ -1,5 +1,6 @@
 """Dataset classes over image files that do more than native executors can: each stays Python."""
 
+import decimal
 import random
 
 import torch
@@ -115,6 +116,42 @@ class SomeNones(Base):
         return transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
 
 
+class Reader:
+    """A descriptor, which runs code for each attribute."""
+
+    def __get__(self, dataset, kind=None):
+        return dataset.__dict__["file_names"][::-1]
+
+    def __set__(self, dataset, value):
+        dataset.__dict__["file_names"] = value
+
+
+class Described(Plain):
+    paths = Reader()
+
+    def __init__(self, paths):
+        super().__init__(paths)
+        vars(self)["paths"] = list(paths)
+
+
+class Gradients(Base):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.targets = torch.rand(len(paths), 2, requires_grad=True)
+
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.targets[index]
+
+
+class Decimals(Base):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.labels = [decimal.Decimal(label) for label in self.labels]
+
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), int(self.labels[index] + 1)
+
+
 class Global(Base):
     def __getitem__(self, index):
         global DEBUG
@@ -156,7 +193,7 @@ NEED_PANDAS = {Framed, FramedRows, FramedColumns, FramedByNames, FramedNumbers, 
 OTHERS = {
     Grey: "convert('L')", AnyMode: "convert the image to RGB", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Skips: "try:",
     TwoViews: "have 2 images", Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",
-    Hidden: "its own way of attributes", Masks: "NoneType", Boxes: "has `", Batches: "__getitems__", SomeNones: "differs from sample to sample", Global: "global DEBUG", Short: "IndexError",
+    Hidden: "its own way of attributes", Masks: "NoneType", Boxes: "has `", Batches: "__getitems__", SomeNones: "differs from sample to sample", Described: "self.paths", Gradients: "takes an item of a torch.Tensor", Decimals: "computes with a decimal.Decimal", Global: "global DEBUG", Short: "IndexError",
     FramedByNames: "by their names", FramedNumbers: "frame of numbers", FramedTensors: "makes a tensor of a numpy.float64",
 }  # fmt: skip
 

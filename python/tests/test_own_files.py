@@ -9,6 +9,7 @@ import pathlib
 import numpy
 import pytest
 import torch
+import torchvision
 from PIL import Image
 from torch.utils.data import Subset
 from torch.utils.data._utils.collate import default_collate
@@ -201,6 +202,12 @@ def test_a_changed_function_is_followed(paths, monkeypatch):
     monkeypatch.setattr(Image, "open", lambda path: Image.new("RGB", (8, 8)))
     with pytest.raises(NotNative, match="own_image_classes.py:.* has `Image.open"):
         OwnFiles(Plain(paths))
+
+
+def test_another_image_backend_is_left_to_it(paths, monkeypatch):
+    monkeypatch.setattr(torchvision, "_image_backend", "accimage")
+    with pytest.raises(NotNative, match="another image backend than PIL"):
+        OwnFiles(WithIndex(paths))
 
 
 def test_a_class_without_samples(paths):
