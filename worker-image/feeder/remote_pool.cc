@@ -56,31 +56,33 @@ void RemotePool::review(Member& member) {
 
 void RemotePool::connect(const std::string& address, Member& member) {
   member.executor = next_executor_++;
-  member.worker = std::make_shared<RemoteWorker>(member.executor, address, connect_, arena_, events_);
+  member.worker = std::make_unique<RemoteWorker>(member.executor, address, connect_, arena_, events_);
   {
     std::lock_guard lock(mutex_);
-    by_executor_.emplace(member.executor, member.worker);
+    by_executor_.emplace(member.executor, member.worker.get());
   }
   log_debug("feeder", "connecting to a worker", {{"address", address}});
   member.worker->start();
 }
 
-std::shared_ptr<RemoteWorker> RemotePool::find(ExecutorId executor) {
-  std::lock_guard lock(mutex_);
+RemoteWorker* RemotePool::find_locked(ExecutorId executor) {
   const auto worker = by_executor_.find(executor);
   return worker == by_executor_.end() ? nullptr : worker->second;
 }
 
 void RemotePool::load(ExecutorId executor, executor::PipelineHandle pipeline) {
-  if (const auto worker = find(executor)) worker->load(pipeline);
+  std::lock_guard lock(mutex_);
+  if (RemoteWorker* worker = find_locked(executor)) worker->load(pipeline);
 }
 
 void RemotePool::execute(ExecutorId executor, RequestId id, executor::RequestHandle request) {
-  if (const auto worker = find(executor)) worker->execute(id, request);
+  std::lock_guard lock(mutex_);
+  if (RemoteWorker* worker = find_locked(executor)) worker->execute(id, request);
 }
 
 transport::ArenaSlot RemotePool::cancel(ExecutorId executor, RequestId id) {
-  const auto worker = find(executor);
+  std::lock_guard lock(mutex_);
+  RemoteWorker* worker = find_locked(executor);
   return worker == nullptr ? transport::ArenaSlot() : worker->cancel(id);
 }
 

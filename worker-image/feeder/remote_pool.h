@@ -38,7 +38,7 @@ class RemotePool final : public RemoteExecutors {
  private:
   struct Member {
     ExecutorId executor = 0;
-    std::shared_ptr<RemoteWorker> worker;  // null between attempts
+    std::unique_ptr<RemoteWorker> worker;  // null between attempts
     Clock::TimePoint retry_at{};
     Clock::Duration backoff = kRetryMin;
   };
@@ -47,7 +47,7 @@ class RemotePool final : public RemoteExecutors {
   void pass(const Addresses& listed);
   void review(Member& member);
   void connect(const std::string& address, Member& member);
-  std::shared_ptr<RemoteWorker> find(ExecutorId executor);
+  RemoteWorker* find_locked(ExecutorId executor);
 
   const std::function<Addresses()> addresses_;
   const transport::RemoteClient::Connect connect_;
@@ -57,8 +57,10 @@ class RemotePool final : public RemoteExecutors {
   std::map<std::string, Member> members_;  // the thread's own; by address
   ExecutorId next_executor_ = kLocalExecutor + 1;
 
+  // Held while a worker is used, too: so the pool's own thread destroys it, and never an event of its stream, for the
+  // end of which the destructor waits.
   std::mutex mutex_;
-  std::map<ExecutorId, std::shared_ptr<RemoteWorker>> by_executor_;
+  std::map<ExecutorId, RemoteWorker*> by_executor_;
   std::jthread thread_;
 };
 

@@ -167,5 +167,52 @@ TEST_CASE("work goes to the worker with that number, and to none if it is gone")
   CHECK(f.wire.sent(kSecond).size() == 3);
 }
 
+// A connection whose first message is on its way until the test lets it go, and that tells where it was destroyed.
+struct SlowLine {
+  class Client final : public transport::RemoteClient {
+   public:
+    explicit Client(SlowLine& line) : line_(line) {}
+    ~Client() override { line_.ended_on = std::this_thread::get_id(); }
+    void start() override {}
+    void send(const v1::Header&, std::span<const std::byte>, std::shared_ptr<const void>) override {
+      line_.sending = true;
+      line_.sending.notify_all();
+      line_.may_go_on.wait(false);
+    }
+
+   private:
+    SlowLine& line_;
+  };
+
+  std::atomic<bool> sending = false;
+  std::atomic<bool> may_go_on = false;
+  std::thread::id ended_on;
+};
+
+TEST_CASE("a worker that is in use when the pool ends is destroyed by the pool, not by its user") {
+  // The user may be an event of that worker's stream, and the destructor waits for the last of these.
+  testing::ManualClock clock;
+  PoolEvents events;
+  SlowLine line;
+  auto connect = [&](const std::string&, transport::RemoteClientHandler&) {
+    return std::make_unique<SlowLine::Client>(line);
+  };
+  auto pool = std::make_unique<RemotePool>([] { return Addresses{kFirst}; }, connect, *transport::Arena::create(4096),
+                                           events, clock);
+  clock.wait_for_sleepers(1);
+  const auto pipeline = *executor::make_pipeline(1, executor::ExecutorKind::kPython,
+                                                 *transport::SealedMemory::copy_of("blob"), "python3", 1);
+  std::jthread user([&, used = pool.get()] { used->load(kLocalExecutor + 1, pipeline); });
+  line.sending.wait(false);
+  std::jthread owner([&] { pool.reset(); });
+  const std::thread::id owners = owner.get_id();
+  std::this_thread::sleep_for(milliseconds(50));  // so that the pool is ending, or has ended, by then
+  line.may_go_on = true;
+  line.may_go_on.notify_all();
+  user.join();
+  owner.join();
+  CHECK(line.ended_on == owners);
+}
+
 }  // namespace
 }  // namespace sluice::feeder
