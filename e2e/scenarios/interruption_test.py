@@ -14,7 +14,7 @@ from conftest import JOBS_NAMESPACE, NUMBERED, RELEASE_NAMESPACE
 from machine import delete_jobs
 from watch import condition
 
-EPOCHS = 3  # before what happens, with it, and after it
+EPOCHS = 5  # before what happens, with it, and after it; two more for workers of a busy machine to be ready in
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,8 @@ def test_workers_without_enough_memory_get_twice_as_much(bed, narrow):
         return condition(bed.job(narrow), "Succeeded")
 
     bed.wait_for("the job's success", ended, 180)
-    assert any(f"{2 * FIRST_MEBIBYTES}Mi of memory: one ran out of memory with a request of {FIRST_MEBIBYTES}Mi" in message
-               for message in sizings(bed, narrow)), sizings(bed, narrow)  # fmt: skip
+    # The first one may be seen to use more than it has before it ends.
+    ends = [re.search(r"and (\d+)Mi of memory: one ran out of memory with a request of (\d+)Mi", message) for message in sizings(bed, narrow)]
+    assert any(end and int(end[1]) == 2 * int(end[2]) for end in ends), sizings(bed, narrow)
     result = bed.events(narrow)[-1]
     assert result["complete"] and result["samples"] == EPOCHS * NUMBERED, result
