@@ -13,9 +13,20 @@ from sluice.failures import NotNative
 _MOST_LINES = 4_000  # Of a file: parsing them takes a tenth of a second.
 
 
-@functools.lru_cache(maxsize=64)
-def tree_of(code: CodeType, name: str) -> tuple[ast.arguments, list[ast.stmt]]:
+_Tree = tuple[ast.arguments, list[ast.stmt]]
+
+
+def tree_of(code: CodeType, name: str) -> _Tree:
     """Its parameters and statements. `name`: of the function, for people. Raises NotNative where there is no source, or where it makes other code."""
+    tree = _tree(code)
+    if isinstance(tree, str):
+        raise NotNative(f"the source of {name} {tree}")
+    return tree
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(code: CodeType) -> _Tree | str:
+    """Or why there is none: each pass asks."""
     try:
         lines = linecache.getlines(code.co_filename)  # Not inspect: that looks at all modules, which takes 40 ms.
         if not 0 < len(lines) <= _MOST_LINES:
@@ -24,10 +35,10 @@ def tree_of(code: CodeType, name: str) -> tuple[ast.arguments, list[ast.stmt]]:
         tree = ast.parse("".join(lines))
         made = compile(tree, code.co_filename, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
-        raise NotNative(f"the source of {name} is not to be had") from None
+        return "is not to be had"
     found = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.Lambda)) and _is_of(node, code)]
     if len(found) != 1 or not any(_are_alike(part, code) for part in _codes_within(made)):
-        raise NotNative(f"the source of {name} is not that of its code")
+        return "is not that of its code"
     function = found[0]
     if isinstance(function, ast.FunctionDef):
         return function.args, function.body

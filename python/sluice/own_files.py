@@ -33,19 +33,22 @@ class OwnFiles:
     @functools.cached_property
     def samples(self) -> list[tuple[str, int]]:
         """Paths, and labels where a sample is (image, label). Raises NotNative."""
-        picture = _picture_of(self.sample)
-        labels = _labels_of(self.sample, len(picture.paths))
-        return list(zip(picture.paths, labels if labels is not None else [0] * len(picture.paths), strict=True))
+        paths = _picture_of(self.sample).paths
+        return list(zip(paths, self._labels or [0] * len(paths), strict=True))
 
     @functools.cached_property
     def root(self) -> str:
         """The folder of all files."""
-        folders = {os.path.dirname(path) if type(path) is str else "" for path, _ in self.samples}
-        return os.path.commonpath([os.path.abspath(folder) for folder in folders])
+        parts = (path.rpartition("/") if type(path) is str else ("", "", "") for path, _ in self.samples)  # os.path.dirname takes ten times as long.
+        return os.path.commonpath([os.path.abspath(folder) for folder in {folder or slash for folder, slash, _ in parts}])
 
     def arrangement(self, selection: list[int] | None) -> Arrangement | None:
         """None where a sample is (image, label). Raises NotNative."""
-        return None if _labels_of(self.sample, len(self.samples)) is not None else Arrangement(self.sample, selection)
+        return Arrangement(self.sample, selection) if self._labels is None else None
+
+    @functools.cached_property
+    def _labels(self) -> list[int] | None:
+        return _labels_of(self.sample, len(_picture_of(self.sample).paths))
 
 
 def _picture_of(sample: Value) -> Picture:
@@ -61,14 +64,15 @@ def _labels_of(sample: Value, count: int) -> list[int] | None:
     """Of pairs with numbers that torch's collation makes int64 of; else None."""
     if not isinstance(sample, Several) or len(sample.items) != 2 or not isinstance(sample.items[0], Picture):
         return None
-    label = sample.items[1]
-    values: list = [None]
-    if isinstance(label, Column):
-        values = label.values
-    elif isinstance(label, Known):
-        values = [label.value] * count
-    elif isinstance(label, Rows) and label.are_numbers:
-        values = label.tensor.tolist()
+    match sample.items[1]:
+        case Column(values=values):
+            pass
+        case Known(value=label):
+            values = [label] * count
+        case Rows(are_numbers=True, tensor=tensor):
+            values = tensor.tolist()
+        case _:
+            return None
     kinds = set(map(type, values))
     if not all(kind is int or name_of(kind) == "numpy.int64" for kind in kinds):
         return None

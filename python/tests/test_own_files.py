@@ -175,7 +175,7 @@ def test_data_sets_of_torchvision_over_files(paths, name, attributes):
 
 
 def forget_sources():
-    code_tree.tree_of.cache_clear()
+    code_tree._tree.cache_clear()
     linecache.clearcache()
 
 
