@@ -26,9 +26,7 @@ void AnnouncedOrders::declared(Job job, DataSet data_set, std::uint64_t samples,
   jobs_[job] = {data_set, samples, std::move(is_here), {}};
 }
 
-bool AnnouncedOrders::has_declared(Job job, DataSet data_set) const {
-  return data_set_of(job) == data_set;
-}
+bool AnnouncedOrders::has_declared(Job job, DataSet data_set) const { return data_set_of(job) == data_set; }
 
 std::optional<AnnouncedOrders::DataSet> AnnouncedOrders::data_set_of(Job job) const {
   const auto found = jobs_.find(job);

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "src/base/logging.h"
 #include "src/base/checksum.h"
+#include "src/base/logging.h"
 
 namespace sluice::cache {
 namespace {

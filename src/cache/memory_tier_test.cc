@@ -5,8 +5,8 @@
 #include <random>
 #include <thread>
 
-#include "src/base/testing/catch.h"
 #include "src/base/checksum.h"
+#include "src/base/testing/catch.h"
 #include "src/cache/testing/store_fixture.h"
 
 namespace sluice::cache {

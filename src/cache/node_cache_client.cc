@@ -1,7 +1,7 @@
 #include "src/cache/node_cache_client.h"
 
-#include "src/base/logging.h"
 #include "src/base/checksum.h"
+#include "src/base/logging.h"
 
 namespace sluice::cache {
 namespace {

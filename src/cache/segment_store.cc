@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "src/base/logging.h"
 #include "src/base/checksum.h"
+#include "src/base/logging.h"
 #include "src/cache/segment.h"
 #include "src/cache/segment_names.h"
 

@@ -1,6 +1,6 @@
 // A segment file: every record that is read from it lies in it with its checksum, and a store lives with the rest.
-#include "src/base/testing/manual_clock.h"
 #include "src/base/checksum.h"
+#include "src/base/testing/manual_clock.h"
 #include "src/cache/fuzz/fuzz.h"
 #include "src/cache/segment.h"
 #include "src/cache/segment_names.h"
