@@ -199,6 +199,7 @@ std::vector<SharedDisk::KeptForJob> SharedDisk::kept_for_jobs() const {
     bytes_by_job = records_.bytes_by_job();
   }
   std::vector<KeptForJob> kept;
+  kept.reserve(bytes_by_job.size());
   std::lock_guard announcing(announcing_);
   for (const auto& [job, bytes] : bytes_by_job) kept.push_back({job, announced_.data_set_of(job), bytes});
   return kept;

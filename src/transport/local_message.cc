@@ -156,7 +156,7 @@ template <typename Entry>
 void read_list(JsonReader& reader, const std::string& name, std::size_t entries_max, std::vector<Entry>& entries) {
   const json* list = reader.find(name.c_str());
   if (list == nullptr || !list->is_array() || list->size() > entries_max)
-    return reader.fail(name.c_str(), "must be a list of at most " + std::to_string(entries_max));
+    return reader.fail(name, "must be a list of at most " + std::to_string(entries_max));
   for (const json& entry : *list) {
     JsonReader part(entry, "done." + name + "[" + std::to_string(entries.size()) + "]");
     read(part, entries.emplace_back());
