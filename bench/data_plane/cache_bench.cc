@@ -245,7 +245,7 @@ class Run {
           native_->produce(static_cast<std::int64_t>(i), pipeline::sample_seed(1, 0, i), pixels, workspace_);
       epoch.sample_seconds += thread_cpu_seconds() - before;
       if (!made.ok()) std::cerr << made.error().to_string() << '\n';
-      native_->finish(pixels, std::span(tensors).subspan(i % kSlots * tensor_bytes, tensor_bytes));
+      native_->finish(pixels, 0, std::span(tensors).subspan(i % kSlots * tensor_bytes, tensor_bytes));
       epoch.cpu_seconds += thread_cpu_seconds() - before;
       std::uint64_t sum_of_sample = i;
       for (const std::uint8_t byte : pixels) sum_of_sample = sum_of_sample * 31 + byte;

@@ -86,7 +86,7 @@ class Measurement {
       if (!finish) continue;
       const std::size_t bytes = pipeline_->schema().fields()[0].sample_bytes;
       const double before = thread_cpu_seconds();
-      pipeline_->finish(pixels_, std::span(tensors_).subspan(i % kSlots * bytes, bytes));
+      pipeline_->finish(pixels_, 0, std::span(tensors_).subspan(i % kSlots * bytes, bytes));
       finish_seconds_ += thread_cpu_seconds() - before;
     }
   }

@@ -56,19 +56,25 @@ std::vector<transport::TensorDescription> native_tensors(const Pipeline& pipelin
 }
 
 void write_labels(const BatchRequest& request, std::span<std::byte> slot) {
-  const auto layout = request.pipeline->native->schema().layout(request.indices.size());
-  std::byte* out = slot.data() + layout[1].offset;
+  const pipeline::NativePipeline& native = *request.pipeline->native;
+  std::byte* out = slot.data() + native.schema().offset_of(native.view_count(), request.indices.size());
   for (const std::int64_t index : request.indices) {
-    const std::int64_t label = request.pipeline->native->label(index);
+    const std::int64_t label = native.label(index);
     std::memcpy(out, &label, sizeof(label));
     out += sizeof(label);
   }
 }
 
-std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std::span<std::byte> slot) {
-  // The images tensor is the slot's first: its offset is 0.
-  const std::size_t bytes = pipeline.native->schema().fields()[0].sample_bytes;
-  return slot.subspan(i * bytes, bytes);
+std::size_t finish_in_slot(const pipeline::NativePipeline& native, std::span<const std::uint8_t> wire,
+                           std::size_t samples, std::size_t i, std::span<std::byte> slot) {
+  const pipeline::BatchSchema& schema = native.schema();
+  std::size_t made_bytes = 0;
+  for (std::size_t view = 0; view < native.view_count(); ++view) {
+    const std::size_t bytes = schema.fields()[view].sample_bytes;
+    native.finish(wire, view, slot.subspan(schema.offset_of(view, samples) + i * bytes, bytes));
+    made_bytes += bytes;
+  }
+  return made_bytes;
 }
 
 std::shared_ptr<pipeline::ReadAhead> read_ahead(const BatchRequest& request) {
@@ -92,9 +98,8 @@ Result<void> make_native_sample(const BatchRequest& request, std::size_t i, std:
   scratch.pixels.resize(native.wire_sample_bytes());
   SLUICE_TRY_VOID(produce(request, i, scratch.pixels, scratch));
   pipeline::Stopwatch stopwatch = native.has_files() ? pipeline::Stopwatch() : scratch.stopwatches_in_memory.next();
-  const std::span<std::byte> image = image_in_slot(*request.pipeline, i, slot);
-  native.finish(scratch.pixels, image);
-  stopwatch.lap(scratch.costs.finish, image.size());
+  const std::size_t bytes = finish_in_slot(native, scratch.pixels, request.indices.size(), i, slot);
+  stopwatch.lap(scratch.costs.finish, bytes);
   return {};
 }
 

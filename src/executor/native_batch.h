@@ -38,8 +38,9 @@ std::optional<double> blocked_seconds(const pipeline::OpCosts& costs);
 // Writes the labels tensor of the batch into its slot. REQUIRES: indices were accepted by check_indices().
 void write_labels(const BatchRequest& request, std::span<std::byte> slot);
 
-// Where sample `i` of a batch of `samples` lies in its slot.
-std::span<std::byte> image_in_slot(const Pipeline& pipeline, std::size_t i, std::span<std::byte> slot);
+// Turns the wire form of sample `i` of a batch of `samples` into its images in the slot. Returns the bytes of these.
+std::size_t finish_in_slot(const pipeline::NativePipeline& native, std::span<const std::uint8_t> wire,
+                           std::size_t samples, std::size_t i, std::span<std::byte> slot);
 
 // Begins to read what the batch is made of; null where that is at hand, and for batches that are not native.
 std::shared_ptr<pipeline::ReadAhead> read_ahead(const BatchRequest& request);
@@ -47,7 +48,7 @@ std::shared_ptr<pipeline::ReadAhead> read_ahead(const BatchRequest& request);
 // Errors: InvalidArgument "indices[3]: 99 is outside the data set of 10 samples".
 Result<void> check_indices(const BatchRequest& request);
 
-// Writes the image of sample `i` into `slot` (batch_bytes of it). Several threads may write different samples.
+// Writes the images of sample `i` into `slot` (batch_bytes of it). Several threads may write different samples.
 // Errors name the file and the place in the batch. REQUIRES: indices were accepted by check_indices().
 Result<void> make_native_sample(const BatchRequest& request, std::size_t i, std::span<std::byte> slot,
                                 NativeScratch& scratch);

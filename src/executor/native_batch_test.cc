@@ -83,9 +83,9 @@ TEST_CASE("chunks put together and finished are the whole batch") {
       const std::size_t sample_bytes = f.pipeline->native->wire_sample_bytes();
       CHECK(chunk.bytes == chunk.samples * sample_bytes);
       for (std::size_t i = 0; i < chunk.samples; ++i) {
-        f.pipeline->native->finish(
-            {reinterpret_cast<const std::uint8_t*>(chunk.slot.data()) + i * sample_bytes, sample_bytes},
-            image_in_slot(*f.pipeline, samples + i, assembled));
+        finish_in_slot(*f.pipeline->native,
+                       {reinterpret_cast<const std::uint8_t*>(chunk.slot.data()) + i * sample_bytes, sample_bytes}, 5,
+                       samples + i, assembled);
       }
       samples += chunk.samples;
       last = chunk.last;

@@ -29,6 +29,7 @@ struct TensorLayout {
 
 class BatchSchema {
  public:
+  // REQUIRES: there are some
   explicit BatchSchema(std::vector<Field> fields) : fields_(std::move(fields)) {}
 
   const std::vector<Field>& fields() const { return fields_; }
@@ -37,10 +38,10 @@ class BatchSchema {
   std::vector<TensorLayout> layout(std::size_t samples) const;
   // What a slot for them needs.
   std::size_t batch_bytes(std::size_t samples) const;
-
- private:
+  // Where a field's tensor begins in the slot of a batch of `samples`.
   std::size_t offset_of(std::size_t field, std::size_t samples) const;
 
+ private:
   std::vector<Field> fields_;
 };
 

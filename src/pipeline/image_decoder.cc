@@ -50,6 +50,15 @@ Result<ImageSize> ImageDecoder::open_coefficients(std::span<const std::uint8_t> 
   return jpeg_.open_coefficients(coded);
 }
 
+bool ImageDecoder::is_rgb() const {
+  switch (format_) {
+    case Format::kPng: return png_.is_rgb();
+    case Format::kWebp: return webp_.is_rgb();
+    case Format::kJpeg: break;
+  }
+  return jpeg_.is_rgb();
+}
+
 Result<RgbView> ImageDecoder::decode(const Box& box) {
   switch (format_) {
     case Format::kPng: return png_.decode(box);

@@ -32,6 +32,10 @@ class ImageDecoder {
   // REQUIRES: the last open succeeded and no decode() since; box is not empty and inside the image
   Result<RgbView> decode(const Box& box);
 
+  // Whether Pillow opens the file in the mode RGB: neither grey, nor CMYK, nor with a palette or alpha. Of a WebP that
+  // may have alpha this is false. REQUIRES: the last open succeeded
+  bool is_rgb() const;
+
   // Whether the file is damaged in what the box needed of it, and other libraries may make other pixels of it.
   bool warned() const { return format_ == Format::kJpeg && jpeg_.warned(); }
 

@@ -38,6 +38,27 @@ TEST_CASE("one decoder takes JPEG, PNG and WebP files in turns") {
   }
 }
 
+TEST_CASE("grey, CMYK, palettes and alpha are not RGB, also from coefficients") {
+  struct Case {
+    Bytes file;
+    bool is_rgb;
+  };
+  ImageDecoder decoder;
+  for (const auto& [file, is_rgb] :
+       {Case{testing::encode_picture({20, 30}, {}), true},
+        Case{testing::encode_picture({20, 30}, {.components = 1}), false},
+        Case{testing::encode_picture({20, 30}, {.components = 4}), false},
+        Case{testing::encode_png({11, 12}, {}), true}, Case{testing::encode_webp({14, 13}, {}), true}}) {
+    REQUIRE(decoder.open(file).ok());
+    CHECK(decoder.is_rgb() == is_rgb);
+    JpegDecoder transcoder;
+    Bytes coded;
+    if (!transcoder.open(file).ok() || !transcoder.transcode(1 << 20, coded)) continue;
+    REQUIRE(decoder.open_coefficients(coded).ok());
+    CHECK(decoder.is_rgb() == is_rgb);
+  }
+}
+
 TEST_CASE("what is none of these is named for what it is") {
   using namespace std::string_view_literals;
   struct Case {

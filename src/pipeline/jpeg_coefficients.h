@@ -78,6 +78,9 @@ class JpegCoefficientDecoder {
   // Nothing if these are no such bytes. REQUIRES: `coded` stays valid until decode() has returned
   std::optional<ImageSize> open(std::span<const std::uint8_t> coded);
 
+  // Else the opened image is grey.
+  bool has_colours() const { return frame_.component_count == 3; }
+
   // The pixels of `box`, valid until the next call. Nothing if the bytes are damaged where the box needs them.
   // REQUIRES: the last open() succeeded; box is not empty and inside the image
   std::optional<RgbView> decode(const Box& box);

@@ -297,6 +297,10 @@ bool JpegDecoder::transcode(std::size_t bytes_max, std::vector<std::uint8_t>& co
   return done;
 }
 
+bool JpegDecoder::is_rgb() const {
+  return state_->has_coefficients ? state_->coefficients->has_colours() : state_->codec.num_components == 3;
+}
+
 bool JpegDecoder::warned() const { return state_->errors.base.num_warnings > 0; }
 bool JpegDecoder::decoded_baseline() const { return state_->decoded_baseline; }
 

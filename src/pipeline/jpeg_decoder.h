@@ -57,6 +57,9 @@ class JpegDecoder {
   // image
   Result<RgbView> decode(const Box& box);
 
+  // Whether the opened image has three components; else it is grey or CMYK.
+  bool is_rgb() const;
+
   // Whether libjpeg warned of the file since open(): it is damaged, or odd, in what the box needed of it. Other
   // versions of libjpeg may make other pixels of it. Without BaselineJpegDecoder libjpeg may have read, and warned of,
   // more.

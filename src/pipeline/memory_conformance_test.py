@@ -14,8 +14,8 @@ from PIL import Image
 from torchvision.transforms import v2
 
 from torch_conformance_test import AUGMENTATIONS, BILINEAR, MEAN, OPERATIONS, STD, TO_SQUARE, picture, probe  # puts python/ on the path
+from client_lowering import lowered
 from sluice.lowered import Lowered
-from sluice.transforms import lower_transforms
 
 SIZES = {"MNIST": (28, 28), "wide": (131, 97), "tall": (16, 45), "one row": (60, 1), "one pixel": (1, 1)}
 PER_SIZE = 40
@@ -54,20 +54,20 @@ def compare(tmp_path, mode, size, steps, axes):
         steps = [*steps, transforms.PILToTensor()]
     images, transform, obstacles = images_of(mode, size), transforms.Compose(steps), []
     channels = 3 if mode == "RGB" else 1
-    lowered = lower_transforms([transform], obstacles, Lowered(ops=[], size=(size[1], size[0]), channels=channels))
+    native = lowered(transform, obstacles, Lowered(ops=[], size=(size[1], size[0]), channels=channels))
     if obstacles:
         return False
     pixels = numpy.stack([numpy.array(image).reshape(size[1], size[0], channels) for image in images])
     pixels = numpy.ascontiguousarray(pixels.transpose(0, *(1 + "hwc".index(axis) for axis in axes)))
     source = {"kind": "pixels", "samples": len(images), "height": size[1], "width": size[0], "channels": channels, "axes": axes}
-    spec = {"version": 2, "pillow": int(PIL.__version__.split(".")[0]), "source": source, "ops": lowered.ops}
+    spec = {"version": 2, "pillow": int(PIL.__version__.split(".")[0]), "source": source, "ops": native.lists()[0]}
     (tmp_path / "specification").write_bytes(json.dumps(spec).encode() + b"\n" + numpy.arange(len(images)).tobytes() + pixels.tobytes())
     made = probe("samples", str(tmp_path / "specification"), lines=[(index, 1000 + index) for index in range(len(images))])
     expected = []
     for index, image in enumerate(images):
         torch.manual_seed(1000 + index)
         expected.append(transform(image).numpy())
-        assert expected[-1].shape == (lowered.channels, *lowered.size)
+        assert expected[-1].shape == (native.own[0].channels, *native.own[0].size)
     each = len(made) // len(images)
     different = [index for index, want in enumerate(expected) if made[index * each : (index + 1) * each] != want.tobytes()]
     assert not different and each == expected[0].nbytes

@@ -35,22 +35,31 @@ FilePart part_of(const PipelineSpec& spec, std::size_t index) {
 
 bool is_of_files(const PipelineSpec& spec) { return !std::holds_alternative<PixelsSource>(spec.source); }
 
-BatchSchema schema_of(const TensorConversion& conversion, const PipelineSpec& spec) {
-  const auto [height, width] = spec.output_size;
-  const std::size_t elements = bytes_of(spec.output_size) / 3 * static_cast<std::size_t>(spec.channels);
-  return BatchSchema(
-      {{"images", conversion.dtype(), {spec.channels, height, width}, elements * conversion.element_bytes()},
-       {"labels", "int64", {}, sizeof(std::int64_t)}});
+std::vector<ViewForm> forms_of(const std::vector<View>& views) {
+  std::vector<ViewForm> forms;
+  std::size_t wire_at = 0;
+  for (const View& view : views) {
+    std::vector<const Op*> tensor_ops;
+    for (const NamedOp& named : std::span(view.ops).subspan(view.image_ops)) tensor_ops.push_back(named.op.get());
+    const std::size_t pixel_bytes = bytes_of(view.output_size) / 3 * static_cast<std::size_t>(view.channels);
+    forms.push_back({TensorConversion(tensor_ops, view.output_size, view.channels), wire_at, pixel_bytes});
+    wire_at += forms.back().wire_bytes();
+  }
+  return forms;
 }
 
-std::vector<const Op*> tensor_ops(const PipelineSpec& spec) {
-  std::vector<const Op*> ops;
-  ValueType value;
-  for (const auto& [name, op, keeps_position] : spec.ops) {
-    value = op->result_of(value);
-    if (value.kind == ValueKind::kTensor) ops.push_back(op.get());
+BatchSchema schema_of(const std::vector<View>& views, const std::vector<ViewForm>& forms) {
+  std::vector<Field> fields;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const TensorConversion& conversion = forms[i].conversion;
+    const auto [height, width] = views[i].output_size;
+    fields.push_back({"images",
+                      conversion.dtype(),
+                      {views[i].channels, height, width},
+                      forms[i].pixel_bytes * conversion.element_bytes()});
   }
-  return ops;
+  fields.push_back({"labels", "int64", {}, sizeof(std::int64_t)});
+  return BatchSchema(std::move(fields));
 }
 
 Result<void> change(PlannedImage& image, const NamedOp& named, TorchRandom& random) {
@@ -74,10 +83,9 @@ OpCosts Workspace::take_costs() { return std::exchange(state_->buffers.costs, {}
 NativePipeline::State::State(PipelineSpec parsed, std::shared_ptr<const FileReader> reader)
     : spec(std::move(parsed)),
       shared_files(std::move(reader)),
-      conversion(tensor_ops(spec), spec.output_size, spec.channels),
-      schema(schema_of(conversion, spec)),
+      forms(forms_of(spec.views)),
+      schema(schema_of(spec.views, forms)),
       samples(std::visit([](const auto& source) { return source.table.size(); }, spec.source)),
-      image_ops(spec.ops.size() - tensor_ops(spec).size()),
       own_files(samples == 0 || !is_of_files(spec) ? nullptr : shared_files->for_pipeline(samples)) {}
 
 NativePipeline::NativePipeline(std::unique_ptr<const State> state) : state_(std::move(state)) {}
@@ -97,8 +105,11 @@ std::size_t NativePipeline::sample_count() const { return state_->samples; }
 bool NativePipeline::has_files() const { return is_of_files(state_->spec); }
 
 std::size_t NativePipeline::wire_sample_bytes() const {
-  return state_->pixel_bytes() + state_->conversion.drawn_bytes();
+  const ViewForm& last = state_->forms.back();
+  return last.wire_at + last.wire_bytes();
 }
+
+std::size_t NativePipeline::view_count() const { return state_->forms.size(); }
 
 const BatchSchema& NativePipeline::schema() const { return state_->schema; }
 
@@ -182,8 +193,7 @@ Result<void> NativePipeline::produce_from_pixels(const PixelTable& table, std::s
   buffers.stopwatch.lap(buffers.costs.read, bytes);
   PlannedImage image = PlannedImage::of_pixels(size, state_->spec.pass_order, buffers, state_->spec.op_order);
   TorchRandom random(seed);
-  for (const NamedOp& op : std::span(state_->spec.ops).first(state_->image_ops))
-    SLUICE_TRY_VOID(change(image, op, random));
+  for (const NamedOp& op : state_->spec.ops) SLUICE_TRY_VOID(change(image, op, random));
   return write_wire(image, random, wire, workspace);
 }
 
@@ -225,7 +235,7 @@ Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& c
   buffers.stopwatch = Stopwatch();
   SLUICE_TRY(PlannedImage image, open(content, workspace));
   TorchRandom random(seed);
-  const auto ops = std::span(state_->spec.ops).first(state_->image_ops);
+  const auto& ops = state_->spec.ops;
   const std::size_t prefix_ops = state_->spec.prefix.ops;
   for (std::size_t i = content.form == FileForm::kOutput ? prefix_ops : 0; i < ops.size(); ++i) {
     if (i == prefix_ops) SLUICE_TRY_VOID(keep_output(part, content, image, workspace, files));
@@ -237,10 +247,25 @@ Result<void> NativePipeline::run_ops(const FilePart& part, const ImageContent& c
 
 Result<void> NativePipeline::write_wire(PlannedImage& image, TorchRandom& random, std::span<std::uint8_t> wire,
                                         Workspace& workspace) const {
-  if (!(image.size() == state_->spec.output_size)) return Error(ErrorCode::kDataLoss, "has another size than it had");
-  const std::span<std::uint8_t> pixels = wire.first(state_->pixel_bytes());
-  state_->conversion.draw(random, wire.subspan(pixels.size()));
-  if (state_->spec.channels == 3) return image.write_to(pixels);
+  const PipelineSpec& spec = state_->spec;
+  if (spec.views.size() == 1) return write_view(0, image, random, wire, workspace);
+  SLUICE_TRY(const RgbView shared, image.share());
+  for (std::size_t view = 0; view < spec.views.size(); ++view) {
+    PlannedImage own = PlannedImage::of_view(shared, spec.pass_order, workspace.state_->buffers, spec.op_order);
+    SLUICE_TRY_VOID(write_view(view, own, random, wire, workspace));
+  }
+  return {};
+}
+
+Result<void> NativePipeline::write_view(std::size_t view, PlannedImage& image, TorchRandom& random,
+                                        std::span<std::uint8_t> wire, Workspace& workspace) const {
+  const View& made = state_->spec.views[view];
+  const ViewForm& form = state_->forms[view];
+  for (const NamedOp& op : std::span(made.ops).first(made.image_ops)) SLUICE_TRY_VOID(change(image, op, random));
+  if (!(image.size() == made.output_size)) return Error(ErrorCode::kDataLoss, "has another size than it had");
+  const std::span<std::uint8_t> pixels = wire.subspan(form.wire_at, form.pixel_bytes);
+  form.conversion.draw(random, wire.subspan(form.wire_at + form.pixel_bytes, form.conversion.drawn_bytes()));
+  if (made.channels == 3) return image.write_to(pixels);
   auto& three = workspace.state_->buffers.three_channels;  // which are equal
   three.resize(3 * pixels.size());
   SLUICE_TRY_VOID(image.write_to(three));
@@ -266,8 +291,10 @@ Result<void> NativePipeline::keep_output(const FilePart& part, const ImageConten
   return {};
 }
 
-void NativePipeline::finish(std::span<const std::uint8_t> wire, std::span<std::byte> image) const {
-  state_->conversion.apply(wire.first(state_->pixel_bytes()), wire.subspan(state_->pixel_bytes()), image);
+void NativePipeline::finish(std::span<const std::uint8_t> wire, std::size_t view, std::span<std::byte> image) const {
+  const auto& [conversion, wire_at, pixel_bytes] = state_->forms[view];
+  conversion.apply(wire.subspan(wire_at, pixel_bytes), wire.subspan(wire_at + pixel_bytes, conversion.drawn_bytes()),
+                   image);
 }
 
 }  // namespace sluice::pipeline

@@ -4,8 +4,8 @@
 // The specification: docs/designs/protocols.md, section 5; the design: docs/designs/op-graph.md. The operations give
 // what torchvision's transforms give on PIL images after torch.manual_seed(seed), byte for byte where the JPEG decoders
 // agree. A sample is made in two steps, so that a worker can ship a quarter of the bytes:
-//   produce()  file -> its wire form: uint8 [height][width][channels], then the draws of the operations on tensors
-//                                                                                   (worker)
+//   produce()  file -> its wire form: for each view uint8 [height][width][channels], then the draws of its operations
+//              on tensors                                                           (worker)
 //   finish()   wire form -> the tensor's own layout and type                        (feeder, while filling the batch)
 // A pipeline that the specification cannot express stays in Python: parse() refuses it and names the field.
 #pragma once
@@ -70,8 +70,11 @@ class NativePipeline {
   // Size of the wire form of one sample.
   std::size_t wire_sample_bytes() const;
 
-  // The tensors of a batch: "images" [3, height, width], or [1, height, width] of grey ones, then "labels", int64
-  // scalars.
+  // How many images a sample has.
+  std::size_t view_count() const;
+
+  // The tensors of a batch: "images" [3, height, width], or [1, height, width] of grey ones, for each view, then
+  // "labels", int64 scalars.
   const BatchSchema& schema() const;
 
   // Computes sample `index` with the random draws of `seed` into `wire`.
@@ -95,10 +98,10 @@ class NativePipeline {
   // another number of samples is none of this pipeline's.
   void announce(const EpochOrder& order) const;
 
-  // Turns the wire form of one sample into its part of the images tensor.
-  // REQUIRES: wire.size() == wire_sample_bytes(), image.size() == the images' sample_bytes, and image is aligned for
-  // its type (the schema's offsets are, and so is every sample after the first).
-  void finish(std::span<const std::uint8_t> wire, std::span<std::byte> image) const;
+  // Turns the wire form of one sample into its part of the images tensor of a view.
+  // REQUIRES: wire.size() == wire_sample_bytes(), view < view_count(), image.size() == the images' sample_bytes, and
+  // image is aligned for its type (the schema's offsets are, and so is every sample after the first).
+  void finish(std::span<const std::uint8_t> wire, std::size_t view, std::span<std::byte> image) const;
 
  private:
   struct State;
@@ -107,7 +110,10 @@ class NativePipeline {
                                  Workspace& workspace) const;
   Result<void> produce_from_pixels(const PixelTable& table, std::size_t index, std::uint32_t seed,
                                    std::span<std::uint8_t> wire, Workspace& workspace) const;
+  // Makes the views of `image`, on which the shared operations have been.
   Result<void> write_wire(PlannedImage& image, TorchRandom& random, std::span<std::uint8_t> wire,
+                          Workspace& workspace) const;
+  Result<void> write_view(std::size_t view, PlannedImage& image, TorchRandom& random, std::span<std::uint8_t> wire,
                           Workspace& workspace) const;
   Result<ImageContent> read_part(const FilePart& part, Workspace& workspace) const;
   Result<PlannedImage> open(const ImageContent& content, Workspace& workspace) const;

@@ -17,18 +17,25 @@ struct Workspace::State {
   ImageBuffers buffers;
 };
 
+// How a view's image becomes a tensor, and where it lies in a sample's wire form.
+struct ViewForm {
+  TensorConversion conversion;
+  std::size_t wire_at = 0;
+  std::size_t pixel_bytes = 0;
+
+  std::size_t wire_bytes() const { return pixel_bytes + conversion.drawn_bytes(); }
+};
+
 struct NativePipeline::State {
   State(PipelineSpec parsed, std::shared_ptr<const FileReader> reader);
 
   const FileReader& files() const { return own_files != nullptr ? *own_files : *shared_files; }
-  std::size_t pixel_bytes() const { return bytes_of(spec.output_size) / 3 * static_cast<std::size_t>(spec.channels); }
 
   PipelineSpec spec;
   std::shared_ptr<const FileReader> shared_files;
-  TensorConversion conversion;
+  std::vector<ViewForm> forms;  // of the specification's views
   BatchSchema schema;
   std::size_t samples = 0;
-  std::size_t image_ops = 0;                       // the first so many
   std::unique_ptr<const PipelineFiles> own_files;  // after shared_files, which it uses; null: all pipelines read alike
 };
 

@@ -132,6 +132,17 @@ TEST_CASE("a crop larger than its image fails and names it") {
         "InvalidArgument: /abs/small.jpg: random_crop is larger than an image of 9x11");
 }
 
+TEST_CASE("only_rgb refuses a grey image by name, and changes no other") {
+  Fixture fixture(R"([{"op": "decode_rgb", "only_rgb": true}, {"op": "center_crop", "size": [20, 30]}])");
+  Fixture converting(kByteOps);
+  fixture.files->files["/abs/small.jpg"] = encode_picture({9, 11}, {.components = 1});
+  CHECK(fixture.error_of(1).to_string() ==
+        "InvalidArgument: /abs/small.jpg: is not RGB, and nothing converts it; its batch needs the Python pipeline");
+  REQUIRE(fixture.pipeline->produce(0, 1, fixture.pixels, fixture.workspace).ok());
+  REQUIRE(converting.pipeline->produce(0, 1, converting.pixels, converting.workspace).ok());
+  CHECK(fixture.pixels == converting.pixels);
+}
+
 TEST_CASE("an operation that makes a huge image fails before it takes the memory") {
   Fixture fixture(R"([{"op": "decode_rgb"}, {"op": "pad", "padding": [16000, 16000, 16000, 16000]},
                       {"op": "center_crop", "size": [20, 30]}])");
@@ -225,6 +236,11 @@ TEST_CASE("any list of operations is refused, or makes every sample as in progra
     nlohmann::json spec = {{"version", 2}, {"source", {{"kind", "image_files"}, {"root", ""}}}};
     spec["ops"] = nlohmann::json::array({{{"op", "decode_rgb"}}});
     for (auto count = random.randint(1, 7); count > 0; --count) spec["ops"].push_back(any_op(random));
+    if (random.chance(0.3)) {  // the last one is done by each of two views
+      const nlohmann::json last = spec["ops"].back();
+      spec["ops"].erase(spec["ops"].size() - 1);
+      spec["views"] = {{last}, {any_op(random), last}};
+    }
     const auto parse = [&] {
       return NativePipeline::parse(testing::specification(spec, {{"/good.jpg", 0}, {"/thin.jpg", 1}}), files);
     };
@@ -237,10 +253,12 @@ TEST_CASE("any list of operations is refused, or makes every sample as in progra
     Workspace workspace;
     std::vector<std::uint8_t> wire((*pipeline)->wire_sample_bytes());
     std::vector<std::uint8_t> wanted(wire.size());
-    std::vector<std::byte> tensor((*pipeline)->schema().fields()[0].sample_bytes);
     for (const std::int64_t index : {0, 1, 0}) {
       const auto made = (*pipeline)->produce(index, seed, wire, workspace);
-      if (made) (*pipeline)->finish(wire, tensor);
+      for (std::size_t view = 0; made.ok() && view < (*pipeline)->view_count(); ++view) {
+        std::vector<std::byte> tensor((*pipeline)->schema().fields()[view].sample_bytes);
+        (*pipeline)->finish(wire, view, tensor);
+      }
       if ((*in_program_order)->produce(index, seed, wanted, workspace).ok()) {
         CHECK(made.ok());
         CHECK(wire == wanted);
@@ -256,7 +274,7 @@ TEST_CASE("finishing writes the sample's planes and nothing around them") {
   REQUIRE(fixture.pipeline->produce(0, 1, fixture.pixels, fixture.workspace).ok());
   const std::size_t bytes = fixture.pipeline->schema().fields()[0].sample_bytes;
   std::vector<float> batch(3 * bytes / sizeof(float), -99.0F);
-  fixture.pipeline->finish(fixture.pixels, std::as_writable_bytes(std::span(batch)).subspan(bytes, bytes));
+  fixture.pipeline->finish(fixture.pixels, 0, std::as_writable_bytes(std::span(batch)).subspan(bytes, bytes));
   const std::size_t plane = 32 * 48;
   CHECK(batch[3 * plane - 1] == -99.0F);
   CHECK(batch[6 * plane] == -99.0F);
@@ -354,7 +372,7 @@ TEST_CASE("an image in memory is made without a file, and a grey one travels as 
   REQUIRE(pipeline->produce(1, 1, wire, workspace).ok());
   CHECK(wire == std::vector<std::uint8_t>{102, 51, 60, 255, 204, 153});
   std::vector<float> tensor(6);
-  pipeline->finish(wire, std::as_writable_bytes(std::span(tensor)));
+  pipeline->finish(wire, 0, std::as_writable_bytes(std::span(tensor)));
   CHECK(tensor == std::vector<float>{0.4F, 0.2F, 60 / 255.0F, 1.0F, 0.8F, 0.6F});
   const OpCosts costs = workspace.take_costs();
   CHECK(costs.read.bytes == 2 * 3 * 3);

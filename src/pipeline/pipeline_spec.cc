@@ -1,6 +1,7 @@
 #include "src/pipeline/pipeline_spec.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -107,23 +108,73 @@ ValueType type_of(const PipelineSpec& spec) {
   return {ValueKind::kImage, pixels->table.image_size(), pixels->table.channels()};
 }
 
-Result<void> read_ops(const json& list, PipelineSpec& spec) {
-  if (list.size() > kMaxOps) return invalid_argument("ops: there are more than " + std::to_string(kMaxOps));
-  ValueType value = type_of(spec);
+// Reads a list of operations behind those that made `value`. `path`: of the list.
+Result<std::vector<NamedOp>> read_list(const json& list, const std::string& path, ValueType& value) {
+  if (!list.is_array()) return invalid_argument(path + ": must be a list");
+  if (list.size() > kMaxOps) return invalid_argument(path + ": there are more than " + std::to_string(kMaxOps));
+  std::vector<NamedOp> ops;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    SLUICE_TRY(spec.ops.emplace_back(), read_op(list[i], "ops[" + std::to_string(i) + "]", value));
+    SLUICE_TRY(ops.emplace_back(), read_op(list[i], path + "[" + std::to_string(i) + "]", value));
   }
-  if (value.kind == ValueKind::kBytes) return invalid_argument("ops: must begin with decode_rgb");
+  if (value.kind == ValueKind::kBytes) return invalid_argument(path + ": must begin with decode_rgb");
+  return ops;
+}
+
+// The view that ends as `value`. `path`: of the list of operations that ends it.
+Result<View> view_of(const ValueType& value, const std::string& path) {
   if (!value.size) {
-    return invalid_argument(
-        "ops: the images would differ in size; end the geometric operations with random_resized_crop, a crop or a "
-        "resize to [height, width]");
+    return invalid_argument(path +
+                            ": the images would differ in size; end the geometric operations with random_resized_crop, "
+                            "a crop or a resize to [height, width]");
   }
   if (!fits(*value.size, kMaxSidePixels))
-    return invalid_argument("ops: the images would have sides above " + std::to_string(kMaxSidePixels));
-  spec.result = value.kind;
-  spec.output_size = *value.size;
-  spec.channels = value.channels;
+    return invalid_argument(path + ": the images would have sides above " + std::to_string(kMaxSidePixels));
+  View view;
+  view.result = value.kind;
+  view.output_size = *value.size;
+  view.channels = value.channels;
+  return view;
+}
+
+// How many operations, the first so many, make images of what `before` is.
+std::size_t image_ops_of(const std::vector<NamedOp>& ops, ValueType before) {
+  const auto makes_tensor = [&](const NamedOp& named) {
+    before = named.op->result_of(before);
+    return before.kind == ValueKind::kTensor;
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(ops, makes_tensor) - ops.begin());
+}
+
+// Of a specification without views: what its operations do to tensors is the single view's.
+Result<void> read_single(const json& list, PipelineSpec& spec) {
+  const ValueType source = type_of(spec);
+  ValueType value = source;
+  SLUICE_TRY(spec.ops, read_list(list, "ops", value));
+  SLUICE_TRY(View view, view_of(value, "ops"));
+  const auto tensor_ops = spec.ops.begin() + static_cast<std::ptrdiff_t>(image_ops_of(spec.ops, source));
+  std::move(tensor_ops, spec.ops.end(), std::back_inserter(view.ops));
+  spec.ops.erase(tensor_ops, spec.ops.end());
+  spec.views.push_back(std::move(view));
+  return {};
+}
+
+constexpr std::size_t kMaxViews = 16;
+
+Result<void> read_views(const json& shared, const json& views, PipelineSpec& spec) {
+  if (!views.is_array() || views.size() < 2 || views.size() > kMaxViews)
+    return invalid_argument("views: must be a list of 2 to " + std::to_string(kMaxViews));
+  ValueType value = type_of(spec);
+  SLUICE_TRY(spec.ops, read_list(shared, "ops", value));
+  if (value.kind != ValueKind::kImage) return invalid_argument("ops: must make an image, which all views share");
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const std::string path = "views[" + std::to_string(i) + "]";
+    ValueType result = value;
+    SLUICE_TRY(std::vector<NamedOp> ops, read_list(views[i], path, result));
+    SLUICE_TRY(View view, view_of(result, path));
+    view.image_ops = image_ops_of(ops, value);
+    view.ops = std::move(ops);
+    spec.views.push_back(std::move(view));
+  }
   return {};
 }
 
@@ -134,10 +185,8 @@ constexpr int kOutputVersion = 1;
 Prefix prefix_of(const json& list, const PipelineSpec& spec) {
   if (std::holds_alternative<PixelsSource>(spec.source)) return {};  // nothing is read, so that nothing is kept
   Prefix prefix;
-  ValueType value;
-  for (const auto& [name, op, keeps_position] : spec.ops) {
-    value = op->result_of(value);
-    if (op->draws() || value.kind != ValueKind::kImage) break;
+  for (const NamedOp& named : spec.ops) {
+    if (named.op->draws()) break;
     ++prefix.ops;
   }
   if (prefix.ops < 2) return {};
@@ -185,6 +234,7 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text, std::shared_ptr<
   spec.op_order = read_order(reader);
   const json* source = reader.find("source");
   const json* ops = reader.find("ops");
+  const json* views = reader.find("views");
   if (source == nullptr) reader.fail("source", "is missing");
   if (ops == nullptr || !ops->is_array()) reader.fail("ops", ops == nullptr ? "is missing" : "must be a list");
   reader.refuse_unknown_fields(kUnknownField);
@@ -192,7 +242,7 @@ Result<PipelineSpec> parse_pipeline_spec(std::string_view text, std::shared_ptr<
 
   const Table table{text.substr(std::min(line_end + 1, text.size())), std::move(owner)};
   SLUICE_TRY_VOID(read_source(*source, table, spec));
-  SLUICE_TRY_VOID(read_ops(*ops, spec));
+  SLUICE_TRY_VOID(views == nullptr ? read_single(*ops, spec) : read_views(*ops, *views, spec));
   spec.prefix = prefix_of(*ops, spec);
   return spec;
 }

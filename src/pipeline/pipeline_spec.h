@@ -13,6 +13,9 @@
 // `order`, optional, says which changes of pixels may run later than their operation's turn (late_change.h): "exact",
 // the default, "program" or "relaxed".
 //
+// `views`, optional, are two or more lists of operations. Each makes an image of its own from what `ops` have made, and
+// draws when the one before it has drawn.
+//
 // random_resized_crop takes one field that users do not write: `log_ratio`, two numbers, torch.log(torch.tensor(ratio))
 // as the client's own torch computes it. torch's float32 logarithm is off by one unit in the last place for one
 // argument in ten (among them the default 3/4), and the client knows which. Without the field the correctly rounded
@@ -52,15 +55,22 @@ struct PixelsSource {
   PixelTable table;
 };
 
-struct PipelineSpec {
-  std::variant<ImageFilesSource, FileRangesSource, PixelsSource> source;
-  std::vector<NamedOp> ops;  // bytes to image where there are files, then images, then perhaps tensors
-  PassOrder pass_order = PassOrder::kHeightFirstIfShrunkMore;
-  OpOrder op_order = OpOrder::kExact;
-  std::optional<std::int64_t> max_image_pixels;
+// One of a sample's images, made of what the shared operations have made.
+struct View {
+  std::vector<NamedOp> ops;              // images, then perhaps tensors
+  std::size_t image_ops = 0;             // the first so many
   ValueKind result = ValueKind::kImage;  // or a tensor
   ImageSize output_size;                 // every sample has it
   int channels = 3;                      // of every sample; or 1: grey
+};
+
+struct PipelineSpec {
+  std::variant<ImageFilesSource, FileRangesSource, PixelsSource> source;
+  std::vector<NamedOp> ops;  // that all views share: bytes to image where there are files, then images
+  std::vector<View> views;   // never empty; a single one has operations on tensors alone
+  PassOrder pass_order = PassOrder::kHeightFirstIfShrunkMore;
+  OpOrder op_order = OpOrder::kExact;
+  std::optional<std::int64_t> max_image_pixels;
   Prefix prefix;
 };
 

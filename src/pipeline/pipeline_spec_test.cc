@@ -36,9 +36,10 @@ TEST_CASE("a training pipeline is read completely") {
   REQUIRE(source.table.size() == 2);
   CHECK(source.table.path(1) == "b/c.jpg");
   CHECK(source.table.label(1) == -7);
-  CHECK(spec->output_size == ImageSize{224, 192});
-  CHECK(spec->ops.size() == 5);
-  CHECK(spec->result == ValueKind::kTensor);
+  CHECK(spec->views[0].output_size == ImageSize{224, 192});
+  CHECK(spec->ops.size() == 3);
+  CHECK(spec->views[0].ops.size() == 2);
+  CHECK(spec->views[0].result == ValueKind::kTensor);
   CHECK(spec->pass_order == PassOrder::kHeightFirstIfShrunkMore);
 }
 
@@ -83,25 +84,25 @@ TEST_CASE("samples may be images in memory, whose size is known from the beginni
   const auto spec = parse_of_pixels(spec_of_pixels());
   REQUIRE(spec.ok());
   CHECK(std::get<PixelsSource>(spec->source).table.label(1) == -7);
-  CHECK(spec->output_size == ImageSize{2, 3});
-  CHECK(spec->channels == 1);
+  CHECK(spec->views[0].output_size == ImageSize{2, 3});
+  CHECK(spec->views[0].channels == 1);
   CHECK(spec->prefix.fingerprint.empty());
   json no_operation = spec_of_pixels();
   no_operation["ops"] = json::array();
   REQUIRE(parse_of_pixels(no_operation).ok());
-  CHECK(parse_of_pixels(no_operation)->result == ValueKind::kImage);
+  CHECK(parse_of_pixels(no_operation)->views[0].result == ValueKind::kImage);
 }
 
 TEST_CASE("the number of channels is the source's, or what grayscale makes of it") {
   json spec = spec_of_pixels();
   spec["ops"] = json::parse(R"([{"op": "grayscale"}, {"op": "resize", "size": [4]}, {"op": "to_tensor"}])");
-  CHECK(parse_of_pixels(spec)->channels == 3);
+  CHECK(parse_of_pixels(spec)->views[0].channels == 3);
   spec["ops"][0]["channels"] = 1;
-  CHECK(parse_of_pixels(spec)->channels == 1);
+  CHECK(parse_of_pixels(spec)->views[0].channels == 1);
   json files = training_spec();
-  CHECK(parse(files)->channels == 3);
+  CHECK(parse(files)->views[0].channels == 3);
   files["ops"][2] = {{"op", "grayscale"}, {"channels", 1}};
-  CHECK(parse(files)->channels == 1);
+  CHECK(parse(files)->views[0].channels == 1);
   files["ops"][2]["channels"] = 2;
   CHECK(parse(files).error().message() == "ops[2].channels: must be 1 or 3");
   files["ops"][2] = json::parse(R"({"op": "random_apply", "p": 0.5, "ops": [{"op": "grayscale", "channels": 1}]})");
@@ -189,8 +190,8 @@ TEST_CASE("an evaluation pipeline without tensors is bytes of one size") {
                                 {"op": "center_crop", "size": [224]}])");
   const auto parsed = parse(spec);
   REQUIRE(parsed.ok());
-  CHECK(parsed->output_size == ImageSize{224, 224});
-  CHECK(parsed->result == ValueKind::kImage);
+  CHECK(parsed->views[0].output_size == ImageSize{224, 224});
+  CHECK(parsed->views[0].result == ValueKind::kImage);
   CHECK(parsed->ops.size() == 3);
 }
 

@@ -36,6 +36,10 @@ std::span<std::uint8_t> room_in(std::vector<std::uint8_t>& buffer, ImageSize siz
   return std::span(buffer).first(bytes_of(size));
 }
 
+RgbView part_of(const RgbView& view, const Box& box) {
+  return {view.row(box.top) + static_cast<std::size_t>(box.left) * 3, view.stride_bytes, {box.height, box.width}};
+}
+
 // What a resampler would make of a plan that crops and flips, and no more, in two passes.
 void copy_rows(const RgbView& view, bool flip, bool flip_vertical, std::span<std::uint8_t> output) {
   const std::size_t row_bytes = bytes_of({1, view.size.width});
@@ -152,6 +156,18 @@ Result<void> PlannedImage::settle() {
   return compute();
 }
 
+Result<RgbView> PlannedImage::share() {
+  const bool is_whole_file = !is_of_pixels_ && !view_ && plan_.is_identity() && changes_.empty();
+  if (!is_whole_file) {
+    SLUICE_TRY_VOID(compute());
+    buffers_->pixels.swap(buffers_->shared);
+    return RgbView{buffers_->shared.data(), bytes_of({1, size().width}), size()};
+  }
+  SLUICE_TRY(const RgbView decoded, buffers_->decoder.decode({0, 0, size().height, size().width}));
+  buffers_->stopwatch.lap(buffers_->costs.decode, bytes_of(decoded.size));
+  return decoded;
+}
+
 Result<void> PlannedImage::write_to(std::span<std::uint8_t> output) {
   assert(output.size() == bytes_of(size()));
   if (has_making()) SLUICE_TRY_VOID(compute());
@@ -193,9 +209,9 @@ Result<void> PlannedImage::run_plan(std::span<std::uint8_t> output) {
     run_making(needed, made);
     view = {made.data(), bytes_of({1, size.width}), size};
   } else if (is_of_pixels_) {
-    const std::size_t stride = bytes_of({1, plan_.input().width});
-    const std::size_t first = static_cast<std::size_t>(needed.top) * stride + static_cast<std::size_t>(needed.left) * 3;
-    view = {buffers_->pixels.data() + first, stride, {needed.height, needed.width}};
+    view = part_of({buffers_->pixels.data(), bytes_of({1, plan_.input().width}), plan_.input()}, needed);
+  } else if (view_) {
+    view = part_of(*view_, needed);
   } else {
     SLUICE_TRY(view, buffers_->decoder.decode(needed));
     buffers_->stopwatch.lap(buffers_->costs.decode, bytes_of(view.size));

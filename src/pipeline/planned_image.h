@@ -8,6 +8,8 @@
 // behind (late_change.h). The image is, from the inside: the file, or pixels; what `making_` makes of these; the plan;
 // what `changes_` make of its pixels.
 //
+// Several images of one sample are made of pixels that they share, where these do not change.
+//
 // Thread safety: none. Memory: the buffers grow to the largest image seen.
 #pragma once
 
@@ -34,6 +36,7 @@ struct ImageBuffers {
   Resampler resampler;
   std::vector<std::uint8_t> pixels;  // of the image, once computed; readable for kReadableBytesBehindPixels more
   std::vector<std::uint8_t> spare;
+  std::vector<std::uint8_t> shared;          // of the images that are made of them
   std::vector<std::uint8_t> made;            // a part of an image
   std::vector<std::uint8_t> three_channels;  // of a sample whose wire form has one
   OpCosts costs;
@@ -67,7 +70,17 @@ class PlannedImage {
     return image;
   }
 
+  // An image of the pixels of `view`, which stay as they are.
+  static PlannedImage of_view(const RgbView& view, PassOrder passes, ImageBuffers& buffers,
+                              OpOrder order = OpOrder::kExact) {
+    PlannedImage image(view.size, passes, buffers, order);
+    image.view_ = view;
+    return image;
+  }
+
   ImageSize size() const { return plan_.current(); }
+  // Whether Pillow opens it in the mode RGB. REQUIRES: it is of a file
+  bool is_of_rgb_file() const { return buffers_->decoder.is_rgb(); }
   const GeometryPlan& plan() const { return plan_.plan(); }
   bool is_relaxed() const { return order_ == OpOrder::kRelaxed; }
 
@@ -99,6 +112,10 @@ class PlannedImage {
   // Runs what waits, so that nothing before this has to do with anything behind it.
   Result<void> settle();
 
+  // The pixels, for of_view(): valid until the next image of these buffers that is not of this view.
+  // REQUIRES: the image is not used again
+  Result<RgbView> share();
+
   // REQUIRES: output has 3 bytes for each pixel of size(); the image is not used again
   Result<void> write_to(std::span<std::uint8_t> output);
 
@@ -129,7 +146,8 @@ class PlannedImage {
   PassOrder passes_;
   OpOrder order_;
   ImageBuffers* buffers_;
-  bool is_of_pixels_ = false;     // of buffers_->pixels, else of the file
+  bool is_of_pixels_ = false;  // of buffers_->pixels, else of view_ or the file
+  std::optional<RgbView> view_;
   std::optional<Making> making_;  // of these pixels, and the plan is one on what it makes
   std::vector<Change> changes_;   // of what the plan makes
   std::string_view name_;         // of the operation whose turn it is, or was last

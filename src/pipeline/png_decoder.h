@@ -33,6 +33,9 @@ class PngDecoder {
   // the file. REQUIRES: is_png(file)
   Result<ImageSize> open(std::span<const std::uint8_t> file);
 
+  // Whether the opened image has colours without a palette and without alpha.
+  bool is_rgb() const { return file_.colour == PngColour::kRgb; }
+
   // Decodes `box` of the opened image. The view is valid until the next call of open() or decode().
   // DataLoss when the pixels are damaged or truncated anywhere.
   // REQUIRES: the last open() succeeded; box is not empty and inside the image

@@ -11,6 +11,8 @@ import torchvision.transforms as transforms
 from PIL import Image
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "testing"))
+from png_files import KINDS as PNG_KINDS  # noqa: E402
+from png_files import png  # noqa: E402
 from torch_conformance_test import PIPELINES, assert_left_to_pillow, compare, failures, picture  # noqa: E402
 
 SIZES = [(1, 1), (2, 3), (3, 2), (7, 8), (8, 7), (15, 16), (17, 17), (33, 33), (64, 1), (1, 64), (150, 101), (501, 374)]
@@ -158,3 +160,22 @@ def test_pipelines_give_pillows_bytes_in_a_mixed_folder(tmp_path, name):
     (tmp_path / names[-1]).write_bytes(webp((99, 77), lossless=True))
     for first_seed in (1, 500):
         compare(tmp_path, tmp_path, names, *PIPELINES[name], first_seed)
+
+
+def test_only_rgb_takes_no_image_that_pillow_opens_in_another_mode(tmp_path):
+    """And each that it opens as RGB."""
+    files = [png((20, 10), colour, depth, interlaced) for colour, depth in PNG_KINDS for interlaced in (False, True)]
+    files += [webp((20, 10), 1, MODES.get(kind, "RGB"), **options) for kind in KINDS for options in KINDS[kind]]
+    files += [webp((20, 10), transparent=True, lossless=lossless) for lossless in (False, True)]
+    for mode in ("L", "RGB", "CMYK"):
+        file = io.BytesIO()
+        picture(20, 10, 1).convert(mode).save(file, "JPEG", progressive=mode == "L")
+        files.append(file.getvalue())
+    modes, refused = [], []
+    ops = [{"op": "decode_rgb", "only_rgb": True}, {"op": "center_crop", "size": [8]}]
+    for number, file in enumerate(files):
+        modes.append(Image.open(io.BytesIO(file)).mode)
+        (tmp_path / f"{number}.png").write_bytes(file)
+        refused.append(bool(failures(tmp_path, [f"{number}.png"], ops, fails=None)))
+    assert refused == [mode != "RGB" for mode in modes]
+    assert {"L", "P", "1", "LA", "RGBA", "CMYK", "RGB"} <= set(modes)

@@ -31,6 +31,9 @@ class WebpDecoder {
   // the file. REQUIRES: is_webp(file)
   Result<ImageSize> open(std::span<const std::uint8_t> file);
 
+  // Whether nothing in the opened file announces alpha.
+  bool is_rgb() const { return !file_.may_have_alpha; }
+
   // Decodes `box` of the opened image. The view is valid until the next call of open() or decode().
   // DataLoss when the pixels are damaged or truncated anywhere.
   // REQUIRES: the last open() succeeded; box is not empty and inside the image

@@ -63,6 +63,7 @@ Result<void> read_image_header(WebpFile& file) {
     return damaged("no header of the image");
   }
   file.size = {features.height, features.width};
+  file.may_have_alpha = file.may_have_alpha || features.has_alpha != 0;
   if (features.width > kMaxImagePixels / features.height) {
     return invalid_argument("has " + std::to_string(features.width) + "x" + std::to_string(features.height) +
                             " pixels, more than Pillow accepts (decompression bomb)");
@@ -117,7 +118,8 @@ Result<WebpFile> read_webp(Bytes bytes) {
   if (first->data.size() != kFeatureBytes) return damaged("its features");
   const std::uint8_t flags = first->data[0];
   if ((flags & kAnimationFlag) != 0) return unusual("an animation");
-  SLUICE_TRY_VOID(find_image(rest, (flags & kAlphaFlag) != 0, file));
+  file.may_have_alpha = (flags & kAlphaFlag) != 0;
+  SLUICE_TRY_VOID(find_image(rest, file.may_have_alpha, file));
   SLUICE_TRY_VOID(read_image_header(file));
   const ImageSize canvas{static_cast<int>(number_at(first->data, 7, 3)) + 1,
                          static_cast<int>(number_at(first->data, 4, 3)) + 1};

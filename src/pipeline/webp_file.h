@@ -16,6 +16,7 @@ struct WebpFile {
   ImageSize size;
   bool is_lossless = false;
   bool has_alpha_plane = false;         // in a chunk of its own, beside a lossy image
+  bool may_have_alpha = false;          // as the features or the image's own header say
   std::span<const std::uint8_t> image;  // the chunks that libwebp decodes
 };
 

@@ -287,11 +287,12 @@ Result<void> RemoteWorker::copy_in_native(Assembly& assembly, const Chunk& chunk
   }
   pipeline::Stopwatch stopwatch;
   static thread_local std::vector<std::uint8_t> scratch;  // for samples that straddle two of gRPC's buffers
+  std::size_t made_bytes = 0;
   for (std::size_t i = 0; i < chunk.samples(); ++i) {
-    native.finish(payload.contiguous(i * sample_bytes, sample_bytes, scratch),
-                  executor::image_in_slot(*request.pipeline, assembly.done + i, slot_bytes(assembly.slot)));
+    made_bytes += executor::finish_in_slot(native, payload.contiguous(i * sample_bytes, sample_bytes, scratch), total,
+                                           assembly.done + i, slot_bytes(assembly.slot));
   }
-  stopwatch.lap(assembly.finishing, chunk.samples() * native.schema().fields()[0].sample_bytes);
+  stopwatch.lap(assembly.finishing, made_bytes);
   assembly.done += chunk.samples();
   if (chunk.last() != (assembly.done == total)) return bad_chunk("the batch is not complete");
   if (chunk.last()) executor::write_labels(request, slot_bytes(assembly.slot));

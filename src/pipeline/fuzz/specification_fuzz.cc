@@ -35,12 +35,16 @@ void specification(std::string_view input) {
     FUZZ_CHECK(!spec.error().message().empty());
     return;
   }
-  const ImageSize size = spec->output_size;
-  FUZZ_CHECK(size.height > 0 && size.height <= kMaxSide && size.width > 0 && size.width <= kMaxSide);
-  const std::size_t pixel_bytes = static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) *
-                                  static_cast<std::size_t>(spec->channels);
+  FUZZ_CHECK(!spec->views.empty() && spec->views.size() == (*pipeline)->view_count());
+  std::size_t pixel_bytes = 0;
+  for (const View& view : spec->views) {
+    const ImageSize size = view.output_size;
+    FUZZ_CHECK(size.height > 0 && size.height <= kMaxSide && size.width > 0 && size.width <= kMaxSide);
+    pixel_bytes += static_cast<std::size_t>(size.height) * static_cast<std::size_t>(size.width) *
+                   static_cast<std::size_t>(view.channels);
+  }
   const std::size_t wire_bytes = (*pipeline)->wire_sample_bytes();
-  FUZZ_CHECK(wire_bytes >= pixel_bytes && wire_bytes <= pixel_bytes + kMaxDrawnBytes);
+  FUZZ_CHECK(wire_bytes >= pixel_bytes && wire_bytes <= pixel_bytes + spec->views.size() * kMaxDrawnBytes);
   FUZZ_CHECK((*pipeline)->schema().batch_bytes(2) >= 2 * pixel_bytes + 2 * sizeof(std::int64_t));
   std::size_t bytes_read = 0;
   for (std::size_t i = 0; i < (*pipeline)->sample_count(); ++i) {

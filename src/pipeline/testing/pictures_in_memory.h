@@ -47,6 +47,7 @@ inline constexpr const char* kByteOps = R"([{"op": "decode_rgb"}, {"op": "center
 // Samples 0 and 6 are a good picture, 1 is a small one, and the others fail.
 class PicturesInMemory {
  public:
+  // `ops`: a list, or an object with "ops" and "views".
   explicit PicturesInMemory(const char* ops, const char* order = "exact") {
     const std::vector<File> paths{{"good.jpg", 3},    {"/abs/small.jpg", 1}, {"truncated.jpg", 4},
                                   {"picture.gif", 1}, {"missing.jpg", 5},    {"out-of-memory.jpg", 9},
@@ -60,7 +61,8 @@ class PicturesInMemory {
     spec["version"] = 2;
     spec["order"] = order;
     spec["source"] = {{"kind", "image_files"}, {"root", "/data"}};
-    spec["ops"] = nlohmann::json::parse(ops);
+    nlohmann::json lists = nlohmann::json::parse(ops);
+    spec.update(lists.is_object() ? lists : nlohmann::json{{"ops", lists}});
     specification = testing::specification(spec, paths);
     auto parsed = NativePipeline::parse(specification, files);
     REQUIRE(parsed.ok());

@@ -1,6 +1,6 @@
 // sluice-pipeline-probe MODE < lines: what the native pipeline does, for comparison with torch from Python.
 //
-//   samples SPEC_FILE   lines "index seed": writes each sample's final tensor bytes. A sample that fails writes
+//   samples SPEC_FILE   lines "index seed": writes the bytes of each sample's final tensors. A sample that fails writes
 //   nothing,
 //                       says why on stderr and makes the exit status 1.
 //   wire SPEC_FILE      the same with the wire form
@@ -33,7 +33,7 @@ int write_samples(const char* spec_path, bool finish) {
   }
   Workspace workspace;
   std::vector<std::uint8_t> pixels((*pipeline)->wire_sample_bytes());
-  std::vector<std::byte> tensor((*pipeline)->schema().fields()[0].sample_bytes);
+  std::vector<std::byte> tensor;
   int status = 0;
   std::int64_t index = 0;
   std::uint32_t seed = 0;
@@ -43,9 +43,15 @@ int write_samples(const char* spec_path, bool finish) {
       status = 1;
       continue;
     }
-    (*pipeline)->finish(pixels, tensor);
-    const void* bytes = finish ? static_cast<const void*>(tensor.data()) : pixels.data();
-    std::fwrite(bytes, 1, finish ? tensor.size() : pixels.size(), stdout);
+    if (!finish) {
+      std::fwrite(pixels.data(), 1, pixels.size(), stdout);
+      continue;
+    }
+    for (std::size_t view = 0; view < (*pipeline)->view_count(); ++view) {
+      tensor.resize((*pipeline)->schema().fields()[view].sample_bytes);
+      (*pipeline)->finish(pixels, view, tensor);
+      std::fwrite(tensor.data(), 1, tensor.size(), stdout);
+    }
   }
   return status;
 }
