@@ -315,16 +315,22 @@ def _process_generator(name: str) -> Any:
     return _PROCESS_GENERATORS[name]()
 
 
+def _look_of(code: CodeType) -> bytes:
+    """What it does, the same in all processes: a set's order is not."""
+    constants = (_look_of(each) if isinstance(each, CodeType) else repr(sorted(map(repr, each)) if isinstance(each, frozenset) else each).encode() for each in code.co_consts)
+    return b"\0".join((code.co_code, " ".join(code.co_names).encode(), *constants))
+
+
 def _name_for_all_ranks(definition: type) -> None:
     """Gives a class of the script the identity that it has in every process of the job: cloudpickle would draw one at random.
     Classes that look alike are told apart by the order in which they are first pickled."""
     if definition in tracking._DYNAMIC_CLASS_TRACKER_BY_CLASS or tracking._should_pickle_by_reference(definition):
         return
-    look = hashlib.sha256(f"{definition.__module__}.{definition.__qualname__}".encode())
+    look = hashlib.sha256(" ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in definition.__mro__).encode())
     for name in sorted(vars(definition)):
         member = vars(definition)[name]
         function = getattr(member, "__func__", getattr(member, "fget", member))
-        look.update(name.encode() + (function.__code__.co_code if isinstance(function, FunctionType) else b""))
+        look.update(name.encode() + (_look_of(function.__code__) if isinstance(function, FunctionType) else b""))
     with tracking._DYNAMIC_CLASS_TRACKER_LOCK:
         number = 0
         while (identity := f"{look.hexdigest()}-{number}") in tracking._DYNAMIC_CLASS_TRACKER_BY_ID:
