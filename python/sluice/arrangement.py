@@ -1,4 +1,4 @@
-"""Batches in the form of a data set's samples, where native executors make the images alone."""
+"""Batches in the form of a data set's samples, where these are no pairs of an image and a class number, as native executors make them."""
 
 from __future__ import annotations
 
@@ -11,37 +11,47 @@ from torch.utils.data._utils.collate import default_collate
 
 from sluice.failures import NotNative
 from sluice.lowered import name_of
-from sluice.sample_values import NUMPYS_NUMBERS, NUMPYS_TEXT, Column, Known, Named, Picture, Rows, Several, Value, in_words
+from sluice.pictures import Picture
+from sluice.sample_values import NUMPYS_NUMBERS, NUMPYS_TEXT, Column, Known, Labels, Named, Rows, Several, Value, in_words
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """`sample`: what a data set gives for each of its keys, with one picture in it. `selection`: the data set's keys of a Subset's."""
+    """`sample`: what a data set gives for each of its keys. `pictures`: those in it, in the order in which executors make them. `selection`: the data
+    set's keys of a Subset's."""
 
     sample: Value
+    pictures: tuple[Picture, ...]
     selection: list[int] | None
 
-    def batch(self, images: torch.Tensor, keys: list) -> Any:
-        """As default_collate would have made it of these samples."""
-        return _batch(self.sample, images, keys if self.selection is None else [self.selection[key] for key in keys], list)
+    def batch(self, made: list[torch.Tensor], keys: list) -> Any:
+        """As default_collate would have made it of these samples. `made`: by an executor, the images of each picture and the labels."""
+        places = {id(picture): number for number, picture in enumerate(self.pictures)}
+        return self._batch(self.sample, made, places, keys if self.selection is None else [self.selection[key] for key in keys], list)
+
+    def _batch(self, value: Value, made: list[torch.Tensor], places: dict[int, int], keys: list, gathered: type) -> Any:
+        """`gathered`: in what torch has the values of all samples when it collates them. Texts stay there."""
+        match value:
+            case Picture():
+                return made[places[id(value)]]
+            case Labels():
+                return made[-1]
+            case Several(items=items):
+                return [self._batch(item, made, places, keys, tuple) for item in items]
+            case Named(items=named):
+                return {name: self._batch(item, made, places, keys, list) for name, item in named.items()}
+            case Rows(tensor=tensor):
+                return tensor[keys]
+            case Column(values=values):
+                return default_collate(gathered(values[key] for key in keys))
+            case Known(value=same):
+                return default_collate(gathered([same] * len(keys)))
+        raise AssertionError
 
 
-def _batch(value: Value, images: torch.Tensor, keys: list, gathered: type) -> Any:
-    """`gathered`: in what torch has the values of all samples when it collates them. Texts stay there."""
-    match value:
-        case Picture():
-            return images
-        case Several(items=items):
-            return [_batch(item, images, keys, tuple) for item in items]
-        case Named(items=named):
-            return {name: _batch(item, images, keys, list) for name, item in named.items()}
-        case Rows(tensor=tensor):
-            return tensor[keys]
-        case Column(values=values):
-            return default_collate(gathered(values[key] for key in keys))
-        case Known(value=same):
-            return default_collate(gathered([same] * len(keys)))
-    raise AssertionError
+def pictures_of(sample: Value) -> list[Picture]:
+    """Raises NotNative for a sample that default_collate may refuse."""
+    return [part for part in parts_of(sample) if isinstance(part, Picture)]
 
 
 def parts_of(value: Value) -> Iterator[Value]:
@@ -53,7 +63,7 @@ def parts_of(value: Value) -> Iterator[Value]:
         case Named(items=named):
             for item in named.values():
                 yield from parts_of(item)
-        case Picture() | Rows():
+        case Rows(tensor=_) | Picture() | Labels():  # Rows are copied now, before the data set may change them.
             yield value
         case Known(value=same) if _is_collated({type(same)}, [same]):
             yield value

@@ -7,7 +7,6 @@ is kept in it yet; a feeder with a cache tries the forms on some samples, and ch
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -72,11 +71,11 @@ def _forms(work: Work, native: NativePipeline) -> list[Form]:
     if jpegs > 0:
         grown = 1 + jpegs * (_COEFFICIENT_BYTES - 1)
         forms.append(Form("transcoded JPEG", grown * count * file_bytes, jpegs * _COEFFICIENT_GAIN * cpu("decode"), wait_seconds))
-    ops = json.loads(native.header)["ops"]
+    ops = native.shared_operations()
     prefix = _prefix(ops)
     if len(prefix) > 1:
         spared = cpu("decode", "resample", *{op["op"] for op in prefix})
-        forms.append(Form("prefix", 3 * count * _pixels(prefix, ops, native), spared, wait_seconds, f"output of {prefix[-1]['op']}"))
+        forms.append(Form("prefix", 3 * count * _pixels(prefix, native), spared, wait_seconds, f"output of {prefix[-1]['op']}"))
     return forms
 
 
@@ -90,11 +89,11 @@ def _prefix(ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return prefix
 
 
-def _pixels(prefix: list[dict[str, Any]], ops: list[dict[str, Any]], native: NativePipeline) -> float:
+def _pixels(prefix: list[dict[str, Any]], native: NativePipeline) -> float:
     """Of what the prefix makes of a photograph."""
     last = next((op for op in reversed(prefix) if op["op"] in _SIZED_OPS), None)
-    if last is None or not any(draws(op) for op in ops):
-        return native.height * native.width
+    if last is None or not native.draws:
+        return native.images[0].height * native.images[0].width
     height, width = last["size"] if len(last["size"]) > 1 else (last["size"][0], _WIDTH_OVER_HEIGHT * last["size"][0])
     return height * width
 

@@ -8,7 +8,6 @@ on images; behind everything.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from sluice.lowering import NativePipeline
@@ -28,12 +27,11 @@ class Cut:
 
 def cuts(work: Work, native: NativePipeline) -> list[Cut]:
     """In the order of the pipeline. REQUIRES: `work` has samples"""
-    pixels = native.channels * native.height * native.width
-    drawn = sum(_DRAWN_BYTES.get(op["op"], 0) for op in json.loads(native.header)["ops"])
+    drawn = sum(_DRAWN_BYTES.get(op["op"], 0) for op in native.operations())
     finish_seconds = work.ops["finish"].seconds if "finish" in work.ops else 0.0
     return [Cut("its file", work.ops["read"].bytes / work.samples if "read" in work.ops else 0.0, work.seconds / work.samples),
-            Cut("its pixels", pixels + drawn, finish_seconds / work.samples),
-            Cut("its tensor", pixels * native.image_dtype.itemsize, 0.0)]  # fmt: skip
+            Cut("its pixels", native.values + drawn, finish_seconds / work.samples),
+            Cut("its tensor", native.tensor_bytes(), 0.0)]  # fmt: skip
 
 
 def cut_in_words(work: Work, native: NativePipeline) -> list[str]:

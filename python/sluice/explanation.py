@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +97,7 @@ class Explanation:
     def _native_steps(self, work: Work) -> dict[str, tuple[str, float | None, bool | None]]:
         """By the label of its cost: in words, the bytes that it got, and whether it is random. Crops, a resize and flips are one operation, and
         so is what makes the tensor. Where other operations stand between, it is run more than once, and what it got is not known."""
-        ops = json.loads(self.native.header)["ops"] if self.native is not None else []
+        ops = self.native.operations() if self.native is not None else []
         own = [op for op in ops if op["op"] in work.ops]
         fused = [op for op in ops if op["op"] in _FUSED_OPS and op not in own]
         tensor = [op for op in ops if op["op"] in _TENSOR_OPS]
@@ -109,7 +108,7 @@ class Explanation:
         def made(op: str) -> float | None:
             return work.ops[op].bytes if op in work.ops else None
 
-        pixels = work.samples * self.native.channels * self.native.height * self.native.width if self.native is not None else None
+        pixels = work.samples * self.native.values if self.native is not None else None
         return {
             "read": ("read the file" if self.native is None or self.native.reads_files else "copy the pixels", None, False),
             "decode": step("decode", [op for op in ops if op["op"] == "decode_rgb"], made("read")),

@@ -216,7 +216,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             reraise(made.message, made.blob, request.worker_id)
         batch = None if made.failed else made.open()
         if batch is not None and made.is_native and (native := self._pipeline.native) is not None and native.arrangement is not None:
-            batch = native.arrangement.batch(batch[0], request.indices)
+            batch = native.arrangement.batch(batch, request.indices)
         return self._compute(request, made.message.get("message", "")) if made.failed or made.is_in_doubt(batch) else batch
 
     def _pinned(self, batch: Any) -> Any:

@@ -24,6 +24,11 @@ class Lowered:
     channels: int = 3
     v2: bool = False  # whether the transform at hand is of the second generation
 
+    @classmethod
+    def of_files(cls, only_rgb: bool) -> Lowered:
+        """`only_rgb`: nothing converts what is not RGB."""
+        return cls(ops=[{"op": "decode_rgb", **({"only_rgb": True} if only_rgb else {})}])
+
     @property
     def dtype(self) -> torch.dtype:
         return torch.float32 if self.kind == "floats" else torch.uint8
@@ -34,6 +39,39 @@ class Lowered:
 
     def add(self, op: str, **fields: Any) -> None:
         self.ops.append({"op": op, **fields})
+
+
+@dataclass(frozen=True)
+class ImageForm:
+    """Of one image of a sample. `height` and `width` in pixels; `dtype` float32 or uint8; `channels`: 3, or 1 of grey images."""
+
+    height: int
+    width: int
+    dtype: torch.dtype = torch.float32
+    channels: int = 3
+
+    @property
+    def values(self) -> int:
+        return self.channels * self.height * self.width
+
+    def in_words(self) -> str:
+        return f"[n, {self.channels}, {self.height}, {self.width}] {str(self.dtype).removeprefix('torch.')}"
+
+
+@dataclass(frozen=True)
+class LoweredImages:
+    """Of a sample: what all its images share, and what each becomes behind that. Usually there is one."""
+
+    shared: Lowered
+    own: list[Lowered]
+
+    def lists(self) -> list[list[dict]]:
+        """Of operations: all of a single image's, or the shared ones and then each image's."""
+        return [self.shared.ops, *(each.ops for each in self.own)] if len(self.own) > 1 else [self.shared.ops + self.own[0].ops]
+
+    def images(self) -> tuple[ImageForm, ...]:
+        """REQUIRES: each has a size"""
+        return tuple(ImageForm(*each.size, each.dtype, each.channels) for each in self.own if each.size is not None)
 
 
 def probability(step: Any) -> float:

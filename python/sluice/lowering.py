@@ -12,17 +12,19 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch.utils.data import Subset
 from torch.utils.data._utils.collate import default_collate
 
-from sluice.arrangement import Arrangement
+from sluice.arrangement import Arrangement, pictures_of
 from sluice.failures import NotNative
 from sluice.file_table import FileTable
-from sluice.lowered import Lowered, name_of
+from sluice.lowered import ImageForm, Lowered, LoweredImages, name_of
+from sluice.own_images import OwnImages
+from sluice.pictures import RGB, Opened, Picture, views_of
+from sluice.sample_code import made_of
+from sluice.sample_values import Labels, Several
 from sluice.settings import EXACT, RELAXED
-from sluice.own_files import OwnFiles
-from sluice.transforms import lower_transforms
+from sluice.transforms import lower_views
 
 if TYPE_CHECKING:
     from sluice.pixel_table import PixelTable
@@ -33,17 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NativePipeline:
-    """`header`: a line of JSON for the feeder, which the table of the files follows; it may hold secrets. `height` and `width` of the images in
-    pixels; `image_dtype` float32 or uint8; `order`: of what its operations do to pixels, one of settings.ORDERS; `channels`: 3, or 1 of grey images. A batch is
-    [images [n, channels, height, width], labels [n] int64]. `arrangement`: what the client makes of its images where samples are no such pairs."""
+    """`header`: a line of JSON for the feeder, which the table of the files follows; it may hold secrets. `images`: of a sample, most often one.
+    `order`: of what its operations do to pixels, one of settings.ORDERS. A batch is [images [n, channels, height, width] for each of `images`, labels [n] int64].
+    `arrangement`: what the client makes of these where samples are no pairs of an image and a label."""
 
     header: bytes = field(repr=False)
     files: Table
-    height: int
-    width: int
-    image_dtype: torch.dtype
+    images: tuple[ImageForm, ...]
     order: str = EXACT
-    channels: int = 3
     arrangement: Arrangement | None = field(default=None, repr=False)
 
     @property
@@ -57,19 +56,41 @@ class NativePipeline:
     @property
     def draws(self) -> bool:
         """Whether its batches depend on random numbers."""
-        return any(draws(op) for op in json.loads(self.header)["ops"])
+        return any(map(draws, self.operations()))
 
     @property
     def reads_files(self) -> bool:
         """Else its images are in memory."""
         return self.files.reads_files
 
+    def operations(self) -> list[dict]:
+        """Those that all images share, then those of each."""
+        return [op for ops in self._lists() for op in ops]
+
+    def shared_operations(self) -> list[dict]:
+        """Those that are done once for all images of a sample."""
+        return self._lists()[0]
+
+    def _lists(self) -> list[list[dict]]:
+        document = json.loads(self.header)
+        return [document["ops"], *document.get("views", [])]
+
     def operations_in_words(self) -> list[str]:
         """A line for each operation, in their order: its name, and whether it is random."""
-        return [f"{op['op']}{', random' if draws(op) else ''}{_inner_in_words(op)}" for op in json.loads(self.header)["ops"]]
+        shared, *own = ([f"{op['op']}{', random' if draws(op) else ''}{_inner_in_words(op)}" for op in ops] for ops in self._lists())
+        return [*shared, *(line for number, lines in enumerate(own, 1) for line in (f"then for image {number}", *(f"  {each}" for each in lines)))]
+
+    @property
+    def values(self) -> int:
+        """Of a sample's images: one for each channel of a pixel."""
+        return sum(image.values for image in self.images)
+
+    def tensor_bytes(self) -> int:
+        """Of a sample's images."""
+        return sum(image.values * image.dtype.itemsize for image in self.images)
 
     def sample_bytes(self) -> int:
-        return self.channels * self.height * self.width * self.image_dtype.itemsize + 8
+        return self.tensor_bytes() + 8
 
 
 def draws(op: dict) -> bool:
@@ -91,20 +112,23 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | No
     if collate_fn is not default_collate:
         obstacles.append(f"collate_fn is {name_of(collate_fn)}, not torch's default")
     innermost, selection = _unwrap_subsets(dataset, obstacles)
-    source, lowered = _lower_dataset(innermost, selection, obstacles)
+    source, lowered, arrangement = _lower_dataset(innermost, selection, obstacles)
     libraries = _libraries(obstacles, reads_files=not _is_in_memory(source)) if lowered is not None else {}
     files = known if known is not None and type(known) is _kind_of_table(source) and _is_still(known, source, selection) else None
     if files is None and lowered is not None and (looks_at_files or not obstacles):
         files = _table_of(source, selection, obstacles)
-    if lowered is None or lowered.size is None or files is None or obstacles:
+    if lowered is None or files is None or obstacles:
         raise NotNative(obstacles)
+    shared, *own = lowered.lists()
     if order != RELAXED:  # Only there it matters where an operation stands.
-        for op in lowered.ops:
+        for op in (op for ops in (shared, *own) for op in ops):
             op.pop("keep_position", None)
     chosen = {} if order == EXACT else {"order": order}  # An executor of an older version knows none.
-    header = json.dumps({"version": 2, **libraries, **chosen, "source": files.source, "ops": lowered.ops}, separators=(",", ":"))
-    arrangement = source.arrangement(selection) if isinstance(source, OwnFiles) else None
-    return NativePipeline(header.encode() + b"\n", files, lowered.size[0], lowered.size[1], lowered.dtype, order, lowered.channels, arrangement)
+    views = {"views": own} if own else {}
+    header = json.dumps({"version": 2, **libraries, **chosen, "source": files.source, "ops": shared, **views}, separators=(",", ":"))
+    if isinstance(source, OwnImages):
+        arrangement = source.arrangement(selection)
+    return NativePipeline(header.encode() + b"\n", files, lowered.images(), order, arrangement)
 
 
 def _libraries(obstacles: list[str], reads_files: bool) -> dict[str, int]:
@@ -156,48 +180,64 @@ def _is_still(known: Table, source: Any, selection: list[int] | None) -> bool:
         return False
 
 
-def _lower_dataset(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> tuple[Any, Lowered | None]:
-    """What has its samples, and what its transforms become; adds to `obstacles`."""
+def _lower_dataset(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> tuple[Any, LoweredImages | None, Arrangement | None]:
+    """What has its samples, what its transforms become, and the form of a sample if it is no pair of an image and a label. Adds to `obstacles`."""
     module = sys.modules.get("torchvision.datasets.folder")
     is_folder = module is not None and type(dataset) is module.ImageFolder
     if not (is_folder or _is_in_memory(dataset) or _is_shards(dataset)):
-        return _lower_class(dataset, selection, obstacles)
-    first, found = Lowered(), list[str]()
+        return *_lower_class(dataset, selection, obstacles), None
+    first, opened, found = Lowered(), Opened([], RGB), list[str]()
     if is_folder:
         _check_folder(dataset, module, found)
         _check_code(dataset, module, found)
     elif _is_in_memory(dataset):
         from sluice.pixel_table import lowered_images, module_of
 
-        _check_code(dataset, module_of(dataset), obstacles)
+        _check_code(dataset, module_of(dataset), found)
         try:
             first = lowered_images(dataset)
         except NotNative as obstacle:
             obstacles.append(str(obstacle))
-            return dataset, None
+            return dataset, None, None
+        opened = Opened([], RGB if first.channels == 3 else "L")
     if dataset.target_transform is not None:
         found.append(f"target_transform {name_of(dataset.target_transform)} has no native form")
-    if is_folder and found:
+    if found and not _is_shards(dataset):
         others: list[str] = []
         files, lowered = _lower_class(dataset, selection, others)
         if lowered is not None:
             obstacles += others
-            return files, lowered
+            return files, lowered, None
     obstacles += found
-    return dataset, lower_transforms([dataset.transform], obstacles, first)
+    try:
+        made = made_of(dataset.transform, Picture(opened, is_rgb=True))
+        views = views_of(pictures_of(made))
+    except NotNative as obstacle:
+        obstacles.append(f"the transform is {name_of(type(dataset.transform))}, and {obstacle}")
+        return dataset, None, None
+    form = None if isinstance(made, Picture) else Arrangement(Several((made, Labels())), views.pictures, None)
+    return dataset, lower_views(views, obstacles, first), form
 
 
-def _lower_class(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> tuple[Any, Lowered | None]:
+def _lower_class(dataset: Any, selection: list[int] | None, obstacles: list[str]) -> tuple[Any, LoweredImages | None]:
     """The same of a class that is known by its code alone."""
     try:
-        files = OwnFiles(dataset)
+        own = OwnImages(dataset)
     except NotNative as reason:
         known = "torchvision's ImageFolder, one of its data sets in memory, or sluice's TarShards itself"
         obstacles.append(f"the dataset is a {name_of(type(dataset))}, not {known} (its own code: {reason})")
         return dataset, None
     if selection is not None and min(selection, default=0) < 0:  # The code of a class may make of -1 another sample than the last.
         obstacles.append("a Subset has negative indices")
-    return files, lower_transforms(files.transforms, obstacles)
+    if not own.are_in_memory:
+        return own, lower_views(own.views, obstacles, Lowered.of_files(own.views.only_rgb))
+    from sluice.pixel_table import lowered_images
+
+    try:
+        return own, lower_views(own.views, obstacles, lowered_images(own))
+    except NotNative as reason:
+        obstacles.append(str(reason))
+        return own, None
 
 
 def _is_shards(dataset: Any) -> bool:
@@ -206,7 +246,9 @@ def _is_shards(dataset: Any) -> bool:
 
 
 def _is_in_memory(dataset: Any) -> bool:
-    """Whether it is a data set of torchvision's that has its images in memory."""
+    """Whether it is a data set of torchvision's that has its images in memory, or an own class that has."""
+    if isinstance(dataset, OwnImages):
+        return dataset.are_in_memory
     if not type(dataset).__module__.startswith("torchvision.datasets."):
         return False
     from sluice.pixel_table import module_of  # Needs numpy, as such a data set does.

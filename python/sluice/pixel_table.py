@@ -1,4 +1,4 @@
-"""Images that a data set of torchvision's holds in memory, as native executors get them (protocols.md, section 5): labels and pixels.
+"""Images that a data set holds in memory, as native executors get them (protocols.md, section 5): labels and pixels.
 
 A loader keeps its table. An epoch compares the data set with it, byte by byte, as a program may change either in place.
 """
@@ -16,6 +16,7 @@ import torch
 from sluice.failures import NotNative
 from sluice.framing import MOST_BLOB_BYTES
 from sluice.lowered import MAX_SIDE_PIXELS, Lowered, name_of
+from sluice.own_images import OwnImages
 
 _HEADER_BYTES = 1 << 20  # At most, of the specification before the table.
 _PIECE_BYTES = 1 << 18  # Stays in the processor's cache.
@@ -46,7 +47,7 @@ def module_of(dataset: Any) -> Any:
 
 
 def lowered_images(dataset: Any) -> Lowered:
-    """What the first transform gets. REQUIRES: module_of(dataset). Raises NotNative for images that are not of the type that the class documents."""
+    """What the first transform gets. REQUIRES: module_of(dataset), or OwnImages in memory. Raises NotNative for images that are not of the type that the class documents."""
     _, height, width, channels = _images(dataset).shape
     return Lowered(ops=[], size=(height, width), channels=channels)
 
@@ -57,7 +58,7 @@ class PixelTable:
     reads_files = False
 
     def __init__(self, dataset: Any, selection: list[int] | None) -> None:
-        """Of all images, or of those that `selection` lists. REQUIRES: module_of(dataset). Raises NotNative for images and labels that native
+        """Of all images, or of those that `selection` lists. REQUIRES: as lowered_images. Raises NotNative for images and labels that native
         executors would treat differently, and for more than they take."""
         images, labels = _images(dataset), _labels(dataset)
         chosen = _within(selection, len(images))
@@ -137,6 +138,8 @@ class PixelTable:
 
 def _images(dataset: Any) -> numpy.ndarray:
     """The data set's own memory, its axes in the order n, h, w, c."""
+    if isinstance(dataset, OwnImages):
+        return dataset.pixels[..., None] if dataset.pixels.ndim == 3 else dataset.pixels
     kind, data = _KINDS[type(dataset).__name__], dataset.data
     is_tensor = kind is _MNIST
     fits = type(data) is torch.Tensor and data.device.type == "cpu" and data.layout is torch.strided if is_tensor else type(data) is numpy.ndarray
@@ -151,6 +154,8 @@ def _images(dataset: Any) -> numpy.ndarray:
 
 def _labels(dataset: Any) -> numpy.ndarray:
     """Those of all images. As default_collate has them, they are int64."""
+    if isinstance(dataset, OwnImages):
+        return numpy.array(dataset.labels, numpy.int64)
     kind, count = _KINDS[type(dataset).__name__], len(dataset.data)
     labels = getattr(dataset, kind.labels)
     if type(labels) is list:

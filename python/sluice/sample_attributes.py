@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from enum import EnumMeta
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -28,6 +29,8 @@ def attribute_of(thing: Any, name: str) -> Any:
         return getattr(thing, name)
     if kind_of(thing):
         return _of_frame(thing, name)
+    if isinstance(thing, EnumMeta):
+        return _or_refused(thing.__members__.get(name, _MISSING))
     if kind is super:
         return _of_parent(thing, name)
     if kind is type:

@@ -1,8 +1,8 @@
 """Reads what the `__getitem__` of a Dataset class does, if it does no more than many do: look up a file and a label, open the image, transform it.
 
 The code is not run. Its syntax tree is followed once with a column of all keys in the place of the index. Of what it calls, only pure functions of
-plain values are called. Everything that is not known to change nothing and to draw nothing ends the reading: loops, other libraries, changes of
-attributes, decisions that differ from sample to sample.
+plain values are called. Everything that is not known to change nothing and to draw nothing ends the reading: other libraries, changes of attributes,
+loops and decisions that differ from sample to sample.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import ast
 import builtins
 import operator
 import os
-import pathlib
 import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -23,16 +22,19 @@ from torch.utils.data import Dataset, Subset
 from sluice.code_tree import tree_of
 from sluice.failures import NotNative
 from sluice.lowered import name_of
-from sluice.sample_attributes import PURE_METHODS, Unreadable, attribute_of
-from sluice.sample_values import Column, Known, Named, OpenFile, Picture, Rows, Several, Value, computed, in_words, item, paths_of, unpacked
+from sluice.pictures import Picture
+from sluice.sample_attributes import Unreadable, attribute_of
+from sluice.sample_calls import method_of, result_of
+from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_repeated, in_words, item, repeated, unpacked
 from sluice.signal_handlers import pass_on_of_a_handler
+from sluice.transforms import is_compose
 
 _MOST_CALLS = 8  # One within the other.
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv
 }  # fmt: skip
 _COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.In: lambda a, b: a in b
+    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b
 }  # fmt: skip
 
 
@@ -50,6 +52,28 @@ def sample_of(dataset: Any, count: int) -> Value:
     except Exception as error:  # Of the objects that it meets.
         pass_on_of_a_handler(error)
         raise NotNative(f"reading it raises {type(error).__name__}: {error}") from None
+
+
+def made_of(transform: Any, picture: Picture, depth: int = 0) -> Value:
+    """What a transform makes of a picture: another one or several. The code of a user's own is read; if that is not possible, it stays one step.
+    `depth`: of the calls around it. Raises NotNative."""
+    if is_compose(transform):
+        value: Value = picture
+        for step in transform.transforms:
+            if not isinstance(value, Picture):
+                raise NotNative(f"the transform {name_of(type(step))} gets {in_words(value)}")
+            value = made_of(step, value, depth)
+        return value
+    if (code := _code_of(transform)) is None:
+        return picture.transformed(transform)
+    function, bound = code
+    turns, only_rgb = picture.opened.turns, picture.opened.only_rgb
+    try:
+        return _Call(function, [*bound, picture], {}, depth + 1).result()
+    except Exception as error:
+        pass_on_of_a_handler(error)
+        picture.opened.turns, picture.opened.only_rgb = turns, only_rgb
+        return picture.transformed(transform, str(error))
 
 
 class _Refused(NotNative):
@@ -100,7 +124,20 @@ class _Call:
             case ast.Assign(targets=[target], value=given) | ast.AnnAssign(target=target, value=ast.expr() as given):
                 self._assign(target, self._value(given), node)
             case ast.If(test=test, body=body, orelse=others):
-                return self._block(body if self._truth(test) else others)
+                if (is_rgb := self._asks_for_rgb(test)) is None:
+                    return self._block(body if self._truth(test) else others)
+                return self._block_for_rgb(*((body, others) if is_rgb else (others, body)), test)
+            case ast.For(target=target, iter=over, body=body, orelse=[]):
+                for turn in repeated(self._value(over)):
+                    self._assign(target, turn, node)
+                    if (returned := self._block(body)) is not None:
+                        return returned
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr="append"), args=[given], keywords=[])):
+                match self._value(base):
+                    case Several(items=list() as items):
+                        items.append(self._value(given))
+                    case _:
+                        self._refuse(node)
             case ast.With(items=items, body=body):
                 for entered in items:
                     opened = self._value(entered.context_expr)
@@ -111,11 +148,36 @@ class _Call:
                 return self._block(body)
             case ast.Assert(test=test) if self._truth(test):
                 pass
-            case ast.Expr(value=ast.Constant()) | ast.Pass():
+            case ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None) | ast.Pass():
                 pass
             case _:
                 self._refuse(node)
         return None
+
+    def _asks_for_rgb(self, test: ast.expr) -> bool | None:
+        """What a test is for images that Pillow has opened as RGB, if it asks for just that; else None."""
+        match test:
+            case ast.Compare(left=ast.Attribute(value=base, attr="mode"), ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value="RGB")]):
+                if isinstance(self._value(base), Picture):
+                    return isinstance(op, ast.Eq)
+        return None
+
+    def _block_for_rgb(self, body: list[ast.stmt], otherwise: list[ast.stmt], test: ast.expr) -> Value | None:
+        """One that does `otherwise` to images that are not RGB. If that is to convert them, no image needs a decision."""
+        match body, otherwise:
+            case [], [ast.Assign(targets=[ast.Name(id=name)], value=given)]:
+                if (picture := self._converted(self._variables.get(name), given)) is not None:
+                    self._variables[name] = picture
+                    return None
+        self._value(test)
+        return self._block(body)
+
+    def _converted(self, picture: Value | None, given: ast.expr) -> Picture | None:
+        """The picture as RGB, if `given` converts it and does no more."""
+        value = self._value(given)
+        if not isinstance(value, Picture) or not isinstance(picture, Picture) or value.opened is not picture.opened:
+            return None
+        return value if value == picture.converted() else None
 
     def _assign(self, target: ast.expr, value: Value, statement: ast.stmt) -> None:
         match target:
@@ -150,17 +212,25 @@ class _Call:
             case ast.Subscript(value=base, slice=key):
                 return self._item(self._value(base), self._value(key), node)
             case ast.Tuple(elts=parts) | ast.List(elts=parts) if not any(isinstance(part, ast.Starred) for part in parts):
-                return Several(tuple(map(self._value, parts)))
+                return Several(list(map(self._value, parts)) if isinstance(node, ast.List) else tuple(map(self._value, parts)))
+            case ast.ListComp(elt=element, generators=[ast.comprehension(target=target, iter=over, ifs=[], is_async=0)]):
+                return self._listed(element, target, over, node)
             case ast.Dict(keys=keys, values=parts) if all(isinstance(key, ast.Constant) and type(key.value) is str for key in keys):
                 return Named({str(getattr(key, "value", "")): self._value(part) for key, part in zip(keys, parts, strict=True)})
+            case ast.Call(func=ast.Name(id="list" | "tuple") as function, args=[ast.GeneratorExp(elt=element, generators=parts)], keywords=[]):
+                return self._call(function, [ast.copy_location(ast.ListComp(element, parts), node)], [], node)
             case ast.Call(func=function, args=arguments, keywords=named):
                 return self._call(function, arguments, named, node)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return computed(_OPERATORS[type(op)], self._value(left), self._value(right))
+                return computed_or_repeated(_OPERATORS[type(op)], self._value(left), self._value(right))
             case ast.JoinedStr(values=parts):
                 return computed(lambda *texts: "".join(texts), *map(self._text, parts))
             case ast.IfExp(test=test, body=body, orelse=other):
-                return self._value(body if self._truth(test) else other)
+                if (is_rgb := self._asks_for_rgb(test)) is None:
+                    return self._value(body if self._truth(test) else other)
+                body, other = (body, other) if is_rgb else (other, body)
+                picture = self._value(body)
+                return self._converted(picture, other) or (self._value(test) and picture)
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 return Known(self._truth(node))
         return self._refuse(node)
@@ -172,6 +242,14 @@ class _Call:
             return self._item(Known(base.value.dataset), item(Known(base.value.indices), key), node)
         function = type(base.value).__getitem__
         return self._within(function, [base, key], {}, node) if isinstance(function, FunctionType) else self._refuse(node)
+
+    def _listed(self, element: ast.expr, target: ast.expr, over: ast.expr, node: ast.expr) -> Value:
+        variables, made = dict(self._variables), []
+        for value in repeated(self._value(over)):
+            self._assign(target, value, node)  # type: ignore[arg-type]
+            made.append(self._value(element))
+        self._variables = variables
+        return Several(made)
 
     def _text(self, part: ast.expr) -> Value:
         """Of an f-string."""
@@ -196,6 +274,8 @@ class _Call:
                 a, b = self._value(left), self._value(right)
                 if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(b, Known) and b.value is None and not isinstance(a, Column):
                     return (isinstance(a, Known) and a.value is None) == isinstance(op, ast.Is)
+                if isinstance(b, Several) and isinstance(op, (ast.In, ast.NotIn)):
+                    return any(self._is_so(computed(operator.eq, a, each), node) for each in b.items) == isinstance(op, ast.In)
                 return self._is_so(computed(_COMPARISONS[type(op)], a, b), node)
             case ast.Compare():
                 return bool(self._refuse(node))
@@ -225,6 +305,8 @@ class _Call:
         return Known(getattr(builtins, name))
 
     def _attribute(self, base: Value, name: str, node: ast.expr) -> Value:
+        if isinstance(base, Picture) and name == "mode":
+            return Known(base.mode())
         if not isinstance(base, Known):
             return self._refuse(node)
         if name.startswith("__") and not name.endswith("__") and "." in self._function.__qualname__:
@@ -245,54 +327,24 @@ class _Call:
         if isinstance(callee, ast.Attribute):
             base = self._value(callee.value)
             if not isinstance(base, Known):
-                return self._method(base, callee.attr, [*arguments, *named.values()], node)
+                return method_of(base, callee.attr, [*arguments, *named.values()]) or self._refuse(node)
             function = self._attribute(base, callee.attr, callee)
         else:
             function = self._value(callee)
         return self._applied(function.value, arguments, named, node) if isinstance(function, Known) else self._refuse(node)
 
-    def _method(self, base: Value, name: str, arguments: list[Value], node: ast.expr) -> Value:
-        match base:
-            case Picture(paths=paths, transforms=()) if name == "convert" and _are(arguments, "RGB"):
-                return Picture(paths, True)
-            case Rows(are_numbers=True, tensor=tensor) if name in ("item", "tolist") and not arguments:
-                return Column(tensor.tolist())
-            case Column(values=[first, *_]) if name in PURE_METHODS.get(str if isinstance(first, str) else type(first), ()):
-                return computed(lambda value, *others: getattr(value, name)(*others), base, *arguments)
-        return self._refuse(node)
-
     def _applied(self, function: Any, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
-        if _is_one_of(function, _PURE) and not named:
-            return computed(function, *(Column(each.tensor.tolist()) if isinstance(each, Rows) and each.are_numbers and function is int else each for each in arguments))
-        if function is torch.is_tensor:
-            return Known(False) if len(arguments) == 1 and isinstance(arguments[0], Column) else self._refuse(node)
-        if _is_one_of(function, (torch.tensor, torch.as_tensor)):
-            return self._tensor(arguments, named, node)
-        pillow, folder = sys.modules.get("PIL.Image"), sys.modules.get("torchvision.datasets.folder")
-        if pillow is not None and function is pillow.open and _is_of(function, pillow) and len(arguments) == 1 and not named:
-            return Picture(paths_of(arguments[0]))
+        if (known := result_of(function, arguments, named)) is not None:
+            return known
         if function is super:
             return self._super(arguments, node)
-        if function is dict and not arguments:
-            return Named(named)
-        if function is len and len(arguments) == 1 and isinstance(arguments[0], Known) and type(arguments[0].value) in (list, tuple, dict):
-            return Known(len(arguments[0].value))
-        if function is open and _are(arguments[1:], "rb") and not named:
-            return OpenFile(paths_of(arguments[0]))
-        if folder is not None and _is_one_of(function, (folder.default_loader, folder.pil_loader)) and _is_of(function, folder) and len(arguments) == 1 and not named:
-            if function is folder.default_loader and sys.modules["torchvision"].get_image_backend() != "PIL":
-                return self._refuse(node, "asks another image backend than PIL")
-            return Picture(paths_of(arguments[0]), True)
         if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
             return self._within(function.__func__, [Known(function.__self__), *arguments], named, node)
         if isinstance(function, FunctionType):
             return self._within(function, arguments, named, node)
         if [type(argument) for argument in arguments] == [Picture] and not named and callable(function):
-            picture = arguments[0]
-            assert isinstance(picture, Picture)
-            return Picture(picture.paths, picture.is_rgb, (*picture.transforms, function))
-        if getattr(function, "__name__", "") in PURE_METHODS.get(type(getattr(function, "__self__", None)), ()) and not named:
-            return computed(function, *arguments)
+            assert isinstance(arguments[0], Picture)
+            return made_of(function, arguments[0], self._depth)
         return self._refuse(node)
 
     def _super(self, arguments: list[Value], node: ast.expr) -> Value:
@@ -312,28 +364,15 @@ class _Call:
                 raise
             return self._refuse(node)  # Else a line of some library would be told.
 
-    def _tensor(self, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
-        """Of a number."""
-        dtype = named.get("dtype", Known(None))
-        if named.keys() <= {"dtype"} and isinstance(dtype, Known) and len(arguments) == 1 and isinstance(arguments[0], Column):
-            kinds = set(map(type, arguments[0].values))
-            if kinds in ({int}, {float}) and (dtype.value is None or isinstance(dtype.value, torch.dtype)):
-                return Rows(torch.tensor(arguments[0].values, dtype=dtype.value))
-        return self._refuse(node, f"makes a tensor of {in_words(arguments[0])}" if arguments else "")
 
-
-_PURE = (os.path.join, os.path.basename, os.path.splitext, os.fspath, str, int, pathlib.Path)
-
-
-def _is_one_of(function: Any, functions: tuple) -> bool:
-    return any(function is each for each in functions)
-
-
-def _is_of(function: Any, module: Any) -> bool:
-    """Whether it is the module's own, and not what a program has put in its place."""
-    return isinstance(function, FunctionType) and function.__globals__ is vars(module)
-
-
-def _are(arguments: list[Value], text: str) -> bool:
-    """Whether they are one text."""
-    return len(arguments) == 1 and isinstance(arguments[0], Known) and type(arguments[0].value) is str and arguments[0].value == text
+def _code_of(transform: Any) -> tuple[FunctionType, list[Value]] | None:
+    """What is called where a user's own transform is, with its first arguments. None for others, and for modules, which may have hooks."""
+    if isinstance(transform, FunctionType):
+        return transform, []
+    torchvisions = sys.modules.get("torchvision.transforms")
+    if torchvisions is not None and type(transform) is torchvisions.Lambda:
+        return (transform.lambd, []) if isinstance(transform.lambd, FunctionType) else None
+    function: Any = getattr(type(transform), "__call__", None)  # noqa: B004: the function itself.
+    if not isinstance(function, FunctionType) or isinstance(transform, torch.nn.Module) or function.__module__.startswith("torchvision."):
+        return None
+    return function, [Known(transform)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import os
 import pathlib
 from collections.abc import Callable, Iterable
@@ -12,6 +14,7 @@ import torch
 
 from sluice.failures import NotNative
 from sluice.lowered import name_of
+from sluice.pictures import Picture
 from sluice.sample_frames import FrameRows, Locator, column_of, kind_of, require_numbered, values_of
 from sluice.structure import travels_in_arena
 
@@ -31,21 +34,49 @@ class Column:
 
 
 class Rows:
-    """A tensor for each sample: the rows of one, which is no other's memory."""
+    """A tensor or array for each sample: rows of one, which are copied when they are asked for."""
 
-    def __init__(self, tensor: torch.Tensor, are_arrays: bool = False) -> None:
-        """`are_arrays`: to the data set's code they are numpy's."""
-        self.tensor, self.are_arrays = tensor, are_arrays
+    def __init__(self, container: Any, keys: list[int] | None = None, are_arrays: bool = False) -> None:
+        """`keys`: of the samples' rows, if these are not the container's one after the other. `are_arrays`: to the data set's code they are numpy's."""
+        self.container, self.keys, self.are_arrays = container, keys, are_arrays
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rows) and self.tensor.dtype == other.tensor.dtype and torch.equal(self.tensor, other.tensor)
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __len__(self) -> int:
+        return len(self.container if self.keys is None else self.keys)
+
+    @functools.cached_property
+    def tensor(self) -> torch.Tensor:
+        """All rows. Raises NotNative for more than a loader may copy."""
+        if self.container[:1].nbytes * len(self) > _MOST_ROWS_BYTES:
+            raise NotNative(f"takes {len(self):,} rows of a {name_of(type(self.container))}")
+        rows = self.container if self.keys is None else self.container[self.keys]
+        return torch.from_numpy(rows) if type(rows) is not torch.Tensor else rows
+
     @property
     def are_numbers(self) -> bool:
         """Whether each is a tensor of one int64, without dimensions."""
-        return self.tensor.dim() == 1 and self.tensor.dtype is torch.int64 and not self.are_arrays
+        return not self.are_arrays and self.container.ndim == 1 and self.container.dtype is torch.int64
+
+    @property
+    def are_bytes(self) -> bool:
+        return self.container.dtype == (torch.uint8 if type(self.container) is torch.Tensor else "uint8")
+
+    def as_arrays(self) -> Rows:
+        """What numpy() gives for each."""
+        return Rows(self.container, self.keys, True)
+
+    def permuted(self, axes: tuple[int, ...]) -> Rows:
+        """With the axes of each in this order."""
+        order = (0, *(1 + axis for axis in axes))
+        return Rows(self.container.permute(order) if type(self.container) is torch.Tensor else self.container.transpose(order), self.keys, self.are_arrays)
+
+    def widened(self) -> Rows | None:
+        """Whole numbers as int64. None of others."""
+        return Rows(self.tensor.to(torch.int64), None, self.are_arrays) if not self.tensor.is_floating_point() else None
 
 
 @dataclass(frozen=True)
@@ -56,19 +87,15 @@ class OpenFile:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """What PIL opens, with what it has become since then. `transforms`: which it has been given to."""
-
-    paths: list
-    is_rgb: bool = False
-    transforms: tuple[Any, ...] = ()
+class Labels:
+    """The class number of each sample, which native executors have beside its image."""
 
 
 @dataclass(frozen=True)
 class Several:
-    """A tuple or list."""
+    """A tuple, or a list that the code makes, and may add to."""
 
-    items: tuple[Value, ...]
+    items: tuple[Value, ...] | list[Value]
 
 
 @dataclass(frozen=True)
@@ -78,7 +105,7 @@ class Named:
     items: dict[str, Value]
 
 
-Value = Known | Column | Rows | OpenFile | Picture | Several | Named
+Value = Known | Column | Rows | OpenFile | Picture | Labels | Several | Named
 
 _PYTHONS = frozenset((str, int, float, bool, type(None), bytes, type(pathlib.Path())))
 NUMPYS_NUMBERS = frozenset(f"numpy.{name}" for name in "int8 int16 int32 int64 uint8 float32 float64 bool bool_".split())
@@ -107,6 +134,14 @@ def computed(function: Callable[..., Any], *operands: Value) -> Value:
         return Column(list(map(function, *(operand.values if isinstance(operand, Column) else [operand.value] * count for operand in operands))))  # type: ignore[union-attr]
     except Exception as error:
         raise NotNative(f"raises {type(error).__name__} for some sample") from None
+
+
+def computed_or_repeated(function: Callable[..., Any], left: Value, right: Value) -> Value:
+    """The same; also [0.5] * 3."""
+    match left, right:
+        case Several(items=items), Known(value=int() as times) if function is operator.mul and 0 <= times * len(items) <= _MOST_TURNS:
+            return Several(items * times)
+    return computed(function, left, right)
 
 
 def item(base: Value, key: Value) -> Value:
@@ -166,11 +201,25 @@ def _items(container: Any, keys: list) -> Value:
     is_array = name_of(type(container)) == "numpy.ndarray"
     if is_array and container.ndim == 1:
         return Column(list(container[keys]))
-    if is_array and container.dtype.isnative and container.dtype.kind in "iufb" and container.nbytes <= _MOST_ROWS_BYTES:
-        return Rows(torch.from_numpy(container[keys]), are_arrays=True)
-    if type(container) is torch.Tensor and container.dim() > 0 and travels_in_arena(container) and container.nbytes <= _MOST_ROWS_BYTES:
-        return Rows(container[keys])
+    if (is_array and container.dtype.isnative and container.dtype.kind in "iufb") or (type(container) is torch.Tensor and container.dim() > 0 and travels_in_arena(container)):
+        if set(map(type, keys)) != {int}:
+            raise NotNative("takes rows by other keys than plain ones")
+        if max(keys) >= len(container) or min(keys) < -len(container):
+            raise IndexError
+        return Rows(container, keys, is_array)
     raise NotNative(f"takes an item of a {name_of(type(container))}")
+
+
+_MOST_TURNS = 64  # Of a loop.
+
+
+def repeated(value: Value) -> Iterable[Value]:
+    """What a loop over it goes through. Raises NotNative where that differs from sample to sample."""
+    if isinstance(value, Several) and len(value.items) <= _MOST_TURNS:
+        return list(value.items)
+    if isinstance(value, Known) and (type(value.value) in _ROWS or type(value.value) is range) and len(value.value) <= _MOST_TURNS:
+        return map(Known, value.value)
+    raise NotNative(f"loops over {in_words(value)}")
 
 
 def unpacked(value: Value, count: int) -> Iterable[Value]:
@@ -207,4 +256,4 @@ def in_words(value: Value) -> str:
         return f"a {name_of(type(value.value))}"
     if isinstance(value, Column) and value.values:
         return f"a {name_of(type(value.values[0]))}"
-    return {Column: "a value", Rows: "a tensor", OpenFile: "a file", Picture: "an image", Several: "several values", Named: "a dict"}[type(value)]
+    return {Column: "a value", Rows: "a tensor", OpenFile: "a file", Picture: "an image", Labels: "a label", Several: "several values", Named: "a dict"}[type(value)]

@@ -332,9 +332,8 @@ def _executor_in_words(loader: Any, settings: Settings, pipeline: Pipeline) -> s
     skips = "  samples that fail are left out of their batches\n" if pipeline.leaves_out_failures else ""
     if pipeline.native is not None:
         n = pipeline.native
-        dtype = str(n.image_dtype).removeprefix("torch.")
         others = "labels [n] int64" if n.arrangement is None else "with all else that its samples have"
-        batch = f"[n, {n.channels}, {n.height}, {n.width}] {dtype}, {others}"
+        batch = f"{' and '.join(image.in_words() for image in n.images)}, {others}"
         cached = cache_in_words(settings) if n.reads_files else ""
         operations = "".join(f"    {line}\n" for line in n.operations_in_words())
         return f"executor: native\n  {n.files.in_words()} -> images {batch}\n  by the native operations\n{operations}{skips}{cached}"

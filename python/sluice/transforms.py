@@ -5,8 +5,10 @@ A transform that is not in the table, a subclass, a hook or an unusual argument 
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -14,33 +16,72 @@ import torch
 from sluice.augmentations import at_random, auto_augment, below_or_equal, rand_augment, random_rotation, sharpness, trivial_augment
 from sluice.failures import NotNative
 from sluice.late_changes import keeps_position
-from sluice.lowered import MAX_OPS, MAX_SIDE_PIXELS, Lowered, fill_colour, name_of, probability
+from sluice.lowered import MAX_OPS, MAX_SIDE_PIXELS, Lowered, LoweredImages, fill_colour, name_of, probability
+from sluice.pictures import Step, Views
 
 
-def lower_transforms(transforms: Sequence[Any], obstacles: list[str], lowered: Lowered | None = None) -> Lowered:
-    """Of one after the other. Adds to `obstacles` what keeps them in Python. `lowered`: what the first gets; images of files if None."""
-    lowered = Lowered() if lowered is None else lowered
+def lower_views(views: Views, obstacles: list[str], source: Lowered) -> LoweredImages:
+    """What the images of a sample become. Adds to `obstacles` what keeps them in Python. `source`: what the first transform gets, and what is shared is
+    added to."""
     before = len(obstacles)
-    steps: list[Any] = []
-    for transform in transforms:
-        if _module_of(transform) is not None:
-            steps.append(transform)
-        elif any(type(transform) is module.Compose for module in _generations()) and not _has_hook(transform):
-            steps += transform.transforms
-        else:
-            obstacles.append(f"the transform is {name_of(type(transform))}, not torchvision.transforms.Compose")
-            return lowered
-    for number, step in enumerate(steps, 1):
-        try:
-            _lower_step(step, lowered)
-        except NotNative as reason:
-            obstacles.append(f"transform {number}, {name_of(type(step))}, {reason}")
+    _lower_steps(views.shared, obstacles, source, "")
+    several = len(views.own) > 1
+    if several and source.kind != "image":
+        obstacles.append("its images share transforms of tensors")
+    made = []
+    for number, steps in enumerate(views.own, 1):
+        view = dataclasses.replace(source, ops=[])
+        _lower_steps(steps, obstacles, view, f" of image {number}" if several else "")
+        made.append(view)
     if len(obstacles) == before:
-        obstacles += _obstacles_of_the_result(lowered)
-    return lowered
+        for view in made:
+            obstacles += [each for each in _obstacles_of_the_result(view, len(source.ops) + len(view.ops)) if each not in obstacles]
+    return LoweredImages(source, made)
 
 
-def _obstacles_of_the_result(lowered: Lowered) -> list[str]:
+def _lower_steps(steps: Sequence[Step], obstacles: list[str], lowered: Lowered, of: str) -> None:
+    for number, step in enumerate(steps, 1):
+        name = name_of(step.transform if isinstance(step.transform, FunctionType) else type(step.transform))
+        try:
+            _lower_step(step.transform, lowered)
+        except NotNative as reason:
+            obstacles.append(f"transform {number}{of}, {name}, {reason}{f' ({step.reason})' if step.reason else ''}" if step.transform is not None else "there is no transform")
+
+
+def made(kind: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+    """A transform of torchvision's, if `kind` is one that has a native form, or Compose; else None. Making one draws nothing and changes nothing."""
+    is_known = isinstance(kind, type) and any(kind is getattr(module, kind.__name__, None) for module in _generations())
+    return kind(*arguments, **named) if is_known and kind.__name__ in (*_TRANSFORMS, "Compose") else None
+
+
+# Functions of torchvision's that do what a transform does which draws nothing, with its arguments behind the image.
+_FUNCTIONS = {"to_tensor": "ToTensor", "pil_to_tensor": "PILToTensor", "normalize": "Normalize", "resize": "Resize", "center_crop": "CenterCrop", "pad": "Pad"}
+
+
+def made_of_function(function: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+    """The transform that does what torchvision's function does with these arguments; None of another function."""
+    functions, transforms = sys.modules.get("torchvision.transforms.functional"), sys.modules.get("torchvision.transforms")
+    kind = _FUNCTIONS.get(getattr(function, "__name__", ""))
+    if transforms is None or kind is None or function is not getattr(functions, function.__name__):
+        return None
+    return getattr(transforms, kind)(*arguments, **named)
+
+
+def resize_of(size: tuple[int, int], resample: Any) -> Any:
+    """The transform that does what resize() of Pillow's images does. `size`: (width, height). `resample`: Pillow's number; None: its default. None of others."""
+    transforms, pillow = sys.modules.get("torchvision.transforms"), sys.modules["PIL.Image"]
+    names = {pillow.Resampling.NEAREST: "nearest", pillow.Resampling.BILINEAR: "bilinear", pillow.Resampling.BICUBIC: "bicubic", None: "bicubic"}
+    if transforms is None or resample not in names:
+        return None
+    return transforms.Resize([size[1], size[0]], transforms.InterpolationMode(names[resample]))
+
+
+def is_compose(transform: Any) -> bool:
+    """Whether it is torchvision's own, so that its transforms come one after the other."""
+    return any(type(transform) is module.Compose for module in _generations()) and not _has_hook(transform)
+
+
+def _obstacles_of_the_result(lowered: Lowered, operations: int) -> list[str]:
     obstacles = []
     if lowered.size is None:
         obstacles.append("nothing brings the images to one size")
@@ -48,7 +89,7 @@ def _obstacles_of_the_result(lowered: Lowered) -> list[str]:
         obstacles.append(f"the images have a side above {MAX_SIDE_PIXELS} pixels")
     if lowered.kind == "image":
         obstacles.append("the transforms end with an image: ToTensor or PILToTensor is missing")
-    if len(lowered.ops) > MAX_OPS:
+    if operations > MAX_OPS:
         obstacles.append(f"there are more than {MAX_OPS} operations")
     return obstacles
 

@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import struct
+from typing import Any
 
 import numpy
 import torch
@@ -131,26 +132,38 @@ class _NativeFolder(torch.utils.data.Dataset):
             "augment": lambda op: [lambda image: augmentations[op["name"]](image, *op["magnitudes"])],
             "random_apply": lambda op: [v2.RandomApply([step for inner in op["ops"] for step in makers[inner["op"]](inner)], op["p"])],
         }
-        steps = [step for op in spec["ops"] for step in makers[op["op"]](op)]
-        if not any(op["op"] in ("to_tensor", "to_float") for op in spec["ops"]):
-            steps.append(transforms.PILToTensor())
-        channels = [op.get("channels", 3) for op in spec["ops"] if op["op"] == "grayscale"] or [spec["source"].get("channels", 3)]
-        if channels[-1] == 1:
-            steps.append(lambda tensor: tensor[:1])
-        self._transform = transforms.Compose(steps)
 
-    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        def steps_of(ops: list[dict]) -> list:
+            return [step for op in ops for step in makers[op["op"]](op)]
+
+        def ended(ops: list[dict], shared: list[dict]) -> list:
+            end = [] if any(op["op"] in ("to_tensor", "to_float") for op in ops) else [transforms.PILToTensor()]
+            channels = [op.get("channels", 3) for op in [*shared, *ops] if op["op"] == "grayscale"] or [spec["source"].get("channels", 3)]
+            return [*steps_of(ops), *end, *([lambda tensor: tensor[:1]] if channels[-1] == 1 else [])]
+
+        self._only_rgb = any(op.get("only_rgb") for op in spec["ops"])
+        self._shared = transforms.Compose(steps_of(spec["ops"]) if "views" in spec else ended(spec["ops"], []))
+        self._views = [transforms.Compose(ended(ops, spec["ops"])) for ops in spec.get("views", [])]
+
+    def _transform(self, image: Any) -> tuple[torch.Tensor, ...]:
+        shared = self._shared(image)
+        return tuple(view(shared) for view in self._views) or (shared,)
+
+    def __getitem__(self, index: int) -> tuple:
         place, label = self._files[index]
         if isinstance(place, numpy.ndarray):
-            return self._transform(self._of_pixels(place)), label
+            return *self._transform(self._of_pixels(place)), label
         if self._root is not None:
-            return self._transform(self._load(os.path.join(self._root, place))), label
+            path = os.path.join(self._root, place)
+            if self._only_rgb and self._open(path).mode != "RGB":
+                raise ValueError(f"{path}: is not RGB, and nothing converts it")
+            return *self._transform(self._load(path)), label
         path, offset, length, file_bytes, modified = place
         if is_url(path):
             data = reader().read(Range(path, ObjectState(file_bytes, modified), offset, length))
-            return self._transform(self._open(io.BytesIO(data)).convert("RGB")), label
+            return *self._transform(self._open(io.BytesIO(data)).convert("RGB")), label
         if (os.stat(path).st_size, os.stat(path).st_mtime_ns) != (file_bytes, modified):
             raise OSError(f"{path} has changed")
         with open(path, "rb") as file:
             file.seek(offset)
-            return self._transform(self._open(io.BytesIO(file.read(length))).convert("RGB")), label
+            return *self._transform(self._open(io.BytesIO(file.read(length))).convert("RGB")), label

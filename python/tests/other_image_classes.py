@@ -6,19 +6,17 @@ import random
 import torch
 from PIL import Image
 
+from torchvision import transforms
+
 from own_image_classes import TENSOR, Base, Framed, FramedColumns, FramedRows, Plain, frame_of
 
 DEBUG = False
+CROP, FLIP, NORMALIZE = transforms.RandomCrop(16), transforms.RandomHorizontalFlip(), transforms.Normalize(0.5, 0.5)
 
 
 class Grey(Base):
     def __getitem__(self, index):
         return self.transform(Image.open(self.paths[index]).convert("L")), self.labels[index]
-
-
-class AnyMode(Base):
-    def __getitem__(self, index):
-        return self.transform(Image.open(self.paths[index])), self.labels[index]
 
 
 class Draws(Base):
@@ -49,10 +47,58 @@ class Skips(Base):
             return self[index + 1]
 
 
-class TwoViews(Base):
+class TakesTurns(Base):
+    """Its images draw in turns."""
+
     def __getitem__(self, index):
         image = Image.open(self.paths[index]).convert("RGB")
-        return self.transform(image), self.transform(image)
+        one, other = CROP(image), CROP(image)
+        return TENSOR(FLIP(one)), TENSOR(FLIP(other))
+
+
+class DropsOne(Base):
+    """That has drawn."""
+
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        self.transform(image)
+        return self.transform(image), self.labels[index]
+
+
+class DropsAnother(Base):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        unused = self.transform(image)  # noqa: F841
+        return self.transform(image), self.labels[index]
+
+
+class Twice(Base):
+    def __getitem__(self, index):
+        image = self.transform(Image.open(self.paths[index]).convert("RGB"))
+        return image, image
+
+
+class BothAreTensors(Base):
+    def __getitem__(self, index):
+        image = self.transform(Image.open(self.paths[index]).convert("RGB"))
+        return image, NORMALIZE(image)
+
+
+class TwoFiles(Base):
+    def __getitem__(self, index):
+        return [self.transform(Image.open(path).convert("RGB")) for path in (self.paths[index], self.paths[0])]
+
+
+class SomeConverted(Base):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index])
+        return self.transform(image), self.transform(image.convert("RGB"))
+
+
+class AsksLater(Base):
+    def __getitem__(self, index):
+        image = CROP(Image.open(self.paths[index]).convert("RGB"))
+        return TENSOR(image), image.mode
 
 
 class Decides(Base):
@@ -191,8 +237,10 @@ NEED_PANDAS = {Framed, FramedRows, FramedColumns, FramedByNames, FramedNumbers, 
 
 # What each does beside, as it is told.
 OTHERS = {
-    Grey: "convert('L')", AnyMode: "convert the image to RGB", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Skips: "try:",
-    TwoViews: "have 2 images", Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",
+    Grey: "convert('L')", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Skips: "try:",
+    TakesTurns: "take turns in their random transforms", DropsOne: "has `self.transform(image)`", DropsAnother: "some are not used", Twice: "is what another one is made of",
+    BothAreTensors: "is what another one is made of", TwoFiles: "opens a str", SomeConverted: "some of its images", AsksLater: "mode of a transformed",
+    Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",
     Hidden: "its own way of attributes", Masks: "NoneType", Boxes: "has `", Batches: "__getitems__", SomeNones: "differs from sample to sample", Described: "self.paths", Gradients: "takes an item of a torch.Tensor", Decimals: "computes with a decimal.Decimal", Global: "global DEBUG", Short: "IndexError",
     FramedByNames: "by their names", FramedNumbers: "frame of numbers", FramedTensors: "makes a tensor of a numpy.float64",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from sluice.cache_table import MIN_SAMPLES, should_i_cache
+from sluice.lowered import ImageForm
 from sluice.lowering import NativePipeline
 from sluice.measured import Cost, Work
 from sluice.torch import DataLoader
@@ -27,7 +28,7 @@ class Files:
 
 def pipeline(*ops, **formats):
     names = [op if isinstance(op, dict) else {"op": op} for op in ("decode_rgb", *ops, "to_tensor", "normalize")]
-    return NativePipeline(json.dumps({"ops": names}).encode(), Files(**(formats or {"JPEG": SAMPLES})), 224, 224, torch.float32)
+    return NativePipeline(json.dumps({"ops": names}).encode(), Files(**(formats or {"JPEG": SAMPLES})), (ImageForm(224, 224),))
 
 
 RESIZE = {"op": "resize", "size": [256]}

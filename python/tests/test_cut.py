@@ -9,6 +9,7 @@ import torch
 from sluice.accounting import Totals
 from sluice.cut import cut_in_words, cuts
 from sluice.explanation import Explanation
+from sluice.lowered import ImageForm
 from sluice.lowering import NativePipeline
 from sluice.measured import LOCAL, REMOTE, Cost, Measured, Work
 
@@ -16,7 +17,7 @@ KIB = 1024
 
 
 def pipeline(*ops: str, dtype=torch.float32) -> NativePipeline:
-    return NativePipeline(json.dumps({"ops": [{"op": op} for op in ops]}).encode(), SimpleNamespace(count=4, reads_files=True), 224, 224, dtype)
+    return NativePipeline(json.dumps({"ops": [{"op": op} for op in ops]}).encode(), SimpleNamespace(count=4, reads_files=True), (ImageForm(224, 224, dtype),))
 
 
 TRAINING = pipeline("decode_rgb", "random_resized_crop", "to_tensor", "normalize")

@@ -125,7 +125,8 @@ PYTHON = {
     "shorter edge only": ([transforms.Resize(32), TO_TENSOR], "brings the images to one size"),
     "no tensor": ([CROP], "ToTensor or PILToTensor is missing"),
     "own crop": ([OwnCrop(32), TO_TENSOR], "transform 1, test_lowering.OwnCrop, has no native form"),
-    "a lambda": ([CROP, transforms.Lambda(lambda image: image), TO_TENSOR], "transforms.Lambda, has no native form"),
+    "a lambda": ([CROP, transforms.Lambda(lambda image: image.rotate(3)), TO_TENSOR], "`image.rotate(3)`"),
+    "a function": ([CROP, first_only, TO_TENSOR], "transform 2, sample_datasets.first_only, has no native form"),
     "blur": ([CROP, transforms.GaussianBlur(3), TO_TENSOR], "GaussianBlur, has no native form: torch computes its weights with"),
     "other interpolation": ([transforms.RandomResizedCrop(32, interpolation=InterpolationMode.LANCZOS), TO_TENSOR], "interpolation lanczos"),
     "no antialias": ([transforms.RandomResizedCrop(32, antialias=False), TO_TENSOR], "antialias=False"),
@@ -233,9 +234,9 @@ GOOD = transforms.Compose(NATIVE["training on ImageNet"][0])
 
 AROUND = {
     "own image loader": (lambda root: loader_for(ImageFolder(root, GOOD, loader=first_only)), "loader is sample_datasets.first_only"),
-    "target transform": (lambda root: loader_for(ImageFolder(root, GOOD, target_transform=float)), "target_transform float"),
+    "target transform": (lambda root: loader_for(ImageFolder(root, GOOD, target_transform=complex)), "target_transform complex"),
     "another dataset": (lambda root: loader_for(FakeData(transform=GOOD)), "FakeData"),
-    "no Compose": (lambda root: loader_for(ImageFolder(root, first_only)), "not torchvision.transforms.Compose"),
+    "no Compose": (lambda root: loader_for(ImageFolder(root, first_only)), "transform 1, sample_datasets.first_only, has no native form"),
     "one transform": (lambda root: loader_for(ImageFolder(root, TO_TENSOR)), "nothing brings the images to one size"),
     "own collate_fn": (lambda root: loader_for(ImageFolder(root, GOOD), collate_fn=first_only), "sample_datasets.first_only"),
     "no batching": (lambda root: loader_for(ImageFolder(root, GOOD), batch_size=None), "single samples"),

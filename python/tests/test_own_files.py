@@ -20,7 +20,7 @@ from own_image_classes import OWN, TRAINING, AsDict, Base, Folder, Plain, WithIn
 from sluice import code_tree
 from sluice.failures import NotNative
 from sluice.lowering import lower
-from sluice.own_files import OwnFiles
+from sluice.own_images import OwnImages
 from sluice.pipeline import describe_loader
 from sluice.torch import DataLoader
 
@@ -170,8 +170,9 @@ def test_data_sets_of_torchvision_over_files(paths, name, attributes):
     dataset = object.__new__(getattr(datasets, name))
     made = {pathlib.Path: [pathlib.Path(path) for path in paths], str: paths, int: list(range(24)), tuple: [(path, number) for number, path in enumerate(paths)]}
     vars(dataset).update({attribute: made[kind] for attribute, kind in attributes.items()}, transform=TRAINING, target_transform=None, loader=datasets.folder.default_loader)
-    found = OwnFiles(dataset)
-    assert [(str(path), label) for path, label in found.samples] == made[tuple] and found.transforms == (TRAINING,)
+    found = OwnImages(dataset)
+    assert [(str(path), label) for path, label in found.samples] == made[tuple]
+    assert [step.transform for step in found.views.shared] == TRAINING.transforms and found.views.own == ((),)
 
 
 def forget_sources():
@@ -186,35 +187,35 @@ def test_a_file_that_has_changed_since_it_was_imported_tells_nothing(tmp_path, p
     spec = importlib.util.spec_from_file_location("changing", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert OwnFiles(module.Changing(paths)).samples[3] == (paths[3], 3)
+    assert OwnImages(module.Changing(paths)).samples[3] == (paths[3], 3)
     forget_sources()
     file.write_text(file.read_text().replace("self.labels[index]", "0"))
     with pytest.raises(NotNative, match="not that of its code"):
-        OwnFiles(module.Changing(paths))
+        OwnImages(module.Changing(paths))
     forget_sources()
     file.unlink()
     with pytest.raises(NotNative, match="not to be had"):
-        OwnFiles(module.Changing(paths))
+        OwnImages(module.Changing(paths))
 
 
 def test_a_changed_function_is_followed(paths, monkeypatch):
     """A program may put one of its own in the place of another's."""
     monkeypatch.setattr(Image, "open", lambda path: Image.new("RGB", (8, 8)))
     with pytest.raises(NotNative, match="own_image_classes.py:.* has `Image.open"):
-        OwnFiles(Plain(paths))
+        OwnImages(Plain(paths))
 
 
 def test_another_image_backend_is_left_to_it(paths, monkeypatch):
     monkeypatch.setattr(torchvision, "_image_backend", "accimage")
     with pytest.raises(NotNative, match="another image backend than PIL"):
-        OwnFiles(WithIndex(paths))
+        OwnImages(WithIndex(paths))
 
 
 def test_a_class_without_samples(paths):
     dataset = Plain(paths)
     dataset.paths = []
     with pytest.raises(NotNative, match="IndexError"):
-        OwnFiles(dataset)
+        OwnImages(dataset)
 
 
 def test_a_big_class_is_read_once_for_all_samples(paths):
@@ -235,4 +236,4 @@ def test_a_big_class_is_read_once_for_all_samples(paths):
 
     dataset = Million(paths)
     dataset.paths, dataset.labels = [f"/somewhere/{number}.jpg" for number in range(10**6)], [0] * 10**6
-    assert len(OwnFiles(dataset).samples) == 10**6 and len(asked) == 1
+    assert len(OwnImages(dataset).samples) == 10**6 and len(asked) == 1

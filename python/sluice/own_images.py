@@ -1,6 +1,6 @@
-"""Image files and class numbers that a Dataset class of the user's reads, or one of torchvision's that native executors do not know by name.
+"""Images and class numbers of a Dataset class of the user's, or of one of torchvision's that native executors do not know by name.
 
-A sample has to have one image, which comes from a file, becomes RGB and goes through transforms (sample_code.py). What it has beside may be numbers and
+A sample has to have one image, or several of the same file or array, which goes through transforms (sample_code.py). What it has beside may be numbers and
 texts.
 """
 
@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sluice.arrangement import Arrangement, parts_of
+import torch
+
+from sluice.arrangement import Arrangement, pictures_of
 from sluice.failures import NotNative
 from sluice.lowered import name_of
+from sluice.pictures import Picture, Views, require_rgb, views_of
 from sluice.sample_code import sample_of
-from sluice.sample_values import Column, Known, Picture, Rows, Several, Value
+from sluice.sample_values import Column, Known, Rows, Several, Value
+
+if TYPE_CHECKING:
+    import numpy
 
 
-class OwnFiles:
+class OwnImages:
     """What there is of it in the data set's attributes when this is made. The same attributes give equal samples."""
 
     def __init__(self, dataset: Any) -> None:
         """Looks at one sample. Raises NotNative, with what the class does beside."""
         self._dataset = dataset
-        self.transforms = _picture_of(sample_of(dataset, 1)).transforms
+        self.views = views_of(pictures_of(sample_of(dataset, 1)))
+        if self.views.only_rgb:
+            require_rgb(self.views.pictures[0].opened.paths[0])
+
+    @property
+    def are_in_memory(self) -> bool:
+        return self.views.pictures[0].opened.rows is not None
 
     @functools.cached_property
     def sample(self) -> Value:
@@ -33,8 +45,21 @@ class OwnFiles:
     @functools.cached_property
     def samples(self) -> list[tuple[str, int]]:
         """Paths, and labels where a sample is (image, label). Raises NotNative."""
-        paths = _picture_of(self.sample).paths
+        paths = self._found.pictures[0].opened.paths
         return list(zip(paths, self._labels or [0] * len(paths), strict=True))
+
+    @functools.cached_property
+    def pixels(self) -> numpy.ndarray:
+        """Of images in memory: the data set's own, or copied from it, with the axes n, h, w, and c of coloured ones. Raises NotNative."""
+        rows = self._found.pictures[0].opened.rows
+        assert rows is not None
+        container = rows.container.numpy() if isinstance(rows.container, torch.Tensor) else rows.container
+        return container[: len(rows)] if rows.keys in (None, list(range(len(rows)))) else container[rows.keys]
+
+    @property
+    def labels(self) -> list[int]:
+        """Of images in memory; 0 where a sample is not (image, label). Raises NotNative."""
+        return self._labels or [0] * self._found.pictures[0].opened.count
 
     @functools.cached_property
     def root(self) -> str:
@@ -44,20 +69,15 @@ class OwnFiles:
 
     def arrangement(self, selection: list[int] | None) -> Arrangement | None:
         """None where a sample is (image, label). Raises NotNative."""
-        return Arrangement(self.sample, selection) if self._labels is None else None
+        return Arrangement(self.sample, self._found.pictures, selection) if self._labels is None else None
+
+    @functools.cached_property
+    def _found(self) -> Views:
+        return views_of(pictures_of(self.sample))
 
     @functools.cached_property
     def _labels(self) -> list[int] | None:
-        return _labels_of(self.sample, len(_picture_of(self.sample).paths))
-
-
-def _picture_of(sample: Value) -> Picture:
-    pictures = [part for part in parts_of(sample) if isinstance(part, Picture)]
-    if len(pictures) != 1:
-        raise NotNative(f"its samples have {len(pictures)} images of files")
-    if not pictures[0].is_rgb:
-        raise NotNative("it does not convert the image to RGB before a transform")
-    return pictures[0]
+        return _labels_of(self.sample, self._found.pictures[0].opened.count)
 
 
 def _labels_of(sample: Value, count: int) -> list[int] | None:

@@ -1,0 +1,161 @@
+"""What functions and methods of Python, PyTorch, numpy, Pillow and torchvision make of values in a Dataset's code (sample_code.py). Only those are here that change
+nothing and draw nothing."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from sluice.failures import NotNative
+from sluice.lowered import name_of
+from sluice.pictures import RGB, Opened, Picture, of_rows
+from sluice.sample_attributes import PURE_METHODS
+from sluice.sample_values import Column, Known, Named, OpenFile, Rows, Several, Value, computed, in_words, paths_of
+from sluice.transforms import made, made_of_function, resize_of
+
+_PURE = (os.path.join, os.path.basename, os.path.splitext, os.fspath, str, int, float, pathlib.Path)
+
+
+def result_of(function: Any, arguments: list[Value], named: dict[str, Value]) -> Value | None:
+    """None of a function that is not known. Raises NotNative."""
+    if _is_one_of(function, _PURE) and not named:
+        return computed(function, *(Column(each.tensor.tolist()) if isinstance(each, Rows) and each.are_numbers and function is int else each for each in arguments))
+    if _is_one_of(function, (torch.tensor, torch.as_tensor)):
+        return _tensor(arguments, named)
+    if _is_one_of(function, (list, tuple, dict, len, range, open, torch.is_tensor)):
+        return _of_python(function, arguments, named)
+    if (image := _image(function, arguments, named) or _transform(function, arguments, named)) is not None:
+        return image
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and function is numpy.transpose and len(arguments) == 2 and isinstance(arguments[0], Rows) and not named:
+        return method_of(arguments[0], "transpose", arguments[1:])
+    if getattr(function, "__name__", "") in PURE_METHODS.get(type(getattr(function, "__self__", None)), ()) and not named:
+        return computed(function, *arguments)
+    return None
+
+
+def method_of(base: Value, name: str, arguments: list[Value]) -> Value | None:
+    """What base.name(..) is. None of a method that is not known. Raises NotNative."""
+    match base:
+        case Picture() if name == "convert" and _are(arguments, RGB):
+            return base.converted()
+        case Picture() if name == "resize" and (resize := _resize(arguments)) is not None:
+            return base.transformed(resize)
+        case Rows(are_numbers=True, tensor=tensor) if name in ("item", "tolist") and not arguments:
+            return Column(tensor.tolist())
+        case Rows(are_arrays=False) if name == "numpy" and not arguments:
+            return base.as_arrays()
+        case Rows(are_arrays=True) if name == "astype" and len(arguments) == 1 and _is_int(arguments[0]):
+            return base.widened()
+        case Rows(are_arrays=True) if name == "transpose" and (axes := _axes_of(arguments, base)) is not None:
+            return base.permuted(axes)
+        case Column(values=[first, *_]) if name in PURE_METHODS.get(str if isinstance(first, str) else type(first), ()):
+            return computed(lambda value, *others: getattr(value, name)(*others), base, *arguments)
+    return None
+
+
+def _of_python(function: Any, arguments: list[Value], named: dict[str, Value]) -> Value | None:
+    match arguments:
+        case [Several(items=items)] if (function is list or function is tuple) and not named:
+            return Several(tuple(items))
+        case [] if function is dict:
+            return Named(named)
+        case [Known(value=list() | tuple() | dict() as known)] if function is len and type(known) in (list, tuple, dict) and not named:
+            return Known(len(known))
+        case [_, *others] if function is open and _are(others, "rb") and not named:
+            return OpenFile(paths_of(arguments[0]))
+        case [Column()] if function is torch.is_tensor and not named:
+            return Known(False)
+        case _ if function is range and not named and all(isinstance(argument, Known) for argument in arguments):
+            return computed(range, *arguments)
+    return None
+
+
+def _image(function: Any, arguments: list[Value], named: dict[str, Value]) -> Picture | None:
+    """What opens one, and what makes one of an array."""
+    if not isinstance(function, FunctionType):
+        return None
+    own = [function.__globals__ is vars(module) for name in ("PIL.Image", "torchvision.utils", "torchvision.datasets.folder") if (module := sys.modules.get(name))]
+    match function.__name__, arguments:
+        case _ if not any(own):  # A program's own function, also in the place of a library's.
+            return None
+        case "fromarray" | "_Image_fromarray", [Rows() as rows, *modes] if len(modes) + len(named) <= 1 and named.keys() <= {"mode"}:
+            mode = [*modes, *named.values(), Known(None)][0]
+            return of_rows(rows, mode.value) if isinstance(mode, Known) else None
+        case "open", [path] if not named:
+            return Picture(Opened(paths_of(path)))
+        case "pil_loader" | "default_loader" as name, [path] if not named:
+            if name == "default_loader" and sys.modules["torchvision"].get_image_backend() != "PIL":
+                raise NotNative("asks another image backend than PIL")
+            return Picture(Opened(paths_of(path)), True)
+    return None
+
+
+def _transform(function: Any, arguments: list[Value], named: dict[str, Value]) -> Value | None:
+    """What makes a transform of torchvision's, and what applies one to a picture without making it."""
+    picture = arguments[0] if arguments and isinstance(arguments[0], Picture) else None
+    plain = [_plain(value) for value in (arguments if picture is None else arguments[1:])]
+    plain_named = {name: _plain(value) for name, value in named.items()}
+    if any(value is _UNKNOWN for value in (*plain, *plain_named.values())):
+        return None
+    try:
+        transform = (made if picture is None else made_of_function)(function, plain, plain_named)
+    except Exception as error:
+        raise NotNative(f"raises {type(error).__name__}") from None
+    if transform is None:
+        return None
+    return Known(transform) if picture is None else picture.transformed(transform)
+
+
+_UNKNOWN = object()
+
+
+def _plain(value: Value) -> Any:
+    """What it is for all samples."""
+    if isinstance(value, Several):
+        items = [_plain(item) for item in value.items]
+        return _UNKNOWN if any(item is _UNKNOWN for item in items) else type(value.items)(items)
+    return value.value if isinstance(value, Known) else _UNKNOWN
+
+
+def _resize(arguments: list[Value]) -> Any:
+    """What resize() of Pillow's image gets, as a transform."""
+    match [_plain(value) for value in arguments]:
+        case [(int() as width, int() as height), *resample] if len(resample) <= 1:
+            return resize_of((width, height), *(resample or [None]))
+    return None
+
+
+def _tensor(arguments: list[Value], named: dict[str, Value]) -> Value | None:
+    """Of a number."""
+    dtype = named.get("dtype", Known(None))
+    if named.keys() <= {"dtype"} and isinstance(dtype, Known) and len(arguments) == 1 and isinstance(arguments[0], Column):
+        kinds = set(map(type, arguments[0].values))
+        if kinds in ({int}, {float}) and (dtype.value is None or isinstance(dtype.value, torch.dtype)):
+            return Rows(torch.tensor(arguments[0].values, dtype=dtype.value))
+    raise NotNative(f"makes a tensor of {in_words(arguments[0])}" if arguments else "makes a tensor of nothing")
+
+
+def _is_one_of(function: Any, functions: tuple) -> bool:
+    return any(function is each for each in functions)
+
+
+def _are(arguments: list[Value], text: str) -> bool:
+    """Whether they are one text."""
+    return len(arguments) == 1 and isinstance(arguments[0], Known) and type(arguments[0].value) is str and arguments[0].value == text
+
+
+def _is_int(value: Value) -> bool:
+    return isinstance(value, Known) and (value.value is int or (isinstance(value.value, type) and name_of(value.value) == "numpy.int64"))
+
+
+def _axes_of(arguments: list[Value], rows: Rows) -> tuple[int, ...] | None:
+    """What transpose() gets, if it is all axes."""
+    given = arguments[0].items if len(arguments) == 1 and isinstance(arguments[0], Several) else arguments
+    axes = tuple(each.value for each in given if isinstance(each, Known) and type(each.value) is int)
+    return axes if sorted(axes) == list(range(rows.container.ndim - 1)) and len(axes) == len(given) else None

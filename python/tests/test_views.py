@@ -1,0 +1,84 @@
+"""Data sets whose samples have several images of one file, or images that no code converts, run natively with the bytes of their own code."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Subset
+from torch.utils.data._utils.collate import default_collate
+from torchvision import transforms
+
+from memory_datasets import ALL
+from own_image_classes import Base
+from sluice.failures import NotNative
+from sluice.lowering import lower
+from test_own_files import alike, epochs_of, loader_of, native_of
+from test_own_files import paths as paths  # noqa: PLC0414
+from view_classes import RESIZE, SMALL, TENSOR, VIEWS, AnyMode, ConvertsOthers, ManyViews, MultiCrop, NamedViews, TwoCrops, Views
+
+
+@pytest.mark.parametrize("make", VIEWS, ids=lambda make: make.__name__)
+def test_a_class_gives_the_same_batches_natively(any_feeder, monkeypatch, paths, make):
+    dataset = make(paths)
+    assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
+
+
+def test_several_images_are_torchs_own(any_feeder, paths):
+    """Without chance, so that torch makes the same."""
+    dataset = Views(paths)
+    dataset.transform = ManyViews(transforms.Compose([RESIZE, TENSOR]), n_views=3)
+    assert native_of(dataset) is not None
+    assert alike(list(loader_of(dataset)), list(torch.utils.data.DataLoader(dataset, batch_size=5)))
+
+
+@pytest.mark.parametrize("transform", [TwoCrops(SMALL), ManyViews(SMALL, 4), MultiCrop()], ids=lambda transform: type(transform).__name__)
+def test_subsets_and_images_in_memory(any_feeder, monkeypatch, tmp_path, paths, transform):
+    for dataset in (ALL["CIFAR10"](tmp_path, transform), ALL["STL10"](tmp_path, transform), Subset(Views(paths), [9, 5, 11, 2, 0])):
+        assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
+
+
+def test_explain_names_each_image_and_its_operations(any_feeder, paths):
+    told = str(loader_of(NamedViews(paths)).explain())
+    assert "images [n, 3, 32, 32] float32 and [n, 3, 8, 8] float32, with all else that its samples have" in told
+    assert "    decode_rgb\n    then for image 1\n      random_resized_crop, random\n" in told and "    then for image 2\n" in told
+
+
+@pytest.mark.parametrize("of", [AnyMode, ConvertsOthers])
+@pytest.mark.parametrize("at", [0, 7])
+def test_a_grey_file_is_what_the_code_makes_of_it(any_feeder, monkeypatch, tmp_path, paths, of, at):
+    """Where nothing converts it, it has one channel."""
+    grey = tmp_path / "grey.jpg"
+    Image.open(paths[0]).convert("L").save(grey)
+    dataset = of([*paths[:at], str(grey), *paths[at:12]])
+    if of is AnyMode and at == 0:
+        with pytest.raises(NotNative, match="grey.jpg is L"):
+            lower(dataset, default_collate, True)
+        return
+    batches = list(loader_of(dataset, batch_size=1))
+    assert native_of(dataset) is not None
+    assert [batch[0].shape[1] for batch in batches] == [1 if of is AnyMode and number == at else 3 for number in range(13)]
+
+
+class Broken(Base):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index])), self.labels[index]
+
+
+@pytest.mark.parametrize("first", ["no image", None])
+def test_a_first_file_that_cannot_be_opened_is_the_loops_own_affair(any_feeder, tmp_path, paths, first):
+    path = tmp_path / "first.jpg"
+    if first is not None:
+        path.write_text(first)
+    with pytest.raises(OSError):
+        list(loader_of(Broken([str(path), *paths])))
+
+
+def test_every_step_that_is_in_the_way_is_named(paths):
+    dataset = Views(paths)
+    dataset.transform = ManyViews(transforms.Compose([transforms.GaussianBlur(3), lambda image: image.rotate(3), TENSOR]))
+    with pytest.raises(NotNative) as refused:
+        lower(dataset, default_collate, True)
+    told = str(refused.value)
+    assert "transform 1 of image 1, torchvision.transforms.GaussianBlur, has no native form" in told
+    assert "transform 2 of image 2" in told and "`image.rotate(3)`" in told
