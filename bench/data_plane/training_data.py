@@ -33,7 +33,23 @@ def contrastive_recipe():
     return transforms.Compose([*steps, transforms.ToTensor()])
 
 
-RECIPES = {"reference": reference_recipe, "contrastive": contrastive_recipe}
+class Views:
+    """Two images of each, as contrastive learning has them."""
+
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __call__(self, image):
+        return [self.transform(image) for _ in range(2)]
+
+
+def views_recipe():
+    """Of MoCo: SimCLR's without blur."""
+    steps = [transforms.RandomResizedCrop(224, scale=(0.2, 1.0)), transforms.RandomGrayscale(0.2), transforms.ColorJitter(0.4, 0.4, 0.4, 0.4)]
+    return Views(transforms.Compose([*steps, transforms.RandomHorizontalFlip(), transforms.ToTensor(), transforms.Normalize(MEAN, DEVIATION)]))
+
+
+RECIPES = {"reference": reference_recipe, "contrastive": contrastive_recipe, "views": views_recipe}
 
 
 class TextLines(torch.utils.data.Dataset):
