@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
@@ -95,3 +96,28 @@ def test_a_function_finds_the_submodules_that_it_uses_elsewhere(case):
     elsewhere = "import pickle, sys; print(pickle.load(sys.stdin.buffer)())"
     found = subprocess.run([sys.executable, "-c", elsewhere], input=pickled, capture_output=True, check=False)
     assert found.stdout.decode().strip() == str(script["use"]()), found.stderr.decode()
+
+
+ONE_AFTER_THE_OTHER = {
+    "constants": ("class Own:\n    def value(self): return 1", "class Own:\n    def value(self): return 2"),
+    "names": ("class Own:\n    def value(self): return int()", "class Own:\n    def value(self): return str()"),
+    "bases": ("class Own(dict):\n    pass\nOwn.value = lambda self: len(self)", "class Own(str):\n    pass\nOwn.value = lambda self: len(self) + 5"),
+}
+
+
+@pytest.mark.parametrize("case", ONE_AFTER_THE_OTHER)
+def test_a_class_that_follows_one_of_its_name_is_its_own_elsewhere(case):
+    """As in a notebook whose cell is run again. Nothing here remembers the first, while an executor may."""
+    pickles, values = [], []
+    for code in ONE_AFTER_THE_OTHER[case]:
+        script = {"__name__": "__main__"}
+        exec(code, script)
+        made = script["Own"]()
+        pickles.append(dump(made, 8 << 20, with_generators=False)[0])
+        values.append(made.value())
+        script.clear()
+        del made
+        gc.collect()
+    elsewhere = "import pickle, sys; kept = [pickle.load(sys.stdin.buffer) for _ in range(2)]; print([each.value() for each in kept])"
+    found = subprocess.run([sys.executable, "-c", elsewhere], input=b"".join(map(bytes, pickles)), capture_output=True, check=False)
+    assert found.stdout.decode().strip() == str(values), found.stderr.decode()
