@@ -105,6 +105,9 @@ class _Pickler(cloudpickle.Pickler):
             return importlib.import_module, (obj.__name__,)  # cloudpickle knows none with a class of its own, such as torch.backends.cudnn.
         if isinstance(obj, FunctionType) and obj is not torch.random.manual_seed and obj is torch.manual_seed:
             return getattr, (torch, "manual_seed")  # PyTorch 2.2 puts one that cannot be pickled in its place when it imports its compiler.
+        if isinstance(obj, CodeType) and any(isinstance(each, frozenset) for each in obj.co_consts):
+            make, arguments = self.dispatch_table[CodeType](obj)
+            return make, tuple(_in_order(each) if each is obj.co_consts else each for each in arguments)
         if isinstance(obj, (type, FunctionType, ModuleType)):
             self.modules.add(obj.__name__ if isinstance(obj, ModuleType) else obj.__module__)
         if isinstance(obj, type):
@@ -313,6 +316,20 @@ _PROCESS_GENERATORS = {
 def _process_generator(name: str) -> Any:
     __import__(name)
     return _PROCESS_GENERATORS[name]()
+
+
+class _Ordered:
+    """In the place of a set among a code's constants. Its own order depends on the process, and all ranks have to send the same bytes."""
+
+    def __init__(self, values: frozenset) -> None:
+        self._values = sorted(values, key=repr)
+
+    def __reduce__(self) -> tuple:
+        return frozenset, (self._values,)
+
+
+def _in_order(constants: tuple) -> tuple:
+    return tuple(_Ordered(each) if isinstance(each, frozenset) else each for each in constants)
 
 
 def _look_of(code: CodeType) -> bytes:

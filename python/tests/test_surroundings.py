@@ -358,7 +358,7 @@ class Scaled(torch.utils.data.Dataset):
     def __len__(self): return 6
     def __getitem__(self, i): return Pair(i, torch.tensor(i * self.factor))
     @property
-    def twice(self): return 2 * self.factor
+    def twice(self): return 2 * self.factor if self.factor not in {{"a", "b", "c"}} else 0
 def twin(offset):
     class Twin(Scaled):
         def __getitem__(self, i): return i + offset
