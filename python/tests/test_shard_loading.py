@@ -21,6 +21,8 @@ from sluice.range_table import RangeTable
 from sluice.shards import KEY, TarShards
 from sluice.torch import DataLoader
 from test_loader import equal
+from test_own_files import alike, epochs_of
+from view_classes import ManyViews
 
 EVALUATION = transforms.Compose([transforms.Resize(40), transforms.CenterCrop(32), transforms.ToTensor()])
 RECIPES = {
@@ -49,6 +51,11 @@ def test_native_and_python_executors_give_the_same_bytes(any_feeder, folder, mon
     dataset = TarShards(folder, transform=RECIPES[recipe])
     native, python = (batches_of(dataset, monkeypatch, lowering) for lowering in (True, False))
     assert len(native) == 10 and equal(native, python)
+
+
+def test_two_images_of_each_sample(any_feeder, folder, monkeypatch):
+    dataset = TarShards(folder, transform=ManyViews(RECIPES["training"]))
+    assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
 
 
 def test_the_same_bytes_as_from_an_image_folder(any_feeder, image_root, folder, monkeypatch):
