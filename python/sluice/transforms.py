@@ -107,7 +107,8 @@ def _module_of(step: Any) -> Any:
 def _lower_step(step: Any, lowered: Lowered) -> None:
     name, module = type(step).__name__, _module_of(step)
     if module is None:
-        raise NotNative("has no native form" + _REASONS.get(name, ""))
+        is_torchvisions = type(step).__module__.startswith("torchvision.")
+        raise NotNative("has no native form" + (_REASONS.get(name, "") if is_torchvisions else ""))
     if _has_hook(step):
         raise NotNative("has a hook")
     takes, lower = _TRANSFORMS[name]

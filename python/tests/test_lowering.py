@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import random
 import shutil
 
 import PIL.Image
 import pytest
 import torch
+from PIL import ImageFilter
 from torch.utils.data import Subset
 from torchvision import transforms
 from torchvision.datasets import FakeData, ImageFolder
@@ -33,6 +35,13 @@ DECODE, TENSOR = {"op": "decode_rgb"}, {"op": "to_tensor"}
 def somewhere(monkeypatch):
     """explain() only has to know that there is a feeder; nothing is started."""
     monkeypatch.setenv("SLUICE_FEEDER_SOCKET", "/run/sluice/feeder.sock")
+
+
+class GaussianBlur:
+    """As many have one, of Pillow's filter."""
+
+    def __call__(self, image):
+        return image.filter(ImageFilter.GaussianBlur(random.uniform(0.1, 2)))
 
 
 class OwnCrop(transforms.RandomResizedCrop):
@@ -124,6 +133,7 @@ PYTHON = {
     "nothing but a tensor": ([TO_TENSOR], "nothing brings the images to one size"),
     "shorter edge only": ([transforms.Resize(32), TO_TENSOR], "brings the images to one size"),
     "no tensor": ([CROP], "ToTensor or PILToTensor is missing"),
+    "own blur": ([CROP, GaussianBlur(), TO_TENSOR], "transform 2, test_lowering.GaussianBlur, has no native form (test_lowering.py:"),
     "own crop": ([OwnCrop(32), TO_TENSOR], "transform 1, test_lowering.OwnCrop, has no native form"),
     "a lambda": ([CROP, transforms.Lambda(lambda image: image.rotate(3)), TO_TENSOR], "`image.rotate(3)`"),
     "a function": ([CROP, first_only, TO_TENSOR], "transform 2, sample_datasets.first_only, has no native form"),
