@@ -28,11 +28,15 @@ def lower_views(views: Views, obstacles: list[str], source: Lowered) -> LoweredI
     several = len(views.own) > 1
     if several and source.kind != "image":
         obstacles.append("its images share transforms of tensors")
-    made = []
+    made, told = [], set[tuple[int, ...]]()
     for number, steps in enumerate(views.own, 1):
-        view = dataclasses.replace(source, ops=[])
-        _lower_steps(steps, obstacles, view, f" of image {number}" if several else "")
+        view, found = dataclasses.replace(source, ops=[]), list[str]()
+        _lower_steps(steps, found, view, f" of image {number}" if several else "")
         made.append(view)
+        transforms = tuple(id(step.transform) for step in steps)
+        if transforms not in told:  # The same transforms have the same obstacles.
+            obstacles += found
+        told.add(transforms)
     if len(obstacles) == before:
         for view in made:
             obstacles += [each for each in _obstacles_of_the_result(view, len(source.ops) + len(view.ops)) if each not in obstacles]
