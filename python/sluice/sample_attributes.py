@@ -7,6 +7,8 @@ from enum import EnumMeta
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+import torch
+
 from sluice.failures import NotNative
 from sluice.sample_frames import Locator, column_of, kind_of
 
@@ -44,6 +46,8 @@ def attribute_of(thing: Any, name: str) -> Any:
         raise Unreadable("")
     if name in getattr(thing, "__dict__", {}):
         return vars(thing)[name]
+    if isinstance(thing, torch.nn.Module) and kind.__getattr__ is torch.nn.Module.__getattr__ and name in thing._modules:
+        return thing._modules[name]
     return MethodType(defined, thing) if isinstance(defined, FunctionType) else _unbound(defined)
 
 

@@ -27,7 +27,7 @@ from sluice.sample_attributes import Unreadable, attribute_of
 from sluice.sample_calls import method_of, result_of
 from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_repeated, in_words, item, repeated, unpacked
 from sluice.signal_handlers import pass_on_of_a_handler
-from sluice.transforms import is_compose
+from sluice.transforms import has_hook, steps_of
 
 _MOST_CALLS = 8  # One within the other.
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -57,9 +57,9 @@ def sample_of(dataset: Any, count: int) -> Value:
 def made_of(transform: Any, picture: Picture, depth: int = 0) -> Value:
     """What a transform makes of a picture: another one or several. The code of a user's own is read; if that is not possible, it stays one step.
     `depth`: of the calls around it. Raises NotNative."""
-    if is_compose(transform):
+    if (steps := steps_of(transform)) is not None:
         value: Value = picture
-        for step in transform.transforms:
+        for step in steps:
             if not isinstance(value, Picture):
                 raise NotNative(f"the transform {name_of(type(step))} gets {in_words(value)}")
             value = made_of(step, value, depth)
@@ -366,13 +366,14 @@ class _Call:
 
 
 def _code_of(transform: Any) -> tuple[FunctionType, list[Value]] | None:
-    """What is called where a user's own transform is, with its first arguments. None for others, and for modules, which may have hooks."""
+    """What is called where a user's own transform is, with its first arguments. None for others."""
     if isinstance(transform, FunctionType):
         return transform, []
     torchvisions = sys.modules.get("torchvision.transforms")
     if torchvisions is not None and type(transform) is torchvisions.Lambda:
         return (transform.lambd, []) if isinstance(transform.lambd, FunctionType) else None
     function: Any = getattr(type(transform), "__call__", None)  # noqa: B004: the function itself.
-    if not isinstance(function, FunctionType) or isinstance(transform, torch.nn.Module) or function.__module__.startswith("torchvision."):
-        return None
-    return function, [Known(transform)]
+    if function is torch.nn.Module.__call__:
+        function = type(transform).forward if not has_hook(transform) and "forward" not in vars(transform) else None
+    is_own = isinstance(function, FunctionType) and not function.__module__.startswith(("torchvision.", "torch."))
+    return (function, [Known(transform)]) if is_own else None

@@ -80,9 +80,13 @@ def resize_of(size: tuple[int, int], resample: Any) -> Any:
     return transforms.Resize([size[1], size[0]], transforms.InterpolationMode(names[resample]))
 
 
-def is_compose(transform: Any) -> bool:
-    """Whether it is torchvision's own, so that its transforms come one after the other."""
-    return any(type(transform) is module.Compose for module in _generations()) and not _has_hook(transform)
+def steps_of(transform: Any) -> list[Any] | None:
+    """What comes one after the other in torchvision's own Compose, or in a Sequential; None of others."""
+    if has_hook(transform):
+        return None
+    if any(type(transform) is module.Compose for module in _generations()):
+        return list(transform.transforms)
+    return list(transform) if type(transform) is torch.nn.Sequential else None
 
 
 def _obstacles_of_the_result(lowered: Lowered, operations: int) -> list[str]:
@@ -113,7 +117,7 @@ def _lower_step(step: Any, lowered: Lowered) -> None:
     if module is None:
         is_torchvisions = type(step).__module__.startswith("torchvision.")
         raise NotNative("has no native form" + (_REASONS.get(name, "") if is_torchvisions else ""))
-    if _has_hook(step):
+    if has_hook(step):
         raise NotNative("has a hook")
     takes, lower = _TRANSFORMS[name]
     if lowered.kind not in takes:
@@ -132,7 +136,8 @@ _KINDS = {"image": "an image", "bytes": "a tensor of bytes", "floats": "a tensor
 _REASONS = {"GaussianBlur": ": torch computes its weights with the exponential of a vendor's library, whose last bit depends on the processor"}
 
 
-def _has_hook(step: Any) -> bool:
+def has_hook(step: Any) -> bool:
+    """Whether a module's forward is not all that a call of it does."""
     return bool(getattr(step, "_forward_hooks", None) or getattr(step, "_forward_pre_hooks", None))
 
 

@@ -15,7 +15,7 @@ from sluice.failures import NotNative
 from sluice.lowering import lower
 from test_own_files import alike, epochs_of, loader_of, native_of
 from test_own_files import paths as paths  # noqa: PLC0414
-from view_classes import RESIZE, SMALL, TENSOR, VIEWS, AnyMode, ConvertsOthers, ManyViews, MultiCrop, NamedViews, TwoCrops, Views
+from view_classes import RESIZE, SMALL, TENSOR, VIEWS, AnyMode, AsModule, ConvertsOthers, ManyViews, MultiCrop, NamedViews, TwoCrops, Views
 
 
 @pytest.mark.parametrize("make", VIEWS, ids=lambda make: make.__name__)
@@ -82,3 +82,12 @@ def test_every_step_that_is_in_the_way_is_named(paths):
     told = str(refused.value)
     assert "transform 1 of image 1, torchvision.transforms.GaussianBlur, has no native form" in told
     assert "transform 2 of image 1" in told and "`image.rotate(3)`" in told and "of image 2" not in told
+
+
+def test_a_module_with_a_hook_stays_python(paths):
+    dataset = Views(paths)
+    dataset.transform = AsModule()
+    assert native_of(dataset) is not None
+    dataset.transform.register_forward_hook(lambda module, given, made: made)
+    with pytest.raises(NotNative, match="AsModule, has no native form"):
+        lower(dataset, default_collate, True)

@@ -89,6 +89,17 @@ class MultiCrop:
         return crops
 
 
+class AsModule(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.start, self.views = torch.nn.Sequential(transforms.Resize(40), transforms.RandomHorizontalFlip()), [TRAINING, SMALL]
+        self.last = v2.RandomCrop(12)
+
+    def forward(self, image):
+        start = self.start(image)
+        return {"views": [view(start) for view in self.views], "last": TENSOR(self.last(start))}
+
+
 class PerView:
     """As libraries have them: a transform for each, behind what they share."""
 
@@ -163,4 +174,4 @@ class ResizesItself(Base):
 
 
 VIEWS = [MakesTransforms, ResizesItself, AnyMode, ConvertsOthers, ConvertsOthersToo, ConvertsGrey, ConvertsInTheTransform, Views, NamedViews, FromAStart, OneOfMany,
-         *map(folder_with, (TwoCrops(), ManyViews(n_views=3), MultiCrop(), PerView(), transforms.Compose([START, ManyViews()])))]  # fmt: skip
+         *map(folder_with, (TwoCrops(), ManyViews(n_views=3), MultiCrop(), PerView(), AsModule(), transforms.Compose([START, ManyViews()])))]  # fmt: skip
