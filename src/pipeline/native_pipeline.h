@@ -35,7 +35,7 @@ class ReadAhead;
 struct SampleTrial;
 class TorchRandom;
 
-// The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 11 bytes per decoded pixel.
+// The buffers of one thread: grown to the largest image seen, never shrunk. Bound: about 14 bytes per decoded pixel.
 // Thread safety: none; one per thread, usable with any pipeline.
 class Workspace {
  public:
