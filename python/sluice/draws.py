@@ -1,7 +1,7 @@
 """The random numbers that samples draw, each from a seed of its own, at no more cost than they are worth.
 
-Seeding torch, `random` and numpy for a sample takes longer than making a cheap one, and most data sets draw from one of them or from none. So each is
-seeded once for a batch until a data set is seen to draw from it. Their states tell: if they are unmoved once the samples are made, these are what
+Seeding torch, `random` and numpy for a sample takes seven microseconds, longer than making a cheap one, and most data sets draw from one of them or from
+none. So each is seeded once for a batch until a data set is seen to draw from it. Their states tell: if they are unmoved once the samples are made, these are what
 they are with seeds of their own. If one has moved, the samples are made once more with those of that generator, and so are all later ones.
 A data set that always draws is noticed at the first sample of its first batch, and makes nothing twice.
 
@@ -12,15 +12,31 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from sluice.numpy_state import state_of_numpy
-from sluice.seeds import seed_everything, seed_others, seed_torch
+from sluice.seeds import seed_everything, seed_numpy, seed_python, seed_torch
 from sluice.signal_handlers import pass_on_of_a_handler
 
 _FEWEST_SAMPLES = 16  # Of a batch: reading the states takes as long as seeding for some five samples.
+
+
+@dataclass(frozen=True)
+class _Generator:
+    """`state`: equal as long as it has neither drawn nor been seeded anew."""
+
+    seed: Callable[[int], None]
+    state: Callable[[], Any]
+
+
+def _state_of_torch() -> bytes:
+    return torch.default_generator.get_state().numpy().tobytes()
+
+
+_GENERATORS = (_Generator(seed_torch, _state_of_torch), _Generator(seed_python, random.getstate), _Generator(seed_numpy, state_of_numpy))
 
 
 class Draws:
@@ -28,12 +44,11 @@ class Draws:
 
     def __init__(self) -> None:
         self._is_new = True  # It has been asked for no batch.
-        self._from_torch = False
-        self._from_others = False  # `random` and numpy, which are seeded together: a data set that draws from one does from the other.
+        self._seen: tuple[_Generator, ...] = ()
 
     def samples(self, count: int, seed_of: Callable[[int], int], sample_at: Callable[[int], Any]) -> list[Any]:
         """Samples 0 to `count` - 1 of a batch, each as after seed_everything(seed_of(place)). Raises whatever `sample_at` raises."""
-        if count < _FEWEST_SAMPLES or (self._from_torch and self._from_others):
+        if count < _FEWEST_SAMPLES or len(self._seen) == len(_GENERATORS):
             return _seeded(seed_everything, [], count, seed_of, sample_at)
         seed_everything(seed_of(0))
         before = self._unseen_states()
@@ -48,30 +63,39 @@ class Draws:
             except Exception as error:
                 pass_on_of_a_handler(error)
                 failure = error
-            seen = self._see(before)
-            if seen == before:
+            unmoved = self._see(before)
+            if len(unmoved) == len(before):
                 if failure is not None:
                     raise failure
                 return all_made
-            before = seen
+            before = unmoved
 
     @property
     def _seed(self) -> Callable[[int], None] | None:
         """What seeds the generators that the data set has been seen to draw from."""
-        if self._from_torch:
-            return seed_everything if self._from_others else seed_torch
-        return seed_others if self._from_others else None
+        match [generator.seed for generator in self._seen]:
+            case []:
+                return None
+            case [alone]:
+                return alone
+            case [first, second]:
 
-    def _unseen_states(self) -> tuple[Any, Any]:
-        """Of the generators that the data set has not been seen to draw from; None for the others."""
-        return None if self._from_torch else _state_of_torch(), None if self._from_others else _state_of_others()
+                def seed_both(seed: int) -> None:
+                    first(seed)
+                    second(seed)
 
-    def _see(self, before: tuple[Any, Any]) -> tuple[Any, Any]:
+                return seed_both
+        return seed_everything
+
+    def _unseen_states(self) -> dict[_Generator, Any]:
+        """Of the generators that the data set has not been seen to draw from."""
+        return {generator: generator.state() for generator in _GENERATORS if generator not in self._seen}
+
+    def _see(self, before: dict[_Generator, Any]) -> dict[_Generator, Any]:
         """Notes which of them have moved. What `before` is of those that have not."""
-        now = self._unseen_states()
-        self._from_torch = self._from_torch or now[0] != before[0]
-        self._from_others = self._from_others or now[1] != before[1]
-        return None if self._from_torch else before[0], None if self._from_others else before[1]
+        unmoved = {generator: state for generator, state in before.items() if generator.state() == state}
+        self._seen += tuple(before.keys() - unmoved.keys())
+        return unmoved
 
 
 def _seeded(seed: Callable[[int], None] | None, made: list[Any], count: int, seed_of: Callable[[int], int], sample_at: Callable[[int], Any]) -> list[Any]:
@@ -83,12 +107,3 @@ def _seeded(seed: Callable[[int], None] | None, made: list[Any], count: int, see
         seed(seed_of(place))
         made.append(sample_at(place))
     return made
-
-
-def _state_of_torch() -> bytes:
-    return torch.default_generator.get_state().numpy().tobytes()
-
-
-def _state_of_others() -> tuple[Any, ...]:
-    """Equal as long as neither has drawn or was seeded anew."""
-    return random.getstate(), state_of_numpy()

@@ -38,15 +38,20 @@ def seed_torch(seed: int) -> None:
     torch.default_generator.manual_seed(seed)
 
 
-def seed_everything(seed: int) -> None:
-    """Seeds torch's CPU generator, `random` and, where loaded, numpy. `seed` may have 64 bits; numpy gets the low 32."""
-    seed_torch(seed)
-    seed_others(seed)
-
-
-def seed_others(seed: int) -> None:
-    """As seed_everything, but for torch."""
+def seed_python(seed: int) -> None:
+    """Seeds the generator of `random`."""
     random.seed(seed)
+
+
+def seed_numpy(seed: int) -> None:
+    """Seeds numpy's global generator, where numpy is loaded, with the low 32 bits."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds torch's CPU generator, that of `random` and, where loaded, numpy's. `seed` may have 64 bits; numpy gets the low 32."""
+    seed_torch(seed)
+    random.seed(seed)
+    seed_numpy(seed)

@@ -142,6 +142,15 @@ def test_torch_is_seeded_for_each_sample_where_they_draw_from_it(monkeypatch, sa
     assert len(seeds) == seeded
 
 
+@pytest.mark.parametrize("sample_at, seeded", [(never, 1), (by_python, COUNT), (by_numpy, 1), (by_torch, 1)], ids=["nothing", "from random", "from numpy", "from torch"])
+def test_random_is_seeded_for_each_sample_where_they_draw_from_it(monkeypatch, sample_at, seeded):
+    """Four microseconds, most of what seeding costs."""
+    seeds, seed = [], random.seed
+    monkeypatch.setattr(random, "seed", lambda value: (seeds.append(value), seed(value)))
+    Draws().samples(COUNT, seed_of, sample_at)
+    assert len(seeds) == seeded
+
+
 class _Noting:
     def __init__(self, generator, seeds):
         self._generator, self._seeds = generator, seeds
