@@ -10,6 +10,7 @@ import torch
 from sluice.arena import Arena
 from sluice.failures import EXECUTOR_LOST, BatchDoesNotFit
 from sluice.notices import log, say_once
+from sluice.pinning import Pinned, Pins
 from sluice.skipping import NothingLeft, Reduced
 from sluice.structure import unpack
 
@@ -33,6 +34,7 @@ class Answer:
         self._arena = arena
         self.is_native = False  # Of a native pipeline.
         self._copies: list[torch.Tensor] | None = None
+        self._pinned: Pinned | None = None
         self._has_slot = False
         if not self.failed:
             arena.hold(message["slot"], message["tensors"])
@@ -78,18 +80,21 @@ class Answer:
         """Whether the batch is larger than the feeder's arena. (Native executors tell that as a lack of memory.)"""
         return self.failed and self.message.get("exception_type") in _DOES_NOT_FIT and "does not fit" in self.message["message"]
 
-    def copy_out(self) -> None:
+    def copy_out(self, pins: Pins | None = None) -> None:
         """Gives the slot back at once if the feeder asked for that. Not only when the loop gets here: the batch that the
-        loop waits for may be waiting for this slot."""
-        if self.message.get("copy") and not self.failed:
+        loop waits for may be waiting for this slot. `pins`: the batch has to be in pinned memory, and its slot is given back once it is."""
+        if self.failed:
+            return
+        if pins is not None:
+            self._pinned = pins.pin(self._adopt())
+        elif self.message.get("copy"):
             self._copies = self._adopt(copy=True)
 
     def open(self) -> Any:
         """The batch; from now on its tensors own the slot. Call once, and not after `discard`."""
-        tensors = self._copies
-        if tensors is None:
-            tensors = self._adopt()
-        return unpack(self.blob, tensors)
+        if self._pinned is not None:
+            return unpack(self.blob, self._pinned.tensors())
+        return unpack(self.blob, self._copies if self._copies is not None else self._adopt())
 
     def discard(self) -> None:
         """Gives the slot back unread."""

@@ -87,13 +87,12 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             epoch = resume.epoch if resume is not None else loader._next_epoch
             self._progress = Progress(self._base_seed, True, self._pass_number, epoch, generators=generators, virtual_workers=virtual_workers)
             self._skipped, self._measured = loader._follow(self._progress), loader._sluice_measured
-            self._next_seq, self._position = 0, 0
+            self._next_seq, self._position, self._exhausted, self._scales = 0, 0, False, Scales()
             self._history = self._new_history(resumed)
             self._outstanding: dict[int, BatchRequest] = {}
             self._stays_here: bool | None = None  # Whether virtual workers are here to the end of the pass; None: not decided, or none.
             self._first_drawn: list[BatchRequest] = []  # The batches that try executors, if forks make those that the loop gets.
             self._unasked: deque[int] = deque()  # The last of them: drawn, but beyond the feeder's window.
-            self._exhausted, self._scales = False, Scales()
             if resumed is not None:
                 self._skip(resumed)
         self._announcement = loader._sluice_announcement
@@ -115,6 +114,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
                         history=self._history, order=order_to_tell(self._connection.session, self._pipeline, loader, before, self._pass_number == 0))
         foresight = loader._sluice_foresight
         expected = foresight.fulfil(before, stream, self._draw_at_once) if foresight is not None else None
+        (stream if expected is None else expected.stream).pins = self._pins_of_pass()
         if expected is None:
             if not self._only_forks:
                 stream.begin()
@@ -382,6 +382,7 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
 
     def _let_go(self) -> None:
         self._pipeline.let_go()
+        self._pins = None
         self._first_batches = FirstBatches()
 
     def _shutdown_workers(self) -> None:

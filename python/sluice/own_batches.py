@@ -17,6 +17,7 @@ from sluice.iterable import Streams
 from sluice.measured import Measured
 from sluice.pace import batches_left
 from sluice.payback import FirstBatch, Payback, Scales
+from sluice.pinning import Pins
 from sluice.pipeline import Pipeline
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.stream import Stream
@@ -52,12 +53,21 @@ class OwnBatches:
     _index_sampler: Any
     _loader: Callable[[], Any]
     _measured: Measured
+    _pins: Pins | None = None
+    _pin_memory: bool
+    _pin_memory_device: str | None
 
     def _can_travel(self, request: BatchRequest) -> bool:
         raise NotImplementedError
 
     def _note_taken(self, request: BatchRequest) -> None:
         raise NotImplementedError
+
+    def _pins_of_pass(self) -> Pins | None:
+        """What copies the feeder's batches to pinned memory, where the loader has them there."""
+        if self._pins is None and self._pin_memory:
+            self._pins = Pins(self._pin_memory_device)
+        return self._pins
 
     def _try_executor(self, payback: Payback) -> None:
         """Once an executor pays, asks for the last batches that were drawn; where this process makes none, for the first ones once

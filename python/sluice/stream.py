@@ -25,6 +25,7 @@ from sluice.iterable import Streams
 from sluice.keys import plain
 from sluice.native_record import NativeRecord
 from sluice.notices import log, say_once
+from sluice.pinning import Pins
 from sluice.pipeline import Pipeline
 from sluice.session import Session
 
@@ -73,9 +74,7 @@ class Stream:
         self.account = Account(starting=not connection.has_delivered)
         self.pipeline = pipeline
         self._connection = connection
-        self.base_seed = base_seed
-        self.seed_epoch = seed_epoch
-        self._epoch = epoch
+        self.base_seed, self.seed_epoch, self._epoch = base_seed, seed_epoch, epoch
         self.prefetch_batches = prefetch_batches
         self._batch_size = batch_size
         self.after = after
@@ -90,6 +89,7 @@ class Stream:
         self._history = history
         self._order = order
         self._early = EarlyBatches()
+        self.pins: Pins | None = after.pins if after is not None else None  # What copies its batches to pinned memory, if the loop wants that.
         self._from_memory: bool | None = None  # Whether all of its batches were; None: none has come.
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
@@ -315,7 +315,7 @@ class Stream:
         elif self._pending.pop(seq, None) is None:
             answer.discard()
         else:
-            answer.copy_out()
+            answer.copy_out(self.pins)
             self._ready[seq] = answer
             if answer.is_native and self._native_record.note(answer.failed_at_a_file):
                 self._leave_native(f"{self._native_record.in_words()}, at last as {answer.message['message']}")
@@ -344,7 +344,7 @@ class Stream:
             ends = {"ends_executors": True} if self._number in self._session.ending else {}
             self._session.send({"type": "close", "stream": self._number, **ends})
             del self._session.streams[self._number]
-        self._session, self._number = None, None
+        self._session = self._number = self.pins = None
 
     def progress(self) -> dict:
         """The `progress` frame: totals since this stream was opened in this session, so that a feeder that restarted does
