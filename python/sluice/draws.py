@@ -24,7 +24,7 @@ from sluice.signal_handlers import pass_on_of_a_handler
 _FEWEST_SAMPLES = 16  # Of a batch: reading the states takes as long as seeding for some five samples.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Generator:
     """`state`: equal as long as it has neither drawn nor been seeded anew."""
 

@@ -33,14 +33,21 @@ def result_of(function: Any, arguments: list[Value], named: dict[str, Value]) ->
         return image
     numpy = sys.modules.get("numpy")
     if numpy is not None and function is numpy.transpose and len(arguments) == 2 and isinstance(arguments[0], Rows) and not named:
-        return method_of(arguments[0], "transpose", arguments[1:])
+        return method_of(arguments[0], "transpose", arguments[1:], {})
     if getattr(function, "__name__", "") in PURE_METHODS.get(type(getattr(function, "__self__", None)), ()) and not named:
         return computed(function, *arguments)
     return None
 
 
-def method_of(base: Value, name: str, arguments: list[Value]) -> Value | None:
+_NAMES = {"convert": ("mode",), "resize": ("size", "resample"), "astype": ("dtype",)}  # Of methods' first arguments.
+
+
+def method_of(base: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value | None:
     """What base.name(..) is. None of a method that is not known. Raises NotNative."""
+    names = _NAMES.get(name, ())[len(arguments) :][: len(named)]
+    if set(names) != named.keys():
+        return None
+    arguments = [*arguments, *(named[each] for each in names)]
     match base:
         case Picture() if name == "convert" and _are(arguments, RGB):
             return base.converted()

@@ -158,7 +158,8 @@ class _Call:
         """What a test is for images that Pillow has opened as RGB, if it asks for just that; else None."""
         match test:
             case ast.Compare(left=ast.Attribute(value=base, attr="mode"), ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value="RGB")]):
-                if isinstance(self._value(base), Picture):
+                picture = self._value(base)
+                if isinstance(picture, Picture) and picture.opened.mode is None:
                     return isinstance(op, ast.Eq)
         return None
 
@@ -327,7 +328,7 @@ class _Call:
         if isinstance(callee, ast.Attribute):
             base = self._value(callee.value)
             if not isinstance(base, Known):
-                return method_of(base, callee.attr, [*arguments, *named.values()]) or self._refuse(node)
+                return method_of(base, callee.attr, arguments, named) or self._refuse(node)
             function = self._attribute(base, callee.attr, callee)
         else:
             function = self._value(callee)
@@ -369,6 +370,8 @@ def _code_of(transform: Any) -> tuple[FunctionType, list[Value]] | None:
     """What is called where a user's own transform is, with its first arguments. None for others."""
     if isinstance(transform, FunctionType):
         return transform, []
+    if isinstance(transform, MethodType) and isinstance(transform.__func__, FunctionType):
+        return transform.__func__, [Known(transform.__self__)]
     torchvisions = sys.modules.get("torchvision.transforms")
     if torchvisions is not None and type(transform) is torchvisions.Lambda:
         return (transform.lambd, []) if isinstance(transform.lambd, FunctionType) else None

@@ -49,6 +49,19 @@ class Medical(Base):
         return img, target
 
 
+class ByMode(Base):
+    """Grey images, which a decision by their mode converts."""
+
+    def __getitem__(self, index):
+        image = Image.fromarray(self.images[index])
+        if image.mode != "RGB":
+            image = image.convert("RGB")
+        return self.transform(image), self.grey_or_none(Image.fromarray(self.images[index]))
+
+    def grey_or_none(self, image):
+        return 1 if image.mode == "L" else 0
+
+
 class Ordered(Base):
     """In an order of its own, planes first."""
 
@@ -119,6 +132,7 @@ ARRAYS = {
     "coloured": lambda folder: Base(noise(18, 20, 3)),
     "grey": lambda folder: Base(noise(18, 20)),
     "grey to coloured": lambda folder: Medical(noise(18, 20), True),
+    "grey to coloured by its mode": lambda folder: ByMode(noise(18, 20)),
     "grey that stays": lambda folder: Medical(noise(18, 20), False),
     "grey to coloured by a transform": lambda folder: ALL["MNIST"](folder, TO_RGB),
     "coloured to coloured by a transform": lambda folder: ALL["CIFAR10"](folder, TO_RGB),

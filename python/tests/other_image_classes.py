@@ -95,6 +95,16 @@ class SomeConverted(Base):
         return self.transform(image), self.transform(image.convert("RGB"))
 
 
+class ResizesRoughly(Base):
+    def __getitem__(self, index):
+        return TENSOR(Image.open(self.paths[index]).convert("RGB").resize((9, 9), reducing_gap=2.0)), self.labels[index]
+
+
+class ConvertsAPalette(Base):
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert(palette="RGB")), self.labels[index]
+
+
 class AsksLater(Base):
     def __getitem__(self, index):
         image = CROP(Image.open(self.paths[index]).convert("RGB"))
@@ -239,7 +249,7 @@ NEED_PANDAS = {Framed, FramedRows, FramedColumns, FramedByNames, FramedNumbers, 
 OTHERS = {
     Grey: "convert('L')", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Skips: "try:",
     TakesTurns: "take turns in their random transforms", DropsOne: "has `self.transform(image)`", DropsAnother: "some are not used", Twice: "is what another one is made of",
-    BothAreTensors: "is what another one is made of", TwoFiles: "opens a str", SomeConverted: "some of its images", AsksLater: "mode of a transformed",
+    BothAreTensors: "is what another one is made of", TwoFiles: "opens a str", SomeConverted: "some of its images", ResizesRoughly: ".resize((9, 9), ", ConvertsAPalette: "palette", AsksLater: "mode of a transformed",
     Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",
     Hidden: "its own way of attributes", Masks: "NoneType", Boxes: "has `", Batches: "__getitems__", SomeNones: "differs from sample to sample", Described: "self.paths", Gradients: "takes an item of a torch.Tensor", Decimals: "computes with a decimal.Decimal", Global: "global DEBUG", Short: "IndexError",
     FramedByNames: "by their names", FramedNumbers: "frame of numbers", FramedTensors: "makes a tensor of a numpy.float64",

@@ -138,6 +138,18 @@ class FromAStart(Base):
         return PER_VIEW(Image.open(self.paths[index]).convert("RGB"))
 
 
+class ByAMethod(Base):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.transform = self.augmented
+
+    def augmented(self, image):
+        return TRAINING(image.resize(resample=Image.BICUBIC, size=(40, 50)))
+
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert(mode="RGB")), self.labels[index]
+
+
 class OneOfMany(Base):
     """A list of one image."""
 
@@ -173,5 +185,5 @@ class ResizesItself(Base):
         return TENSOR(image.resize((20, 30))), TENSOR(image.resize((13, 40), Image.BILINEAR)), v2.functional.pil_to_tensor(image.resize((8, 8), resample=Image.Resampling.NEAREST))
 
 
-VIEWS = [MakesTransforms, ResizesItself, AnyMode, ConvertsOthers, ConvertsOthersToo, ConvertsGrey, ConvertsInTheTransform, Views, NamedViews, FromAStart, OneOfMany,
+VIEWS = [ByAMethod, MakesTransforms, ResizesItself, AnyMode, ConvertsOthers, ConvertsOthersToo, ConvertsGrey, ConvertsInTheTransform, Views, NamedViews, FromAStart, OneOfMany,
          *map(folder_with, (TwoCrops(), ManyViews(n_views=3), MultiCrop(), PerView(), AsModule(), transforms.Compose([START, ManyViews()])))]  # fmt: skip
