@@ -100,11 +100,12 @@ def scratch_mounts():
     return [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "tmp", "mountPath": "/tmp"}]
 
 
-def manifest(name, phase, site, scale=1.0, digest="sampled", arguments=None, min_workers=0):
-    """The TrainingJob `name` as it runs in `phase`, as YAML. `arguments` for train.py replace the demo's own."""
+def manifest(name, phase, site, scale=1.0, digest="sampled", arguments=None, min_workers=0, cpu="800m"):
+    """The TrainingJob `name` as it runs in `phase`, as YAML. `arguments` for train.py replace the demo's own. `cpu`: what the trainer of the neighbour
+    asks for."""
     arguments = arguments or ["--data", site.folders[WORK[name].dataset], *WORK[name].arguments(scale)]
     return filled("photos" if name in PHOTOS else name, name, site, arguments, mode=json.dumps(phase.mode), loader=phase.loader, lowering=phase.lowering,
-                  digest=digest, min=min_workers)  # fmt: skip
+                  digest=digest, min=min_workers, cpu=cpu)  # fmt: skip
 
 
 def filled(template, name, site, arguments, **further):

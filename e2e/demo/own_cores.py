@@ -24,6 +24,7 @@ ALONE_SECONDS = 10
 SETTLED_SECONDS = 18  # a window of the metrics and one decision
 BESIDE_SECONDS = 40
 LONGEST_SECONDS = 300
+NEIGHBOUR_CORES = 0.8
 NEIGHBOUR_FIGURES = ("seconds_per_step", "waiting_share", "machine_busy_share")
 
 
@@ -65,7 +66,7 @@ def vision_beside_neighbour(cluster, console, site, host):
     on_host = settle(cluster, watcher)
     console.say(f"vision: feeder {on_host[1].feeder_cores:.2f} cores, {vision.most_desired} data workers; neighbour arrives on its host")
     workers_before = vision.most_desired
-    start(cluster, "neighbour", site, host, [str(BESIDE_SECONDS)])
+    start(cluster, "neighbour", site, host, [str(BESIDE_SECONDS)], cpu=f"{1000 * neighbour_cores(on_host[1].feeder_cores, vision.status):.0f}m")
     wait_for("data workers in the feeder's place", lambda: Look(cluster, watcher).workers > 0)
     remote = settle(cluster, watcher)
     console.say(f"vision: feeder {remote[1].feeder_cores:.2f} cores, {remote[1].workers} data workers")
@@ -100,8 +101,15 @@ class Look:
         self.feeder_cores = cores(feeder.get("resources", {}).get("requests", {}).get("cpu", 0))
 
 
-def start(cluster, name, site, host, arguments):
-    text = on_node(manifest(name, PHASE, site, arguments=arguments), host)
+def neighbour_cores(feeder_cores, vision_status):
+    """What the second trainer asks for, so that half of what vision needs is left to the feeder. A fast machine needs so little for vision that
+    beside a trainer of NEIGHBOUR_CORES no data worker would be needed."""
+    needed_cores = vision_status.get("observed", {}).get("kneeMilliCores", 0) / 1000
+    return max(NEIGHBOUR_CORES, feeder_cores - needed_cores / 2) if needed_cores else NEIGHBOUR_CORES
+
+
+def start(cluster, name, site, host, arguments, cpu=f"{1000 * NEIGHBOUR_CORES:.0f}m"):
+    text = on_node(manifest(name, PHASE, site, arguments=arguments, cpu=cpu), host)
     cluster.apply(without_pod_share(text) if name == "vision" else text)
 
 

@@ -8,6 +8,7 @@ import report
 from cluster_api import cores, jobs_path, pod_cpu_request, pods_path
 from console import Console, DemoError
 from jobs import PHASES
+from own_cores import neighbour_cores
 from watch import Watcher, condition, log_events
 
 RESULT = {"event": "result", "time": 150.0, "accelerator": "emulated", "loader": "torch", "samples": 10, "samples_per_second": 5.0,
@@ -216,3 +217,9 @@ def test_batches_are_compared_by_whole_epochs_only():
     names = [what for what, _ in report.own_cores_checks(own_cores(), [figures("c", "y", 3)])]
     assert not any("batches" in name for name in names)
     assert "second trainer" in "\n".join(report.own_cores_lines(own_cores()))
+
+
+@pytest.mark.parametrize("feeder_cores, needed_millicores, expected", [(0.98, 143, 0.9085), (0.98, 400, 0.8), (0.98, 900, 0.8), (0.98, None, 0.8)])
+def test_beside_the_second_trainer_vision_lacks_cores_on_a_fast_machine_too(feeder_cores, needed_millicores, expected):
+    status = {} if needed_millicores is None else {"observed": {"kneeMilliCores": needed_millicores}}
+    assert neighbour_cores(feeder_cores, status) == pytest.approx(expected)
