@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sluice.failures import NotNative
+from sluice.lowered import MAX_SIDE_PIXELS
 
 if TYPE_CHECKING:
     from sluice.sample_values import Rows
@@ -41,8 +42,9 @@ class Step:
 
     @property
     def may_draw(self) -> bool:
+        """Or may change the image that it gets."""
         kind = type(self.transform)
-        return not (kind.__name__ in _NEVER_DRAW and kind.__module__.startswith("torchvision.transforms."))
+        return not (kind.__name__ in _NEVER_DRAW and kind.__module__.startswith("torchvision.transforms.")) or bool(getattr(self.transform, "inplace", False))
 
 
 _NEVER_DRAW = frozenset("Resize CenterCrop Pad Grayscale ToTensor PILToTensor ToImage ToDtype Normalize".split())
@@ -55,6 +57,10 @@ class Picture:
     opened: Opened
     is_rgb: bool = False
     steps: tuple[Step, ...] = ()
+
+    @property
+    def has_the_mode_of_its_file(self) -> bool:
+        return not self.steps and not self.is_rgb and self.opened.mode is None
 
     def mode(self) -> str:
         """Pillow's. Where only the file tells, this takes the file for RGB, and says so to all pictures of it. Raises NotNative."""
@@ -101,6 +107,8 @@ def of_rows(rows: Rows, mode: str | None) -> Picture:
     known = GREY if len(shape) == 2 else RGB if len(shape) == 3 and shape[2] == 3 else None
     if known is None or not rows.are_arrays or not rows.are_bytes or mode not in (None, known):
         raise NotNative("makes images of other arrays than uint8 of one or three channels")
+    if not all(0 < side <= MAX_SIDE_PIXELS for side in shape[:2]):
+        raise NotNative(f"makes images of {shape[0]}x{shape[1]} pixels")
     return Picture(Opened([], known, rows), is_rgb=known == RGB)
 
 

@@ -40,7 +40,7 @@ def attribute_of(thing: Any, name: str) -> Any:
     if kind.__getattribute__ is not object.__getattribute__:
         raise Unreadable("has its own way of attributes")
     defined = _defined(kind.__mro__, name)
-    if isinstance(defined, property):
+    if type(defined) is property:
         return defined
     if hasattr(type(defined), "__set__"):
         raise Unreadable("")

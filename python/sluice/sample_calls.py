@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from sluice.lowered import name_of
 from sluice.pictures import RGB, Opened, Picture, of_rows
 from sluice.sample_attributes import PURE_METHODS
 from sluice.sample_values import Column, Known, Named, OpenFile, Rows, Several, Value, computed, in_words, paths_of
-from sluice.transforms import made, made_of_function, resize_of
+from sluice.transforms import is_changed, made, made_of_function, resize_of
 
 _PURE = (os.path.join, os.path.basename, os.path.splitext, os.fspath, str, int, float, pathlib.Path)
 
@@ -39,15 +39,10 @@ def result_of(function: Any, arguments: list[Value], named: dict[str, Value]) ->
     return None
 
 
-_NAMES = {"convert": ("mode",), "resize": ("size", "resample"), "astype": ("dtype",)}  # Of methods' first arguments.
-
-
-def method_of(base: Value, name: str, arguments: list[Value], named: dict[str, Value]) -> Value | None:
+def method_of(base: Value, name: str, given: list[Value], named: dict[str, Value]) -> Value | None:
     """What base.name(..) is. None of a method that is not known. Raises NotNative."""
-    names = _NAMES.get(name, ())[len(arguments) :][: len(named)]
-    if set(names) != named.keys():
+    if (arguments := _in_order(name, given, named)) is None:
         return None
-    arguments = [*arguments, *(named[each] for each in names)]
     match base:
         case Picture() if name == "convert" and _are(arguments, RGB):
             return base.converted()
@@ -66,10 +61,37 @@ def method_of(base: Value, name: str, arguments: list[Value], named: dict[str, V
     return None
 
 
+_NAMES = {"convert": ("mode",), "resize": ("size", "resample"), "astype": ("dtype",)}  # Of methods' parameters.
+
+
+def _in_order(name: str, given: list[Value], named: dict[str, Value]) -> list[Value] | None:
+    """All arguments of a method, as if none had been named. None if others are than those that are known."""
+    names = _NAMES.get(name, ())[len(given) :][: len(named)]
+    return [*given, *(named[each] for each in names)] if set(names) == set(named) else None
+
+
+def code_of(transform: Any) -> tuple[FunctionType, list[Value]] | None:
+    """What is called where a user's own transform is, with its first arguments. None for others."""
+    if isinstance(transform, FunctionType):
+        return transform, []
+    if isinstance(transform, MethodType) and isinstance(transform.__func__, FunctionType):
+        return transform.__func__, [Known(transform.__self__)]
+    torchvisions = sys.modules.get("torchvision.transforms")
+    if torchvisions is not None and type(transform) is torchvisions.Lambda:
+        return (transform.lambd, []) if isinstance(transform.lambd, FunctionType) else None
+    function: Any = getattr(type(transform), "__call__", None)  # noqa: B004: the function itself.
+    if function is torch.nn.Module.__call__:
+        function = type(transform).forward if not is_changed(transform) else None
+    is_own = isinstance(function, FunctionType) and not function.__module__.startswith(("torchvision.", "torch."))
+    return (function, [Known(transform)]) if is_own else None
+
+
 def _of_python(function: Any, arguments: list[Value], named: dict[str, Value]) -> Value | None:
     match arguments:
         case [Several(items=items)] if (function is list or function is tuple) and not named:
             return Several(tuple(items))
+        case [Several(items=items)] if function is len and not named:
+            return Known(len(items))
         case [] if function is dict:
             return Named(named)
         case [Known(value=list() | tuple() | dict() as known)] if function is len and type(known) in (list, tuple, dict) and not named:
@@ -116,7 +138,17 @@ def _transform(function: Any, arguments: list[Value], named: dict[str, Value]) -
         raise NotNative(f"raises {type(error).__name__}") from None
     if transform is None:
         return None
+    for value in (*arguments, *named.values()):
+        _keep(value)
     return Known(transform) if picture is None else picture.transformed(transform)
+
+
+def _keep(value: Value) -> None:
+    """Of lists that a transform has now."""
+    if isinstance(value, Several):
+        value.may_grow = False
+        for each in value.items:
+            _keep(each)
 
 
 _UNKNOWN = object()
@@ -142,9 +174,11 @@ def _tensor(arguments: list[Value], named: dict[str, Value]) -> Value | None:
     """Of a number."""
     dtype = named.get("dtype", Known(None))
     if named.keys() <= {"dtype"} and isinstance(dtype, Known) and len(arguments) == 1 and isinstance(arguments[0], Column):
-        kinds = set(map(type, arguments[0].values))
-        if kinds in ({int}, {float}) and (dtype.value is None or isinstance(dtype.value, torch.dtype)):
-            return Rows(torch.tensor(arguments[0].values, dtype=dtype.value))
+        kinds, values, kind = set(map(type, arguments[0].values)), arguments[0].values, dtype.value
+        if {*map(name_of, kinds)} == {"numpy.int64"}:
+            kinds, values, kind = {int}, list(map(int, values)), torch.int64 if kind is None else kind
+        if kinds in ({int}, {float}) and (kind is None or isinstance(kind, torch.dtype)):
+            return Rows(torch.tensor(values, dtype=kind))
     raise NotNative(f"makes a tensor of {in_words(arguments[0])}" if arguments else "makes a tensor of nothing")
 
 

@@ -11,30 +11,29 @@ import ast
 import builtins
 import operator
 import os
-import sys
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-import torch
 from torch.utils.data import Dataset, Subset
 
 from sluice.code_tree import tree_of
 from sluice.failures import NotNative
 from sluice.lowered import name_of
-from sluice.pictures import Picture
+from sluice.pictures import Opened, Picture
 from sluice.sample_attributes import Unreadable, attribute_of
-from sluice.sample_calls import method_of, result_of
-from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_repeated, in_words, item, repeated, unpacked
+from sluice.sample_calls import code_of, method_of, result_of
+from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_joined, in_words, item, repeated, truth_of, unpacked
 from sluice.signal_handlers import pass_on_of_a_handler
-from sluice.transforms import has_hook, steps_of
+from sluice.transforms import steps_of
 
 _MOST_CALLS = 8  # One within the other.
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv
 }  # fmt: skip
 _COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b
+    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge
 }  # fmt: skip
 
 
@@ -46,7 +45,7 @@ def sample_of(dataset: Any, count: int) -> Value:
     if hasattr(dataset, "__getitems__"):
         raise NotNative("it has a __getitems__")
     try:
-        return _Call(function, [Known(dataset), Column(list(range(count)))], {}, 0).result()
+        return _Call(function, [Known(dataset), Column(list(range(count)))], {}, 0, []).result()
     except NotNative:
         raise
     except Exception as error:  # Of the objects that it meets.
@@ -54,22 +53,22 @@ def sample_of(dataset: Any, count: int) -> Value:
         raise NotNative(f"reading it raises {type(error).__name__}: {error}") from None
 
 
-def made_of(transform: Any, picture: Picture, depth: int = 0) -> Value:
+def made_of(transform: Any, picture: Picture, depth: int = 0, opened: list[Opened] | None = None) -> Value:
     """What a transform makes of a picture: another one or several. The code of a user's own is read; if that is not possible, it stays one step.
-    `depth`: of the calls around it. Raises NotNative."""
+    `depth`: of the calls around it. `opened`: as for a call. Raises NotNative."""
     if (steps := steps_of(transform)) is not None:
         value: Value = picture
         for step in steps:
             if not isinstance(value, Picture):
                 raise NotNative(f"the transform {name_of(type(step))} gets {in_words(value)}")
-            value = made_of(step, value, depth)
+            value = made_of(step, value, depth, opened)
         return value
-    if (code := _code_of(transform)) is None:
+    if (code := code_of(transform)) is None:
         return picture.transformed(transform)
     function, bound = code
     turns, only_rgb = picture.opened.turns, picture.opened.only_rgb
     try:
-        return _Call(function, [*bound, picture], {}, depth + 1).result()
+        return _Call(function, [*bound, picture], {}, depth + 1, [picture.opened] if opened is None else opened).result()
     except Exception as error:
         pass_on_of_a_handler(error)
         picture.opened.turns, picture.opened.only_rgb = turns, only_rgb
@@ -83,11 +82,11 @@ class _Refused(NotNative):
 class _Call:
     """Of one function, with its variables."""
 
-    def __init__(self, function: FunctionType, arguments: list[Value], named: dict[str, Value], depth: int) -> None:
-        """`depth`: of the calls around it. Raises NotNative for arguments that do not fit."""
+    def __init__(self, function: FunctionType, arguments: list[Value], named: dict[str, Value], depth: int, opened: list[Opened]) -> None:
+        """`depth`: of the calls around it. `opened`: by all calls until now. Raises NotNative for arguments that do not fit."""
         if depth > _MOST_CALLS:
             raise NotNative(f"{function.__qualname__} calls functions in functions")
-        self._function, self._depth = function, depth
+        self._function, self._depth, self._opened = function, depth, opened
         self._parameters, self._statements = tree_of(function.__code__, function.__qualname__)
         self._variables = self._bound(arguments, named)
 
@@ -113,9 +112,18 @@ class _Call:
     def _block(self, statements: list[ast.stmt]) -> Value | None:
         """What it returns; None if it goes on behind it."""
         for statement in statements:
-            if (returned := self._statement(statement)) is not None:
+            if (returned := self._placed(self._statement, statement)) is not None:
                 return returned
         return None
+
+    def _placed(self, read: Callable[[Any], Any], node: ast.AST) -> Any:
+        """What is read of a node; with its place in a reason why not."""
+        try:
+            return read(node)
+        except _Refused:
+            raise
+        except NotNative as reason:
+            return self._refuse(node, str(reason))
 
     def _statement(self, node: ast.stmt) -> Value | None:
         match node:
@@ -124,17 +132,15 @@ class _Call:
             case ast.Assign(targets=[target], value=given) | ast.AnnAssign(target=target, value=ast.expr() as given):
                 self._assign(target, self._value(given), node)
             case ast.If(test=test, body=body, orelse=others):
-                if (is_rgb := self._asks_for_rgb(test)) is None:
+                if (asked := self._asks_for_rgb(test)) is None:
                     return self._block(body if self._truth(test) else others)
-                return self._block_for_rgb(*((body, others) if is_rgb else (others, body)), test)
+                picture, is_rgb = asked
+                return self._block_for_rgb(picture, *((body, others) if is_rgb else (others, body)))
             case ast.For(target=target, iter=over, body=body, orelse=[]):
-                for turn in repeated(self._value(over)):
-                    self._assign(target, turn, node)
-                    if (returned := self._block(body)) is not None:
-                        return returned
+                return self._loop(target, self._value(over), body, node)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr="append"), args=[given], keywords=[])):
                 match self._value(base):
-                    case Several(items=list() as items):
+                    case Several(items=list() as items, may_grow=True):
                         items.append(self._value(given))
                     case _:
                         self._refuse(node)
@@ -154,31 +160,37 @@ class _Call:
                 self._refuse(node)
         return None
 
-    def _asks_for_rgb(self, test: ast.expr) -> bool | None:
-        """What a test is for images that Pillow has opened as RGB, if it asks for just that; else None."""
+    def _loop(self, target: ast.expr, over: Value, body: list[ast.stmt], node: ast.stmt) -> Value | None:
+        for turn in (turns := list(repeated(over))):
+            self._assign(target, turn, node)
+            if (returned := self._block(body)) is not None:
+                return returned
+            if isinstance(over, Several) and len(over.items) != len(turns):  # It would go on.
+                self._refuse(node)
+        return None
+
+    def _asks_for_rgb(self, test: ast.expr) -> tuple[Picture, bool] | None:
+        """If a test asks just whether an image is RGB, and only the file tells: the image, and what the test is for RGB. Else None."""
         match test:
             case ast.Compare(left=ast.Attribute(value=base, attr="mode"), ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value="RGB")]):
                 picture = self._value(base)
-                if isinstance(picture, Picture) and picture.opened.mode is None:
-                    return isinstance(op, ast.Eq)
+                if isinstance(picture, Picture) and picture.has_the_mode_of_its_file:
+                    return picture, isinstance(op, ast.Eq)
         return None
 
-    def _block_for_rgb(self, body: list[ast.stmt], otherwise: list[ast.stmt], test: ast.expr) -> Value | None:
-        """One that does `otherwise` to images that are not RGB. If that is to convert them, no image needs a decision."""
+    def _block_for_rgb(self, asked: Picture, body: list[ast.stmt], otherwise: list[ast.stmt]) -> Value | None:
+        """One that does `otherwise` if an image is not RGB. If that is to convert it, no image needs a decision."""
         match body, otherwise:
-            case [], [ast.Assign(targets=[ast.Name(id=name)], value=given)]:
-                if (picture := self._converted(self._variables.get(name), given)) is not None:
+            case [], [ast.Assign(targets=[ast.Name(id=name)], value=given)] if self._variables.get(name) == asked:
+                if (picture := self._converted(asked, given)) is not None:
                     self._variables[name] = picture
                     return None
-        self._value(test)
+        asked.mode()
         return self._block(body)
 
-    def _converted(self, picture: Value | None, given: ast.expr) -> Picture | None:
+    def _converted(self, picture: Picture, given: ast.expr) -> Picture | None:
         """The picture as RGB, if `given` converts it and does no more."""
-        value = self._value(given)
-        if not isinstance(value, Picture) or not isinstance(picture, Picture) or value.opened is not picture.opened:
-            return None
-        return value if value == picture.converted() else None
+        return value if isinstance(value := self._value(given), Picture) and value == picture.converted() else None
 
     def _assign(self, target: ast.expr, value: Value, statement: ast.stmt) -> None:
         match target:
@@ -195,12 +207,7 @@ class _Call:
         raise _Refused(f"{where} has `{ast.unparse(node).splitlines()[0][:60]}`{f', which {reason}' if reason else ''}")
 
     def _value(self, node: ast.expr) -> Value:
-        try:
-            return self._value_of(node)
-        except _Refused:
-            raise
-        except NotNative as reason:
-            return self._refuse(node, str(reason))
+        return self._placed(self._value_of, node)
 
     def _value_of(self, node: ast.expr) -> Value:
         match node:
@@ -218,23 +225,38 @@ class _Call:
                 return self._listed(element, target, over, node)
             case ast.Dict(keys=keys, values=parts) if all(isinstance(key, ast.Constant) and type(key.value) is str for key in keys):
                 return Named({str(getattr(key, "value", "")): self._value(part) for key, part in zip(keys, parts, strict=True)})
-            case ast.Call(func=ast.Name(id="list" | "tuple") as function, args=[ast.GeneratorExp(elt=element, generators=parts)], keywords=[]):
+            case ast.Call(func=ast.Name(id="list" | "tuple") as function, args=[ast.GeneratorExp(elt=element, generators=parts)], keywords=[]) if self._is_pythons_own(function):
                 return self._call(function, [ast.copy_location(ast.ListComp(element, parts), node)], [], node)
             case ast.Call(func=function, args=arguments, keywords=named):
                 return self._call(function, arguments, named, node)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return computed_or_repeated(_OPERATORS[type(op)], self._value(left), self._value(right))
+                return computed_or_joined(_OPERATORS[type(op)], self._value(left), self._value(right))
             case ast.JoinedStr(values=parts):
                 return computed(lambda *texts: "".join(texts), *map(self._text, parts))
             case ast.IfExp(test=test, body=body, orelse=other):
-                if (is_rgb := self._asks_for_rgb(test)) is None:
+                if (asked := self._asks_for_rgb(test)) is None:
                     return self._value(body if self._truth(test) else other)
-                body, other = (body, other) if is_rgb else (other, body)
-                picture = self._value(body)
-                return self._converted(picture, other) or (self._value(test) and picture)
-            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                body, other = (body, other) if asked[1] else (other, body)
+                return self._one_of(asked[0], body, other)
+            case ast.Slice(lower=None, upper=None, step=None):
+                return Known(slice(None))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return computed(operator.neg, self._value(operand))
+            case ast.BoolOp(op=op, values=[*tests, last]):
+                for test in tests:
+                    if self._is_true(found := self._value(test), test) == isinstance(op, ast.Or):
+                        return found
+                return self._value(last)
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
                 return Known(self._truth(node))
         return self._refuse(node)
+
+    def _one_of(self, asked: Picture, body: ast.expr, otherwise: ast.expr) -> Value:
+        value = self._value(body)
+        if value == asked and (picture := self._converted(asked, otherwise)) is not None:
+            return picture
+        asked.mode()
+        return value
 
     def _item(self, base: Value, key: Value, node: ast.expr) -> Value:
         if not isinstance(base, Known) or not isinstance(base.value, Dataset):
@@ -265,25 +287,24 @@ class _Call:
 
     def _truth(self, node: ast.expr) -> bool:
         match node:
-            case ast.BoolOp(op=ast.And(), values=tests):
-                return all(map(self._truth, tests))
-            case ast.BoolOp(op=ast.Or(), values=tests):
-                return any(map(self._truth, tests))
             case ast.UnaryOp(op=ast.Not(), operand=test):
                 return not self._truth(test)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
                 a, b = self._value(left), self._value(right)
                 if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(b, Known) and b.value is None and not isinstance(a, Column):
                     return (isinstance(a, Known) and a.value is None) == isinstance(op, ast.Is)
+                if isinstance(op, (ast.Is, ast.IsNot)) and not any(isinstance(each, Known) and type(each.value) in (bool, type(None)) for each in (a, b)):
+                    return bool(self._refuse(node))  # Which texts and numbers are one object is Python's own affair.
                 if isinstance(b, Several) and isinstance(op, (ast.In, ast.NotIn)):
                     return any(self._is_so(computed(operator.eq, a, each), node) for each in b.items) == isinstance(op, ast.In)
                 return self._is_so(computed(_COMPARISONS[type(op)], a, b), node)
             case ast.Compare():
                 return bool(self._refuse(node))
-        value = self._value(node)
-        if isinstance(value, Known) and value.value is not None and not hasattr(type(value.value), "__len__") and not hasattr(type(value.value), "__bool__"):
-            return True
-        return self._is_so(value if isinstance(value, Known) else computed(bool, value), node)
+        return self._is_true(self._value(node), node)
+
+    def _is_true(self, value: Value, node: ast.expr) -> bool:
+        """What Python takes it for. Raises NotNative where a class's own code says that."""
+        return self._is_so(truth_of(value), node)
 
     def _is_so(self, value: Value, node: ast.expr) -> bool:
         """For all samples, or for none."""
@@ -297,13 +318,17 @@ class _Call:
         code = self._function.__code__
         if name in self._variables:
             return self._variables[name]
+        if name in (*code.co_varnames, *code.co_cellvars):  # It has no value yet.
+            return self._refuse(node)
         if name in code.co_freevars:
             return Known(dict(zip(code.co_freevars, self._function.__closure__ or (), strict=True))[name].cell_contents)
         if name in self._function.__globals__:
             return Known(self._function.__globals__[name])
-        if name in code.co_varnames or not hasattr(builtins, name):
-            return self._refuse(node)
-        return Known(getattr(builtins, name))
+        return Known(getattr(builtins, name)) if hasattr(builtins, name) else self._refuse(node)
+
+    def _is_pythons_own(self, function: ast.Name) -> bool:
+        value = self._variable(function.id, function)
+        return isinstance(value, Known) and value.value is getattr(builtins, function.id)
 
     def _attribute(self, base: Value, name: str, node: ast.expr) -> Value:
         if isinstance(base, Picture) and name == "mode":
@@ -316,7 +341,7 @@ class _Call:
             found = attribute_of(base.value, name)
         except Unreadable as reason:
             return self._refuse(node, str(reason))
-        if not isinstance(found, property):
+        if type(found) is not property:
             return Known(found)
         return self._within(found.fget, [base], {}, node) if isinstance(found.fget, FunctionType) else self._refuse(node)
 
@@ -336,7 +361,7 @@ class _Call:
 
     def _applied(self, function: Any, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
         if (known := result_of(function, arguments, named)) is not None:
-            return known
+            return self._noted(known)
         if function is super:
             return self._super(arguments, node)
         if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
@@ -345,8 +370,16 @@ class _Call:
             return self._within(function, arguments, named, node)
         if [type(argument) for argument in arguments] == [Picture] and not named and callable(function):
             assert isinstance(arguments[0], Picture)
-            return made_of(function, arguments[0], self._depth)
+            return made_of(function, arguments[0], self._depth, self._opened)
         return self._refuse(node)
+
+    def _noted(self, value: Value) -> Value:
+        """Only one file may be opened: executors open no other, so that code which asks for its mode, or fails for it, would not be followed."""
+        if isinstance(value, Picture) and not any(value.opened is known for known in self._opened):
+            if self._opened:
+                raise NotNative("opens another image than the one before")
+            self._opened.append(value.opened)
+        return value
 
     def _super(self, arguments: list[Value], node: ast.expr) -> Value:
         closure = dict(zip(self._function.__code__.co_freevars, self._function.__closure__ or (), strict=True))
@@ -359,24 +392,8 @@ class _Call:
 
     def _within(self, function: FunctionType, arguments: list[Value], named: dict[str, Value], node: ast.expr) -> Value:
         try:
-            return _Call(function, arguments, named, self._depth + 1).result()
+            return _Call(function, arguments, named, self._depth + 1, self._opened).result()
         except NotNative:
             if function.__code__.co_filename == self._function.__code__.co_filename:
                 raise
             return self._refuse(node)  # Else a line of some library would be told.
-
-
-def _code_of(transform: Any) -> tuple[FunctionType, list[Value]] | None:
-    """What is called where a user's own transform is, with its first arguments. None for others."""
-    if isinstance(transform, FunctionType):
-        return transform, []
-    if isinstance(transform, MethodType) and isinstance(transform.__func__, FunctionType):
-        return transform.__func__, [Known(transform.__self__)]
-    torchvisions = sys.modules.get("torchvision.transforms")
-    if torchvisions is not None and type(transform) is torchvisions.Lambda:
-        return (transform.lambd, []) if isinstance(transform.lambd, FunctionType) else None
-    function: Any = getattr(type(transform), "__call__", None)  # noqa: B004: the function itself.
-    if function is torch.nn.Module.__call__:
-        function = type(transform).forward if not has_hook(transform) and "forward" not in vars(transform) else None
-    is_own = isinstance(function, FunctionType) and not function.__module__.startswith(("torchvision.", "torch."))
-    return (function, [Known(transform)]) if is_own else None

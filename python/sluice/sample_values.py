@@ -7,7 +7,7 @@ import operator
 import os
 import pathlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -91,11 +91,12 @@ class Labels:
     """The class number of each sample, which native executors have beside its image."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Several:
-    """A tuple, or a list that the code makes, and may add to."""
+    """A tuple, or a list that the code makes, and may add to. `may_grow`: nothing else has been made of it that would have to grow, too."""
 
     items: tuple[Value, ...] | list[Value]
+    may_grow: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,19 @@ def is_plain(kind: type) -> bool:
     return kind in _PYTHONS or name_of(kind) in NUMPYS_NUMBERS or name_of(kind) == NUMPYS_TEXT
 
 
+def truth_of(value: Value) -> Value:
+    """Whether Python takes it for true. Raises NotNative where a class's own code says that."""
+    if isinstance(value, Several):
+        return Known(bool(value.items))
+    if not isinstance(value, Known) or is_plain(type(value.value)):
+        return computed(bool, value)
+    thing = value.value
+    saying = next((kind for kind in type(thing).__mro__ if {"__bool__", "__len__"} & vars(kind).keys()), None)
+    if saying is not None and saying.__module__ != "builtins":
+        raise NotNative(f"asks a {name_of(type(thing))} whether it is true")
+    return Known(saying is None or bool(thing))
+
+
 def computed(function: Callable[..., Any], *operands: Value) -> Value:
     """A function of plain values that does nothing else, for each sample. Raises NotNative for other operands, and where it raises."""
     for operand in operands:
@@ -136,9 +150,11 @@ def computed(function: Callable[..., Any], *operands: Value) -> Value:
         raise NotNative(f"raises {type(error).__name__} for some sample") from None
 
 
-def computed_or_repeated(function: Callable[..., Any], left: Value, right: Value) -> Value:
-    """The same; also [0.5] * 3."""
+def computed_or_joined(function: Callable[..., Any], left: Value, right: Value) -> Value:
+    """The same; also [0.5] * 3, and (image, label) + (index,)."""
     match left, right:
+        case Several(items=items), Several(items=others) if function is operator.add and type(items) is type(others):
+            return Several([*items, *others] if isinstance(items, list) else (*items, *others))
         case Several(items=items), Known(value=int() as times) if function is operator.mul and 0 <= times * len(items) <= _MOST_TURNS:
             return Several(items * times)
     return computed(function, left, right)
@@ -150,6 +166,12 @@ def item(base: Value, key: Value) -> Value:
         return base.items[key.value]
     if isinstance(key, Rows) and key.are_numbers and isinstance(base, Known) and _takes_tensors(base.value):
         key = Column(key.tensor.tolist())
+    match base, key:
+        case Known(value=container), Several(items=(Column() as rows, Known(value=column))) if _has_rows(container) and container.ndim == 2:
+            if column == slice(None):
+                return item(base, rows)
+            if type(column) is int and -container.shape[1] <= column < container.shape[1]:
+                return item(Known(container[:, column]), rows)
     if isinstance(base, Named) and isinstance(key, Known) and type(key.value) is str and key.value in base.items:
         return base.items[key.value]
     if isinstance(base, Known) and kind_of(base.value) == "DataFrame" and isinstance(key, Known):
@@ -165,7 +187,7 @@ def item(base: Value, key: Value) -> Value:
             return Known(base.value[key.value])
         if isinstance(base, Known) and isinstance(key, Column):
             return _items(base.value, key.values)
-        if isinstance(base, Column) and isinstance(key, Known) and set(map(type, base.values)) <= _ROWS | {dict}:
+        if isinstance(base, Column) and isinstance(key, Known) and set(map(type, base.values)) <= _ROWS | {dict, str}:
             return Column([row[key.value] for row in base.values])
     except NotNative:
         raise
@@ -176,7 +198,11 @@ def item(base: Value, key: Value) -> Value:
 
 def _takes_tensors(value: Any) -> bool:
     """Whether a tensor of one number is a number to it."""
-    return type(value) in _ROWS or type(value) in (range, torch.Tensor) or name_of(type(value)) == "numpy.ndarray"
+    return type(value) in _ROWS or type(value) is range or _has_rows(value)
+
+
+def _has_rows(value: Any) -> bool:
+    return type(value) is torch.Tensor or name_of(type(value)) == "numpy.ndarray"
 
 
 def _is_container(value: Any) -> bool:
@@ -199,11 +225,12 @@ def _items(container: Any, keys: list) -> Value:
     if _is_container(container):
         return Column([container[key] for key in keys])
     is_array = name_of(type(container)) == "numpy.ndarray"
-    if is_array and container.ndim == 1:
+    if is_array and container.ndim == 1 and not any(kind is bool or name_of(kind) in ("numpy.bool", "numpy.bool_") for kind in set(map(type, keys))):
         return Column(list(container[keys]))
     if (is_array and container.dtype.isnative and container.dtype.kind in "iufb") or (type(container) is torch.Tensor and container.dim() > 0 and travels_in_arena(container)):
-        if set(map(type, keys)) != {int}:
+        if not all(kind is int or name_of(kind) == "numpy.int64" for kind in set(map(type, keys))):
             raise NotNative("takes rows by other keys than plain ones")
+        keys = list(map(int, keys))
         if max(keys) >= len(container) or min(keys) < -len(container):
             raise IndexError
         return Rows(container, keys, is_array)

@@ -54,7 +54,7 @@ def _lower_steps(steps: Sequence[Step], obstacles: list[str], lowered: Lowered, 
 
 def made(kind: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
     """A transform of torchvision's, if `kind` is one that has a native form, or Compose; else None. Making one draws nothing and changes nothing."""
-    is_known = isinstance(kind, type) and any(kind is getattr(module, kind.__name__, None) for module in _generations())
+    is_known = isinstance(kind, type) and any(_is_of(module, kind) and kind is getattr(module, kind.__name__, None) for module in _generations())
     return kind(*arguments, **named) if is_known and kind.__name__ in (*_TRANSFORMS, "Compose") else None
 
 
@@ -66,7 +66,7 @@ def made_of_function(function: Any, arguments: Sequence[Any], named: dict[str, A
     """The transform that does what torchvision's function does with these arguments; None of another function."""
     functions, transforms = sys.modules.get("torchvision.transforms.functional"), sys.modules.get("torchvision.transforms")
     kind = _FUNCTIONS.get(getattr(function, "__name__", ""))
-    if transforms is None or kind is None or function is not getattr(functions, function.__name__):
+    if transforms is None or kind is None or function is not getattr(functions, function.__name__) or function.__globals__ is not vars(functions):
         return None
     return getattr(transforms, kind)(*arguments, **named)
 
@@ -82,9 +82,9 @@ def resize_of(size: tuple[int, int], resample: Any) -> Any:
 
 def steps_of(transform: Any) -> list[Any] | None:
     """What comes one after the other in torchvision's own Compose, or in a Sequential; None of others."""
-    if has_hook(transform):
+    if is_changed(transform):
         return None
-    if any(type(transform) is module.Compose for module in _generations()):
+    if any(type(transform) is module.Compose and _is_of(module, module.Compose) for module in _generations()):
         return list(transform.transforms)
     return list(transform) if type(transform) is torch.nn.Sequential else None
 
@@ -109,7 +109,12 @@ def _generations() -> list:
 def _module_of(step: Any) -> Any:
     """torchvision's module that has it; None of a transform without a line in the table."""
     name = type(step).__name__
-    return next((module for module in _generations() if name in _TRANSFORMS and type(step) is getattr(module, name, None)), None)
+    return next((module for module in _generations() if name in _TRANSFORMS and type(step) is getattr(module, name, None) and _is_of(module, type(step))), None)
+
+
+def _is_of(module: Any, kind: type) -> bool:
+    """Whether a class is one that torchvision's module comes with: a program may have put one of its own in the place."""
+    return kind.__module__.startswith(f"{module.__name__}.")
 
 
 def _lower_step(step: Any, lowered: Lowered) -> None:
@@ -117,8 +122,8 @@ def _lower_step(step: Any, lowered: Lowered) -> None:
     if module is None:
         is_torchvisions = type(step).__module__.startswith("torchvision.")
         raise NotNative("has no native form" + (_REASONS.get(name, "") if is_torchvisions else ""))
-    if has_hook(step):
-        raise NotNative("has a hook")
+    if is_changed(step):
+        raise NotNative("has a hook, or a method of its own")
     takes, lower = _TRANSFORMS[name]
     if lowered.kind not in takes:
         raise NotNative(f"has no native form on {_KINDS[lowered.kind]}")
@@ -136,9 +141,19 @@ _KINDS = {"image": "an image", "bytes": "a tensor of bytes", "floats": "a tensor
 _REASONS = {"GaussianBlur": ": torch computes its weights with the exponential of a vendor's library, whose last bit depends on the processor"}
 
 
-def has_hook(step: Any) -> bool:
-    """Whether a module's forward is not all that a call of it does."""
-    return bool(getattr(step, "_forward_hooks", None) or getattr(step, "_forward_pre_hooks", None))
+def is_changed(step: Any) -> bool:
+    """Whether a program has added code of its own to a transform, or put it in the place of a method."""
+    if getattr(step, "_forward_hooks", None) or getattr(step, "_forward_pre_hooks", None):
+        return True
+    return any(callable(getattr(type(step), name, None)) for name in vars(step)) or not all(map(_has_own_methods, type(step).__mro__))
+
+
+def _has_own_methods(kind: type) -> bool:
+    """Of a class of torchvision's: whether the library has defined all of them."""
+    if not kind.__module__.startswith("torchvision.transforms."):
+        return True
+    functions = (getattr(value, "__func__", value) for value in vars(kind).values())
+    return all(value.__globals__.get("__name__", "").startswith("torchvision.transforms.") for value in functions if isinstance(value, FunctionType))
 
 
 def _random_resized_crop(step: Any, lowered: Lowered) -> None:

@@ -56,10 +56,7 @@ class ByMode(Base):
         image = Image.fromarray(self.images[index])
         if image.mode != "RGB":
             image = image.convert("RGB")
-        return self.transform(image), self.grey_or_none(Image.fromarray(self.images[index]))
-
-    def grey_or_none(self, image):
-        return 1 if image.mode == "L" else 0
+        return self.transform(image), int(self.labels[index])
 
 
 class Ordered(Base):
@@ -94,6 +91,36 @@ class Rotated(Base):
     def made_of(self, array):
         image = Image.fromarray(array)
         return image.rotate(90)
+
+
+class NumpysOrder(Base):
+    """By numpy's numbers."""
+
+    def __init__(self):
+        super().__init__(noise(20, 18, 3))
+        self.order = numpy.arange(COUNT)[::-1]
+
+    def __getitem__(self, index):
+        number = self.order[index]
+        return self.transform(Image.fromarray(self.images[number])), torch.tensor(number), torch.tensor(self.labels[number], dtype=torch.float32)
+
+
+class ConvertsOthers(Base):
+    """Grey ones are others."""
+
+    def __getitem__(self, index):
+        image = Image.fromarray(self.images[index])
+        if image.mode != "RGB":
+            image = image.convert("RGB")
+        return self.transform(image), self.labels[index]
+
+
+class ConvertsOthersAtOnce(Base):
+    def __getitem__(self, index):
+        image = Image.fromarray(self.images[index])
+        mode = 1 if image.mode == "RGB" else 2
+        image = image if image.mode == "RGB" else image.convert("RGB")
+        return self.transform(image), mode
 
 
 class Pair(datasets.CIFAR10):
@@ -136,6 +163,10 @@ ARRAYS = {
     "grey that stays": lambda folder: Medical(noise(18, 20), False),
     "grey to coloured by a transform": lambda folder: ALL["MNIST"](folder, TO_RGB),
     "coloured to coloured by a transform": lambda folder: ALL["CIFAR10"](folder, TO_RGB),
+    "numpy's numbers": lambda folder: NumpysOrder(),
+    "grey that is not RGB": lambda folder: ConvertsOthers(noise(18, 20)),
+    "grey that is not RGB, at once": lambda folder: ConvertsOthersAtOnce(noise(18, 20)),
+    "coloured that is RGB": lambda folder: ConvertsOthersAtOnce(noise(18, 20, 3)),
     "an order of its own": lambda folder: Ordered(),
     "tensors": lambda folder: Tensors(),
     "pairs": made_as(Pair, "CIFAR10"),
@@ -149,6 +180,7 @@ ARRAYS = {
 OTHERS = {
     "floats": (lambda: Base(noise(18, 20).astype("f4")), "other arrays than uint8"),
     "16 bits": (lambda: Base(noise(18, 20).astype("u2")), "other arrays than uint8"),
+    "no pixels": (lambda: Base(noise(0, 18, 3)), "images of 0x18 pixels"),
     "four channels": (lambda: Base(noise(18, 20, 4)), "one or three channels"),
     "a tensor itself": (lambda: Itself(torch.from_numpy(noise(18, 20))), "of a file or an array"),
     "an own fromarray": (lambda: Rotated(noise(18, 20)), "`image.rotate(90)`"),

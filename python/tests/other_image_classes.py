@@ -113,7 +113,7 @@ class AsksLater(Base):
 
 class Decides(Base):
     def __getitem__(self, index):
-        transform = self.transform if self.labels[index] > 3 else TENSOR
+        transform = TENSOR if self.labels[index] > 3 else self.transform
         return transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
 
 
@@ -243,6 +243,102 @@ class Short(Plain):
         self.labels = self.labels[:-1]
 
 
+class ConvertsByAnotherFile(Base):
+    def __getitem__(self, index):
+        image, mask = Image.open(self.paths[index]), Image.open(self.paths[0])
+        if mask.mode != "RGB":
+            image = image.convert("RGB")
+        return self.transform(image), index
+
+
+class Reduces(Base):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        return TENSOR(image.resize((20, 30), reducing_gap=2.0))
+
+
+class IsOneText(Base):
+    split, training = "train", "".join(["tr", "ain"])
+
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), 1 if self.split is self.training else 2
+
+
+class ComposeThatGrows(Base):
+    def __getitem__(self, index):
+        steps = [transforms.CenterCrop(16), TENSOR]
+        transform = transforms.Compose(steps)
+        steps.append(NORMALIZE)
+        return transform(Image.open(self.paths[index]).convert("RGB"))
+
+
+class GrowsInItsLoop(Base):
+    def __getitem__(self, index):
+        numbers = [1, 2]
+        for number in numbers:
+            if number == 1:
+                numbers.append(3)
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), numbers
+
+
+def listed(values):
+    first = [value for value in values]
+    return first + [value for value in values]
+
+
+class OwnListOfAGenerator(Base):
+    def __getitem__(self, index):
+        list = listed
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), list(number for number in (1, 2))
+
+
+class HasNoValueYet(Base):
+    def __getitem__(self, index):
+        for _ in ():
+            DEBUG = True
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), DEBUG
+
+
+class ChangesInPlace(Base):
+    in_place = transforms.Normalize(0.5, 0.5, inplace=True)
+
+    def __getitem__(self, index):
+        image = TENSOR(CROP(Image.open(self.paths[index]).convert("RGB")))
+        _ = self.in_place(image)
+        return image
+
+
+class OfTheClass(property):
+    def __get__(self, thing, kind):
+        return self.fget(kind)
+
+
+class OwnProperty(Base):
+    label = 3
+
+    @OfTheClass
+    def own_label(cls):
+        return cls.label
+
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), self.own_label
+
+
+class Alternating:
+    count = 0
+
+    def __bool__(self):
+        self.count += 1
+        return self.count % 2 == 1
+
+
+class OwnTruth(Base):
+    flag = Alternating()
+
+    def __getitem__(self, index):
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), 1 if self.flag else 2
+
+
 NEED_PANDAS = {Framed, FramedRows, FramedColumns, FramedByNames, FramedNumbers, FramedTensors}
 
 # What each does beside, as it is told.
@@ -252,6 +348,9 @@ OTHERS = {
     BothAreTensors: "is what another one is made of", TwoFiles: "opens a str", SomeConverted: "some of its images", ResizesRoughly: ".resize((9, 9), ", ConvertsAPalette: "palette", AsksLater: "mode of a transformed",
     Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",
     Hidden: "its own way of attributes", Masks: "NoneType", Boxes: "has `", Batches: "__getitems__", SomeNones: "differs from sample to sample", Described: "self.paths", Gradients: "takes an item of a torch.Tensor", Decimals: "computes with a decimal.Decimal", Global: "global DEBUG", Short: "IndexError",
+    ConvertsByAnotherFile: "opens a", Reduces: "image.resize", IsOneText: "self.split is", ComposeThatGrows: "steps.append",
+    GrowsInItsLoop: "for number in numbers", OwnListOfAGenerator: "number for number", HasNoValueYet: "has `DEBUG`", ChangesInPlace: "some are not used",
+    OwnProperty: "self.own_label", OwnTruth: "asks a other_image_classes.Alternating whether it is true",
     FramedByNames: "by their names", FramedNumbers: "frame of numbers", FramedTensors: "makes a tensor of a numpy.float64",
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from sluice.failures import NotNative
 from sluice.lowering import lower
 from test_own_files import alike, epochs_of, loader_of, native_of
 from test_own_files import paths as paths  # noqa: PLC0414
-from view_classes import RESIZE, SMALL, TENSOR, VIEWS, AnyMode, AsModule, ConvertsOthers, ManyViews, MultiCrop, NamedViews, TwoCrops, Views
+from view_classes import RESIZE, SMALL, TENSOR, VIEWS, AnyMode, AsModule, ConvertsByAnother, ConvertsOthers, MakesTransforms, ManyViews, MultiCrop, NamedViews, TwoCrops, Views
 
 
 @pytest.mark.parametrize("make", VIEWS, ids=lambda make: make.__name__)
@@ -44,20 +44,20 @@ def test_explain_names_each_image_and_its_operations(any_feeder, paths):
     assert "    decode_rgb\n    then for image 1\n      random_resized_crop, random\n" in told and "    then for image 2\n" in told
 
 
-@pytest.mark.parametrize("of", [AnyMode, ConvertsOthers])
+@pytest.mark.parametrize("of", [AnyMode, ConvertsOthers, ConvertsByAnother])
 @pytest.mark.parametrize("at", [0, 7])
 def test_a_grey_file_is_what_the_code_makes_of_it(any_feeder, monkeypatch, tmp_path, paths, of, at):
     """Where nothing converts it, it has one channel."""
     grey = tmp_path / "grey.jpg"
     Image.open(paths[0]).convert("L").save(grey)
     dataset = of([*paths[:at], str(grey), *paths[at:12]])
-    if of is AnyMode and at == 0:
+    if of is not ConvertsOthers and at == 0:
         with pytest.raises(NotNative, match="grey.jpg is L"):
             lower(dataset, default_collate, True)
         return
     batches = list(loader_of(dataset, batch_size=1))
     assert native_of(dataset) is not None
-    assert [batch[0].shape[1] for batch in batches] == [1 if of is AnyMode and number == at else 3 for number in range(13)]
+    assert [batch[0].shape[1] for batch in batches] == [1 if of is not ConvertsOthers and number == at else 3 for number in range(13)]
 
 
 class Broken(Base):
@@ -91,3 +91,33 @@ def test_a_module_with_a_hook_stays_python(paths):
     dataset.transform.register_forward_hook(lambda module, given, made: made)
     with pytest.raises(NotNative, match="AsModule, has no native form"):
         lower(dataset, default_collate, True)
+
+
+def own_crop(image, size):
+    return 0, 0, *size
+
+
+def test_methods_of_a_programs_own_keep_a_transform_in_python(paths, monkeypatch):
+    """On one transform, in torchvision's class, and classes and functions in the place of torchvision's."""
+    crop = transforms.RandomCrop(16)
+    crop.get_params = own_crop
+    with pytest.raises(NotNative, match="RandomCrop, has a hook, or a method of its own"):
+        lower(NamedViews(paths, transforms.Compose([crop, TENSOR])), default_collate, True)
+    dataset = NamedViews(paths)
+    with monkeypatch.context() as patch:
+        patch.setattr(transforms.RandomResizedCrop, "get_params", staticmethod(own_crop))
+        with pytest.raises(NotNative, match="RandomResizedCrop, has a hook, or a method of its own"):
+            lower(dataset, default_collate, True)
+    kind = type("ToTensor", (transforms.ToTensor,), {"__module__": "own"})
+    monkeypatch.setattr(transforms, "ToTensor", kind)
+    with pytest.raises(NotNative, match="own.ToTensor, has no native form"):
+        lower(NamedViews(paths, transforms.Compose([transforms.RandomCrop(16), kind()])), default_collate, True)
+
+
+def test_functions_in_the_place_of_torchvisions_are_read(paths, monkeypatch):
+    def to_tensor(image):
+        return image.rotate(3)
+
+    monkeypatch.setattr(transforms.functional, "to_tensor", to_tensor)
+    with pytest.raises(NotNative, match="functional.to_tensor"):
+        lower(MakesTransforms(paths), default_collate, True)

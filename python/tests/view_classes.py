@@ -1,5 +1,6 @@
 """Dataset classes and transforms as users write them, where an image is of any mode, or a sample has several images of one file."""
 
+import numpy
 import torch
 import torchvision.transforms as transforms
 from PIL import Image
@@ -41,6 +42,17 @@ class ConvertsGrey(Base):
         if image.mode == "L" or image.mode not in ("RGB", "P"):
             image = image.convert("RGB")
         return {"image": self.transform(image), "mode": image.mode}
+
+
+class ConvertsByAnother(Base):
+    """By the mode of an image that is always RGB."""
+
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index])
+        other = image.convert("RGB")
+        if other.mode != "RGB":
+            image = image.convert("RGB")
+        return self.transform(image), self.labels[index]
 
 
 class ConvertsInTheTransform(Base):
@@ -185,5 +197,80 @@ class ResizesItself(Base):
         return TENSOR(image.resize((20, 30))), TENSOR(image.resize((13, 40), Image.BILINEAR)), v2.functional.pil_to_tensor(image.resize((8, 8), resample=Image.Resampling.NEAREST))
 
 
-VIEWS = [ByAMethod, MakesTransforms, ResizesItself, AnyMode, ConvertsOthers, ConvertsOthersToo, ConvertsGrey, ConvertsInTheTransform, Views, NamedViews, FromAStart, OneOfMany,
+class Alternatives(Base):
+    """`or` and `and` give one of what they ask; arguments with names come in any order."""
+
+    default, weight, nothing = None, 0.3, 0
+
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert(mode="RGB")
+        transform = self.default or self.transform
+        small = image.resize(resample=Image.BILINEAR, size=(20, 30))
+        return transform(image), self.weight or 1.0, self.nothing and 7, self.nothing or self.labels[index], TENSOR(small), not self.nothing
+
+
+class Joined(Base):
+    """Tuples and lists; texts and their parts from the end."""
+
+    def __getitem__(self, index):
+        pair = (self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index])
+        name = self.paths[index].split("/")[-1]
+        return pair + (index, name, name[0], -index, [index] + ["x", name[-1]])
+
+
+class OwnDict(dict):
+    pass
+
+
+class GrowsElsewhere(Base):
+    names = OwnDict(some=1)
+
+    def add(self, made, image):
+        made.append(self.transform(image))
+        return made
+
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        made = self.add([], image)
+        same = self.add(made, image)
+        return made, len(self.labels), same[0] if not self.names else index
+
+
+class Attributes(Base):
+    """As CelebA has them."""
+
+    target_type = ("attr", "identity", "number")
+
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.attr, self.numbers = torch.arange(3 * len(paths)).reshape(-1, 3), numpy.arange(2.0 * len(paths)).reshape(-1, 2)
+
+    def __getitem__(self, index):
+        image = self.transform(Image.open(self.paths[index]))
+        target = []
+        for kind in self.target_type:
+            if kind == "attr":
+                target.append(self.attr[index, :])
+            elif kind == "identity":
+                target.append(self.attr[index, 0])
+            else:
+                target.append(self.numbers[index, -1])
+        if target:
+            target = tuple(target) if len(target) > 1 else target[0]
+        return image, target
+
+
+class GrowsAList(Base):
+    """By another name."""
+
+    def __getitem__(self, index):
+        made = []
+        same = made
+        made.append(self.transform(Image.open(self.paths[index]).convert("RGB")))
+        for turn in [1, 2]:
+            same.append(turn)
+        return made
+
+
+VIEWS = [ByAMethod, Attributes, GrowsElsewhere, Alternatives, Joined, GrowsAList, MakesTransforms, ResizesItself, AnyMode, ConvertsOthers, ConvertsOthersToo, ConvertsGrey, ConvertsInTheTransform, Views, NamedViews, FromAStart, OneOfMany,
          *map(folder_with, (TwoCrops(), ManyViews(n_views=3), MultiCrop(), PerView(), AsModule(), transforms.Compose([START, ManyViews()])))]  # fmt: skip
