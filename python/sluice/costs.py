@@ -20,7 +20,7 @@ def note(measured: Measured, stream: Stream, pipeline: Pipeline, request: BatchR
     if isinstance(made, Forked):
         measured.add(FORKS, "python", samples, made.ops, stream.account)
     elif made is None or made.failed:
-        measured.add(HERE, "python", samples, pipeline.computation().laps.costs(), stream.account)
+        measured.add(HERE, "python", samples, pipeline.costs_here(), stream.account)
     else:
         told = made.message
         measured.add(told.get("placement", LOCAL), stream.pipeline.executor, samples, told.get("ops", []), stream.account, told.get("seconds"),

@@ -54,6 +54,7 @@ class Pipeline:
         self._state = b""
         self._sent = sent if sent is not None and sent.native == native else None
         self._computation: Computation | None = None
+        self._of_own_objects: ForkComputation | None = None  # In its place, for a pipeline that cannot be described.
         self._has_read = False  # This process has made a batch with it.
         self.stays = False
         self._lock = threading.Lock()
@@ -205,7 +206,11 @@ class Pipeline:
         """A batch that this process makes, for itself: what the loop does to it no later batch shows. As Computation.compute. `watch`: as
         Computation has it."""
         self._has_read = True
-        computation = self.computation()
+        try:
+            computation = self.computation()
+        except NotSendable:  # Native until now: what its code does to the loader's own objects is known, and changes nothing.
+            self._of_own_objects = self._of_own_objects or self.fork_computation()
+            return detached(self._of_own_objects.compute(request, history))
         computation.watch = watch
         try:
             made = computation.compute(request, history)
@@ -214,6 +219,10 @@ class Pipeline:
         if closes_what_it_reads():
             self.let_go()
         return made if makes_all_anew(self._python.collate_fn, self._python.auto_collation) else detached(made)
+
+    def costs_here(self) -> list[list]:
+        """Of the last batch that this process has made, by operation. REQUIRES: it has made one"""
+        return (self._of_own_objects or self.computation()).laps.costs()
 
     def let_go(self) -> None:
         """Of the copy that this process makes batches from, and of the files that it has opened: no worker of torch's goes on either."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import linecache
 import pathlib
+import threading
 
 import numpy
 import pytest
@@ -104,6 +105,27 @@ def test_a_file_that_is_no_image_is_the_classs_own_affair(any_feeder, paths, tmp
     broken.write_bytes(b"no image")
     with pytest.raises(Image.UnidentifiedImageError):
         list(loader_of(Plain([*paths, str(broken)])))
+
+
+class Locked(Plain):
+    """It cannot be pickled."""
+
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.lock = threading.Lock()
+
+
+@pytest.mark.parametrize("bad", [1, 12])
+def test_a_file_that_needs_python_in_a_class_that_cannot_leave_this_process(any_feeder, paths, tmp_path, bad):
+    """Also so many of them that no executor makes the rest."""
+    odd = [str(tmp_path / f"{number}.png") for number in range(bad)]
+    for path in odd:
+        Image.fromarray(numpy.arange(4000, dtype="u2").reshape(50, 80)).save(path)
+    dataset = Locked([*odd, *paths])
+    dataset.transform = transforms.Compose([transforms.Resize((20, 20)), transforms.ToTensor()])
+    assert native_of(dataset) is not None
+    expected = list(torch.utils.data.DataLoader(dataset, batch_size=1))
+    assert alike(list(loader_of(dataset, batch_size=1)), expected)
 
 
 def test_what_has_changed_between_two_passes_is_seen(any_feeder, paths):
