@@ -257,7 +257,7 @@ def test_data_workers_get_the_images_from_the_feeder(data_worker, tmp_path, monk
         assert equal([[tensor.clone() for tensor in batch] for batch in loader], expected)
         return "by data workers" in str(loader.explain())
 
-    eventually(made_by_the_worker, 60)
+    eventually(made_by_the_worker, 180)  # A worker that loses its first race is tried again half a minute later.
 
 
 def test_a_sample_that_fails_raises_what_the_original_raises(real_feeder, tmp_path):
