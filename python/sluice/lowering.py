@@ -24,6 +24,7 @@ from sluice.pictures import RGB, Opened, Picture, views_of
 from sluice.sample_code import made_of
 from sluice.sample_values import Labels, Several
 from sluice.settings import EXACT, RELAXED
+from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.transforms import lower_views
 
 if TYPE_CHECKING:
@@ -106,6 +107,16 @@ def lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | No
           looks_at_files: bool = False, order: str = EXACT) -> NativePipeline:
     """The native form of a loader's pipeline, with the table `known` if it still is the right one. Raises NotNative, which
     names every obstacle; `looks_at_files`: the first one among the files, too, where there are others."""
+    try:
+        return _lower(dataset, collate_fn, auto_collation, known, looks_at_files, order)
+    except NotNative:
+        raise
+    except Exception as error:  # Of a user's object that is looked at.
+        pass_on_of_a_handler(error)
+        raise NotNative(f"looking at it raises {type(error).__name__}: {error}") from None
+
+
+def _lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | None, looks_at_files: bool, order: str) -> NativePipeline:
     obstacles: list[str] = []
     if not auto_collation:
         obstacles.append("batch_size=None hands over single samples")

@@ -145,7 +145,7 @@ def is_changed(step: Any) -> bool:
     """Whether a program has added code of its own to a transform, or put it in the place of a method."""
     if getattr(step, "_forward_hooks", None) or getattr(step, "_forward_pre_hooks", None):
         return True
-    return any(callable(getattr(type(step), name, None)) for name in vars(step)) or not all(map(_has_own_methods, type(step).__mro__))
+    return any(callable(getattr(type(step), name, None)) for name in getattr(step, "__dict__", ())) or not all(map(_has_own_methods, type(step).__mro__))
 
 
 def _has_own_methods(kind: type) -> bool:

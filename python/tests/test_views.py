@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
 import torch
 from PIL import Image
 from torch.utils.data import Subset
 from torch.utils.data._utils.collate import default_collate
-from torchvision import transforms
+from torchvision import datasets, transforms
 
 from memory_datasets import ALL
 from own_image_classes import Base
 from sluice.failures import NotNative
 from sluice.lowering import lower
+from sluice.pipeline import describe_loader
 from test_own_files import alike, epochs_of, loader_of, native_of
 from test_own_files import paths as paths  # noqa: PLC0414
 from view_classes import RESIZE, SMALL, TENSOR, VIEWS, AnyMode, AsModule, ConvertsByAnother, ConvertsOthers, MakesTransforms, ManyViews, MultiCrop, NamedViews, TwoCrops, Views
@@ -91,6 +94,39 @@ def test_a_module_with_a_hook_stays_python(paths):
     dataset.transform.register_forward_hook(lambda module, given, made: made)
     with pytest.raises(NotNative, match="AsModule, has no native form"):
         lower(dataset, default_collate, True)
+
+
+class Slotted:
+    """Without a __dict__."""
+
+    __slots__ = ("side",)
+
+    def __init__(self, side):
+        self.side = side
+
+    def __call__(self, image):
+        return image.resize((self.side, self.side))
+
+
+@pytest.mark.parametrize("transform, why", [(Slotted(8), "test_views.Slotted, has no native form"), (None, "there is no transform"), (abs, "builtin_function_or_method, has no native form"), (7, "int, has no native form")])
+def test_whatever_a_transform_is_it_is_told(paths, transform, why):
+    folder = datasets.ImageFolder(pathlib.Path(paths[0]).parent.parent, transform)
+    with pytest.raises(NotNative) as refused:
+        lower(folder, default_collate, True)
+    assert why in str(refused.value)
+
+
+class Odd:
+    """Whatever is asked of it, it raises."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+def test_a_transform_that_raises_when_it_is_looked_at_stays_python(paths):
+    folder = datasets.ImageFolder(pathlib.Path(paths[0]).parent.parent, Odd())
+    pipeline = describe_loader(loader_of(folder), lowering=True)
+    assert pipeline.native is None and "raises RuntimeError" in pipeline.reason
 
 
 def own_crop(image, size):
