@@ -22,10 +22,10 @@ import torchvision
 from PIL import Image
 from torchvision import transforms as t
 
-from sluice.transforms import lower_transforms
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "loaders"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench/loaders"), str(ROOT / "src/pipeline/testing")]
 import machine  # noqa: E402
+from client_lowering import ops_of  # noqa: E402
 
 ROUNDS = os.environ.get("ROUNDS", "12")
 FLIP, CROP = t.RandomHorizontalFlip(), t.RandomResizedCrop(224)
@@ -70,9 +70,9 @@ def torch_seconds_per_1000(steps: Steps, files: list[str]) -> float:
 
 
 def native_seconds_per_1000(steps: Steps, bench: Path, listed: str) -> dict[str, Any]:
-    lowered = lower_transforms([t.Compose([*steps, t.PILToTensor()])], obstacles := [])
+    ops = ops_of(t.Compose([*steps, t.PILToTensor()]), obstacles := [])
     assert not obstacles, obstacles
-    made = subprocess.run([bench, listed, ROUNDS], input=f"pipeline {json.dumps(lowered.ops)}\n", capture_output=True, text=True, check=True)
+    made = subprocess.run([bench, listed, ROUNDS], input=f"pipeline {json.dumps(ops)}\n", capture_output=True, text=True, check=True)
     return json.loads(made.stdout)
 
 
