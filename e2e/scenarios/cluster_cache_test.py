@@ -10,7 +10,7 @@ from slow_store import PHASE, PHOTOGRAPHS
 from watch import condition
 
 JOB = "photos-1"
-LONG = 20  # times the usual step: 9 s for the epoch, so that something can happen in it
+LONG = 50  # times the usual step: 22 s for the epoch, so that something can happen in it, and end, on a fast machine too
 A_FEW = 0.1  # of the photographs: on a busy machine an answer comes late at times, and is a miss
 
 
