@@ -188,11 +188,11 @@ TEST_CASE("calls and connections beyond their bounds are refused, those within t
   ends.echo.keeps = false;
   REQUIRE(eventually([&] { return ends.ask("/echo", "", "").ok(); }));
   auto second = UnaryClient::create(ends.path, kBytesMax);
-  CHECK(second->ask("/echo", {}, {}, kPatience).ok());
+  CHECK(eventually([&] { return second->ask("/echo", {}, {}, kPatience).ok(); }));  // answered calls may count still
   const auto third = UnaryClient::create(ends.path, kBytesMax);
   CHECK_FALSE(third->ask("/echo", {}, {}, kPatience).ok());
   CHECK(ends.counters.refused_connections == 1);
-  CHECK(*ends.ask("/echo", "", "") == "/echo");
+  CHECK(eventually([&] { return ends.ask("/echo", "", "").value_or("an error") == "/echo"; }));
   second.reset();  // makes room
   CHECK(ends.wait_for_connections(1));
   CHECK(third->ask("/echo", {}, {}, kPatience).ok());
