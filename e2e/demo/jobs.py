@@ -10,6 +10,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PACED_STORE = HERE.parents[1] / "bench/data_plane/paced_store.py"
 NAMES = ["vision", "speech", "text"]
 NEIGHBOUR = "neighbour"  # of the fourth situation alone: own_cores.py
+NEIGHBOUR_CORES = 0.8  # at least
 PHOTOS = ["photos-1", "photos-2"]  # of the fifth: slow_store.py
 
 
@@ -100,12 +101,12 @@ def scratch_mounts():
     return [{"name": "shm", "mountPath": "/dev/shm"}, {"name": "tmp", "mountPath": "/tmp"}]
 
 
-def manifest(name, phase, site, scale=1.0, digest="sampled", arguments=None, min_workers=0, cpu="800m"):
-    """The TrainingJob `name` as it runs in `phase`, as YAML. `arguments` for train.py replace the demo's own. `cpu`: what the trainer of the neighbour
-    asks for."""
+def manifest(name, phase, site, scale=1.0, digest="sampled", arguments=None, min_workers=0, neighbour_cores=NEIGHBOUR_CORES):
+    """The TrainingJob `name` as it runs in `phase`, as YAML. `arguments` for train.py replace the demo's own. `neighbour_cores`: what the trainer of
+    that job asks for."""
     arguments = arguments or ["--data", site.folders[WORK[name].dataset], *WORK[name].arguments(scale)]
     return filled("photos" if name in PHOTOS else name, name, site, arguments, mode=json.dumps(phase.mode), loader=phase.loader, lowering=phase.lowering,
-                  digest=digest, min=min_workers, cpu=cpu)  # fmt: skip
+                  digest=digest, min=min_workers, cpu=f"{1000 * neighbour_cores:.0f}m")  # fmt: skip
 
 
 def filled(template, name, site, arguments, **further):

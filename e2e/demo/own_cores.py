@@ -13,7 +13,7 @@ import time
 
 from cluster_api import cores, jobs_path, pods_path
 from console import DemoError
-from jobs import Phase, manifest, on_node, without_pod_share
+from jobs import NEIGHBOUR_CORES, Phase, manifest, on_node, without_pod_share
 from machine import JOBS_NAMESPACE, delete_jobs, set_resizing
 from watch import Watcher, condition, log_events
 
@@ -24,7 +24,6 @@ ALONE_SECONDS = 10
 SETTLED_SECONDS = 18  # a window of the metrics and one decision
 BESIDE_SECONDS = 40
 LONGEST_SECONDS = 300
-NEIGHBOUR_CORES = 0.8
 NEIGHBOUR_FIGURES = ("seconds_per_step", "waiting_share", "machine_busy_share")
 
 
@@ -66,7 +65,7 @@ def vision_beside_neighbour(cluster, console, site, host):
     on_host = settle(cluster, watcher)
     console.say(f"vision: feeder {on_host[1].feeder_cores:.2f} cores, {vision.most_desired} data workers; neighbour arrives on its host")
     workers_before = vision.most_desired
-    start(cluster, "neighbour", site, host, [str(BESIDE_SECONDS)], cpu=f"{1000 * neighbour_cores(on_host[1].feeder_cores, vision.status):.0f}m")
+    start(cluster, "neighbour", site, host, [str(BESIDE_SECONDS)], neighbour_cores=neighbour_cores(on_host[1].feeder_cores, vision.status))
     wait_for("data workers in the feeder's place", lambda: Look(cluster, watcher).workers > 0)
     remote = settle(cluster, watcher)
     console.say(f"vision: feeder {remote[1].feeder_cores:.2f} cores, {remote[1].workers} data workers")
@@ -108,8 +107,8 @@ def neighbour_cores(feeder_cores, vision_status):
     return max(NEIGHBOUR_CORES, feeder_cores - needed_cores / 2) if needed_cores else NEIGHBOUR_CORES
 
 
-def start(cluster, name, site, host, arguments, cpu=f"{1000 * NEIGHBOUR_CORES:.0f}m"):
-    text = on_node(manifest(name, PHASE, site, arguments=arguments, cpu=cpu), host)
+def start(cluster, name, site, host, arguments, **figures):
+    text = on_node(manifest(name, PHASE, site, arguments=arguments, **figures), host)
     cluster.apply(without_pod_share(text) if name == "vision" else text)
 
 
