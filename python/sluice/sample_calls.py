@@ -16,7 +16,7 @@ from sluice.lowered import name_of
 from sluice.pictures import RGB, Opened, Picture, of_rows
 from sluice.sample_attributes import PURE_METHODS
 from sluice.sample_values import Column, Known, Named, OpenFile, Rows, Several, Value, computed, in_words, paths_of
-from sluice.transforms import is_changed, made, made_of_function, resize_of
+from sluice.transforms import is_changed, transform_of_function, transform_of_kind, transform_of_resize
 
 _PURE = (os.path.join, os.path.basename, os.path.splitext, os.fspath, str, int, float, pathlib.Path)
 
@@ -133,7 +133,7 @@ def _transform(function: Any, arguments: list[Value], named: dict[str, Value]) -
     if any(value is _UNKNOWN for value in (*plain, *plain_named.values())):
         return None
     try:
-        transform = (made if picture is None else made_of_function)(function, plain, plain_named)
+        transform = (transform_of_kind if picture is None else transform_of_function)(function, plain, plain_named)
     except Exception as error:
         raise NotNative(f"raises {type(error).__name__}") from None
     if transform is None:
@@ -166,7 +166,7 @@ def _resize(arguments: list[Value]) -> Any:
     """What resize() of Pillow's image gets, as a transform."""
     match [_plain(value) for value in arguments]:
         case [(int() as width, int() as height), *resample] if len(resample) <= 1:
-            return resize_of((width, height), *(resample or [None]))
+            return transform_of_resize((width, height), *(resample or [None]))
     return None
 
 
@@ -198,5 +198,5 @@ def _is_int(value: Value) -> bool:
 def _axes_of(arguments: list[Value], rows: Rows) -> tuple[int, ...] | None:
     """What transpose() gets, if it is all axes."""
     given = arguments[0].items if len(arguments) == 1 and isinstance(arguments[0], Several) else arguments
-    axes = tuple(each.value for each in given if isinstance(each, Known) and type(each.value) is int)
-    return axes if sorted(axes) == list(range(rows.container.ndim - 1)) and len(axes) == len(given) else None
+    axes = tuple(map(_plain, given))
+    return axes if set(map(type, axes)) == {int} and sorted(axes) == list(range(rows.container.ndim - 1)) else None

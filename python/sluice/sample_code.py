@@ -252,6 +252,7 @@ class _Call:
         return self._refuse(node)
 
     def _one_of(self, asked: Picture, body: ast.expr, otherwise: ast.expr) -> Value:
+        """The same of an expression."""
         value = self._value(body)
         if value == asked and (picture := self._converted(asked, otherwise)) is not None:
             return picture

@@ -52,7 +52,7 @@ def _lower_steps(steps: Sequence[Step], obstacles: list[str], lowered: Lowered, 
             obstacles.append(f"transform {number}{of}, {name}, {reason}{f' ({step.reason})' if step.reason else ''}" if step.transform is not None else "there is no transform")
 
 
-def made(kind: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+def transform_of_kind(kind: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
     """A transform of torchvision's, if `kind` is one that has a native form, or Compose; else None. Making one draws nothing and changes nothing."""
     is_known = isinstance(kind, type) and any(_is_of(module, kind) and kind is getattr(module, kind.__name__, None) for module in _generations())
     return kind(*arguments, **named) if is_known and kind.__name__ in (*_TRANSFORMS, "Compose") else None
@@ -62,7 +62,7 @@ def made(kind: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
 _FUNCTIONS = {"to_tensor": "ToTensor", "pil_to_tensor": "PILToTensor", "normalize": "Normalize", "resize": "Resize", "center_crop": "CenterCrop", "pad": "Pad"}
 
 
-def made_of_function(function: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+def transform_of_function(function: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
     """The transform that does what torchvision's function does with these arguments; None of another function."""
     functions, transforms = sys.modules.get("torchvision.transforms.functional"), sys.modules.get("torchvision.transforms")
     kind = _FUNCTIONS.get(getattr(function, "__name__", ""))
@@ -71,7 +71,7 @@ def made_of_function(function: Any, arguments: Sequence[Any], named: dict[str, A
     return getattr(transforms, kind)(*arguments, **named)
 
 
-def resize_of(size: tuple[int, int], resample: Any) -> Any:
+def transform_of_resize(size: tuple[int, int], resample: Any) -> Any:
     """The transform that does what resize() of Pillow's images does. `size`: (width, height). `resample`: Pillow's number; None: its default. None of others."""
     transforms, pillow = sys.modules.get("torchvision.transforms"), sys.modules["PIL.Image"]
     names = {pillow.Resampling.NEAREST: "nearest", pillow.Resampling.BILINEAR: "bilinear", pillow.Resampling.BICUBIC: "bicubic", None: "bicubic"}
