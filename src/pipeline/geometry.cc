@@ -29,7 +29,7 @@ Box fallback_crop_box(const std::array<double, 2>& ratio, ImageSize image) {
 
 bool GeometryPlan::height_first(PassOrder order) const {
   const int lost_height = source.height - resized.height;
-  if (lost_height <= 0) return false;
+  if (lost_height <= 0 || is_of_tensors(interpolation)) return false;
   switch (order) {
     case PassOrder::kHeightFirstIfShrunkMore: return lost_height > 2 * (source.width - resized.width);
     case PassOrder::kWidthFirst: return false;

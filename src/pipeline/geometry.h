@@ -39,7 +39,13 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-enum class Interpolation { kBilinear, kBicubic, kNearest };
+// The first three are Pillow's. A tensor's are torch's interpolate() of uint8 with antialias: the same filters, whose
+// weights are rounded to 16 bits, and the width always goes first.
+enum class Interpolation { kBilinear, kBicubic, kNearest, kTensorBilinear, kTensorBicubic };
+
+constexpr bool is_of_tensors(Interpolation interpolation) {
+  return interpolation == Interpolation::kTensorBilinear || interpolation == Interpolation::kTensorBicubic;
+}
 
 struct RandomResizedCrop {
   ImageSize size;

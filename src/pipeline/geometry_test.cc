@@ -158,7 +158,7 @@ TEST_CASE("a crop of a mirrored image is the mirrored crop") {
   CHECK(plan.can_resize());
 }
 
-TEST_CASE("the order of the passes is Pillow's") {
+TEST_CASE("the order of the passes is Pillow's, and a tensor's width goes first") {
   struct Case {
     ImageSize source, resized;
     bool want_pillow_13;
@@ -170,6 +170,8 @@ TEST_CASE("the order of the passes is Pillow's") {
     const GeometryPlan plan{{0, 0, c.source.height, c.source.width}, c.resized, {}, false, {}};
     CHECK(plan.height_first(PassOrder::kHeightFirstIfShrunkMore) == c.want_pillow_13);
     CHECK_FALSE(plan.height_first(PassOrder::kWidthFirst));
+    const GeometryPlan of_tensor{plan.source, c.resized, {}, false, Interpolation::kTensorBicubic};
+    CHECK_FALSE(of_tensor.height_first(PassOrder::kHeightFirstIfShrunkMore));
   }
 }
 

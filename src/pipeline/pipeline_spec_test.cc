@@ -244,7 +244,8 @@ const Refusal kRefusals[] = {
     {R"([{"op": "add", "path": "/ops/1/log_ratio", "value": [0, 0.287682]}])",
      "ops[1].log_ratio: must be the logarithms of ratio"},
     {R"([{"op": "replace", "path": "/ops/1/interpolation", "value": "lanczos"}])",
-     "ops[1].interpolation: must be \"bilinear\", \"bicubic\" or \"nearest\", not \"lanczos\""},
+     "ops[1].interpolation: must be \"bilinear\", \"bicubic\", \"nearest\", \"tensor_bilinear\" or \"tensor_bicubic\", "
+     "not \"lanczos\""},
     {R"([{"op": "replace", "path": "/ops/1", "value": {"op": "resize", "size": [256]}}])",
      "ops: the images would differ in size"},
     {R"([{"op": "remove", "path": "/ops/1"}])", "ops: the images would differ in size"},

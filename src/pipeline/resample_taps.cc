@@ -8,6 +8,7 @@ namespace {
 
 // Function objects, so that the loops over the taps are compiled for each filter.
 struct Triangle {
+  static constexpr double kSupport = 1.0;
   double operator()(double x) const {
     x = std::abs(x);
     return x < 1.0 ? 1.0 - x : 0.0;
@@ -16,6 +17,7 @@ struct Triangle {
 
 // Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = -0.5.
 struct Cubic {
+  static constexpr double kSupport = 2.0;
   double operator()(double x) const {
     constexpr double kA = -0.5;
     x = std::abs(x);
@@ -25,10 +27,51 @@ struct Cubic {
   }
 };
 
-// Rounds half away from zero, by truncation, as Pillow does.
-std::int32_t fixed_point(double weight) {
-  const double scaled = weight * (1 << kWeightBits);
-  return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+// A filter over an axis of `input_size` pixels, which become `output_size`.
+template <typename Filter>
+struct Convolution {
+  int input_size;
+  int output_size;
+
+  // Returns the first input of an output; `weights` are those of the inputs from there on, and add up to 1.
+  int weigh(int output, std::vector<double>& weights) const {
+    const double scale = static_cast<double>(input_size) / output_size;
+    const double filter_scale = std::max(scale, 1.0);
+    const double inverse_scale = 1.0 / filter_scale;
+    const double support = Filter::kSupport * filter_scale;
+    const double center = (output + 0.5) * scale;
+    const int first = std::max(static_cast<int>(center - support + 0.5), 0);
+    const int end = std::min(static_cast<int>(center + support + 0.5), input_size);
+    weights.clear();
+    double total = 0;
+    for (int input = first; input < end; ++input) {
+      weights.push_back(Filter()((input - center + 0.5) * inverse_scale));
+      total += weights.back();
+    }
+    if (total == 0.0) return first;
+    for (double& weight : weights) weight /= total;
+    return first;
+  }
+};
+
+// Rounds half away from zero, by truncation, to `bits` behind the point.
+std::int32_t fixed_point(double weight, int bits) {
+  const double scaled = weight * (1 << bits);
+  return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5) * (1 << (kWeightBits - bits));
+}
+
+// How many bits behind the point torch's weights have: 16 bits hold the largest one of all outputs.
+template <typename Filter>
+int tensor_weight_bits(const Convolution<Filter>& convolution, std::vector<double>& weights) {
+  constexpr double kTooLarge = 1 << 15;
+  double largest = 0;
+  for (int output = 0; output < convolution.output_size; ++output) {
+    convolution.weigh(output, weights);
+    for (const double weight : weights) largest = std::max(largest, weight);
+  }
+  int bits = 0;
+  while (bits < kWeightBits && std::floor(0.5 + largest * (1 << (bits + 1))) < kTooLarge) ++bits;
+  return bits;
 }
 
 }  // namespace
@@ -38,29 +81,20 @@ void AxisTaps::compute(Interpolation interpolation, int input_size, int output_s
   outputs.clear();
   groups.clear();
   weights.clear();
+  const auto convolve = [&](const auto& convolution) {
+    const int bits = is_of_tensors(interpolation) ? tensor_weight_bits(convolution, exact_) : kWeightBits;
+    for (int i = 0; i < output_count; ++i) {
+      append(convolution.weigh(first_output + (mirrored ? output_count - 1 - i : i), exact_), bits);
+    }
+  };
   switch (interpolation) {
     case Interpolation::kNearest: append_nearest(input_size, output_size, first_output, output_count, mirrored); break;
     case Interpolation::kBilinear:
-      compute_with(Triangle(), 1.0, input_size, output_size, first_output, output_count, mirrored);
-      break;
+    case Interpolation::kTensorBilinear: convolve(Convolution<Triangle>{input_size, output_size}); break;
     case Interpolation::kBicubic:
-      compute_with(Cubic(), 2.0, input_size, output_size, first_output, output_count, mirrored);
-      break;
+    case Interpolation::kTensorBicubic: convolve(Convolution<Cubic>{input_size, output_size}); break;
   }
   make_relative(input_size);
-}
-
-template <typename Filter>
-void AxisTaps::compute_with(Filter filter, double filter_support, int input_size, int output_size, int first_output,
-                            int output_count, bool mirrored) {
-  const double scale = static_cast<double>(input_size) / output_size;
-  const double filter_scale = std::max(scale, 1.0);
-
-  for (int i = 0; i < output_count; ++i) {
-    const int output = first_output + (mirrored ? output_count - 1 - i : i);
-    const double center = (output + 0.5) * scale;
-    append(filter, center, filter_support * filter_scale, 1.0 / filter_scale, input_size);
-  }
 }
 
 // Pillow adds the scale up from output to output, so its rounding shows where the sum comes close to a whole number.
@@ -89,19 +123,10 @@ void AxisTaps::make_relative(int input_size) {
   for (Output& output : outputs) output.first_input -= first_input;
 }
 
-template <typename Filter>
-void AxisTaps::append(Filter filter, double center, double support, double inverse_scale, int input_size) {
-  int first = std::max(static_cast<int>(center - support + 0.5), 0);
-  const int end = std::min(static_cast<int>(center + support + 0.5), input_size);
-  exact_.clear();
-  double total = 0;
-  for (int input = first; input < end; ++input) {
-    exact_.push_back(filter((input - center + 0.5) * inverse_scale));
-    total += exact_.back();
-  }
-
+// The output whose inputs begin at `first` and have the weights exact_.
+void AxisTaps::append(int first, int weight_bits) {
   const std::size_t first_weight = weights.size();
-  for (const double weight : exact_) weights.push_back(fixed_point(total != 0.0 ? weight / total : weight));
+  for (const double weight : exact_) weights.push_back(fixed_point(weight, weight_bits));
   // Taps without weight at the ends would only cost pixels to decode.
   while (weights.size() > first_weight + 1 && weights.back() == 0) weights.pop_back();
   const auto front = weights.begin() + static_cast<std::ptrdiff_t>(first_weight);

@@ -5,6 +5,10 @@
 // the weights rounded to 22-bit fixed point. Source: Pillow's documentation ("Filters") and Heckbert, "Fundamentals of
 // Texture Mapping and Image Warping", 1989, for area-preserving filters; checked against Pillow byte for byte.
 //
+// torch's interpolate() of uint8 differs in the rounding: to 16-bit weights, with as many bits behind the point as the
+// largest weight of the axis leaves. Such a weight is a whole multiple of a 22-bit one, so the sums round as torch's
+// do.
+//
 // Glossary. Tap: one input pixel with its weight. Scale: input pixels per output pixel. Support: how far the filter
 // reaches from its centre, in input pixels.
 //
@@ -57,11 +61,7 @@ struct AxisTaps {
                bool mirrored);
 
  private:
-  template <typename Filter>
-  void compute_with(Filter filter, double filter_support, int input_size, int output_size, int first_output,
-                    int output_count, bool mirrored);
-  template <typename Filter>
-  void append(Filter filter, double center, double support, double inverse_scale, int input_size);
+  void append(int first, int weight_bits);
   void append_nearest(int input_size, int output_size, int first_output, int output_count, bool mirrored);
   void add_output(int first, std::size_t first_weight);
   void make_relative(int input_size);

@@ -77,6 +77,9 @@ double reference(const Image& image, ImageSize to, int y, int x, int channel) {
   });
 }
 
+const Interpolation kFiltering[] = {Interpolation::kBilinear, Interpolation::kBicubic, Interpolation::kTensorBilinear,
+                                    Interpolation::kTensorBicubic};
+
 const ImageSize kSizes[] = {{1, 1}, {2, 3}, {7, 5}, {16, 16}, {31, 64}, {40, 9}, {100, 3}};
 
 TEST_CASE("bilinear resizing is the antialiased triangle filter, to one unit of rounding") {
@@ -99,7 +102,7 @@ TEST_CASE("bilinear resizing is the antialiased triangle filter, to one unit of 
 }
 
 TEST_CASE("a resize to the same size changes nothing") {
-  for (const Interpolation interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
+  for (const Interpolation interpolation : kFiltering) {
     for (const ImageSize size : kSizes) {
       Image image = noise(size, 2);
       const Image result = resized(image, whole(size, size, interpolation));
@@ -113,7 +116,7 @@ TEST_CASE("one colour stays one colour") {
   for (const int colour : {0, 1, 127, 254, 255}) {
     Image image = noise({33, 47}, 3);
     std::fill(image.bytes.begin(), image.bytes.end(), static_cast<std::uint8_t>(colour));
-    for (const Interpolation interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
+    for (const Interpolation interpolation : kFiltering) {
       const Image result = resized(image, whole(image.size, {20, 90}, interpolation));
       CHECK(std::all_of(result.bytes.begin(), result.bytes.end(), [&](std::uint8_t byte) { return byte == colour; }));
     }
@@ -130,10 +133,35 @@ TEST_CASE("bicubic overshoot is clamped to a byte") {
   CHECK(result.at(0, 31, 2) == 255);
 }
 
+TEST_CASE("a tensor's resize has weights of 16 bits, however little of the result is made") {
+  struct Case {
+    int input_size, output_size, want_bits;
+  };
+  // The largest weight is 1, or that of the middle of a triangle as wide as the scale.
+  for (const Case& c :
+       {Case{10, 20, 14}, Case{40, 20, 16}, Case{500, 224, 16}, Case{4000, 40, 21}, Case{9000, 20, 22}}) {
+    AxisTaps taps;
+    for (const int outputs : {c.output_size, 1}) {
+      taps.compute(Interpolation::kTensorBilinear, c.input_size, c.output_size, 0, outputs, false);
+      const std::int32_t unit = 1 << (kWeightBits - c.want_bits);
+      CAPTURE(c.input_size, c.output_size, outputs);
+      int largest = 0;
+      bool are_multiples = true;
+      for (const std::int32_t weight : taps.weights) {
+        largest = std::max(largest, weight / unit);
+        are_multiples = are_multiples && weight % unit == 0;
+      }
+      CHECK(are_multiples);
+      CHECK(largest < 1 << 15);
+      if (outputs > 1 && c.want_bits < kWeightBits) CHECK(largest >= 1 << 14);
+    }
+  }
+}
+
 TEST_CASE("all kernels give the same bytes") {
   for (const ImageSize from : {ImageSize{1, 1}, ImageSize{5, 7}, ImageSize{97, 131}, ImageSize{375, 500}}) {
     for (const ImageSize to : {ImageSize{1, 1}, ImageSize{3, 11}, ImageSize{64, 33}, ImageSize{224, 224}}) {
-      for (const Interpolation interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
+      for (const Interpolation interpolation : kFiltering) {
         const Image image = noise(from, 5);
         const GeometryPlan plan = whole(from, to, interpolation);
         const Image portable = resized(image, plan, PassOrder::kWidthFirst, portable_kernels());

@@ -127,7 +127,7 @@ Result<void> Augmentation::apply(double magnitude, const AffineStyle& style, Pla
 AffineStyle read_affine_style(JsonReader& reader) {
   AffineStyle style;
   if (reader.find("interpolation") != nullptr) style.interpolation = read_interpolation(reader);
-  if (style.interpolation == Interpolation::kBicubic)
+  if (style.interpolation != Interpolation::kNearest && style.interpolation != Interpolation::kBilinear)
     reader.fail("interpolation", "must be \"nearest\" or \"bilinear\" here");
   style.fill = read_fill(reader);
   return style;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 namespace sluice::pipeline {
 
@@ -34,10 +36,18 @@ ImageSize read_size(JsonReader& reader) {
 Interpolation read_interpolation(JsonReader& reader) {
   std::string name = "bilinear";
   if (reader.find("interpolation") != nullptr) reader.required("interpolation", name);
-  if (name == "bicubic") return Interpolation::kBicubic;
-  if (name == "nearest") return Interpolation::kNearest;
-  if (name != "bilinear")
-    reader.fail("interpolation", "must be \"bilinear\", \"bicubic\" or \"nearest\", not \"" + name + "\"");
+  constexpr std::pair<std::string_view, Interpolation> kNames[] = {{"bilinear", Interpolation::kBilinear},
+                                                                   {"bicubic", Interpolation::kBicubic},
+                                                                   {"nearest", Interpolation::kNearest},
+                                                                   {"tensor_bilinear", Interpolation::kTensorBilinear},
+                                                                   {"tensor_bicubic", Interpolation::kTensorBicubic}};
+  for (const auto& [known, interpolation] : kNames) {
+    if (name == known) return interpolation;
+  }
+  reader.fail("interpolation",
+              "must be \"bilinear\", \"bicubic\", \"nearest\", \"tensor_bilinear\" or "
+              "\"tensor_bicubic\", not \"" +
+                  name + "\"");
   return Interpolation::kBilinear;
 }
 
