@@ -15,8 +15,8 @@ MAX_OPS = 64
 
 @dataclass
 class Lowered:
-    """The operations so far, and what they make: an image, a tensor of its bytes, or one of floats. `size` is (height, width)
-    once all samples have the same. `channels`: 3, or 1 of grey images."""
+    """The operations so far, and what they make. `kind`: an image, a tensor of its bytes, one of `floats` from 0 to 1 or normalised, or one of
+    `unscaled` floats from 0 to 255. `size` is (height, width) once all samples have the same. `channels`: 3, or 1 of grey images."""
 
     ops: list[dict] = field(default_factory=lambda: [{"op": "decode_rgb"}])
     kind: str = "image"
@@ -25,13 +25,13 @@ class Lowered:
     v2: bool = False  # whether the transform at hand is of the second generation
 
     @classmethod
-    def of_files(cls, only_rgb: bool) -> Lowered:
-        """`only_rgb`: nothing converts what is not RGB."""
-        return cls(ops=[{"op": "decode_rgb", **({"only_rgb": True} if only_rgb else {})}])
+    def of_files(cls, only_rgb: bool, are_tensors: bool) -> Lowered:
+        """`only_rgb`: nothing converts what is not RGB. `are_tensors`: torchvision decodes them, not Pillow. Both give the same bytes."""
+        return cls(ops=[{"op": "decode_rgb", **({"only_rgb": True} if only_rgb else {})}], kind="bytes" if are_tensors else "image")
 
     @property
     def dtype(self) -> torch.dtype:
-        return torch.float32 if self.kind == "floats" else torch.uint8
+        return torch.float32 if self.kind in ("floats", "unscaled") else torch.uint8
 
     @property
     def generation(self) -> dict[str, int]:

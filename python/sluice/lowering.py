@@ -241,7 +241,7 @@ def _lower_class(dataset: Any, selection: list[int] | None, obstacles: list[str]
     if selection is not None and min(selection, default=0) < 0:  # The code of a class may make of -1 another sample than the last.
         obstacles.append("a Subset has negative indices")
     if not own.are_in_memory:
-        return own, lower_views(own.views, obstacles, Lowered.of_files(own.views.only_rgb))
+        return own, lower_views(own.views, obstacles, Lowered.of_files(own.views.only_rgb, own.are_tensors))
     from sluice.pixel_table import lowered_images
 
     try:

@@ -37,6 +37,11 @@ class OwnImages:
     def are_in_memory(self) -> bool:
         return self.views.pictures[0].opened.rows is not None
 
+    @property
+    def are_tensors(self) -> bool:
+        """Whether torchvision decodes them, not Pillow."""
+        return self.views.pictures[0].opened.are_tensors
+
     @functools.cached_property
     def sample(self) -> Value:
         """What dataset[0] to the last one are. A second for a million of them. Raises NotNative."""

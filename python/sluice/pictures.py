@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluice.failures import NotNative
 from sluice.lowered import MAX_SIDE_PIXELS
+from sluice.tensor_steps import TensorStep
 
 if TYPE_CHECKING:
     from sluice.sample_values import Rows
@@ -21,9 +22,10 @@ RGB, GREY = "RGB", "L"
 class Opened:
     """What a sample's images are made of: an image file of each sample, or an image in memory. Pictures of the same share this."""
 
-    def __init__(self, paths: list, mode: str | None = None, rows: Rows | None = None) -> None:
-        """`paths`: none of images in memory. `mode`: Pillow's, if it is known. `rows`: the images in memory, if the data set's class does not tell."""
-        self.paths, self.mode, self.rows = paths, mode, rows
+    def __init__(self, paths: list, mode: str | None = None, rows: Rows | None = None, are_tensors: bool = False) -> None:
+        """`paths`: none of images in memory. `mode`: Pillow's, if it is known. `rows`: the images in memory, if the data set's class does not tell.
+        `are_tensors`: of bytes, as torchvision decodes them."""
+        self.paths, self.mode, self.rows, self.are_tensors = paths, mode, rows, are_tensors
         self.only_rgb = False  # Whether the code was read as it is for images that Pillow opens as RGB.
         self.turns: tuple[Step, ...] = ()  # In which transforms were applied to its pictures.
 
@@ -44,15 +46,17 @@ class Step:
     def may_draw(self) -> bool:
         """Or may change the image that it gets."""
         kind = type(self.transform)
+        if isinstance(self.transform, TensorStep):
+            return False
         return not (kind.__name__ in _NEVER_DRAW and kind.__module__.startswith("torchvision.transforms.")) or bool(getattr(self.transform, "inplace", False))
 
 
-_NEVER_DRAW = frozenset("Resize CenterCrop Pad Grayscale ToTensor PILToTensor ToImage ToDtype Normalize".split())
+_NEVER_DRAW = frozenset("Resize CenterCrop Pad Grayscale ToTensor PILToTensor ToImage ToPureTensor ToDtype ConvertImageDtype Normalize".split())
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What Pillow opens, with what it has become since then. `is_rgb`: because the code converts it."""
+    """What Pillow or torchvision opens, with what it has become since then. `is_rgb`: because the code converts it."""
 
     opened: Opened
     is_rgb: bool = False
@@ -60,12 +64,12 @@ class Picture:
 
     @property
     def has_the_mode_of_its_file(self) -> bool:
-        return not self.steps and not self.is_rgb and self.opened.mode is None
+        return not self.steps and not self.is_rgb and self.opened.mode is None and not self.opened.are_tensors
 
     def mode(self) -> str:
         """Pillow's. Where only the file tells, this takes the file for RGB, and says so to all pictures of it. Raises NotNative."""
-        if self.steps:
-            raise NotNative("asks for the mode of a transformed image")
+        if self.steps or self.opened.are_tensors:
+            raise NotNative("asks for the mode of a transformed image, or of a tensor")
         if self.is_rgb:
             return RGB
         if self.opened.mode is None:
@@ -74,7 +78,7 @@ class Picture:
 
     def converted(self) -> Picture | None:
         """To RGB. None where native executors know no such step."""
-        if self.steps:
+        if self.steps or self.opened.are_tensors:
             return None
         return replace(self, is_rgb=True) if self.opened.mode in (None, RGB) else self._coloured()
 

@@ -16,7 +16,9 @@ from sluice.lowered import name_of
 from sluice.pictures import RGB, Opened, Picture, of_rows
 from sluice.sample_attributes import PURE_METHODS
 from sluice.sample_values import Column, Known, Named, OpenFile, Rows, Several, Value, computed, in_words, paths_of
-from sluice.transforms import is_changed, transform_of_function, transform_of_kind, transform_of_resize
+from sluice.tensor_steps import AsFloats, Over255
+from sluice.library_transforms import is_changed, transform_of_function, transform_of_resize
+from sluice.transforms import transform_of_kind
 
 _PURE = (os.path.join, os.path.basename, os.path.splitext, os.fspath, str, int, float, pathlib.Path)
 
@@ -46,7 +48,11 @@ def method_of(base: Value, name: str, given: list[Value], named: dict[str, Value
     match base:
         case Picture() if name == "convert" and _are(arguments, RGB):
             return base.converted()
-        case Picture() if name == "resize" and (resize := _resize(arguments)) is not None:
+        case Picture() if (name == "float" and not arguments) or (name in ("to", "type") and _is_known(arguments, torch.float32)):
+            return base.transformed(AsFloats())
+        case Picture() if name == "div" and _is_known(arguments, 255):
+            return base.transformed(Over255())
+        case Picture(opened=Opened(are_tensors=False)) if name == "resize" and (resize := _resize(arguments)) is not None:
             return base.transformed(resize)
         case Rows(are_numbers=True, tensor=tensor) if name in ("item", "tolist") and not arguments:
             return Column(tensor.tolist())
@@ -109,7 +115,7 @@ def _image(function: Any, arguments: list[Value], named: dict[str, Value]) -> Pi
     """What opens one, and what makes one of an array."""
     if not isinstance(function, FunctionType):
         return None
-    own = [function.__globals__ is vars(module) for name in ("PIL.Image", "torchvision.utils", "torchvision.datasets.folder") if (module := sys.modules.get(name))]
+    own = [function.__globals__ is vars(module) for name in ("PIL.Image", "torchvision.utils", "torchvision.datasets.folder", "torchvision.io.image") if (module := sys.modules.get(name))]
     match function.__name__, arguments:
         case _ if not any(own):  # A program's own function, also in the place of a library's.
             return None
@@ -122,6 +128,18 @@ def _image(function: Any, arguments: list[Value], named: dict[str, Value]) -> Pi
             if name == "default_loader" and sys.modules["torchvision"].get_image_backend() != "PIL":
                 raise NotNative("asks another image backend than PIL")
             return Picture(Opened(paths_of(path)), True)
+        case "decode_image" | "read_image", [Column() as path, *modes]:
+            return _decoded(path, dict(zip(("mode", "apply_exif_orientation"), modes, strict=False)) | named)
+    return None
+
+
+def _decoded(path: Column, options: dict[str, Value]) -> Picture | None:
+    """What torchvision makes of a file: with three channels for the mode RGB, else with those of the file."""
+    match options.pop("mode", Known("UNCHANGED")):
+        case Known(value=mode) if (name := getattr(mode, "name", str(mode).upper())) in ("UNCHANGED", RGB):
+            paths = paths_of(path)
+            known = all(isinstance(each, Known) and each.value is False for each in options.values()) and all(type(each) is str for each in paths)
+            return Picture(Opened(paths, are_tensors=True), is_rgb=name == RGB) if known else None
     return None
 
 
@@ -184,6 +202,11 @@ def _tensor(arguments: list[Value], named: dict[str, Value]) -> Value | None:
 
 def _is_one_of(function: Any, functions: tuple) -> bool:
     return any(function is each for each in functions)
+
+
+def _is_known(arguments: list[Value], value: Any) -> bool:
+    """Whether they are one, and that is this number or object."""
+    return len(arguments) == 1 and isinstance(arguments[0], Known) and type(arguments[0].value) in (type(value), float) and arguments[0].value == value
 
 
 def _are(arguments: list[Value], text: str) -> bool:

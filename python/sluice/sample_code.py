@@ -19,13 +19,13 @@ from torch.utils.data import Dataset, Subset
 
 from sluice.code_tree import tree_of
 from sluice.failures import NotNative
+from sluice.library_transforms import steps_of
 from sluice.lowered import name_of
 from sluice.pictures import Opened, Picture
 from sluice.sample_attributes import Unreadable, attribute_of
 from sluice.sample_calls import code_of, method_of, result_of
 from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_joined, in_words, item, repeated, truth_of, unpacked
 from sluice.signal_handlers import pass_on_of_a_handler
-from sluice.transforms import steps_of
 
 _MOST_CALLS = 8  # One within the other.
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {

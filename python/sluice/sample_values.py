@@ -17,6 +17,7 @@ from sluice.lowered import name_of
 from sluice.pictures import Picture
 from sluice.sample_frames import FrameRows, Locator, column_of, kind_of, require_numbered, values_of
 from sluice.structure import travels_in_arena
+from sluice.tensor_steps import Over255
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,10 @@ def computed(function: Callable[..., Any], *operands: Value) -> Value:
 
 
 def computed_or_joined(function: Callable[..., Any], left: Value, right: Value) -> Value:
-    """The same; also [0.5] * 3, and (image, label) + (index,)."""
+    """The same; also [0.5] * 3, (image, label) + (index,), and image / 255."""
     match left, right:
+        case Picture(), Known(value=255 | 255.0) if function is operator.truediv:
+            return left.transformed(Over255())
         case Several(items=items), Several(items=others) if function is operator.add and type(items) is type(others):
             return Several([*items, *others] if isinstance(items, list) else (*items, *others))
         case Several(items=items), Known(value=int() as times) if function is operator.mul and 0 <= times * len(items) <= _MOST_TURNS:

@@ -16,8 +16,10 @@ import torch
 from sluice.augmentations import at_random, auto_augment, below_or_equal, rand_augment, random_rotation, sharpness, trivial_augment
 from sluice.failures import NotNative
 from sluice.late_changes import keeps_position
+from sluice.library_transforms import generations, is_changed, is_of
 from sluice.lowered import MAX_OPS, MAX_SIDE_PIXELS, Lowered, LoweredImages, fill_colour, name_of, probability
 from sluice.pictures import Step, Views
+from sluice.tensor_steps import AsFloats, TensorStep
 
 
 def lower_views(views: Views, obstacles: list[str], source: Lowered) -> LoweredImages:
@@ -26,8 +28,8 @@ def lower_views(views: Views, obstacles: list[str], source: Lowered) -> LoweredI
     before = len(obstacles)
     _lower_steps(views.shared, obstacles, source, "")
     several = len(views.own) > 1
-    if several and source.kind != "image":
-        obstacles.append("its images share transforms of tensors")
+    if several and source.dtype is torch.float32:
+        obstacles.append("its images share transforms to floats")
     made, told = [], set[tuple[int, ...]]()
     for number, steps in enumerate(views.own, 1):
         view, found = dataclasses.replace(source, ops=[]), list[str]()
@@ -45,48 +47,18 @@ def lower_views(views: Views, obstacles: list[str], source: Lowered) -> LoweredI
 
 def _lower_steps(steps: Sequence[Step], obstacles: list[str], lowered: Lowered, of: str) -> None:
     for number, step in enumerate(steps, 1):
-        name = name_of(step.transform if isinstance(step.transform, FunctionType) else type(step.transform))
+        transform = step.transform
+        name = transform.in_words if isinstance(transform, TensorStep) else name_of(transform if isinstance(transform, FunctionType) else type(transform))
         try:
-            _lower_step(step.transform, lowered)
+            _lower_step(transform, lowered)
         except NotNative as reason:
-            obstacles.append(f"transform {number}{of}, {name}, {reason}{f' ({step.reason})' if step.reason else ''}" if step.transform is not None else "there is no transform")
+            obstacles.append(f"transform {number}{of}, {name}, {reason}{f' ({step.reason})' if step.reason else ''}" if transform is not None else "there is no transform")
 
 
 def transform_of_kind(kind: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
     """A transform of torchvision's, if `kind` is one that has a native form, or Compose; else None. Making one draws nothing and changes nothing."""
-    is_known = isinstance(kind, type) and any(_is_of(module, kind) and kind is getattr(module, kind.__name__, None) for module in _generations())
+    is_known = isinstance(kind, type) and any(is_of(module, kind) and kind is getattr(module, kind.__name__, None) for module in generations())
     return kind(*arguments, **named) if is_known and kind.__name__ in (*_TRANSFORMS, "Compose") else None
-
-
-# Functions of torchvision's that do what a transform does which draws nothing, with its arguments behind the image.
-_FUNCTIONS = {"to_tensor": "ToTensor", "pil_to_tensor": "PILToTensor", "normalize": "Normalize", "resize": "Resize", "center_crop": "CenterCrop", "pad": "Pad"}
-
-
-def transform_of_function(function: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
-    """The transform that does what torchvision's function does with these arguments; None of another function."""
-    functions, transforms = sys.modules.get("torchvision.transforms.functional"), sys.modules.get("torchvision.transforms")
-    kind = _FUNCTIONS.get(getattr(function, "__name__", ""))
-    if transforms is None or kind is None or function is not getattr(functions, function.__name__) or function.__globals__ is not vars(functions):
-        return None
-    return getattr(transforms, kind)(*arguments, **named)
-
-
-def transform_of_resize(size: tuple[int, int], resample: Any) -> Any:
-    """The transform that does what resize() of Pillow's images does. `size`: (width, height). `resample`: Pillow's number; None: its default. None of others."""
-    transforms, pillow = sys.modules.get("torchvision.transforms"), sys.modules["PIL.Image"]
-    names = {pillow.Resampling.NEAREST: "nearest", pillow.Resampling.BILINEAR: "bilinear", pillow.Resampling.BICUBIC: "bicubic", None: "bicubic"}
-    if transforms is None or resample not in names:
-        return None
-    return transforms.Resize([size[1], size[0]], transforms.InterpolationMode(names[resample]))
-
-
-def steps_of(transform: Any) -> list[Any] | None:
-    """What comes one after the other in torchvision's own Compose, or in a Sequential; None of others."""
-    if is_changed(transform):
-        return None
-    if any(type(transform) is module.Compose and _is_of(module, module.Compose) for module in _generations()):
-        return list(transform.transforms)
-    return list(transform) if type(transform) is torch.nn.Sequential else None
 
 
 def _obstacles_of_the_result(lowered: Lowered, operations: int) -> list[str]:
@@ -102,22 +74,15 @@ def _obstacles_of_the_result(lowered: Lowered, operations: int) -> list[str]:
     return obstacles
 
 
-def _generations() -> list:
-    return [module for name in ("torchvision.transforms", "torchvision.transforms.v2") if (module := sys.modules.get(name))]
-
-
 def _module_of(step: Any) -> Any:
     """torchvision's module that has it; None of a transform without a line in the table."""
     name = type(step).__name__
-    return next((module for module in _generations() if name in _TRANSFORMS and type(step) is getattr(module, name, None) and _is_of(module, type(step))), None)
-
-
-def _is_of(module: Any, kind: type) -> bool:
-    """Whether a class is one that torchvision's module comes with: a program may have put one of its own in the place."""
-    return kind.__module__.startswith(f"{module.__name__}.")
+    return next((module for module in generations() if name in _TRANSFORMS and type(step) is getattr(module, name, None) and is_of(module, type(step))), None)
 
 
 def _lower_step(step: Any, lowered: Lowered) -> None:
+    if isinstance(step, TensorStep):
+        return step.lower(lowered)
     name, module = type(step).__name__, _module_of(step)
     if module is None:
         is_torchvisions = type(step).__module__.startswith("torchvision.")
@@ -125,7 +90,8 @@ def _lower_step(step: Any, lowered: Lowered) -> None:
     if is_changed(step):
         raise NotNative("has a hook, or a method of its own")
     takes, lower = _TRANSFORMS[name]
-    if lowered.kind not in takes:
+    conversion = _conversion_behind_moves(name, lowered)
+    if lowered.kind not in takes and not conversion:
         raise NotNative(f"has no native form on {_KINDS[lowered.kind]}")
     lowered.v2 = module.__name__.endswith(".v2")
     before = len(lowered.ops)
@@ -133,27 +99,23 @@ def _lower_step(step: Any, lowered: Lowered) -> None:
     if keeps_position(step):
         for op in lowered.ops[before:]:
             op["keep_position"] = True
+    lowered.ops += conversion
 
 
-_KINDS = {"image": "an image", "bytes": "a tensor of bytes", "floats": "a tensor of floats"}
+def _conversion_behind_moves(name: str, lowered: Lowered) -> list[dict]:
+    """The operations at the end that change each value by itself, if the transform only moves values: it is lowered before these. They are taken away."""
+    start = len(lowered.ops)
+    while name in _MOVES and start and lowered.ops[start - 1]["op"] in ("to_tensor", "to_float", "normalize"):
+        start -= 1
+    conversion = lowered.ops[start:]
+    del lowered.ops[start:]
+    return conversion
+
+
+_KINDS = {"image": "an image", "bytes": "a tensor of bytes", "unscaled": "a tensor of floats from 0 to 255", "floats": "a tensor of floats"}
 
 # Why an operation stays in Python although it is common.
 _REASONS = {"GaussianBlur": ": torch computes its weights with the exponential of a vendor's library, whose last bit depends on the processor"}
-
-
-def is_changed(step: Any) -> bool:
-    """Whether a program has added code of its own to a transform, or put it in the place of a method."""
-    if getattr(step, "_forward_hooks", None) or getattr(step, "_forward_pre_hooks", None):
-        return True
-    return any(callable(getattr(type(step), name, None)) for name in getattr(step, "__dict__", ())) or not all(map(_has_own_methods, type(step).__mro__))
-
-
-def _has_own_methods(kind: type) -> bool:
-    """Of a class of torchvision's: whether the library has defined all of them."""
-    if not kind.__module__.startswith("torchvision.transforms."):
-        return True
-    functions = (getattr(value, "__func__", value) for value in vars(kind).values())
-    return all(value.__globals__.get("__name__", "").startswith("torchvision.transforms.") for value in functions if isinstance(value, FunctionType))
 
 
 def _random_resized_crop(step: Any, lowered: Lowered) -> None:
@@ -161,7 +123,7 @@ def _random_resized_crop(step: Any, lowered: Lowered) -> None:
     if not 0 < scale[0] <= scale[1] <= 1:
         raise NotNative("has a scale that is no ordered range within 0 and 1")
     lowered.size = _pair(step.size)
-    lowered.add("random_resized_crop", size=list(lowered.size), scale=scale, **_ratio(step), interpolation=_interpolation(step))
+    lowered.add("random_resized_crop", size=list(lowered.size), scale=scale, **_ratio(step), interpolation=_interpolation(step, lowered))
 
 
 def _resize(step: Any, lowered: Lowered) -> None:
@@ -177,7 +139,7 @@ def _resize(step: Any, lowered: Lowered) -> None:
         lowered.size = (size[0], size[1])
     elif lowered.size is not None:
         lowered.size = _shorter_side_resized(lowered.size, size[0], step.max_size)
-    lowered.add("resize", size=size, **limit, interpolation=_interpolation(step))
+    lowered.add("resize", size=size, **limit, interpolation=_interpolation(step, lowered))
 
 
 def _shorter_side_resized(image: tuple[int, int], side: int, max_size: int | None) -> tuple[int, int]:
@@ -188,11 +150,15 @@ def _shorter_side_resized(image: tuple[int, int], side: int, max_size: int | Non
 
 
 def _center_crop(step: Any, lowered: Lowered) -> None:
-    lowered.size = _pair(step.size)
+    before, lowered.size = lowered.size, _pair(step.size)
+    if lowered.dtype is torch.float32 and not (before is not None and before[0] >= lowered.size[0] and before[1] >= lowered.size[1]):
+        raise NotNative("may add a border to a tensor of floats")
     lowered.add("center_crop", size=list(lowered.size))
 
 
 def _random_crop(step: Any, lowered: Lowered) -> None:
+    if lowered.dtype is torch.float32 and (step.padding is not None or step.pad_if_needed):
+        raise NotNative("may add a border to a tensor of floats")
     border = {} if step.padding is None and not step.pad_if_needed else _border(step, lowered)
     if step.padding is not None:
         padding = step.padding
@@ -265,10 +231,25 @@ def _to_tensor(step: Any, lowered: Lowered) -> None:
 
 
 def _to_dtype(step: Any, lowered: Lowered) -> None:
-    if step.dtype is not torch.float32 or step.scale is not True:
-        raise NotNative("is not to float32 with scale=True")
+    if step.dtype is lowered.dtype:
+        return
+    if step.dtype is not torch.float32 or type(step.scale) is not bool:
+        raise NotNative("is not to uint8 or float32")
+    if not step.scale:
+        return AsFloats().lower(lowered)
     lowered.kind = "floats"
     lowered.add("to_float")
+
+
+def _convert_image_dtype(step: Any, lowered: Lowered) -> None:
+    if step.dtype is not torch.float32:
+        raise NotNative("is not to float32")
+    lowered.kind = "floats"
+    lowered.add("to_float" if lowered.v2 else "to_tensor")  # The one multiplies, the other divides.
+
+
+def _nothing(step: Any, lowered: Lowered) -> None:
+    """Which class of tensors it is: a batch is of torch's own."""
 
 
 def _normalize(step: Any, lowered: Lowered) -> None:
@@ -288,13 +269,13 @@ def _random_erasing(step: Any, lowered: Lowered) -> None:
 
 
 # A line for each transform: what it takes, and the function that lowers it. Crops and flips of a tensor of bytes only move
-# pixels; everything else rounds differently there.
+# pixels, and native executors know how a resize rounds there; everything else rounds differently.
 _TRANSFORMS: dict[str, tuple[tuple[str, ...], Callable[[Any, Lowered], None]]] = {
-    "RandomResizedCrop": (("image",), _random_resized_crop),
-    "Resize": (("image",), _resize),
+    "RandomResizedCrop": (("image", "bytes"), _random_resized_crop),
+    "Resize": (("image", "bytes"), _resize),
     "CenterCrop": (("image", "bytes"), _center_crop),
-    "RandomCrop": (("image",), _random_crop),
-    "Pad": (("image",), _pad),
+    "RandomCrop": (("image", "bytes"), _random_crop),
+    "Pad": (("image", "bytes"), _pad),
     "RandomHorizontalFlip": (("image", "bytes"), _with_probability("random_horizontal_flip")),
     "RandomVerticalFlip": (("image", "bytes"), _with_probability("random_vertical_flip")),
     "RandomGrayscale": (("image",), _with_probability("random_grayscale")),
@@ -312,21 +293,38 @@ _TRANSFORMS: dict[str, tuple[tuple[str, ...], Callable[[Any, Lowered], None]]] =
     "AutoAugment": (("image",), auto_augment),
     "RandomApply": (("image", "bytes"), _random_apply),
     "PILToTensor": (("image",), _to_bytes),
-    "ToImage": (("image",), _to_bytes),
+    "ToImage": (("image", "bytes"), _to_bytes),
+    "ToPureTensor": (("bytes", "floats"), _nothing),
     "ToTensor": (("image",), _to_tensor),
-    "ToDtype": (("bytes",), _to_dtype),
-    "Normalize": (("floats",), _normalize),
-    "RandomErasing": (("floats",), _random_erasing),
+    "ToDtype": (("bytes", "unscaled", "floats"), _to_dtype),
+    "ConvertImageDtype": (("bytes",), _convert_image_dtype),
+    "Normalize": (("unscaled", "floats"), _normalize),
+    "RandomErasing": (("unscaled", "floats"), _random_erasing),
 }
 
 
-def _interpolation(step: Any) -> str:
+# These only move values, so they may as well move bytes before these become floats.
+_MOVES = ("RandomHorizontalFlip", "RandomVerticalFlip", "CenterCrop", "RandomCrop")
+
+
+def _interpolation(step: Any, lowered: Lowered) -> str:
     name = getattr(step.interpolation, "value", step.interpolation)
     if name not in ("bilinear", "bicubic", "nearest"):
         raise NotNative(f"has the interpolation {name}, not bilinear, bicubic or nearest")
     if step.antialias is False:
         raise NotNative("has antialias=False")
-    return name
+    if lowered.kind == "image":
+        return name
+    if not lowered.v2 or step.antialias is not True or not _are_bytes_resized_as_such(name):
+        raise NotNative("resizes a tensor of bytes as one of floats")
+    return f"tensor_{name}"
+
+
+def _are_bytes_resized_as_such(interpolation: str) -> bool:
+    """Whether torchvision gives torch uint8 to interpolate on this processor, and no floats."""
+    geometry: Any = sys.modules.get("torchvision.transforms.v2.functional._geometry")
+    says_so = getattr(geometry, "_do_native_uint8_resize_on_cpu", None)
+    return interpolation != "nearest" and says_so is not None and bool(says_so(geometry.InterpolationMode(interpolation)))
 
 
 def _ratio(step: Any) -> dict[str, list[float]]:
@@ -358,6 +356,8 @@ def _padding(padding: Any) -> list[int]:
 
 
 def _border(step: Any, lowered: Lowered) -> dict[str, Any]:
+    if lowered.kind == "bytes" and not (step.padding_mode == "constant" and type(step.fill) is int):
+        raise NotNative("pads a tensor with more than one whole number")
     if step.padding_mode != "constant":
         return {"mode": step.padding_mode}
     return fill_colour(step.fill, lowered.channels)

@@ -105,16 +105,22 @@ class _NativeFolder(torch.utils.data.Dataset):
 
         self._load, self._open, self._of_pixels = pil_loader, Image.open, Image.fromarray
         self._root, self._files = spec["source"].get("root"), files
+        def resizing(op: dict, make: Any) -> list:
+            kind = op["interpolation"].removeprefix("tensor_")
+            if kind == op["interpolation"]:
+                return [make(transforms, InterpolationMode(kind))]
+            return [v2.PILToTensor(), make(v2, InterpolationMode(kind)), transforms.ToPILImage()]
+
         makers = {
             "decode_rgb": lambda op: [],
-            "random_resized_crop": lambda op: [transforms.RandomResizedCrop(op["size"], op["scale"], op["ratio"])],
-            "resize": lambda op: [transforms.Resize(op["size"], InterpolationMode(op["interpolation"]), op.get("max_size"))],
+            "random_resized_crop": lambda op: resizing(op, lambda of, kind: of.RandomResizedCrop(op["size"], op["scale"], op["ratio"], interpolation=kind)),
+            "resize": lambda op: resizing(op, lambda of, kind: of.Resize(op["size"], kind, op.get("max_size"))),
             "random_crop": lambda op: [(v2 if op.get("generation") == 2 else transforms).RandomCrop(op["size"], None, op.get("pad_if_needed", False))],
             "pad": lambda op: [transforms.Pad(op["padding"], tuple(op.get("fill", [0])), op.get("mode", "constant"))],
             "random_vertical_flip": lambda op: [transforms.RandomVerticalFlip(op["p"])],
             "random_grayscale": lambda op: [transforms.RandomGrayscale(op["p"])],
             "color_jitter": lambda op: [transforms.ColorJitter(**{name: tuple(value) for name, value in op.items() if name != "op"})],
-            "to_float": lambda op: [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)],
+            "to_float": lambda op: [v2.ToImage(), v2.ToDtype(torch.float32, scale=op.get("scale", True))],
             "random_erasing": lambda op: [transforms.RandomErasing(op["p"], op["scale"], op["ratio"], op["value"])],
             "center_crop": lambda op: [transforms.CenterCrop(op["size"])],
             "random_horizontal_flip": lambda op: [transforms.RandomHorizontalFlip(op["p"])],

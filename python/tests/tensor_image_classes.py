@@ -1,0 +1,191 @@
+"""Dataset classes in the styles that users write for torchvision's own decoders, whose images are tensors of bytes."""
+
+from __future__ import annotations
+
+import pathlib
+
+import torch
+import torchvision
+from PIL import Image
+from torch.utils.data import Dataset
+from torchvision import io, transforms
+from torchvision.io import ImageReadMode, decode_image, read_file, read_image
+from torchvision.transforms import v2
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+TRAINING = v2.Compose([v2.RandomResizedCrop(24), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+RESIZE = v2.Resize((20, 30))
+SCALED = transforms.Compose([v2.Resize((20, 30)), transforms.ConvertImageDtype(torch.float32), transforms.Normalize(MEAN, STD)])
+
+
+class Tutorial(Dataset):
+    """PyTorch's tutorial on custom data sets, with a list in the place of a table."""
+
+    def __init__(self, paths, transform=TRAINING, target_transform=None):
+        self.img_labels = [(path, number % 3) for number, path in enumerate(paths)]
+        self.transform, self.target_transform = transform, target_transform
+
+    def __len__(self):
+        return len(self.img_labels)
+
+    def __getitem__(self, idx):
+        image = decode_image(self.img_labels[idx][0])
+        label = self.img_labels[idx][1]
+        if self.transform:
+            image = self.transform(image)
+        if self.target_transform:
+            label = self.target_transform(label)
+        return image, label
+
+
+class Colours(Tutorial):
+    def __getitem__(self, idx):
+        path, label = self.img_labels[idx]
+        return self.transform(read_image(path, mode=ImageReadMode.RGB)), label
+
+
+class ByPlace(Tutorial):
+    def __getitem__(self, idx):
+        path, label = self.img_labels[idx]
+        return self.transform(torchvision.io.read_image(str(path), io.ImageReadMode.RGB, False)), torch.tensor(label)
+
+
+class ByText(Tutorial):
+    def __getitem__(self, idx):
+        path, label = self.img_labels[idx]
+        return {"image": self.transform(decode_image(path, "RGB", apply_exif_orientation=False)), "label": label}
+
+
+class ByPath(Tutorial):
+    def __getitem__(self, idx):
+        path, label = self.img_labels[idx]
+        return self.transform(decode_image(pathlib.Path(path), mode="RGB")), label
+
+
+class Divides(Tutorial):
+    def __getitem__(self, idx):
+        return RESIZE(read_image(self.img_labels[idx][0])) / 255, idx
+
+
+class DividesFloats(Tutorial):
+    def __getitem__(self, idx):
+        return transforms.functional.normalize(RESIZE(read_image(self.img_labels[idx][0])).float() / 255.0, MEAN, STD), idx
+
+
+class DividesByMethod(Tutorial):
+    def __getitem__(self, idx):
+        return RESIZE(read_image(self.img_labels[idx][0])).to(torch.float32).div(255), idx
+
+
+class Floats(Tutorial):
+    def __getitem__(self, idx):
+        return RESIZE(read_image(self.img_labels[idx][0])).type(torch.float32), idx
+
+
+class FloatsTwice(Tutorial):
+    def __getitem__(self, idx):
+        return SCALED(decode_image(self.img_labels[idx][0])).float(), idx
+
+
+class Functions(Tutorial):
+    def __getitem__(self, idx):
+        image = v2.functional.resize(decode_image(self.img_labels[idx][0]), [20, 30], antialias=True)
+        image = v2.functional.to_dtype(v2.functional.center_crop(image, [16, 30]), torch.float32, scale=True)
+        return v2.functional.normalize(image, mean=MEAN, std=STD), idx
+
+
+class FunctionsOfImages(Tutorial):
+    def __getitem__(self, idx):
+        image = v2.functional.to_image(Image.open(self.img_labels[idx][0]).convert("RGB"))
+        return transforms.functional.convert_image_dtype(v2.functional.resize(image, [20, 30]), torch.float32), idx
+
+
+class Views(Tutorial):
+    def __getitem__(self, idx):
+        image = decode_image(self.img_labels[idx][0], mode="RGB")
+        return [self.transform(image), self.transform(image)], self.img_labels[idx][1]
+
+
+def next_one(label):
+    return label + 1
+
+
+NATIVE = {
+    kind.__name__: kind
+    for kind in (Tutorial, Colours, ByPlace, ByText, ByPath, Divides, DividesFloats, DividesByMethod, Floats, FloatsTwice, Functions, FunctionsOfImages, Views)
+} | {
+    "first generation": lambda paths: Tutorial(paths, transforms.Compose([transforms.CenterCrop(30), transforms.RandomVerticalFlip(), transforms.ConvertImageDtype(torch.float32)])),
+    "target": lambda paths: Tutorial(paths, target_transform=next_one),
+    "scaled": lambda paths: Colours(paths, SCALED),
+}  # fmt: skip
+
+
+class Upright(Tutorial):
+    def __getitem__(self, idx):
+        return self.transform(decode_image(self.img_labels[idx][0], apply_exif_orientation=True)), idx
+
+
+class Grey(Tutorial):
+    def __getitem__(self, idx):
+        return self.transform(read_image(self.img_labels[idx][0], ImageReadMode.GRAY)), idx
+
+
+class OfBytes(Tutorial):
+    def __getitem__(self, idx):
+        return self.transform(decode_image(read_file(self.img_labels[idx][0]))), idx
+
+
+class Converts(Tutorial):
+    def __getitem__(self, idx):
+        return self.transform(decode_image(self.img_labels[idx][0]).convert("RGB")), idx
+
+
+class AsksForTheMode(Tutorial):
+    def __getitem__(self, idx):
+        image = decode_image(self.img_labels[idx][0])
+        return self.transform(image if image.mode == "RGB" else image), idx
+
+
+class ResizesItself(Tutorial):
+    def __getitem__(self, idx):
+        return decode_image(self.img_labels[idx][0]).resize((20, 30)), idx
+
+
+class DividesByOther(Tutorial):
+    def __getitem__(self, idx):
+        return RESIZE(decode_image(self.img_labels[idx][0])) / 256, idx
+
+
+class DividesFromTheRight(Tutorial):
+    def __getitem__(self, idx):
+        return 255 / RESIZE(decode_image(self.img_labels[idx][0])), idx
+
+
+class DividesTwice(Tutorial):
+    def __getitem__(self, idx):
+        return RESIZE(decode_image(self.img_labels[idx][0])) / 255 / 255, idx
+
+
+class Doubles(Tutorial):
+    def __getitem__(self, idx):
+        return RESIZE(decode_image(self.img_labels[idx][0])).to(torch.float64), idx
+
+
+class ToTensors(Tutorial):
+    def __getitem__(self, idx):
+        return transforms.ToTensor()(decode_image(self.img_labels[idx][0])), idx
+
+
+OTHERS = {
+    Upright: "decode_image(self.img_labels[idx][0], apply_exif",
+    Grey: "read_image(self.img_labels[idx][0], ImageReadMode.GRAY)",
+    OfBytes: "read_file(self.img_labels[idx][0])",
+    Converts: ".convert('RGB')",
+    AsksForTheMode: "asks for the mode of a transformed image, or of a tensor",
+    ResizesItself: ".resize((20, 30))",
+    DividesByOther: "/ 256",
+    DividesFromTheRight: "255 / RESIZE",
+    DividesTwice: "transform 3, / 255, has no native form on what is no tensor of bytes",
+    Doubles: ".to(torch.float",
+    ToTensors: "ToTensor, has no native form on a tensor of bytes",
+}

@@ -1,0 +1,82 @@
+"""Dataset classes over torchvision's own decoders run natively, with the bytes of their own code."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data._utils.collate import default_collate
+from torchvision.datasets import ImageFolder
+from torchvision.io import decode_image
+
+from sluice.failures import NotNative
+from sluice.lowering import lower
+from tensor_image_classes import NATIVE, OTHERS, TRAINING, ByText, Tutorial
+from test_own_files import alike, epochs_of, loader_of, native_of
+
+
+def noise(number, *shape):
+    return Image.fromarray(numpy.random.default_rng(number).integers(0, 256, shape, dtype="u1"))
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photographs") / "all"
+    folder.mkdir()
+    for number in range(18):
+        noise(number, 40 + number, 50, 3).save(folder / f"{number:02}.{('jpg', 'png', 'webp')[number % 3]}")
+    return [str(path) for path in sorted(folder.iterdir())]
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_a_class_gives_the_same_batches_natively(any_feeder, monkeypatch, paths, name):
+    dataset = NATIVE[name](paths)
+    assert native_of(dataset) is not None
+    assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
+
+
+def test_the_batches_are_torchs_own(any_feeder, paths):
+    dataset = NATIVE["Divides"](paths)
+    assert alike(list(loader_of(dataset)), list(torch.utils.data.DataLoader(dataset, batch_size=5)))
+
+
+def test_a_folder_with_torchvisions_decoder(any_feeder, monkeypatch, paths):
+    dataset = ImageFolder(pathlib.Path(paths[0]).parents[1], TRAINING, loader=decode_image)
+    assert native_of(dataset) is not None
+    assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NATIVE.values() if kind in (Tutorial, ByText)])
+def test_files_of_any_mode_are_decoded_as_torchvision_does(any_feeder, monkeypatch, tmp_path, kind):
+    """Without a mode, tensors of another number of channels are the class's own affair: its transform makes them, or its normalisation refuses them."""
+    made = {
+        "0.jpg": noise(0, 40, 50, 3), "1.png": noise(1, 40, 50, 4), "2.png": noise(2, 40, 50), "3.jpg": noise(3, 40, 50),
+        "4.jpg": noise(4, 40, 50, 3).convert("CMYK"), "5.png": noise(5, 40, 50).convert("P"), "6.webp": noise(6, 40, 50, 4), "7.png": noise(7, 40, 50).convert("1")
+    }  # fmt: skip
+    for name, image in made.items():
+        image.save(tmp_path / name)
+    dataset = kind([str(tmp_path / name) for name in made])
+    assert native_of(dataset) is not None
+    if kind is ByText:
+        assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
+        return
+    for lowering in ("on", "off"):
+        with pytest.raises(RuntimeError, match="channels|shape|size"):
+            epochs_of(dataset, monkeypatch, lowering)
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_code_stays_python(paths, kind):
+    with pytest.raises(NotNative) as refused:
+        lower(kind(paths), default_collate, True)
+    assert OTHERS[kind] in str(refused.value)
+
+
+def test_a_file_that_is_cut_short_is_torchvisions_error(any_feeder, tmp_path, paths):
+    cut = tmp_path / "cut.jpg"
+    cut.write_bytes(open(paths[0], "rb").read()[:900])
+    with pytest.raises(RuntimeError, match="decode_jpeg"):
+        list(loader_of(ByText([*paths, str(cut)])))
