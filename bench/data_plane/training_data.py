@@ -25,6 +25,12 @@ def reference_recipe():
     return v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, DEVIATION), v2.RandomErasing(0.1)])
 
 
+def tensors_recipe():
+    """That torchvision's documentation recommends: tensors of bytes from the start, in version 2 of the transforms."""
+    steps = [v2.ToImage(), v2.ToDtype(torch.uint8, scale=True), v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip()]
+    return v2.Compose([*steps, v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, DEVIATION)])
+
+
 def contrastive_recipe():
     """Of SimCLR."""
     colours = transforms.RandomApply([transforms.ColorJitter(0.8, 0.8, 0.8, 0.2)], p=0.8)
@@ -49,7 +55,7 @@ def views_recipe():
     return Views(transforms.Compose([*steps, transforms.RandomHorizontalFlip(), transforms.ToTensor(), transforms.Normalize(MEAN, DEVIATION)]))
 
 
-RECIPES = {"reference": reference_recipe, "contrastive": contrastive_recipe, "views": views_recipe}
+RECIPES = {"reference": reference_recipe, "tensors": tensors_recipe, "contrastive": contrastive_recipe, "views": views_recipe}
 
 
 class TextLines(torch.utils.data.Dataset):

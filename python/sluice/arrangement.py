@@ -10,9 +10,9 @@ import torch
 from torch.utils.data._utils.collate import default_collate
 
 from sluice.failures import NotNative
-from sluice.lowered import name_of
+from sluice.lowered import ImageForm, name_of
 from sluice.pictures import Picture
-from sluice.sample_values import NUMPYS_NUMBERS, NUMPYS_TEXT, Column, Known, Labels, Named, Rows, Several, Value, in_words
+from sluice.sample_values import NUMPYS_NUMBERS, NUMPYS_TEXT, Column, Joined, Known, Labels, Named, Rows, Several, Value, in_words
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,19 @@ class Arrangement:
         places = {id(picture): number for number, picture in enumerate(self.pictures)}
         return self._batch(self.sample, made, places, keys if self.selection is None else [self.selection[key] for key in keys], list)
 
+    def require_joinable(self, images: tuple[ImageForm, ...]) -> None:
+        """Raises NotNative if torch would refuse to join some of them. `images`: of each picture."""
+        forms = dict(zip(map(id, self.pictures), images, strict=True))
+        if any(len({forms[id(picture)] for picture in joined.pictures}) > 1 for joined in _joined_in(self.sample)):
+            raise NotNative("it joins images of several sizes or types")
+
     def _batch(self, value: Value, made: list[torch.Tensor], places: dict[int, int], keys: list, gathered: type) -> Any:
         """`gathered`: in what torch has the values of all samples when it collates them. Texts stay there."""
         match value:
             case Picture():
                 return made[places[id(value)]]
+            case Joined(pictures=pictures, join=join):
+                return join([made[places[id(picture)]] for picture in pictures], 1)
             case Labels():
                 return made[-1]
             case Several(items=items):
@@ -47,6 +55,16 @@ class Arrangement:
             case Known(value=same):
                 return default_collate(gathered([same] * len(keys)))
         raise AssertionError
+
+
+def _joined_in(value: Value) -> Iterator[Joined]:
+    match value:
+        case Joined():
+            yield value
+        case Several(items=items):
+            yield from (joined for item in items for joined in _joined_in(item))
+        case Named(items=named):
+            yield from (joined for item in named.values() for joined in _joined_in(item))
 
 
 def pictures_of(sample: Value) -> list[Picture]:
@@ -63,6 +81,8 @@ def parts_of(value: Value) -> Iterator[Value]:
         case Named(items=named):
             for item in named.values():
                 yield from parts_of(item)
+        case Joined(pictures=pictures):
+            yield from pictures
         case Rows(tensor=_) | Picture() | Labels():  # Rows are copied now, before the data set may change them.
             yield value
         case Known(value=same) if _is_collated({type(same)}, [same]):

@@ -5,13 +5,24 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from types import CodeType
+from typing import Any
 
 from sluice.failures import NotNative
 
 _MOST_LINES = 4_000  # Of a file: parsing them takes a tenth of a second.
 
+
+# What a tree has an operator as.
+OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv
+}  # fmt: skip
+COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge
+}  # fmt: skip
 
 _Tree = tuple[ast.arguments, list[ast.stmt]]
 

@@ -139,6 +139,8 @@ def _lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | N
     header = json.dumps({"version": 2, **libraries, **chosen, "source": files.source, "ops": shared, **views}, separators=(",", ":"))
     if isinstance(source, OwnImages):
         arrangement = source.arrangement(selection)
+    if arrangement is not None:
+        arrangement.require_joinable(lowered.images())
     return NativePipeline(header.encode() + b"\n", files, lowered.images(), order, arrangement)
 
 

@@ -15,7 +15,7 @@ from sluice.failures import NotNative
 from sluice.lowered import name_of
 from sluice.pictures import RGB, Opened, Picture, of_rows
 from sluice.sample_attributes import PURE_METHODS
-from sluice.sample_values import Column, Known, Named, OpenFile, Rows, Several, Value, computed, in_words, paths_of
+from sluice.sample_values import Column, Joined, Known, Named, OpenFile, Rows, Several, Value, computed, in_words, paths_of
 from sluice.tensor_steps import AsFloats, Over255
 from sluice.library_transforms import is_changed, transform_of_function, transform_of_resize
 from sluice.transforms import transform_of_kind
@@ -29,6 +29,8 @@ def result_of(function: Any, arguments: list[Value], named: dict[str, Value]) ->
         return computed(function, *(Column(each.tensor.tolist()) if isinstance(each, Rows) and each.are_numbers and function is int else each for each in arguments))
     if _is_one_of(function, (torch.tensor, torch.as_tensor)):
         return _tensor(arguments, named)
+    if _is_one_of(function, (torch.stack, torch.cat)):
+        return _joined(function, *arguments, **named)
     if _is_one_of(function, (list, tuple, dict, len, range, open, torch.is_tensor)):
         return _of_python(function, arguments, named)
     if (image := _image(function, arguments, named) or _transform(function, arguments, named)) is not None:
@@ -170,6 +172,7 @@ def _keep(value: Value) -> None:
 
 
 _UNKNOWN = object()
+_FIRST = Known(0)
 
 
 def _plain(value: Value) -> Any:
@@ -186,6 +189,14 @@ def _resize(arguments: list[Value]) -> Any:
         case [(int() as width, int() as height), *resample] if len(resample) <= 1:
             return transform_of_resize((width, height), *(resample or [None]))
     return None
+
+
+def _joined(function: Any, tensors: Value, dim: Value = _FIRST) -> Joined | None:
+    """Of images that code joins along their first axis, with a new one or not."""
+    if not isinstance(tensors, Several) or not tensors.items or not _is_known([dim], 0):
+        return None
+    pictures = tuple(each for each in tensors.items if isinstance(each, Picture))
+    return Joined(pictures, function) if len(pictures) == len(tensors.items) else None
 
 
 def _tensor(arguments: list[Value], named: dict[str, Value]) -> Value | None:

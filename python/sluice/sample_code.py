@@ -17,24 +17,17 @@ from typing import Any
 
 from torch.utils.data import Dataset, Subset
 
-from sluice.code_tree import tree_of
+from sluice.code_tree import COMPARISONS, OPERATORS, tree_of
 from sluice.failures import NotNative
 from sluice.library_transforms import steps_of
 from sluice.lowered import name_of
 from sluice.pictures import Opened, Picture
 from sluice.sample_attributes import Unreadable, attribute_of
 from sluice.sample_calls import code_of, method_of, result_of
-from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_joined, in_words, item, repeated, truth_of, unpacked
+from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_joined, in_words, is_unchangeable, item, repeated, truth_of, unpacked
 from sluice.signal_handlers import pass_on_of_a_handler
 
 _MOST_CALLS = 8  # One within the other.
-_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv
-}  # fmt: skip
-_COMPARISONS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge
-}  # fmt: skip
 
 
 def sample_of(dataset: Any, count: int) -> Value:
@@ -131,6 +124,10 @@ class _Call:
                 return self._value(value)
             case ast.Assign(targets=[target], value=given) | ast.AnnAssign(target=target, value=ast.expr() as given):
                 self._assign(target, self._value(given), node)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=given) if type(op) in OPERATORS and is_unchangeable(self._variables.get(name)):
+                self._variables[name] = computed(OPERATORS[type(op)], self._variables[name], self._value(given))
+            case ast.Try(body=body, orelse=others, finalbody=[]):  # If an image cannot be opened, the class itself makes the batch.
+                return self._block([*body, *others])
             case ast.If(test=test, body=body, orelse=others):
                 if (asked := self._asks_for_rgb(test)) is None:
                     return self._block(body if self._truth(test) else others)
@@ -229,8 +226,8 @@ class _Call:
                 return self._call(function, [ast.copy_location(ast.ListComp(element, parts), node)], [], node)
             case ast.Call(func=function, args=arguments, keywords=named):
                 return self._call(function, arguments, named, node)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return computed_or_joined(_OPERATORS[type(op)], self._value(left), self._value(right))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
+                return computed_or_joined(OPERATORS[type(op)], self._value(left), self._value(right))
             case ast.JoinedStr(values=parts):
                 return computed(lambda *texts: "".join(texts), *map(self._text, parts))
             case ast.IfExp(test=test, body=body, orelse=other):
@@ -290,7 +287,7 @@ class _Call:
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=test):
                 return not self._truth(test)
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARISONS:
                 a, b = self._value(left), self._value(right)
                 if isinstance(op, (ast.Is, ast.IsNot)) and isinstance(b, Known) and b.value is None and not isinstance(a, Column):
                     return (isinstance(a, Known) and a.value is None) == isinstance(op, ast.Is)
@@ -298,7 +295,7 @@ class _Call:
                     return bool(self._refuse(node))  # Which texts and numbers are one object is Python's own affair.
                 if isinstance(b, Several) and isinstance(op, (ast.In, ast.NotIn)):
                     return any(self._is_so(computed(operator.eq, a, each), node) for each in b.items) == isinstance(op, ast.In)
-                return self._is_so(computed(_COMPARISONS[type(op)], a, b), node)
+                return self._is_so(computed(COMPARISONS[type(op)], a, b), node)
             case ast.Compare():
                 return bool(self._refuse(node))
         return self._is_true(self._value(node), node)

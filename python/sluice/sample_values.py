@@ -107,13 +107,27 @@ class Named:
     items: dict[str, Value]
 
 
-Value = Known | Column | Rows | OpenFile | Picture | Labels | Several | Named
+@dataclass(frozen=True)
+class Joined:
+    """A tensor of images in this order, which torch.stack or torch.cat makes along the first axis. `join`: the function."""
+
+    pictures: tuple[Picture, ...]
+    join: Callable[..., torch.Tensor]
+
+
+Value = Known | Column | Rows | OpenFile | Picture | Joined | Labels | Several | Named
 
 _PYTHONS = frozenset((str, int, float, bool, type(None), bytes, type(pathlib.Path())))
 NUMPYS_NUMBERS = frozenset(f"numpy.{name}" for name in "int8 int16 int32 int64 uint8 float32 float64 bool bool_".split())
 NUMPYS_TEXT = "numpy.str_"
 _ROWS = frozenset((tuple, list))
 _MOST_ROWS_BYTES = 1 << 26
+
+
+def is_unchangeable(value: Value | None) -> bool:
+    """Whether x += y makes another value, as x + y does."""
+    kinds = set(map(type, value.values)) if isinstance(value, Column) else {type(value.value)} if isinstance(value, Known) else {type(value)}
+    return kinds <= {int, float, str, tuple}
 
 
 def is_plain(kind: type) -> bool:
@@ -286,4 +300,4 @@ def in_words(value: Value) -> str:
         return f"a {name_of(type(value.value))}"
     if isinstance(value, Column) and value.values:
         return f"a {name_of(type(value.values[0]))}"
-    return {Column: "a value", Rows: "a tensor", OpenFile: "a file", Picture: "an image", Labels: "a label", Several: "several values", Named: "a dict"}[type(value)]
+    return {Column: "a value", Rows: "a tensor", OpenFile: "a file", Picture: "an image", Joined: "a tensor of images", Labels: "a label", Several: "several values", Named: "a dict"}[type(value)]

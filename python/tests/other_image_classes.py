@@ -39,12 +39,58 @@ class Prints(Base):
         return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
 
 
-class Skips(Base):
+class Tidies(Base):
     def __getitem__(self, index):
         try:
             return self.transform(Image.open(self.paths[index]).convert("RGB")), self.labels[index]
-        except OSError:
-            return self[index + 1]
+        finally:
+            self.last = index
+
+
+class LooksUp(Base):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.names = {0: 1}
+
+    def __getitem__(self, index):
+        try:
+            label = self.names[self.labels[index]]
+        except KeyError:
+            label = 0
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), label
+
+
+class Extends(Base):
+    def __getitem__(self, index):
+        sides = [1]
+        sides += [2]
+        return self.transform(Image.open(self.paths[index]).convert("RGB")), sides
+
+
+class AddsToAnImage(Base):
+    def __getitem__(self, index):
+        image = TENSOR(CROP(Image.open(self.paths[index]).convert("RGB")))
+        image /= 255
+        return image, index
+
+
+class JoinsSizes(Base):
+    """Which torch refuses."""
+
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        return torch.stack([TENSOR(CROP(image)), TENSOR(transforms.Resize((5, 6))(image))]), index
+
+
+class JoinsAlongAnother(Base):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        return torch.stack([TENSOR(CROP(image)), TENSOR(CROP(image))], 1), index
+
+
+class JoinsNumbers(Base):
+    def __getitem__(self, index):
+        return torch.stack([self.transform(Image.open(self.paths[index]).convert("RGB")), torch.tensor(self.labels[index])]), index
 
 
 class TakesTurns(Base):
@@ -343,7 +389,8 @@ NEED_PANDAS = {Framed, FramedRows, FramedColumns, FramedByNames, FramedNumbers, 
 
 # What each does beside, as it is told.
 OTHERS = {
-    Grey: "convert('L')", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Skips: "try:",
+    Grey: "convert('L')", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Tidies: "try:", LooksUp: "KeyError", Extends: "sides += [2]", AddsToAnImage: "image /= 255",
+    JoinsSizes: "joins images of several sizes", JoinsAlongAnother: "torch.stack([TENSOR", JoinsNumbers: "torch.stack([self",
     TakesTurns: "take turns in their random transforms", DropsOne: "has `self.transform(image)`", DropsAnother: "some are not used", Twice: "is what another one is made of",
     BothAreTensors: "is what another one is made of", TwoFiles: "opens a str", SomeConverted: "some of its images", ResizesRoughly: ".resize((9, 9), ", ConvertsAPalette: "palette", AsksLater: "mode of a transformed",
     Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",

@@ -17,7 +17,7 @@ from torch.utils.data._utils.collate import default_collate
 from torchvision import datasets, transforms
 
 from other_image_classes import NEED_PANDAS, OTHERS, Prints
-from own_image_classes import OWN, TRAINING, AsDict, Base, Folder, Plain, WithIndex, pandas
+from own_image_classes import OWN, TRAINING, AsDict, Base, Folder, Plain, Survives, WithIndex, pandas
 from sluice import code_tree
 from sluice.failures import NotNative
 from sluice.lowering import lower
@@ -98,6 +98,17 @@ def test_keys_beyond_the_class_are_its_own_affair(any_feeder, paths):
 def test_an_index_keeps_the_type_that_the_sampler_gives_it(any_feeder, paths):
     batches = list(loader_of(WithIndex(paths), sampler=numpy.arange(5, dtype="i4")))
     assert batches[0][0].dtype is torch.int32 and batches[0][0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_class_that_survives_a_file_that_is_no_image(any_feeder, monkeypatch, paths, tmp_path):
+    broken = tmp_path / "broken.jpg"
+    broken.write_bytes(b"no image")
+    dataset = Survives([*paths[:9], str(broken), *paths[9:]])
+    dataset.folder = str(tmp_path)
+    for path in paths:
+        (tmp_path / pathlib.Path(path).name).symlink_to(path)
+    assert native_of(dataset) is not None
+    assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
 
 
 def test_a_file_that_is_no_image_is_the_classs_own_affair(any_feeder, paths, tmp_path):

@@ -172,6 +172,24 @@ class OneOfMany(Base):
         return self.transform(Image.open(self.paths[index]).convert("RGB")), torch.tensor(self.labels[index])
 
 
+class Stacked:
+    """As evaluation over several crops has them."""
+
+    def __init__(self, join=torch.stack, views=3):
+        self.join, self.views = join, views
+
+    def __call__(self, image):
+        image = START(image)
+        return self.join([SMALL(image) for _ in range(self.views)])
+
+
+class Joins(Base):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index]).convert("RGB")
+        views = (SMALL(image), SMALL(image))
+        return {"one": torch.stack(views, dim=0), "other": torch.cat([SMALL(image), SMALL(image)], 0), "label": self.labels[index]}
+
+
 def folder_with(transform):
     def make(paths):
         return datasets.ImageFolder(Base(paths).folder + "/..", transform)
@@ -272,5 +290,5 @@ class GrowsAList(Base):
         return made
 
 
-VIEWS = [ByAMethod, Attributes, GrowsElsewhere, Alternatives, Joined, GrowsAList, MakesTransforms, ResizesItself, AnyMode, ConvertsOthers, ConvertsOthersToo, ConvertsGrey, ConvertsInTheTransform, Views, NamedViews, FromAStart, OneOfMany,
-         *map(folder_with, (TwoCrops(), ManyViews(n_views=3), MultiCrop(), PerView(), AsModule(), transforms.Compose([START, ManyViews()])))]  # fmt: skip
+VIEWS = [Joins, ByAMethod, Attributes, GrowsElsewhere, Alternatives, Joined, GrowsAList, MakesTransforms, ResizesItself, AnyMode, ConvertsOthers, ConvertsOthersToo, ConvertsGrey, ConvertsInTheTransform, Views, NamedViews, FromAStart, OneOfMany,
+         *map(folder_with, (TwoCrops(), ManyViews(n_views=3), MultiCrop(), PerView(), AsModule(), Stacked(), Stacked(torch.cat), transforms.Compose([START, ManyViews()])))]  # fmt: skip
