@@ -21,6 +21,7 @@ from sluice.file_table import FileTable
 from sluice.lowered import ImageForm, Lowered, LoweredImages, name_of
 from sluice.own_images import OwnImages
 from sluice.pictures import RGB, Opened, Picture, views_of
+from sluice.replaced import replaced_function
 from sluice.sample_code import made_of
 from sluice.sample_values import Labels, Several
 from sluice.settings import EXACT, RELAXED
@@ -150,6 +151,8 @@ def _libraries(obstacles: list[str], reads_files: bool) -> dict[str, int]:
     from PIL import Image
 
     found = {}
+    if function := replaced_function(natively=True):
+        obstacles.append(f"the program has put {function} in the place of the library's, or added it")
     try:
         found["pillow"] = int(importlib.metadata.version("pillow").split(".")[0])
     except (importlib.metadata.PackageNotFoundError, ValueError):

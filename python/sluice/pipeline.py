@@ -20,6 +20,7 @@ from sluice.forks import closes_what_it_reads
 from sluice.keys import INTEGERS, key_type, plain
 from sluice.lowering import NativePipeline, lower
 from sluice.plain_data import PlainParts
+from sluice.replaced import replaced_function
 from sluice.settings import EXACT, RAISE, SKIP
 from sluice.shipment import Description, Shipment, describe_pipeline
 from sluice.signal_handlers import pass_on_of_a_handler
@@ -286,6 +287,8 @@ def _describe(python: PythonPipeline, previous: Description | None, light: bool 
     try:
         if holder := open_descriptor_in(python.dataset):
             raise NotSendable(f"its {holder} is the descriptor of an open file, which this process and its forked children have")
+        if function := replaced_function():
+            raise NotSendable(f"the program has put {function} in the place of the library's, or added it, in this process and its forked children")
         return describe_pipeline(python, previous, light, parts)
     except NotSendable:
         raise

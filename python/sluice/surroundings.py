@@ -61,7 +61,8 @@ _DENORMAL, _ONE = 1e-310, float("1")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Plain values; `warning_filters` only those that can be pickled. `pillow` holds switches by module and name."""
+    """Plain values; `warning_filters` only those that can be pickled. `pillow` holds switches by module and name, `pillow_formats` what opens files of formats
+    that other packages have registered, pickled."""
 
     environment: dict[str, str]
     default_dtype: str
@@ -70,6 +71,7 @@ class Surroundings:
     deterministic: tuple[bool, bool]
     warning_filters: list[tuple]
     pillow: dict[tuple[str, str], Any] = field(default_factory=dict)
+    pillow_formats: dict[str, bytes] = field(default_factory=dict)
     image_backend: str | None = None
     numpy_errors: dict[str, str] | None = None
     lazy_images: bool = False
@@ -97,6 +99,7 @@ class Surroundings:
                 for module, name in _PILLOW_SWITCHES
                 if module in sys.modules and _picklable(getattr(sys.modules[module], name, None))
             },
+            pillow_formats=_formats_of_packages(),
             image_backend=torchvision.get_image_backend() if torchvision is not None else None,
             numpy_errors=numpy.geterr() if numpy is not None else None,
             lazy_images=wants_lazy_images(),
@@ -140,6 +143,7 @@ class Surroundings:
             with contextlib.suppress(ImportError):
                 __import__(module)
                 setattr(sys.modules[module], name, value)
+        _register_formats(self.pillow_formats)
         if self.image_backend is not None and "torchvision" in sys.modules:
             sys.modules["torchvision"].set_image_backend(self.image_backend)
         if self.numpy_errors is not None and "numpy" in sys.modules:
@@ -159,6 +163,23 @@ class Surroundings:
 
 def _deterministic() -> tuple[bool, bool]:
     return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def _formats_of_packages() -> dict[str, bytes]:
+    """As pillow_heif registers one when the program asks it to."""
+    image = sys.modules.get("PIL.Image")
+    opened = image.OPEN.items() if image is not None else ()
+    return {name: pickle.dumps(functions) for name, functions in opened if not functions[0].__module__.startswith(("PIL.", "sluice.")) and _picklable(functions)}
+
+
+def _register_formats(formats: dict[str, bytes]) -> None:
+    if formats:
+        from PIL import Image
+
+        Image.preinit()  # Pillow's own come first.
+        for name, pickled in formats.items():
+            with contextlib.suppress(Exception):  # Of a package that is not here.
+                Image.register_open(name, *pickle.loads(pickled))
 
 
 def wants_lazy_images() -> bool:

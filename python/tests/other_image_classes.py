@@ -88,11 +88,6 @@ class JoinsAlongAnother(Base):
         return torch.stack([TENSOR(CROP(image)), TENSOR(CROP(image))], 1), index
 
 
-class JoinsNumbers(Base):
-    def __getitem__(self, index):
-        return torch.stack([self.transform(Image.open(self.paths[index]).convert("RGB")), torch.tensor(self.labels[index])]), index
-
-
 class TakesTurns(Base):
     """Its images draw in turns."""
 
@@ -390,7 +385,7 @@ NEED_PANDAS = {Framed, FramedRows, FramedColumns, FramedByNames, FramedNumbers, 
 # What each does beside, as it is told.
 OTHERS = {
     Grey: "convert('L')", Draws: "random.randrange", Counts: "self.count =", Prints: "print(index)", Tidies: "try:", LooksUp: "KeyError", Extends: "sides += [2]", AddsToAnImage: "image /= 255",
-    JoinsSizes: "joins images of several sizes", JoinsAlongAnother: "torch.stack([TENSOR", JoinsNumbers: "torch.stack([self",
+    JoinsSizes: "joins images of several sizes", JoinsAlongAnother: "torch.stack([TENSOR",
     TakesTurns: "take turns in their random transforms", DropsOne: "has `self.transform(image)`", DropsAnother: "some are not used", Twice: "is what another one is made of",
     BothAreTensors: "is what another one is made of", TwoFiles: "opens a str", SomeConverted: "some of its images", ResizesRoughly: ".resize((9, 9), ", ConvertsAPalette: "palette", AsksLater: "mode of a transformed",
     Decides: "> 3", DecidesByEquality: "differs from sample to sample", Crops: "image.crop", Lists: "takes an item of a other_image_classes.OwnList",
