@@ -14,6 +14,7 @@ import traceback
 
 from torch._utils import ExceptionWrapper
 
+from sluice import module_values
 from sluice.own_code import PickleReader
 
 try:
@@ -63,8 +64,10 @@ _EXECUTOR = "sluice.executor"  # Its program, which is `__main__` there.
 
 
 def lacks_the_script(error: BaseException) -> bool:
-    """Whether an executor cannot read a pickle within a sample, such as a cached file, because that names a class of the script. The trainer and its
-    forks can."""
+    """Whether an executor may fail alone, and the trainer and its forks not: it cannot read a pickle within a sample, such as a cached file, because
+    that names a class of the script; or a module has no value here that the script has given it."""
+    if module_values.lacking is not None and isinstance(error, Exception):
+        return True
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     return isinstance(error, AttributeError) and spec is not None and spec.name == _EXECUTOR and f"on {main!r}" in message_of(error)
@@ -73,7 +76,8 @@ def lacks_the_script(error: BaseException) -> bool:
 def describe_not_loaded(error: BaseException) -> dict:
     """The fields of an `error` frame for a pipeline that cannot be unpickled there."""
     fields, _ = describe(error)
-    return {**fields, "exception_type": NOT_LOADED, "message": f"{type(error).__name__}: {fields['message']}"}
+    lacking = f"; {module_values.lacking} has no value there" if module_values.lacking is not None else ""
+    return {**fields, "exception_type": NOT_LOADED, "message": f"{type(error).__name__}: {fields['message']}{lacking}"}
 
 
 def describe(error: BaseException) -> tuple[dict, bytes]:

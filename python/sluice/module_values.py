@@ -36,8 +36,19 @@ _OWN = str(Path(__file__).resolve().parent)
 _users: set[str] = set()   # The names of modules,
 _others: set[str] = set()  # as far as it was asked of which kind they are.
 
+_NOT_SENT = b"?"  # No pickle begins with it. The kind of the value and its length follow.
+
 # By module and name (a dotted one for attributes), pickled: a process that cannot read one still reads the others. b"": an object of another kind.
 Values = dict[str, dict[str, bytes]]
+
+
+class Differs(RuntimeError):
+    """A value of the script's modules is another one here, and is not sent; the message says which."""
+
+
+# What enter() has found to have a value in the process that sent it, and none here. A data set that needs it fails; one that makes it when it is first
+# needed does not.
+lacking: str | None = None
 
 
 def capture() -> Values:
@@ -77,7 +88,9 @@ def _holds_values(name: str, value: Any) -> bool:
 
 def enter(values: Values) -> None:
     """Gives them to the modules that this process has imported. A module, class or object of which the script has opened something stays as it
-    was imported: it may say of itself that it is open, and is not here."""
+    was imported: it may say of itself that it is open, and is not here. Raises Differs."""
+    global lacking
+    lacking = None
     for name, pickled_values in values.items():
         places: dict[str, dict[str, bytes]] = {}
         for dotted, pickled in pickled_values.items():
@@ -85,8 +98,26 @@ def enter(values: Values) -> None:
             places.setdefault(place, {})[key] = pickled
         for place, members in places.items():
             holder = _found(sys.modules.get(name), place)
-            if holder is not None and not any(pickled == b"" and vars(holder).get(key) is None for key, pickled in members.items()):
+            if holder is None:
+                continue
+            for key, pickled in members.items():
+                _compare(f"{name}.{place}{'.' if place else ''}{key}", vars(holder).get(key), pickled)
+            if not any(pickled == b"" and vars(holder).get(key) is None for key, pickled in members.items()):
                 _enter(holder, members)
+
+
+def _compare(name: str, value: Any, pickled: bytes) -> None:
+    """What is here with what has not been sent. A dict that has grown, or a value that is made when it is first needed, need not be missed."""
+    global lacking
+    if pickled == b"" or (pickled.startswith(_NOT_SENT) and pickled != _not_sent(value)):
+        if value is None or (isinstance(value, Sized) and (len(value) == 0 or (isinstance(value, dict) and pickled.startswith(_NOT_SENT + b"dict")))):
+            lacking = name
+        elif pickled:
+            raise Differs(f"{name} is a {pickled[len(_NOT_SENT) :].decode()} in the script's process, which is too large to travel, and a {type(value).__name__} here")
+
+
+def _not_sent(value: Any) -> bytes:
+    return _NOT_SENT + f"{type(value).__name__} of {len(value) if isinstance(value, Sized) else 1}".encode()
 
 
 def _found(holder: Any, place: str) -> Any:
@@ -98,7 +129,7 @@ def _found(holder: Any, place: str) -> Any:
 
 def _enter(holder: Any, members: dict[str, bytes]) -> None:
     for key, pickled in members.items():
-        if pickled and (key not in vars(holder) or _pickled(key, vars(holder)[key]) != pickled):
+        if pickled and not pickled.startswith(_NOT_SENT) and (key not in vars(holder) or _pickled(key, vars(holder)[key]) != pickled):
             with contextlib.suppress(Exception):  # A class that is not here, say.
                 value = pickle.loads(pickled)
                 if isinstance(holder, type):
@@ -178,10 +209,10 @@ def _pickled(key: str, value: Any) -> bytes | None:
         return b""
     try:
         if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
-            return None
+            return _not_sent(value)
         file = _Bounded()
         _Pickler(file).dump(value)
         return file.getvalue()
     except Exception as error:
         pass_on_of_a_handler(error)
-        return None
+        return _not_sent(value) if isinstance(value, Sized) else None

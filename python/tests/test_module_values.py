@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,10 @@ from types import ModuleType
 
 import numpy
 import pytest
+from torch.utils.data import Dataset
 
 from sluice import module_values
+from sluice.torch import DataLoader
 
 PACKAGE = Path(__file__).resolve().parent.parent
 MODULE = """
@@ -31,11 +34,14 @@ SET = {
     "numbers": ("module.SIZE = 5", "5 {'a': 1} None False"),
     "members of containers": ("module.TABLE['b'] = [2]", "1 {'a': 1, 'b': [2]} None False"),
     "options": ("module.options = argparse.Namespace(crop=3)", "1 {'a': 1} Namespace(crop=3) False"),
-    "what is large": ("module.TABLE = list(range(5000))", "1 {'a': 1} None False"),
-    "what is open": ("module.database, module.is_open = open(__file__), True", "1 {'a': 1} None False"),
+    "what is large": ("module.TABLE = list(range(5000))", ""),
+    "what is large, and not here": ("module.options = list(range(5000))", "1 {'a': 1} None False module_of_a_script.options"),
+    "a dict that has grown": ("module.TABLE = dict.fromkeys(range(5000))", "1 {'a': 1} None False module_of_a_script.TABLE"),
+    "what cannot travel": ("module.TABLE = {'a': lambda: 1, 'b': 2}", "1 {'a': 1} None False module_of_a_script.TABLE"),
+    "what is open": ("module.database, module.is_open = open(__file__), True", "1 {'a': 1} None False module_of_a_script.database"),
     "new names": ("module.added = 1", "1 {'a': 1} None False"),
 }
-SHOWN = "print(module.size(), module.TABLE, module.options, module.is_open)"
+SHOWN = "print(module.size(), module.TABLE, module.options, module.is_open, module_values.lacking or '')"
 OF_CLASSES = {
     "nothing": ("pass", "[1, 7, 1, None, {}]"),
     "attributes of a class": ("module.Config.crop = 5", "[5, 7, 1, None, {}]"),
@@ -63,6 +69,8 @@ def test_values_of_a_module_of_the_users(case, tmp_path, monkeypatch):
     command = f"import module_of_a_script as module; from sluice import module_values; module_values.enter({own!r}); {program}"
     run = subprocess.run([sys.executable, "-c", command], env={"PYTHONPATH": f"{tmp_path}:{PACKAGE}"}, capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == shown, run.stderr
+    if not shown:
+        assert "module_of_a_script.TABLE is a list of 5000 in the script's process, which is too large to travel, and a dict here" in run.stderr
 
 
 class Counted:
@@ -104,11 +112,36 @@ def test_no_module_is_searched_for_a_function(module, monkeypatch):
     monkeypatch.setitem(sys.modules, "imports_when_asked", lazy)
     module.TABLE = {"f": numpy.frompyfunc(len, 1, 1)}
     values = module_values.capture()[module.__name__]
-    assert "TABLE" not in values and "SIZE" in values
+    assert values["TABLE"] == b"?dict of 1" and "SIZE" in values
     assert not [name for name in asked if not name.startswith("__")]
 
 
 def test_pickling_stops_where_a_value_is_large(module):
     module.TABLE = [Counted() for _ in range(900)]
-    assert "TABLE" not in module_values.capture()[module.__name__]
+    assert module_values.capture()[module.__name__]["TABLE"] == b"?list of 900"
     assert 0 < Counted.pickled < 200
+
+
+class UsesAModule(Dataset):
+    def __init__(self, name):
+        self.name = name
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        return len(importlib.import_module(self.name).options[index])
+
+
+def test_what_only_the_scripts_process_has_stops_no_loop(real_feeder, tmp_path, monkeypatch, caplog):
+    """An object that the program has put into a module does not travel. Executors fail for that, and a fork that has it does not."""
+    (tmp_path / "module_of_a_script.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "off")
+    module = importlib.import_module("module_of_a_script")
+    module.options = [b"", b"a"] * 5000
+    dataset = UsesAModule("module_of_a_script")
+    dataset.config = module.Config()  # Unpickling imports it.
+    assert [batch.tolist() for batch in DataLoader(dataset, batch_size=10, num_workers=2)] == [[0, 1] * 5] * 4
+    assert "module_of_a_script.options has no value there" in caplog.text
+    del sys.modules["module_of_a_script"]
