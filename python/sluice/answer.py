@@ -53,13 +53,25 @@ class Answer:
         """Whether nothing was read for it, so that it is the same at any time."""
         return bool(self.message.get("from_memory"))
 
-    def tell_trouble(self) -> bool:
-        """Logs why there is no batch, if that is no fault of the user's code. Whether so."""
-        trouble = _TROUBLES.get(self.message.get("exception_type", "")) if self.failed else None
-        if trouble is not None:
+    def tell_trouble(self) -> None:
+        """Logs why there is no batch, if that is no fault of the user's code."""
+        if self.failed and (trouble := _TROUBLES.get(self.message.get("exception_type", ""))) is not None:
             log.info("the feeder made no batch: %s", self.message["message"])
             say_once(logging.WARNING, f"{trouble}; computing such batches in this process")
-        return trouble is not None
+
+    @property
+    def is_failure_of_code(self) -> bool:
+        """Whether the user's code has failed in a Python executor."""
+        return self.failed and not self.is_native and not self.has_nothing_left and self.message.get("exception_type", "") not in _TROUBLES
+
+    def failure(self, here: tuple[dict, bytes]) -> tuple[dict, bytes]:
+        """What the loop raises if the batch fails in this process, too, with `here`. A native executor names the file and the index, which the
+        original's exception may not: they go to the log."""
+        if self.is_failure_of_code:
+            return self.message, self.blob
+        if self.failed:
+            log.warning("a sample fails: %s", self.message["message"])
+        return here
 
     @property
     def failed_at_a_file(self) -> bool:

@@ -209,15 +209,17 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             self._announcement.take()
 
     def _open(self, request: BatchRequest, made: Answer | Forked | None) -> Any:
-        """The batch that was answered; without an answer it is made here. Raises what the user's code has raised."""
+        """The batch that was answered; without an answer it is made here. Raises what the user's code has raised, once it has failed here, too: an
+        executor may lack what the script has set in a library. Virtual workers' samples are made only once."""
         if not isinstance(made, Answer):
             return made.open(request.worker_id) if made is not None else self._compute(request)
-        if made.failed and not made.tell_trouble() and not made.is_native and not made.has_nothing_left:
+        made.tell_trouble()
+        if made.is_failure_of_code and self._history is not None:
             reraise(made.message, made.blob, request.worker_id)
         batch = None if made.failed else made.open()
         if batch is not None and made.is_native and (native := self._pipeline.native) is not None and native.arrangement is not None:
             batch = native.arrangement.batch(batch, request.indices)
-        return self._compute(request, made.message.get("message", "")) if made.failed or made.is_in_doubt(batch) else batch
+        return self._compute(request, made) if made.failed or made.is_in_doubt(batch) else batch
 
     def _pinned(self, batch: Any) -> Any:
         return pin_memory(batch, self._pin_memory_device) if self._pin_memory else batch
@@ -252,10 +254,9 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         seq, answer = taken
         return self._outstanding[seq], answer
 
-    def _compute(self, request: BatchRequest, native_failure: str = "") -> Any:
-        """Makes the batch in this process: from the same seeds, so with the same result. A native executor's failure comes
-        here too: lowering must not add errors of its own, so the original decides what is wrong with the sample. The
-        executor names the file and the index, which the original's exception may not: they go to the log."""
+    def _compute(self, request: BatchRequest, answer: Answer | None = None) -> Any:
+        """Makes the batch in this process: from the same seeds, so with the same result. An executor's failure comes
+        here too: it must not add errors of its own, so the original decides what is wrong with the sample. `answer`: that failure."""
         started_seconds = self._connection.clock()
         with untouched_process(self._inherited):
             try:
@@ -263,12 +264,11 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
                 batch = self._pipeline.make_here(request, history, self._watch(request))
                 if self._payback is not None and not (self._payback.executors_at_once or self._pipeline.is_sticky):
                     self._first_batches.follow(self._pipeline.computation().dataset)
+                self._stream.note_made_here(answer)
                 return batch
             except (Exception, SystemExit) as error:  # The last would end a worker of torch's, not the trainer.
                 pass_on_of_a_handler(error)
-                failure = describe(error)
-                if native_failure:
-                    log.warning("a sample fails: %s", native_failure)
+                failure = answer.failure(describe(error)) if answer is not None else describe(error)
             finally:
                 self._scales.here_seconds, self._scales.by_fork = self._connection.clock() - started_seconds, False
         reraise(*failure, request.worker_id)

@@ -72,12 +72,9 @@ class Stream:
         `history`: of this pass, if virtual workers make its batches; a request is added before it is made. `order`: of its samples, as
         sluice.prediction gives it; None if it is not known, or of no use."""
         self.account = Account(starting=not connection.has_delivered)
-        self.pipeline = pipeline
-        self._connection = connection
+        self._connection, self.pipeline, self.after = connection, pipeline, after
         self.base_seed, self.seed_epoch, self._epoch = base_seed, seed_epoch, epoch
-        self.prefetch_batches = prefetch_batches
-        self._batch_size = batch_size
-        self.after = after
+        self.prefetch_batches, self._batch_size = prefetch_batches, batch_size
         self._pending: dict[int, BatchRequest] = {}
         self._ready: dict[int, Answer] = {}
         self._queue = QueueSeen()
@@ -86,16 +83,13 @@ class Stream:
         self.pipeline_number: int | None = None  # and its pipeline.
         self._tried_in: Session | None = None    # The session in which a batch was asked for that has not failed.
         self._trials: set[int] = set()           # Batches asked for only to try executors: their answers are not wanted.
-        self._history = history
-        self._order = order
-        self._early = EarlyBatches()
+        self._history, self._order = history, order
+        self._early, self._native_record = EarlyBatches(), NativeRecord()
         self.pins: Pins | None = after.pins if after is not None else None  # What copies its batches to pinned memory, if the loop wants that.
         self._from_memory: bool | None = None  # Whether all of its batches were; None: none has come.
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
-        self.holds_files = False              # A process that has made a batch of it keeps files open.
-        self._rests = False                   # Its pass is over, and another may follow.
-        self._native_record = NativeRecord()
+        self.holds_files, self._rests = False, False  # A process that has made a batch of it keeps files open. Its pass is over, and another may follow.
         self._given_up = ""                   # Why no feeder can serve this pipeline, if that is so.
         self._noticed_fallback = False
 
@@ -386,6 +380,12 @@ class Stream:
             del session.streams[self._number]
         self.on_connected(session)
 
+    def note_made_here(self, answer: Answer | None) -> None:
+        """This process has made a batch, of which an executor has answered this: executors that fail alone are left."""
+        if answer is not None and answer.is_failure_of_code:
+            with self._connection.condition:
+                self._give_up(f"a sample fails there and not here: {answer.message['message']}")
+
     def _give_up(self, reason: str) -> None:
         if self._given_up:
             return
@@ -396,5 +396,5 @@ class Stream:
     def _notice_fallback(self) -> None:
         if not self._noticed_fallback:
             self._noticed_fallback = True
-            log.log(logging.WARNING, "no feeder answers at %s (%s); computing batches in this process or in forks of it, and still trying",
-                    self._connection.where, self._connection.trouble or "no connection")
+            where, trouble = self._connection.where, self._connection.trouble or "no connection"
+            log.warning("no feeder answers at %s (%s); computing batches in this process or in forks of it, and still trying", where, trouble)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import json.decoder
 
 import numpy
 import pytest
@@ -110,3 +111,32 @@ def test_a_format_that_a_package_has_registered(real_feeder, tmp_path, monkeypat
     monkeypatch.setattr(Image, "ID", list(Image.ID))
     importlib.import_module("ours_of_a_package").register()
     assert in_executor(ask_for_an_image) == ((2, 3), 7)
+
+
+class LooksUp(Dataset):
+    """In a list of a library's, as nltk.data.path is one; at one place it fails everywhere."""
+
+    def __init__(self, bad=None):
+        self.bad = bad
+
+    def __len__(self):
+        return 80
+
+    def __getitem__(self, index):
+        if index == self.bad:
+            raise KeyError(f"no sample {index}")
+        return json.decoder.PLACES[0] if self.bad is None else 0, index
+
+
+def test_a_sample_that_fails_in_an_executor_alone_stops_no_loop(real_feeder, monkeypatch, caplog):
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "off")
+    monkeypatch.setattr(json.decoder, "PLACES", [7], raising=False)
+    batches = list(DataLoader(LooksUp(), batch_size=8, num_workers=2))
+    assert [(places.tolist(), numbers.tolist()) for places, numbers in batches] == [([7] * 8, list(range(first, first + 8))) for first in range(0, 80, 8)]
+    assert "a sample fails there and not here: module 'json.decoder' has no attribute 'PLACES'" in caplog.text
+
+
+def test_a_sample_that_fails_everywhere_is_the_executors_error(real_feeder, monkeypatch):
+    monkeypatch.setenv("SLUICE_STEP_ASIDE", "off")
+    with pytest.raises(KeyError, match="(?s)Caught KeyError in DataLoader worker process.*no sample 44"):
+        list(DataLoader(LooksUp(bad=44), batch_size=8, num_workers=2))
