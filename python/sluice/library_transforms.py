@@ -43,6 +43,13 @@ def steps_of(transform: Any) -> list[Any] | None:
     return list(transform) if type(transform) is torch.nn.Sequential else None
 
 
+def leaves_other_values(transform: Any) -> bool:
+    """Whether it changes the image among its arguments, and returns numbers and texts beside it as they are: torchvision's of the second generation do."""
+    v2 = sys.modules.get("torchvision.transforms.v2")
+    steps = transform.transforms if v2 is not None and type(transform) is v2.Compose else [transform]
+    return v2 is not None and all(isinstance(step, v2.Transform) and is_of(v2, type(step)) for step in steps)
+
+
 # Functions of torchvision's that do what a transform does which draws nothing, with its arguments behind the image.
 _FUNCTIONS = {
     "to_tensor": "ToTensor", "pil_to_tensor": "PILToTensor", "to_image": "ToImage", "to_dtype": "ToDtype", "convert_image_dtype": "ConvertImageDtype",

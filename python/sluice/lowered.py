@@ -26,8 +26,9 @@ class Lowered:
 
     @classmethod
     def of_files(cls, only_rgb: bool, are_tensors: bool) -> Lowered:
-        """`only_rgb`: nothing converts what is not RGB. `are_tensors`: torchvision decodes them, not Pillow. Both give the same bytes."""
-        return cls(ops=[{"op": "decode_rgb", **({"only_rgb": True} if only_rgb else {})}], kind="bytes" if are_tensors else "image")
+        """`only_rgb`: nothing converts what is not RGB. `are_tensors`: torchvision decodes them, not Pillow. Both give the same bytes, but of files of 16 bits."""
+        limits = {"only_rgb": only_rgb, "only_8_bits": are_tensors}
+        return cls(ops=[{"op": "decode_rgb", **{name: True for name, holds in limits.items() if holds}}], kind="bytes" if are_tensors else "image")
 
     @property
     def dtype(self) -> torch.dtype:

@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils.data import Subset
 from torch.utils.data._utils.collate import default_collate
 
@@ -121,6 +122,8 @@ def _lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | N
     obstacles: list[str] = []
     if not auto_collation:
         obstacles.append("batch_size=None hands over single samples")
+    if torch.get_default_dtype() is not torch.float32:
+        obstacles.append(f"the default dtype is {torch.get_default_dtype()}, of which random numbers and floats are")
     if collate_fn is not default_collate:
         obstacles.append(f"collate_fn is {name_of(collate_fn)}, not torch's default")
     innermost, selection = _unwrap_subsets(dataset, obstacles)

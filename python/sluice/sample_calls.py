@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+import warnings
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -69,7 +70,7 @@ def method_of(base: Value, name: str, given: list[Value], named: dict[str, Value
     return None
 
 
-_NAMES = {"convert": ("mode",), "resize": ("size", "resample"), "astype": ("dtype",)}  # Of methods' parameters.
+_NAMES = {"convert": ("mode",), "resize": ("size", "resample"), "astype": ("dtype",), "to": ("dtype",), "type": ("dtype",), "div": ("other",)}  # Of methods' parameters.
 
 
 def _in_order(name: str, given: list[Value], named: dict[str, Value]) -> list[Value] | None:
@@ -114,7 +115,11 @@ def _of_python(function: Any, arguments: list[Value], named: dict[str, Value]) -
 
 
 def _image(function: Any, arguments: list[Value], named: dict[str, Value]) -> Picture | None:
-    """What opens one, and what makes one of an array."""
+    """What opens one, what makes one of an array, and what makes a tensor of one."""
+    tv_tensors, v2 = sys.modules.get("torchvision.tv_tensors"), sys.modules.get("torchvision.transforms.v2")
+    match arguments:
+        case [Picture() as picture] if tv_tensors is not None and function is tv_tensors.Image and v2 is not None and not named:
+            return picture.transformed(v2.ToImage())
     if not isinstance(function, FunctionType):
         return None
     own = [function.__globals__ is vars(module) for name in ("PIL.Image", "torchvision.utils", "torchvision.datasets.folder", "torchvision.io.image") if (module := sys.modules.get(name))]
@@ -136,13 +141,19 @@ def _image(function: Any, arguments: list[Value], named: dict[str, Value]) -> Pi
 
 
 def _decoded(path: Column, options: dict[str, Value]) -> Picture | None:
-    """What torchvision makes of a file: with three channels for the mode RGB, else with those of the file."""
+    """What torchvision makes of a file: with three channels for the mode RGB, else with those of the file. It warns that it will do so no longer."""
+    if any(action == "error" and issubclass(DeprecationWarning, kind) for action, _, kind, _, _ in warnings.filters):
+        raise NotNative("warns of what is deprecated, and the program makes errors of warnings")
     match options.pop("mode", Known("UNCHANGED")):
-        case Known(value=mode) if (name := getattr(mode, "name", str(mode).upper())) in ("UNCHANGED", RGB):
+        case Known(value=mode) if (name := mode.upper() if type(mode) is str else _name_of_mode(mode)) in ("UNCHANGED", RGB):
             paths = paths_of(path)
             known = all(isinstance(each, Known) and each.value is False for each in options.values()) and all(type(each) is str for each in paths)
             return Picture(Opened(paths, are_tensors=True), is_rgb=name == RGB) if known else None
     return None
+
+
+def _name_of_mode(mode: Any) -> str:
+    return mode.name if type(mode) is sys.modules["torchvision.io.image"].ImageReadMode else ""
 
 
 def _transform(function: Any, arguments: list[Value], named: dict[str, Value]) -> Value | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import operator
 import os
 from collections.abc import Callable
@@ -19,12 +20,12 @@ from torch.utils.data import Dataset, Subset
 
 from sluice.code_tree import COMPARISONS, OPERATORS, tree_of
 from sluice.failures import NotNative
-from sluice.library_transforms import steps_of
+from sluice.library_transforms import leaves_other_values, steps_of
 from sluice.lowered import name_of
 from sluice.pictures import Opened, Picture
 from sluice.sample_attributes import Unreadable, attribute_of
 from sluice.sample_calls import code_of, method_of, result_of
-from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_joined, in_words, is_unchangeable, item, repeated, truth_of, unpacked
+from sluice.sample_values import Column, Known, Named, OpenFile, Several, Value, computed, computed_or_joined, in_words, is_image_or_plain, is_unchangeable, item, repeated, truth_of, unpacked
 from sluice.signal_handlers import pass_on_of_a_handler
 
 _MOST_CALLS = 8  # One within the other.
@@ -90,8 +91,7 @@ class _Call:
             raise NotNative(f"{self._function.__qualname__} takes any arguments")
         defaults = self._function.__defaults__ or ()
         bound: dict[str, Value] = dict(zip(positional[len(positional) - len(defaults) :], map(Known, defaults), strict=True))
-        bound |= {name: Known(value) for name, value in (self._function.__kwdefaults__ or {}).items()}
-        bound |= dict(zip(positional, arguments, strict=False)) | named
+        bound |= {name: Known(value) for name, value in (self._function.__kwdefaults__ or {}).items()} | dict(zip(positional, arguments, strict=False)) | named
         if bound.keys() != {*positional, *(argument.arg for argument in names.kwonlyargs)} or code.co_flags & 0x2A0:  # A generator or coroutine.
             raise NotNative(f"{self._function.__qualname__} takes other arguments")
         return bound
@@ -339,9 +339,8 @@ class _Call:
             found = attribute_of(base.value, name)
         except Unreadable as reason:
             return self._refuse(node, str(reason))
-        if type(found) is not property:
-            return Known(found)
-        return self._within(found.fget, [base], {}, node) if isinstance(found.fget, FunctionType) else self._refuse(node)
+        is_own_code = type(found) is property and isinstance(found.fget, FunctionType)
+        return self._within(found.fget, [base], {}, node) if is_own_code else Known(found) if type(found) is not property else self._refuse(node)
 
     def _call(self, callee: ast.expr, nodes: list[ast.expr], named_nodes: list[ast.keyword], node: ast.expr) -> Value:
         if any(isinstance(argument, ast.Starred) for argument in nodes) or any(keyword.arg is None for keyword in named_nodes):
@@ -362,6 +361,8 @@ class _Call:
             return self._noted(known)
         if function is super:
             return self._super(arguments, node)
+        if type(function) is functools.partial:
+            return self._applied(function.func, [*map(Known, function.args), *arguments], {name: Known(value) for name, value in function.keywords.items()} | named, node)
         if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
             return self._within(function.__func__, [Known(function.__self__), *arguments], named, node)
         if isinstance(function, FunctionType):
@@ -369,6 +370,8 @@ class _Call:
         if [type(argument) for argument in arguments] == [Picture] and not named and callable(function):
             assert isinstance(arguments[0], Picture)
             return made_of(function, arguments[0], self._depth, self._opened)
+        if len([each for each in arguments if isinstance(each, Picture)]) == 1 and not named and leaves_other_values(function) and all(map(is_image_or_plain, arguments)):
+            return Several(tuple(made_of(function, each, self._depth, self._opened) if isinstance(each, Picture) else each for each in arguments))
         return self._refuse(node)
 
     def _noted(self, value: Value) -> Value:

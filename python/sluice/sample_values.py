@@ -130,6 +130,10 @@ def is_unchangeable(value: Value | None) -> bool:
     return kinds <= {int, float, str, tuple}
 
 
+def is_image_or_plain(value: Value) -> bool:
+    return isinstance(value, Picture) or is_unchangeable(value)
+
+
 def is_plain(kind: type) -> bool:
     """Whether nothing that is done with its values depends on anything else, or changes anything."""
     return kind in _PYTHONS or name_of(kind) in NUMPYS_NUMBERS or name_of(kind) == NUMPYS_TEXT
@@ -168,7 +172,7 @@ def computed(function: Callable[..., Any], *operands: Value) -> Value:
 def computed_or_joined(function: Callable[..., Any], left: Value, right: Value) -> Value:
     """The same; also [0.5] * 3, (image, label) + (index,), and image / 255."""
     match left, right:
-        case Picture(), Known(value=255 | 255.0) if function is operator.truediv:
+        case Picture(), Known(value=int() | float() as divisor) if function is operator.truediv and type(divisor) in (int, float) and divisor == 255:
             return left.transformed(Over255())
         case Several(items=items), Several(items=others) if function is operator.add and type(items) is type(others):
             return Several([*items, *others] if isinstance(items, list) else (*items, *others))

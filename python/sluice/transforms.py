@@ -6,6 +6,7 @@ A transform that is not in the table, a subclass, a hook or an unusual argument 
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -107,6 +108,8 @@ def _conversion_behind_moves(name: str, lowered: Lowered) -> list[dict]:
     start = len(lowered.ops)
     while name in _MOVES and start and lowered.ops[start - 1]["op"] in ("to_tensor", "to_float", "normalize"):
         start -= 1
+    if start == len(lowered.ops) or lowered.ops[start]["op"] == "normalize":  # Behind something else.
+        return []
     conversion = lowered.ops[start:]
     del lowered.ops[start:]
     return conversion
@@ -224,8 +227,6 @@ def _to_bytes(step: Any, lowered: Lowered) -> None:
 
 
 def _to_tensor(step: Any, lowered: Lowered) -> None:
-    if torch.get_default_dtype() is not torch.float32:
-        raise NotNative("makes the default dtype, which is not float32")
     lowered.kind = "floats"
     lowered.add("to_tensor")
 
@@ -242,8 +243,10 @@ def _to_dtype(step: Any, lowered: Lowered) -> None:
 
 
 def _convert_image_dtype(step: Any, lowered: Lowered) -> None:
-    if step.dtype is not torch.float32:
-        raise NotNative("is not to float32")
+    if step.dtype is lowered.dtype:
+        return
+    if step.dtype is not torch.float32 or lowered.kind != "bytes":
+        raise NotNative("is not from bytes to float32")
     lowered.kind = "floats"
     lowered.add("to_float" if lowered.v2 else "to_tensor")  # The one multiplies, the other divides.
 
@@ -256,6 +259,8 @@ def _normalize(step: Any, lowered: Lowered) -> None:
     mean, std = _channels(step.mean, lowered), _channels(step.std, lowered)
     if not all(torch.tensor(std)):
         raise NotNative("has a standard deviation of zero")
+    if not all(map(math.isfinite, mean + std)):
+        raise NotNative("has a number that is not finite")
     lowered.add("normalize", mean=mean, std=std)
 
 
@@ -294,10 +299,10 @@ _TRANSFORMS: dict[str, tuple[tuple[str, ...], Callable[[Any, Lowered], None]]] =
     "RandomApply": (("image", "bytes"), _random_apply),
     "PILToTensor": (("image",), _to_bytes),
     "ToImage": (("image", "bytes"), _to_bytes),
-    "ToPureTensor": (("bytes", "floats"), _nothing),
+    "ToPureTensor": (("bytes", "unscaled", "floats"), _nothing),
     "ToTensor": (("image",), _to_tensor),
     "ToDtype": (("bytes", "unscaled", "floats"), _to_dtype),
-    "ConvertImageDtype": (("bytes",), _convert_image_dtype),
+    "ConvertImageDtype": (("bytes", "unscaled", "floats"), _convert_image_dtype),
     "Normalize": (("unscaled", "floats"), _normalize),
     "RandomErasing": (("unscaled", "floats"), _random_erasing),
 }
@@ -311,6 +316,8 @@ def _interpolation(step: Any, lowered: Lowered) -> str:
     name = getattr(step.interpolation, "value", step.interpolation)
     if name not in ("bilinear", "bicubic", "nearest"):
         raise NotNative(f"has the interpolation {name}, not bilinear, bicubic or nearest")
+    if type(step.interpolation) is str and not lowered.v2:
+        raise NotNative("has a text for its interpolation, which torchvision refuses")
     if step.antialias is False:
         raise NotNative("has antialias=False")
     if lowered.kind == "image":

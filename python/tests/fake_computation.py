@@ -147,7 +147,7 @@ class _NativeFolder(torch.utils.data.Dataset):
             channels = [op.get("channels", 3) for op in [*shared, *ops] if op["op"] == "grayscale"] or [spec["source"].get("channels", 3)]
             return [*steps_of(ops), *end, *([lambda tensor: tensor[:1]] if channels[-1] == 1 else [])]
 
-        self._only_rgb = any(op.get("only_rgb") for op in spec["ops"])
+        self._only_rgb, self._only_8_bits = (any(op.get(name) for op in spec["ops"]) for name in ("only_rgb", "only_8_bits"))
         self._shared = transforms.Compose(steps_of(spec["ops"]) if "views" in spec else ended(spec["ops"], []))
         self._views = [transforms.Compose(ended(ops, spec["ops"])) for ops in spec.get("views", [])]
 
@@ -163,6 +163,8 @@ class _NativeFolder(torch.utils.data.Dataset):
             path = os.path.join(self._root, place)
             if self._only_rgb and self._open(path).mode != "RGB":
                 raise ValueError(f"{path}: is not RGB, and nothing converts it")
+            if self._only_8_bits and path.endswith(".png") and open(path, "rb").read()[24] == 16:
+                raise ValueError(f"{path}: has 16 bits")
             return *self._transform(self._load(path)), label
         path, offset, length, file_bytes, modified = place
         if is_url(path):

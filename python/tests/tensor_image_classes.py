@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import pathlib
 
 import torch
 import torchvision
 from PIL import Image
 from torch.utils.data import Dataset
-from torchvision import io, transforms
+from torchvision import io, transforms, tv_tensors
 from torchvision.io import ImageReadMode, decode_image, read_file, read_image
 from torchvision.transforms import v2
 
@@ -100,6 +102,22 @@ class FunctionsOfImages(Tutorial):
         return transforms.functional.convert_image_dtype(v2.functional.resize(image, [20, 30]), torch.float32), idx
 
 
+load = functools.partial(decode_image, mode="RGB")
+
+
+class Partly(Tutorial):
+    def __getitem__(self, idx):
+        path, label = self.img_labels[idx]
+        return self.transform(tv_tensors.Image(load(path)), label)
+
+
+class Together(Tutorial):
+    def __getitem__(self, idx):
+        path, label = self.img_labels[idx]
+        image, label = self.transform(tv_tensors.Image(Image.open(path).convert("RGB")), label)
+        return {"image": image.to(dtype=torch.float32), "label": label}
+
+
 class Views(Tutorial):
     def __getitem__(self, idx):
         image = decode_image(self.img_labels[idx][0], mode="RGB")
@@ -112,7 +130,7 @@ def next_one(label):
 
 NATIVE = {
     kind.__name__: kind
-    for kind in (Tutorial, Colours, ByPlace, ByText, ByPath, Divides, DividesFloats, DividesByMethod, Floats, FloatsTwice, Functions, FunctionsOfImages, Views)
+    for kind in (Tutorial, Colours, ByPlace, ByText, ByPath, Divides, DividesFloats, DividesByMethod, Floats, FloatsTwice, Functions, FunctionsOfImages, Partly, Together, Views)
 } | {
     "first generation": lambda paths: Tutorial(paths, transforms.Compose([transforms.CenterCrop(30), transforms.RandomVerticalFlip(), transforms.ConvertImageDtype(torch.float32)])),
     "target": lambda paths: Tutorial(paths, target_transform=next_one),
@@ -166,6 +184,25 @@ class DividesTwice(Tutorial):
         return RESIZE(decode_image(self.img_labels[idx][0])) / 255 / 255, idx
 
 
+class DividesByATensor(Tutorial):
+    def __getitem__(self, idx):
+        return RESIZE(decode_image(self.img_labels[idx][0])) / OF_DOUBLES, idx
+
+
+class Mode(enum.Enum):
+    RGB = 3
+
+
+class OfAnOwnMode(Tutorial):
+    def __getitem__(self, idx):
+        return self.transform(decode_image(self.img_labels[idx][0], Mode.RGB)), idx
+
+
+class TogetherWithoutATransform(Tutorial):
+    def __getitem__(self, idx):
+        return OLD(decode_image(self.img_labels[idx][0]), idx)
+
+
 class Doubles(Tutorial):
     def __getitem__(self, idx):
         return RESIZE(decode_image(self.img_labels[idx][0])).to(torch.float64), idx
@@ -176,7 +213,9 @@ class ToTensors(Tutorial):
         return transforms.ToTensor()(decode_image(self.img_labels[idx][0])), idx
 
 
+OF_DOUBLES, OLD = torch.tensor(255.0, dtype=torch.float64), transforms.CenterCrop(20)
 OTHERS = {
+    DividesByATensor: "/ OF_DOUBLES", OfAnOwnMode: "Mode.RGB", TogetherWithoutATransform: "OLD(",
     Upright: "decode_image(self.img_labels[idx][0], apply_exif",
     Grey: "read_image(self.img_labels[idx][0], ImageReadMode.GRAY)",
     OfBytes: "read_file(self.img_labels[idx][0])",

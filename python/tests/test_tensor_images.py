@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pathlib
+import struct
+import warnings
+import zlib
 
 import numpy
 import pytest
@@ -11,6 +14,7 @@ from PIL import Image
 from torch.utils.data._utils.collate import default_collate
 from torchvision.datasets import ImageFolder
 from torchvision.io import decode_image
+from torchvision.transforms import v2
 
 from sluice.failures import NotNative
 from sluice.lowering import lower
@@ -73,6 +77,39 @@ def test_other_code_stays_python(paths, kind):
     with pytest.raises(NotNative) as refused:
         lower(kind(paths), default_collate, True)
     assert OTHERS[kind] in str(refused.value)
+
+
+def png_of_16_bits(width, height):
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = numpy.random.default_rng(0).integers(0, 256, (height, 1 + 6 * width), dtype="u1")
+    rows[:, 0] = 0  # No filter.
+    header = struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("kind", [ByText, Tutorial])
+def test_files_of_16_bits_keep_them(any_feeder, monkeypatch, tmp_path, paths, kind):
+    """Of which Pillow keeps 8."""
+    deep = tmp_path / "deep.png"
+    deep.write_bytes(png_of_16_bits(30, 20))
+    dataset = kind([*paths[:7], str(deep), *paths[7:]], v2.Compose([v2.Resize((20, 30)), v2.ToDtype(torch.float32, scale=True)]))
+    assert native_of(dataset) is not None
+    assert alike(epochs_of(dataset, monkeypatch), epochs_of(dataset, monkeypatch, "off"))
+
+
+def test_the_default_dtype_is_that_of_floats_and_random_numbers(any_feeder, monkeypatch, paths):
+    monkeypatch.setattr(torch, "get_default_dtype", lambda: torch.float64)
+    with pytest.raises(NotNative, match="the default dtype is torch.float64"):
+        lower(Tutorial(paths), default_collate, True)
+
+
+def test_a_warning_that_is_an_error_stays_one(paths):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        with pytest.raises(NotNative, match="makes errors of warnings"):
+            lower(Tutorial(paths), default_collate, True)
 
 
 def test_a_file_that_is_cut_short_is_torchvisions_error(any_feeder, tmp_path, paths):

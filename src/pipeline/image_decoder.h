@@ -36,6 +36,9 @@ class ImageDecoder {
   // may have alpha this is false. REQUIRES: the last open succeeded
   bool is_rgb() const;
 
+  // Whether a channel of the file has 16 bits, of which Pillow keeps 8. REQUIRES: the last open succeeded
+  bool has_16_bits() const { return format_ == Format::kPng && png_.has_16_bits(); }
+
   // Whether the file is damaged in what the box needed of it, and other libraries may make other pixels of it.
   bool warned() const { return format_ == Format::kJpeg && jpeg_.warned(); }
 

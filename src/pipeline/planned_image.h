@@ -81,6 +81,7 @@ class PlannedImage {
   ImageSize size() const { return plan_.current(); }
   // Whether Pillow opens it in the mode RGB. REQUIRES: it is of a file
   bool is_of_rgb_file() const { return buffers_->decoder.is_rgb(); }
+  bool is_of_16_bits() const { return buffers_->decoder.has_16_bits(); }
   const GeometryPlan& plan() const { return plan_.plan(); }
   bool is_relaxed() const { return order_ == OpOrder::kRelaxed; }
 

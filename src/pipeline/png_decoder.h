@@ -35,6 +35,7 @@ class PngDecoder {
 
   // Whether the opened image has colours without a palette and without alpha.
   bool is_rgb() const { return file_.colour == PngColour::kRgb; }
+  bool has_16_bits() const { return file_.depth_bits == 16; }
 
   // Decodes `box` of the opened image. The view is valid until the next call of open() or decode().
   // DataLoss when the pixels are damaged or truncated anywhere.
