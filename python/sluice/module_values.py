@@ -110,14 +110,19 @@ def _compare(name: str, value: Any, pickled: bytes) -> None:
     """What is here with what has not been sent. A dict that has grown, or a value that is made when it is first needed, need not be missed."""
     global lacking
     if pickled == b"" or (pickled.startswith(_NOT_SENT) and pickled != _not_sent(value)):
-        if value is None or (isinstance(value, Sized) and (len(value) == 0 or (isinstance(value, dict) and pickled.startswith(_NOT_SENT + b"dict")))):
+        has_grown = isinstance(value, dict) and pickled.startswith(_NOT_SENT + b"dict")
+        if value is None or has_grown or (isinstance(value, _KINDS) and _length(value) == 0):
             lacking = name
         elif pickled:
             raise Differs(f"{name} is a {pickled[len(_NOT_SENT) :].decode()} in the script's process, which is too large to travel, and a {type(value).__name__} here")
 
 
 def _not_sent(value: Any) -> bytes:
-    return _NOT_SENT + f"{type(value).__name__} of {len(value) if isinstance(value, Sized) else 1}".encode()
+    return _NOT_SENT + f"{type(value).__name__} of {_length(value)}".encode()
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, _KINDS) and isinstance(value, Sized) else 1
 
 
 def _found(holder: Any, place: str) -> Any:
