@@ -11,6 +11,7 @@ from torch.utils.data import get_worker_info
 
 from sluice import report
 from sluice.explanation import Explanation
+from sluice.failures import is_of_the_sampler
 from sluice.forks import Batches
 from sluice.generators import ProcessGenerators, named_generators
 from sluice.notices import say_once
@@ -80,6 +81,8 @@ def iterator(loader: Any, made_by_torch: Callable[[Any], Any]) -> Any:
     except _LeftToTorch:
         pass
     except Exception as error:
+        if is_of_the_sampler(error):
+            raise
         process.enter()
         for generator, state in own:
             generator.set_state(state)

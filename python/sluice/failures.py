@@ -7,6 +7,7 @@ traceback.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import io
 import pickle
 import sys
@@ -128,3 +129,14 @@ def reraise(fields: dict, blob: bytes, worker_id: int) -> None:
         wrapper.reraise()
     except BaseException as error:
         raise error.with_traceback(None)
+
+
+def note_sampler_error(error: Exception) -> Exception:
+    """The same: the loop raises it, as torch does."""
+    with contextlib.suppress(AttributeError):  # One with slots.
+        error._sluice_is_of_the_sampler = True  # type: ignore[attr-defined]
+    return error
+
+
+def is_of_the_sampler(error: Exception) -> bool:
+    return getattr(error, "_sluice_is_of_the_sampler", False)

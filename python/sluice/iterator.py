@@ -23,7 +23,7 @@ from sluice.checkpoint import Progress, drawing
 from sluice.computation import BatchRequest, untouched_process
 from sluice.connection import Connection
 from sluice.epoch_order import order_to_tell
-from sluice.failures import describe, reraise
+from sluice.failures import describe, note_sampler_error, reraise
 from sluice.forks import Forked, Forks, can_fork, serve_this_thread
 from sluice.generators import StateError, capture_generators, untouched_generators
 from sluice.history import History
@@ -131,8 +131,8 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
             loader._sluice_key_type = self._pipeline.key_type
 
     def _draw_base_seed(self, loader: Any, resume: Progress | None, first: bool) -> None:
-        """torch's constructor draws the base seed; the later passes of a persistent iterator keep it. So the drawing must
-        leave no trace where a pass is resumed that drew none, and be made up for where one is resumed that did."""
+        """torch's constructor draws the base seed; later passes of a persistent iterator keep it. So the drawing must leave no trace where a pass is resumed that
+        drew none, and be made up for where one is resumed that did."""
         drew = resume is None or resume.pass_number == 0
         if first:
             with contextlib.nullcontext() if drew else untouched_generators(loader):
@@ -326,15 +326,15 @@ class FeederIterator(OwnBatches, _BaseDataLoaderIter):
         except StopIteration:
             self._exhausted = True
             return None
-        return self._add(BatchRequest.of(drawn, self._next_number(), self._base_seed, self._pass_number, self._position, self._num_workers,
-                                         self._auto_collation))
+        except Exception as error:
+            raise note_sampler_error(error)
+        return self._add(BatchRequest.of(drawn, self._next_number(), self._base_seed, self._pass_number, self._position, self._num_workers, self._auto_collation))
 
     def _next_number(self) -> int:
         """Of the batch that is drawn next."""
         return self._next_seq
 
-    def _place(self, request: BatchRequest) -> int:
-        """In the pass."""
+    def _place(self, request: BatchRequest) -> int:  # In the pass.
         return request.seq
 
     def _add(self, request: BatchRequest) -> BatchRequest:

@@ -35,6 +35,7 @@ class Snapshot:
         self._globals: dict[int, tuple[dict, dict]] = {}  # The script's, and those of the pickle; by the identity of the former.
         self._attributes: dict[type, dict[str, Any]] = {}
         self._cells: list[tuple[CellType, CellType]] = []  # Variables of functions within which classes are defined.
+        self._methods: list[tuple[FunctionType, FunctionType]] = []  # Those with defaults.
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
@@ -52,9 +53,13 @@ class Snapshot:
     def of_class(self, definition: type, state: dict[str, Any]) -> None:
         """Takes the data among the attributes, and what methods have around them. An enumeration has none that changes."""
         for name, value in state.items():
-            self._cells += zip(_closure(vars(definition).get(name)), _closure(value), strict=False)
+            live, taken = _function_of(vars(definition).get(name)), _function_of(value)
+            if live is not None and taken is not None:
+                self._cells += zip(live.__closure__ or (), taken.__closure__ or (), strict=False)
+                self._methods += [(live, taken)] if taken.__defaults__ or taken.__kwdefaults__ else []
         if not isinstance(definition, enum.EnumMeta):
             data = {name: value for name, value in state.items() if not _is_code(value) and not (name.startswith("__") and name.endswith("__"))}
+            data.pop("_abc_impl", None)  # cloudpickle has another thing by that name, which no abstract class takes.
             self._attributes[definition] = data
 
     def _exchange(self) -> None:
@@ -73,6 +78,9 @@ class Snapshot:
         for live_cell, taken_cell in self._cells:
             with contextlib.suppress(ValueError):  # It is empty.
                 live_cell.cell_contents, taken_cell.cell_contents = taken_cell.cell_contents, live_cell.cell_contents
+        for live_method, taken_method in self._methods:
+            live_method.__defaults__, taken_method.__defaults__ = taken_method.__defaults__, live_method.__defaults__
+            live_method.__kwdefaults__, taken_method.__kwdefaults__ = taken_method.__kwdefaults__, live_method.__kwdefaults__
 
 
 class PickleReader(pickle.Unpickler):
@@ -160,9 +168,9 @@ def _set(definition: type, name: str, value: Any) -> None:
         type.__setattr__(definition, name, value)
 
 
-def _closure(method: Any) -> tuple[CellType, ...]:
+def _function_of(method: Any) -> FunctionType | None:
     function = getattr(method, "__func__", getattr(method, "fget", method))
-    return function.__closure__ or () if isinstance(function, FunctionType) else ()
+    return function if isinstance(function, FunctionType) else None
 
 
 def _is_code(value: Any) -> bool:

@@ -61,7 +61,7 @@ def dump(value: Any, bytes_max: int, with_generators: bool, light: bool = False,
 
     pickler = (_Pickler if parts is None else _PicklerOfParts)(file, protocol=_PROTOCOL, buffer_callback=keep_in_pickle)
     pickler.with_generators, pickler.is_light, pickler.shared_memory = with_generators, light, _SharedMemory()
-    pickler.modules, pickler.parts = set(), parts
+    pickler.modules, pickler.sentinels, pickler.parts = set(), {}, parts
     pickler.dump(value)
     if parts is not None and parts.are_shared(set(pickler.memo.copy())):
         raise NotLight("it has many objects, some of them in two places")
@@ -95,6 +95,7 @@ class _Pickler(cloudpickle.Pickler):
     with_generators = is_light = False
     shared_memory: _SharedMemory
     modules: set[str]  # Whose code is pickled by its name.
+    sentinels: dict[type, dict[int, tuple[str, str]]]  # Where modules have objects of a type, by their identity.
     parts: PlainParts | None
     _epochs: tuple[torch.Tensor, ...] = ()  # Shared memory that may travel: it says which epoch begins, and is read as it begins.
 
@@ -139,7 +140,21 @@ class _Pickler(cloudpickle.Pickler):
                 raise NotSendable("it holds an array over shared memory, which this process may change at any time")
             if isinstance(obj, (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)):
                 return _reduce_generator(obj) or self._reduce_own_generator(obj)
+        if (place := self._place_of_sentinel(obj)) is not None:
+            return _global_of, place
         return super().reducer_override(obj)
+
+    def _place_of_sentinel(self, obj: Any) -> tuple[str, str] | None:
+        """Module and name of an object without state that a module has as a global, such as dataclasses.MISSING: code asks for its identity."""
+        kind = type(obj)
+        has_state = getattr(obj, "__dict__", None) or getattr(kind, "__slots__", None) or kind.__reduce_ex__ is not object.__reduce_ex__ or kind.__reduce__ is not object.__reduce__
+        if has_state or kind.__module__ == "__main__" or (kind.__module__ == "builtins" and kind is not object):
+            return None
+        if kind not in self.sentinels:
+            names = [name for name in list(sys.modules) if module_values.is_of_the_user(name)] if kind is object else [kind.__module__]
+            held = ((name, key, value) for name in names for key, value in list(vars(sys.modules.get(name, object)).items()) if type(value) is kind)
+            self.sentinels[kind] = {id(value): (name, key) for name, key, value in held}
+        return self.sentinels[kind].get(id(obj))
 
     def _reduce_own_generator(self, generator: Any) -> Any:
         kind = type(generator).__name__
@@ -227,6 +242,10 @@ def _is_own_generator(value: Any) -> bool:
     if (numpy := sys.modules.get("numpy")) is not None:
         kinds += (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)
     return isinstance(value, kinds) and not isinstance(value, random.SystemRandom) and _reduce_generator(value) is None
+
+
+def _global_of(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
 
 
 def _cached(function: Callable, most: int | None, typed: bool) -> Callable:

@@ -121,15 +121,15 @@ def _copied(sampler: Any, copies: _Copies, habit: Habit) -> Iterable[Any]:
         return BatchSampler(_copied(sampler.sampler, copies, habit), sampler.batch_size, sampler.drop_last)
     if kind in _DRAW_NOTHING:
         return sampler
+    if kind is not DistributedSampler and kind not in _DRAW_FROM_THEIR_GENERATOR:
+        raise _NotKnown
     copied = copy.copy(sampler)
     if kind is DistributedSampler:
         copied.epoch += habit.epoch_step
     elif kind is RandomSampler and sampler.generator is None:
         copied.generator = torch.Generator().manual_seed(_draw_seed(copies.of(None)))  # What it would make for itself.
-    elif kind in _DRAW_FROM_THEIR_GENERATOR:
-        copied.generator = copies.of(sampler.generator)
     else:
-        raise _NotKnown
+        copied.generator = copies.of(sampler.generator)
     return copied
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 from sluice.failures import NotNative
+from sluice.library_transforms import is_changed, transform_of_function, transform_of_resize
 from sluice.lowered import name_of
 from sluice.pictures import RGB, Opened, Picture, of_rows
 from sluice.sample_attributes import PURE_METHODS
 from sluice.sample_values import Column, Joined, Known, Named, OpenFile, Rows, Several, Value, computed, in_words, paths_of
 from sluice.tensor_steps import AsFloats, Over255
-from sluice.library_transforms import is_changed, transform_of_function, transform_of_resize
 from sluice.transforms import transform_of_kind
 
 _PURE = (os.path.join, os.path.basename, os.path.splitext, os.fspath, str, int, float, pathlib.Path)
