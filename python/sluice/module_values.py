@@ -1,13 +1,14 @@
 """The values that the script has given to globals of its modules, as `config.SIZE = 64`: a forked worker sees them, a fresh interpreter would not.
 
-Only modules of the user's and only data of little size: numbers, text, and containers and namespaces of what can be pickled. They may be attributes of a
-module's classes and of its objects, as `Config.SIZE = 64` and `config.train.size = 64`.
+Only modules of the user's and only data of little size: numbers, text, arrays, tensors, paths, and containers and namespaces of what can be pickled. They may
+be attributes of a module's classes and of its objects, as `Config.SIZE = 64` and `config.train.size = 64`. Larger ones are only compared.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import datetime
+import decimal
 import enum
 import functools
 import importlib.metadata
@@ -15,19 +16,25 @@ import io
 import itertools
 import os
 import pickle
+import re
 import sys
 import sysconfig
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sized
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
+
+import torch
 
 from sluice.signal_handlers import pass_on_of_a_handler
 
 _KINDS = (bool, int, float, complex, str, bytes, type(None), dict, list, tuple, set, frozenset, argparse.Namespace, SimpleNamespace)
+_VALUES = (PurePath, enum.Enum, range, re.Pattern, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, torch.dtype, torch.device, torch.Size)
 _MOST_MEMBERS = 1000
-_MOST_BYTES = 16 << 10  # Of one value.
+_MOST_BYTES = 16 << 10  # Of one value that is sent,
+_MOST_COMPARED_BYTES = 4 << 20  # and of an array whose bytes are looked at: it takes two milliseconds.
 _MOST_VALUES = 10_000
 _DEEPEST = 3  # An object in an object of a module.
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -36,7 +43,7 @@ _OWN = str(Path(__file__).resolve().parent)
 _users: set[str] = set()   # The names of modules,
 _others: set[str] = set()  # as far as it was asked of which kind they are.
 
-_NOT_SENT = b"?"  # No pickle begins with it. The kind of the value and its length follow.
+_NOT_SENT = b"?"  # No pickle begins with it. The kind of the value and its length follow, and of an array a sum of its bytes.
 
 # By module and name (a dotted one for attributes), pickled: a process that cannot read one still reads the others. b"": an object of another kind.
 Values = dict[str, dict[str, bytes]]
@@ -121,8 +128,23 @@ def _not_sent(value: Any) -> bytes:
     return _NOT_SENT + f"{type(value).__name__} of {_length(value)}".encode()
 
 
-def _length(value: Any) -> int:
+def _length(value: Any) -> int | str:
+    if _is_array(value):
+        is_looked_at = value.nbytes <= _MOST_COMPARED_BYTES
+        return f"{value.nbytes} bytes{f' ({zlib.crc32(_bytes_of(value)):08x})' if is_looked_at else ''}"
     return len(value) if isinstance(value, _KINDS) and isinstance(value, Sized) else 1
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is an array of numpy's, or a tensor in memory, of plain numbers."""
+    if type(value) is torch.Tensor:
+        return value.device.type == "cpu" and value.layout is torch.strided and not value.requires_grad and not value.is_shared()
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject
+
+
+def _bytes_of(array: Any) -> Any:
+    return array.contiguous().view(-1).view(torch.uint8).numpy() if isinstance(array, torch.Tensor) else array.tobytes()
 
 
 def _found(holder: Any, place: str) -> Any:
@@ -135,12 +157,14 @@ def _found(holder: Any, place: str) -> Any:
 def _enter(holder: Any, members: dict[str, bytes]) -> None:
     for key, pickled in members.items():
         if pickled and not pickled.startswith(_NOT_SENT) and (key not in vars(holder) or _pickled(key, vars(holder)[key]) != pickled):
-            with contextlib.suppress(Exception):  # A class that is not here, say.
+            try:
                 value = pickle.loads(pickled)
-                if isinstance(holder, type):
-                    type.__setattr__(holder, key, value)
-                else:
-                    vars(holder)[key] = value  # Whatever its __setattr__ would make of that.
+            except Exception as error:  # A function of the script, say.
+                raise Differs(f"{key} of {getattr(holder, '__name__', type(holder).__name__)} cannot be read here ({type(error).__name__}: {error})") from None
+            if isinstance(holder, type):
+                type.__setattr__(holder, key, value)
+            else:
+                vars(holder)[key] = value  # Whatever its __setattr__ would make of that.
 
 
 def globals_within_reach(names: Iterable[str]) -> Iterator[tuple[str, Any]]:
@@ -210,9 +234,11 @@ class _Pickler(pickle.Pickler):
 def _pickled(key: str, value: Any) -> bytes | None:
     if key.startswith("__") or isinstance(value, (type, ModuleType, FunctionType)):
         return None
-    if not isinstance(value, _KINDS):
+    if not isinstance(value, (*_KINDS, *_VALUES)) and not _is_array(value) and not _is_number_of_numpys(value):
         return b""
     try:
+        if _is_array(value) and value.nbytes > _MOST_BYTES // 2:
+            return _not_sent(value)
         if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
             return _not_sent(value)
         file = _Bounded()
@@ -221,3 +247,8 @@ def _pickled(key: str, value: Any) -> bytes | None:
     except Exception as error:
         pass_on_of_a_handler(error)
         return _not_sent(value) if isinstance(value, Sized) else None
+
+
+def _is_number_of_numpys(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, (numpy.generic, numpy.dtype))

@@ -14,7 +14,7 @@ from typing import Any
 from sluice.module_values import is_of_the_user
 
 # What data sets and transforms call: in 4,000 functions and methods this looks for two milliseconds. Of the modules, the functions alone.
-_MODULES = ("torch", "numpy", "cv2", "soundfile")
+_MODULES = ("torch", "numpy", "cv2", "soundfile", "os", "posixpath", "random", "glob", "json", "pickle")
 _PACKAGES = ("PIL.", "torchvision.transforms.", "torchvision.datasets.", "torchvision.io.", "torchaudio.", "librosa.", "albumentations.", "imageio.", "skimage.")
 # What native executors do in the place of the library.
 _NATIVE = ("PIL.", "torchvision.transforms.")
@@ -25,6 +25,10 @@ def replaced_function(natively: bool = False) -> str | None:
     for name, (opens, _) in list(getattr(sys.modules.get("PIL.Image"), "OPEN", {}).items()):
         if _is_of_the_program(str(opens.__module__)):
             return f"PIL.Image.OPEN[{name!r}]"
+    collation = sys.modules.get("torch.utils.data._utils.collate")
+    for kind, collate in getattr(collation, "default_collate_fn_map", {}).items():
+        if _is_of_the_program(str(getattr(collate, "__module__", None))):
+            return f"torch.utils.data._utils.collate.default_collate_fn_map[{kind!r}]"
     modules, packages = ((), _NATIVE) if natively else (_MODULES, _PACKAGES)
     for name, module in list(sys.modules.items()):
         if module is not None and (name in modules or name.startswith(packages) or f"{name}." in packages):

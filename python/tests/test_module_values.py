@@ -11,6 +11,7 @@ from types import ModuleType
 
 import numpy
 import pytest
+import torch
 from torch.utils.data import Dataset
 
 from sluice import module_values
@@ -38,6 +39,12 @@ SET = {
     "what is large, and not here": ("module.options = list(range(5000))", "1 {'a': 1} None False module_of_a_script.options"),
     "a dict that has grown": ("module.TABLE = dict.fromkeys(range(5000))", "1 {'a': 1} None False module_of_a_script.TABLE"),
     "what cannot travel": ("module.TABLE = {'a': lambda: 1, 'b': 2}", "1 {'a': 1} None False module_of_a_script.TABLE"),
+    "an array": ("module.options = numpy.arange(3.0)", "1 {'a': 1} [0. 1. 2.] False"),
+    "a tensor": ("module.options = torch.ones(2)", "1 {'a': 1} tensor([1., 1.]) False"),
+    "a path": ("module.options = Path('/data')", "1 {'a': 1} /data False"),
+    "a type of tensors": ("module.options = torch.float16", "1 {'a': 1} torch.float16 False"),
+    "a number of numpy's": ("module.SIZE = numpy.int64(7)", "7 {'a': 1} None False"),
+    "a large array that is not here": ("module.options = numpy.zeros(5000)", "1 {'a': 1} None False module_of_a_script.options"),
     "what is open": ("module.database, module.is_open = open(__file__), True", "1 {'a': 1} None False module_of_a_script.database"),
     "new names": ("module.added = 1", "1 {'a': 1} None False"),
 }
@@ -61,7 +68,7 @@ def test_values_of_a_module_of_the_users(case, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     import module_of_a_script as module
 
-    exec(statement, {"module": module, "argparse": argparse, "__file__": __file__})
+    exec(statement, {"module": module, "argparse": argparse, "numpy": numpy, "torch": torch, "Path": Path, "__file__": __file__})
     values = module_values.capture()
     del sys.modules["module_of_a_script"]
     assert "pytest" not in values and "json" not in values and "sluice.settings" not in values
@@ -145,3 +152,28 @@ def test_what_only_the_scripts_process_has_stops_no_loop(real_feeder, tmp_path, 
     assert [batch.tolist() for batch in DataLoader(dataset, batch_size=10, num_workers=2)] == [[0, 1] * 5] * 4
     assert "module_of_a_script.options has no value there" in caplog.text
     del sys.modules["module_of_a_script"]
+
+
+@pytest.mark.parametrize("change", [lambda values: values.reverse(), lambda values: values.append(1)])
+@pytest.mark.parametrize("kind", [numpy.arange, torch.arange])
+def test_a_large_array_of_other_numbers_differs(module, kind, change):
+    numbers = list(range(5000))
+    module.TABLE = kind(5000)
+    sent = {module.__name__: module_values.capture()[module.__name__]}
+    module_values.enter(sent)
+    change(numbers)
+    module.TABLE = numpy.array(numbers) if kind is numpy.arange else torch.tensor(numbers)
+    with pytest.raises(module_values.Differs, match="TABLE is a"):
+        module_values.enter(sent)
+
+
+def test_what_cannot_be_read_here_differs(module, monkeypatch):
+    """As a function of the script, which is another module elsewhere."""
+    kind = type("of_the_script", (), {"__module__": "__main__"})
+    monkeypatch.setattr(sys.modules["__main__"], "of_the_script", kind, raising=False)
+    module.TABLE = {"a": kind}
+    sent = {module.__name__: module_values.capture()[module.__name__]}
+    module.TABLE = {}
+    monkeypatch.delattr(sys.modules["__main__"], "of_the_script")
+    with pytest.raises(module_values.Differs, match="TABLE of .* cannot be read here"):
+        module_values.enter(sent)

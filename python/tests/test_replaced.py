@@ -13,6 +13,7 @@ import torch
 import torchvision
 from PIL import Image, ImageOps
 from torch.utils.data import Dataset
+from torch.utils.data._utils.collate import default_collate_fn_map
 from torchvision import transforms
 from torchvision.transforms.v2 import functional
 
@@ -58,6 +59,11 @@ def test_what_a_program_replaces_is_found(monkeypatch, name):
 def test_a_format_that_the_program_opens_itself_is_found(monkeypatch):
     monkeypatch.setitem(Image.OPEN, "OURS", (mine, None))
     assert replaced_function(natively=True) == replaced_function() == "PIL.Image.OPEN['OURS']"
+
+
+def test_a_collation_of_the_program_is_found(monkeypatch):
+    monkeypatch.setitem(default_collate_fn_map, float, mine)
+    assert "default_collate_fn_map[<class 'float'>]" in replaced_function()
 
 
 class Loads(Dataset):
