@@ -29,15 +29,22 @@ def replaced_function(natively: bool = False) -> str | None:
     for kind, collate in getattr(collation, "default_collate_fn_map", {}).items():
         if _is_of_the_program(str(getattr(collate, "__module__", None))):
             return f"torch.utils.data._utils.collate.default_collate_fn_map[{kind!r}]"
-    modules, packages = ((), _NATIVE) if natively else (_MODULES, _PACKAGES)
-    for name, module in list(sys.modules.items()):
-        if module is not None and (name in modules or name.startswith(packages) or f"{name}." in packages):
-            if (member := _replaced_in(vars(module), vars(module))) is not None:
-                return f"{name}.{member}"
-            for kind in [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == name and name not in modules]:
-                if (member := _replaced_in(vars(kind), vars(module))) is not None:
-                    return f"{name}.{kind.__name__}.{member}"
+    for name in _imported(natively, len(sys.modules)):
+        if (module := sys.modules.get(name)) is None:
+            continue
+        if (member := _replaced_in(vars(module), vars(module))) is not None:
+            return f"{name}.{member}"
+        for kind in [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == name and name not in _MODULES]:
+            if (member := _replaced_in(vars(kind), vars(module))) is not None:
+                return f"{name}.{kind.__name__}.{member}"
     return None
+
+
+@functools.lru_cache(maxsize=2)  # Each pass of a native pipeline asks, and there are thousands of modules.
+def _imported(natively: bool, modules: int) -> list[str]:
+    """The names of these libraries' modules, as there are so many `modules` in all."""
+    alone, packages = ((), _NATIVE) if natively else (_MODULES, _PACKAGES)
+    return [name for name in list(sys.modules) if name in alone or name.startswith(packages) or f"{name}." in packages]
 
 
 def _replaced_in(members: Mapping[str, Any], home: dict[str, Any]) -> str | None:
