@@ -34,7 +34,8 @@ _KINDS = (bool, int, float, complex, str, bytes, type(None), dict, list, tuple, 
 _VALUES = (PurePath, enum.Enum, range, re.Pattern, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, torch.dtype, torch.device, torch.Size)
 _MOST_MEMBERS = 1000
 _MOST_BYTES = 16 << 10  # Of one value that is sent,
-_MOST_COMPARED_BYTES = 4 << 20  # and of an array whose bytes are looked at: it takes two milliseconds.
+_MOST_SUMMED_BYTES = 4 << 20  # of a larger array of which a sum is sent, which takes two milliseconds,
+_MOST_SUMMED_IN_ALL_BYTES = 64 << 20  # and of all such arrays.
 _MOST_VALUES = 10_000
 _DEEPEST = 3  # An object in an object of a module.
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -61,13 +62,17 @@ lacking: str | None = None
 def capture() -> Values:
     """Those of this process."""
     found: Values = {}
-    left = _MOST_VALUES
+    left, left_bytes = _MOST_VALUES, _MOST_SUMMED_IN_ALL_BYTES
     # Of thousands, most are known to be none of the user's: those are left out without a line of Python for each.
     for name in sorted(sys.modules.keys() - _others):
         module = sys.modules.get(name)
         if left > 0 and module is not None and is_of_the_user(name):
-            members = itertools.islice(_members(name, module), left)
-            found[name] = {f"{place}{key}": pickled for place, key, value in members if (pickled := _pickled(key, value)) is not None}
+            found[name] = {}
+            for place, key, value in itertools.islice(_members(name, module), left):
+                is_summed = _is_array(value) and _MOST_BYTES // 2 < value.nbytes <= min(_MOST_SUMMED_BYTES, left_bytes)
+                left_bytes -= value.nbytes if is_summed else 0
+                if (pickled := _pickled(key, value, is_summed)) is not None:
+                    found[name][f"{place}{key}"] = pickled
             left -= len(found[name])
     return found
 
@@ -116,7 +121,7 @@ def enter(values: Values) -> None:
 def _compare(name: str, value: Any, pickled: bytes) -> None:
     """What is here with what has not been sent. A dict that has grown, or a value that is made when it is first needed, need not be missed."""
     global lacking
-    if pickled == b"" or (pickled.startswith(_NOT_SENT) and pickled != _not_sent(value)):
+    if pickled == b"" or (pickled.startswith(_NOT_SENT) and pickled != _not_sent(value, b"sum" in pickled)):
         has_grown = isinstance(value, dict) and pickled.startswith(_NOT_SENT + b"dict")
         if value is None or has_grown or (isinstance(value, _KINDS) and _length(value) == 0):
             lacking = name
@@ -124,14 +129,12 @@ def _compare(name: str, value: Any, pickled: bytes) -> None:
             raise Differs(f"{name} is a {pickled[len(_NOT_SENT) :].decode()} in the script's process, which is too large to travel, and a {type(value).__name__} here")
 
 
-def _not_sent(value: Any) -> bytes:
-    return _NOT_SENT + f"{type(value).__name__} of {_length(value)}".encode()
+def _not_sent(value: Any, is_summed: bool = False) -> bytes:
+    extent = f"{value.nbytes} bytes" if _is_array(value) else f"{_length(value)}"
+    return _NOT_SENT + f"{type(value).__name__} of {extent}{f' (sum {zlib.crc32(_bytes_of(value)):08x})' if is_summed and _is_array(value) else ''}".encode()
 
 
-def _length(value: Any) -> int | str:
-    if _is_array(value):
-        is_looked_at = value.nbytes <= _MOST_COMPARED_BYTES
-        return f"{value.nbytes} bytes{f' ({zlib.crc32(_bytes_of(value)):08x})' if is_looked_at else ''}"
+def _length(value: Any) -> int:
     return len(value) if isinstance(value, _KINDS) and isinstance(value, Sized) else 1
 
 
@@ -231,14 +234,15 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _pickled(key: str, value: Any) -> bytes | None:
+def _pickled(key: str, value: Any, is_summed: bool = False) -> bytes | None:
+    """None of what is none of the script's values. `is_summed`: an array too large to be sent, of which a sum is."""
     if key.startswith("__") or isinstance(value, (type, ModuleType, FunctionType)):
         return None
     if not isinstance(value, (*_KINDS, *_VALUES)) and not _is_array(value) and not _is_number_of_numpys(value):
         return b""
     try:
         if _is_array(value) and value.nbytes > _MOST_BYTES // 2:
-            return _not_sent(value)
+            return _not_sent(value, is_summed)
         if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
             return _not_sent(value)
         file = _Bounded()

@@ -177,3 +177,12 @@ def test_what_cannot_be_read_here_differs(module, monkeypatch):
     monkeypatch.delattr(sys.modules["__main__"], "of_the_script")
     with pytest.raises(module_values.Differs, match="TABLE of .* cannot be read here"):
         module_values.enter(sent)
+
+
+def test_the_bytes_that_are_summed_are_bounded(module, monkeypatch):
+    monkeypatch.setattr(module_values, "_MOST_SUMMED_IN_ALL_BYTES", 50_000)
+    module.TABLE, module.options = numpy.zeros(5000), numpy.ones(5000)
+    sent = module_values.capture()[module.__name__]
+    assert sorted(b"sum" in sent[name] for name in ("TABLE", "options")) == [False, True]
+    module_values.enter({module.__name__: sent})
+
