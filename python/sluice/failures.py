@@ -139,4 +139,5 @@ def note_sampler_error(error: Exception) -> Exception:
 
 
 def is_of_the_sampler(error: Exception) -> bool:
+    """Whether a loop's sampler has raised it."""
     return getattr(error, "_sluice_is_of_the_sampler", False)

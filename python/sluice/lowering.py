@@ -123,7 +123,7 @@ def _lower(dataset: Any, collate_fn: Any, auto_collation: bool, known: Table | N
     if not auto_collation:
         obstacles.append("batch_size=None hands over single samples")
     if torch.get_default_dtype() is not torch.float32:
-        obstacles.append(f"the default dtype is {torch.get_default_dtype()}, of which random numbers and floats are")
+        obstacles.append(f"the default dtype is {torch.get_default_dtype()}, and native executors draw and compute in float32")
     if collate_fn is not default_collate:
         obstacles.append(f"collate_fn is {name_of(collate_fn)}, not torch's default")
     innermost, selection = _unwrap_subsets(dataset, obstacles)

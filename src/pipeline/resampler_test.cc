@@ -137,7 +137,7 @@ TEST_CASE("a tensor's resize has weights of 16 bits, however little of the resul
   struct Case {
     int input_size, output_size, want_bits;
   };
-  // The largest weight is 1, or that of the middle of a triangle as wide as the scale.
+  // Enlarged, the largest weight is 1. Shrunk, it is at an edge, which cuts the triangle.
   for (const Case& c :
        {Case{10, 20, 14}, Case{40, 20, 16}, Case{500, 224, 16}, Case{4000, 40, 21}, Case{9000, 20, 22}}) {
     AxisTaps taps;

@@ -5,11 +5,11 @@ import random
 import pytest
 import torch
 import torchvision.transforms as transforms
+from PIL import Image
 from torch_conformance_test import BICUBIC, BILINEAR, FLIP_AFTER, MEAN, STD, TO_SQUARE, compare, image_folder, ops_of  # noqa: F401
 from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms import v2
 from torchvision.transforms.functional import pil_to_tensor
-from PIL import Image
 
 OPERATIONS = {
     "recommended": [
