@@ -115,7 +115,7 @@ def enter(values: Values) -> None:
             for key, pickled in members.items():
                 _compare(f"{name}.{place}{'.' if place else ''}{key}", vars(holder).get(key), pickled)
             if not any(pickled == b"" and vars(holder).get(key) is None for key, pickled in members.items()):
-                _enter(holder, members)
+                _enter(f"{name}.{place}".rstrip("."), holder, members)
 
 
 def _compare(name: str, value: Any, pickled: bytes) -> None:
@@ -157,13 +157,17 @@ def _found(holder: Any, place: str) -> Any:
     return holder if hasattr(holder, "__dict__") else None
 
 
-def _enter(holder: Any, members: dict[str, bytes]) -> None:
+def _enter(name: str, holder: Any, members: dict[str, bytes]) -> None:
+    global lacking
     for key, pickled in members.items():
         if pickled and not pickled.startswith(_NOT_SENT) and (key not in vars(holder) or _pickled(key, vars(holder)[key]) != pickled):
             try:
                 value = pickle.loads(pickled)
-            except Exception as error:  # A function of the script, say.
-                raise Differs(f"{key} of {getattr(holder, '__name__', type(holder).__name__)} cannot be read here ({type(error).__name__}: {error})") from None
+            except Exception as error:
+                if isinstance(error, AttributeError) and "__main__" in str(error):  # A function of the script's: the data set's code may do without it, in silence.
+                    raise Differs(f"{name}.{key} has something of the script's, which cannot be read here ({error})") from None
+                lacking = f"{name}.{key}"
+                continue
             if isinstance(holder, type):
                 type.__setattr__(holder, key, value)
             else:
