@@ -164,7 +164,8 @@ def _enter(name: str, holder: Any, members: dict[str, bytes]) -> None:
             try:
                 value = pickle.loads(pickled)
             except Exception as error:
-                if isinstance(error, AttributeError) and "__main__" in str(error):  # A function of the script's: the data set's code may do without it, in silence.
+                # A function of the script's, which an executor's own program lacks: the data set's code may do without it, in silence.
+                if isinstance(error, AttributeError) and f"on {sys.modules['__main__']!r}" in str(error):
                     raise Differs(f"{name}.{key} has something of the script's, which cannot be read here ({error})") from None
                 lacking = f"{name}.{key}"
                 continue

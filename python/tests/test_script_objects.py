@@ -10,11 +10,12 @@ from test_run import with_and_without
 HELPER = """
 class _Missing: pass
 MISSING, NOT_SET = _Missing(), object()
+REGISTERED = {}
 """
 START = """
 import abc, dataclasses, torch
 from torch.utils.data import DataLoader, Dataset
-from helper_of_a_script import MISSING, NOT_SET
+from helper_of_a_script import MISSING, NOT_SET, REGISTERED
 
 def show(dataset, **options):
     loader = DataLoader(dataset, batch_size=4, num_workers=2, **options)
@@ -59,6 +60,15 @@ class Rows(Dataset):
     def __len__(self): return 8
     def __getitem__(self, i): return [row is each for row in [self.rows[i]] for each in (MISSING, NOT_SET, dataclasses.MISSING)].count(True)
 show(Rows())
+""",
+    "a function in a module's table": """
+class Looked(Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, i): return REGISTERED.get("double", abs)(i)
+def double(i): return 2 * i
+REGISTERED["double"] = double
+show(Looked())
+del REGISTERED["double"]
 """,
     "a sampler that fails": """
 def indices():
