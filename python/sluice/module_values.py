@@ -1,7 +1,8 @@
-"""The values that the script has given to globals of its modules, as `config.SIZE = 64`: a forked worker sees them, a fresh interpreter would not.
+"""What the script has given to its modules, as `config.SIZE = 64`: a forked worker sees it, a fresh interpreter would not.
 
-Only modules of the user's and only data of little size: numbers, text, arrays, tensors, paths, and containers and namespaces of what can be pickled. They may
-be attributes of a module's classes and of its objects, as `Config.SIZE = 64` and `config.train.size = 64`. Larger ones are only compared.
+Only modules of the user's count. Data of little size travels: numbers, text, arrays, tensors, paths, transforms, and containers and namespaces of what can be
+pickled. It may be attributes of a module's classes and of its objects, as `Config.SIZE = 64` and `config.train.size = 64`. Larger data is only compared.
+Functions and classes of other modules travel by name; those of the script cannot (module_code.py).
 """
 
 from __future__ import annotations
@@ -11,42 +12,45 @@ import datetime
 import decimal
 import enum
 import functools
-import importlib.metadata
 import io
 import itertools
-import os
+import marshal
 import pickle
 import re
 import sys
-import sysconfig
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sized
-from pathlib import Path, PurePath
+from collections.abc import Iterator, Sized
+from pathlib import PurePath
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
 
+from sluice.module_code import by_reference, is_code, is_of_the_script, words_of_code
 from sluice.signal_handlers import pass_on_of_a_handler
+from sluice.users_modules import is_of_the_user, users_modules
 
 _KINDS = (bool, int, float, complex, str, bytes, type(None), dict, list, tuple, set, frozenset, argparse.Namespace, SimpleNamespace)
 _VALUES = (PurePath, enum.Enum, range, re.Pattern, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, torch.dtype, torch.device, torch.Size)
+_TRANSFORMS = ("torchvision.transforms.", "albumentations.")
 _MOST_MEMBERS = 1000
 _MOST_BYTES = 16 << 10  # Of one value that is sent,
-_MOST_SUMMED_BYTES = 4 << 20  # of a larger array of which a sum is sent, which takes two milliseconds,
-_MOST_SUMMED_IN_ALL_BYTES = 64 << 20  # and of all such arrays.
+_MOST_SUMMED_BYTES = 16 << 20  # of a larger one of which a sum is sent, which takes some ten milliseconds,
+_MOST_SUMMED_IN_ALL_BYTES = 64 << 20  # and of all those.
+_MEMBERS_AT_ONCE = 1000
+_PLAIN = 2  # The last version of marshal's form that knows no references.
 _MOST_VALUES = 10_000
 _DEEPEST = 3  # An object in an object of a module.
-_INSTALLED = {"site-packages", "dist-packages"}
-_STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
-_OWN = str(Path(__file__).resolve().parent)
-_users: set[str] = set()   # The names of modules,
-_others: set[str] = set()  # as far as it was asked of which kind they are.
+_MISSING: Any = object()
 
-_NOT_SENT = b"?"  # No pickle begins with it. The kind of the value and its length follow, and of an array a sum of its bytes.
+# Of what is not sent, words about it: behind a byte with which no pickle begins.
+_DATA = b"?"    # Its kind and length, and a sum if it has one.
+_OBJECT = b"*"  # The kind of what is no data.
+_CODE = b"!"
+_SUM = "sum"
 
-# By module and name (a dotted one for attributes), pickled: a process that cannot read one still reads the others. b"": an object of another kind.
+# By module and name (a dotted one for attributes), pickled or in words: a process that cannot read one still reads the others.
 Values = dict[str, dict[str, bytes]]
 
 
@@ -62,29 +66,23 @@ lacking: str | None = None
 def capture() -> Values:
     """Those of this process."""
     found: Values = {}
-    left, left_bytes = _MOST_VALUES, _MOST_SUMMED_IN_ALL_BYTES
-    # Of thousands, most are known to be none of the user's: those are left out without a line of Python for each.
-    for name in sorted(sys.modules.keys() - _others):
-        module = sys.modules.get(name)
-        if left > 0 and module is not None and is_of_the_user(name):
-            found[name] = {}
-            for place, key, value in itertools.islice(_members(name, module), left):
-                is_summed = _is_array(value) and _MOST_BYTES // 2 < value.nbytes <= min(_MOST_SUMMED_BYTES, left_bytes)
-                left_bytes -= value.nbytes if is_summed else 0
-                if (pickled := _pickled(key, value, is_summed)) is not None:
-                    found[name][f"{place}{key}"] = pickled
+    left, sums = _MOST_VALUES, _Sums(_MOST_SUMMED_IN_ALL_BYTES)
+    for name, module in users_modules():
+        if left > 0:
+            members = itertools.islice(_members(name, module), left)
+            found[name] = {place: sent for place, value in members if (sent := _sent(name, place, value, sums)) is not None}
             left -= len(found[name])
     return found
 
 
-def _members(name: str, module: ModuleType) -> Iterator[tuple[str, str, Any]]:
-    """What the module holds, and its classes and objects: where it is ("", "Config."), its name there and itself."""
+def _members(name: str, module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """What the module holds, and its classes and objects: where it is ("size", "Config.size") and itself."""
     waiting: deque[tuple[str, Any, int]] = deque([("", module, 0)])
     seen = set()
     while waiting:
         place, holder, depth = waiting.popleft()
         for key, value in list(vars(holder).items()):
-            yield place, key, value
+            yield f"{place}{key}", value
             if depth < _DEEPEST and id(value) not in seen and _holds_values(name, value):
                 seen.add(id(value))
                 waiting.append((f"{place}{key}.", value, depth + 1))
@@ -103,39 +101,79 @@ def enter(values: Values) -> None:
     was imported: it may say of itself that it is open, and is not here. Raises Differs."""
     global lacking
     lacking = None
-    for name, pickled_values in values.items():
+    for name, sent_values in values.items():
         places: dict[str, dict[str, bytes]] = {}
-        for dotted, pickled in pickled_values.items():
+        for dotted, sent in sent_values.items():
             place, _, key = dotted.rpartition(".")
-            places.setdefault(place, {})[key] = pickled
+            places.setdefault(place, {})[key] = sent
         for place, members in places.items():
             holder = _found(sys.modules.get(name), place)
             if holder is None:
                 continue
-            for key, pickled in members.items():
-                _compare(f"{name}.{place}{'.' if place else ''}{key}", vars(holder).get(key), pickled)
-            if not any(pickled == b"" and vars(holder).get(key) is None for key, pickled in members.items()):
-                _enter(f"{name}.{place}".rstrip("."), holder, members)
+            here = {key: vars(holder).get(key, _MISSING) for key in members}
+            for key, sent in members.items():
+                if _is_words(sent):
+                    _compare(name, f"{place}.{key}".lstrip("."), here[key], sent)
+            if not any(sent.startswith(_OBJECT) and (here[key] is None or here[key] is _MISSING) for key, sent in members.items()):
+                _enter(name, place, holder, members)
 
 
-def _compare(name: str, value: Any, pickled: bytes) -> None:
-    """What is here with what has not been sent. A dict that has grown, or a value that is made when it is first needed, need not be missed."""
+def _compare(name: str, place: str, value: Any, sent: bytes) -> None:
+    """What is here with what has not been sent. What is made when it is first needed need not be missed: that is an object where there is none here, or data
+    where there is less. Code is nothing of that kind, but the module's own may not ask for what it has no name for."""
     global lacking
-    if pickled == b"" or (pickled.startswith(_NOT_SENT) and pickled != _not_sent(value, b"sum" in pickled)):
-        has_grown = isinstance(value, dict) and pickled.startswith(_NOT_SENT + b"dict")
-        if value is None or has_grown or (isinstance(value, _KINDS) and _length(value) == 0):
-            lacking = name
-        elif pickled:
-            raise Differs(f"{name} is a {pickled[len(_NOT_SENT) :].decode()} in the script's process, which is too large to travel, and a {type(value).__name__} here")
+    if value is not _MISSING and sent == _sent(name, place, value, _Sums(sys.maxsize) if f"({_SUM} ".encode() in sent else None):
+        return
+    has_grown = isinstance(value, dict) and sent.startswith(_DATA + b"dict")
+    is_made_when_needed = value is None or type(value) is object or has_grown or (isinstance(value, _KINDS) and _length(value) == 0)
+    if value is _MISSING or (is_made_when_needed and not sent.startswith(_CODE)):
+        lacking = f"{name}.{place}"
+    elif not sent.startswith(_OBJECT) or callable(value):
+        here = (_sent(name, place, value, None) or b"")[1:].decode() if is_code(value) else type(value).__name__
+        raise Differs(f"{name}.{place} does not travel: in the script's process it is '{sent[1:].decode()}', here '{here or 'its own'}'")
 
 
-def _not_sent(value: Any, is_summed: bool = False) -> bytes:
-    extent = f"{value.nbytes} bytes" if _is_array(value) else f"{_length(value)}"
-    return _NOT_SENT + f"{type(value).__name__} of {extent}{f' (sum {zlib.crc32(_bytes_of(value)):08x})' if is_summed and _is_array(value) else ''}".encode()
+def _is_words(sent: bytes) -> bool:
+    return sent[:1] in (_DATA, _OBJECT, _CODE)
 
 
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, _KINDS) and isinstance(value, Sized) else 1
+
+
+class _Sums:
+    """Of values too large to be sent. Those of so many bytes, in all, have one."""
+
+    def __init__(self, left_bytes: int) -> None:
+        self._left_bytes = left_bytes
+
+    def of(self, value: Any) -> str:
+        """Empty if it has none: it is too large, or holds what is not plain, or Python has it in another order elsewhere."""
+        most, total, number = min(_MOST_SUMMED_BYTES, self._left_bytes), 0, 0
+        try:
+            for part in _parts(value, most):
+                total += len(part)
+                number = zlib.crc32(part, number)
+                if total > most:
+                    return ""
+            return f" ({_SUM} {number:08x})" if total > 0 else ""
+        except ValueError:  # Something is not plain.
+            return ""
+        finally:
+            self._left_bytes -= total
+
+
+def _parts(value: Any, most_bytes: int) -> Iterator[bytes]:
+    """Bytes that are equal for equal values, piece by piece."""
+    if _is_array(value):
+        if value.nbytes <= most_bytes:
+            yield _bytes_of(value)
+    elif type(value) in (str, bytes):
+        yield marshal.dumps(value, _PLAIN)
+    elif type(value) in (list, tuple, dict) and sys.version_info >= (3, 11):  # Before, a set's order depended on the process.
+        members = iter(value.items() if isinstance(value, dict) else value)
+        while some := list(itertools.islice(members, _MEMBERS_AT_ONCE)):
+            yield marshal.dumps(some, _PLAIN)
 
 
 def _is_array(value: Any) -> bool:
@@ -146,8 +184,9 @@ def _is_array(value: Any) -> bool:
     return numpy is not None and type(value) is numpy.ndarray and not value.dtype.hasobject
 
 
-def _bytes_of(array: Any) -> Any:
-    return array.contiguous().view(-1).view(torch.uint8).numpy() if isinstance(array, torch.Tensor) else array.tobytes()
+def _bytes_of(array: Any) -> bytes:
+    plain = array.contiguous().view(-1).view(torch.uint8).numpy() if isinstance(array, torch.Tensor) else array
+    return plain.tobytes()
 
 
 def _found(holder: Any, place: str) -> Any:
@@ -157,67 +196,20 @@ def _found(holder: Any, place: str) -> Any:
     return holder if hasattr(holder, "__dict__") else None
 
 
-def _enter(name: str, holder: Any, members: dict[str, bytes]) -> None:
+def _enter(name: str, place: str, holder: Any, members: dict[str, bytes]) -> None:
     global lacking
-    for key, pickled in members.items():
-        if pickled and not pickled.startswith(_NOT_SENT) and (key not in vars(holder) or _pickled(key, vars(holder)[key]) != pickled):
+    for key, sent in members.items():
+        dotted = f"{place}.{key}".lstrip(".")
+        if not _is_words(sent) and (key not in vars(holder) or _sent(name, dotted, vars(holder)[key], None) != sent):
             try:
-                value = pickle.loads(pickled)
-            except Exception as error:
-                # A function of the script's, which an executor's own program lacks: the data set's code may do without it, in silence.
-                if isinstance(error, AttributeError) and f"on {sys.modules['__main__']!r}" in str(error):
-                    raise Differs(f"{name}.{key} has something of the script's, which cannot be read here ({error})") from None
-                lacking = f"{name}.{key}"
+                value = pickle.loads(sent)
+            except Exception:  # Of a module that is not here.
+                lacking = f"{name}.{dotted}"
                 continue
             if isinstance(holder, type):
                 type.__setattr__(holder, key, value)
             else:
                 vars(holder)[key] = value  # Whatever its __setattr__ would make of that.
-
-
-def globals_within_reach(names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Those of these modules and their classes, and of what they import, as far as it is the user's; by their full names. Not those of the script."""
-    waiting, seen = list(names), set()
-    while waiting:
-        name = waiting.pop()
-        if name in seen or name not in sys.modules or not is_of_the_user(name):
-            continue
-        seen.add(name)
-        for key, value in list(vars(sys.modules[name]).items()):
-            yield f"{name}.{key}", value
-            if isinstance(value, ModuleType):
-                waiting.append(value.__name__)
-            elif isinstance(value, (type, FunctionType)):
-                waiting.append(value.__module__)
-            if isinstance(value, type) and value.__module__ == name:
-                yield from ((f"{name}.{key}.{member}", inner) for member, inner in list(vars(value).items()))
-
-
-def is_of_the_user(name: str) -> bool:
-    """Whether the module of this name is, which has been imported. The script itself is none."""
-    if name not in _users and name not in _others:
-        (_users if _is_of_the_user(name, sys.modules.get(name)) else _others).add(name)
-    return name in _users
-
-
-def _is_of_the_user(name: str, module: Any) -> bool:
-    file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
-    if name in ("__main__", "__mp_main__") or not isinstance(file, str):
-        return False
-    if _INSTALLED.intersection(file.split(os.sep)) or file.startswith((*_STANDARD, _OWN)):
-        return False
-    folders = [folder for folder in sys.path if folder and file.startswith(folder.rstrip(os.sep) + os.sep)]
-    return not any(name.partition(".")[0] in _installed_in(folder) for folder in folders)
-
-
-@functools.lru_cache(maxsize=256)
-def _installed_in(folder: str) -> frozenset[str]:
-    """The packages and modules that pip has put into a folder of the path, as `pip install --target` does: by their names there."""
-    names = set()
-    for distribution in importlib.metadata.distributions(path=[folder]):
-        files = (distribution.read_text("RECORD") or "").splitlines()
-        names |= {line.partition("/")[0].partition(",")[0].partition(".")[0] for line in files}
-    return frozenset(names)
 
 
 class _Bounded(io.BytesIO):
@@ -229,33 +221,64 @@ class _Bounded(io.BytesIO):
         return super().write(data)
 
 
+class _OfTheScript(Exception):
+    """A value holds something that no other process can read."""
+
+
 class _Pickler(pickle.Pickler):
     """Of what says where it comes from. pickle would look for other functions in every module of the process, which takes long and wakes those
     that are imported when first used."""
 
     def reducer_override(self, obj: Any) -> Any:
+        if is_of_the_script(obj):
+            raise _OfTheScript
         if callable(obj) and getattr(obj, "__module__", None) is None and not hasattr(obj, "__self__"):
             raise pickle.PicklingError
         return NotImplemented
 
 
-def _pickled(key: str, value: Any, is_summed: bool = False) -> bytes | None:
-    """None of what is none of the script's values. `is_summed`: an array too large to be sent, of which a sum is."""
-    if key.startswith("__") or isinstance(value, (type, ModuleType, FunctionType)):
+def _sent(module: str, place: str, value: Any, sums: _Sums | None) -> bytes | None:
+    """What stands for the value: its pickle, or words if it cannot or need not travel. None of what the module itself defines."""
+    key = place.rpartition(".")[2]
+    if key.startswith("__") and not is_code(value):
         return None
-    if not isinstance(value, (*_KINDS, *_VALUES)) and not _is_array(value) and not _is_number_of_numpys(value):
-        return b""
     try:
-        if _is_array(value) and value.nbytes > _MOST_BYTES // 2:
-            return _not_sent(value, is_summed)
-        if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
-            return _not_sent(value)
-        file = _Bounded()
-        _Pickler(file).dump(value)
-        return file.getvalue()
+        if is_code(value) and not isinstance(value, functools.partial):
+            words = words_of_code(module, place, value)
+            return (by_reference(module, place, value) or _CODE + words.encode()) if words else None
+        return _data(value, sums) if _is_data(value) else _OBJECT + _kind(value).encode()
+    except _OfTheScript:
+        return _CODE + f"{type(value).__name__} with something of the script's".encode()
     except Exception as error:
         pass_on_of_a_handler(error)
-        return _not_sent(value) if isinstance(value, Sized) else None
+        return _in_words(value, sums)
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, (*_KINDS, *_VALUES, functools.partial)) or _is_array(value) or _is_number_of_numpys(value) or _kind(value).startswith(_TRANSFORMS)
+
+
+def _kind(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _data(value: Any, sums: _Sums | None) -> bytes:
+    if _is_array(value) and value.nbytes > _MOST_BYTES // 2:
+        return _in_words(value, sums)
+    if isinstance(value, Sized) and len(value) > (_MOST_BYTES if isinstance(value, (str, bytes)) else _MOST_MEMBERS):
+        return _in_words(value, sums)
+    file = _Bounded()
+    _Pickler(file).dump(value)
+    return file.getvalue()
+
+
+def _in_words(value: Any, sums: _Sums | None) -> bytes:
+    if is_code(value):
+        return _CODE + words_of_code("", "", value).encode()
+    if not isinstance(value, Sized) and not _is_array(value):
+        return _OBJECT + _kind(value).encode()
+    extent = f"{value.nbytes} bytes" if _is_array(value) else f"{_length(value)}"
+    return _DATA + f"{type(value).__name__} of {extent}{sums.of(value) if sums is not None else ''}".encode()
 
 
 def _is_number_of_numpys(value: Any) -> bool:

@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from sluice.users_modules import SCRIPT
+
 _CLOUDPICKLE = ("cloudpickle.cloudpickle", "cloudpickle.cloudpickle_fast")  # The latter before cloudpickle 3.0.
-_SCRIPT = ("__main__", "__mp_main__")  # What its globals call themselves, the latter in a process that multiprocessing has spawned.
 _PLACE_OF_IDENTITY = {"_make_skeleton_class": 4, "_make_skeleton_enum": 5}  # Among their arguments.
 _MISSING: Any = object()
 _foreign: weakref.WeakSet[type] = weakref.WeakSet()  # Classes that this process has only from pickles.
@@ -147,7 +148,7 @@ class HomePickleReader(PickleReader):
 
 def _function(make: Callable, code: CodeType, scope: dict, *arguments: Any) -> FunctionType:
     """With the globals of the script itself, as its methods have them, if it is of the script."""
-    return FunctionType(code, vars(sys.modules["__main__"]), *arguments) if scope.get("__name__") in _SCRIPT else make(code, scope, *arguments)
+    return FunctionType(code, vars(sys.modules["__main__"]), *arguments) if scope.get("__name__") in SCRIPT else make(code, scope, *arguments)
 
 
 def _skeleton(make: Callable, arguments: tuple) -> type:

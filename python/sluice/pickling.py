@@ -8,7 +8,6 @@ virtual workers do that.
 from __future__ import annotations
 
 import ctypes
-import functools
 import hashlib
 import importlib
 import io
@@ -26,19 +25,20 @@ import cloudpickle
 import cloudpickle.cloudpickle as tracking
 import torch
 
-from sluice import module_values
 from sluice.descriptors import names_in
 from sluice.failures import KeepsState, NotLight, NotSendable, TooLarge
+from sluice.made_anew import made_anew
+from sluice.module_code import is_of_the_script
 from sluice.plain_data import PlainParts
 from sluice.self_change import attributes_within
 from sluice.signal_handlers import pass_on_of_a_handler
 from sluice.structure import DTYPE_NAMES, DTYPES, NOT_PICKLED_BY_TORCH, travels_in_arena
+from sluice.users_modules import SCRIPT, globals_within_reach, is_of_the_user
 
 _PROTOCOL = 5
 _LARGE_BYTES = 64 << 10
 _LIGHT_OBJECTS_BYTES = 2 << 20  # Of Python objects: these take some 30 ms to pickle, and as long to make again.
 _SPAWNED_MAIN = "__mp_main__"  # What the script is called in a process that multiprocessing has spawned.
-_SCRIPT = ("__main__", _SPAWNED_MAIN)
 _COPYING = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
 
 
@@ -109,6 +109,10 @@ class _Pickler(cloudpickle.Pickler):
         if isinstance(obj, CodeType) and any(isinstance(each, frozenset) for each in obj.co_consts):
             make, arguments = self.dispatch_table[CodeType](obj)
             return make, tuple(_in_order(each) if each is obj.co_consts else each for each in arguments)
+        if (reduced := made_anew(obj)) is not None:
+            return reduced
+        if isinstance(obj, FunctionType) and "globals" in obj.__code__.co_names and is_of_the_script(obj):
+            raise NotSendable(f"its function {obj.__qualname__} looks into globals(), and only those that code names travel")
         if isinstance(obj, (type, FunctionType, ModuleType)):
             self.modules.add(obj.__name__ if isinstance(obj, ModuleType) else obj.__module__)
         if isinstance(obj, type):
@@ -127,11 +131,6 @@ class _Pickler(cloudpickle.Pickler):
             raise NotSendable(f"it holds a {type(obj).__name__}, which belongs to this process and its forked children")
         elif isinstance(obj, io.IOBase) and not isinstance(obj, (io.BytesIO, io.StringIO)):
             raise NotSendable("it holds an open file, whose position forked children share")
-        elif isinstance(obj, functools._lru_cache_wrapper) and obj.__module__ == "__main__":  # cloudpickle would send its name alone.
-            parameters = obj.cache_parameters()
-            return _cached, (obj.__wrapped__, parameters["maxsize"], parameters["typed"])
-        elif type(obj) is functools.cached_property:  # Until Python 3.12 it has a lock, which cannot be pickled.
-            return _cached_property, (obj.func, obj.attrname)
         elif isinstance(obj, (random.Random, torch.Generator)):
             return _reduce_generator(obj) or self._reduce_own_generator(obj)
         elif "numpy" in sys.modules:
@@ -151,7 +150,7 @@ class _Pickler(cloudpickle.Pickler):
         if has_state or kind.__module__ == "__main__" or (kind.__module__ == "builtins" and kind is not object):
             return None
         if kind not in self.sentinels:
-            names = [name for name in list(sys.modules) if module_values.is_of_the_user(name)] if kind is object else [kind.__module__]
+            names = [name for name in list(sys.modules) if is_of_the_user(name)] if kind is object else [kind.__module__]
             held = ((name, key, value) for name in names for key, value in list(vars(sys.modules.get(name, object)).items()) if type(value) is kind)
             self.sentinels[kind] = {id(value): (name, key) for name, key, value in held}
         return self.sentinels[kind].get(id(obj))
@@ -211,7 +210,7 @@ def _require_faithful_copy(obj: Any) -> None:
     if hasattr(kind, "__del__") and not isinstance(obj, io.IOBase):
         raise NotLight(f"the end of a copy of its {kind.__name__} calls a __del__")
     for definition in kind.__mro__:
-        if definition.__module__ in _SCRIPT or module_values.is_of_the_user(definition.__module__):
+        if definition.__module__ in SCRIPT or is_of_the_user(definition.__module__):
             own = [vars(definition)[name] for name in _COPYING if name in vars(definition)]
             if any(getattr(method, "__module__", None) == definition.__module__ for method in own):  # And not made by dataclasses.
                 raise NotLight(f"its {kind.__name__} says itself what is copied")
@@ -220,7 +219,7 @@ def _require_faithful_copy(obj: Any) -> None:
 def _require_no_generator_in(modules: set[str]) -> None:
     """Raises NotSendable for a random generator of one of these modules or of what they import, if that is the user's, and KeepsState for one
     within an object there, such as a transform: each of torch's workers would advance its own."""
-    for name, value in module_values.globals_within_reach(modules):
+    for name, value in globals_within_reach(modules):
         if _is_own_generator(value):
             raise NotSendable(f"{name} is a random generator ({type(value).__name__}), which this process may advance, too")
         if _holds_generator(value):
@@ -246,17 +245,6 @@ def _is_own_generator(value: Any) -> bool:
 
 def _global_of(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
-
-
-def _cached(function: Callable, most: int | None, typed: bool) -> Callable:
-    return functools.lru_cache(most, typed)(function)
-
-
-def _cached_property(function: Callable, name: str | None) -> functools.cached_property:
-    made = functools.cached_property(function)
-    if name is not None:
-        made.__set_name__(type(None), name)
-    return made
 
 
 def _is_by_bytes(tensor: torch.Tensor) -> bool:

@@ -287,6 +287,8 @@ def _describe(python: PythonPipeline, previous: Description | None, light: bool 
     try:
         if holder := open_descriptor_in(python.dataset):
             raise NotSendable(f"its {holder} is the descriptor of an open file, which this process and its forked children have")
+        if sys.flags.optimize:
+            raise NotSendable("Python runs with -O here, and so leaves out the assertions of the script and its modules")
         if function := replaced_function():
             raise NotSendable(f"the program has put {function} in the place of the library's, or added it, in this process and its forked children")
         return describe_pipeline(python, previous, light, parts)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from sluice.module_values import is_of_the_user
+from sluice.users_modules import SCRIPT, is_of_the_user
 
 # What data sets and transforms call: in 4,000 functions and methods this looks for two milliseconds. Of the modules, the functions alone.
 _MODULES = ("torch", "numpy", "cv2", "soundfile", "os", "posixpath", "random", "glob", "json", "pickle")
@@ -71,4 +71,4 @@ _OF_PYTHON = frozenset((str, int, float, bool, type(None), dict, list, tuple, ty
 
 @functools.lru_cache(maxsize=4096)
 def _is_of_the_program(module: str) -> bool:
-    return module in ("__main__", "__mp_main__") or is_of_the_user(module)
+    return module in SCRIPT or is_of_the_user(module)

@@ -118,12 +118,10 @@ def test_a_file_that_is_no_image_is_the_classs_own_affair(any_feeder, paths, tmp
         list(loader_of(Plain([*paths, str(broken)])))
 
 
-class Locked(Plain):
-    """It cannot be pickled."""
-
+class Unpicklable(Plain):
     def __init__(self, paths):
         super().__init__(paths)
-        self.lock = threading.Lock()
+        self.of_threads = threading.local()
 
 
 @pytest.mark.parametrize("bad", [1, 12])
@@ -132,7 +130,7 @@ def test_a_file_that_needs_python_in_a_class_that_cannot_leave_this_process(any_
     odd = [str(tmp_path / f"{number}.png") for number in range(bad)]
     for path in odd:
         Image.fromarray(numpy.arange(4000, dtype="u2").reshape(50, 80)).save(path)
-    dataset = Locked([*odd, *paths])
+    dataset = Unpicklable([*odd, *paths])
     dataset.transform = transforms.Compose([transforms.Resize((20, 20)), transforms.ToTensor()])
     assert native_of(dataset) is not None
     expected = list(torch.utils.data.DataLoader(dataset, batch_size=1))

@@ -5,15 +5,19 @@ from __future__ import annotations
 import pytest
 
 from conftest import REAL_BINARY
-from test_run import with_and_without
+from test_run import PACKAGE, run, with_and_without
 
 HELPER = """
 class _Missing: pass
 MISSING, NOT_SET = _Missing(), object()
-REGISTERED = {}
+REGISTERED, HOOKS = {}, []
+def size(): return 1
+class Sizes:
+    def of(self, i): return size() + sum(hook(i) for hook in HOOKS)
 """
 START = """
-import abc, dataclasses, torch
+import abc, dataclasses, functools, threading, torch, weakref
+import helper_of_a_script as helper
 from torch.utils.data import DataLoader, Dataset
 from helper_of_a_script import MISSING, NOT_SET, REGISTERED
 
@@ -70,6 +74,45 @@ REGISTERED["double"] = double
 show(Looked())
 del REGISTERED["double"]
 """,
+    "a function of the script in a module": """
+class Sized(Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, i): return helper.Sizes().of(i)
+own = helper.size, helper.Sizes.of
+helper.size = lambda: 100
+show(Sized())
+helper.size = own[0]
+helper.HOOKS.append(lambda i: i)
+show(Sized())
+helper.HOOKS.clear()
+helper.Sizes.of = lambda self, i: -i
+show(Sized())
+helper.Sizes.of = own[1]
+""",
+    "globals by name": """
+def tripled(i): return 3 * i
+class Named(Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, i): return globals().get("trip" + "led", abs)(i)
+show(Named())
+""",
+    "functions for several types, and locks": """
+@functools.singledispatch
+def doubled(value): return [value]
+@doubled.register(list)
+def _(values): return [doubled(each) for each in values]
+@doubled.register
+def _(number: int): return 2 * number
+class Guarded(Dataset):
+    def __init__(self):
+        self.lock, self.reentrant, self.condition, self.several = threading.Lock(), threading.RLock(), threading.Condition(), threading.Semaphore(2)
+        self.event, self.known = threading.Event(), weakref.WeakValueDictionary()
+    def __len__(self): return 8
+    def __getitem__(self, i):
+        with self.lock, self.reentrant, self.condition, self.several:
+            return doubled([i, i + 1])[1] + len(self.known) + self.event.is_set()
+show(Guarded())
+""",
     "a sampler that fails": """
 def indices():
     yield from range(5)
@@ -85,6 +128,24 @@ show(Numbers(), sampler=range(12))
 show(Numbers(), sampler=(i for i in range(12)))
 """,
 }
+
+
+ASSERTS = """
+class Asserts(Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, i):
+        try: assert i < 4
+        except AssertionError: return -1
+        return i
+show(Asserts())
+"""
+
+
+def test_assertions_that_python_leaves_out(tmp_path):
+    (tmp_path / "helper_of_a_script.py").write_text(HELPER)
+    (tmp_path / "script.py").write_text(START + ASSERTS)
+    asked = {"cwd": tmp_path, "PYTHONPATH": str(PACKAGE), "SLUICE_FEEDER_BINARY": str(REAL_BINARY), "SLUICE_STEP_ASIDE": "off"}
+    assert run(["-O", "-m", "sluice", "script.py"], **asked)[:2] == (0, f"{[[0, 1, 2, 3], [4, 5, 6, 7]] * 2}\n")
 
 
 @pytest.mark.parametrize("stepping_aside", ["on", "off"])

@@ -1,0 +1,67 @@
+"""Objects of Python's library that pickle refuses, and that another process can make anew as a fork would have them."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from sluice.users_modules import SCRIPT
+
+_LOCK, _REENTRANT_LOCK = type(threading.Lock()), type(threading.RLock())
+_WEAK = (weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
+
+
+def made_anew(obj: Any) -> tuple | None:
+    """As __reduce__ returns it; None for all other objects, for a lock that is held, and for weak references to what is still there."""
+    kind = type(obj)
+    if kind is _LOCK or kind is _REENTRANT_LOCK:
+        return (threading.Lock if kind is _LOCK else threading.RLock, ()) if _is_free(obj) else None
+    if kind in _WEAK:
+        return (kind, ()) if not obj else None
+    if kind is functools.cached_property:  # Until Python 3.12 it has a lock.
+        return _cached_property, (obj.func, obj.attrname)
+    if getattr(obj, "__module__", None) not in SCRIPT:
+        return None
+    if kind is functools._lru_cache_wrapper:  # cloudpickle would send its name alone.
+        parameters = obj.cache_parameters()
+        return _cached, (obj.__wrapped__, parameters["maxsize"], parameters["typed"])
+    if kind is FunctionType and obj.__code__ is _DISPATCHER:
+        # In two steps, as its functions may call it.
+        return functools.singledispatch, (_of_any_kind,), (dict(obj.registry), vars(obj).get("__wrapped__"), obj.__name__), None, None, _register
+    return None
+
+
+def _is_free(lock: Any) -> bool:
+    """Whether no thread holds it, this one included."""
+    return "unlocked" in repr(lock)
+
+
+def _cached(function: Callable, most: int | None, typed: bool) -> Callable:
+    return functools.lru_cache(most, typed)(function)
+
+
+def _cached_property(function: Callable, name: str | None) -> functools.cached_property:
+    made = functools.cached_property(function)
+    if name is not None:
+        made.__set_name__(type(None), name)
+    return made
+
+
+def _of_any_kind(*_: Any) -> None:
+    """In the place of a function that is not read yet."""
+
+
+_DISPATCHER = functools.singledispatch(_of_any_kind).__code__  # type: ignore[attr-defined]
+
+
+def _register(dispatcher: Any, state: tuple[dict[type, Callable], Callable | None, str]) -> None:
+    functions, function, name = state
+    for kind, each in functions.items():
+        dispatcher.register(kind, each)
+    if function is not None:
+        functools.update_wrapper(dispatcher, function)
+    dispatcher.__name__ = name
