@@ -1,9 +1,4 @@
-"""One pass of one iterator over its samples, as seen by the feeder: which batches are asked for, which have come.
-
-Exactly-once: a request is in `_pending` from the moment it is made until its answer is accepted. An answer whose request is not there (a duplicate, a
-straggler of a lost feeder, one for a closed stream) is discarded. Its slot is given back. After a lost connection everything pending is asked for
-again. So each seq is handed over once, whatever the other end does.
-"""
+"""One pass of one iterator over its samples, as seen by the feeder: where it is open, and what becomes of it where no feeder serves it."""
 
 from __future__ import annotations
 
@@ -15,10 +10,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sluice import remaining
-from sluice.accounting import Account, QueueSeen, Totals
+from sluice.accounting import Account, Totals
 from sluice.answer import Answer
+from sluice.asked import Asked
 from sluice.computation import BatchRequest
-from sluice.early import EarlyBatches
 from sluice.failures import NOT_LOADED, NotSendable
 from sluice.history import History
 from sluice.iterable import Streams
@@ -29,7 +24,8 @@ from sluice.pinning import Pins
 from sluice.pipeline import Pipeline
 from sluice.session import Session
 
-_LONGEST_END_SECONDS, _LOOK_SECONDS = 6.0, 0.0005  # Of an executor's processes.
+_LONGEST_END_SECONDS = 6.0  # Of an executor's processes.
+_LOOK_SECONDS = 0.0005
 
 
 class Link(Protocol):
@@ -72,24 +68,25 @@ class Stream:
         `history`: of this pass, if virtual workers make its batches; a request is added before it is made. `order`: of its samples, as
         sluice.prediction gives it; None if it is not known, or of no use."""
         self.account = Account(starting=not connection.has_delivered)
-        self._connection, self.pipeline, self.after = connection, pipeline, after
+        self._connection = connection
+        self.pipeline = pipeline
+        self.after = after
         self.base_seed, self.seed_epoch, self._epoch = base_seed, seed_epoch, epoch
         self.prefetch_batches, self._batch_size = prefetch_batches, batch_size
-        self._pending: dict[int, BatchRequest] = {}
-        self._ready: dict[int, Answer] = {}
-        self._queue = QueueSeen()
+        self._asked = Asked()
         self._session: Session | None = None  # In which this stream is open; None while there is none.
         self._number: int | None = None       # By which the session knows this stream,
         self.pipeline_number: int | None = None  # and its pipeline.
         self._tried_in: Session | None = None    # The session in which a batch was asked for that has not failed.
-        self._trials: set[int] = set()           # Batches asked for only to try executors: their answers are not wanted.
-        self._history, self._order = history, order
-        self._early, self._native_record = EarlyBatches(), NativeRecord()
+        self._history = history
+        self._order = order
+        self._native_record = NativeRecord()
         self.pins: Pins | None = after.pins if after is not None else None  # What copies its batches to pinned memory, if the loop wants that.
         self._from_memory: bool | None = None  # Whether all of its batches were; None: none has come.
         self._informed: set[int] = set()      # Virtual workers of which the session knows what they have made.
         self._reported = Totals()             # When this session opened it; less what earlier passes of this stream had.
-        self.holds_files, self._rests = False, False  # A process that has made a batch of it keeps files open. Its pass is over, and another may follow.
+        self.holds_files = False              # A process that has made a batch of it keeps files open.
+        self._rests = False                   # Its pass is over, and another may follow.
         self._given_up = ""                   # Why no feeder can serve this pipeline, if that is so.
         self._noticed_fallback = False
 
@@ -127,7 +124,8 @@ class Stream:
         with self._connection.condition:
             if self not in self._connection.streams:
                 return False
-            self.after, self.pipeline, self.account, self._epoch = None, wanted.pipeline, wanted.account, wanted._epoch
+            self.after = None
+            self.pipeline, self.account, self._epoch = wanted.pipeline, wanted.account, wanted._epoch
             self._ask_again_for_outdated()
             return True
 
@@ -187,9 +185,7 @@ class Stream:
         """Asks for a batch, in the order in which the loop needs them; only the one by which an executor is tried may be
         asked for before earlier ones."""
         with self._connection.condition:
-            self._pending[request.seq] = request
-            if self.is_ahead:
-                self._early.ask(request.seq)
+            self._asked.ask(request, self.is_ahead)
             self._tried_in = self._session
             if self._session is not None and not self._given_up:
                 self._send(self._session, request)
@@ -199,7 +195,7 @@ class Stream:
         with self._connection.condition:
             self._tried_in = self._session
             if self._session is not None and not self._given_up:
-                self._trials.add(request.seq)
+                self._asked.ask_for_trial(request)
                 self._send(self._session, request)
 
     def take(self, seq: int | None, deadline_seconds: float | None) -> tuple[int, Answer] | Outcome:
@@ -207,11 +203,10 @@ class Stream:
         batch itself and says so with `forget`. `deadline_seconds` is on the connection's clock."""
         connection = self._connection
         with connection.condition:
-            self._queue.note(len(self._ready), len(self._pending))
+            self._asked.note_queue()
             while True:
-                found = next(iter(self._ready), None) if seq is None else (seq if seq in self._ready else None)
-                if found is not None:
-                    return found, self._ready.pop(found)
+                if (found := self._asked.take(seq)) is not None:
+                    return found
                 if self._given_up:
                     return Outcome.COMPUTE_HERE
                 now = connection.clock()
@@ -232,8 +227,7 @@ class Stream:
     def forget(self, seq: int) -> None:
         """This batch was made elsewhere: an answer that still comes is discarded."""
         with self._connection.condition:
-            self._pending.pop(seq, None)
-            answer = self._ready.pop(seq, None)
+            answer = self._asked.forget(seq)
         if answer is not None:
             answer.discard()
 
@@ -274,11 +268,9 @@ class Stream:
         if self._order is not None and session.takes_orders:
             opening["order"] = {**self._order, "is_next": self.is_ahead}
         self._informed.clear()
-        self._trials.clear()
-        if not self.is_ahead:
-            self._early.forget()
+        self._asked.forget_what_was_sent(self.is_ahead)
         session.send({**opening, "base_seed": self.base_seed, "epoch": self.seed_epoch}, state)
-        for request in self._pending.values():
+        for request in self._asked.pending:
             self._tried_in = session
             self._send(session, request)
         self._noticed_fallback = False
@@ -296,29 +288,28 @@ class Stream:
             self._tried_in = None
         elif self._session is not None and self.pipeline_number is not None and self.pipeline.native is None:
             self._session.proven_pipelines.add(self.pipeline_number)
-        is_wanted = seq in self._pending or seq in self._trials
-        self._trials.discard(seq)
+        is_wanted = self._asked.meets_a_wish(seq)
         if answer.message.get("exception_type") == NOT_LOADED and is_wanted:
             self.on_pipeline_refused(answer.message["message"])
         elif answer.does_not_fit and is_wanted:
             self._give_up(f"{answer.message['message']}; the arena is SLUICE_ARENA_BYTES or, in a TrainingJob, spec.feeder.arena")
-        elif seq in self._pending and self._early.turns_down(seq, answer):
+        elif self._asked.is_outdated(seq, answer):
             answer.discard()
             if not self.is_ahead:
                 self._ask_again_for_outdated()
-        elif self._pending.pop(seq, None) is None:
+        elif not self._asked.accepts(seq):
             answer.discard()
         else:
             answer.copy_out(self.pins)
-            self._ready[seq] = answer
+            self._asked.keep(seq, answer)
             if answer.is_native and self._native_record.note(answer.failed_at_a_file):
                 self._leave_native(f"{self._native_record.in_words()}, at last as {answer.message['message']}")
 
     def _ask_again_for_outdated(self) -> None:
         """Holding the condition, when the pass has begun."""
-        for seq in self._early.take_outdated():
+        for request in self._asked.take_outdated():
             if self._session is not None and not self._given_up:
-                self._send(self._session, self._pending[seq])
+                self._send(self._session, request)
 
     def on_pipeline_refused(self, error: str) -> None:
         """The feeder cannot run this pipeline: try its Python form, and after that nothing."""
@@ -328,17 +319,16 @@ class Stream:
             self._give_up(error)
 
     def on_closed(self) -> None:
-        for answer in self._ready.values():
+        for answer in self._asked.clear():
             answer.discard()
-        self._ready.clear()
-        self._pending.clear()
         if self._session is not None and self._number is not None:
             if not self.is_ahead:
                 self._session.send(self.progress())
             ends = {"ends_executors": True} if self._number in self._session.ending else {}
             self._session.send({"type": "close", "stream": self._number, **ends})
             del self._session.streams[self._number]
-        self._session = self._number = self.pins = None
+        self._session, self._number = None, None
+        self.pins = None
 
     def progress(self) -> dict:
         """The `progress` frame: totals since this stream was opened in this session, so that a feeder that restarted does
@@ -352,7 +342,7 @@ class Stream:
             "samples": totals.samples,
             "compute_seconds": round(totals.compute_seconds, 6),
             "wait_seconds": round(totals.wait_seconds, 6),
-            **self._queue.report(),
+            **self._asked.queue(),
             "epoch": self._epoch,
             "skipped_samples": totals.skipped_samples,
             **({} if left is None else {"remaining_samples": left}),

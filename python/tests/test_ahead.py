@@ -218,7 +218,7 @@ def test_both_epochs_together_stay_within_the_window(make_fake):
     fake = make_fake(window_batches=6)
     loader = DataLoader(Numbers(16), batch_size=4, num_workers=2)
     batches = iter(loader)
-    eventually(lambda: batches._stream.limit_batches == 6 and len(batches._stream._ready) == 4)
+    eventually(lambda: batches._stream.limit_batches == 6 and batches._stream._asked.ready_batches == 4)
     batches._fill()
     eventually(lambda: [request[0] for request in fake.ask()["requests"]] == [0, 1, 2, 3, 0, 1])
     next(batches)
@@ -232,7 +232,7 @@ def test_an_epoch_that_was_expected_begins_without_a_message(make_fake):
     eventually(lambda: len(fake.ask()["requests"]) == 14)
     before = fake.ask()
     batches = iter(loader)
-    eventually(lambda: len(batches._stream._ready) == 4)
+    eventually(lambda: batches._stream._asked.ready_batches == 4)
     after = fake.ask()
     assert before["opens"] == after["opens"] == 2 and before["requests"] == after["requests"]
 
@@ -346,7 +346,7 @@ def test_what_was_read_before_its_epoch_is_made_again(make_fake, beginnings):
     loader = DataLoader(Numbers(), batch_size=4, num_workers=2)
     batches = iter(loader)
     whole = indices_of(next(batches) for _ in range(6))
-    eventually(lambda: len(batches._stream._ready) == 4)
+    eventually(lambda: batches._stream._asked.ready_batches == 4)
     fake.set(reads=True)
     whole += indices_of(batches)
     eventually(lambda: len(fake.ask()["requests"]) == 14)

@@ -143,7 +143,7 @@ def test_batches_in_hand_stay_as_they_are_when_others_get_their_slots(any_feeder
     kept = list(DataLoader(Bytes(16, 5000), batch_size=4, num_workers=2))
     under_way = iter(DataLoader(Bytes(16, 5000), batch_size=4, num_workers=2))
     kept.append(next(under_way))
-    eventually(lambda: len(under_way._stream._ready) == 3)
+    eventually(lambda: under_way._stream._asked.ready_batches == 3)
     feeder.disconnect_all()
     list(DataLoader(Subset(Bytes(400, 5000), range(99, 400)), batch_size=4, num_workers=2))
     kept += under_way
